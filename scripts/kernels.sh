@@ -3,6 +3,9 @@
 # any right of root, and recordings under settings and single capabilities (scripts/kernels/job.sh).
 #   scripts/kernels.sh                     bullseye (5.10), bookworm (6.1), trixie (6.12); half an hour to two
 #   scripts/kernels.sh bookworm            only this one
+#   scripts/kernels.sh bookworm-cloud      another flavour of it: cloud, rt
+#   SECTIONS=boot scripts/kernels.sh bookworm+lockdown=confidentiality+cgroups=v1
+#                                          with words on its command line; cgroups=v1 and hybrid say which cgroups are mounted
 #   CPUS=16 scripts/kernels.sh trixie      shares of a known program on so many CPUs, and what goprof costs there
 # Writes its tables into docs/evidence/support.md: works, works with less and says so, or refuses with which words. A kernel that is not run keeps
 # the results of its last run in build/kernels. Whatever goprof said is kept there. Exit code 1: root was refused something, or a kernel did
@@ -10,21 +13,21 @@
 #
 # Emulated code is some thirty times slower: exit codes, messages and stacks are what they are on such a machine, times are not.
 # With CPUS, THREADS says how many threads are busy ("1 4").
-# LIMIT is how many seconds a kernel may take (3600), SECTIONS which of root, user, settings and cgroup are run (all). With RESUME=1 a job that LIMIT
+# LIMIT is how many seconds a kernel may take (3600), SECTIONS which of root, user, settings, cgroup, hotplug and boot are run (all but
+# boot). With RESUME=1 a job that LIMIT
 # has ended goes on where it stood. GOPROF_CACHE names another cache than ~/.cache/goprof. The first run downloads 0.5 GB.
 # Needs Debian or what is built like it, and root, for the mounts of debootstrap.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 suites=("$@")
-all=(bullseye bookworm trixie)
-[ $# != 0 ] || suites=("${all[@]}")
-sections=${SECTIONS:-root user settings cgroup}
+[ $# != 0 ] || suites=(bullseye bookworm trixie)
+sections=${SECTIONS:-root user settings cgroup hotplug}
 [ -z "${CPUS:-}" ] || sections=${SECTIONS:-cpus}
 kernels=${GOPROF_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/goprof}/kernels
 # What a guest needs beside its root disk's file system. What is built into the kernel is not found, and not missed.
 modules=(virtio_pci virtio_blk ext4 crc32c_generic)
-disk=$kernels/disk-1.img # counted up when what this script puts there changes
+disk=$kernels/disk-2.img # counted up when what this script puts there changes
 
 . scripts/debian.sh # apt_get, update_lists, mirror, say
 . scripts/page.sh   # put
@@ -106,23 +109,26 @@ run() { # kernel, or kernel+words of its command line
         say "$suite: the machine was ended"
     tar -C "$out" --strip-components 1 -xf "$work/result" 2>/dev/null || true
     rm -rf "$work"
+    [ -z "$words" ] || echo "${words//+/, }" | tr -d ' ' >>"$out/release"
     [ -s "$out/table" ] || { say "$suite: nothing came back; see $out/console"; return 1; }
 }
 
 # A row for each look, a column for each kernel, of one section of the job.
 table() { # section, heading
-    local suite ran=()
-    for suite in "${all[@]}"; do ! grep -q "^$1	" "build/kernels/$suite/table" 2>/dev/null || ran+=("$suite"); done
+    local folder ran=()
+    while read -r folder; do ran+=("${folder%/table}"); done < <(cd build/kernels && grep -ls "^$1	" */table | sort)
     [ ${#ran[@]} != 0 ] || return 0
     printf '\n%s:\n\n' "$2"
-    for suite in "${ran[@]}"; do awk -F '\t' -v suite="$suite" -v section="$1" '$1 == section { print suite "\t" $0 }' "build/kernels/$suite/table"; done |
-        awk -F '\t' -f scripts/kernels/table.awk -v suites="${ran[*]}" -v names="$(for suite in "${ran[@]}"; do tr '\n' ' ' <"build/kernels/$suite/release"; done)"
+    for folder in "${ran[@]}"; do awk -F '\t' -v suite="$folder" -v section="$1" '$1 == section { print suite "\t" $0 }' "build/kernels/$folder/table"; done |
+        awk -F '\t' -f scripts/kernels/table.awk -v suites="${ran[*]}" -v names="$(for folder in "${ran[@]}"; do paste -sd , "build/kernels/$folder/release" | tr '\n' ' '; done)"
 }
 
 tables() {
     table root "As root"
     table user "As the JVM's user, without any right of root"
     table cgroup 'As root, and the JVM in a control group of version 2 (300 MB; a fifth of a CPU; frozen; out of memory)'
+    table hotplug 'As root, and CPU 1 of 2 goes off and on again'
+    table boot 'As root, with words on the kernel'"'"'s command line'
     table settings 'Settings and single capabilities. "user" is the JVM'"'"'s, "other" another one, neither with rights but those named'
 }
 

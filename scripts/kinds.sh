@@ -60,7 +60,11 @@ fetch_native() {
     mkdir -p "$cache/native"
     (cd "$cache/native" && npm pack --silent google-closure-compiler-linux@20261015.0.0 >&2 && tar -xzf ./*.tgz)
 }
-start_native() { sleep 1000 | "$cache/native/package/compiler"; }
+start_native() {
+    rm -f build/kinds/input
+    mkfifo build/kinds/input
+    "$cache/native/package/compiler" <>build/kinds/input
+}
 
 # A library that GraalVM has compiled, in Python.
 fetch_library() { wheel arcadedb==26.11.1.dev2 "$cache/library"; }
@@ -88,7 +92,7 @@ look() { # kind, pid: a line for each look: what, exit code, what came out
         [ "${words[0]}" != record ] || words+=(-d 4s -o "$name.collapsed")
         timeout 120 ./goprof "${words[@]}" >"$name.out" 2>"$name.err" || rc=$?
         said=$(sed -n "s/^goprof: cannot look at process $2: //p" "$name.err" | head -1)
-        [ "${words[0]}" != record ] || [ -n "$said" ] || said=$(sed -n 's/^Profile *[A-Z]*: \([0-9,]* [a-z]*\).*/\1/p; s/^Profile.*; \(none lost\|.* lost\)/\1/p' "$name.err" | head -2 | paste -sd ' ')
+        [ "${words[0]}" != record ] || [ -n "$said" ] || said=$(sed -n 's/^Profile *[A-Z]*: \([0-9,]* [a-z]*\).*; \([^;]*lost.*\)/\1, \2/p' "$name.err")
         [ "$what" != list ] || said=$(awk -v pid="$2" '$1 == pid { print $3 " is listed" }' "$name.out")
         printf '%s\t%s\t%s\n' "${what%% --pid*}" "$rc" "$said"
     done
@@ -121,7 +125,6 @@ failed=0
         ("start_$name" >"build/kinds/$name.log" 2>&1) &
         sleep "${REST:-8}"
         pid=$(process_of $!)
-        [ "$name" != native ] || pid=$(pgrep -P "$(ps -o ppid= -p "$pid" | tr -d ' ')" compiler)
         look "$name" "$pid" >"build/kinds/$name"
         # Looks that came out the same stand together.
         awk -F '\t' -v title="$title" '{ said = $2 == 0 ? ($3 == "" ? "works" : $3) : "refuses (" $2 ")" ($3 == "" ? "" : ": " $3) }

@@ -91,9 +91,9 @@ look() { # kind, pid: a line for each look: what, exit code, what came out
         read -ra words <<<"${what//PID/$2}"
         [ "${words[0]}" != record ] || words+=(-d 4s -o "$name.collapsed")
         timeout 120 ./goprof "${words[@]}" >"$name.out" 2>"$name.err" || rc=$?
-        said=$(sed -n "s/^goprof: cannot look at process $2: //p" "$name.err" | head -1)
+        said=$(sed -nE "s/^goprof: (cannot look at|recording) process $2( would not work)?: //p" "$name.err" | head -1)
         [ "${words[0]}" != record ] || [ -n "$said" ] || said=$(sed -n 's/^Profile *[A-Z]*: \([0-9,]* [a-z]*\).*; \([^;]*lost.*\)/\1, \2/p' "$name.err")
-        [ "$what" != list ] || said=$(awk -v pid="$2" '$1 == pid { print $3 " is listed" }' "$name.out")
+        [ "$what" != list ] || said=$(awk -v pid="$2" '$1 == pid { found = $3 " is" } END { print (found == "" ? "not" : found) " listed" }' "$name.out")
         printf '%s\t%s\t%s\n' "${what%% --pid*}" "$rc" "$said"
     done
 }
@@ -135,6 +135,6 @@ failed=0
         wait
     done
 } >build/kinds/table
-put docs/evidence/support.md "kinds: scripts/kinds.sh" <build/kinds/table
+put docs/evidence/support.md "kinds: kinds.sh" <build/kinds/table
 cat build/kinds/table
 exit $failed

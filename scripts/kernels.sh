@@ -13,7 +13,7 @@
 #
 # Emulated code is some thirty times slower: exit codes, messages and stacks are what they are on such a machine, times are not.
 # With CPUS, THREADS says how many threads are busy ("1 4").
-# LIMIT is how many seconds a kernel may take (3600), SECTIONS which of root, user, settings, cgroup, hotplug and boot are run (all but
+# LIMIT is how many seconds a kernel may take (3600), SECTIONS which of root, user, settings, cgroup, oom, hotplug and boot are run (all but
 # boot). With RESUME=1 a job that LIMIT
 # has ended goes on where it stood. GOPROF_CACHE names another cache than ~/.cache/goprof. The first run downloads 0.5 GB.
 # Needs Debian or what is built like it, and root, for the mounts of debootstrap.
@@ -22,7 +22,7 @@ cd "$(dirname "$0")/.."
 
 suites=("$@")
 [ $# != 0 ] || suites=(bullseye bookworm trixie)
-sections=${SECTIONS:-root user settings cgroup hotplug}
+sections=${SECTIONS:-root user settings cgroup oom hotplug}
 [ -z "${CPUS:-}" ] || sections=${SECTIONS:-cpus}
 kernels=${GOPROF_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/goprof}/kernels
 # What a guest needs beside its root disk's file system. What is built into the kernel is not found, and not missed.
@@ -126,7 +126,8 @@ table() { # section, heading
 tables() {
     table root "As root"
     table user "As the JVM's user, without any right of root"
-    table cgroup 'As root, and the JVM in a control group of version 2 (300 MB; a fifth of a CPU; frozen; out of memory)'
+    table cgroup 'As root, and the JVM in a control group of version 2 (300 MB; a fifth of a CPU; frozen)'
+    table oom 'As root, and the kernel kills the JVM for want of memory'
     table hotplug 'As root, and CPU 1 of 2 goes off and on again'
     table boot 'As root, with words on the kernel'"'"'s command line'
     table settings 'Settings and single capabilities. "user" is the JVM'"'"'s, "other" another one, neither with rights but those named'

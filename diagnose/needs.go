@@ -116,7 +116,7 @@ func needs() []checked {
 			tried: "each recording by perf loads the program",
 			lost:  "goprof's own CPU time: samples are looked at outside of the kernel"}},
 		{Host.checkProbes, tries, &needProbes},
-		{Host.checkTracepoints, tries, &need{name: "tracepoints", wants: "tracefs, mounted and readable",
+		{Host.checkTracepoints, tries, &need{name: "tracepoints", wants: "tracefs, mounted and readable; no lockdown for confidentiality",
 			tried: "`/sys/kernel/tracing/events`", lost: "--event group:tracepoint"}},
 		{Host.checkCounters, tries, &need{name: "counters",
 			wants: "a CPU with counters that the kernel may use; virtual machines mostly have none",

@@ -36,11 +36,12 @@ var (
 )
 
 // common are calls that no filter refuses: programs of all sorts need them.
-const common = " access arch_prctl brk clock_gettime clock_nanosleep clone clone3 close dup2 dup3 epoll_create1 epoll_ctl " +
-	"epoll_pwait eventfd2 execve exit exit_group faccessat fcntl fstat fstatfs fsync futex getcpu getdents64 getegid " +
-	"geteuid getgid getpid getppid getpriority getrandom getrlimit gettid getuid ioctl lseek madvise mincore mmap mprotect munmap " +
-	"nanosleep newfstatat openat pipe2 poll ppoll pread64 read readlinkat renameat restart_syscall rseq rt_sigaction " +
-	"rt_sigprocmask rt_sigreturn sched_getaffinity sched_getattr sched_getscheduler sched_yield set_robust_list " +
+const common = " access arch_prctl brk clock_gettime clock_nanosleep clone clone3 close dup2 dup3 epoll_create1 " +
+	"epoll_ctl epoll_pwait eventfd2 execve exit exit_group faccessat fcntl fstat fstatfs fsync futex " +
+	"getcpu getdents64 getegid geteuid getgid getpid getppid getpriority getrandom getrlimit gettid " +
+	"getuid ioctl lseek madvise mincore mmap mprotect munmap nanosleep newfstatat openat pipe2 poll " +
+	"ppoll pread64 read readlinkat renameat restart_syscall rseq rt_sigaction rt_sigprocmask " +
+	"rt_sigreturn sched_getaffinity sched_getattr sched_getscheduler sched_yield set_robust_list " +
 	"set_tid_address setrlimit sigaltstack statfs sysinfo tgkill uname unlinkat waitid write "
 
 // TestFiltersAreNamed: where a filter refuses a call, whatever its answer, goprof does without, or names the filter.

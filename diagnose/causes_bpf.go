@@ -22,19 +22,20 @@ import (
 func (h Host) explainBPF(err error) Cause {
 	self, _ := h.status(0)
 	limit, limited := h.lockedMemory()
+	absent := errors.Is(err, unix.ENOSYS)
 	switch {
-	case errors.Is(err, unix.ENOSYS):
-		return Cause{Name: "no-bpf", Why: "this kernel, or a filter, has no call bpf"}
-	case !errors.Is(err, unix.EPERM) && !errors.Is(err, unix.EACCES):
+	case absent && self.Seccomp == 0:
+		return Cause{Name: "no-bpf", Why: "this kernel has no call bpf (CONFIG_BPF_SYSCALL)"}
+	case !absent && !errors.Is(err, unix.EPERM) && !errors.Is(err, unix.EACCES):
 		why := fmt.Sprintf("this kernel takes no BPF program that goprof needs (%v)", cmp.Or(errnoOf(err), err))
 		if needBPF.none(h.release()) {
 			why += ": " + needBPF.missing("programs of that kind")
 		}
 		return Cause{Name: "no-bpf", Why: why}
-	case !self.Can(unix.CAP_SYS_ADMIN) && !(self.Can(unix.CAP_BPF) && self.Can(unix.CAP_PERFMON)):
+	case !absent && !self.Can(unix.CAP_SYS_ADMIN) && !(self.Can(unix.CAP_BPF) && self.Can(unix.CAP_PERFMON)):
 		return Cause{Class: Forbidden, Name: "bpf-capability", Remedy: h.toHave("BPF", "PERFMON"),
 			Why: "BPF programs need CAP_BPF and CAP_PERFMON, which goprof lacks"}
-	case h.bpfFiltered():
+	case absent || h.bpfFiltered():
 		return Cause{Class: Forbidden, Name: "bpf-seccomp", Remedy: "docker run --security-opt seccomp=unconfined ...",
 			Why: "a seccomp filter on goprof itself forbids the call bpf"}
 	case limited:

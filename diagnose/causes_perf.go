@@ -176,13 +176,7 @@ func (h Host) checkPerf(r *Report, n *need, pid int) {
 	if pid != 0 {
 		whose = fmt.Sprintf(" for process %d", pid)
 	}
-	var cause *Cause
-	admin := guard.With(guard.ToRecord, func() {
-		if err := perf.TryWide(pid); err != nil {
-			c := h.Explain(pid, err)
-			cause = &c
-		}
-	})
+	cause, admin := h.tryPerf(pid)
 	switch {
 	case cause != nil:
 		r.info(n.name, cause.Remedy, "not needed: recordings stop threads by ptrace. --engine perf would not work%s: %s",
@@ -194,6 +188,18 @@ func (h Host) checkPerf(r *Report, n *need, pid int) {
 	default:
 		r.ok(n.name, "--engine perf works%s", whose)
 	}
+}
+
+// tryPerf says why the perf engine does not work for a process, with the rights that a recording keeps, nil if it does;
+// and whether CAP_SYS_ADMIN is one of those.
+func (h Host) tryPerf(pid int) (cause *Cause, admin bool) {
+	admin = guard.With(guard.ToRecord, func() {
+		if err := perf.TryWide(pid); err != nil {
+			c := h.Explain(pid, err)
+			cause = &c
+		}
+	})
+	return cause, admin
 }
 
 // AdminNote says that recordings keep CAP_SYS_ADMIN, why, and what lets them give it up (guard.Given.AdminForPerf).

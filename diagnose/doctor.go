@@ -170,11 +170,18 @@ func (h Host) checkYama(r *Report, _ *need, _ int) {
 	}
 }
 
-func (h Host) checkSeccomp(r *Report, _ *need, _ int) {
+func (h Host) checkSeccomp(r *Report, _ *need, pid int) {
 	self, _ := h.status(0)
 	switch {
-	case h.Proc == "" && (ptraceBlocked() || readBlocked()):
+	case h.Proc == "" && readBlocked():
 		r.fail("seccomp", h.seccomp())
+	case h.Proc == "" && ptraceBlocked():
+		if c, _ := h.tryPerf(pid); c != nil {
+			r.fail("seccomp", h.seccomp())
+			return
+		}
+		r.warn("seccomp", h.seccomp().Remedy, "a filter on goprof forbids ptrace: recordings take perf, and dumps have no "+
+			"stacks")
 	case self.Seccomp != 0:
 		r.ok("seccomp", "a filter is on, and lets ptrace and process_vm_readv pass")
 	default:

@@ -6,6 +6,8 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -38,6 +40,29 @@ func TestNeedsInDocs(t *testing.T) {
 		}
 	} else if table != want {
 		t.Errorf("the table in %s is not the code's. go test ./diagnose -run TestNeedsInDocs -update writes it anew", page)
+	}
+}
+
+// TestVersionsInDocs: a kernel that the manual speaks of stands in the table of needs.
+func TestVersionsInDocs(t *testing.T) {
+	pages, err := filepath.Glob("../docs/*.md")
+	if err != nil || len(pages) == 0 {
+		t.Fatal(err)
+	}
+	kernel, found := regexp.MustCompile(`(?:before|Linux) ([4-6]\.[0-9]+)`), 0
+	for _, page := range pages {
+		b, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, version := range kernel.FindAllStringSubmatch(string(b), -1) {
+			if found++; !regexp.MustCompile(regexp.QuoteMeta(version[1]) + `\b`).MatchString(needsTable()) {
+				t.Errorf("%s speaks of Linux %s, and no need does (diagnose/needs.go)", page, version[1])
+			}
+		}
+	}
+	if found < 5 {
+		t.Errorf("%d versions of kernels in the manual", found)
 	}
 }
 

@@ -168,6 +168,9 @@ func (l *loaded) readSymbols(f *elfFile) {
 	for _, t := range l.syms {
 		t.sort(f)
 	}
+	if !l.full && l.dynsym != nil {
+		l.dynsym.readBodies(f)
+	}
 }
 
 func (l *loaded) readDynsym(f *elfFile) *symtab {

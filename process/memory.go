@@ -108,7 +108,7 @@ func (p *Process) readError(err error) error {
 		return p.faultOrGone()
 	case unix.ESRCH:
 		return ErrGone
-	case unix.EPERM:
+	case unix.EPERM, unix.EACCES, unix.ENOSYS: // seccomp filters answer with any of these
 		return ErrNotPermitted
 	}
 	return fmt.Errorf("process: process_vm_readv: %w", err)

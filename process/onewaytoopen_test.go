@@ -32,11 +32,12 @@ var ownNames = []string{
 	"sampler/cpuset/online.go readSmall", "sampler/wall/quiet.go allCPUsTick", "sampler/ptrace/watchdog.go Watch",
 	"sampler/ptrace/sysmon.go findSysmon", "sampler/ptrace/sysmon.go sleepers", // goprof's own threads
 	"sampler/ptrace/sysmon.go writeSlack",
-	"session/ahead.go setPriority",      // goprof's own task
-	"session/facts.go systemName",       // /etc/os-release
-	"sampler/events/probe.go ProbeType", // /sys/bus/event_source
-	"session/event_find.go tracepoint",  // tracefs, by a name of the user's without slashes and dots
-	"session/kernel.go openKernelNames", // /proc/kallsyms
+	"session/ahead.go setPriority",           // goprof's own task
+	"session/facts.go systemName",            // /etc/os-release
+	"sampler/events/probe.go ProbeType",      // /sys/bus/event_source
+	"session/event_find.go tracepoint",       // tracefs, by a name of the user's without slashes and dots
+	"session/event_find.go TracepointsError", // the kernel's lockdown, by a fixed name
+	"session/kernel.go openKernelNames",      // /proc/kallsyms
 	"diagnose/causes_missing.go pids",
 	"diagnose/logs.go namesIn",          // /proc/PID/fd, and the folder behind /proc/PID/cwd
 	"diagnose/causes_proc.go libraries", // maps

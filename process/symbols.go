@@ -25,6 +25,8 @@ type symtab struct {
 	names []byte
 	order *order   // nil before it was asked for
 	ends  []uint64 // of the file's sections, by number
+	// bodies says where functions without a size end (readBodies); nil: they reach to the next symbol.
+	bodies map[uint32]uint64
 }
 
 // readSymtab reads a symbol table section with its names; nil if there is none.
@@ -166,15 +168,18 @@ func (s sym) betterThan(o sym) bool {
 
 // reaches reports whether the symbol may reach to addr: a symbol without a size ends with its section. Otherwise all
 // code in the linker's table (.plt) would be called _init, which stands in the section before.
-func (t *symtab) reaches(s sym, addr uint64) bool {
+func (t *symtab) reaches(i uint32, s sym, addr uint64) bool {
 	if s.size > 0 {
 		return addr < s.end()
+	}
+	if end, known := t.bodies[i]; known {
+		return addr < end
 	}
 	return int(s.shndx) >= len(t.ends) || addr < t.ends[s.shndx]
 }
 
 // lookup names the code at addr. A symbol with a size has that many bytes. A symbol without a size reaches to the next
-// one.
+// one, or as far as its own code.
 func (t *symtab) lookup(addr uint64) (name []byte, ok bool) {
 	if t.order == nil {
 		return nil, false
@@ -188,7 +193,7 @@ func (t *symtab) lookup(addr uint64) (name []byte, ok bool) {
 	})
 	for k := n - 1; k >= 0 && k >= n-maxNest; k-- {
 		s := t.at(order[k])
-		if (s.size > 0 || k == n-1) && t.reaches(s, addr) {
+		if (s.size > 0 || k == n-1) && t.reaches(order[k], s, addr) {
 			return cstring(t.names, s.name), true
 		}
 	}

@@ -3,6 +3,9 @@
 # any right of root, and recordings under settings and single capabilities (scripts/kernels/job.sh).
 #   scripts/kernels.sh                     bullseye (5.10), bookworm (6.1), trixie (6.12); half an hour to two
 #   scripts/kernels.sh bookworm            only this one
+#   scripts/kernels.sh bookworm-cloud      another flavour of it: cloud, rt
+#   SECTIONS=boot scripts/kernels.sh bookworm+lockdown=confidentiality+cgroups=v1
+#                                          with words on its command line; cgroups=v1 and hybrid say which cgroups are mounted
 #   CPUS=16 scripts/kernels.sh trixie      shares of a known program on so many CPUs, and what goprof costs there
 # Writes its tables into docs/evidence/support.md: works, works with less and says so, or refuses with which words. A kernel that is not run keeps
 # the results of its last run in build/kernels. Whatever goprof said is kept there. Exit code 1: root was refused something, or a kernel did
@@ -10,23 +13,24 @@
 #
 # Emulated code is some thirty times slower: exit codes, messages and stacks are what they are on such a machine, times are not.
 # With CPUS, THREADS says how many threads are busy ("1 4").
-# LIMIT is how many seconds a kernel may take (3600), SECTIONS which of root, user, settings and cgroup are run (all). With RESUME=1 a job that LIMIT
+# LIMIT is how many seconds a kernel may take (3600), SECTIONS which of root, user, settings, cgroup, oom, hotplug and boot are run (all but
+# boot). With RESUME=1 a job that LIMIT
 # has ended goes on where it stood. GOPROF_CACHE names another cache than ~/.cache/goprof. The first run downloads 0.5 GB.
 # Needs Debian or what is built like it, and root, for the mounts of debootstrap.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 suites=("$@")
-all=(bullseye bookworm trixie)
-[ $# != 0 ] || suites=("${all[@]}")
-sections=${SECTIONS:-root user settings cgroup}
+[ $# != 0 ] || suites=(bullseye bookworm trixie)
+sections=${SECTIONS:-root user settings cgroup oom hotplug}
 [ -z "${CPUS:-}" ] || sections=${SECTIONS:-cpus}
 kernels=${GOPROF_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/goprof}/kernels
 # What a guest needs beside its root disk's file system. What is built into the kernel is not found, and not missed.
 modules=(virtio_pci virtio_blk ext4 crc32c_generic)
-disk=$kernels/disk-1.img # counted up when what this script puts there changes
+disk=$kernels/disk-2.img # counted up when what this script puts there changes
 
 . scripts/debian.sh # apt_get, update_lists, mirror, say
+. scripts/page.sh   # put
 
 # One disk serves all kernels: a small Debian with a JDK.
 make_disk() {
@@ -51,14 +55,14 @@ make_disk() {
 }
 
 # The suite's kernel, and a first RAM disk with the modules that lead to the root disk.
-make_kernel() { # suite
-    local suite=$1 cache=$kernels/$1 tree=$kernels/$1/tree image version module file number=10
+make_kernel() { # suite, suite-flavour
+    local suite=${1%-*} cache=$kernels/$1 tree=$kernels/$1/tree image version module file number=10
     [ ! -s "$cache/initrd" ] || return 0
     rm -rf "$tree"
     mkdir -p "$tree"
     update_lists
-    image=$(apt_with cache depends linux-image-amd64 | sed -n 's/^ *Depends: \(linux-image-[0-9][^ ]*\).*/\1/p' | head -1)
-    say "downloading $image of $suite"
+    image=$(apt_with cache depends "linux-image${1#"$suite"}-amd64" | sed -n 's/^ *Depends: \(linux-image-[0-9][^ ]*\).*/\1/p' | head -1)
+    say "downloading $image of $1"
     (cd "$cache" && apt_get download "$image" >&2)
     dpkg-deb -x "$cache"/linux-image-*.deb "$tree"
     rm -f "$cache"/linux-image-*.deb
@@ -84,53 +88,49 @@ make_kernel() { # suite
 }
 
 # Boots the kernel with the folder as /job, and brings /job/out back.
-run() { # suite
-    local suite=$1 out=build/kernels/$1${CPUS:+-$CPUS} work clock=()
+run() { # kernel, or kernel+words of its command line
+    local suite=$1 out=build/kernels/$1${CPUS:+-$CPUS} work clock=() words=
+    [[ $suite != *+* ]] || words=${suite#*+}
     work=$(mktemp -d)
     [ -n "${RESUME:-}" ] || rm -rf "$out"
     mkdir -p "$out"
-    rm -rf build/kernels/job/out
-    cp -r "$out" build/kernels/job/out
-    rm -f build/kernels/job/out/console
-    tar -cf "$work/job" -C build/kernels/job .
+    cp -r build/kernels/job "$work/files"
+    cp -r "$out" "$work/files/out"
+    rm -f "$work/files/out/console"
+    tar -cf "$work/job" -C "$work/files" .
     # The guest's clock counts instructions, 4 ns each, so that shares of CPU time do not depend on when the host runs which CPU.
     [ "$sections" != cpus ] || clock=(-icount "shift=2,sleep=off")
     truncate -s 256M "$work/result"
     # One host thread emulates both CPUs: with two, a 6.12 has died in code that another CPU was just changing (a static key).
     timeout "${LIMIT:-3600}" qemu-system-x86_64 -accel tcg,thread=single "${clock[@]}" -cpu max -smp "${CPUS:-2}" -m 3G -nodefaults -display none -nic none \
-        -no-reboot -serial "file:$out/console" -kernel "$kernels/$suite/linux" -initrd "$kernels/$suite/initrd" \
-        -append "console=ttyS0 rw panic=-1" -drive "file=$disk,if=virtio,format=raw,snapshot=on" \
+        -no-reboot -serial "file:$out/console" -kernel "$kernels/${suite%%+*}/linux" -initrd "$kernels/${suite%%+*}/initrd" \
+        -append "console=ttyS0 rw panic=-1 ${words//+/ }" -drive "file=$disk,if=virtio,format=raw,snapshot=on" \
         -drive "file=$work/job,if=virtio,format=raw,readonly=on" -drive "file=$work/result,if=virtio,format=raw" </dev/null >&2 ||
         say "$suite: the machine was ended"
     tar -C "$out" --strip-components 1 -xf "$work/result" 2>/dev/null || true
     rm -rf "$work"
+    [ -z "$words" ] || echo "${words//+/, }" | tr -d ' ' >>"$out/release"
     [ -s "$out/table" ] || { say "$suite: nothing came back; see $out/console"; return 1; }
 }
 
 # A row for each look, a column for each kernel, of one section of the job.
 table() { # section, heading
-    local suite ran=()
-    for suite in "${all[@]}"; do ! grep -q "^$1	" "build/kernels/$suite/table" 2>/dev/null || ran+=("$suite"); done
+    local folder ran=()
+    while read -r folder; do ran+=("${folder%/table}"); done < <(cd build/kernels && grep -ls "^$1	" */table | sort)
     [ ${#ran[@]} != 0 ] || return 0
     printf '\n%s:\n\n' "$2"
-    for suite in "${ran[@]}"; do awk -F '\t' -v suite="$suite" -v section="$1" '$1 == section { print suite "\t" $0 }' "build/kernels/$suite/table"; done |
-        awk -F '\t' -f scripts/kernels/table.awk -v suites="${ran[*]}" -v names="$(for suite in "${ran[@]}"; do tr '\n' ' ' <"build/kernels/$suite/release"; done)"
+    for folder in "${ran[@]}"; do awk -F '\t' -v suite="$folder" -v section="$1" '$1 == section { print suite "\t" $0 }' "build/kernels/$folder/table"; done |
+        awk -F '\t' -f scripts/kernels/table.awk -v suites="${ran[*]}" -v names="$(for folder in "${ran[@]}"; do paste -sd , "build/kernels/$folder/release" | tr '\n' ' '; done)"
 }
 
 tables() {
     table root "As root"
     table user "As the JVM's user, without any right of root"
-    table cgroup 'As root, and the JVM in a control group of version 2 (300 MB; a fifth of a CPU; frozen; out of memory)'
+    table cgroup 'As root, and the JVM in a control group of version 2 (300 MB; a fifth of a CPU; frozen)'
+    table oom 'As root, and the kernel kills the JVM for want of memory'
+    table hotplug 'As root, and CPU 1 of 2 goes off and on again'
+    table boot 'As root, with words on the kernel'"'"'s command line'
     table settings 'Settings and single capabilities. "user" is the JVM'"'"'s, "other" another one, neither with rights but those named'
-}
-
-# Puts what is read between two marks of the page.
-put() { # mark
-    local new
-    new=$(mktemp)
-    cat >"$new"
-    sed -i -e "/^<!-- $1 -->\$/,/^<!-- \/$1 -->\$/{/^<!-- /!d}" -e "/^<!-- $1 -->\$/r $new" docs/evidence/support.md
-    rm "$new"
 }
 
 [ "$(id -u)" = 0 ] || { say "scripts/kernels.sh needs root"; exit 1; }
@@ -139,7 +139,7 @@ mkdir -p "$kernels" build/kernels
 exec 9>"$kernels/.lock"
 flock 9
 make_disk
-for suite in "${suites[@]}"; do make_kernel "$suite"; done
+for suite in "${suites[@]}"; do make_kernel "${suite%%+*}"; done
 flock -u 9
 make --no-print-directory build >&2
 jdk=$(scripts/jdk.sh)
@@ -150,11 +150,17 @@ cp goprof scripts/kernels/{job.sh,as,settings} build/kernels/job/
 chmod 755 build/kernels/job/as
 echo "$sections" >build/kernels/job/sections
 echo "${THREADS:-1 4}" >build/kernels/job/threads
-for suite in "${suites[@]}"; do run "$suite" || exit 1; done
+failed=0
+for suite in "${suites[@]}"; do # as many at once as there are CPUs
+    while [ "$(jobs -rp | wc -l)" -ge "$(nproc)" ]; do wait -n || failed=1; done
+    run "$suite" &
+done
+while [ -n "$(jobs -rp)" ]; do wait -n || failed=1; done
+[ $failed = 0 ] || exit 1
 if [ -n "${CPUS:-}" ]; then
     for suite in "${suites[@]}"; do (cd "build/kernels/$suite-$CPUS/cpus" && awk -f ../../../../scripts/kernels/shares.awk ./*.collapsed); done
     exit
 fi
-tables | put "kernels: make test-kernels"
+tables | put docs/evidence/support.md "kernels: make test-kernels"
 sed -n '/^<!-- kernels: make/,/^<!-- .kernels/p' docs/evidence/support.md
-! grep -qE '^root	[^	]*	(5|16|1|124)	' build/kernels/*/table
+! grep -qE '^root	[^	]*	(5|16|1|2)	' build/kernels/*/table

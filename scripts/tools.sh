@@ -55,6 +55,6 @@ if [[ " ${missing[*]} " == *" gcc "* ]]; then
     missing+=(libc6-dev)
 fi
 
-install() { apt-get -qq update && apt-get -qq install -y --no-install-recommends "${missing[@]}"; }
+install() { apt-get -qq update && apt-get -qq -o DPkg::Lock::Timeout=300 install -y --no-install-recommends "${missing[@]}"; }
 export DEBIAN_FRONTEND=noninteractive
 quietly build/install-tools.log "installing ${missing[*]}" install || give_up

@@ -111,9 +111,10 @@ func (a *allocShares) forgetClasses() {
 	}
 }
 
-// correct has the account say what samples stand for now.
+// correct has the account say what samples stand for now. An account that is asked for before the engine has counted
+// has no events.
 func (a *allocShares) correct(counts []profile.EventCount) {
-	if a != nil {
+	if a != nil && a.number < len(counts) {
 		counts[a.number].Stood += int64(a.paid - a.stood)
 	}
 }

@@ -202,3 +202,14 @@ func TestSharesAreReleased(t *testing.T) {
 		t.Errorf("%.0f bytes; %d are held", sum, r.shares.held)
 	}
 }
+
+// TestSharesBeforeCounts: on a starved machine the account is asked for before the engine has counted anything.
+func TestSharesBeforeCounts(t *testing.T) {
+	a := &allocShares{paid: 8}
+	a.correct(nil)
+	counts := []profile.EventCount{{Stood: 1}}
+	if a.correct(counts); counts[0].Stood != 9 {
+		t.Errorf("%+v", counts)
+	}
+	(*allocShares)(nil).correct(counts)
+}

@@ -202,18 +202,21 @@ func (d *dumping) incomplete() ([]profile.ThreadDump, error) {
 	return d.threads, process.ErrSilent
 }
 
-// NotStopped counts the threads of a dump that have no stack because they did not stop, and those that were not told to
-// stop because they might have been held for too long (StopsUnbounded).
-func NotStopped(threads []profile.ThreadDump) (late, leftOut int) {
+// NotStopped counts the threads of a dump that have no stack because they did not stop, those that were not told to
+// stop because they might have been held for too long (StopsUnbounded), and those that the kernel did not let goprof
+// trace.
+func NotStopped(threads []profile.ThreadDump) (late, leftOut, refused int) {
 	for i := range threads {
 		switch threads[i].Err {
 		case profile.StopTimeout.String(), profile.StopMissed.String():
 			late++
 		case profile.Unadmitted.String():
 			leftOut++
+		case profile.NotPermitted.String():
+			refused++
 		}
 	}
-	return late, leftOut
+	return late, leftOut, refused
 }
 
 // goneErr marks threads that ended meanwhile: there is nothing to show of them.

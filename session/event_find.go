@@ -259,12 +259,20 @@ func (s *Session) explainEvent(name string, err error) error {
 // tracefs is where the kernel describes its tracepoints, if that is mounted.
 var tracefs = []string{"/sys/kernel/tracing", "/sys/kernel/debug/tracing"}
 
+// lockdown says how far the kernel is locked down: "none integrity [confidentiality]". Begun with confidentiality,
+// kernels leave tracefs empty (fs/tracefs/inode.c, tracefs_create_dir).
+var lockdown = "/sys/kernel/security/lockdown"
+
 // TracepointsError says why no tracepoint can be recorded, whatever its name; nil: the kernel's are known.
 func TracepointsError() *EventError {
 	for _, root := range tracefs {
 		if _, err := os.Stat(root + "/events"); err == nil {
 			return nil
 		}
+	}
+	if b, _ := os.ReadFile(lockdown); strings.Contains(string(b), "[confidentiality]") {
+		return &EventError{Name: "group:tracepoint", Why: "the kernel is locked down for confidentiality, and shows no " +
+			"tracepoints"}
 	}
 	return &EventError{Name: "group:tracepoint", Why: "tracefs is not mounted, or may not be read",
 		Remedy: "mount -t tracefs nodev " + tracefs[0]}

@@ -29,11 +29,21 @@ func TestMayNeedProbes(t *testing.T) {
 // TestTracepoints: a tracepoint has the number that tracefs says, and without tracefs there is the command that mounts
 // it.
 func TestTracepoints(t *testing.T) {
-	was := tracefs
-	defer func() { tracefs = was }()
+	was, wasLockdown := tracefs, lockdown
+	defer func() { tracefs, lockdown = was, wasLockdown }()
+	lockdown = filepath.Join(t.TempDir(), "lockdown")
 	tracefs = []string{filepath.Join(t.TempDir(), "tracing"), filepath.Join(t.TempDir(), "debug")}
 	if bad := TracepointsError(); bad == nil || !strings.Contains(bad.Remedy, "mount -t tracefs nodev "+tracefs[0]) {
 		t.Errorf("without tracefs: %+v", bad)
+	}
+	for _, mode := range []string{"[none] integrity confidentiality\n", "none integrity [confidentiality]\n"} {
+		if err := os.WriteFile(lockdown, []byte(mode), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		bad := TracepointsError()
+		if bad == nil || strings.Contains(bad.Why, "locked down") != strings.Contains(mode, "[conf") {
+			t.Errorf("%q: %+v", mode, bad)
+		}
 	}
 	point := filepath.Join(tracefs[1], "events", "sched", "sched_switch")
 	if err := os.MkdirAll(point, 0o700); err != nil {

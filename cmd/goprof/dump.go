@@ -13,6 +13,7 @@ import (
 	"goprof/cmd/goprof/exit"
 	"goprof/output"
 	"goprof/output/dumps"
+	"goprof/process"
 	"goprof/profile"
 	"goprof/profile/redact"
 	"goprof/sampler/guard"
@@ -217,11 +218,13 @@ func (d *dumper) check(cmd *cobra.Command) error {
 
 // notStopped is the error of a dump that lacks stacks.
 func notStopped(command string, pid int, threads []profile.ThreadDump, wait time.Duration) error {
-	late, leftOut := session.NotStopped(threads)
+	late, leftOut, refused := session.NotStopped(threads)
 	what := func(n int) string {
 		return fmt.Sprintf("%d of %d threads of process %d have no stack", n, len(threads), pid)
 	}
 	switch {
+	case refused > 0:
+		return attachError(pid, process.ErrNotPermitted)
 	case leftOut > 0:
 		why, cure := session.StopsUnbounded()
 		if why == "" { // it is over by now

@@ -9,6 +9,7 @@ import (
 	"goprof/cmd/goprof/exit"
 	"goprof/diagnose"
 	"goprof/output"
+	"goprof/process"
 	"goprof/profile"
 )
 
@@ -25,6 +26,8 @@ func (r *recorder) noSamples(res *result) error {
 		e.Why, e.Remedy = "it is "+frozen.Text()+": no thread runs", frozen.Thaw()
 	case sum.LostBy[profile.AlreadyTraced.String()] > 0:
 		return attachError(r.pid, diagnose.ErrTraced)
+	case sum.LostBy[profile.NotPermitted.String()] > 0:
+		return attachError(r.pid, process.ErrNotPermitted)
 	case sum.Looks != nil && sum.Looks.Idle > 0:
 		e.Why = "only the JVM's own threads were there, and these were idle"
 		e.Remedy = "--all-threads shows them"

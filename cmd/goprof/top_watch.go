@@ -237,9 +237,9 @@ func (w *topWatch) dump() (string, error) {
 	if err != nil {
 		return "", outputFailed(err)
 	}
-	if late, leftOut := session.NotStopped(threads); late+leftOut > 0 {
-		return fmt.Sprintf("%s (%d of %d threads without a stack: they did not stop in time)", name, late+leftOut,
-			len(threads)), nil
+	if late, leftOut, refused := session.NotStopped(threads); late+leftOut+refused > 0 {
+		return fmt.Sprintf("%s (%d of %d threads without a stack: they could not be stopped)", name,
+			late+leftOut+refused, len(threads)), nil
 	}
 	return name, nil
 }

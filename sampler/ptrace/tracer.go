@@ -417,7 +417,7 @@ func (t *Tracer) refused(tid int, e syscall.Errno) Outcome {
 	if e == unix.ESRCH {
 		return t.gone()
 	}
-	if e != unix.EPERM {
+	if e != unix.EPERM && e != unix.EACCES && e != unix.ENOSYS { // seccomp filters answer with any of these
 		t.err = &SyscallError{"PTRACE_SEIZE", e}
 		return Failed
 	}

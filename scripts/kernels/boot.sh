@@ -9,10 +9,18 @@ mkdir -p /dev/pts /dev/shm /job
 mount -t devpts devpts /dev/pts
 mount -t tracefs tracefs /sys/kernel/tracing
 mount -t securityfs security /sys/kernel/security
-mount -t cgroup2 cgroup2 /sys/fs/cgroup
+# As systemd mounts them: one tree (version 2), a tree for each controller (v1), or both (hybrid).
+mode=$(sed -n 's/.*\bcgroups=\([a-z0-9]*\).*/\1/p' /proc/cmdline)
+if [ -z "$mode" ]; then
+    mount -t cgroup2 cgroup2 /sys/fs/cgroup
+else
+    mount -t tmpfs cgroup /sys/fs/cgroup
+    for of in cpu memory freezer; do mkdir /sys/fs/cgroup/$of; mount -t cgroup -o $of cgroup /sys/fs/cgroup/$of; done
+    [ "$mode" = v1 ] || { mkdir /sys/fs/cgroup/unified; mount -t cgroup2 cgroup2 /sys/fs/cgroup/unified; }
+fi
 ip link set lo up 2>/dev/null
 tar -xf /dev/vdb -C /job
-mkdir /job/out
+mkdir -p /job/out
 uname -r >/job/out/release
 sh /job/job.sh
 tar -cf /dev/vdc -C /job out

@@ -3,12 +3,16 @@
 #   root      every kind of look at one JVM, as root
 #   user      the same as the JVM's user, with no right of root
 #   settings  recordings under settings of the kernel, limits and single capabilities
-#   cgroup    looks at a JVM in a control group of version 2 with limits, frozen, and killed for want of memory
+#   cgroup    looks at a JVM in a control group of version 2 with limits, and frozen
+#   oom       a JVM in such a group that the kernel kills for want of memory during a recording
+#   boot      few looks, for kernels with words on their command line; the JVM has memory and CPU limits of cgroups of version 1 if these
+#             are mounted (cgroups=v1)
+#   hotplug   a CPU goes off and on again during recordings
 #   cpus      shares of a program that keeps an account of its own, on as many CPUs as there are
 # Writes a line for each look to out/table: section, what, exit code, the samples, and lines of what goprof says besides
 # with ^ behind each. Tabs separate them.
 cd /job
-mkdir -p -m 777 out/root out/user out/settings out/cgroup out/cpus
+mkdir -p -m 777 out/root out/user out/settings out/cgroup out/oom out/boot out/hotplug out/cpus
 
 known() { grep -qs "^$1	$2	" out/table; } # from a job that was ended: RESUME
 
@@ -109,14 +113,18 @@ settings() {
     end
 }
 
-cgroup() {
-    record=
+grouped() { # section: a JVM in a control group of version 2
     group=/sys/fs/cgroup/jvm
     echo "+cpu +memory" >/sys/fs/cgroup/cgroup.subtree_control
     mkdir -p $group
     echo 300M >$group/memory.max
     # shellcheck disable=SC2016 # of the inner shell
-    begin out/cgroup/demo.log sh -c 'echo $$ >/sys/fs/cgroup/jvm/cgroup.procs; exec "$@"' sh
+    begin "out/$1/demo.log" sh -c 'echo $$ >/sys/fs/cgroup/jvm/cgroup.procs; exec "$@"' sh
+}
+
+cgroup() {
+    record=
+    grouped cgroup
     look cgroup memory ./goprof memory "$pid"
     echo "20000 100000" >$group/cpu.max
     recorded cgroup "record, cpu.max" ./goprof record
@@ -127,10 +135,48 @@ cgroup() {
     look cgroup "triage, frozen" ./goprof triage "$pid" -d 5s
     recorded cgroup "record, frozen" ./goprof record
     echo 0 >$group/cgroup.freeze
+    end
+}
+
+oom() {
+    record=
+    grouped oom
     (sleep 15; echo 20M >$group/memory.max) & # the kernel kills at once
-    lengths=60 recorded cgroup "record, out of memory" ./goprof record
+    lengths=60 recorded oom "record, out of memory" ./goprof record
     kill "$pid" 2>/dev/null
     wait
+}
+
+boot() {
+    record=
+    # shellcheck disable=SC2016 # of the inner shell
+    if [ -d /sys/fs/cgroup/memory ]; then
+        mkdir -p /sys/fs/cgroup/memory/jvm /sys/fs/cgroup/cpu/jvm
+        echo 300M >/sys/fs/cgroup/memory/jvm/memory.limit_in_bytes
+        echo 20000 >/sys/fs/cgroup/cpu/jvm/cpu.cfs_quota_us
+        begin out/boot/demo.log sh -c 'for of in memory cpu; do echo $$ >/sys/fs/cgroup/$of/jvm/cgroup.procs; done; exec "$@"' sh
+    else
+        begin out/boot/demo.log env
+    fi
+    look boot doctor ./goprof doctor "$pid"
+    recorded boot perf ./goprof record --engine perf -r 20
+    recorded boot alloc ./goprof record --event alloc=1m
+    recorded boot sched:sched_switch ./goprof record --event sched:sched_switch
+    look boot memory ./goprof memory "$pid"
+    look boot triage ./goprof triage "$pid" -d 10s
+    recorded boot auto ./goprof record -r 20
+    end
+}
+
+hotplug() {
+    record=
+    begin out/hotplug/demo.log env
+    for engine in ptrace perf; do
+        (for online in 0 1 0 1; do sleep 4; echo $online >/sys/devices/system/cpu/cpu1/online; done) &
+        lengths=20 recorded hotplug "record --engine $engine, CPU 1 goes off and on" ./goprof record --engine $engine -r 20
+        echo 1 >/sys/devices/system/cpu/cpu1/online
+    done
+    end
 }
 
 cpus() { # each recording beside what the program says of the same time

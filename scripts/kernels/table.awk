@@ -20,6 +20,8 @@ BEGIN {
     }
     if ($4 == 0 || $4 == 13) cell = said == "" ? "works" : "less: " said
     else if ($4 == 7 && said !~ /frozen/) cell = late ? "permitted; too late here" : "nothing met" # the right is there, and nothing was seen in so short a time
+    else if ($4 == 124 || $4 == 137) cell = "not ended after 5 minutes here" # job.sh ended it
+    else if ($4 == 2) cell = "**crashed**"
     else cell = "refuses (" $4 "): " said
     of[$3, $1] = cell
 }

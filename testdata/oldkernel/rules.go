@@ -32,9 +32,6 @@ var CountedBPF = Rule{unix.SYS_BPF, func(c *call) unix.Errno {
 	return unix.EPERM
 }}
 
-// Filtered is a container's filter: there is no perf_event_open, whoever asks.
-var Filtered = Rule{unix.SYS_PERF_EVENT_OPEN, func(*call) unix.Errno { return unix.EPERM }}
-
 // Before517 has no bpf_loop (Linux 5.17, kernel/bpf/verifier.c, check_helper_call: "invalid func").
 var Before517 = []Rule{{unix.SYS_BPF, func(c *call) unix.Errno { return c.refuseHelper(181) }}}
 
@@ -63,10 +60,13 @@ var Before417 = append([]Rule{absent(unix.SYS_PIDFD_OPEN), {unix.SYS_OPENAT, fun
 	return 0
 }}}, Before55...)
 
-// absent is a kernel that does not have a call.
-func absent(number uint32) Rule {
-	return Rule{number, func(*call) unix.Errno { return unix.ENOSYS }}
+// Refuses is a filter that answers a call so, whoever asks.
+func Refuses(number uint32, e unix.Errno) Rule {
+	return Rule{number, func(*call) unix.Errno { return e }}
 }
+
+// absent is a kernel that does not have a call.
+func absent(number uint32) Rule { return Refuses(number, unix.ENOSYS) }
 
 // refuseHelper refuses BPF programs that call a helper which the kernel does not have.
 func (c *call) refuseHelper(helper int32) unix.Errno {

@@ -270,7 +270,7 @@ func lockDump(t *testing.T, s *session.Session, way lockWay) []profile.ThreadDum
 		if err != nil {
 			t.Fatal(err)
 		}
-		late, leftOut := session.NotStopped(threads)
+		late, leftOut, _ := session.NotStopped(threads)
 		if late+leftOut == 0 && opt.Virtual.Err == nil && !untold(threads) || tries == 10 {
 			return threads
 		}

@@ -202,7 +202,7 @@ func TestOverloadedDump(t *testing.T) {
 			}
 		}
 		t.Logf("%d threads in %v, %d without a stack", len(threads), time.Since(began).Round(time.Millisecond), empty)
-		late, leftOut := session.NotStopped(threads)
+		late, leftOut, _ := session.NotStopped(threads)
 		if late+leftOut > 0 || len(threads) < 220 {
 			t.Errorf("%d of %d threads did not stop", late+leftOut, len(threads))
 		}

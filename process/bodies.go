@@ -1,0 +1,54 @@
+package process
+
+import (
+	"goprof/arch"
+	"goprof/arch/cpus"
+)
+
+const (
+	maxBody   = 4 << 10 // bytes of a function's code that are read for its end
+	maxBodies = 1024    // of one table: musl exports some 40 functions without a size
+)
+
+// readBodies finds out where exported functions without a size end. Among exported symbols alone the next one is no
+// end: between both may be functions that are not exported. musl's memset would reach over the code of all its system
+// calls (src/thread/x86_64/syscall_cp.s), so that each wait was named memset.
+func (t *symtab) readBodies(f *elfFile) {
+	cpu := cpus.ByMachine(f.machine)
+	t.bodies = make(map[uint32]uint64)
+	for n, i := range t.order.symbols {
+		s := t.at(i)
+		if s.size > 0 || len(t.bodies) == maxBodies {
+			continue
+		}
+		next := uint64(maxBody)
+		if n+1 < len(t.order.symbols) {
+			next = t.at(t.order.symbols[n+1]).value - s.value
+		}
+		t.bodies[i] = s.value
+		off, left, ok := f.offset(s.value)
+		if !ok || cpu == nil {
+			continue
+		}
+		if code, err := f.bytes(off, min(left, next, maxBody)); err == nil {
+			t.bodies[i] += bodyOf(cpu, code)
+		}
+	}
+}
+
+// bodyOf returns how long the function is with which code begins: up to a return or a jump behind which no branch
+// leads.
+func bodyOf(cpu *arch.CPU, code []byte) uint64 {
+	var in arch.Inst
+	var pc, far uint32 // far: where a branch of the function leads
+	for int(pc) < len(code) && cpu.Read(code, pc, &in) {
+		if in.Flow == arch.FlowBranch && in.HasTarget {
+			far = max(far, in.Target)
+		}
+		pc += in.Len
+		if (in.Flow == arch.FlowReturn || in.Flow == arch.FlowJump || in.Flow == arch.FlowEnds) && far < pc {
+			break
+		}
+	}
+	return uint64(pc)
+}

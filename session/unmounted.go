@@ -18,8 +18,8 @@ import (
 
 // A recording of wall-clock time also counts virtual threads that no carrier runs. The engine cannot see them: no
 // thread of the kernel has their stacks. So they are drawn by lot out of the heap (vmstructs.Lots), some times a
-// second, between two walks. Each thread that is drawn counts for as many as it stands for, and for the time since the last
-// draw.
+// second, between two walks. Each thread that is drawn counts for as many as it stands for, and for the time since the
+// last draw.
 
 const (
 	// drawEvery is the time between two draws, on average. A draw comes at a random moment, so no program runs in step
@@ -215,8 +215,8 @@ func (u *unmounted) wantsThread(v *vmstructs.VirtualThread) bool {
 	return u.opt.Wants(label[1 : len(label)-1])
 }
 
-// several: a look that stands for more threads stands for others, too. The JDK's lists change while they are counted, so
-// one that stands for itself may stand for a little more.
+// several: a look that stands for more threads stands for others, too. The JDK's lists change while they are counted,
+// so one that stands for itself may stand for a little more.
 const several = 1.1
 
 // take counts a thread that was drawn.

@@ -250,8 +250,8 @@ func (c *Continuations) unchanged(others ...process.Range) bool {
 	return err1 == nil && err2 == nil && was == now
 }
 
-// sameFrames is unchanged for a thread that no carrier ran when readChunks began: it compares the frames, too. A carrier
-// may have run the thread meanwhile, up to a place where the heads of its chunks are the same.
+// sameFrames is unchanged for a thread that no carrier ran when readChunks began: it compares the frames, too. A
+// carrier may have run the thread meanwhile, up to a place where the heads of its chunks are the same.
 func (c *Continuations) sameFrames() bool {
 	chunks := c.heap.Chunks
 	again := make([]process.Range, len(chunks))

@@ -83,7 +83,8 @@ func virtualStack(methods []string) string {
 	var kept []string
 	for _, m := range methods {
 		if !isHidden(m) && !strings.HasPrefix(m, "jdk.internal.vm.Continuation.") &&
-			!strings.Contains(m, "VThreadContinuation") && m != "java.lang.VirtualThread.yieldContinuation" && (len(kept) == 0 || kept[len(kept)-1] != m) {
+			!strings.Contains(m, "VThreadContinuation") && m != "java.lang.VirtualThread.yieldContinuation" &&
+			(len(kept) == 0 || kept[len(kept)-1] != m) {
 			kept = append(kept, m)
 		}
 	}

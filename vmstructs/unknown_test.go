@@ -76,6 +76,7 @@ var notTold = []string{
 	"Array<u1>._data", "Array<u2>._data", // these belong to the other way to list the fields of a class
 	"Symbol._vm_symbols[0]", "JDK_Version._current", "JDK_Version._major",
 	"PerfMemory._start", "PerfMemory._capacity", // without these, old snapshots are lost, and counted (age.go)
+	"OSThread._pthread_id", // threads that wait have no span, and the account says so
 	"OopHandle._obj", "ContinuationEntry._return_pc", "JavaThread._cont_entry",
 	"ObjectMonitor._stack_locker",                           // without it, some owners are not known
 	"Klass._super_check_offset", "Klass._primary_supers[0]", // one proof less that an object's class is one

@@ -45,7 +45,8 @@ attribute: [k8s.node.name=node-7, "team=cart,pay=1"]
 	if len(c.Choice.Match) != 2 || len(c.Choice.Match[1]) != 2 || len(c.Choice.Deny) != 1 {
 		t.Errorf("%+v", c.Choice)
 	}
-	if len(c.Attributes) != 2 || c.Attributes.Get("k8s.node.name") != "node-7" || c.Attributes.Get("team") != "cart,pay=1" {
+	if len(c.Attributes) != 2 || c.Attributes.Get("k8s.node.name") != "node-7" ||
+		c.Attributes.Get("team") != "cart,pay=1" {
 		t.Errorf("%v", c.Attributes)
 	}
 	if err := c.Check(); err != nil {

@@ -15,7 +15,7 @@ import (
 const firstProcess = 1
 
 // logFolder holds a link for each container of a node, which kubelet makes for collectors of logs:
-// POD_NAMESPACE_CONTAINER-ID.log (Kubernetes: pkg/kubelet/kuberuntime/legacy.go, logSymlink).
+// POD_NAMESPACE_CONTAINER-ID.log (Kubernetes: kubelet/kuberuntime, logSymlink).
 const logFolder = "/var/log/containers"
 
 // maxLinks bounds what is read of that folder. A node has some hundred pods, and links of those before.
@@ -56,8 +56,8 @@ func podOfLink(name string) (a resource.Attributes) {
 }
 
 // deploymentPod is the name of a pod that a ReplicaSet of a Deployment has made. The two endings have only letters and
-// digits that cannot make a word (Kubernetes: apimachinery/pkg/util/rand, SafeEncodeString and String). Pods of a CronJob
-// have a number in place of the first.
+// digits that cannot make a word (Kubernetes: apimachinery/pkg/util/rand, SafeEncodeString and String). Pods of a
+// CronJob have a number in place of the first.
 var deploymentPod = regexp.MustCompile(`^(.+)-([bcdfghjklmnpqrstvwxz2456789]{6,10})-[bcdfghjklmnpqrstvwxz2456789]{5}$`)
 
 // deploymentOf is the Deployment of a pod by its name, empty if the pod may be of something else.

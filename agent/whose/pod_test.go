@@ -36,7 +36,8 @@ func TestPodOfLink(t *testing.T) {
 // TestPod: the link of a container is found among others, inside of a process's root.
 func TestPod(t *testing.T) {
 	folder, id := t.TempDir(), strings.Repeat("0a", 32)
-	for _, name := range []string{"cart-0_shop_jvm-" + strings.Repeat("0b", 32) + ".log", "cart-1_shop_jvm-" + id + ".log"} {
+	other := strings.Repeat("0b", 32)
+	for _, name := range []string{"cart-0_shop_jvm-" + other + ".log", "cart-1_shop_jvm-" + id + ".log"} {
 		if err := os.Symlink("/nowhere", filepath.Join(folder, name)); err != nil {
 			t.Fatal(err)
 		}

@@ -189,8 +189,8 @@ func (f *slowFlags) record(cmd *cobra.Command, args []string, g *requests.Gather
 	fmt.Fprintf(cmd.ErrOrStderr(), "goprof: looking at the threads of process %d for %s; Ctrl-C ends it\n", pid,
 		f.duration.Duration)
 	_, sum, err := s.Record(ctx, session.RecordOptions{Mode: session.WallMode, Engine: session.PtraceEngine,
-		Duration: f.duration.Duration, Interval: time.Duration(float64(time.Second) / f.rate), LeaveIdle: true, MaxOverhead: 0.01,
-		Sink: toRequests{g}})
+		Duration: f.duration.Duration, Interval: time.Duration(float64(time.Second) / f.rate), LeaveIdle: true,
+		MaxOverhead: 0.01, Sink: toRequests{g}})
 	if err != nil {
 		return attachError(pid, err)
 	}

@@ -25,8 +25,8 @@ func TestSlow(t *testing.T) {
 		t.Fatal(told)
 	}
 	for _, args := range [][]string{{fmt.Sprint(jvm.PID), "-d", "4s"}, {file}} {
-		out, err := exec.Command("goprof", append(append([]string{"slow"}, args...), "--per", "SlowRequests[.]handle$", "--json",
-			"--over", "300ms")...).Output()
+		out, err := exec.Command("goprof", append(append([]string{"slow"}, args...), "--per", "SlowRequests[.]handle$",
+			"--json", "--over", "300ms")...).Output()
 		if err != nil {
 			t.Fatal(args, err)
 		}
@@ -46,7 +46,8 @@ func TestSlow(t *testing.T) {
 			t.Fatalf("%s: %+v", args, r)
 		}
 		for _, s := range r.Slow {
-			if what := s.Parts[0].What; s.Seconds <= (300*time.Millisecond).Seconds() || !strings.Contains(s.Thread, "server-") ||
+			what := s.Parts[0].What
+			if s.Seconds <= (300*time.Millisecond).Seconds() || !strings.Contains(s.Thread, "server-") ||
 				what != "SlowRequests.enter (blocked)" && what != "SlowRequests.query (sleeping)" {
 				t.Errorf("%s: %+v", args, s)
 			}

@@ -1,9 +1,9 @@
 // Package requests finds the requests of a program in the samples of a wall-clock recording, and says what each request
 // spent its time in.
 //
-// A request is what threads did for one trace (profile.Link), or the time for which one thread had a frame on its stack.
-// Samples are looks: what a thread did between two looks is not known, so the times of a request are right within two
-// intervals, and short requests are seen by chance.
+// A request is what threads did for one trace (profile.Link), or the time for which one thread had a frame on its
+// stack. Samples are looks: what a thread did between two looks is not known. So the times of a request are right
+// within two intervals, and short requests are seen by chance.
 package requests
 
 import (
@@ -32,20 +32,20 @@ type look struct {
 type Gatherer struct {
 	method  *regexp.Regexp // nil: requests are traces
 	threads map[profile.Thread][]look
-	parts   table[string]
-	links   table[profile.Link]
+	parts   numbering[string]
+	links   numbering[profile.Link]
 	looks   int
 	// Left is how many samples there was no room for. Timeless is how many had no time.
 	Left, Timeless int64
 }
 
-// table numbers values.
-type table[T comparable] struct {
+// numbering gives each value a number.
+type numbering[T comparable] struct {
 	all    []T
 	number map[T]int32
 }
 
-func (t *table[T]) of(v T) int32 {
+func (t *numbering[T]) of(v T) int32 {
 	n, known := t.number[v]
 	if !known {
 		if t.number == nil {
@@ -87,7 +87,9 @@ func (g *Gatherer) Sample(s *profile.Sample) {
 }
 
 func (g *Gatherer) has(s *profile.Stack) bool {
-	return slices.ContainsFunc(s.Frames, func(f profile.Frame) bool { return f.Func != nil && g.method.MatchString(f.Func.Name) })
+	return slices.ContainsFunc(s.Frames, func(f profile.Frame) bool {
+		return f.Func != nil && g.method.MatchString(f.Func.Name)
+	})
 }
 
 // partOf says what a thread did, in a few words: a place, and its state.
@@ -144,8 +146,8 @@ func (g *Gatherer) Requests() []Request {
 	return out
 }
 
-// runs cuts the looks at a thread into requests. With bridge, looks without a request between two of the same one belong
-// to it: what the thread published could not be read there.
+// runs cuts the looks at a thread into requests. With bridge, looks without a request between two of the same one
+// belong to it: what the thread published could not be read there.
 func runs(looks []look, bridge bool) (all [][]look) {
 	first, last := -1, -1 // of the run
 	for i := range looks {

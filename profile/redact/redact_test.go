@@ -31,7 +31,8 @@ func TestReadable(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"[parked]", "[truncated: no unwind info]", "[pool-1-thread-7 tid=4711]", "call_stub",
-		"[parked: java.lang.Object]", "[woken by]", "[woken by: timer (interrupt)]", "[not sampled]", "libc.so.6+0x12ab", "start_thread", "JavaThread::run",
+		"[parked: java.lang.Object]", "[woken by]", "[woken by: timer (interrupt)]", "[not sampled]", "libc.so.6+0x12ab",
+		"start_thread", "JavaThread::run",
 		"[virtual #31]", "[http-nio-8080-exec-* tid=*]", "Interpreter", "[no unwind info: libc.so.6]"} {
 		if got := r.Label(name); got != name {
 			t.Errorf("Label(%q) = %q", name, got)

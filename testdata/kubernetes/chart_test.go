@@ -34,8 +34,8 @@ func render(t *testing.T, values map[string]any) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := chartutil.ToRenderValues(chart, values, chartutil.ReleaseOptions{Name: "goprof-agent", Namespace: "goprof"},
-		chartutil.DefaultCapabilities)
+	release := chartutil.ReleaseOptions{Name: "goprof-agent", Namespace: "goprof"}
+	all, err := chartutil.ToRenderValues(chart, values, release, chartutil.DefaultCapabilities)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +124,8 @@ func TestBase(t *testing.T) {
 // TestValues: each value of the chart does what it says.
 func TestValues(t *testing.T) {
 	text := render(t, map[string]any{
-		"image":             map[string]any{"repository": "r.example/goprof", "tag": "1.2.3", "pullSecrets": []any{map[string]any{"name": "pull"}}},
+		"image": map[string]any{"repository": "r.example/goprof", "tag": "1.2.3",
+			"pullSecrets": []any{map[string]any{"name": "pull"}}},
 		"config":            map[string]any{"pyroscope": "https://p", "max-cpu": "2%", "match": []any{"shop"}},
 		"attributes":        []any{"deployment.environment.name=prod"},
 		"probes":            true,
@@ -133,9 +134,10 @@ func TestValues(t *testing.T) {
 		"podLabels":         map[string]any{"team": "sre"},
 		"podAnnotations":    map[string]any{"note": "x"},
 		"secretName":        "tls",
-		"networkPolicy":     map[string]any{"enabled": true, "egress": []any{map[string]any{"ports": []any{map[string]any{"port": 443}}}}, "metricsFrom": []any{map[string]any{"podSelector": map[string]any{}}}},
-		"podMonitor":        map[string]any{"enabled": true},
-		"alerts":            map[string]any{"enabled": true},
+		"networkPolicy": map[string]any{"enabled": true, "metricsFrom": []any{map[string]any{"podSelector": map[string]any{}}},
+			"egress": []any{map[string]any{"ports": []any{map[string]any{"port": 443}}}}},
+		"podMonitor": map[string]any{"enabled": true},
+		"alerts":     map[string]any{"enabled": true},
 	})
 	var seen int
 	for _, o := range objects(t, text) {

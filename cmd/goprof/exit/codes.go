@@ -64,6 +64,8 @@ var Codes = []Meaning{
 		{[]string{"hidden"}, "another user's, and /proc is mounted with hidepid", "sudo goprof ..."},
 		{[]string{"not-permitted"}, "anything else that the kernel forbids", "goprof doctor --pid PID"},
 		{[]string{"perf-paranoid", "perf-memory"}, "--engine perf without CAP_PERFMON, on Debian's kernels CAP_SYS_ADMIN: kernel.perf_event_paranoid, the limit of locked memory", "sudo sysctl kernel.perf_event_paranoid=2, or what is told"},
+		{[]string{"kernel-names"}, "--wakers, and /proc/kallsyms has no addresses",
+			"kernel.kptr_restrict at 0 or 1, and CAP_SYSLOG"},
 		{[]string{"perf-nested"}, "--engine perf in a PID namespace", "--engine ptrace"},
 		{[]string{"perf-seccomp", "perf-module", "perf-refused"}, "--engine perf under a seccomp filter, SELinux, AppArmor, or for no known reason", "--engine ptrace"},
 		{[]string{"probe-capability", "bpf-capability", "bpf-memory", "bpf-seccomp"}, "probes or BPF programs without CAP_SYS_ADMIN, CAP_BPF, locked memory, or under a filter", "the command that is told"},

@@ -229,7 +229,7 @@ func (f *agentFlags) serve(cmd *cobra.Command, c *config.Config, at net.Listener
 	defer session.StartWatchdog(watchdogName)()
 	host := agent.NewHost(host(), version(), whose.Enrich)
 	a := agent.New(host, c.Settings, out.offer, say)
-	endSnapper, err := startSnapper(ctx, c, a, cmd.ErrOrStderr())
+	endSnapper, err := startSnapper(c, a, cmd.ErrOrStderr(), say)
 	if err != nil {
 		return err
 	}

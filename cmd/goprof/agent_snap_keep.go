@@ -23,7 +23,7 @@ const (
 	// snapperEnds is how long the agent's end waits for the second process, which ends a snap first.
 	snapperEnds = 5 * time.Second
 	// snapperLives is how long the second process must have lived to be started again at once.
-	snapperLives = time.Minute
+	snapperLives = 10 * time.Second
 )
 
 // snapKeeper has a second process running, and tells it which JVMs there are.

@@ -42,18 +42,17 @@ func await(t *testing.T, what string, is func() bool) {
 }
 
 // TestAgentSnaps: at SIGUSR2 the agent takes a snap, which keeps what was read though the JVM dies meanwhile.
+// The agent says that snaps are off when the process that takes them was killed: it has no right to start another one.
 func TestAgentSnaps(t *testing.T) {
 	t.Parallel()
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
-		jvm := jvmtest.Start(t, jdk, "truth.Guest", "--", "5", "15")
+		jvm := jvmtest.Start(t, jdk, "truth.Guest", "--", "5", "60")
+		agentEndsSnap(t, jvm)
 		dir := filepath.Join(t.TempDir(), "snaps")
-		a := startAgent(t, "--match", "main=^truth.Guest$", "--snap-on", "SIGUSR2", "--snap-dir", dir)
-		await(t, "the second process", func() bool { return runsGoprof(snapperName + " --on SIGUSR2 --dir " + dir) })
-		await(t, "a snap", func() bool {
-			a.cmd.Process.Signal(syscall.SIGUSR2)
-			return runsGoprof("snap --pid " + strconv.Itoa(jvm.PID) + " -o " + dir)
-		})
-		time.Sleep(3 * time.Second) // a snap takes ten
+		a := snappingAgent(t, jvm, dir)
+		time.Sleep(2 * time.Second) // a snap takes ten
+		a.cmd.Process.Signal(syscall.SIGUSR2)
+		time.Sleep(time.Second)
 		jvm.Kill()
 		var files []string
 		await(t, "the file", func() bool {
@@ -81,6 +80,7 @@ func TestAgentSnaps(t *testing.T) {
 		second := pidOf(snapperName + " --on SIGUSR2 --dir " + dir)
 		syscall.Kill(second, syscall.SIGKILL)
 		await(t, "its end", func() bool { return syscall.Kill(second, 0) == syscall.ESRCH }) // a zombie is there
+		await(t, "a word about it", func() bool { return strings.Contains(a.log.String(), "snaps are off until") })
 		a.end(t)
 		for _, want := range []string{"(SIGUSR2): it has had a snap 0 minutes ago", "has ended: signal: killed"} {
 			if !strings.Contains(a.log.String(), want) {
@@ -90,35 +90,34 @@ func TestAgentSnaps(t *testing.T) {
 	})
 }
 
-// TestAgentSnapsEnd: when the agent ends, a snap that is being taken ends, and keeps its parts. An agent that cannot
-// start another second process says so.
-func TestAgentSnapsEnd(t *testing.T) {
-	t.Parallel()
-	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
-		jvm := jvmtest.Start(t, jdk, "truth.Guest", "--", "5", "60")
-		dir := filepath.Join(t.TempDir(), "snaps")
-		a := startAgent(t, "--match", "main=^truth.Guest$", "--snap-on", "SIGUSR2", "--snap-dir", dir)
-		await(t, "the second process", func() bool { return runsGoprof(snapperName + " --on SIGUSR2 --dir " + dir) })
-		taken := "snap --pid " + strconv.Itoa(jvm.PID) + " -o " + dir
-		await(t, "a snap", func() bool {
-			a.cmd.Process.Signal(syscall.SIGUSR2)
-			return runsGoprof(taken)
-		})
-		time.Sleep(2 * time.Second)
-		a.end(t)
-		await(t, "the snap's end", func() bool { return !runsGoprof(snapperName + " --on SIGUSR2 --dir " + dir) })
-		files, _ := filepath.Glob(filepath.Join(dir, "snap-*.zip"))
-		if len(files) != 1 || runsGoprof(taken) {
-			t.Fatalf("%q\n%s", files, &a.log)
+// agentEndsSnap: when the agent ends, a snap that is being taken ends, and keeps its parts.
+func agentEndsSnap(t *testing.T, jvm *jvmtest.JVM) {
+	dir := filepath.Join(t.TempDir(), "snaps")
+	a := snappingAgent(t, jvm, dir)
+	time.Sleep(2 * time.Second)
+	a.end(t)
+	await(t, "the snap's end", func() bool { return !runsGoprof(snapperName + " --on SIGUSR2 --dir " + dir) })
+	files, _ := filepath.Glob(filepath.Join(dir, fmt.Sprintf("snap-%d-*.zip", jvm.PID)))
+	if len(files) != 1 || runsGoprof("snap --pid "+strconv.Itoa(jvm.PID)+" -o "+dir) {
+		t.Fatalf("%q\n%s", files, &a.log)
+	}
+	for _, p := range states(t, files[0]) {
+		if strings.Contains(p.Why, "interrupted") {
+			return
 		}
-		interrupted := false
-		for _, p := range states(t, files[0]) {
-			interrupted = interrupted || strings.Contains(p.Why, "interrupted")
-		}
-		if !interrupted {
-			t.Errorf("%+v", states(t, files[0]))
-		}
+	}
+	t.Errorf("it was not interrupted: %+v", states(t, files[0]))
+}
+
+// snappingAgent is an agent that takes a snap of a JVM.
+func snappingAgent(t *testing.T, jvm *jvmtest.JVM, dir string) *liveAgent {
+	a := startAgent(t, "--match", "main=^truth.Guest$", "--snap-on", "SIGUSR2", "--snap-dir", dir)
+	await(t, "the second process", func() bool { return runsGoprof(snapperName + " --on SIGUSR2 --dir " + dir) })
+	await(t, "a snap", func() bool {
+		a.cmd.Process.Signal(syscall.SIGUSR2)
+		return runsGoprof("snap --pid " + strconv.Itoa(jvm.PID) + " -o " + dir)
 	})
+	return a
 }
 
 func TestTrimSnaps(t *testing.T) {

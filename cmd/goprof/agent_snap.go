@@ -219,11 +219,11 @@ func (s *snapper) place(pid int) int {
 	return slices.IndexFunc(s.due, func(d dueSnap) bool { return d.pid == pid })
 }
 
-// forget takes a JVM that has ended out of the queue.
+// forget takes a JVM out of the queue.
 func (s *snapper) forget(pid int) {
 	if i := s.place(pid); i >= 0 {
 		s.due = slices.Delete(s.due, i, i+1)
-		s.say(fmt.Sprintf("no snap of process %d: it ended before its turn", pid))
+		s.say(fmt.Sprintf("no snap of process %d: before its turn it ended, or was no longer wanted", pid))
 	}
 }
 

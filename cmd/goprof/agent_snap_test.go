@@ -80,8 +80,8 @@ func TestSnapperDies(t *testing.T) {
 	}
 }
 
-// TestSnapQueue: snaps are taken one at a time. A second one within ten minutes is refused, and that is said. The end of
-// the input ends a snap, and those that wait are not taken.
+// TestSnapQueue: snaps are taken one at a time. A second one within ten minutes is refused, and that is said. The end
+// of the input ends a snap, and those that wait are not taken.
 func TestSnapQueue(t *testing.T) {
 	var h heard
 	s := makeSnapper(alarm.Rules{Signal: true}, t.TempDir(), h.say)
@@ -103,7 +103,7 @@ func TestSnapQueue(t *testing.T) {
 	other := 12 + 34 - first
 	fmt.Fprintf(to, "jvms %d 56\nall\n", first)
 	await(t, "the end of another JVM", func() bool {
-		return h.has(fmt.Sprintf("no snap of process %d: it ended", other))
+		return h.has(fmt.Sprintf("no snap of process %d: before its turn", other))
 	})
 	to.Close()
 	select {

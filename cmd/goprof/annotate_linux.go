@@ -125,11 +125,7 @@ func (a *annotation) sample(s *session.Session, pid int) error {
 			Why:    fmt.Sprintf("it used no CPU time, or none of %d tries to take one succeeded", sum.Attempted),
 			Remedy: fmt.Sprintf("goprof doctor --pid %d", pid)}
 	}
-	if q, doubts := sum.Judge(); q != profile.Good {
-		for _, d := range doubts {
-			fmt.Fprintf(a.cmd.ErrOrStderr(), "goprof: %s: %s\n", q, output.Printable(d.Why))
-		}
-	}
+	tellQuality(a.cmd.ErrOrStderr(), &sum)
 	return nil
 }
 

@@ -10,7 +10,6 @@ import (
 	"goprof/annotate/machine"
 	"goprof/arch/disasm"
 	"goprof/cmd/goprof/exit"
-	"goprof/output"
 	"goprof/profile"
 	"goprof/sampler/guard"
 	"goprof/session"

@@ -125,7 +125,8 @@ func tellHeat(cmd *cobra.Command, input string, f *heatFlags) error {
 	told := heat.Told{After: f.in.from.Duration}
 	if input != output.Stdout {
 		words := []string{input}
-		for _, flag := range givenOf(cmd, []string{"event", "weight", "thread", "exclude-thread", "include", "exclude", "state"}) {
+		chosen := []string{"event", "weight", "thread", "exclude-thread", "include", "exclude", "state"}
+		for _, flag := range givenOf(cmd, chosen) {
 			words = append(words, "--"+flag+"="+strings.Trim(cmd.Flags().Lookup(flag).Value.String(), "[]"))
 		}
 		told.Name = commandLine(words)

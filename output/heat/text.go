@@ -35,7 +35,8 @@ func Text(to io.Writer, src recording.Source, of Told) error {
 	}
 	for i := range moments {
 		m := &moments[i]
-		fmt.Fprintf(w, "from %s (%s) on:", m.At.Round(time.Second).Local().Format(time.TimeOnly), output.Round(of.After+m.From))
+		fmt.Fprintf(w, "from %s (%s) on:", m.At.Round(time.Second).Local().Format(time.TimeOnly),
+			output.Round(of.After+m.From))
 		rows := rowsOf(m.Changes)
 		for n, r := range rows[:min(len(rows), maxRows)] {
 			if n > 0 {

@@ -3,6 +3,7 @@
 package events
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"testing"
@@ -16,7 +17,7 @@ func TestTryProbesClosesNothingElse(t *testing.T) {
 		return name
 	}
 	before := [3]string{file(0), file(1), file(2)}
-	err := TryProbes()
+	err := errors.Join(TryProbes(), TryIO())
 	if after := [3]string{file(0), file(1), file(2)}; after != before {
 		t.Errorf("the first files were %q, and are %q (%v)", before, after, err)
 	}

@@ -23,7 +23,7 @@ func TestIOPrograms(t *testing.T) {
 	if err := TryIO(); err != nil {
 		t.Skipf("no programs here: %v", err)
 	}
-	polled, broken, next := newPipe(t), newPipe(t), newPipe(t)
+	polled, broken, next, parked := newPipe(t), newPipe(t), newPipe(t), newPipe(t)
 	handleWithoutRestart(t, unix.SIGUSR2)
 	o := &IO{Ledger: NewLedger()}
 	defer o.Ledger.Close()
@@ -52,6 +52,8 @@ func TestIOPrograms(t *testing.T) {
 
 	unix.Write(next[1], []byte("x"))
 	readAfterSignal(t, broken[0], next[0])
+
+	park(t, parked[0])
 
 	const many = 50
 	tids := map[uint64]bool{}
@@ -93,6 +95,15 @@ func TestIOPrograms(t *testing.T) {
 	if f, _ = o.Ledger.at(int64(polled[1])); f.Sums[IOWrite].Calls != many+1 {
 		t.Errorf("%d writes, want %d", f.Sums[IOWrite].Calls, many+1)
 	}
+	pending := 0
+	o.Ledger.Pending(func(p Pending) {
+		if p.FD == int64(parked[0]) && p.Kind == IORead && p.Nanos > 0 {
+			pending++
+		}
+	})
+	if pending != 1 {
+		t.Errorf("%d parked reads are pending", pending)
+	}
 	if len(tids) < many/2 {
 		t.Errorf("only %d threads have ended", len(tids))
 	}
@@ -101,6 +112,25 @@ func TestIOPrograms(t *testing.T) {
 			t.Errorf("thread %d has ended, and has a call", key&0xffffffff)
 		}
 	})
+}
+
+// park waits for a descriptor as virtual threads do: after a read that finds nothing, epoll is asked to tell once.
+func park(t *testing.T, fd int) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	queue, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { unix.Close(queue) })
+	unix.SetNonblock(fd, true)
+	if _, err := unix.Read(fd, make([]byte, 1)); err != unix.EAGAIN {
+		t.Errorf("an empty pipe: %v", err)
+	}
+	once := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLONESHOT}
+	if err := unix.EpollCtl(queue, unix.EPOLL_CTL_ADD, fd, &once); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func newPipe(t *testing.T) (fds [2]int) {
@@ -118,13 +148,14 @@ func handleWithoutRestart(t *testing.T, sig unix.Signal) {
 	t.Cleanup(func() { signal.Stop(c) })
 	action := struct{ handler, flags, restorer, mask uint64 }{}
 	const restart = 0x10000000 // SA_RESTART
-	if _, _, e := unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(sig), 0, uintptr(unsafe.Pointer(&action)), 8, 0, 0); e != 0 {
-		t.Fatal(e)
+	call := func(set, get unsafe.Pointer) {
+		if _, _, e := unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(sig), uintptr(set), uintptr(get), 8, 0, 0); e != 0 {
+			t.Fatal(e)
+		}
 	}
+	call(nil, unsafe.Pointer(&action))
 	action.flags &^= restart
-	if _, _, e := unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(sig), uintptr(unsafe.Pointer(&action)), 0, 8, 0, 0); e != 0 {
-		t.Fatal(e)
-	}
+	call(unsafe.Pointer(&action), nil)
 }
 
 // between is the pause between two reads of readAfterSignal.

@@ -22,3 +22,16 @@ func TestTryProbesClosesNothingElse(t *testing.T) {
 		t.Errorf("the first files were %q, and are %q (%v)", before, after, err)
 	}
 }
+
+// TestTryIOKeepsNothing: a trial gives its maps and programs back.
+func TestTryIOKeepsNothing(t *testing.T) {
+	open := func() int {
+		err := TryIO()
+		list, _ := os.ReadDir("/proc/self/fd")
+		t.Logf("%d descriptors (%v)", len(list), err)
+		return len(list)
+	}
+	if before, after := open(), open(); after != before {
+		t.Errorf("%d descriptors, and %d after a second trial", before, after)
+	}
+}

@@ -94,8 +94,8 @@ func tryEvent(e Event) error {
 	return r.probes[0].attach()
 }
 
-// TryIO finds out whether an event with IO may be recorded: its programs know the process by its number, too. It has one
-// of them stand at its tracepoint for a moment, paused.
+// TryIO finds out whether an event with IO may be recorded: its programs know the process by its number, too. TryIO has
+// one of them stand at its tracepoint for a moment, paused.
 func TryIO() error {
 	if !ring.KnowsPIDs() {
 		return ring.ErrNested

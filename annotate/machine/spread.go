@@ -6,9 +6,9 @@ import (
 	"goprof/annotate"
 )
 
-// place is a bytecode index with its line. Of samples that have only a line, the index is -1; those of compiled code
-// without a record nearby have no line, either.
-type place struct{ bci, line int32 }
+// codePlace is a bytecode index with its line. Of samples that have only a line, the index is -1; those of compiled
+// code without a record nearby have no line, either.
+type codePlace struct{ bci, line int32 }
 
 // owner is the body that has a place.
 type owner struct {
@@ -20,9 +20,9 @@ const several = -1
 
 // owners says which body has a place. Overloads may share places: constructors hold copies of the same initializers of
 // fields, and methods without line tables differ by the index alone.
-func owners(bodies []annotate.Method) map[place]owner {
-	of := map[place]owner{}
-	add := func(at place, is owner) {
+func owners(bodies []annotate.Method) map[codePlace]owner {
+	of := map[codePlace]owner{}
+	add := func(at codePlace, is owner) {
 		if was, known := of[at]; known && was.body != is.body {
 			is.body = several
 			if was.bytecode != is.bytecode {
@@ -32,10 +32,10 @@ func owners(bodies []annotate.Method) map[place]owner {
 		of[at] = is
 	}
 	for i := range bodies {
-		add(place{-1, 0}, owner{body: i})
+		add(codePlace{-1, 0}, owner{body: i})
 		for _, r := range bodies[i].Rows {
-			add(place{-1, r.Line}, owner{body: i})
-			add(place{r.BCI, r.Line}, owner{i, r.Bytecode})
+			add(codePlace{-1, r.Line}, owner{body: i})
+			add(codePlace{r.BCI, r.Line}, owner{i, r.Bytecode})
 		}
 	}
 	return of
@@ -44,19 +44,19 @@ func owners(bodies []annotate.Method) map[place]owner {
 // spread gives the page the bodies. Each gets the samples of the places that it alone has. Samples of places that
 // several have, and of places that none has, come last, in groups of their own.
 func spread(p *annotate.Page, bodies []annotate.Method) {
-	own, shared, rest := map[place]annotate.Count{}, annotate.Method{}, annotate.Method{}
+	own, shared, rest := map[codePlace]annotate.Count{}, annotate.Method{}, annotate.Method{}
 	took := make([]bool, len(bodies))
 	of := owners(bodies)
 	for i := range p.Methods {
 		for _, r := range p.Methods[i].Rows {
-			switch is, known := of[place{r.BCI, r.Line}]; {
+			switch is, known := of[codePlace{r.BCI, r.Line}]; {
 			case !known:
 				rest.Rows = append(rest.Rows, r)
 			case is.body == several:
 				r.Bytecode = is.bytecode
 				shared.Rows = append(shared.Rows, r)
 			default:
-				own[place{r.BCI, r.Line}], took[is.body] = r.Count, true
+				own[codePlace{r.BCI, r.Line}], took[is.body] = r.Count, true
 			}
 		}
 	}
@@ -64,7 +64,7 @@ func spread(p *annotate.Page, bodies []annotate.Method) {
 	var made []annotate.Method
 	for i := range bodies {
 		if took[i] {
-			made = append(made, filled(bodies[i], func(at place) annotate.Count {
+			made = append(made, filled(bodies[i], func(at codePlace) annotate.Count {
 				if of[at].body != i {
 					return annotate.Count{}
 				}
@@ -80,14 +80,14 @@ func spread(p *annotate.Page, bodies []annotate.Method) {
 	}
 	if len(shared.Rows) > 0 {
 		shared.Note = "which overload is not known: several have these places"
-		p.Notes = append(p.Notes, fmt.Sprintf("places that several methods of this name have are shown after them: which "+
-			"of them ran is not known (%d of %d on top)", onTop(shared.Rows), p.Self))
+		p.Notes = append(p.Notes, "places that several methods of this name have: which of them ran is not known"+
+			onTop(p, shared.Rows))
 		made = append(made, shared)
 	}
 	if len(rest.Rows) > 0 {
 		rest.Note = "places that the method does not have now"
-		p.Notes = append(p.Notes, fmt.Sprintf("places that the method does not have now are shown last: it is another "+
-			"version, or another method of this name (%d of %d on top)", onTop(rest.Rows), p.Self))
+		p.Notes = append(p.Notes, "places that the method does not have now are shown last: it is another version, or "+
+			"another method of this name"+onTop(p, rest.Rows))
 		made = append(made, rest)
 	}
 	for i := range made {
@@ -96,19 +96,24 @@ func spread(p *annotate.Page, bodies []annotate.Method) {
 	p.Methods = made
 }
 
-func onTop(rows []annotate.Row) (n int64) {
+// onTop says how much of the method's own samples rows have.
+func onTop(p *annotate.Page, rows []annotate.Row) string {
+	var n int64
 	for i := range rows {
 		n += rows[i].Self
 	}
-	return n
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%d of %d on top)", n, p.Self)
 }
 
 // filled is a body with its samples. Samples of a line without an index stand before the line's first bytecode.
-func filled(body annotate.Method, count func(place) annotate.Count) annotate.Method {
+func filled(body annotate.Method, count func(codePlace) annotate.Count) annotate.Method {
 	var rows []annotate.Row
 	begun := map[int32]bool{}
 	begin := func(line int32) {
-		if c := count(place{-1, line}); !begun[line] && c != (annotate.Count{}) {
+		if c := count(codePlace{-1, line}); !begun[line] && c != (annotate.Count{}) {
 			rows = append(rows, annotate.Row{BCI: -1, Line: line, Count: c})
 		}
 		begun[line] = true
@@ -116,7 +121,7 @@ func filled(body annotate.Method, count func(place) annotate.Count) annotate.Met
 	begin(0)
 	for _, r := range body.Rows {
 		begin(r.Line)
-		r.Count = count(place{r.BCI, r.Line})
+		r.Count = count(codePlace{r.BCI, r.Line})
 		rows = append(rows, r)
 	}
 	body.Rows = rows

@@ -79,7 +79,7 @@ func (a *annotation) attach() (end func(), err error) {
 		watched()
 		ended()
 	}
-	a.vm = s.VM
+	a.vm, a.pid = s.VM, pid
 	a.ask = func(read func()) error {
 		_, err := session.Ask(s, func() (struct{}, error) { read(); return struct{}{}, nil })
 		if err != nil {

@@ -192,6 +192,35 @@ func TestDrawDuringCollection(t *testing.T) {
 	}
 }
 
+// TestDrawBoundsCounters: counters of sets may hold any number.
+func TestDrawBoundsCounters(t *testing.T) {
+	w := loadVirtual(t)[0]
+	h := &liar{Target: w.rec, lies: map[uint64]uint64{}, mayRead: mayVisit}
+	vm, err := Open(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &search{c: vm.NewContinuations(), seen: map[uint64]bool{}}
+	if s.klasses, err = s.findKlasses(classContainers, classTrackingRoot, classVirtual); err != nil {
+		t.Fatal(err)
+	}
+	s.sets = func(set uint64) {
+		if m, err := s.field(set, "map"); err == nil {
+			if o, err := s.read(m); err == nil {
+				h.lies[m+o.class.fields["baseCount"]] = 1 << 62
+			}
+		}
+	}
+	s.lists(nil)
+	if len(h.lies) < 2 {
+		t.Fatal("no two sets", h.lies)
+	}
+	s.sets = nil
+	if err := drawVirtual(vm, s, nil, 3, false); err != nil {
+		t.Error(err)
+	}
+}
+
 // virtualWorld is a recorded JVM, with the places that lies can be about.
 type virtualWorld struct {
 	rec         *captured.Recording

@@ -174,7 +174,7 @@ func (u *unmounted) draw() {
 		}
 	}
 	began := now()
-	late := max(0, time.Duration(began-u.at)-u.waits-longestDrawn)
+	late := u.late(began)
 	passed := time.Duration(began-u.at) - late + u.left
 	threads := 0.0
 	limited := u.Session.timed(drawLimit)
@@ -218,6 +218,11 @@ func (u *unmounted) draw() {
 		u.sum += threads * passed.Seconds()
 		u.last = lot.Threads
 	}
+}
+
+// late is for how much of the time up to a draw the draw does not stand.
+func (u *unmounted) late(began int64) time.Duration {
+	return max(0, time.Duration(began-u.at)-u.waits-longestDrawn)
 }
 
 // fail notes why threads may be missing.

@@ -68,7 +68,7 @@ const agentExample = `  goprof agent --files /var/lib/goprof
   goprof agent --otlp http://collector:4318 --spool /var/lib/goprof/spool
   goprof agent --files /var/lib/goprof --files-format jfr --every 1m --files-max-bytes 5GB
   goprof agent --otlp http://collector:4318 --event alloc=1m,lock
-  goprof agent --files /var/lib/goprof --snap-on "stuck, oom, cpu>90% for 30s" --snap-dir /var/lib/goprof-snaps
+  goprof agent --files /var/lib/goprof --snap-on "stuck, oom, cpu>90% for 30s" --snap-dir /var/lib/goprof/snaps
   goprof agent --config /etc/goprof/agent.yaml --listen 127.0.0.1:9464
   goprof agent --config /etc/goprof/agent.yaml --take-over    a new goprof in place of the old one, without a gap
   goprof agent --config /etc/goprof/agent.yaml --check        only say whether the file is right
@@ -229,7 +229,7 @@ func (f *agentFlags) serve(cmd *cobra.Command, c *config.Config, at net.Listener
 	defer session.StartWatchdog(watchdogName)()
 	host := agent.NewHost(host(), version(), whose.Enrich)
 	a := agent.New(host, c.Settings, out.offer, say)
-	endSnapper, err := startSnapper(ctx, c, a, cmd.ErrOrStderr())
+	endSnapper, err := startSnapper(c, a, cmd.ErrOrStderr(), say)
 	if err != nil {
 		return err
 	}

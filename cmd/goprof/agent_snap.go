@@ -23,9 +23,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"goprof/agent"
 	"goprof/agent/alarm"
-	"goprof/agent/config"
 	"goprof/cmd/goprof/exit"
 	"goprof/profile"
 	"goprof/profile/contention"
@@ -49,76 +47,6 @@ const (
 	snapAgain, snapLimit = 10 * time.Minute, 3 * time.Minute
 )
 
-// startSnapper starts the second process, and has the agent say which JVMs there are. The function that it returns ends
-// the process.
-func startSnapper(ctx context.Context, c *config.Config, a *agent.Agent, talk io.Writer) (end func(), err error) {
-	on := &c.Snaps.On
-	if !on.Any() {
-		return func() {}, nil
-	}
-	if err := os.MkdirAll(c.Snaps.Dir, 0o700); err != nil {
-		return nil, &exit.Error{Code: exit.OutputFailed, What: "cannot keep snaps in " + c.Snaps.Dir, Err: err}
-	}
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	args := []string{snapperName, "--on", on.String(), "--dir", c.Snaps.Dir}
-	if c.Redact != "" {
-		args = append(args, "--redact", c.Redact)
-	}
-	if c.RedactKey != "" {
-		args = append(args, "--redact-key", c.RedactKey)
-	}
-	cmd := exec.Command(self, args...)
-	cmd.Stderr = talk
-	asked := make(chan os.Signal, 1)
-	if on.Signal {
-		signal.Notify(asked, syscall.SIGUSR2)
-		context.AfterFunc(ctx, func() { signal.Stop(asked) })
-	}
-	to, err := cmd.StdinPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
-	if err != nil {
-		return nil, err
-	}
-	go func() {
-		for range asked {
-			fmt.Fprintln(to, "all")
-		}
-	}()
-	latest := make(chan []int, 1)
-	go func() {
-		for pids := range latest {
-			fmt.Fprintln(to, "jvms", strings.Trim(fmt.Sprint(pids), "[]"))
-		}
-	}()
-	a.Watch(func(pids []int) {
-		select {
-		case <-latest: // the second process takes a snap, and has not read that list
-		default:
-		}
-		latest <- pids
-	})
-	return func() {
-		to.Close()
-		ended := make(chan struct{})
-		go func() {
-			cmd.Wait()
-			close(ended)
-		}()
-		select {
-		case <-ended:
-		case <-time.After(snapperEnds): // it ends a snap, and then itself
-		}
-	}, nil
-}
-
-// snapperEnds is how long the agent's end waits for the second process.
-const snapperEnds = 2 * time.Second
-
 // snapper is the second process.
 type snapper struct {
 	rules   alarm.Rules
@@ -126,7 +54,16 @@ type snapper struct {
 	flags   []string // of the command snap
 	say     func(string)
 	watched map[int]*watchedJVM
-	taken   map[int]time.Time
+	due     []dueSnap
+	taken   map[int]time.Time // when the last snap of a JVM began
+	refused map[int]bool      // it was said that an alarm after that gives no snap
+	take    func(ctx context.Context, pid int, why string)
+}
+
+// dueSnap is a snap that waits for its turn.
+type dueSnap struct {
+	pid int
+	why string
 }
 
 // watchedJVM is a JVM that is watched. Its session is nil until it can be attached to.
@@ -136,6 +73,13 @@ type watchedJVM struct {
 	watch   alarm.Watch
 	looked  time.Time
 	retry   time.Time
+}
+
+func makeSnapper(rules alarm.Rules, dir string, say func(string)) *snapper {
+	s := &snapper{rules: rules, dir: dir, say: say, watched: map[int]*watchedJVM{}, taken: map[int]time.Time{},
+		refused: map[int]bool{}}
+	s.take = s.snap
+	return s
 }
 
 func newSnapper() *cobra.Command {
@@ -151,8 +95,7 @@ func newSnapper() *cobra.Command {
 			if err != nil {
 				return usageError(cmd, err.Error())
 			}
-			s := &snapper{rules: rules, dir: dir, watched: map[int]*watchedJVM{}, taken: map[int]time.Time{},
-				say: func(text string) { fmt.Fprintln(cmd.ErrOrStderr(), "goprof: "+text) }}
+			s := makeSnapper(rules, dir, func(text string) { fmt.Fprintln(cmd.ErrOrStderr(), "goprof: "+text) })
 			for flag, value := range map[string]string{"redact": redacted.policy, "redact-key": redacted.key} {
 				if value != "" {
 					s.flags = append(s.flags, "--"+flag, value)
@@ -169,7 +112,8 @@ func newSnapper() *cobra.Command {
 	return cmd
 }
 
-// run watches until its input ends.
+// run watches until its input ends. One snap is taken at a time, while run goes on. At the end of the input a snap ends
+// early, and keeps the parts that it has.
 func (s *snapper) run(from io.Reader) {
 	lines := make(chan string)
 	go func() {
@@ -178,29 +122,75 @@ func (s *snapper) run(from io.Reader) {
 			lines <- in.Text()
 		}
 	}()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
+	var taking chan struct{} // nil: no snap is being taken
 	for {
+		if taking == nil && len(s.due) > 0 {
+			taking = s.takeNext(ctx)
+		}
 		select {
 		case line, open := <-lines:
 			if !open {
+				cancel()
+				if taking != nil {
+					<-taking
+				}
 				return
 			}
 			if line == "all" {
 				for pid := range s.watched {
-					s.snap(pid, "SIGUSR2")
+					s.want(pid, sigusr2)
 				}
 				continue
 			}
 			s.follow(strings.Fields(line))
+		case <-taking:
+			taking = nil
 		case <-tick.C:
 			for pid, w := range s.watched {
 				if why := s.look(pid, w); why != "" {
-					s.snap(pid, why)
+					s.want(pid, why)
 				}
 			}
 		}
 	}
+}
+
+// takeNext takes the next snap of the queue.
+func (s *snapper) takeNext(ctx context.Context) (taken chan struct{}) {
+	next := s.due[0]
+	s.due = s.due[1:]
+	s.taken[next.pid] = time.Now()
+	delete(s.refused, next.pid)
+	taken = make(chan struct{})
+	go func() {
+		defer close(taken)
+		s.take(ctx, next.pid, next.why)
+	}()
+	return taken
+}
+
+// sigusr2 is the reason for a snap that somebody asked for.
+const sigusr2 = "SIGUSR2"
+
+// want puts a snap into the queue, or says why there is none: for an alarm, which may last, once.
+func (s *snapper) want(pid int, why string) {
+	if s.place(pid) >= 0 {
+		return
+	}
+	last, ok := s.taken[pid]
+	if ago := time.Since(last); ok && ago < snapAgain {
+		if why == sigusr2 || !s.refused[pid] {
+			s.say(fmt.Sprintf("no snap of process %d (%s): it has had a snap %d minutes ago, and has one in %d minutes",
+				pid, why, int(ago.Minutes()), int(snapAgain.Minutes())))
+		}
+		s.refused[pid] = s.refused[pid] || why != sigusr2
+		return
+	}
+	s.due = append(s.due, dueSnap{pid, why})
 }
 
 // follow takes the list of JVMs.
@@ -218,7 +208,22 @@ func (s *snapper) follow(words []string) {
 			w.close()
 			delete(s.watched, pid)
 			delete(s.taken, pid)
+			delete(s.refused, pid)
+			s.forget(pid)
 		}
+	}
+}
+
+// place is a JVM's place in the queue; -1: it is not there.
+func (s *snapper) place(pid int) int {
+	return slices.IndexFunc(s.due, func(d dueSnap) bool { return d.pid == pid })
+}
+
+// forget takes a JVM that has ended out of the queue.
+func (s *snapper) forget(pid int) {
+	if i := s.place(pid); i >= 0 {
+		s.due = slices.Delete(s.due, i, i+1)
+		s.say(fmt.Sprintf("no snap of process %d: it ended before its turn", pid))
 	}
 }
 
@@ -271,16 +276,12 @@ func (w *watchedJVM) open(pid int) bool {
 }
 
 // snap takes a snap in a process of its own, which may be killed. What was read before a JVM's death is kept.
-func (s *snapper) snap(pid int, why string) {
-	if last, ok := s.taken[pid]; ok && time.Since(last) < snapAgain {
-		return
-	}
-	s.taken[pid] = time.Now()
+func (s *snapper) snap(ctx context.Context, pid int, why string) {
 	self, err := os.Executable()
 	if err != nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), snapLimit)
+	ctx, cancel := context.WithTimeout(ctx, snapLimit)
 	defer cancel()
 	name := filepath.Join(s.dir, fmt.Sprintf("snap-%d-%s.zip", pid, time.Now().UTC().Format("20060102T150405Z")))
 	s.say(fmt.Sprintf("a snap of process %d is taken: %s", pid, why))
@@ -298,6 +299,9 @@ func (s *snapper) snap(pid int, why string) {
 		}
 		s.say(text)
 	} else {
+		if talk.Len() == 0 {
+			fmt.Fprint(&talk, err)
+		}
 		s.say(fmt.Sprintf("no snap of process %d: %s", pid, strings.TrimSpace(talk.String())))
 	}
 	if err := trimSnaps(s.dir, mostSnaps, mostSnapBytes); err != nil {

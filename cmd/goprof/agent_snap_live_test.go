@@ -17,15 +17,19 @@ import (
 )
 
 // runsGoprof reports whether a process of goprof has these words in its command line, one after the other.
-func runsGoprof(words string) bool {
+func runsGoprof(words string) bool { return pidOf(words) > 0 }
+
+// pidOf is that process.
+func pidOf(words string) int {
 	all, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, name := range all {
 		line, err := os.ReadFile(name)
 		if err == nil && strings.Contains(strings.ReplaceAll(string(line), "\x00", " "), words) {
-			return true
+			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(name)))
+			return pid
 		}
 	}
-	return false
+	return 0
 }
 
 func await(t *testing.T, what string, is func() bool) {
@@ -38,18 +42,17 @@ func await(t *testing.T, what string, is func() bool) {
 }
 
 // TestAgentSnaps: at SIGUSR2 the agent takes a snap, which keeps what was read though the JVM dies meanwhile.
+// The agent says that snaps are off when the process that takes them was killed: it has no right to start another one.
 func TestAgentSnaps(t *testing.T) {
 	t.Parallel()
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
-		jvm := jvmtest.Start(t, jdk, "truth.Guest", "--", "5", "15")
+		jvm := jvmtest.Start(t, jdk, "truth.Guest", "--", "5", "60")
+		agentEndsSnap(t, jvm)
 		dir := filepath.Join(t.TempDir(), "snaps")
-		a := startAgent(t, "--match", "main=^truth.Guest$", "--snap-on", "SIGUSR2", "--snap-dir", dir)
-		await(t, "the second process", func() bool { return runsGoprof(snapperName + " --on SIGUSR2 --dir " + dir) })
-		await(t, "a snap", func() bool {
-			a.cmd.Process.Signal(syscall.SIGUSR2)
-			return runsGoprof("snap --pid " + strconv.Itoa(jvm.PID) + " -o " + dir)
-		})
-		time.Sleep(3 * time.Second) // a snap takes ten
+		a := snappingAgent(t, jvm, dir)
+		time.Sleep(2 * time.Second) // a snap takes ten
+		a.cmd.Process.Signal(syscall.SIGUSR2)
+		time.Sleep(time.Second)
 		jvm.Kill()
 		var files []string
 		await(t, "the file", func() bool {
@@ -74,9 +77,47 @@ func TestAgentSnaps(t *testing.T) {
 		if kept == 0 || len(contents.Lacking()) == 0 {
 			t.Errorf("%+v", contents.Parts)
 		}
+		second := pidOf(snapperName + " --on SIGUSR2 --dir " + dir)
+		syscall.Kill(second, syscall.SIGKILL)
+		await(t, "its end", func() bool { return syscall.Kill(second, 0) == syscall.ESRCH }) // a zombie is there
+		await(t, "a word about it", func() bool { return strings.Contains(a.log.String(), "snaps are off until") })
 		a.end(t)
-		await(t, "its end", func() bool { return !runsGoprof(snapperName + " --on SIGUSR2 --dir " + dir) })
+		for _, want := range []string{"(SIGUSR2): it has had a snap 0 minutes ago", "has ended: signal: killed"} {
+			if !strings.Contains(a.log.String(), want) {
+				t.Errorf("nothing says %q:\n%s", want, &a.log)
+			}
+		}
 	})
+}
+
+// agentEndsSnap: when the agent ends, a snap that is being taken ends, and keeps its parts.
+func agentEndsSnap(t *testing.T, jvm *jvmtest.JVM) {
+	dir := filepath.Join(t.TempDir(), "snaps")
+	a := snappingAgent(t, jvm, dir)
+	time.Sleep(2 * time.Second)
+	a.end(t)
+	await(t, "the snap's end", func() bool { return !runsGoprof(snapperName + " --on SIGUSR2 --dir " + dir) })
+	files, _ := filepath.Glob(filepath.Join(dir, fmt.Sprintf("snap-%d-*.zip", jvm.PID)))
+	if len(files) != 1 || runsGoprof("snap --pid "+strconv.Itoa(jvm.PID)+" -o "+dir) {
+		t.Fatalf("%q\n%s", files, &a.log)
+	}
+	for _, p := range states(t, files[0]) {
+		if strings.Contains(p.Why, "interrupted") {
+			return
+		}
+	}
+	t.Errorf("it was not interrupted: %+v", states(t, files[0]))
+}
+
+// snappingAgent is an agent that takes a snap of a JVM.
+func snappingAgent(t *testing.T, jvm *jvmtest.JVM, dir string) *liveAgent {
+	a := startAgent(t, "--match", "main=^truth.Guest$", "--snap-on", "SIGUSR2", "--snap-dir", dir)
+	await(t, "the second process", func() bool { return runsGoprof(snapperName + " --on SIGUSR2 --dir " + dir) })
+	await(t, "a snap", func() bool {
+		a.cmd.Process.Signal(syscall.SIGUSR2)
+		return runsGoprof("snap --pid " + strconv.Itoa(jvm.PID) + " -o " + dir)
+	})
+	return a
 }
 
 func TestTrimSnaps(t *testing.T) {

@@ -5,6 +5,8 @@ package main
 import (
 	"context"
 	"os"
+	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -105,6 +107,28 @@ func TestTakeOverInterrupted(t *testing.T) {
 	for _, dir := range dirs {
 		if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 			t.Errorf("left in the folder: %v, %v", left, err)
+		}
+	}
+}
+
+// TestExamplesFitTheUnit: what the examples write lies where the unit for systemd permits an agent to write.
+func TestExamplesFitTheUnit(t *testing.T) {
+	unit, err := os.ReadFile("../../scripts/agent/goprof-agent.service")
+	if err != nil {
+		t.Fatal(err)
+	}
+	may := regexp.MustCompile(`(?m)^ReadWritePaths=(\S+)$`).FindSubmatch(unit)
+	page, err := os.ReadFile("../../docs/agent.md")
+	if err != nil || may == nil {
+		t.Fatalf("%v, %s", err, may)
+	}
+	said := regexp.MustCompile(`--(?:files|snap-dir|spool) (/\S+)`).FindAllStringSubmatch(agentExample+string(page), -1)
+	if len(said) < 6 {
+		t.Errorf("only %q", said)
+	}
+	for _, one := range said {
+		if !strings.HasPrefix(one[1]+"/", string(may[1])+"/") {
+			t.Errorf("%s is not below %s", one[0], may[1])
 		}
 	}
 }

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,6 +11,7 @@ import (
 	"testing"
 
 	"goprof/cmd/goprof/mcp"
+	"goprof/output/snap"
 	"goprof/profile/redact"
 )
 
@@ -47,6 +50,10 @@ func TestMCPCommands(t *testing.T) {
 		{"dump", mcp.Args{"pid": 7}, "dump --pid 7 --group\n"},
 		{"dump", mcp.Args{"file": "a.zip"}, "dump a.zip\n"},
 		{"dump", mcp.Args{"file": "a.zip", "pid": 7}, ""},
+		{"dump", mcp.Args{"file": "a.zip", "pools": false, "page": 2}, "dump a.zip\n"},
+		{"dump", mcp.Args{"file": "a.zip", "pools": true}, ""},
+		{"triage", mcp.Args{"file": "a.zip", "seconds": 20}, ""},
+		{"heap", mcp.Args{"file": "a.zip", "top": 3}, ""},
 		{"dump", mcp.Args{}, ""},
 		{"heap", mcp.Args{"file": "a.jfr"}, ""},
 		{"record", mcp.Args{"pid": 7, "of": "wall"}, "record --pid 7 -d 15s -o recording-1.jfr --mode wall\n"},
@@ -64,6 +71,53 @@ func TestMCPCommands(t *testing.T) {
 		if got = strings.ReplaceAll(got, m.dir+"/", ""); (err != nil) != (c.want == "") || !strings.HasPrefix(got, c.want) {
 			t.Errorf("%s %v: %q %v", c.tool, c.args, got, err)
 		}
+	}
+}
+
+// TestMCPSnapArguments: an error names the arguments that do not go with a snap.
+func TestMCPSnapArguments(t *testing.T) {
+	m := echoing(t)
+	os.WriteFile(filepath.Join(m.dir, "a.zip"), []byte("PK\x03\x04"), 0o600)
+	_, err := m.call(t, "dump", mcp.Args{"file": "a.zip", "virtual": true, "pools": true})
+	if err == nil || !strings.HasPrefix(err.Error(), "with file, dump takes no pools, virtual: ") {
+		t.Error(err)
+	}
+}
+
+// TestMCPForeignSnap: a snap that the server has not made is read without the names of its recording.
+func TestMCPForeignSnap(t *testing.T) {
+	goprof, err := exec.LookPath("goprof")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &mcpTools{self: goprof, dir: t.TempDir(), own: t.TempDir(), made: map[string]bool{}}
+	check := func(err error) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	recorded := filepath.Join(t.TempDir(), "a.jfr")
+	writeParts(recorded, check)
+	content, err := os.ReadFile(recorded)
+	check(err)
+	var zip bytes.Buffer
+	w := snap.NewWriter(&zip)
+	check(w.Add(snap.Recording, func(to io.Writer) error {
+		_, err := to.Write(content)
+		return err
+	}))
+	check(w.Close(&snap.Contents{}))
+	check(os.WriteFile(filepath.Join(m.dir, "mine.zip"), zip.Bytes(), 0o600))
+	report := mcp.Args{"file": "mine.zip", "by": "class", "event": "lock"}
+	if text, err := m.call(t, "report", report); err != nil || !strings.Contains(text, "shop.Main") {
+		t.Fatalf("with names: %q %v", text, err)
+	}
+	key := bytes.Repeat([]byte("k"), redact.KeySize)
+	m.by, m.key = redact.New(redact.Default(), key), filepath.Join(m.own, "key")
+	check(os.WriteFile(m.key, key, 0o600))
+	text, err := m.call(t, "report", report)
+	if err != nil || strings.Contains(text, "shop.Main") || !strings.Contains(text, "%") {
+		t.Errorf("%q %v", text, err)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -36,9 +37,10 @@ const mostMade = 20
 var (
 	optPID = mcp.Option{Name: "pid", Kind: mcp.Integer, Least: 1, Most: 1 << 22,
 		What: "process id of the JVM, as list shows it"}
-	optFile = mcp.Option{Name: "file", Kind: mcp.Text, What: "name of a snap, as the tool snap told it, in place of pid"}
-	optTop  = mcp.Option{Name: "top", Kind: mcp.Integer, Least: 1, Most: 500, What: "rows (30)"}
-	optBy   = mcp.Option{Name: "by", Kind: mcp.Text, What: "sum up by what (method)",
+	optFile = mcp.Option{Name: "file", Kind: mcp.Text, What: "name of a snap, as the tool snap told it, " +
+		"in place of pid and of all other arguments"}
+	optTop = mcp.Option{Name: "top", Kind: mcp.Integer, Least: 1, Most: 500, What: "rows (30)"}
+	optBy  = mcp.Option{Name: "by", Kind: mcp.Text, What: "sum up by what (method)",
 		Words: []string{"method", "class", "package", "thread", "state", "kind"}}
 	optEvent = mcp.Option{Name: "event", Kind: mcp.Text,
 		What: "which samples, of a file with several sorts: cpu, wall, alloc, lock, off-cpu"}
@@ -150,6 +152,9 @@ func (m *mcpTools) look(command string, flags func(mcp.Args) []string) func(cont
 		switch {
 		case a.Has("pid") == a.Has("file"):
 			return "", fmt.Errorf("%s needs either pid or file", command)
+		case a.Has("file") && len(ofLiveOnly(a)) > 0:
+			return "", fmt.Errorf("with file, %s takes no %s: a snap holds what was seen when it was made", command,
+				strings.Join(ofLiveOnly(a), ", "))
 		case a.Has("file"):
 			name, err := m.find(a.Text("file"))
 			if err == nil && !snap.IsNamed(name) {
@@ -166,6 +171,17 @@ func (m *mcpTools) look(command string, flags func(mcp.Args) []string) func(cont
 		}
 		return m.run(ctx, args)
 	}
+}
+
+// ofLiveOnly are the arguments that say how to look at a JVM that runs.
+func ofLiveOnly(a mcp.Args) (names []string) {
+	for name, value := range a {
+		if name != "file" && name != "page" && value != false {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 func (m *mcpTools) record(ctx context.Context, a mcp.Args) (string, error) {
@@ -313,6 +329,11 @@ func (m *mcpTools) readable(ctx context.Context, name string) (string, error) {
 		return path, err
 	}
 	copied := filepath.Join(m.own, name)
+	if snap.IsNamed(path) { // redact reads no zip
+		copied += ".jfr"
+		_, err = m.run(ctx, append([]string{"convert", path, "-o", copied}, m.redacted()...))
+		return copied, err
+	}
 	_, err = m.run(ctx, []string{"redact", path, "-o", copied, "--key", m.key, "--quiet"})
 	return copied, err
 }

@@ -1,0 +1,170 @@
+//go:build linux
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"goprof/agent"
+	"goprof/agent/config"
+	"goprof/cmd/goprof/exit"
+)
+
+const (
+	// snapperEnds is how long the agent's end waits for the second process, which ends a snap first.
+	snapperEnds = 5 * time.Second
+	// snapperLives is how long the second process must have lived to be started again at once.
+	snapperLives = 10 * time.Second
+)
+
+// snapKeeper has a second process running, and tells it which JVMs there are.
+type snapKeeper struct {
+	command func() *exec.Cmd
+	say     func(string)
+	lives   time.Duration
+	began   time.Time
+	to      io.WriteCloser
+	died    <-chan error   // nil: there is no second process
+	jvms    chan []int     // the newest list
+	asked   chan os.Signal // asks for snaps of all JVMs
+	end     chan struct{}
+	ended   chan struct{}
+}
+
+// startSnapper starts the second process, and has the agent say which JVMs there are. The function that it returns ends
+// the process.
+func startSnapper(c *config.Config, a *agent.Agent, talk io.Writer, say func(string)) (end func(), err error) {
+	on := &c.Snaps.On
+	if !on.Any() {
+		return func() {}, nil
+	}
+	if err := os.MkdirAll(c.Snaps.Dir, 0o700); err != nil {
+		return nil, &exit.Error{Code: exit.OutputFailed, What: "cannot keep snaps in " + c.Snaps.Dir, Err: err}
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	args := []string{snapperName, "--on", on.String(), "--dir", c.Snaps.Dir}
+	if c.Redact != "" {
+		args = append(args, "--redact", c.Redact)
+	}
+	if c.RedactKey != "" {
+		args = append(args, "--redact-key", c.RedactKey)
+	}
+	k := newSnapKeeper(func() *exec.Cmd {
+		cmd := exec.Command(self, args...)
+		cmd.Stderr = talk
+		return cmd
+	}, say)
+	if on.Signal {
+		signal.Notify(k.asked, syscall.SIGUSR2)
+	}
+	if err := k.start(); err != nil {
+		return nil, err
+	}
+	go k.keep()
+	a.Watch(k.tell)
+	return k.stop, nil
+}
+
+func newSnapKeeper(command func() *exec.Cmd, say func(string)) *snapKeeper {
+	return &snapKeeper{command: command, say: say, lives: snapperLives, jvms: make(chan []int, 1),
+		asked: make(chan os.Signal, 1), end: make(chan struct{}), ended: make(chan struct{})}
+}
+
+func (k *snapKeeper) start() (err error) {
+	cmd := k.command()
+	if k.to, err = cmd.StdinPipe(); err != nil {
+		return err
+	}
+	k.began = time.Now()
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	died := make(chan error, 1)
+	go func() { died <- cmd.Wait() }()
+	k.died = died
+	return nil
+}
+
+// tell hands over a list. It does not wait. A list that was not read is replaced.
+func (k *snapKeeper) tell(pids []int) {
+	select {
+	case <-k.jvms:
+	default:
+	}
+	k.jvms <- pids
+}
+
+// stop ends the second process.
+func (k *snapKeeper) stop() {
+	close(k.end)
+	select {
+	case <-k.ended:
+	case <-time.After(snapperEnds):
+	}
+}
+
+// keep talks to the second process, and starts another one when it has died.
+func (k *snapKeeper) keep() {
+	defer close(k.ended)
+	var list []int
+	var again <-chan time.Time
+	for {
+		select {
+		case list = <-k.jvms:
+			k.write("jvms", list)
+		case <-k.asked:
+			if k.died == nil {
+				k.say("SIGUSR2: no snaps are taken: the process that takes them has ended")
+			}
+			k.write("all", nil)
+		case err := <-k.died:
+			k.died = nil
+			k.say(fmt.Sprintf("the process that takes snaps has ended: %v", err))
+			again = time.After(max(0, k.lives-time.Since(k.began)))
+		case <-again:
+			again = k.restart()
+			k.write("jvms", list)
+		case <-k.end:
+			if k.died != nil {
+				k.to.Close()
+				<-k.died
+			}
+			return
+		}
+	}
+}
+
+// write writes a line. If the second process has died, k.died says so.
+func (k *snapKeeper) write(word string, pids []int) {
+	if k.died != nil {
+		fmt.Fprintln(k.to, strings.TrimSpace(word+" "+strings.Trim(fmt.Sprint(pids), "[]")))
+	}
+}
+
+// restart starts another process, or says when it will try again. An agent that has given up its rights starts no
+// programs (package guard).
+func (k *snapKeeper) restart() (again <-chan time.Time) {
+	err := k.start()
+	switch {
+	case err == nil:
+		k.say("another process takes snaps now")
+	case errors.Is(err, fs.ErrPermission):
+		k.say("snaps are off until the agent is restarted: it has given up the right to start programs")
+	default:
+		k.say(fmt.Sprintf("no other process can take snaps, the next try is in %v: %v", k.lives, err))
+		return time.After(k.lives)
+	}
+	return nil
+}

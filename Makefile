@@ -10,7 +10,7 @@ TIMEOUT ?= 45m
 FUZZTIME ?= 20s
 
 # All that is compiled here is compiled in one way, which names no folder: tests, checks and binaries share it in Go's
-# cache, and so do other clones. Only packages of others are compiled apart for the binary (scripts/build.sh).
+# cache, and so do other clones.
 export GOFLAGS := $(strip $(shell $(GO) env GOFLAGS) -trimpath)
 # The binary is static: it must run in any container beside any libc. Tests are built as it is, because with C in the
 # program Go cannot give up rights in all of its threads.

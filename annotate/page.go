@@ -27,6 +27,7 @@ type Page struct {
 // Method is one method by its lines and bytecodes.
 type Method struct {
 	Signature string `json:"signature,omitempty"` // as in class files, if the JVM was asked
+	Note      string `json:"note,omitempty"`      // of samples of which it is not known in which method they are
 	Lines     []Line `json:"lines"`               // those with samples, in their order
 	Rows      []Row  `json:"rows"`
 }

@@ -8,17 +8,23 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
+	"regexp"
 	"strings"
+	"syscall"
 )
 
 const (
 	maxSourceFiles = 1 << 18 // that are looked at below a folder
 	maxSourceLine  = 1 << 12 // bytes of a line that are shown
 	maxSource      = 64 << 20
+	maxHead        = 1 << 16 // bytes in which a package is looked for
+	maxFits        = 4       // files that are named if several fit
 )
 
 // ReadSource gives the lines of a page their text, from a folder with sources: DIR/pkg/File.java, or a folder below DIR
 // that has pkg/File.java. The names of package and file come from the target, so nothing outside of the folder is read.
+// A note names the file. If several fit, no text is shown, and the note says so.
 func (p *Page) ReadSource(dir string) error {
 	if p.File == "" {
 		return errors.New("the class does not say in which file its source is")
@@ -36,17 +42,25 @@ func (p *Page) ReadSource(dir string) error {
 	if !fs.ValidPath(wanted) {
 		return fmt.Errorf("%q is no name of a source file", wanted)
 	}
-	name, err := findSource(root.FS(), wanted)
-	if err != nil {
+	found, all, err := findSource(root, wanted)
+	switch {
+	case err != nil:
 		return err
+	case len(found) == 0:
+		return fmt.Errorf("there is no %s in which the class can be", wanted)
+	case len(found) > 1:
+		p.Notes = append(p.Notes, fmt.Sprintf("the source is not shown: several files fit equally: %s",
+			strings.Join(found, ", ")))
+		return nil
 	}
-	file, err := root.Open(name)
+	file, err := openRegular(root, found[0])
 	if err != nil {
 		return err
 	}
 	defer file.Close()
-	if st, err := file.Stat(); err != nil || !st.Mode().IsRegular() {
-		return fmt.Errorf("%s is no file", name)
+	note := "source: " + filepath.Join(dir, found[0])
+	if !all {
+		note += "; the folder has too many files to look at all, so another may fit, too"
 	}
 	texts := map[int32]string{}
 	for i := range p.Methods {
@@ -61,6 +75,7 @@ func (p *Page) ReadSource(dir string) error {
 		return err
 	}
 	p.texts = texts
+	p.Notes = append(p.Notes, note)
 	for i := range p.Methods {
 		for k := range p.Methods[i].Lines {
 			l := &p.Methods[i].Lines[k]
@@ -70,29 +85,64 @@ func (p *Page) ReadSource(dir string) error {
 	return nil
 }
 
-// findSource is the file of that name in a folder, or in the first folder below that has it.
-func findSource(in fs.FS, wanted string) (found string, err error) {
-	if _, err := fs.Stat(in, wanted); err == nil {
-		return wanted, nil
+// findSource lists the files that may have the source: DIR/pkg/File.java if the class can be in it, else those that end
+// so, up to maxFits. all reports whether all files of the folder were looked at.
+func findSource(root *os.Root, wanted string) (found []string, all bool, err error) {
+	if mayDeclare(root, wanted, wanted) {
+		return []string{wanted}, true, nil
 	}
 	n := 0
-	err = fs.WalkDir(in, ".", func(name string, d fs.DirEntry, err error) error {
-		if n++; n > maxSourceFiles {
+	err = fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+		if n++; n > maxSourceFiles || len(found) == maxFits {
 			return fs.SkipAll
 		}
 		if err != nil {
 			return nil // a folder that may not be read
 		}
-		if !d.IsDir() && strings.HasSuffix(name, "/"+wanted) {
-			found = name
-			return fs.SkipAll
+		if !d.IsDir() && strings.HasSuffix(name, "/"+wanted) && mayDeclare(root, name, wanted) {
+			found = append(found, name)
 		}
 		return nil
 	})
-	if err == nil && found == "" {
-		err = fmt.Errorf("there is no %s", wanted)
+	return found, n <= maxSourceFiles, err
+}
+
+// packageLine is the package that a file declares. Java, Kotlin and Groovy have one of them.
+var packageLine = regexp.MustCompile(`(?m)^\x{FEFF}?\s*package\s+([\w.$]+)\s*;?\s*(?://.*)?$`)
+
+// mayDeclare reports whether a class of the package of wanted can be in a file. The end of a file's path fits several
+// packages: b/Two.java is the end of a/b/Two.java.
+func mayDeclare(root *os.Root, name, wanted string) bool {
+	file, err := openRegular(root, name)
+	if err != nil {
+		return false
 	}
-	return found, err
+	defer file.Close()
+	head, err := io.ReadAll(io.LimitReader(file, maxHead))
+	if err != nil {
+		return false
+	}
+	declared := packageLine.FindAllSubmatch(head, 2)
+	of := strings.ReplaceAll(strings.TrimPrefix(path.Dir(wanted), "."), "/", ".")
+	return len(declared) != 1 || string(declared[0][1]) == of
+}
+
+// openRegular opens a file that is no pipe and no device: to open a pipe waits for its writer.
+func openRegular(root *os.Root, name string) (*os.File, error) {
+	if st, err := root.Stat(name); err != nil {
+		return nil, err
+	} else if !st.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is no regular file", name)
+	}
+	file, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // something else may be there by now
+	if err != nil {
+		return nil, err
+	}
+	if st, err := file.Stat(); err != nil || !st.Mode().IsRegular() {
+		file.Close()
+		return nil, fmt.Errorf("%s is no regular file", name)
+	}
+	return file, nil
 }
 
 // readLines reads the lines that are wanted.

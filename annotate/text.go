@@ -120,6 +120,9 @@ func (w *writer) method(m *Method) {
 	if m.Signature != "" {
 		fmt.Fprintf(w, "%s%s\n", output.CleanName(w.page.Method), output.Printable(m.Signature))
 	}
+	if m.Note != "" {
+		fmt.Fprintf(w, "%s\n", m.Note)
+	}
 	fmt.Fprintf(w, "%10s %7s  %10s %7s  %s\n", "self", "", "total", "", "line")
 	counts := map[int32]*Count{}
 	for i := range m.Lines {

@@ -98,7 +98,8 @@ minisign -G -W -p "$work/key.pub" -s "$work/key" >/dev/null
 mkdir "$work/release"
 cp "$out/goprof-linux-$cpu.tar.gz" "$out/SHA256SUMS" "$work/release"
 minisign -S -s "$work/key" -m "$work/release/SHA256SUMS" >/dev/null
-GOPROF_KEY=$work/key.pub scripts/packages/install.sh "$work/release" "$work/prefix"
+install=$PWD/scripts/packages/install.sh
+(cd "$work" && GOPROF_KEY=key.pub "$install" release prefix)
 "$work/prefix/bin/goprof" record --pid "$jvm" -d 1s -o - | grep -q Busy.main || fail "the installed goprof does not record"
 [ -s "$work/prefix/share/man/man1/goprof-record.1.gz" ] || fail "the installed goprof has no manual page"
 echo x >>"$work/release/goprof-linux-$cpu.tar.gz"

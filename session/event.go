@@ -3,6 +3,7 @@
 package session
 
 import (
+	"math/rand/v2"
 	"os"
 	"strings"
 	"time"
@@ -136,10 +137,12 @@ func (e *eventful) walked(snap *look.Look, _ *profile.Stack) {
 	}
 }
 
-// stands is for how many samples a look stands, and for how much in a unit of its own.
+// stands is for how many samples a look stands, and for how much in a unit of its own. A part of a sample becomes one
+// by lot.
 func (e *eventful) stands(snap *look.Look) (n, amount int64) {
 	if e.plan.list[snap.Event.Number-1].IO != nil {
-		return max(snap.Event.Amount/max(snap.Event.Own, 1), 1), snap.Event.Amount
+		own := max(snap.Event.Own, 1)
+		return max((snap.Event.Amount+rand.Int64N(own))/own, 1), snap.Event.Amount
 	}
 	if e.part.of.Unit != profile.Samples {
 		return 1, snap.Event.Amount

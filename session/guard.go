@@ -210,15 +210,17 @@ func (s *Session) timed(limit time.Duration) timed {
 	return timed{s.Process, time.Now().Add(limit), fmt.Errorf("the %v for this were over", limit)}
 }
 
+func (t timed) ended() bool { return time.Now().After(t.until) }
+
 func (t timed) Read(addr uint64, b []byte) error {
-	if time.Now().After(t.until) {
+	if t.ended() {
 		return t.over
 	}
 	return t.Target.Read(addr, b)
 }
 
 func (t timed) ReadMany(rs []process.Range) {
-	if time.Now().After(t.until) {
+	if t.ended() {
 		for i := range rs {
 			rs[i].OK = false
 		}

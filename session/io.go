@@ -42,6 +42,7 @@ type ioBook struct {
 	ledger  *events.Ledger
 	notes   []string
 	named   map[uint64]namedFile // by the number of a File
+	ended   map[uint64]namedFile // Files that have ended: samples of them may come yet
 	targets map[profile.IOTarget]*ioTarget
 	sockets map[uint64]procfs.Socket // by inode
 	listens map[uint16]bool          // ports
@@ -107,7 +108,8 @@ func (s *Session) findLookup(e *events.Event) string {
 func newIOBook(plan *EventPlan, pid int) *ioBook {
 	for i := range plan.list {
 		if o := plan.list[i].IO; o != nil {
-			b := &ioBook{pid: pid, ledger: o.Ledger, named: map[uint64]namedFile{}, targets: map[profile.IOTarget]*ioTarget{}}
+			b := &ioBook{pid: pid, ledger: o.Ledger, named: map[uint64]namedFile{},
+				ended: map[uint64]namedFile{}, targets: map[profile.IOTarget]*ioTarget{}}
 			if len(o.Lookup) == 0 {
 				b.notes = append(b.notes, plan.Note)
 			}
@@ -146,8 +148,26 @@ func (b *ioBook) takeNotes() {
 		t := b.target(&n.File, n.Link)
 		if n.Ended {
 			t.add(&n.File)
+			b.end(n.File.ID)
 		}
 	}
+}
+
+// end sets a File that has ended apart, so that those that are open keep their names.
+func (b *ioBook) end(id uint64) {
+	if len(b.ended) >= mostNamed {
+		clear(b.ended)
+	}
+	b.ended[id] = b.named[id]
+	delete(b.named, id)
+}
+
+// targetOf is what the File of a number leads to; nil: not known.
+func (b *ioBook) targetOf(id uint64) *ioTarget {
+	if known, ok := b.named[id]; ok {
+		return known.ioTarget
+	}
+	return b.ended[id].ioTarget
 }
 
 // target is what a File leads to. link is that of its descriptor, empty if it is not known. What open, connect or
@@ -299,7 +319,7 @@ func (b *ioBook) callOf(data []byte) (c profile.IOCall, ok bool) {
 		return c, false
 	}
 	b.takeNotes()
-	t := b.named[d.ID].ioTarget
+	t := b.targetOf(d.ID)
 	if t == nil || t.Name == profile.IOUnknown {
 		if f, still := b.ledger.Find(d.FD, d.ID); still {
 			t = b.target(&f, "")
@@ -336,19 +356,22 @@ func (r *recording) endIO() {
 	if b == nil {
 		return
 	}
-	defer b.ledger.Close()
 	b.takeNotes()
-	if b.ledger.Over == 0 {
-		return // the sampler hangs: the map still changes
+	if b.ledger.Over.Load() == 0 {
+		return // the sampler hangs and uses the maps, or it has not begun and has closed them
 	}
+	defer b.ledger.Close()
 	b.done = true
 	b.ledger.Rest(func(f *events.File) { b.target(f, "").add(f) })
 	b.ledger.Pending(func(p events.Pending) {
-		t := b.named[p.ID].ioTarget
+		t := b.targetOf(p.ID)
 		if t == nil {
 			t = b.of(profile.IOTarget{Kind: profile.IOOther, Name: profile.IOUnknown})
 		}
 		op := &t.ops[opOf(p.Kind, false)]
+		if t.Kind == profile.IOListen {
+			op = &t.ops[profile.IOAccept] // that is what a wait for a listening socket is
+		}
 		op.Pending, op.Pended = op.Pending+1, op.Pended+time.Duration(p.Nanos)
 	})
 	b.account()

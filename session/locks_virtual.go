@@ -30,7 +30,7 @@ func (r *lockReader) findUnmounted() {
 	if c == nil {
 		return
 	}
-	t.Seen, t.Left, t.Err = r.k.FindVirtual(c)
+	r.d.whileResting(r.k, r.proc, func() { t.Seen, t.Left, t.Err = r.k.FindVirtual(c) })
 	c.ReadFrom(r.d.Process)
 }
 

@@ -50,6 +50,7 @@ func (s *Session) whileResting(k zReader, proc *procfs.Dir, read func()) bool {
 	}
 	workers, rest := s.zWorkers(proc)
 	k.CollectorRests(rest)
+	defer k.CollectorRests(false)
 	read()
 	again, still := s.zWorkers(proc)
 	return !rest || still && maps.Equal(workers, again)

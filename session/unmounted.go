@@ -28,8 +28,8 @@ const (
 	drawMost  = 64
 	// drawAgain is when the next draw comes after one that failed, as a collector was at work.
 	drawAgain = 20 * time.Millisecond
-	// endDraws is how often the last draw is tried.
-	endDraws = 10
+	// endDraws is for how long the last draw is tried.
+	endDraws = 500 * time.Millisecond
 	// drawShare bounds the part of a CPU that draws take, beyond drawFree: the first walks read the program's code.
 	drawShare = 50
 	drawFree  = 100 * time.Millisecond
@@ -37,7 +37,8 @@ const (
 	drawSeldom = time.Second
 	// drawLimit is how long a draw may take. Until it is over no looks are walked.
 	drawLimit = 500 * time.Millisecond
-	// longestDrawn is for how much time a draw stands at most. If goprof had no CPU for longer, the rest is not known.
+	// longestDrawn is for how much time a draw stands at most, beyond that for which none was planned. If goprof had no CPU
+	// for longer, the rest is not known.
 	longestDrawn = 10 * time.Second
 )
 
@@ -50,7 +51,8 @@ type unmounted struct {
 	began  time.Time
 	cost   time.Duration // CPU time of all draws
 	at     int64         // the time until then is accounted for
-	left   time.Duration // and so much time more
+	left   time.Duration // so much time more is not
+	waits  time.Duration // that were planned since then
 	owed   float64       // parts of looks that have not counted yet
 	stack  profile.Stack
 	told   profile.VirtualLooks
@@ -60,7 +62,7 @@ type unmounted struct {
 	// Of all looks: how many threads they stand for, times the intervals for which they count; and the squares.
 	counted, squares float64
 	spent, spent2    float64 // the same of the seconds that each look stands for
-	failed           bool    // the last draw
+	failed           error   // of the last draw
 	some             bool    // there were too many to visit all
 }
 
@@ -81,8 +83,14 @@ func newUnmounted(w *wall) *unmounted {
 func (u *unmounted) begin() {
 	if u != nil {
 		u.at, u.began = now(), time.Now()
-		u.timer.Reset(time.Duration(rand.Int64N(int64(drawEvery))))
+		u.drawIn(time.Duration(rand.Int64N(int64(drawEvery))))
 	}
+}
+
+// drawIn plans the next draw.
+func (u *unmounted) drawIn(wait time.Duration) {
+	u.waits += wait
+	u.timer.Reset(wait)
 }
 
 // due says when a draw is to be made.
@@ -97,38 +105,50 @@ func (u *unmounted) due() <-chan time.Time {
 func (u *unmounted) next() {
 	u.draw()
 	wait, share := u.habits.draw, drawShare*u.habits.draw/drawEvery
-	if u.failed {
+	if u.moved() {
 		wait = drawAgain
 	}
 	wait = max(wait, (u.cost-drawFree)*share-time.Since(u.began))
 	if !u.switches {
 		wait = max(wait, u.opt.Interval)
 	}
-	if u.told.Draws == 0 && !u.failed {
+	if u.told.Draws == 0 && !u.moved() {
 		wait = max(wait, drawSeldom)
 	}
-	u.timer.Reset(time.Duration((0.5 + rand.Float64()) * float64(wait)))
+	u.drawIn(time.Duration((0.5 + rand.Float64()) * float64(wait)))
 }
 
-// end makes the last draw, for the rest of the time. If a collector is at work all the time, as many looks are lost as
-// the last draw stood for.
+// moved reports whether there was no draw because a collector was at work.
+func (u *unmounted) moved() bool { return errors.Is(u.failed, vmstructs.ErrMoved) }
+
+// end makes the last draw, for the rest of the time. If there is none, as many looks are lost as the draw before stood
+// for.
 func (u *unmounted) end() {
 	if u == nil {
 		return
 	}
 	u.timer.Stop()
-	for range endDraws {
-		if u.draw(); !u.failed {
+	for began := time.Now(); ; time.Sleep(drawAgain / 2) {
+		if u.draw(); u.failed == nil && u.left == 0 {
 			return
 		}
-		time.Sleep(drawAgain / 2)
+		if u.failed != nil && !u.moved() || time.Since(began) > endDraws {
+			break
+		}
 	}
 	if u.last == 0 && !u.mayCarry() {
 		return // there are no virtual threads, most likely
 	}
-	u.fail("a collector was at work until the end", 1)
+	if u.failed == nil || u.moved() {
+		u.fail("a collector was at work until the end", 1)
+	}
+	u.lose(profile.Moved, u.last, time.Duration(now()-u.at)+u.left)
+}
+
+// lose counts the looks that so many threads would have had in a time.
+func (u *unmounted) lose(why profile.Reason, threads float64, of time.Duration) {
 	if !u.switches {
-		u.profile.Lose(profile.Moved, int64(u.last*float64(now()-u.at+int64(u.left))/float64(max(u.opt.Interval, 1))))
+		u.profile.Lose(why, int64(threads*float64(of)/float64(max(u.opt.Interval, 1))))
 	}
 }
 
@@ -153,11 +173,12 @@ func (u *unmounted) draw() {
 			platform = append(platform, th.java)
 		}
 	}
-	u.failed = false
 	began := now()
-	passed := min(time.Duration(began-u.at), longestDrawn) + u.left
+	late := u.late(began)
+	passed := time.Duration(began-u.at) - late + u.left
 	threads := 0.0
-	u.reader.ReadFrom(u.Session.timed(drawLimit))
+	limited := u.Session.timed(drawLimit)
+	u.reader.ReadFrom(limited)
 	var lot vmstructs.Lot
 	var err error
 	proc := procfs.OpenDir(u.Process.PID())
@@ -173,10 +194,13 @@ func (u *unmounted) draw() {
 	for why, n := range lot.Failed {
 		u.fail("a list of threads: "+why, int64(n))
 	}
-	switch {
+	if err != nil && limited.ended() {
+		err = limited.over // nothing was read any more, which looks as if a collector were at work
+	}
+	switch u.failed = err; {
 	case err != nil:
 		// The next draw stands for this time, too.
-		if u.failed = errors.Is(err, vmstructs.ErrMoved); !u.failed {
+		if !u.moved() {
 			u.fail(whyUnread(err), 1)
 		}
 	case lot.Threads > 0 || lot.Untracked > 0:
@@ -185,11 +209,20 @@ func (u *unmounted) draw() {
 		u.told.Untracked = max(u.told.Untracked, lot.Untracked)
 		fallthrough
 	default:
-		u.at, u.left = began, time.Duration(lot.Left*float64(passed))
+		if late > 0 && lot.Threads > 0 {
+			u.fail("no draw for too long", 1)
+			u.lose(profile.Stale, threads, late)
+		}
+		u.at, u.waits, u.left = began, 0, time.Duration(lot.Left*float64(passed))
 		u.passed += passed - u.left
 		u.sum += threads * passed.Seconds()
 		u.last = lot.Threads
 	}
+}
+
+// late is for how much of the time up to a draw the draw does not stand.
+func (u *unmounted) late(began int64) time.Duration {
+	return max(0, time.Duration(began-u.at)-u.waits-longestDrawn)
 }
 
 // fail notes why threads may be missing.

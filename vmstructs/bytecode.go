@@ -192,14 +192,20 @@ func javaOp(op uint8, jdk8 bool) (uint8, bool) {
 
 // Bytecodes reads the bytecodes of a method. It reads past nearMemory, whose pieces may be older than the method.
 func (vm *VM) Bytecodes(m *Method) ([]Bytecode, error) {
+	_, code, err := vm.readBytecodes(m)
+	return code, err
+}
+
+// readBytecodes also returns the bytes that it has decoded.
+func (vm *VM) readBytecodes(m *Method) (raw []byte, code []Bytecode, err error) {
 	if m.CodeSize <= 0 || m.CodeSize > maxBytecodes {
-		return nil, fmt.Errorf("%w: %d bytes of bytecode", ErrBadMethod, m.CodeSize)
+		return nil, nil, fmt.Errorf("%w: %d bytes of bytecode", ErrBadMethod, m.CodeSize)
 	}
-	raw := make([]byte, m.CodeSize)
-	if err := vm.mem.Bytes(m.CodeBegin, raw); err != nil {
-		return nil, err
+	raw = make([]byte, m.CodeSize)
+	if err = vm.mem.Bytes(m.CodeBegin, raw); err == nil {
+		code, err = decodeBytecodes(raw, vm.l.jdk8)
 	}
-	return decodeBytecodes(raw, vm.l.jdk8)
+	return raw, code, err
 }
 
 func decodeBytecodes(raw []byte, jdk8 bool) ([]Bytecode, error) {

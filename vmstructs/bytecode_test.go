@@ -90,3 +90,27 @@ func TestConstant(t *testing.T) {
 		}
 	}
 }
+
+// TestListingOfChangingCode: the bytes of a wide iload become those of a wide iinc, which is longer, after a reading.
+func TestListingOfChangingCode(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		m, err := w.vm.Method(w.method(w.class("app/Main", "Main.java"), 1, "name", "()V", nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		wide, reads := m.CodeBegin+uint64(m.CodeSize)-4, 0
+		w.onRead = func(addr uint64) {
+			if addr != m.CodeBegin {
+				return
+			}
+			w.put(wide, opWide, opIload, 1, 0)
+			if reads++; reads > 1 {
+				w.put(wide+1, opIinc)
+			}
+		}
+		list, err := w.vm.Listing(m)
+		if err != nil || list[len(list)-1].Text != "wide iload 256" {
+			t.Errorf("%v %v", list, err)
+		}
+	})
+}

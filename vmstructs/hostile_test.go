@@ -258,7 +258,7 @@ func tourMethod(m *Method) error {
 
 // tourInvokes asks which method each kind of invoke calls.
 func tourInvokes(vm *VM, m *Method) error {
-	vm.Bytecodes(m)
+	vm.Listing(m)
 	for op := range uint8(OpInvokeLast - OpInvoke + 1) {
 		for _, index := range []uint16{0, 1, 0xffff} {
 			vm.Received(m, &Bytecode{Op: OpInvoke + op, Index: index, BCI: int32(index)})

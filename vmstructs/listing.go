@@ -35,12 +35,8 @@ const opNewarray, opIload, opAload, opIstore, opAstore, opRet = 0xbc, 0x15, 0x19
 
 // Listing reads the bytecodes of a method with the names of what they access. A name that cannot be read is left out.
 func (vm *VM) Listing(m *Method) ([]Listed, error) {
-	code, err := vm.Bytecodes(m)
+	raw, code, err := vm.readBytecodes(m)
 	if err != nil {
-		return nil, err
-	}
-	raw := make([]byte, m.CodeSize)
-	if err := vm.mem.Bytes(m.CodeBegin, raw); err != nil {
 		return nil, err
 	}
 	list := make([]Listed, len(code))

@@ -58,6 +58,8 @@ const (
 	lotNodes, lotSlots, lotContainers = 1 << 16, 1 << 22, 1 << 14
 	// lotDepth bounds the bins behind a bin of tables that grow.
 	lotDepth = 8
+	// mostThreads bounds how many threads the sets say that they have: the counters may hold anything.
+	mostThreads = 1 << 31
 	// mostSearches is how often classes are looked for that were not there before.
 	mostSearches = 20
 )
@@ -109,7 +111,7 @@ func (l *Lots) Draw(platform []Thread, most int, visit func(v *VirtualThread, st
 		clear(s.seen)
 		s.census = Census{}
 		chosen, all := l.choose(func() { s.lists(platform) }, max(1, most-l.visited), part)
-		if len(s.census.Failed) > 0 && (tries < lotTries-1 || len(chosen) == 0) {
+		if len(s.census.Failed) > 0 && (tries < lotTries-1 || len(chosen) == 0) || len(chosen) == 0 && !l.still() {
 			continue // a collector was at work, mostly
 		}
 		lot.Threads = float64(all)
@@ -192,11 +194,12 @@ type drawn struct {
 	stands float64
 }
 
+// standFor is for how many threads all of them stand.
 func standFor(chosen []drawn) (sum float64) {
 	for _, d := range chosen {
 		sum += d.stands
 	}
-	return sum
+	return min(sum, mostThreads)
 }
 
 // choose draws threads of the sets that lists leads to, and returns how many there are in all. Together the chosen
@@ -207,7 +210,7 @@ func (l *Lots) choose(lists func(), most int, part float64) (chosen []drawn, all
 	s.sets = func(set uint64) {
 		if t, err := s.counted(set); err != nil {
 			s.census.fail(err)
-		} else if t.n > 0 && t.table != 0 {
+		} else if t.n = min(t.n, mostThreads-all); t.n > 0 && t.table != 0 {
 			sets = append(sets, t)
 			all += t.n
 		}
@@ -223,7 +226,7 @@ func (l *Lots) choose(lists func(), most int, part float64) (chosen []drawn, all
 	rand.Shuffle(len(chosen), func(i, j int) { chosen[i], chosen[j] = chosen[j], chosen[i] }) // not all may be visited
 	each := part * float64(all) / max(standFor(chosen), 1)
 	for i := range chosen {
-		chosen[i].stands *= each
+		chosen[i].stands = min(chosen[i].stands*each, mostThreads)
 	}
 	return chosen, all
 }
@@ -379,7 +382,7 @@ func (l *Lots) bin(slot []byte, number, of uint32, depth int, each func(obj uint
 func (l *Lots) lookAt(obj uint64, stands float64) bool {
 	s := l.s
 	if class, err := s.classOf(obj); err == nil && !class.is(classVirtual) {
-		return true // a set may have threads of both kinds
+		return l.still() // a set may have threads of both kinds
 	}
 	l.visited++
 	var t VirtualThread

@@ -104,16 +104,121 @@ func drawVirtual(vm *VM, s *search, platform []Thread, most int, honest bool) er
 	if len(s.klasses) == 0 {
 		return nil
 	}
-	stood, visits := 0.0, 0
+	stood, visits, largest := 0.0, 0, 0.0
 	lot, err := l.Draw(platform, most, func(v *VirtualThread, stands float64) {
 		stood += stands
 		visits++
+		largest = max(largest, math.Abs(stands))
 	})
 	if honest && (err != nil || lot.Threads < 16 || lot.Left > 0 || math.Abs(stood-lot.Threads) > 1e-6 ||
-		most > 16 && float64(visits) != lot.Threads) || visits > 4*most+64 || math.IsNaN(stood) {
+		most > 16 && float64(visits) != lot.Threads) || visits > 4*most+64 || math.IsNaN(stood) ||
+		max(largest, lot.Threads) > mostThreads {
 		return fmt.Errorf("%w: %d visits for %v threads of %v: %v", errWrong, visits, stood, lot.Threads, err)
 	}
 	return nil
+}
+
+// collects is a JVM whose collector moves all objects when one of some addresses is first read.
+type collects struct {
+	process.Target
+	at    func(addr uint64) bool // what moves
+	other uint64                 // an object of another class, which lies there then
+	moved bool
+	told  bool // it was asked since how many collections there were: the objects are back
+}
+
+func (c *collects) Read(addr uint64, b []byte) error {
+	if c.at(addr) && !c.told {
+		c.moved = true
+		return c.Target.Read(c.other, b)
+	}
+	return c.Target.Read(addr, b)
+}
+
+// countedHeap is where collects has the count of collections, and that none stops the threads.
+const countedHeap = 1 << 44
+
+func (c *collects) ReadMany(rs []process.Range) {
+	if rs[0].Addr>>12 != countedHeap>>12 {
+		c.Target.ReadMany(rs)
+		return
+	}
+	for i := range rs {
+		clear(rs[i].Buf)
+		rs[i].OK = true
+	}
+	if c.told = c.moved; c.moved {
+		rs[0].Buf[0]++
+	}
+}
+
+// TestDrawDuringCollection: a collection between the lists and the visits puts other objects where threads were. A draw
+// does not take them for platform threads.
+func TestDrawDuringCollection(t *testing.T) {
+	for _, w := range loadVirtual(t) {
+		h := &collects{Target: w.rec, at: func(uint64) bool { return false }}
+		vm, err := Open(h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		platform, err := vm.Threads()
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := vm.NewLots(vm.NewContinuations())
+		if l.s.klasses, err = l.s.findKlasses(classContainers, classTrackingRoot, classVirtual); err != nil {
+			t.Fatal(err) // a recording has no further ones
+		}
+		objects := map[uint64]bool{}
+		draw := func() (lot Lot, stood float64) {
+			lot, err := l.Draw(platform, 1<<10, func(v *VirtualThread, stands float64) {
+				stood += stands
+				objects[v.object] = true
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return lot, stood
+		}
+		draw()
+		l.s.c.vm.heapReads.at = countedHeap
+		if h.other, err = l.s.static(classContainers, "CONTAINER_REGISTRY"); err != nil {
+			t.Fatal(err)
+		}
+		h.at = func(addr uint64) bool { return objects[addr] }
+		if lot, stood := draw(); !h.told || lot.Threads < 16 || math.Abs(stood+lot.Left*lot.Threads-lot.Threads) > 1e-6 {
+			t.Errorf("%v threads, of which %v were stood for: %+v, %v", lot.Threads, stood, lot, h.told)
+		}
+	}
+}
+
+// TestDrawBoundsCounters: counters of sets may hold any number.
+func TestDrawBoundsCounters(t *testing.T) {
+	w := loadVirtual(t)[0]
+	h := &liar{Target: w.rec, lies: map[uint64]uint64{}, mayRead: mayVisit}
+	vm, err := Open(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &search{c: vm.NewContinuations(), seen: map[uint64]bool{}}
+	if s.klasses, err = s.findKlasses(classContainers, classTrackingRoot, classVirtual); err != nil {
+		t.Fatal(err)
+	}
+	s.sets = func(set uint64) {
+		if m, err := s.field(set, "map"); err == nil {
+			if o, err := s.read(m); err == nil {
+				h.lies[m+o.class.fields["baseCount"]] = 1 << 62
+			}
+		}
+	}
+	s.lists(nil)
+	if len(h.lies) < 2 {
+		t.Fatal("no two sets", h.lies)
+	}
+	s.sets = nil
+	if err := drawVirtual(vm, s, nil, 3, false); err != nil {
+		t.Error(err)
+	}
 }
 
 // virtualWorld is a recorded JVM, with the places that lies can be about.

@@ -88,6 +88,7 @@ type annotation struct {
 	flags  *annotateFlags
 	cmd    *cobra.Command
 	name   string // METHOD as it was given
+	pid    int    // of the live JVM
 	from   string // what the samples are of
 	weight profile.Weight
 	mode   string
@@ -207,7 +208,7 @@ const mostCandidates = 10
 func (a *annotation) choose() (*annotate.Page, error) {
 	list := a.Candidates()
 	if len(list) == 0 {
-		e := &exit.Error{Code: exit.NoSamples, Remedy: "goprof top --once PID",
+		e := &exit.Error{Code: exit.NoSamples, Remedy: fmt.Sprintf("goprof top --once %d", a.pid),
 			What: fmt.Sprintf("no sample of %s has a Java method with %q in its name", a.from, output.Printable(a.name))}
 		if args := a.cmd.Flags().Args(); len(args) > 1 {
 			e.Remedy = commandLine([]string{"goprof", "report", "--by", "line", args[1]})

@@ -10,7 +10,6 @@ import (
 	"goprof/annotate/machine"
 	"goprof/arch/disasm"
 	"goprof/cmd/goprof/exit"
-	"goprof/output"
 	"goprof/profile"
 	"goprof/sampler/guard"
 	"goprof/session"
@@ -80,7 +79,7 @@ func (a *annotation) attach() (end func(), err error) {
 		watched()
 		ended()
 	}
-	a.vm = s.VM
+	a.vm, a.pid = s.VM, pid
 	a.ask = func(read func()) error {
 		_, err := session.Ask(s, func() (struct{}, error) { read(); return struct{}{}, nil })
 		if err != nil {
@@ -125,11 +124,7 @@ func (a *annotation) sample(s *session.Session, pid int) error {
 			Why:    fmt.Sprintf("it used no CPU time, or none of %d tries to take one succeeded", sum.Attempted),
 			Remedy: fmt.Sprintf("goprof doctor --pid %d", pid)}
 	}
-	if q, doubts := sum.Judge(); q != profile.Good {
-		for _, d := range doubts {
-			fmt.Fprintf(a.cmd.ErrOrStderr(), "goprof: %s: %s\n", q, output.Printable(d.Why))
-		}
-	}
+	tellQuality(a.cmd.ErrOrStderr(), &sum)
 	return nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -121,7 +122,16 @@ func tellHeat(cmd *cobra.Command, input string, f *heatFlags) error {
 	defer in.Close()
 	in.notes(cmd)
 	to := writeErrors{to: cmd.OutOrStdout()}
-	err = heat.Text(&to, in.src, commandLine([]string{input}))
+	told := heat.Told{After: f.in.from.Duration}
+	if input != output.Stdout {
+		words := []string{input}
+		chosen := []string{"event", "weight", "thread", "exclude-thread", "include", "exclude", "state"}
+		for _, flag := range givenOf(cmd, chosen) {
+			words = append(words, "--"+flag+"="+strings.Trim(cmd.Flags().Lookup(flag).Value.String(), "[]"))
+		}
+		told.Name = commandLine(words)
+	}
+	err = heat.Text(&to, in.src, told)
 	switch {
 	case to.err != nil:
 		return outputFailed(to.err)

@@ -4,6 +4,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"regexp"
 	"strconv"
@@ -98,7 +99,7 @@ func (f *slowFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	r.All, r.Left = g.Requests(), g.Left
+	r.All, r.Left, r.Interval = g.Requests(), g.Left, g.Interval()
 	if err := f.choose(strings.Join(args, " "), g, r); err != nil {
 		return err
 	}
@@ -109,8 +110,14 @@ func (f *slowFlags) run(cmd *cobra.Command, args []string) error {
 	return writeResult(cmd, output.Stdout, write)
 }
 
+// ofFile and ofJVM are the flags that only one of the two kinds of arguments has.
+var ofFile, ofJVM = []string{"from", "to", "thread"}, []string{"pid", "ns-pid", "duration", "rate"}
+
 // read takes the samples of a file.
 func (f *slowFlags) read(cmd *cobra.Command, name string, g *requests.Gatherer, r *requests.Report) error {
+	if given := givenOf(cmd, ofJVM); len(given) > 0 {
+		return usageError(cmd, "--"+given[0]+" is for a JVM, and "+name+" is a file", without(given[0]))
+	}
 	in, err := f.in.open(cmd, name)
 	if err != nil {
 		return err
@@ -118,7 +125,7 @@ func (f *slowFlags) read(cmd *cobra.Command, name string, g *requests.Gatherer, 
 	defer in.Close()
 	in.notes(cmd)
 	info := in.src.Info()
-	r.Interval, r.Duration = info.Meta.Interval, info.Meta.Duration
+	r.Duration = info.Meta.Duration
 	if !info.Timed || !info.States {
 		return &exit.Error{Code: exit.BadInput, What: in.name + " does not say what threads did at which time",
 			Remedy: "goprof record --pid PID -d 1m --mode wall -o wall.jfr"}
@@ -164,8 +171,8 @@ func isRecording(arg string) bool {
 	if _, err := strconv.Atoi(arg); err == nil {
 		return false
 	}
-	_, err := os.Stat(arg)
-	return arg == "-" || err == nil
+	info, err := os.Stat(arg)
+	return arg == "-" || err == nil && !info.IsDir()
 }
 
 // record takes the samples of a recording of wall-clock time.
@@ -174,6 +181,9 @@ func (f *slowFlags) record(cmd *cobra.Command, args []string, g *requests.Gather
 	pid, err := f.jvm.find(cmd, args)
 	if err != nil {
 		return err
+	}
+	if given := givenOf(cmd, ofFile); len(given) > 0 {
+		return usageError(cmd, "--"+given[0]+" is for a file", without(given[0]))
 	}
 	if !(f.rate >= 1 && f.rate <= 1000) {
 		return usageError(cmd, "--rate is between 1 and 1000 Hz", without("rate"))
@@ -194,8 +204,17 @@ func (f *slowFlags) record(cmd *cobra.Command, args []string, g *requests.Gather
 	if err != nil {
 		return attachError(pid, err)
 	}
-	r.Interval, r.Duration = sum.Meta.Interval, sum.Meta.Duration
+	tellQuality(cmd.ErrOrStderr(), &sum)
+	r.Duration = sum.Meta.Duration
 	return nil
+}
+
+// tellQuality says what is doubtful about a recording that is not kept.
+func tellQuality(talk io.Writer, sum *profile.Summary) {
+	q, doubts := sum.Judge()
+	for _, d := range doubts {
+		fmt.Fprintf(talk, "goprof: %s: %s\n", q, output.Printable(d.Why))
+	}
 }
 
 // toRequests is a Sink that keeps requests.

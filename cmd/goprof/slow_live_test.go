@@ -59,6 +59,8 @@ func TestSlow(t *testing.T) {
 	}
 	for want, args := range map[string][]string{
 		"does not publish for which trace":    {file},
+		"--rate is for a JVM":                 {file, "--rate", "9"},
+		"--thread is for a file":              {fmt.Sprint(jvm.PID), "--thread", "a"},
 		"no sample has a frame that --per":    {file, "--per", "nosuch"},
 		"--per and --trace exclude each":      {file, "--per", "a", "--trace", "b"},
 		"--top is 1 or more":                  {file, "--top", "0"},

@@ -80,7 +80,7 @@ func TestNoChange(t *testing.T) {
 
 func TestText(t *testing.T) {
 	var b strings.Builder
-	if err := Text(&b, turning(1, time.Minute, 20*time.Second, time.Hour, 0.5), "out.jfr"); err != nil {
+	if err := Text(&b, turning(1, time.Minute, 20*time.Second, time.Hour, 0.5), Told{Name: "out.jfr"}); err != nil {
 		t.Fatal(err)
 	}
 	local := begin.Add(20 * time.Second).Local().Format(time.TimeOnly)

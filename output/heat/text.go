@@ -17,19 +17,26 @@ import (
 // maxRows bounds the changes that are told of one moment.
 const maxRows = 4
 
-// Text writes the moments at which a recording changes, as text. Name is the recording's, as a command takes it.
-func Text(to io.Writer, src recording.Source, name string) error {
+// Told says what Text tells of a recording.
+type Told struct {
+	Name  string        // as commands take it, with the flags that choose samples; "": no command can read it again
+	After time.Duration // src begins so much later than the recording
+}
+
+// Text writes the moments at which a recording changes, as text.
+func Text(to io.Writer, src recording.Source, of Told) error {
 	moments, length, err := Changes(src)
 	if err != nil {
 		return err
 	}
 	w := bufio.NewWriter(to)
 	if len(moments) == 0 {
-		fmt.Fprintf(w, "No change in %s: noise explains how shares differ over the time.\n", output.Round(length))
+		fmt.Fprintf(w, "No change in %s that can be told from noise.\n", output.Round(length))
 	}
 	for i := range moments {
 		m := &moments[i]
-		fmt.Fprintf(w, "from %s (%s) on:", m.At.Round(time.Second).Local().Format(time.TimeOnly), output.Round(m.From))
+		fmt.Fprintf(w, "from %s (%s) on:", m.At.Round(time.Second).Local().Format(time.TimeOnly),
+			output.Round(of.After+m.From))
 		rows := rowsOf(m.Changes)
 		for n, r := range rows[:min(len(rows), maxRows)] {
 			if n > 0 {
@@ -43,13 +50,13 @@ func Text(to io.Writer, src recording.Source, name string) error {
 		}
 		w.WriteString("\n")
 	}
-	if len(moments) > 0 {
-		before, after, next := time.Duration(0), moments[0].From, ""
+	if len(moments) > 0 && of.Name != "" {
+		after, next := of.After+moments[0].From, ""
 		if len(moments) > 1 {
-			next = rangeText(moments[1].From)
+			next = rangeText(of.After + moments[1].From)
 		}
-		fmt.Fprintf(w, "\nThe shares of %s: goprof diff %s --before %s-%s --after %s-%s\n", output.Round(length), name,
-			rangeText(before), rangeText(after), rangeText(after), next)
+		fmt.Fprintf(w, "\nThe shares of %s: goprof diff %s --before %s-%s --after %s-%s\n", output.Round(length),
+			output.Printable(of.Name), rangeText(of.After), rangeText(after), rangeText(after), next)
 	}
 	return w.Flush()
 }

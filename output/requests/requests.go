@@ -35,6 +35,9 @@ type Gatherer struct {
 	parts   numbering[string]
 	links   numbering[profile.Link]
 	looks   int
+	// counted is how many looks the samples stand for, and stoodFor is for how much time.
+	counted  int64
+	stoodFor time.Duration
 	// Left is how many samples there was no room for. Timeless is how many had no time.
 	Left, Timeless int64
 }
@@ -73,6 +76,8 @@ func (g *Gatherer) Sample(s *profile.Sample) {
 		return
 	}
 	g.looks++
+	g.counted += s.Looks()
+	g.stoodFor += s.Span
 	l := look{at: s.At.Wall, span: int64(s.Span), part: g.parts.of(partOf(s)), link: -1}
 	switch {
 	case g.method != nil && g.has(s.Stack):
@@ -91,6 +96,10 @@ func (g *Gatherer) has(s *profile.Stack) bool {
 		return f.Func != nil && g.method.MatchString(f.Func.Name)
 	})
 }
+
+// Interval is the time from one look at a thread to the next, on average. It is longer than was asked for where the
+// machine is busy, or looks would cost too much.
+func (g *Gatherer) Interval() time.Duration { return g.stoodFor / time.Duration(max(g.counted, 1)) }
 
 // partOf says what a thread did, in a few words: a place, and its state.
 func partOf(s *profile.Sample) string {

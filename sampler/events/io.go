@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unsafe"
 
@@ -73,6 +74,7 @@ const (
 	ioPath    // open; the path is the first argument
 	ioRange   // close_range
 	ioRestart // restart_syscall
+	ioExit    // exit: of a thread
 )
 
 // ioUnread is set beside the kind of a call that returns no number of bytes.
@@ -163,7 +165,8 @@ type Ledger struct {
 	IOLost
 	files   int // the map, for Find and Rest
 	threads int
-	Over    int64 // when the run was over
+	// Over is when the run was over. It is set when the run uses the maps no more; 0 before.
+	Over atomic.Int64
 }
 
 // IOLost is what is not among the sums of files.
@@ -212,11 +215,12 @@ const (
 // NewLedger makes a Ledger.
 func NewLedger() *Ledger { return &Ledger{files: -1, threads: -1} }
 
-// open makes the maps.
+// open makes the maps. Those of the Ledger are its own from the beginning.
 func (o *IO) open(cpu *arch.CPU) (err error) {
 	if o == nil {
 		return nil
 	}
+	defer func() { o.Ledger.files, o.Ledger.threads = o.files, o.threads }()
 	for _, m := range []struct {
 		fd                        *int
 		kind, key, value, entries int
@@ -237,10 +241,14 @@ func (o *IO) open(cpu *arch.CPU) (err error) {
 			}
 		}
 	}
-	if err := setWord(o.kinds, unix.SYS_CLOSE_RANGE, uint64(ioRange)+1); err != nil {
-		return &ring.Error{Call: "bpf", Err: err}
+	for _, k := range []struct {
+		number uint32
+		kind   IOKind
+	}{{unix.SYS_CLOSE_RANGE, ioRange}, {unix.SYS_EXIT, ioExit}} {
+		if err := setWord(o.kinds, k.number, uint64(k.kind)+1); err != nil {
+			return &ring.Error{Call: "bpf", Err: err}
+		}
 	}
-	o.Ledger.files, o.Ledger.threads = o.files, o.threads
 	return nil
 }
 
@@ -284,7 +292,7 @@ func (r *eventRun) takeFiles() {
 	}
 }
 
-// closeFiles closes the maps but for those that the Ledger reads.
+// closeFiles closes the maps. After a run those stay that the Ledger reads.
 func (r *eventRun) closeFiles() {
 	for i := range r.list {
 		if o := r.list[i].IO; o != nil {
@@ -294,6 +302,10 @@ func (r *eventRun) closeFiles() {
 				}
 				*fd = 0
 			}
+			if r.over == 0 {
+				o.Ledger.Close() // the run has not begun
+			}
+			o.Ledger.Over.Store(r.over)
 		}
 	}
 }
@@ -386,7 +398,8 @@ type Pending struct {
 	Nanos int64 // so far
 }
 
-// Pending gives the calls that have not ended, after the run. A poll of one descriptor counts as a read.
+// Pending gives the calls that have not ended, after the run. A poll of one descriptor counts as a read. Calls of
+// virtual threads are in no call of the kernel: their File says since when they wait.
 func (l *Ledger) Pending(do func(Pending)) {
 	eachKey(l.threads, mostIOThreads, func(key uint64) {
 		k, c := new(uint64), new(ioCall)
@@ -394,12 +407,19 @@ func (l *Ledger) Pending(do func(Pending)) {
 		if !mapElement(l.threads, bpfLookupElem, k, unsafe.Pointer(c)) || c.begun == 0 {
 			return
 		}
-		p := Pending{FD: int64(c.fd), ID: c.id, Kind: IOKind(c.kind), Nanos: l.Over - int64(c.begun)}
+		p := Pending{FD: int64(c.fd), ID: c.id, Kind: IOKind(c.kind), Nanos: l.Over.Load() - int64(c.begun)}
 		if p.Kind == ioPoll && c.id != 0 {
 			p.Kind = IORead
 		}
 		if p.Kind < NumIO && p.Nanos > 0 {
 			do(p)
+		}
+	})
+	l.Rest(func(f *File) {
+		for kind, since := range f.since {
+			if nanos := l.Over.Load() - int64(since); since != 0 && nanos > 0 {
+				do(Pending{FD: f.FD, ID: f.ID, Kind: IOKind(kind), Nanos: nanos})
+			}
 		}
 	})
 }
@@ -415,14 +435,13 @@ func (l *Ledger) Close() {
 }
 
 // end keeps what programs have counted.
-func (o *IO) end(over int64, mem []byte) {
+func (o *IO) end(mem []byte) {
 	if o == nil {
 		return
 	}
 	word := func(at int) uint64 { return binary.NativeEndian.Uint64(mem[at:]) }
 	calls := func(at int) IOCalls { return IOCalls{word(at), word(at + 8)} }
 	l := o.Ledger
-	l.Over = over
 	l.Full, l.Closed, l.Untold = calls(countIOFull), calls(countIOClosed), calls(countIOUntold)
 	l.Polls = calls(countIOPolls)
 	l.Tries, l.Unopened, l.Ranges = word(countIOTries), word(countIOUnopened), word(countIORanges)

@@ -105,6 +105,7 @@ func (o *IO) enterProgram(pid, counts, zero int, cpu *arch.CPU) *probeCode {
 	c.Jump(bpf.JumpEqImm, bpf.R9, 0, 0, "end")
 	c.Imm(bpf.AddImm, bpf.R9, -1)
 	c.Store(bpf.R10, ioCallKind, bpf.R9)
+	o.leave(c)
 	arg := c.callArguments(cpu)
 	c.lookUp(o.threads, ioKey)
 	c.Jump(bpf.JumpNeImm, bpf.R0, 0, 0, "known")
@@ -132,18 +133,20 @@ func (o *IO) enterProgram(pid, counts, zero int, cpu *arch.CPU) *probeCode {
 	o.fileOf(c, zero)
 	c.Load(bpf.Load64, bpf.R1, bpf.R0, 0)
 	c.Label("no file")
-	c.Store(bpf.R8, callID, bpf.R1)
-	c.Store(bpf.R8, callFD, bpf.R9)
-	for i, at := range []int{callArg, callArg2} {
-		c.Load(bpf.Load64, bpf.R1, bpf.R10, ioNew+8*i)
-		c.Store(bpf.R8, at, bpf.R1)
-	}
+	c.Store(bpf.R10, ioTmp, bpf.R1)
 	c.Load(bpf.Load64, bpf.R6, bpf.R8, callAgain)
 	c.Zero(bpf.R8, callAgain)
-	c.Load(bpf.Load64, bpf.R1, bpf.R10, ioCallKind)
-	c.Load(bpf.Load64, bpf.R2, bpf.R8, callKind)
-	c.Store(bpf.R8, callKind, bpf.R1)
-	c.Jump(bpfJumpNe, bpf.R1, bpf.R2, 0, "begins")
+	// A call that begins again is the same in all of these. After a handler without SA_RESTART another one may follow.
+	c.Imm(bpf.MovImm, bpf.R3, 0)
+	for _, k := range []struct{ from, to int }{{ioTmp, callID}, {ioFD, callFD}, {ioNew, callArg},
+		{ioNew + 8, callArg2}, {ioCallKind, callKind}} {
+		c.Load(bpf.Load64, bpf.R1, bpf.R10, k.from)
+		c.Load(bpf.Load64, bpf.R2, bpf.R8, k.to)
+		c.Store(bpf.R8, k.to, bpf.R1)
+		c.Op(bpf.Sub, bpf.R2, bpf.R1, 0, 0)
+		c.Op(bpfOr, bpf.R3, bpf.R2, 0, 0)
+	}
+	c.Jump(bpf.JumpNeImm, bpf.R3, 0, 0, "begins")
 	c.Jump(bpf.JumpNeImm, bpf.R6, 0, 0, "goes on")
 	c.Label("begins")
 	c.Call(bpf.KtimeGetNS)
@@ -151,6 +154,20 @@ func (o *IO) enterProgram(pid, counts, zero int, cpu *arch.CPU) *probeCode {
 	c.Label("goes on")
 	c.Store(bpf.R8, callBegun, bpf.R6)
 	return c.end()
+}
+
+// leave forgets a thread that ends. What it has waited for has no other end.
+func (o *IO) leave(c *probeCode) {
+	c.Jump(bpf.JumpNeImm, bpf.R9, 0, int(ioExit), "stays")
+	c.lookUp(o.threads, ioKey)
+	c.Jump(bpf.JumpEqImm, bpf.R0, 0, 0, "end")
+	c.Mov(bpf.R8, bpf.R0)
+	c.addPolls(bpf.R7, countIOClosed, 8)
+	c.MapFD(bpf.R1, o.threads)
+	c.stackAt(bpf.R2, ioKey)
+	c.Call(bpf.MapDelete)
+	c.Jump(bpf.Goto, 0, 0, 0, "end")
+	c.Label("stays")
 }
 
 // goOn is for restart_syscall: the call goes on that a signal or a stop has interrupted. Other calls begin with the
@@ -219,6 +236,7 @@ func (c *probeCode) descriptor(arg func(int) int) {
 	c.Jump(bpf.Goto, 0, 0, 0, "told")
 	c.Label("poll") // struct pollfd: the descriptor is its first member
 	keep(1, 2)
+	c.Imm(bpf.MovImm, bpf.R1, -1)
 	c.Load(bpf.Load64, bpf.R2, bpf.R10, arg(2))
 	c.Jump(bpf.JumpNeImm, bpf.R2, 0, 1, "told")
 	c.Load(bpf.Load64, bpf.R3, bpf.R10, arg(1))
@@ -344,19 +362,24 @@ func (o *IO) forget(c *probeCode) {
 	c.Jump(bpf.JumpEqImm, bpf.R0, 0, 0, "forgotten")
 	c.Mov(bpf.R9, bpf.R0)
 	c.Zero(bpf.R9, fileFresh)
-	o.push(c, bpf.R9)
-	c.Jump(bpf.JumpEqImm, bpf.R0, 0, 0, "pushed")
-	for kind := range int(NumIO) {
-		for _, at := range []struct{ from, to int }{{0, 0}, {sumNanos, 8}} {
-			c.Load(bpf.Load64, bpf.R1, bpf.R9, fileSums+sumSize*kind+at.from)
-			c.Op(bpfAtomicAdd, bpf.R7, bpf.R1, countIOUntold+at.to, 0)
-		}
-	}
-	c.Label("pushed")
+	o.pushEnded(c, bpf.R9)
 	c.MapFD(bpf.R1, o.files)
 	c.stackAt(bpf.R2, ioFD)
 	c.Call(bpf.MapDelete)
 	c.Label("forgotten")
+}
+
+// pushEnded puts a File that has ended into the queue. If there is no room its sums are counted as untold.
+func (o *IO) pushEnded(c *probeCode, file bpf.Reg) {
+	o.push(c, file)
+	c.Jump(bpf.JumpEqImm, bpf.R0, 0, 0, "pushed")
+	for kind := range int(NumIO) {
+		for _, at := range []struct{ from, to int }{{0, 0}, {sumNanos, 8}} {
+			c.Load(bpf.Load64, bpf.R1, file, fileSums+sumSize*kind+at.from)
+			c.Op(bpfAtomicAdd, bpf.R7, bpf.R1, countIOUntold+at.to, 0)
+		}
+	}
+	c.Label("pushed")
 }
 
 // push puts a File into the queue. r0 is 0 if there was room.
@@ -829,7 +852,7 @@ func (o *IO) lookedProgram(e *Event, number, pid, counts, output int, cpu *arch.
 	c.Imm(bpf.MovImm, bpf.R1, int(IOOpen))
 	c.Store(bpf.R10, ioCallKind, bpf.R1)
 	o.sum(c)
-	o.push(c, bpf.R6)
+	o.pushEnded(c, bpf.R6)
 	o.sample(c, e, number, output)
 	return c.end()
 }

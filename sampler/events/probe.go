@@ -162,11 +162,9 @@ func (r *eventRun) setProbes() error {
 			continue
 		}
 		if p.point != "" && len(p.events) == 0 {
-			fd, err := bpf.Attach(p.point, p.prog)
-			if err != nil {
+			if err := p.attach(); err != nil {
 				return err
 			}
-			p.events = append(p.events, fd)
 		}
 		for _, at := range p.at {
 			fd, err := setProbe(kind, r.probeTID, at, p.prog)
@@ -176,6 +174,16 @@ func (r *eventRun) setProbes() error {
 			p.events = append(p.events, fd)
 		}
 	}
+	return nil
+}
+
+// attach has the program stand at its raw tracepoint.
+func (p *eventProbe) attach() error {
+	fd, err := bpf.Attach(p.point, p.prog)
+	if err != nil {
+		return &ring.Error{Call: "bpf", Err: err}
+	}
+	p.events = append(p.events, fd)
 	return nil
 }
 
@@ -275,7 +283,7 @@ func (r *eventRun) closeProbes() {
 		if p.counts != nil {
 			p.sum(&r.counts[p.number])
 			r.list[p.number].Pairing.end(r.began, r.over, &p.counts.pairCounts)
-			r.list[p.number].IO.end(r.over, p.mem)
+			r.list[p.number].IO.end(p.mem)
 			unix.Munmap(p.mem)
 			p.counts, p.mem = nil, nil
 		}

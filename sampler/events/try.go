@@ -61,7 +61,9 @@ func mayProbe(kind uint32) error {
 
 // TryProbes finds out whether probes may be set: whether the kernel has probes, and whether it takes a program from
 // goprof that writes into a ring. TryProbes sets no probe.
-func TryProbes() error {
+func TryProbes() error { return tryEvent(Event{Name: "try"}) }
+
+func tryEvent(e Event) error {
 	kind, err := ProbeType()
 	if err != nil {
 		return err
@@ -73,7 +75,7 @@ func TryProbes() error {
 	if cpu == nil {
 		return &ring.Error{Call: "perf_event_open", Err: unix.EOPNOTSUPP}
 	}
-	r := newEventRun(&Engine{Base: sampler.Base{CPU: cpu}, list: []Event{{Name: "try"}}})
+	r := newEventRun(&Engine{Base: sampler.Base{CPU: cpu}, list: []Event{e}})
 	r.stack, r.cpus = ring.MostStack, cpuset.Online()[:1]
 	defer r.close()
 	if r.rings, err = ring.Open(r.cpus, ring.Least, ring.Floor); err != nil {
@@ -83,13 +85,20 @@ func TryProbes() error {
 		return err
 	}
 	r.counts = []sampler.EventCount{{}}
-	return r.loadProgram(0)
+	if err := e.IO.open(cpu); err != nil {
+		return err
+	}
+	if err := r.loadProgram(0); err != nil || e.IO == nil {
+		return err
+	}
+	return r.probes[0].attach()
 }
 
-// TryIO finds out whether an event with IO may be recorded: its programs know the process by its number, too.
+// TryIO finds out whether an event with IO may be recorded: its programs know the process by its number, too. TryIO has
+// one of them stand at its tracepoint for a moment, paused.
 func TryIO() error {
 	if !ring.KnowsPIDs() {
 		return ring.ErrNested
 	}
-	return TryProbes()
+	return tryEvent(Event{Name: "try", IO: &IO{Ledger: NewLedger()}})
 }

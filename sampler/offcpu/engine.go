@@ -225,8 +225,8 @@ func (r *offRun) loop() {
 // later.
 func (r *offRun) findWaiting() {
 	for tid, th := range r.threads {
-		r.dropHeld(th)
-		th.out, th.tally, th.copied.has, th.tries = 0, nil, false, 0
+		r.forget(th, r.Began)
+		th.tries = 0
 		if state, _ := r.Proc.Status(tid); state == 'S' || state == 'D' {
 			th.out, th.counted, th.taken = r.Began, r.Began, false
 		}

@@ -144,11 +144,21 @@ func (r *offRun) dropAll(n int64) {
 	r.counts.Dropped += n
 	r.Stats.Attempted += n
 	r.Stats.Lost[ptrace.RingFull] += n
+	now := ptrace.Monotonic()
+	if r.wakes != nil {
+		r.wakes.lostAt = now
+	}
 	for _, th := range r.threads {
-		r.dropHeld(th)
 		if th.tally != nil {
 			th.tally.End(look.WakerLost)
 		}
-		th.out, th.tally, th.copied.has = 0, nil, false
+		r.forget(th, now)
 	}
+}
+
+// forget is called when it is not known whether a thread waits. A wake-up from before the moment at may be of a wait
+// that is not known, so it is of none.
+func (r *offRun) forget(th *offThread, at int64) {
+	r.dropHeld(th)
+	th.out, th.ran, th.tally, th.copied.has, th.woken = 0, at, nil, false, nil
 }

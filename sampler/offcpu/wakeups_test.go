@@ -59,6 +59,40 @@ func TestWakeups(t *testing.T) {
 	}
 }
 
+// TestWakeupsAfterLoss: records are missing. A wake-up from before is of no later wait, even if it is read later.
+func TestWakeupsAfterLoss(t *testing.T) {
+	const ms = int64(time.Millisecond)
+	rec := func(when int64, kind offKind) offRecord { return offRecord{when: when, tid: 7, kind: kind} }
+	stack := func(when int64) offRecord {
+		return offRecord{when: when, tid: 7, kind: offStackOf, copy: offCopy{when: when, has: true}}
+	}
+	old := offRecord{when: 12 * ms, tid: 7, kind: offWoken, woke: &wakeup{pid: 3, tid: 9, out: 10 * ms, comm: "old"}}
+	for _, late := range []bool{false, true} {
+		r := offFixture(0)
+		r.wakes = &wakeups{run: r}
+		records := []offRecord{stack(10 * ms), rec(10*ms, offOut), old, {}, stack(20 * ms), rec(20*ms, offOut),
+			rec(30*ms, offIn)}
+		if late {
+			records[2], records[3] = records[3], records[2]
+		}
+		for i := range records {
+			if records[i].tid == 0 {
+				r.dropAll(1)
+			} else {
+				r.work(&records[i])
+			}
+		}
+		if n := len(r.Queue.Looks()); n != 1 {
+			t.Fatalf("late %v: %d looks", late, n)
+		}
+		if snap := <-r.Queue.Looks(); snap.Tally.Ended() != look.WakerLost {
+			t.Errorf("late %v: %v", late, snap.Tally.Ended())
+		}
+		r.Tracer.Close()
+		r.Proc.Close()
+	}
+}
+
 // TestWakeupsDrawOnce: a wait that is shorter than the limit counts by the lot by which the kernel has copied the stack
 // of its waker.
 func TestWakeupsDrawOnce(t *testing.T) {

@@ -7,6 +7,9 @@ fail() { echo "install.sh: $1" >&2; exit 1; }
 [ $# -ge 1 ] || { sed -n '2,4s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 from=${1%/}
 if [ "$(id -u)" = 0 ]; then prefix=${2:-/usr/local}; else prefix=${2:-$HOME/.local}; fi
+absolute() { case $1 in /*) echo "$1" ;; *) echo "$PWD/$1" ;; esac; }
+prefix=$(absolute "$prefix")
+key=${GOPROF_KEY:+$(absolute "$GOPROF_KEY")}
 
 [ "$(uname -s)" = Linux ] || fail "goprof looks at JVMs on Linux only"
 case $(uname -m) in
@@ -22,17 +25,17 @@ get() {
     case $from in
         https://*)
             if command -v curl >/dev/null; then curl -fsSL --proto '=https' -o "$work/$1" "$from/$1"
-            else wget -q -O "$work/$1" "$from/$1"; fi ;;
+            else wget -q --max-redirect=0 -O "$work/$1" "$from/$1"; fi ;;
         *://*) fail "$from: only https is fetched" ;;
         *) cp "$from/$1" "$work/$1" ;;
     esac || fail "cannot get $from/$1"
 }
 get SHA256SUMS
 get "$archive"
-if [ -n "${GOPROF_KEY:-}" ]; then
+if [ -n "$key" ]; then
     command -v minisign >/dev/null || fail "GOPROF_KEY is set, and minisign is not installed"
     get SHA256SUMS.minisig
-    (cd "$work" && minisign -Vq -p "$GOPROF_KEY" -m SHA256SUMS) || fail "the signature of SHA256SUMS is wrong"
+    (cd "$work" && minisign -Vq -p "$key" -m SHA256SUMS) || fail "the signature of SHA256SUMS is wrong"
 fi
 (cd "$work" && grep " [ *]\{0,1\}$archive\$" SHA256SUMS | sha256sum -c --status -) || fail "$archive is not what SHA256SUMS says"
 

@@ -134,8 +134,9 @@ func TestValues(t *testing.T) {
 		"podLabels":         map[string]any{"team": "sre"},
 		"podAnnotations":    map[string]any{"note": "x"},
 		"secretName":        "tls",
-		"networkPolicy": map[string]any{"enabled": true, "metricsFrom": []any{map[string]any{"podSelector": map[string]any{}}},
-			"egress": []any{map[string]any{"ports": []any{map[string]any{"port": 443}}}}},
+		"networkPolicy": map[string]any{"enabled": true,
+			"metricsFrom": []any{map[string]any{"podSelector": map[string]any{}}},
+			"egress":      []any{map[string]any{"ports": []any{map[string]any{"port": 443}}}}},
 		"podMonitor": map[string]any{"enabled": true},
 		"alerts":     map[string]any{"enabled": true},
 	})

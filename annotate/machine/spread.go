@@ -1,0 +1,176 @@
+package machine
+
+import (
+	"fmt"
+
+	"goprof/annotate"
+)
+
+// codePlace is a bytecode index with its line. Of samples that have only a line, the index is -1; those of compiled
+// code without a record nearby have no line, either.
+type codePlace struct{ bci, line int32 }
+
+// owner is the body that has a place.
+type owner struct {
+	body     int // several: more than one has it
+	bytecode string
+}
+
+const several = -1
+
+// owners says which body has a place. Overloads may share places: constructors hold copies of the same initializers of
+// fields, and methods without line tables differ by the index alone.
+func owners(bodies []annotate.Method) map[codePlace]owner {
+	of := map[codePlace]owner{}
+	add := func(at codePlace, is owner) {
+		if was, known := of[at]; known && was.body != is.body {
+			is.body = several
+			if was.bytecode != is.bytecode {
+				is.bytecode = ""
+			}
+		}
+		of[at] = is
+	}
+	for i := range bodies {
+		add(codePlace{-1, 0}, owner{body: i})
+		for _, r := range bodies[i].Rows {
+			add(codePlace{-1, r.Line}, owner{body: i})
+			add(codePlace{r.BCI, r.Line}, owner{i, r.Bytecode})
+		}
+	}
+	return of
+}
+
+// spread gives the page the bodies. Each gets the samples of the places that it alone has. Samples of places that
+// several have, and of places that none has, come last, in groups of their own.
+func spread(p *annotate.Page, bodies []annotate.Method) {
+	own, shared, rest := map[codePlace]annotate.Count{}, annotate.Method{}, annotate.Method{}
+	took := make([]bool, len(bodies))
+	of := owners(bodies)
+	for i := range p.Methods {
+		for _, r := range p.Methods[i].Rows {
+			switch is, known := of[codePlace{r.BCI, r.Line}]; {
+			case !known:
+				rest.Rows = append(rest.Rows, r)
+			case is.body == several:
+				r.Bytecode = is.bytecode
+				shared.Rows = append(shared.Rows, r)
+			default:
+				own[codePlace{r.BCI, r.Line}], took[is.body] = r.Count, true
+			}
+		}
+	}
+	lines := wholeLines(p)
+	var made []annotate.Method
+	for i := range bodies {
+		if took[i] {
+			made = append(made, filled(bodies[i], func(at codePlace) annotate.Count {
+				if of[at].body != i {
+					return annotate.Count{}
+				}
+				return own[at]
+			}))
+		}
+	}
+	if n := len(bodies) - len(made); n > 0 && len(bodies) > 1 {
+		p.Notes = append(p.Notes, fmt.Sprintf("methods of this name without samples of their own: %d", n))
+	}
+	if len(made) == 0 && len(shared.Rows) == 0 {
+		made = append(made, bodies[0])
+	}
+	if len(shared.Rows) > 0 {
+		shared.Note = "which overload is not known: several have these places"
+		p.Notes = append(p.Notes, "places that several methods of this name have: which of them ran is not known"+
+			onTop(p, shared.Rows))
+		made = append(made, shared)
+	}
+	if len(rest.Rows) > 0 {
+		rest.Note = "places that the method does not have now"
+		p.Notes = append(p.Notes, "places that the method does not have now are shown last: it is another version, or "+
+			"another method of this name"+onTop(p, rest.Rows))
+		made = append(made, rest)
+	}
+	for i := range made {
+		made[i].Lines = lines.of(made[i].Rows)
+	}
+	p.Methods = made
+}
+
+// onTop says how much of the method's own samples rows have.
+func onTop(p *annotate.Page, rows []annotate.Row) string {
+	var n int64
+	for i := range rows {
+		n += rows[i].Self
+	}
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%d of %d on top)", n, p.Self)
+}
+
+// filled is a body with its samples. Samples of a line without an index stand before the line's first bytecode.
+func filled(body annotate.Method, count func(codePlace) annotate.Count) annotate.Method {
+	var rows []annotate.Row
+	begun := map[int32]bool{}
+	begin := func(line int32) {
+		if c := count(codePlace{-1, line}); !begun[line] && c != (annotate.Count{}) {
+			rows = append(rows, annotate.Row{BCI: -1, Line: line, Count: c})
+		}
+		begun[line] = true
+	}
+	begin(0)
+	for _, r := range body.Rows {
+		begin(r.Line)
+		r.Count = count(codePlace{r.BCI, r.Line})
+		rows = append(rows, r)
+	}
+	body.Rows = rows
+	return body
+}
+
+// whole are the lines of a page as they were seen, with how many rows each has. A sample counts once for a line in
+// which its method is twice, so the sum of the rows may be more.
+type whole map[int32]*wholeLine
+
+type wholeLine struct {
+	annotate.Count
+	rows int
+}
+
+func wholeLines(p *annotate.Page) whole {
+	w := whole{}
+	for i := range p.Methods {
+		for _, l := range p.Methods[i].Lines {
+			w[l.Line] = &wholeLine{Count: l.Count}
+		}
+		for _, r := range p.Methods[i].Rows {
+			if l := w[r.Line]; l != nil {
+				l.rows++
+			}
+		}
+	}
+	return w
+}
+
+// of are the lines of rows that have samples. A line of which all rows are here counts as it was seen.
+func (w whole) of(rows []annotate.Row) []annotate.Line {
+	lines := []annotate.Line{}
+	at, met := map[int32]int{}, map[int32]int{}
+	for i := range rows {
+		r := &rows[i]
+		if r.Count == (annotate.Count{}) {
+			continue
+		}
+		if met[r.Line]++; met[r.Line] == 1 {
+			at[r.Line] = len(lines)
+			lines = append(lines, annotate.Line{Line: r.Line})
+		}
+		lines[at[r.Line]].Sum(&r.Count)
+	}
+	for i := range lines {
+		if l := &lines[i]; w[l.Line] != nil && w[l.Line].rows == met[l.Line] {
+			l.Count = w[l.Line].Count
+		}
+	}
+	return lines
+}

@@ -37,8 +37,8 @@ const (
 	drawSeldom = time.Second
 	// drawLimit is how long a draw may take. Until it is over no looks are walked.
 	drawLimit = 500 * time.Millisecond
-	// longestDrawn is for how much time a draw stands at most, beyond that for which none was planned. If goprof had no CPU
-	// for longer, the rest is not known.
+	// longestDrawn is for how much time a draw stands at most, beyond that for which none was planned. If goprof had no
+	// CPU for longer, the rest is not known.
 	longestDrawn = 10 * time.Second
 )
 

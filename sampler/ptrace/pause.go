@@ -103,7 +103,7 @@ func (t *Tracer) copyStopped(tid int, hint *Hint) {
 	l.sp = *(*uint64)(unsafe.Pointer(&t.regs[t.spAt]))
 	t.copyStack(tid, hint)
 	t.copyTrail(tid)
-	t.copyContext(tid)
+	t.copyContext(tid, 0)
 }
 
 // copyStack copies the stack from look.sp to its top, or as much as the limit allows. The same system call first copies

@@ -16,34 +16,25 @@ import (
 // thread's record, and the record, at the addresses of the last look. Then each pointer is compared with the one before
 // it. From the first that differs, the chain is read step by step. The rules of pause.go hold in this file as well.
 
-// copyContext copies the record of a stopped thread's context.
+// copyContext copies the record of a context, of a thread that stands still. A thread pointer of 0 stands for that of a
+// stopped thread, of which the registers have been read.
 //
 //go:nosplit
-func (t *Tracer) copyContext(tid int) {
-	w := t.contextWays()
-	if w == nil {
+func (t *Tracer) copyContext(tid int, pointer uint64) {
+	if t.Contexts == nil || t.reader == nil {
+		return
+	}
+	w := t.Contexts.ways.Load()
+	if w == nil || len(t.context.guess) == 0 {
 		return
 	}
 	t.look.context = look.ContextUnreadable
-	if pointer, ok := t.threadPointer(tid); ok {
-		t.copyContextAt(tid, w, pointer)
+	if pointer == 0 {
+		var ok bool
+		if pointer, ok = t.threadPointer(tid); !ok {
+			return
+		}
 	}
-}
-
-// contextWays is where contexts are, nil: nowhere.
-//
-//go:nosplit
-func (t *Tracer) contextWays() *contextWays {
-	if t.Contexts == nil || t.reader == nil || len(t.context.guess) == 0 {
-		return nil
-	}
-	return t.Contexts.ways.Load()
-}
-
-// copyContextAt copies the record of a thread that stands still, with that thread pointer.
-//
-//go:nosplit
-func (t *Tracer) copyContextAt(tid int, w *contextWays, pointer uint64) {
 	g := &t.context.guess[uint(tid)%contextGuesses]
 	if g.tid != tid || g.number != w.number || g.pointer != pointer {
 		*g = contextGuess{tid: tid, number: w.number, pointer: pointer}

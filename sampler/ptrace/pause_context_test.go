@@ -62,7 +62,7 @@ func newContextWorld(table bool) *contextWorld {
 func (w *contextWorld) look() (c look.Context, reads int64) {
 	before := w.context.reads
 	w.Tracer.look = pauseLeft{}
-	w.copyContext(os.Getpid())
+	w.copyContext(os.Getpid(), 0)
 	var to look.Look
 	w.fill(0, &Hint{}, &to)
 	return to.Context, w.context.reads - before
@@ -100,7 +100,7 @@ func TestContext(t *testing.T) {
 		if c, reads := w.look(); c != (look.Context{State: look.ContextNone}) || reads != 1 {
 			t.Errorf("%s, detached: %+v by %d reads", name, c, reads)
 		}
-		if n := testing.AllocsPerRun(10, func() { w.copyContext(os.Getpid()) }); n != 0 {
+		if n := testing.AllocsPerRun(10, func() { w.copyContext(os.Getpid(), 0) }); n != 0 {
 			t.Errorf("%s: %.0f allocations", name, n)
 		}
 	}
@@ -111,7 +111,7 @@ func TestContextTakesNoLonger(t *testing.T) {
 	for _, table := range []bool{false, true} {
 		w := newContextWorld(table)
 		w.readUntil = 1
-		w.copyContext(os.Getpid())
+		w.copyContext(os.Getpid(), 0)
 		if got, reads := w.Tracer.look.context, w.context.reads; got != look.ContextUnreadable || reads != 0 {
 			t.Errorf("table %v: %v by %d reads", table, got, reads)
 		}
@@ -260,14 +260,14 @@ func BenchmarkContext(b *testing.B) {
 		w := newContextWorld(false)
 		w.Contexts.Set(nil)
 		for b.Loop() {
-			w.copyContext(pid)
+			w.copyContext(pid, 0)
 		}
 	})
 	for name, table := range map[string]bool{"fixed": false, "table": true} {
 		w := newContextWorld(table)
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				w.copyContext(pid)
+				w.copyContext(pid, 0)
 			}
 		})
 		other := append([]byte(nil), w.record...)
@@ -278,7 +278,7 @@ func BenchmarkContext(b *testing.B) {
 		b.Run(name+", another record each time", func(b *testing.B) {
 			for n := 0; b.Loop(); n++ {
 				ctest.Put(slot, 16, []uint64{ctest.At(w.record), ctest.At(other)}[n&1])
-				w.copyContext(pid)
+				w.copyContext(pid, 0)
 			}
 		})
 	}

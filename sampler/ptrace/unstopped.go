@@ -118,8 +118,8 @@ func (t *Tracer) readUnstopped(tid int, f *followed, hint *Hint) Outcome {
 	t.look = pauseLeft{when: Monotonic(), sp: sp}
 	t.copyStack(tid, hint)
 	t.prepareContext()
-	if w := t.contextWays(); w != nil && hint.Pointer != 0 {
-		t.copyContextAt(tid, w, hint.Pointer)
+	if hint.Pointer != 0 {
+		t.copyContext(tid, hint.Pointer)
 	}
 	return Taken
 }

@@ -22,7 +22,7 @@ var named = []*regexp.Regexp{
 		`stat|statm|status|schedstat|maps|mem|cmdline|cgroup|exe|root|auxv|environ|mountinfo|limits|fd(/\d+)?|timens_offsets|map_files/[0-9a-f]+-[0-9a-f]+|` +
 		`oom_score_adj|attr/current|sched))?)?$`),
 	regexp.MustCompile(`^/proc/(uptime|stat|cpuinfo|sys/kernel/[a-z_/]+|mounts)$`),
-	regexp.MustCompile(`^/sys/(devices/system/cpu/(online|nohz_full|possible)|kernel/mm/[a-z_/]+|kernel/security/lsm|fs/selinux/enforce|module/[a-z_/]+)$`),
+	regexp.MustCompile(`^/sys/(devices/system/cpu/(online|nohz_full|possible)|kernel/mm/[a-z_/]+|kernel/security/(lsm|lockdown)|fs/selinux/enforce|module/[a-z_/]+)$`),
 	// Go's runtime asks how many CPUs it has; a gate asks for limits on goprof's own CPU time
 	regexp.MustCompile(`^/sys/fs/cgroup/([^.]*/)?memory\.(events|oom_control)$`),
 	regexp.MustCompile(`^/sys/fs/cgroup/([^.]*/)?cpu\.(max|stat|cfs_quota_us|cfs_period_us|rt_runtime_us)$`),

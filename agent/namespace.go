@@ -14,17 +14,11 @@ const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 // podNamespace reads that file. The result is empty if there is none. Links that the container has put there are
 // followed within its root.
 func podNamespace(pid int) string {
-	f, size, err := process.OpenInside(pid, namespaceFile)
+	b, err := process.ReadInside(pid, namespaceFile, maxNamespace+1)
 	if err != nil {
 		return ""
 	}
-	defer f.Close()
-	if size > maxNamespace+1 {
-		return ""
-	}
-	var b [maxNamespace + 2]byte
-	n, _ := f.Read(b[:])
-	return namespaceOf(string(b[:n]))
+	return namespaceOf(string(b))
 }
 
 // maxNamespace is the longest name by Kubernetes' rules (RFC 1123: a label).

@@ -15,7 +15,10 @@ import (
 // A target chooses where its files lie, what they are called, and what stands at their names. So each file that
 // a target leads goprof to is opened by openForeign and by nothing else (TestOneWayToOpen).
 
-var errNotRegular = errors.New("process: not a regular file")
+var (
+	errNotRegular = errors.New("process: not a regular file")
+	errTooLarge   = errors.New("process: the file is larger than it may be")
+)
 
 const (
 	// hostRoot is goprof's own root. goprof opens a file there only by a name that goprof made (a build id).
@@ -31,6 +34,20 @@ func OpenKernelLink(link string) (*os.File, int64, error) { return openForeign(k
 // OpenInside opens a file by its path inside of a process's root, for what else a container tells.
 func OpenInside(pid int, path string) (*os.File, int64, error) {
 	return openForeign(fmt.Sprintf("/proc/%d/root", pid), path)
+}
+
+// ReadInside reads a file of at most so many bytes by its path inside of a process's root. A larger one is an error.
+func ReadInside(pid int, path string, most int) ([]byte, error) {
+	f, _, err := OpenInside(pid, path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, int64(most)+1))
+	if err == nil && len(b) > most {
+		err = errTooLarge
+	}
+	return b, err
 }
 
 // OpenInFolder opens a file by its name in the working directory of a process.

@@ -83,15 +83,9 @@ func nodeName() string {
 	if err != nil || own == hosts {
 		return ""
 	}
-	f, size, err := process.OpenInside(firstProcess, "/etc/hostname")
+	b, err := process.ReadInside(firstProcess, "/etc/hostname", maxHostName+1)
 	if err != nil {
 		return ""
 	}
-	defer f.Close()
-	if size > maxHostName+1 {
-		return ""
-	}
-	var b [maxHostName + 1]byte
-	n, _ := f.Read(b[:])
-	return strings.TrimSpace(string(b[:n]))
+	return strings.TrimSpace(string(b))
 }

@@ -42,6 +42,7 @@ type slowFlags struct {
 	top           int
 	json          bool
 	in            inputFlags
+	published     bool // the program publishes for which traces its threads work
 	jvm           oneJVM
 	duration      durationFlag
 	rate          float64
@@ -126,6 +127,7 @@ func (f *slowFlags) read(cmd *cobra.Command, name string, g *requests.Gatherer, 
 	in.notes(cmd)
 	info := in.src.Info()
 	r.Duration = info.Meta.Duration
+	f.published = info.Summary != nil && info.Summary.Links != nil
 	if !info.Timed || !info.States {
 		return &exit.Error{Code: exit.BadInput, What: in.name + " does not say what threads did at which time",
 			Remedy: "goprof record --pid PID -d 1m --mode wall -o wall.jfr"}
@@ -146,6 +148,10 @@ func (f *slowFlags) choose(of string, g *requests.Gatherer, r *requests.Report) 
 	case len(r.All) == 0 && f.method != "":
 		return &exit.Error{Code: exit.General, What: "no sample has a frame that --per fits",
 			Why: "names are like com.shop.Api.handle, and the expression is Go's", Remedy: "goprof slow " + of + " --per handle"}
+	case len(r.All) == 0 && f.published:
+		return &exit.Error{Code: exit.NoSamples, What: "no sample belongs to a trace",
+			Why:    "the program publishes traces, and no thread worked for one in this time",
+			Remedy: "goprof slow " + of + " --per METHOD"}
 	case len(r.All) == 0:
 		return &exit.Error{Code: exit.General, What: "no sample belongs to a trace",
 			Why:    "the program does not publish for which trace its threads work (docs/spans.md)",
@@ -196,6 +202,9 @@ func (f *slowFlags) record(cmd *cobra.Command, args []string, g *requests.Gather
 		return err
 	}
 	defer s.Close()
+	if s.Stopped() {
+		fmt.Fprintf(cmd.ErrOrStderr(), "goprof: process %d is stopped; kill -CONT %[1]d lets it go on\n", pid)
+	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "goprof: looking at the threads of process %d for %s; Ctrl-C ends it\n", pid,
 		f.duration.Duration)
 	_, sum, err := s.Record(ctx, session.RecordOptions{Mode: session.WallMode, Engine: session.PtraceEngine,
@@ -206,6 +215,7 @@ func (f *slowFlags) record(cmd *cobra.Command, args []string, g *requests.Gather
 	}
 	tellQuality(cmd.ErrOrStderr(), &sum)
 	r.Duration = sum.Meta.Duration
+	f.published = sum.Links != nil
 	return nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"goprof/cmd/goprof/exit"
 	"goprof/process/procfs"
 	machine "goprof/testdata/host"
 )
@@ -44,6 +45,11 @@ func TestDumpTellsOfStop(t *testing.T) {
 		stat, _, err := procfs.ReadStat(jvm.PID, jvm.PID)
 		return err == nil && stat.State == 'T'
 	})
+	// No switch ends or begins during the recording, as nothing stops a thread or lets it go on.
+	if waits, _ := said(t, exit.OK, "record", pid, "--event", "off-cpu", "-d", "500ms", "-f", "collapsed", "-o",
+		"-"); !strings.Contains(waits, ";[stopped] ") {
+		t.Errorf("the waits of a stopped JVM: %.300s", waits)
+	}
 	text, _ := dump()
 	if lines := strings.Split(string(text), "\n"); len(lines) < 2 || lines[1] != note {
 		t.Errorf("%.300s", text)

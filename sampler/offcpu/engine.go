@@ -221,13 +221,13 @@ func (r *offRun) loop() {
 	}
 }
 
-// findWaiting finds out which threads wait when the run begins. What they wait for is asked as for waits that begin
-// later.
+// findWaiting finds out which threads wait when the run begins, those that a signal has stopped among them. What they
+// wait for is asked as for waits that begin later.
 func (r *offRun) findWaiting() {
 	for tid, th := range r.threads {
 		r.forget(th, r.Began)
 		th.tries = 0
-		if state, _ := r.Proc.Status(tid); state == 'S' || state == 'D' {
+		if state, _ := r.Proc.Status(tid); state == 'S' || state == 'D' || state == 'T' {
 			th.out, th.counted, th.taken = r.Began, r.Began, false
 		}
 	}

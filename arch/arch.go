@@ -1,6 +1,6 @@
 // Package arch holds what CPUs have in common, and says in what they differ. Each CPU is described in a folder of its
 // own, amd64 or arm64. The two folders are twins: they have files of the same names, so that a diff of them shows what
-// differs. Package cpus knows both. docs/new-cpu.md is the checklist for another CPU.
+// differs. Package cpus knows both. docs/contributing/new-cpu.md is the checklist for another CPU.
 //
 // A CPU is a value, not a build constraint: recorded walks of either CPU replay on any machine.
 package arch

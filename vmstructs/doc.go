@@ -51,7 +51,7 @@
 // A version number decides only what no field can tell: which byte UNSIGNED5 leaves out
 // (vm.go), where an array's elements begin without compressed class pointers (oop.go), and
 // whether interpreter frames have a mirror slot (VM.Interp).
-// docs/new-jdk.md is the checklist for a new release; releases.txt lists those that goprof is tested on.
+// docs/contributing/new-jdk.md is the checklist for a new release; releases.txt lists those that goprof is tested on.
 //
 // # The code cache (codecache.go)
 //

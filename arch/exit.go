@@ -91,9 +91,9 @@ type Tracer interface {
 	// of a known size, frame is that size in bytes. Then Trace stops where the frame is complete, because the exit of
 	// a long method is far away. Otherwise frame is 0.
 	Trace(code []byte, base, pc uint64, frame int32) (Exit, error)
-	// TraceTo does not go to the exit: some code has none, or none that can be told. It goes to the nearest place
-	// where whole says that a frame of that size stands, or to a jump through a table, which a method makes only with
-	// its frame.
+	// TraceTo stops before the exit, because some code has none, or none that can be found. It goes to the nearest
+	// place where whole says that a frame of that size stands, or to a jump through a table, which a method makes only
+	// while its frame stands.
 	TraceTo(code []byte, base, pc uint64, frame int32, whole func(pc uint64) bool) (Exit, error)
 	// TraceEntry goes to the exit as Trace does, but stops where a standard frame is built, if that
 	// comes first: for the interpreter's method entries, which build a frame and never return.

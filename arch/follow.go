@@ -2,12 +2,11 @@ package arch
 
 import "math/bits"
 
-// Follower reads code ahead, for all CPUs. It follows one way through the code until that returns, jumps away or
-// cannot be followed; at each branch it keeps the other way for later. What instructions do to a State is the CPU's:
-// see Steps.
+// Follower reads code ahead, for all CPUs. It follows one way through the code until that returns, jumps away or cannot
+// be followed. At each branch it keeps the other way for later. Each CPU's Steps say what instructions do to a State.
 //
-// Code that HotSpot generates returns from wherever it is with a balanced stack, so any way to a return tells where
-// the return address is. What cannot be followed (an indirect jump, a stack pointer of unknown origin) ends one way;
+// Code that HotSpot generates returns from wherever it is with a balanced stack, so any way to a return shows where the
+// return address is. What cannot be followed (an indirect jump, a stack pointer of unknown origin) ends one way, and
 // another is tried.
 type Follower struct {
 	Code []byte

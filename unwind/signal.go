@@ -7,9 +7,9 @@ import (
 	"goprof/profile"
 )
 
-// isSigreturn reports whether a signal's handler returns to pc, or a thread that is to go on there stands in that code.
-// It is for CPUs where unwind rules do not tell what the signal has interrupted. Only code without rules is checked,
-// and code with rules that are marked as a signal frame's.
+// isSigreturn reports whether pc is where a signal's handler returns to, or lies in that code while a thread is about
+// to go on there. It is for CPUs on which unwind rules do not describe what the signal has interrupted. Only code
+// without rules is checked, and code whose rules are marked as a signal frame's.
 func (w *Walker) isSigreturn(pc uint64, exact bool, row *process.Row) bool {
 	want := w.cpu.Sigreturn
 	if len(want) == 0 || row != nil && !row.Signal {

@@ -4,7 +4,7 @@ import "encoding/binary"
 
 // inst is one instruction, decoded just far enough to know its length, the registers of its operands and where it may
 // go (Intel SDM volume 2, chapter 2 and appendix A). golang.org/x/arch knows neither VEX nor EVEX, which HotSpot's
-// stubs use much, and takes ENDBR64 for something else.
+// stubs use much, and decodes ENDBR64 as another instruction.
 type inst struct {
 	Len   int
 	Map   uint8 // 0 one byte, 1 0F, 2 0F38, 3 0F3A

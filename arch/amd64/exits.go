@@ -54,9 +54,9 @@ func (s state) exit(popped int32) arch.Exit {
 	return e
 }
 
-// Framed tells the exit of code that has just completed a frame of that size. The way began before the frame pointer
-// was saved, or right after it was pushed: then only rbp may be set (-XX:+PreserveFramePointer) before the stack
-// pointer moves. Later in a method, intrinsics move the stack pointer by any amount.
+// Framed returns the exit of code that has just completed a frame of that size. The way began before the frame pointer
+// was saved, or right after it was pushed: then the code may only set rbp (-XX:+PreserveFramePointer) before it moves
+// the stack pointer. Later in a method, intrinsics move the stack pointer by any amount.
 func (t *tracer) Framed(at *arch.State, size int32, before int) (arch.Exit, bool) {
 	s := state{at}
 	sp := s.Regs[rsp]

@@ -96,9 +96,9 @@ func (t *tracer) built(s state) arch.Exit {
 	return e
 }
 
-// Framed tells the exit of code that has just completed a frame of that size. Such code has one of two forms
+// Framed returns the exit of code that has just completed a frame of that size. Such code has one of two forms
 // (macroAssembler_aarch64.cpp, build_frame). It moves the stack pointer once and stores x29 and x30 at the frame's
-// upper end; or it pushes these two first, and behind the push at most sets the frame pointer and loads a number.
+// upper end. Or it pushes these two first, and after the push at most sets the frame pointer and loads a number.
 func (t *tracer) Framed(at *arch.State, size int32, before int) (arch.Exit, bool) {
 	s := state{at}
 	sp := s.Regs[regSP]

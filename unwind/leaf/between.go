@@ -128,9 +128,10 @@ func (q *question) certainty(e evidence, told []vmstructs.Scope) profile.Certain
 	return profile.Certain
 }
 
-// sure is how sure the methods are between two such instructions. They are not sure at all, unless both instructions
-// tell the same and the way leads through no other method. C2 also moves instructions there from elsewhere: C2's code
-// is certain only where there is no other method, in a loop of such code, and at the beginning of a loop's round.
+// sure says how certain the methods between two such instructions are. They are a guess, unless both instructions are
+// evidence of the same methods and the route leads through no other method. C2 also moves instructions there from
+// elsewhere. So C2's code is certain only where there is no other method, in a loop of such code, and at the beginning
+// of a loop's round.
 func (r *router) sure(from, to []vmstructs.Scope) profile.Certainty {
 	if !sameMethods(from, to) {
 		return profile.Guessed
@@ -162,9 +163,9 @@ func sameMethods(from, to []vmstructs.Scope) bool {
 // compiler/compilerDefinitions.hpp: CompLevel_full_profile and CompLevel_full_optimization.
 const levelProfiled, levelC2 = 3, 4
 
-// isPoll reports whether pc is recorded as the place of a poll. A poll's record is the only one that tells of the
-// instruction at its pc. Every other record, a call's return address too, stands at the end of the instructions that it
-// tells of.
+// isPoll reports whether pc is recorded as the place of a poll. A poll's record is the only one that describes the
+// instruction at its pc. Every other record, also that of a call's return address, describes the instructions that end
+// at its pc.
 func (f *Finder) isPoll(b *vmstructs.Blob, pc uint64) bool {
 	if !f.vm.IsSafepoint(b, pc) {
 		return false

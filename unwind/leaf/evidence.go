@@ -157,9 +157,9 @@ func preparesCall(k arch.Kind) bool {
 	return k == arch.KindCopy || k == arch.KindLong || k == arch.KindConst || k == arch.KindNop
 }
 
-// ahead finds the evidence to which the code comes next from an instruction on. Compilers put what they expect right
-// behind a branch. But a branch back is the end of a loop, and the loop is expected to run again. ahead takes such a
-// branch once: if the loop itself tells nothing, the search leaves it for code that does.
+// ahead finds the evidence that the code reaches next from an instruction on. Compilers put the expected way right
+// behind a branch. A backward branch is different: it ends a loop, and the loop is expected to run again. ahead takes
+// such a branch once. If the loop itself has no evidence, the search leaves it for code that has some.
 func (q *question) ahead(n int32) evidence {
 	m := q.code
 	var back [maxLoops]int32 // the branches back that were taken
@@ -270,8 +270,9 @@ const maxHeader = 8
 const maxOfField = 3
 
 // ofField returns the methods at an access of a field that finds a null reference, if the record is that of an invoke.
-// The receiver of the invoke is null then, and the method that is inlined there accesses the field, or the method that
-// it calls at once with the same receiver. So the method is no intrinsic there, though it may be one elsewhere.
+// Then the receiver of the invoke is null. The method that accesses the field is the one that is inlined there, or the
+// one that it calls at once with the same receiver. So the method is no intrinsic there, though it may be one
+// elsewhere.
 func (q *question) ofField(record []vmstructs.Scope) []vmstructs.Scope {
 	r := router{q: q}
 	s, at := record, record

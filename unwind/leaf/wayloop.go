@@ -7,9 +7,9 @@ import (
 	"goprof/vmstructs"
 )
 
-// A loop that has neither call nor poll has no record. If code goes around from a pc to itself past no evidence, the pc
-// is in such a loop, most likely in one that the way leads to. A position in proportion to the work of bytecodes does
-// not know how often a loop turns, nor how far it is unrolled.
+// A loop that has neither call nor poll has no record. If code leads from a pc back to itself without evidence, the pc
+// is in such a loop, most likely in one on the route. A position in proportion to the work of bytecodes ignores how
+// often a loop turns, and how far it is unrolled.
 
 // maxWayLoops bounds the loops that are tried.
 const maxWayLoops = 8
@@ -71,9 +71,9 @@ func (r *router) notePassed(chain []vmstructs.Scope, code []vmstructs.Bytecode, 
 	}
 }
 
-// enterLoops adds the legs once around loops past which the way leads. If the evidence stands before a loop and behind
-// it, the loop ends at once on the way that has the least work. JDK 8 has no poll in a loop that counts. If a record
-// names what is inlined into a loop, the loop has evidence of its own.
+// enterLoops adds the legs of loops that the route passes, once around each. If the evidence stands before a loop and
+// behind it, the route with the least work leaves the loop at once. JDK 8 has no poll in a loop that counts. If a
+// record names what is inlined into a loop, the loop has evidence of its own.
 func (r *router) enterLoops() {
 	for i := 0; i < len(r.passed); i++ { // what is inlined there may have loops, too
 		l := r.passed[i]

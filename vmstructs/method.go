@@ -29,7 +29,7 @@ type Method struct {
 	pool  *pool
 	// facts identify the method: the pointer to its ConstMethod; in that the pointer to the constants, the indexes and
 	// the number; the entries of the constant pool; the symbol of the name; and the lines. Two versions of a redefined
-	// class may differ in their lines alone. No frame shows the signature: the pointer to its symbol is enough.
+	// class may differ in their lines alone. No frame shows the signature, so the pointer to its symbol is enough.
 	facts [numMethodFacts]fact
 }
 

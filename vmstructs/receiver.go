@@ -1,8 +1,8 @@
 package vmstructs
 
 // For a method of an interface, or an abstract one, the constant pool does not say what an invoke calls. A compiler
-// inlines what the types call that the method's profile has seen there (opto/doCall.cpp, call_generator). goprof reads
-// that profile, too: it is what most calls were, not what all are.
+// inlines the methods of the types that the method's profile has seen there (opto/doCall.cpp, call_generator). goprof
+// reads that profile, too: it says what most calls were, not what all are.
 
 // profileLayout says where a profile is kept: oops/methodData.hpp, MethodData and DataLayout. Each piece of a profile
 // has a head of 8 bytes: its tag, one byte of flags, and the index of its bytecode, in 16 bits. Words follow.

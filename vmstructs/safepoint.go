@@ -119,9 +119,9 @@ func (h *Health) Safepoint() maybe.Value[SafepointState] {
 	return maybe.If(s, err == nil && s >= NotSynchronized && s <= Synchronized)
 }
 
-// polled reads the state from the page that compiled code reads at each safepoint poll. JDK 8 takes away the right to
-// read that page right after it has asked the threads (runtime/safepoint.cpp, SafepointSynchronize::begin), and gives
-// it back first of all at the end. Later releases have a poll for each thread.
+// polled reads the state from the page that compiled code reads at each safepoint poll. JDK 8 removes the right to read
+// that page right after it has asked the threads (runtime/safepoint.cpp, SafepointSynchronize::begin), and restores it
+// first of all at the end. Later releases have a poll for each thread.
 func (h *Health) polled() maybe.Value[SafepointState] {
 	variable := h.vm.l.health.polling
 	if !h.vm.l.jdk8 || variable == 0 {

@@ -8,6 +8,7 @@ import (
 // C2 makes one piece of code for String.compareTo. Nothing in the piece identifies its method: it uses only the
 // registers that HotSpot's macro demands. But the piece is the same wherever it stands
 // (cpu/x86/c2_MacroAssembler_x86.cpp, up to 15 macroAssembler_x86.cpp: string_compare, of all releases): it begins with
+//
 //	mov result, cnt1; sub cnt1, cnt2; push cnt1; cmovle cnt2, result
 //
 // and ends with the only instruction that pops cnt1. The registers are fixed (x86_64.ad: string_compareL and others).

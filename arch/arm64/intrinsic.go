@@ -9,6 +9,7 @@ import (
 // (cpu/aarch64/c2_MacroAssembler_aarch64.cpp, up to 15 macroAssembler_aarch64.cpp: string_compare): it begins with
 //
 //	[asr cnt1, cnt1, 1; asr cnt2, cnt2, 1]; subs result, cnt1, cnt2; csel cnt2, cnt1, cnt2, le
+//
 // The only cbz of cnt2 stands where the code for short strings begins. It leads to the end of the piece, for a string
 // without characters. The registers are fixed (aarch64.ad: string_compareL and others). Other long intrinsic methods
 // need no entry here: C2 calls stubs for most of their work, and stubs have names.

@@ -18,8 +18,8 @@ import (
 )
 
 // What is recorded of a JVM beside the samples of the mode: events that the kernel takes (alloc, exceptions,
-// libc:write), and waits. Each has its own recording, its own batches and its own share of the budget. What cannot be
-// had of a JVM is said once, and the JVM is recorded without.
+// libc:write), and waits. Each has its own recording, its own batches and its own share of the budget. An event that is
+// not available is reported once for each JVM, and the JVM is recorded without it.
 
 // waits are the events that are waits, with the states of threads that count. nil: all.
 var waits = map[string][]profile.State{

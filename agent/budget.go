@@ -8,11 +8,11 @@ import (
 )
 
 // budget keeps the cost of goprof and its pauses within the share of the host that they may take. Samples cost most of
-// it, so their number gives way. Where half of the samples or more are too many, the interval is doubled. Where fewer
-// are too many, the JVMs with the most samples lose some first: every JVM gets what is due to it, up to a limit that is
-// the same for all. So a busy JVM takes nothing from the others.
+// it, so their number is reduced. If half of the samples or more are too many, the interval is doubled. If fewer are
+// too many, the JVMs with the most samples lose some first: every JVM gets what is due to it, up to a limit that is the
+// same for all. So a busy JVM takes nothing from the others.
 //
-// To attach to a JVM costs much. Half of the budget pays for that. What attaching has not used is kept for 20 s at
+// Attaching to a JVM costs much. Half of the budget pays for that. What attaching has not used is kept for 20 s at
 // most, so that goprof can attach to a new JVM soon. An agent that starts has enough for one JVM.
 //
 // What was spent beyond the budget is paid back over the next windows. So the share holds for each minute, the first
@@ -108,7 +108,7 @@ func (a *Agent) meter() func() expense {
 }
 
 // alone is what an attachment has cost by itself. Samples of other JVMs were taken meanwhile, and are assumed to have
-// cost as much as in the last window before. The kernel's clocks cannot tell the two apart: goroutines change their OS
+// cost as much as in the last window before. The kernel's clocks cannot separate the two: goroutines change their OS
 // threads, and the garbage collector serves all of them.
 func (b *budget) alone(e expense) time.Duration {
 	return max(e.cpu-time.Duration(b.rate*float64(e.took)), 0)

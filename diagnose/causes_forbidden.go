@@ -15,9 +15,9 @@ import (
 	"goprof/process/procfs"
 )
 
-// ExplainForbidden finds out which rule forbids to look into a process (kernel/ptrace.c, __ptrace_may_access;
-// security/commoncap.c, cap_ptrace_access_check; security/yama/yama_lsm.c). Most rules hold only for processes without
-// CAP_SYS_PTRACE. The other rules forbid it to every process.
+// ExplainForbidden finds out which rule forbids goprof to look into a process (kernel/ptrace.c, __ptrace_may_access;
+// security/commoncap.c, cap_ptrace_access_check; security/yama/yama_lsm.c). Most rules hold only for a goprof without
+// CAP_SYS_PTRACE. The other rules hold always.
 func (h Host) ExplainForbidden(pid int) Cause {
 	them, alive := h.status(pid)
 	if !alive {

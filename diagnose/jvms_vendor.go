@@ -22,9 +22,9 @@ func Vendor(p *process.Process) string {
 	return ""
 }
 
-// vendor tells who built a JVM: IMPLEMENTOR in the file "release" at the root of its JDK,
-// two or three folders above libjvm.so (lib/server, jre/lib/amd64/server). The target
-// chooses the path, so goprof follows it inside the target's root only.
+// vendor returns who built a JVM: IMPLEMENTOR in the file "release" at the root of its JDK, two or three folders above
+// libjvm.so (lib/server, jre/lib/amd64/server). The target chooses the path, so goprof follows it inside the target's
+// root only.
 func vendor(p *process.Process, library string) string {
 	for dir, up := path.Dir(library), 0; up < 5 && dir != "/"; dir, up = path.Dir(dir), up+1 {
 		text, ok := readSmall(p, path.Join(dir, "release"))

@@ -44,9 +44,9 @@ func (r *Reader) Tenured() (spans []Span) {
 	return spans
 }
 
-// Holders finds who holds the objects of some classes. It reads the heap once to draw objects, and once for each
-// reference on the way up, each time within the bounds of the options. known are places in which objects lay some time
-// ago: of a class with enough objects elsewhere, only these are looked at. May be nil.
+// Holders finds out what holds the objects of some classes. It reads the heap once to draw objects by lot, and once for
+// each reference on the way up, each time within the bounds of the options. known are places in which objects lay some
+// time ago, or nil. If a class has enough objects elsewhere, only these are looked at.
 func (r *Reader) Holders(opt Options, classes []string, known []Span) (*profile.HeapHeld, error) {
 	opt = opt.usual()
 	var res *profile.HeapHeld

@@ -29,7 +29,7 @@ import (
 //	_[i]  inlined into the frame below
 //	_[k]  the kernel's code, in recordings of others
 //
-// Native functions and stubs have no suffix, and neither have frames in brackets, which are no code:
+// Native functions and stubs have no suffix. Neither have frames in brackets, which stand for no code:
 //
 //	[name tid=N]            the thread, if stacks are kept apart by thread
 //	[name virtual #N]       or the virtual thread; #? if it is not known which one

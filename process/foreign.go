@@ -55,11 +55,11 @@ func OpenInFolder(pid int, name string) (*os.File, int64, error) {
 	return openForeign(fmt.Sprintf("/proc/%d/cwd", pid), name)
 }
 
-// openForeign opens a regular file for reading. The path is followed inside of root: a link, "..", and an absolute
-// path stay below root (RESOLVE_IN_ROOT), and links of /proc, which would lead out of it, are refused
-// (RESOLVE_NO_MAGICLINKS). The first descriptor only names the file (O_PATH), because to open a pipe
-// may block and to open a device may act. The second descriptor reads; goprof opens it through the first, so
-// nobody can exchange the file in between.
+// openForeign opens a regular file for reading. The path is followed inside of root: a link, "..", and an absolute path
+// stay below root (RESOLVE_IN_ROOT), and links of /proc, which would lead out of it, are refused
+// (RESOLVE_NO_MAGICLINKS). The first descriptor only names the file (O_PATH), because opening a pipe may block and
+// opening a device may have effects. goprof opens the second descriptor, for reading, through the first. So the file
+// cannot be exchanged in between.
 func openForeign(root, path string) (*os.File, int64, error) {
 	fd, err := findForeign(root, path)
 	if err != nil {

@@ -11,10 +11,9 @@ import (
 	"weak"
 )
 
-// Two hundred JVMs of a host run the same libjvm, whose symbols and unwind information are 4 MB and more. Large pieces
-// of files that are equal are kept once, for as long as somebody has one, and a table of symbols is put in order once.
-// What decides is the content: a file that only claims to be the same one (by its build id, say) cannot become another
-// process's.
+// Two hundred JVMs of a host run the same libjvm, whose symbols and unwind information are 4 MB and more. So equal
+// large pieces of files are kept once, for as long as any image has one, and a table of symbols is sorted once. The
+// content decides: a file that only claims to be the same one (by its build id, say) cannot replace another process's.
 
 const (
 	// sharedFrom is the size from which a piece is worth being looked for.

@@ -129,7 +129,7 @@ func counterPreset(name, help string, every uint64, kind uint32, config uint64) 
 		ways: []presetWay{{counter: &counterEvent{kind, config}}}}
 }
 
-// mallocWays are the ways for glibc and for musl. realloc(NULL, n) calls malloc, where the probe counts it (glibc:
+// mallocWays are the probes for glibc and for musl. realloc(NULL, n) calls malloc, where the probe counts it (glibc:
 // malloc/malloc.c, __libc_realloc), so the probe at realloc does not. Other calls of realloc count with their whole new
 // size. The C library of musl is its loader. There calloc and realloc may call malloc.
 var mallocWays = []presetWay{

@@ -205,10 +205,10 @@ func (c *coreFile) path(name string) string {
 	return output.Printable(name)
 }
 
-// remedyOfRefused is what lets goprof open files below a folder that only another user may enter. It is empty if there
-// are no such files, or if the folder may not be told. goprof reads a core without the right to enter such folders: the
-// core names the files, and its maker may want goprof to read any file. For a folder that the user names goprof keeps
-// that right (guard.EnterFiles).
+// remedyOfRefused says how goprof can open files below a folder that only another user may enter. It is empty if there
+// are no such files, or if the folder must not be shown. goprof reads a core without the right to enter such folders:
+// the core names the files, and its maker may want goprof to read any file. For a folder that the user names goprof
+// keeps that right (guard.EnterFiles).
 func (c *coreFile) remedyOfRefused(list []process.MissingFile) string {
 	if c.by != nil {
 		return ""

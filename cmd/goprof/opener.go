@@ -67,8 +67,8 @@ func (o *opener) open(what string) {
 }
 
 // openAddress shows an address with a secret in it. All users of the machine can read the arguments of a browser, so
-// these name a page in folder that leads to the address. Without a desktop there is nothing to do: the user has been
-// told the address.
+// these name a page in folder that leads to the address. Without a desktop it does nothing: the address has been
+// printed already.
 func (o *opener) openAddress(url, folder string) {
 	if o == nil || browser() == "" {
 		return

@@ -29,10 +29,10 @@ func long(v [levels]float64, level int) float64 {
 // mostMissed bounds how long what lasts is taken to last, in blocks of the longest level.
 const mostMissed = 2.0
 
-// missed is by how much more than blocks do all of a recording would tell, for the longest blocks and for those of half
-// their length, where doubling the blocks made the variance so many times larger. What is the same for times that are
-// exponential, of x blocks on average, makes blocks tell 1-x(1-exp(-1/x)) of the variance. Where x is small that is as
-// in long; where things last about as long as a block, long finds too little.
+// missed is how much more variance all of a recording would show than blocks do, for the longest blocks and for those
+// of half their length, if doubling the blocks made the variance so many times larger. If states last for exponential
+// times, of x blocks on average, blocks show 1-x(1-exp(-1/x)) of the variance. For small x function long finds the
+// same. If things last about as long as a block, long finds too little.
 func missed(growth float64) (half, whole float64) {
 	told := func(x float64) float64 { return 1 - x*(1-math.Exp(-1/x)) }
 	low, high := 1e-3, mostMissed

@@ -9,9 +9,9 @@ import (
 )
 
 // A file may know a thread by several names. The program renames it, or its Java name is learnt late, or one part of a
-// recording never learns it. Each name makes another profile.Thread. So that a thread is one thread for all who read
-// the file, its samples get what is known of it in the end: the last name. A tid may belong to another thread later.
-// Then the numbers that the JVM gives to its threads differ, or the file says that the first one ended.
+// recording never learns it. Each name makes another profile.Thread. So that a thread is one thread for all code that
+// reads the file, all its samples get its last name. A tid may belong to another thread later. Then the numbers that
+// the JVM gives to its threads differ, or the file says that the first one ended.
 
 // toldThreads are the threads that a file tells of, in the order in which it tells of them.
 type toldThreads struct {

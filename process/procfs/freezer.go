@@ -21,9 +21,9 @@ type Frozen struct {
 	id    string // of the container, empty: not known
 }
 
-// Stops reports whether a thread can be stopped while it is frozen. One in a group of version 1 sleeps in the kernel
-// until it is thawed (kernel/freezer.c, __refrigerator), one in a group of version 2 in a way that ptrace interrupts
-// (kernel/signal.c, do_freezer_trap).
+// Stops reports whether a thread can be stopped while it is frozen. A thread in a group of version 1 cannot: it sleeps
+// in the kernel until it is thawed (kernel/freezer.c, __refrigerator). One in a group of version 2 can: ptrace
+// interrupts its wait (kernel/signal.c, do_freezer_trap).
 func (f *Frozen) Stops() bool { return f.Version == 2 }
 
 // Text says what holds the process.
@@ -83,10 +83,10 @@ func FrozenBy(pid int) *Frozen {
 	return &Frozen{Version: version, id: containerIn(groups)}
 }
 
-// frozenThreads tells by which version of cgroups all threads of a process seem to be frozen, 0 if a thread is not. In
-// a group of version 1 they are in state D (kernel/freezer.c, __refrigerator). In one of version 2 they are in state S
-// and wait on their way back to the program (kernel/signal.c, do_freezer_trap, which compilers inline into get_signal);
-// else a thread is there only while it is stopped, in another state.
+// frozenThreads returns the version of cgroups by which all threads of a process seem to be frozen, or 0 if a thread is
+// not. In a group of version 1 they are in state D (kernel/freezer.c, __refrigerator). In one of version 2 they are in
+// state S and wait on their way back to the program (kernel/signal.c, do_freezer_trap, which compilers inline into
+// get_signal). An unfrozen thread is there only while it is stopped, which is another state.
 func frozenThreads(pid int) (version int) {
 	dir := OpenDir(pid)
 	defer dir.Close()

@@ -1,6 +1,6 @@
-// Package look is what one look at a thread brings: the machine's state, and what the sampler knows of the look. It is
-// what the queues between sampler and session carry. Whoever walks the stack gets the machine's state alone
-// (process.Snapshot): the walker knows nothing of weights and tallies, and may not import this package.
+// Package look is the result of one look at a thread: the machine's state, and what the sampler knows of the look. The
+// queues between sampler and session carry it. A walker gets the machine's state alone (process.Snapshot): it knows
+// nothing of weights and tallies, and may not import this package.
 package look
 
 import "goprof/process"

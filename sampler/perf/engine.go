@@ -21,22 +21,22 @@ import (
 
 // The second engine: perf_event_open(2). No thread is stopped. The kernel keeps a timer for each CPU. In the timer's
 // interrupt the kernel writes the running thread's registers and a copy of its stack into memory that goprof shares
-// with the kernel. So a sample costs the thread that interrupt and no more, and falls at a moment that nothing of
-// goprof's has chosen.
+// with the kernel. So a sample costs the thread that interrupt and no more, and its moment does not depend on what
+// goprof does.
 //
-// What differs for those who use the snapshots:
-//   - The copy of a stack ends at 64 KB (PerfStack), and at a page that was never used or is swapped out: an
-//     interrupt cannot wait for it. A longer stack is Cut.
+// Snapshots of this engine differ:
+//   - The copy of a stack ends at 64 KB (PerfStack), and at a page that was never used or is swapped out: an interrupt
+//     cannot wait for it. A longer stack is Cut.
 //   - Nothing else is copied in that moment: there is no Side, Followed and Under. A walk that needs the frame anchor
 //     (native code without unwind information, a signal on a stack of its own) ends there. Threads with Hint.Soon are
-//     an exception where the kernel takes a program from goprof (copy.go): their Side, and what the trail leads to, are
+//     an exception where the kernel accepts goprof's programs (copy.go): their Side, and what the trail leads to, are
 //     copied in that moment, too.
 //   - The thread runs on meanwhile. What is to be read soon afterwards (Config.After) is read some 50 us later for
-//     these threads. Of the others it is noted within some milliseconds which code is new (Config.Note).
+//     these threads. For the others, new code is noted within some milliseconds (Config.Note).
 //
 // There is one event for each CPU, and a BPF program of goprof's keeps the kernel from taking samples of other
-// processes (wide.go). Threads with Hint.Soon have events of their own, since each has a program of its own
-// (threads.go). Threads are listed as for the other engine, whose account of CPU time this is, too (threads/bill.go).
+// processes (wide.go). Threads with Hint.Soon have events of their own, because each has a program of its own
+// (threads.go). Threads are listed as for the other engine, which keeps the same account of CPU time (threads/bill.go).
 
 // Engine samples the threads of one process through perf_event.
 type Engine struct {

@@ -9,14 +9,13 @@ import (
 	"goprof/sampler/ptrace"
 )
 
-// Watching which threads are late where all threads are to come to rest.
+// How goprof watches which threads are late when all threads are to come to rest.
 //
 // At each tick an Engine with GatherOptions reads whether threads are being waited for. Only then it looks at the
-// threads that have not come, as it looks at any thread. A look counts for the time until the next look at its
-// thread, or until the thread has come. The first look also counts for the time since the threads were asked. When
-// all threads have come, the process itself tells how long that took. So the times of the last thread are exact, and
-// those of the others are exact to half a tick. A gathering that was over before a tick saw it is in no look, but in
-// the account.
+// threads that have not come, as it looks at any thread. A look counts for the time until the next look at its thread,
+// or until the thread has come. The first look also counts for the time since the threads were asked. When all threads
+// have come, the process itself says how long that took. So the times of the last thread are exact, and those of the
+// others are exact to half a tick. A gathering that was over before a tick saw it is in no look, but in the account.
 
 // Gathering is how far a process is with bringing its threads to rest.
 type Gathering struct {

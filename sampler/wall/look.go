@@ -59,7 +59,7 @@ func (r *wallRun) visit(th *watched) {
 	}
 }
 
-// settleReady deals with a thread that has moved since it was found at rest. The kernel tells how long the thread
+// settleReady deals with a thread that has moved since it was found at rest. The kernel reports how long the thread
 // waited for its CPU when it was woken (schedstat's second field; with several turns since, the first is taken for
 // their mean). Ticks that fell into that time found the thread as if it had not moved. Chance decides how many ticks
 // fell into that time. What is settled here depends on chance as well, with the same mean.

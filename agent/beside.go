@@ -94,7 +94,7 @@ func (a *Agent) besides(r *record, wanted []session.AskedEvent, send func(event)
 	return list
 }
 
-// handleBeside takes what the recording of an event tells.
+// handleBeside takes what the recording of an event says.
 func (a *Agent) handleBeside(g *guest, e event, now time.Time) {
 	if e.err == nil {
 		e.beside.resume(now)
@@ -224,7 +224,7 @@ func (c *eventControl) Govern(interval time.Duration, share float64) bool {
 // Drop ends the recording.
 func (c *eventControl) Drop() { c.drop() }
 
-// Again has it begin anew.
+// Again starts it again.
 func (c *eventControl) Again() {
 	select {
 	case c.again <- struct{}{}:

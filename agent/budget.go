@@ -57,7 +57,7 @@ const (
 func (b *budget) begin(s Settings, w World) {
 	b.max, b.cpus = s.MaxCPU, float64(max(w.CPUs(), 1))
 	b.base, b.slower, b.factor = s.interval(), 1, 1
-	if b.began.IsZero() { // otherwise the configuration was read anew, and the account goes on
+	if b.began.IsZero() { // otherwise the configuration was read again, and the account goes on
 		b.began = time.Now()
 		b.at, b.debtAt, b.debt = b.began, b.began, max(b.most()-1, 0)
 		b.excess = w.Own().Seconds() / b.cpus
@@ -85,7 +85,7 @@ func (b *budget) intervalOf(r *record) time.Duration {
 // leastShare is the part of its samples that every JVM keeps.
 const leastShare = 0.02
 
-// mayAttach tells whether there is something left for attaching.
+// mayAttach reports whether there is something left for attaching.
 func (b *budget) mayAttach(now time.Time) bool {
 	if b.max == 0 {
 		return true

@@ -109,7 +109,7 @@ const (
 	Unsure           // only what the JVM itself tells decides
 )
 
-// Judge says whether a JVM is wanted. inside says that the facts are known that only an attached JVM tells.
+// Judge says whether a JVM is wanted. inside says that the facts are known that only an attached JVM has.
 func (c *Choice) Judge(j *Candidate, inside bool) Verdict {
 	verdict := Wanted
 	if len(c.Match) > 0 {

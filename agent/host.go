@@ -171,7 +171,7 @@ func (t *hostTarget) Tell(j *Candidate) {
 func (t *hostTarget) Alive() bool { return t.session.Process.Alive() == nil }
 func (t *hostTarget) Close()      { t.session.Close() }
 
-// Resource is what enrich tells, and what goprof knows by itself.
+// Resource is what enrich says, and what goprof knows by itself.
 func (t *hostTarget) Resource() (a resource.Attributes) {
 	if pid := t.jvm.PID; t.host.enrich != nil {
 		a, _ = inTime(func() (a resource.Attributes) {

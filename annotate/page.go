@@ -14,7 +14,7 @@ type Page struct {
 	Mode   string         `json:"mode,omitempty"` // of the recording, if it is not cpu
 	All    int64          `json:"all"`            // of the recording
 	Count
-	// Methods are those of the name: several if it is overloaded and the JVM tells them apart.
+	// Methods are those of the name: several if it is overloaded and the JVM distinguishes them.
 	Methods []Method `json:"methods"`
 	// Inside are the compiled methods in whose code it ran; one without a name is the interpreter.
 	Inside []Candidate `json:"inside"`

@@ -80,7 +80,7 @@ type Facts struct {
 	// Signs: code addresses may carry a signature.
 	Signs bool
 
-	// Calls are the system calls by their numbers that tell what a thread waits for.
+	// Calls are the system calls by their numbers that say what a thread waits for.
 	Calls map[int64]Call
 
 	// Java names the registers that HotSpot's generated code gives a fixed meaning.
@@ -124,7 +124,7 @@ type Code interface {
 	// of the system call that the thread is in, or -1 for none or unknown.
 	DecodeRegs(prstatus []byte, r *Regs) (syscall int64, ok bool)
 
-	// Signed tells which bits of a code address may carry a signature in a process whose memory ends at highest. It is
+	// Signed says which bits of a code address may carry a signature in a process whose memory ends at highest. It is
 	// for callers that do not use ptrace: only by ptrace the kernel tells these bits. Without Signs it is 0.
 	Signed(highest uint64) uint64
 

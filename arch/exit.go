@@ -14,12 +14,12 @@ type Exit struct {
 	Saved Loc
 
 	// Jump: the code does not return by itself, it jumps out of its blob. RA and SP
-	// then tell what the code that it jumps to would find as its return address.
+	// then say what the code that it jumps to would find as its return address.
 	Jump bool
 	// Indirect: that jump goes to an address in a register or in memory. Of several jumps out of a blob an indirect
 	// one is told, because it is the regular way. A direct one goes to a slow path.
 	Indirect bool
-	// Target is where an indirect Jump goes, if that can be told. A return address that the code pops and jumps to is a
+	// Target is where an indirect Jump goes, if that is known. A return address that the code pops and jumps to is a
 	// Target, too.
 	Target Loc
 	// Through is the word that holds where an indirect Jump goes, if the jump itself reads that from memory.
@@ -41,7 +41,7 @@ type Exit struct {
 	// of an exception, and jumps to the caller's handler, has there the address to which it would have returned.
 	ThrownAt Loc
 	// WritesRA: the code ahead writes its return address, or that of the standard frame at the
-	// frame pointer. RA is then the word that is there now, if the new one cannot be told.
+	// frame pointer. RA is then the word that is there now, if the new one is not known.
 	WritesRA bool
 	// Calls: the way went past a call. If that call never returns, the code behind it may belong to something else.
 	Calls bool

@@ -60,7 +60,7 @@ type Host struct {
 	Proc string
 	// Command is how goprof was called, to be repeated in remedies.
 	Command string
-	// owner tells who owns a file, where a test cannot give files away.
+	// owner says who owns a file, where a test cannot give files away.
 	owner func(path string) (uid int, ok bool)
 }
 
@@ -166,7 +166,7 @@ func (h Host) explainOtherProgram(pid int) Cause {
 	return c
 }
 
-// explainOtherCPU tells what a JVM of 32 bits may still tell of itself. For others there is nothing to tell.
+// explainOtherCPU says what a JVM of 32 bits may still tell of itself. For others there is nothing to tell.
 func (h Host) explainOtherCPU(pid int) Cause {
 	c := Cause{Class: NotJVM, Name: otherCPU,
 		Why: "it is not a 64-bit program of a CPU that goprof knows (x86-64, aarch64)"}

@@ -173,7 +173,7 @@ const (
 	inPod         = "(Kubernetes: kubectl debug POD --image IMAGE --profile=sysadmin --target CONTAINER)"
 )
 
-// seccomp tells of a filter on goprof itself, which forbids the calls whatever rights goprof has.
+// seccomp reports a filter on goprof itself, which forbids the calls whatever rights goprof has.
 func (h Host) seccomp() Cause {
 	return Cause{Class: Forbidden, Name: "seccomp",
 		Why:    "a seccomp filter on goprof itself forbids ptrace or process_vm_readv",

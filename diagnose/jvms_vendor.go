@@ -13,7 +13,7 @@ import (
 // maxRelease bounds the file "release" of a JDK: it has some 2 KB.
 const maxRelease = 64 << 10
 
-// Vendor tells who built the JVM of an open process, empty if that is not known. It reads a file of the target, which
+// Vendor says who built the JVM of an open process, empty if that is not known. It reads a file of the target, which
 // may not answer.
 func Vendor(p *process.Process) string {
 	if image, ok := p.Image("libjvm.so"); ok {

@@ -18,9 +18,9 @@ import (
 const (
 	// drawnObjects is how many objects of a class are drawn, leastNewer how many of the newer ones are enough.
 	drawnObjects, leastNewer = 4096, 32
-	// shownWays is how many ways to hold a class are told apart: of those to a root, and of those to none.
+	// shownWays is how many ways to hold a class are distinguished: of those to a root, and of those to none.
 	shownWays = 100
-	// holderTries is how often a sample is drawn anew of which the collector has moved more than mostMoved.
+	// holderTries is how often a sample is drawn again of which the collector has moved more than mostMoved.
 	holderTries, mostMoved = 3, 0.3
 )
 
@@ -226,7 +226,7 @@ func (d *drawing) sample(class int) (s sample) {
 	return s
 }
 
-// rowKey tells ways apart: by the first reference, by the root, and by why there is none.
+// rowKey distinguishes ways: by the first reference, by the root, and by why there is none.
 type rowKey struct {
 	first, last profile.HeapLink
 	lacks       string
@@ -305,7 +305,7 @@ func (r *tallied) add(w *way, weight float64, member int) {
 	}
 }
 
-// pathText tells paths apart, but for how often a reference repeats itself.
+// pathText distinguishes paths, but for how often a reference repeats itself.
 func pathText(links []profile.HeapLink) string {
 	var b strings.Builder
 	for _, l := range links {

@@ -85,7 +85,7 @@ func (r *Reader) Read(arenas bool) (*profile.Memory, error) {
 
 func (r *Reader) file(name string) string { return fmt.Sprintf("/proc/%d/%s", r.p.PID(), name) }
 
-// parts are the names of the uses that the JVM's structures tell.
+// parts are the names of the uses that the JVM's structures say.
 var parts = map[vmstructs.MemoryUse]string{
 	vmstructs.HeapMemory: profile.HeapPartOfMemory, vmstructs.CodeMemory: profile.CodeCache,
 	vmstructs.StackMemory: profile.ThreadStacks, vmstructs.CollectorMemory: profile.CollectorTables,
@@ -125,7 +125,7 @@ func (x *reading) in(addr uint64) (in bool) {
 	return in
 }
 
-// nativeStacks finds the stacks of the JVM's own threads, which are in no list. Where a thread waits, the kernel tells
+// nativeStacks finds the stacks of the JVM's own threads, which are in no list. Where a thread waits, the kernel says
 // its stack pointer. The stack is the mapping around it, as far up as such a thread's stack is large.
 func (x *reading) nativeStacks() (stacks []claim) {
 	size := uint64(1 << 20)

@@ -59,7 +59,7 @@ type heatSum struct {
 // part is a key for sums of samples.
 type part struct{ name, state string }
 
-// labelFacts are facts that a label tells. They are found once for each label.
+// labelFacts are facts that a label says. They are found once for each label.
 type labelFacts struct {
 	waits bool   // threads wait in it
 	class bool   // as a leaf it is the class of an object that was allocated

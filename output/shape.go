@@ -90,7 +90,7 @@ func (t *Tree) ShapedLeaves(s Shape) (to *Tree, leaves []int32) {
 	return m.to, leaves
 }
 
-// plumbingOf is the sort of a label's frame, as far as a file tells.
+// plumbingOf is the sort of a label's frame, as far as a file says.
 func plumbingOf(l Name) naming.Plumbing {
 	switch {
 	case l.Kind.Java():

@@ -38,7 +38,7 @@ func waitsIn(l Name) bool {
 	return false
 }
 
-// stateOf is the state that a leaf tells, without what the thread waits for, and whether the thread waited.
+// stateOf is the state that a leaf says, without what the thread waits for, and whether the thread waited.
 func stateOf(leaf Name) (state string, waited bool) {
 	if leaf.Kind != LabelState {
 		return "", false

@@ -60,7 +60,7 @@ const (
 	maxThreadsOfCore = 1 << 16
 )
 
-// coreNotes is what the notes of a core file tell.
+// coreNotes is what the notes of a core file say.
 type coreNotes struct {
 	threads []CoreThread
 	pid     int

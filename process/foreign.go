@@ -31,7 +31,7 @@ const (
 // the file that the process has mapped, wherever that file lies.
 func OpenKernelLink(link string) (*os.File, int64, error) { return openForeign(kernelLink, link) }
 
-// OpenInside opens a file by its path inside of a process's root, for what else a container tells.
+// OpenInside opens a file by its path inside of a process's root, for what else a container says.
 func OpenInside(pid int, path string) (*os.File, int64, error) {
 	return openForeign(fmt.Sprintf("/proc/%d/root", pid), path)
 }

@@ -2,7 +2,7 @@ package process
 
 // JavaWait is what a JVM says of a thread that stands still.
 type JavaWait struct {
-	// Status is the state that java.lang.Thread tells: PARKED, SLEEPING ... It is empty if it could not be read.
+	// Status is the state that java.lang.Thread says: PARKED, SLEEPING ... It is empty if it could not be read.
 	Status string
 	// Monitor: the thread waits to enter a monitor. Notify: it waits in Object.wait.
 	Monitor, Notify bool

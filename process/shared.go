@@ -20,7 +20,7 @@ const (
 	sharedFrom = 32 << 10
 	// mostAlike is how many pieces of the same place, in files of the same size, a piece is compared with.
 	mostAlike = 4
-	// sharedPart: a process pays one part of so many for a piece that somebody has already (budget.go), for the piece
+	// sharedPart: a process pays one part of so many for a piece that is in use already (budget.go), for the piece
 	// takes no memory again. With one part of 8 the 176th JVM of a host had no symbols.
 	sharedPart = 64
 	// maxCheap bounds the pieces that are paid in part: whoever paid one in full may end, and others still have it.
@@ -36,7 +36,7 @@ type pieces struct {
 	mu     sync.Mutex
 	seed   maphash.Seed
 	known  map[uint64][]piece
-	sweep  int // pieces of which nobody has one any more are looked for when there are so many
+	sweep  int // pieces that are no longer in use are looked for when there are so many
 	places map[filePlace][]piece
 	orders map[orderKey]weak.Pointer[order]
 	cheap  map[weak.Pointer[byte]]int // the pieces that are paid in part, and their sizes
@@ -59,7 +59,7 @@ func newPieces() *pieces {
 		orders: map[orderKey]weak.Pointer[order]{}, cheap: map[weak.Pointer[byte]]int{}}
 }
 
-// bytes is the piece, nil if nobody has it any more.
+// bytes is the piece, nil if it is no longer in use.
 func (k piece) bytes() []byte {
 	first := k.first.Value()
 	if first == nil {
@@ -90,8 +90,8 @@ func (p *pieces) one(b []byte) []byte {
 	return b
 }
 
-// read reads a piece of a file, or finds that somebody has it: then the file is only compared with it, and leaves no
-// garbage behind. had tells whether it is paid in part.
+// read reads a piece of a file, or finds that it is in use: then the file is only compared with it, and leaves no
+// garbage behind. had reports whether it is paid in part.
 func (p *pieces) read(r io.ReaderAt, at filePlace) (b []byte, had bool, err error) {
 	if at.size >= sharedFrom {
 		for _, old := range p.alike(at) {
@@ -113,14 +113,14 @@ func (p *pieces) read(r io.ReaderAt, at filePlace) (b []byte, had bool, err erro
 		defer p.mu.Unlock()
 		all := append(alive(p.places[at]), piece{weak.Make(unsafe.SliceData(b)), len(b)})
 		if len(p.places) >= maxPlaces {
-			clear(p.places) // what is not found here is read anew
+			clear(p.places) // what is not found here is read again
 		}
 		p.places[at] = all[max(len(all)-mostAlike, 0):]
 	}
 	return b, false, nil
 }
 
-// isCheap reports whether a piece that somebody has is paid in part. p.mu is held.
+// isCheap reports whether a piece that is in use is paid in part. p.mu is held.
 func (p *pieces) isCheap(b []byte) bool {
 	k := weak.Make(unsafe.SliceData(b))
 	if _, known := p.cheap[k]; known {
@@ -176,10 +176,10 @@ func isThere(r io.ReaderAt, want []byte, off int64) bool {
 	return true
 }
 
-// order is a table of symbols in the order of their addresses, as long as somebody has it.
+// order is a table of symbols in the order of their addresses, as long as it is in use.
 type order struct {
 	symbols []uint32
-	progs   []elf.Prog64 // they tell what is code
+	progs   []elf.Prog64 // they say what is code
 }
 
 // orderKey is what an order is made of beside that. Weak pointers are equal that were made of the same piece.
@@ -247,7 +247,7 @@ func (p *pieces) forget() {
 	p.sweep = max(2*len(p.known), 64)
 }
 
-// recent are pieces that are kept though nobody may have them: those that were used last.
+// recent are pieces that are kept though they may no longer be in use: those that were used last.
 type recent struct {
 	most, size int
 	kept       []keptPiece // the last one was used last

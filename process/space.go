@@ -23,7 +23,7 @@ func (p *Process) Mappings() []Mapping {
 	return p.mappings
 }
 
-// Refresh reads the mappings anew. It returns ErrGone when the program has ended.
+// Refresh reads the mappings again. It returns ErrGone when the program has ended.
 func (p *Process) Refresh() error {
 	if !p.lock() {
 		return ErrSilent

@@ -142,7 +142,7 @@ type VirtualWaits struct {
 	Err  error // why others may not have been found
 }
 
-// Unread says why a deadlock of virtual threads may not be told. It is empty if all waits were read.
+// Unread says why a deadlock of virtual threads may not be shown. It is empty if all waits were read.
 func (v *VirtualWaits) Unread() string {
 	switch {
 	case v.Err != nil:

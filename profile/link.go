@@ -58,7 +58,7 @@ type Links struct {
 	NotStopped int64 `json:"not_stopped,omitempty"`
 }
 
-// String tells what became of them.
+// String says what became of them.
 func (l *Links) String() string {
 	text := fmt.Sprintf("%d samples have a span, %d threads worked for none", l.Read, l.None)
 	for _, of := range []struct {

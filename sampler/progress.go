@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Progress tells, from any goroutine, what an engine has done so far.
+// Progress says, from any goroutine, what an engine has done so far.
 type Progress struct {
 	asked chan chan Stats
 	wake  func()        // ends a long sleep of the sampling thread; nil: it does not sleep for long
@@ -71,7 +71,7 @@ func (p *Progress) Latest() Stats {
 	return Stats{}
 }
 
-// Answer tells how far the run is, if a goroutine asks.
+// Answer says how far the run is, if a goroutine asks.
 func (p *Progress) Answer(sum func() Stats) {
 	select {
 	case reply := <-p.asked:

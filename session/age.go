@@ -86,8 +86,8 @@ func (r *recording) beganAfter(tid int, seen int64) bool {
 	return false
 }
 
-// begun tells of a thread that began at start (process.Thread.Start) that it had begun at the moment by. So it need not
-// be asked at a later moment.
+// begun notes that a thread that began at start (process.Thread.Start) had begun at the moment by. So it need not be
+// asked at a later moment.
 type begun struct {
 	start uint64
 	by    int64

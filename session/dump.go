@@ -91,7 +91,7 @@ func (s *Session) Dump(opt DumpOptions) ([]profile.ThreadDump, error) {
 	})
 	if !looked {
 		close(d.gaveUp)
-		select { // nobody stands still any more when it has
+		select { // no thread stands still any more when it has
 		case <-ended:
 		case <-time.After(engineLimit):
 		}
@@ -257,7 +257,7 @@ func (d *dumping) takeUnstopped(snap *look.Look, o ptrace.Outcome) {
 	d.take(snap, o)
 }
 
-// stateOf is the thread's state that Java tells, else the kernel's.
+// stateOf is the thread's state that Java says, else the kernel's.
 func (s *Session) stateOf(th *listedThread) string {
 	if th.java.Addr == 0 {
 		return kernelState(th.kernel.State)

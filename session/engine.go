@@ -59,7 +59,7 @@ func (s *Session) readSamplesSoon(config *sampler.Config) {
 	_, size := s.VM.Side()
 	trail := new(process.Trail)
 	config.Trail = trail
-	if s.runsVirtual() && c.FindClasses() == nil { // else the first samples tell
+	if s.runsVirtual() && c.FindClasses() == nil { // else the first samples say
 		c.Trail(trail)
 	}
 	read := func(snap *look.Look, sampled int64) {

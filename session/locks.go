@@ -243,7 +243,7 @@ func accuses(w *vmstructs.Wanted) bool {
 	return false
 }
 
-// confirmed reports whether what a thread waits for may be told.
+// confirmed reports whether what a thread waits for may be shown.
 func confirmed(addr uint64, last, now *lockRound) bool {
 	was, is := last.threads[addr], now.threads[addr]
 	if was == nil || was.Thread.NSTID != is.Thread.NSTID || was.Virtual != is.Virtual {

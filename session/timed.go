@@ -80,8 +80,8 @@ func (r *recording) tick() {
 }
 
 // tellThread reports that a thread came, or went. A listing can miss a thread while others end (fs/proc/base.c,
-// proc_task_readdir). A thread that began before the recording counts as present from the start. For a thread that the
-// kernel has just announced, no start was read.
+// proc_task_readdir). So a thread that is listed late may have begun before the recording: it counts as present from
+// the start. The start of a thread that the kernel has just announced was not read.
 func (r *recording) tellThread(th *listedThread, ended bool) {
 	t := r.timed
 	if ended {

@@ -41,7 +41,7 @@ var interrupts = strings.Fields(`asm_sysvec_ sysvec_ asm_common_interrupt common
 	smp_apic_timer_interrupt do_IRQ ret_from_intr hrtimer_interrupt handle_irq_event __handle_irq_event
 	el1h_64_irq el0t_64_irq el1_irq el0_irq el1_interrupt el0_interrupt gic_handle_irq`)
 
-// kernelFacts are what a function tells.
+// kernelFacts are what a function says.
 type kernelFacts struct {
 	cause                             string
 	interrupt, softirq, sends, thread bool

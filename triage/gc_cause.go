@@ -48,7 +48,7 @@ var directReason = gcReason{
 const noGC = "No GC"
 
 // gcCauses counts the readings between which the JVM collected, by cause. The JVM keeps the last cause only, so each
-// reading tells of one collection.
+// reading reports one collection.
 func (x *exam) gcCauses() (causes map[string]int, all int) {
 	causes = map[string]int{}
 	for i := 1; i < len(x.Readings); i++ {

@@ -25,7 +25,7 @@ type work struct {
 // throwing is what of the program's work goes into exceptions.
 type throwing struct {
 	samples int64
-	classes map[string]int64 // of what is thrown, where the stack tells
+	classes map[string]int64 // of what is thrown, where the stack says
 	sites   map[string]int64 // who makes them
 }
 

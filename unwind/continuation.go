@@ -167,7 +167,7 @@ func (w *Walker) thawing() bool {
 func (w *Walker) carrierFrames() profile.Reason {
 	ret := w.vm.ContinuationReturn()
 	if ret == 0 || !w.vm.InCode(ret) {
-		w.out.Carrier = len(w.out.Frames) // nothing tells where the entry's code is
+		w.out.Carrier = len(w.out.Frames) // nothing says where the entry's code is
 		return profile.Continuation
 	}
 	w.toCaller(ret, w.snap.Continuation.Entry, 0, false)

@@ -15,7 +15,7 @@ import (
 // epilogueBytes is how much code is read ahead: enough to give back all registers and return.
 const epilogueBytes = 64
 
-// returnAhead tells how the code at pc returns, if it does so soon and makes no call before.
+// returnAhead says how the code at pc returns, if it does so soon and makes no call before.
 func (w *Walker) returnAhead(pc uint64) (arch.Exit, bool) {
 	if r, ok := w.returns[pc]; ok {
 		return r.exit, r.ok

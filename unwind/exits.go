@@ -124,7 +124,7 @@ func (w *Walker) eval(l arch.Loc) (uint64, bool) {
 	return v, true
 }
 
-// evalIn computes a Loc of an Exit, which may be told relative to a stack pointer that the
+// evalIn computes a Loc of an Exit, which may be relative to a stack pointer that the
 // code has saved: one further up in the copied stack.
 func (w *Walker) evalIn(e *arch.Exit, l arch.Loc) (uint64, bool) {
 	if l.Reg != arch.SavedSP {

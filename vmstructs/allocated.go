@@ -26,7 +26,7 @@ type Allocations struct {
 // NewAllocations returns a reader of what threads have allocated.
 func (vm *VM) NewAllocations() *Allocations { return &Allocations{vm: vm} }
 
-// Known reports whether this JVM's structures tell what threads have allocated.
+// Known reports whether this JVM's structures say what threads have allocated.
 func (a *Allocations) Known() bool { return a.vm.l.health.allocated.ok() }
 
 // Allocated is Allocations.Of.

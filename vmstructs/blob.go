@@ -170,7 +170,7 @@ func (vm *VM) Blob(pc uint64) (*Blob, error) {
 	return b, nil
 }
 
-// KindAt tells what kind of blob holds pc, and its name. It does not read what else there is to know of a blob, and
+// KindAt says what kind of blob holds pc, and its name. It does not read what else there is to know of a blob, and
 // remembers nothing: the answer is as old as the call.
 func (vm *VM) KindAt(pc uint64) (BlobKind, string, error) {
 	if !vm.InCode(pc) {

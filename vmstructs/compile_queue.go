@@ -12,7 +12,7 @@ type CompileQueue struct {
 	Compiler string // C1, C2, JVMCI
 	Length   int
 	// Oldest is the method that has waited longest, and Waited is for how long. Empty, not known: none waits, or that
-	// cannot be told.
+	// is not known.
 	Oldest string
 	Waited maybe.Value[time.Duration]
 }

@@ -17,8 +17,8 @@ const (
 	maxVFrameCopy = 16 << 10
 )
 
-// Follow tells where in a thread's Side the pointer to that array lies, and how many bytes of the array are wanted.
-// Both are 0 if nothing tells what the bytes mean.
+// Follow says where in a thread's Side the pointer to that array lies, and how many bytes of the array are wanted.
+// Both are 0 if nothing says what the bytes mean.
 func (vm *VM) Follow() (at, size int) {
 	l := &vm.l.deopt
 	begin, have := vm.Side()

@@ -35,7 +35,7 @@
 // # Choosing layouts
 //
 // Offsets are never assumed. They differ between releases, vendors, CPUs, even between
-// 25.0.3 and 25.0.5, and most are zero in the file, so only live memory tells. Where
+// 25.0.3 and 25.0.5, and most are zero in the file, so only live memory says. Where
 // releases differ in kind, both spellings are looked up and the one that exists says which
 // it is (layout*.go):
 //

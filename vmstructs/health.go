@@ -42,7 +42,7 @@ func (h *Health) Threads() ([]Thread, error) { return h.vm.Threads() }
 // Name returns the name that Java gave a thread.
 func (h *Health) Name(t Thread) (string, error) { return h.vm.ThreadName(t) }
 
-// CompiledBy tells what a compiler thread compiles (VM.Compiling).
+// CompiledBy says what a compiler thread compiles (VM.Compiling).
 func (h *Health) CompiledBy(t Thread) (string, bool) { return h.vm.Compiling(t) }
 
 // Collector names the garbage collector.

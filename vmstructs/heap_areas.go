@@ -31,7 +31,7 @@ type Heap struct {
 type HeapPart uint8
 
 const (
-	// WholeHeap: this collector, or this JVM, does not tell parts apart.
+	// WholeHeap: this collector, or this JVM, does not distinguish parts.
 	WholeHeap HeapPart = iota
 	YoungPart
 	OldPart

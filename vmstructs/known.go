@@ -53,13 +53,13 @@ var waitMethods = map[string]Wait{
 	"sun.misc.Unsafe.park":         WaitsForUnpark, "jdk.internal.misc.Unsafe.park": WaitsForUnpark,
 }
 
-// WaitOfMethod tells how a thread waits, if its topmost Java frame is a method of that name.
+// WaitOfMethod says how a thread waits, if its topmost Java frame is a method of that name.
 func WaitOfMethod(name string) Wait { return waitMethods[name] }
 
 // WaitsForSocket reports whether a virtual thread that is parked in a method of that name waits for a socket.
 func WaitsForSocket(name string) bool { return strings.HasPrefix(name, "sun.nio.ch.Poller.") }
 
-// WaitOfStatus tells how a thread waits, if its ThreadStatus is status.
+// WaitOfStatus says how a thread waits, if its ThreadStatus is status.
 func WaitOfStatus(status string) Wait {
 	switch status {
 	case "BLOCKED":
@@ -93,7 +93,7 @@ var gcThreads = []string{"GC Thread#", "GC task thread", "Gang worker#", "ParGC 
 
 var vmThreads = []string{"VM Thread", "VM Peri", "Sweeper thread", "AsyncLog", "Logger", "JFR "}
 
-// NativeRoleOf tells what a thread that is no Java thread is for, by the name that the kernel has.
+// NativeRoleOf says what a thread that is no Java thread is for, by the name that the kernel has.
 func NativeRoleOf(comm string) NativeRole {
 	for _, p := range gcThreads {
 		if strings.HasPrefix(comm, p) {

@@ -70,7 +70,7 @@ type Lock struct {
 	// Class is of the object, with slashes; empty where the collector is moving the object. Of a ClassLock it is the class
 	// that is being initialised, and Object is what the threads wait on that need the class.
 	Class  string
-	Object uint64 // where the object is, 0 where that cannot be told now
+	Object uint64 // where the object is, 0 where that is not known now
 	// Monitor is the ObjectMonitor, 0 if the lock has none.
 	Monitor uint64
 }

@@ -20,7 +20,7 @@ type lockClass struct {
 	span     uint64 // how much of an object must be read for these fields
 }
 
-// classOf is the class of the object that begins with head. It is nil if the class cannot be told.
+// classOf is the class of the object that begins with head. It is nil if the class is not known.
 func (k *Locks) classOf(head []byte) *lockClass {
 	klass := k.klasses.klassIn(head)
 	if klass == 0 || klass%8 != 0 {
@@ -40,7 +40,7 @@ func (k *Locks) classOf(head []byte) *lockClass {
 	return c
 }
 
-// nameOf is the name of an object's class, empty if the class cannot be told.
+// nameOf is the name of an object's class, empty if the class is not known.
 func (k *Locks) nameOf(head []byte) string {
 	if c := k.classOf(head); c != nil {
 		return c.name

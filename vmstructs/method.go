@@ -16,7 +16,7 @@ type Method struct {
 	File         string // source file, may be empty
 	Native       bool
 	Synchronized bool
-	Intrinsic    bool   // compilers may have code of their own for it; true where nobody knows
+	Intrinsic    bool   // compilers may have code of their own for it; true where that is not known
 	CodeBegin    uint64 // where its bytecodes begin
 	CodeSize     int    // how many bytes they have
 

@@ -176,7 +176,7 @@ func (p *Pools) read(at uint64) (o poolObject, ok bool) {
 	return poolObject{at, c, b}, true
 }
 
-// classOf reads a class and its superclasses. Nil: it cannot be told.
+// classOf reads a class and its superclasses. Nil: it is not known.
 func (p *Pools) classOf(klass uint64) *poolClass {
 	if klass == 0 || klass%8 != 0 {
 		return nil

@@ -207,7 +207,7 @@ func (p *Proof) Check() (bool, error) {
 		if p.ranges[len(p.ranges)-1].OK {
 			u.note(p.unloads[:], p.vm.now())
 		} else {
-			u.since = math.MaxInt64 // nobody knows what was unloaded
+			u.since = math.MaxInt64 // it is not known what was unloaded
 		}
 	}
 	ok := true

@@ -131,7 +131,7 @@ func (h *Health) polled() maybe.Value[SafepointState] {
 	if err != nil || page == 0 {
 		return maybe.Value[SafepointState]{}
 	}
-	// The variable, read right after the page, tells whether memory can be read at all.
+	// The variable, read right after the page, reports whether memory can be read at all.
 	var word [2][8]byte
 	ranges := []process.Range{{Addr: page, Buf: word[0][:]}, {Addr: variable, Buf: word[1][:]}}
 	h.vm.t.ReadMany(ranges)
@@ -142,7 +142,7 @@ func (h *Health) polled() maybe.Value[SafepointState] {
 }
 
 // Operation is what the VM thread executes now, empty if it executes nothing. Operation is not known where the name
-// cannot be told.
+// is not known.
 func (h *Health) Operation() maybe.Value[string] {
 	if h.symbols.operation == 0 || len(h.symbols.operations) == 0 {
 		return maybe.Value[string]{}

@@ -76,7 +76,7 @@ func (vm *VM) DecodeAnchor(b []byte) (Anchor, bool) {
 	return a, true
 }
 
-// WrapperAnchorOffset returns the offset, in a JavaCallWrapper, of the anchor that the wrapper saved. The anchor tells
+// WrapperAnchorOffset returns the offset, in a JavaCallWrapper, of the anchor that the wrapper saved. The anchor says
 // where Java left off when C++ called Java again (runtime/javaCalls.hpp).
 func (vm *VM) WrapperAnchorOffset() (offset uint64, ok bool) {
 	return uint64(vm.l.thread.wrapperAnchor), vm.l.thread.wrapperAnchor.ok()

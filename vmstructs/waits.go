@@ -7,7 +7,7 @@ import (
 	"goprof/process"
 )
 
-// Waits tells what a thread that stands still waits for. It has caches and scratch memory of its own: one goroutine may
+// Waits says what a thread that stands still waits for. It has caches and scratch memory of its own: one goroutine may
 // use a Waits while another uses the VM that it was made from.
 type Waits struct {
 	vm      *VM // one of its own

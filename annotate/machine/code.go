@@ -38,7 +38,7 @@ type Codes struct {
 	Lost int64
 }
 
-// codeID tells pieces of code apart, as a JVM numbers its compilations. Code of OSR has numbers of its own.
+// codeID distinguishes pieces of code, as a JVM numbers its compilations. Code of OSR has numbers of its own.
 type codeID struct {
 	begin uint64
 	id    int32

@@ -2,7 +2,7 @@ package amd64
 
 import "goprof/arch"
 
-// Exit tells the exit of a way. The last instruction says how the way ends.
+// Exit returns the exit of a way. The last instruction says how the way ends.
 func (t *tracer) Exit(at *arch.State, w arch.Way) arch.Exit {
 	s, in := state{at}, &t.in
 	if w == arch.WayReturns {
@@ -28,7 +28,7 @@ func (t *tracer) Exit(at *arch.State, w arch.Way) arch.Exit {
 // IsBetter prefers an indirect jump.
 func (t *tracer) IsBetter(e, than *arch.Exit) bool { return e.Indirect && !than.Indirect }
 
-// exit tells the state at a return (or where one would be) in terms of the start.
+// exit returns the state at a return (or where one would be) in terms of the start.
 func (s state) exit(popped int32) arch.Exit {
 	sp := s.Regs[rsp]
 	_, writes := s.Stored(sp)
@@ -78,7 +78,7 @@ func (t *tracer) Framed(at *arch.State, size int32, before int) (arch.Exit, bool
 	return t.Sized(at, size)
 }
 
-// Sized tells the exit of code whose whole frame has that size.
+// Sized returns the exit of code whose whole frame has that size.
 func (t *tracer) Sized(at *arch.State, size int32) (arch.Exit, bool) {
 	s := state{at}
 	sp := s.Regs[rsp]

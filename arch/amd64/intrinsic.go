@@ -71,7 +71,7 @@ func compares(code []byte, note func(name string, begin, end uint32)) {
 	}
 }
 
-// intrinsic tells whether such code begins at an offset, and where it ends.
+// intrinsic reports whether such code begins at an offset, and where it ends.
 func intrinsic(code []byte, at uint32) (name string, end uint32) {
 	if uint64(at) >= uint64(len(code)) || code[at] != 0x8b {
 		return "", 0

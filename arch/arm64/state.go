@@ -35,7 +35,7 @@ func (s state) get(r uint8) arch.Loc {
 	return s.Regs[r&31]
 }
 
-// set gives a register a value. A stack pointer always has a value: if it cannot be told, it is told as itself.
+// set gives a register a value. A stack pointer always has a value: if it is not known, it stands for itself.
 func (s state) set(r uint8, v arch.Loc) {
 	if r == zr {
 		return
@@ -65,7 +65,7 @@ func (s state) settleSP() {
 	s.Lost = s.Regs[regSP].Reg >= arch.FirstToken
 }
 
-// plus is l + n, if that can be told.
+// plus is l + n, if that is known.
 func plus(l arch.Loc, n int64) arch.Loc {
 	off := int64(l.Off) + n
 	switch {

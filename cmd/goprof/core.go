@@ -197,7 +197,7 @@ func (c *coreFile) missingText(list []process.MissingFile) string {
 	return "files that the core does not hold could not be had: " + strings.Join(text, "; ")
 }
 
-// path is the path of a file that the core names, without names that may not be told.
+// path is the path of a file that the core names, without names that may not be shown.
 func (c *coreFile) path(name string) string {
 	if c.by != nil {
 		name = c.by.Path(name)

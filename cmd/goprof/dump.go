@@ -153,7 +153,7 @@ type dumper struct {
 	every, wait                durationFlag
 	opt                        session.DumpOptions
 	virtual, hideInternal, raw bool
-	by                         *redact.Redactor // nil: all names may be told
+	by                         *redact.Redactor // nil: all names may be shown
 	redactFlags
 }
 

@@ -104,7 +104,7 @@ func (p *part) ownNotes(sum *profile.Summary) (notes []profile.Note) {
 	return notes
 }
 
-// stackNote tells of stacks that were longer than what perf_event copies.
+// stackNote reports stacks that were longer than what perf_event copies.
 func (p *part) stackNote(cut, samples int64) profile.Note {
 	most, by := ring.MostCopied(), ""
 	if p.want.session() == session.WaitingMode {

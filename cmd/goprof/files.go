@@ -62,7 +62,7 @@ type accountError struct{ error }
 
 func (e *accountError) Unwrap() error { return e.error }
 
-// outputFailed tells of a result that could not be written.
+// outputFailed reports a result that could not be written.
 func outputFailed(err error) error {
 	e := &exit.Error{Code: exit.OutputFailed, What: err.Error(), Err: err}
 	var fe *output.FileError

@@ -78,7 +78,7 @@ type heapFlags struct {
 	count     int
 	every     durationFlag
 	held      heldFlags
-	by        *redact.Redactor // nil: all names may be told
+	by        *redact.Redactor // nil: all names may be shown
 	redactFlags
 }
 
@@ -324,7 +324,7 @@ func (f *heapFlags) draw(w io.Writer, h *profile.Heap, growth *profile.HeapGrowt
 		About: about, Kinds: &output.HeapKinds})
 }
 
-// name says whose heap it is, and takes out names that may not be told.
+// name says whose heap it is, and takes out names that may not be shown.
 func (f *heapFlags) name(h *profile.Heap, pid int, mainClass string) {
 	if h.PID, h.MainClass = pid, mainClass; f.by != nil && !f.held.leak { // who holds what is looked for by name
 		f.by.Heap(h)

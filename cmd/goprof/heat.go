@@ -187,7 +187,7 @@ func reserveHeat(input, named string) (*output.File, error) {
 	return output.ReserveAgain(format.Trim(input)+".heat.html", flame.Mark(input))
 }
 
-// cannotDraw tells why a recording cannot be drawn over time.
+// cannotDraw says why a recording cannot be drawn over time.
 func cannotDraw(input string, err error) error {
 	e := badInput(input, err)
 	switch {

@@ -203,7 +203,7 @@ func locksOfCore(cmd *cobra.Command, core *coreFile, to locksWriter, raw bool, d
 // locksWriter writes the locks in the form that was asked for.
 type locksWriter struct {
 	json bool
-	by   *redact.Redactor // nil: all names may be told
+	by   *redact.Redactor // nil: all names may be shown
 }
 
 // write writes what threads hold and wait for.

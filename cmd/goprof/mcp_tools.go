@@ -23,7 +23,7 @@ type mcpTools struct {
 	self string           // goprof
 	dir  string           // recordings
 	own  string           // removed at the end
-	by   *redact.Redactor // nil: names may be told
+	by   *redact.Redactor // nil: names may be shown
 	key  string           // the file with its key
 	made map[string]bool  // by this server: files that need no redaction
 	list []string         // the same, oldest first
@@ -322,7 +322,7 @@ func (m *mcpTools) find(name string) (string, error) {
 	return path, nil
 }
 
-// readable is a recording without names that may not be told. A file that this server has not made is redacted first.
+// readable is a recording without names that may not be shown. A file that this server has not made is redacted first.
 func (m *mcpTools) readable(ctx context.Context, name string) (string, error) {
 	path, err := m.find(name)
 	if err != nil || m.by == nil || m.made[name] {

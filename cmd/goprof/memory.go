@@ -41,7 +41,7 @@ type memoryFlags struct {
 	json       bool
 	top, count int
 	every      durationFlag
-	by         *redact.Redactor // nil: all names may be told
+	by         *redact.Redactor // nil: all names may be shown
 	redactFlags
 }
 

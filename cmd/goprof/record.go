@@ -117,7 +117,7 @@ type recordFlags struct {
 	as          format.Format
 	chunk       time.Duration
 	talk        io.Writer
-	by          *redact.Redactor // nil: all names may be told
+	by          *redact.Redactor // nil: all names may be shown
 	byLock      sync.Mutex       // held while by is used: several JVMs may be recorded
 	redactFlags
 	loopFlags

@@ -86,7 +86,7 @@ func runServe(cmd *cobra.Command, name, listen string) error {
 // serving says that this process is goprof serve.
 var serving bool
 
-// removeScratch removes the folder of pages. A page that is being made would take another minute, so nobody waits for
+// removeScratch removes the folder of pages. A page that is being made would take another minute, so nothing waits for
 // it: it may come into the folder while that is removed. Once the folder is gone nothing comes into it.
 func removeScratch(folder string) {
 	for range 100 {

@@ -48,7 +48,7 @@ type snapFlags struct {
 	all      bool
 	duration durationFlag
 	output   string
-	by       *redact.Redactor // nil: all names may be told
+	by       *redact.Redactor // nil: all names may be shown
 	redactFlags
 }
 

@@ -200,7 +200,7 @@ func (p *snapPart) jvmFlags() error {
 	return nil
 }
 
-// log adds text that others wrote, without its names where they may not be told.
+// log adds text that others wrote, without its names where they may not be shown.
 func (p *snapPart) log(name string, text []byte) {
 	p.add(name, func(w io.Writer) error { return p.writeLog(w, text) })
 }

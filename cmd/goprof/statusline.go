@@ -11,7 +11,7 @@ import (
 	"golang.org/x/term"
 )
 
-// statusLine is a line at the bottom of a terminal that is drawn anew. What is written
+// statusLine is a line at the bottom of a terminal that is drawn again. What is written
 // meanwhile goes above it.
 type statusLine struct {
 	to       io.Writer

@@ -11,7 +11,7 @@ type noise struct {
 	slowDF  float64         // with how many degrees of freedom such blocks know an item's variance
 	missed  [levels]float64 // by how much more still longer blocks would tell, for the mean of all items; at least 1
 	items   float64         // how many different items have samples enough to measure by
-	prior   prior           // of the inflation that the shortest blocks tell
+	prior   prior           // of the inflation that the shortest blocks say
 }
 
 // measured is what the blocks of each level say of an item: its variance over that of independent looks, and with how
@@ -48,7 +48,7 @@ func (n *noise) level(chance float64) float64 {
 // fewSamples is the number of looks that an item needs to say something of blocks.
 const fewSamples = 50
 
-// farMore is what the longest blocks' variance is over that of the shortest, in the mean of all items, only where
+// farMore is what the longest blocks' variance is over that of the shortest, on average of all items, only where
 // something lasts longer than a block.
 const farMore = 1.5
 
@@ -86,7 +86,7 @@ func newNoise(c *Comparison, it *items) noise {
 	return n
 }
 
-// slowness finds how much larger the variance is that long blocks tell, for the mean of all items. The longest
+// slowness finds how much larger the variance is that long blocks say, for the mean of all items. The longest
 // blocks are few, so they count only where they tell far more than chance does.
 func (n *noise) slowness(sums, df [levels]float64) {
 	if n.items == 0 {

@@ -63,7 +63,7 @@ const (
 	startShare = 0.02
 )
 
-// tooFew reports whether the recordings are of several starts, or may be, and too few to tell how these differ.
+// tooFew reports whether the recordings are of several starts, or may be, and too few to say how these differ.
 func (c *Comparison) tooFew() bool {
 	return c.starts() != OneJVM && min(len(c.sides[Before].runs), len(c.sides[After].runs)) < fewRuns
 }
@@ -103,9 +103,10 @@ func (b *between) chance(change float64) float64 {
 	return student(change/math.Sqrt(b.error2[Before]+b.error2[After]), b.freedom)
 }
 
-// startPrior is the ratio of the variance between recordings to the noise within them, over all items. If all items
-// differ by as much in their logit, this ratio is larger for larger items: noise of a share p grows with p(1-p), and
-// the variance that the logit makes with its square. So an item is compared with what is expected for its size.
+// startPrior is the ratio of the variance between recordings to the noise within them, over all items. The logits of
+// all items may differ by as much. Even then this ratio is larger for larger items: the noise of a share p is
+// proportional to p(1-p), but the variance that a change of the logit makes is proportional to the square of that. So
+// an item is compared with what is expected for its size.
 type startPrior struct {
 	prior         // of the ratio over what is expected
 	logit float64 // the variance of the logit from recording to recording, besides noise

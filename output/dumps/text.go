@@ -247,7 +247,7 @@ func (w *dumpWriter) deadlocks(d *profile.Dump) {
 	}
 }
 
-// place tells where a frame is: source file and line of Java, or the library of native code.
+// place says where a frame is: source file and line of Java, or the library of native code.
 func place(f *profile.Frame, fn *profile.Func) string {
 	switch {
 	case f.Kind == profile.NativeMethod:

@@ -111,7 +111,7 @@ func (h *heat) reweigh() {
 }
 
 // place encodes the tree in a shape, and again with all frames if the shape hides some: both without frames of less
-// weight than least if there are too many. It numbers the stacks of entries anew.
+// weight than least if there are too many. It numbers the stacks of entries again.
 func (h *heat) place(p *timePage, s output.Shape) (stacks []stackEnd, least int64, err error) {
 	shapes := []output.Shape{s}
 	if s.HideEntries || s.HideWaits {

@@ -78,7 +78,7 @@ func (t *eventTypes) of(kind *profile.EventKind) (found *eventType, isNew bool) 
 	made := eventType{kind: *kind}
 	if known, ok := knownEvents[*kind]; ok {
 		made.id, made.name = known.id, known.name
-	} else if kind.Unit == profile.WallTime && !t.wall { // one more of these needs a type that tells both apart
+	} else if kind.Unit == profile.WallTime && !t.wall { // one more of these needs a type that distinguishes both
 		t.wall, made.id, made.name = true, typeWallClockSample, wallEventName
 	} else if t.own == maxOwnEvents {
 		return &t.list[t.last], false

@@ -77,7 +77,7 @@ type methodText struct {
 	sort codeSort
 }
 
-// codeSort tells how a Func becomes a method of JFR: its name has a class, or it is of a sort of code that has none.
+// codeSort says how a Func becomes a method of JFR: its name has a class, or it is of a sort of code that has none.
 type codeSort uint8
 
 const (

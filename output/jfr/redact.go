@@ -160,7 +160,7 @@ func (r *redactor) countDropped() {
 	}
 }
 
-// event makes an event's body anew.
+// event makes an event's body again.
 func (r *redactor) event(of *class, b []byte) ([]byte, *BadRecording) {
 	c := newCursor(r.in.body, r.in.base)
 	c.int() // size

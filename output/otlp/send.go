@@ -72,7 +72,7 @@ func (d *Destination) Send(ctx context.Context, message []byte) error {
 	return partial(answer)
 }
 
-// partial tells what the server has left out, nil if it took everything (ExportProfilesPartialSuccess).
+// partial says what the server has left out, nil if it took everything (ExportProfilesPartialSuccess).
 func partial(answer []byte) error {
 	var p ship.Partial
 	err := protobuf.Each(answer, func(f protobuf.Field) bool {

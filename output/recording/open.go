@@ -241,7 +241,7 @@ func (in *input) openSnap() error {
 	return nil
 }
 
-// open tells which format it is.
+// open says which format it is.
 func (in *input) open(name string, o Options) (*File, error) {
 	head, err := in.from.Peek(sniffed)
 	if err != nil && len(head) == 0 && err != io.EOF {

@@ -116,7 +116,7 @@ func trapped(wchan []byte) bool {
 	return where == "do_freezer_trap" || where == "get_signal"
 }
 
-// containerIn is the id of the container whose groups these are, empty if that cannot be told.
+// containerIn is the id of the container whose groups these are, empty if that is not known.
 func containerIn(groups []Membership) string {
 	var paths []string
 	for _, m := range groups {
@@ -128,7 +128,7 @@ func containerIn(groups []Membership) string {
 // maxAbove bounds how many groups above the process's own are read.
 const maxAbove = 64
 
-// frozenBy also tells whether goprof sees all groups by which the process could be frozen.
+// frozenBy also reports whether goprof sees all groups by which the process could be frozen.
 func frozenBy(groups []Membership, mounts []CgroupMount, read func(string) []byte) (f *Frozen, seen bool) {
 	seen = true
 	for _, m := range groups {

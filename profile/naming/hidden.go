@@ -31,7 +31,7 @@ var chances = []chance{
 }
 
 // hidden removes the parts of a class's name that differ from run to run. $Proxy12 stays: there is one for each set of
-// interfaces, and the number is all that tells them apart.
+// interfaces, and the number is all that distinguishes them.
 func hidden(class string) string {
 	for i := range chances {
 		if c := &chances[i]; strings.Contains(class, c.sign) {

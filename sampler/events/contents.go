@@ -97,7 +97,7 @@ func (c *Contents) Done(b *Buffer) {
 	}
 }
 
-// Held is how many bytes all buffers held that threads have left, as far as hits tell.
+// Held is how many bytes all buffers held that threads have left, as far as hits say.
 func (c *Contents) Held() float64 { return math.Float64frombits(c.held.Load()) }
 
 // Hold counts what buffers held. Only one goroutine may do that.

@@ -341,7 +341,7 @@ func (r *eventRun) sample(b ring.Bytes, e *ring.Hit) {
 		count := &r.counts[number]
 		count.Taken++
 		count.Stood += amount
-	} else if r.list[number].Buffer == NewBuffer { // it tells of the buffer alone
+	} else if r.list[number].Buffer == NewBuffer { // it reports the buffer alone
 		r.contents.take(e.TID, &lot)
 		return
 	}

@@ -88,7 +88,7 @@ type IOSum struct {
 type FileSort uint64
 
 const (
-	FileUnknown FileSort = iota // only its link tells
+	FileUnknown FileSort = iota // only its link says
 	FileOpened                  // Name is the path that open was given
 	FileConnected
 	FileAccepted
@@ -464,7 +464,7 @@ func mapElement(fd int, command uintptr, key *uint64, to unsafe.Pointer) bool {
 	return err == nil
 }
 
-// eachKey gives the keys of a map that nobody changes.
+// eachKey gives the keys of a map that nothing changes.
 func eachKey(fd, most int, do func(key uint64)) {
 	var last *uint64
 	for range most {

@@ -213,7 +213,7 @@ func (r *eventRun) isStopped(p *eventProbe) bool {
 	return pairing != nil && (pairing.Kept.Stopped > 0 && !p.frees || pairing.Kept.Closed > 0)
 }
 
-// end tells what was counted.
+// end says what was counted.
 func (p *Pairing) end(began, over int64, c *pairCounts) {
 	if p == nil {
 		return
@@ -395,7 +395,7 @@ func (k *Kept) At(addr uint64) (piece Piece, ok bool) {
 	return *to, ok
 }
 
-// Each gives all pieces. It is for after the run, when nobody changes the map.
+// Each gives all pieces. It is for after the run, when nothing changes the map.
 func (k *Kept) Each(do func(addr uint64, piece Piece)) {
 	if k.fd < 0 {
 		return

@@ -28,7 +28,7 @@ type Look struct {
 	Kernel []uint64
 }
 
-// Waker is what ended a wait: the thread of the look, or what interrupted it. The kernel's frames tell these apart.
+// Waker is what ended a wait: the thread of the look, or what interrupted it. The kernel's frames distinguish these.
 type Waker struct {
 	Of   *Tally // of the look at the thread that waited; nil: the look was taken at something else
 	TID  int    // of that thread

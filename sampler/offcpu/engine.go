@@ -149,7 +149,7 @@ func Try(pid int) error {
 var ErrUnmarked = errors.New("sampler: records of switches do not tell waits from threads that lost their CPU")
 
 // marksTaken reports whether records say that (SwitchReady; kernel/events/core.c, perf_event_switch). No trial
-// tells: a record without the mark may be of a thread that waits.
+// says: a record without the mark may be of a thread that waits.
 func marksTaken(release string) bool {
 	var major, minor int
 	n, _ := fmt.Sscanf(release, "%d.%d", &major, &minor)

@@ -55,7 +55,7 @@ func New(pid int, cpu *arch.CPU) *Engine {
 // WantKernel asks for the kernel's frames, too: Look.Kernel. Call WantKernel before Run.
 func (p *Engine) WantKernel() { p.kernel = true }
 
-// ErrOverhead: Config bounds the cost of samples, but nothing tells what an interrupt of the kernel costs.
+// ErrOverhead: Config bounds the cost of samples, but nothing says what an interrupt of the kernel costs.
 var ErrOverhead = errors.New("sampler: perf_event does not tell what a sample costs, so that it cannot be bounded")
 
 // Run is sampler.Engine's.
@@ -469,7 +469,7 @@ func (r *perfRun) meet(tid int) (*perfThread, *threads.Thread) {
 	return w, known
 }
 
-// counts tells whether a sample counts. If a thread has events of its own, its samples by events of the CPUs do not
+// counts reports whether a sample counts. If a thread has events of its own, its samples by events of the CPUs do not
 // count.
 func (r *perfRun) counts(th *perfThread, when int64) bool {
 	if th == nil {

@@ -23,10 +23,10 @@ import (
 // 1 to 10 ms.
 const soon = int64(4e6)
 
-// SleepsShortly reports whether a thread that was seen at the moment when was in a sleep that ends at that moment, or
-// nearly. when is on the process's own clock, which differs in a time namespace. The fourth argument of futex(2) is the
-// address of the end, a struct timespec of CLOCK_MONOTONIC on the thread's stack (os_posix.cpp, Parker::park; glibc,
-// __futex_abstimed_wait_common).
+// SleepsShortly reports whether a thread that was seen at a moment (when) was in a sleep that ends at that moment, or
+// soon after. The moment is on the process's own clock, which differs in a time namespace. The fourth argument of
+// futex(2) is the address of the sleep's end, a struct timespec of CLOCK_MONOTONIC on the thread's stack (os_posix.cpp,
+// Parker::park; glibc, __futex_abstimed_wait_common).
 func SleepsShortly(cpu *arch.CPU, snap *process.Snapshot, when int64) bool {
 	const timespec = 16
 	if snap.Unknown>>cpu.FourthArg&1 != 0 {

@@ -147,11 +147,11 @@ func (w *wideEvents) closeEvents() {
 	}
 }
 
-// perfLate is how long after a moment the next look around is, on the average. Times between looks around are spread
+// perfLate is how long after a moment the next look around is, on average. Times between looks around are spread
 // evenly between 0.5 and 1.5 times perfLook, and a moment is more likely to fall into a long one.
 const perfLate = perfLook * 13 / 24
 
-// wideRedraw is the number of intervals for which the events of CPUs keep their periods, on the average.
+// wideRedraw is the number of intervals for which the events of CPUs keep their periods, on average.
 const wideRedraw = 32
 
 // drawMoment draws when the events get other periods: all at one moment, because a lean run wakes up for it.
@@ -168,7 +168,7 @@ func (w *wideEvents) drawMoment(now int64) {
 	w.keeps = float64(w.changeAt()-now) / w.mean()
 }
 
-// changeAt is when the periods are changed, on the average.
+// changeAt is when the periods are changed, on average.
 func (w *wideEvents) changeAt() int64 {
 	switch {
 	case w.next == 0:

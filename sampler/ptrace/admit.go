@@ -48,8 +48,8 @@ const (
 	mostRest  = int64(32 * time.Second)
 	calmFor   = int64(time.Minute)
 	// turnOfOthers is how long each thread of a CPU may run before the sampling thread: the kernel's usual slice
-	// (kernel/sched/fair.c, sysctl_sched_base_slice: 2.8 ms on 8 CPUs and more). mostTurns of them are a quarter of the
-	// bound.
+	// (kernel/sched/fair.c, sysctl_sched_base_slice: 2.8 ms on 8 CPUs and more). mostTurns of these turns
+	// take a quarter of the bound.
 	turnOfOthers = 3 * time.Millisecond
 	mostTurns    = int(StandsAtMost / 4 / turnOfOthers)
 	// runnableEvery is how often the machine is asked how many threads want a CPU.
@@ -68,7 +68,7 @@ type account struct {
 	groups   []groupAccount
 }
 
-// groupAccount is what a control group with a limit tells.
+// groupAccount is what a control group with a limit says.
 type groupAccount struct {
 	quota     time.Duration // of CPU time in each period
 	period    uint64        // number of the period
@@ -294,7 +294,7 @@ func Unbounded() (why Hindrance) {
 	return why
 }
 
-// sources are the files that tell what an account holds. Their descriptors are kept: a stop waits for them. -1: there
+// sources are the files that say what an account holds. Their descriptors are kept: a stop waits for them. -1: there
 // is no such file.
 type sources struct {
 	urgent    bool

@@ -33,7 +33,7 @@ func (t *Tracer) newPending(tid int, hint Hint, snap *look.Look, now int64) pend
 }
 
 // Pending is how many threads have been told to stop and have not stopped yet. While there are any, call Collect often
-// (Patience tells how soon): each of them stands still from the moment at which its stop comes.
+// (Patience says how soon): each of them stands still from the moment at which its stop comes.
 func (t *Tracer) Pending() int { return len(t.pending) }
 
 // pendingWantCPU reports whether a thread that was told to stop is ready to run: it stops when it gets a CPU.

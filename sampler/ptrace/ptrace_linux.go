@@ -14,7 +14,7 @@ import (
 // Tracer, which lives on the heap and does not move. syscall.RawSyscall6 keeps Go's processor; nothing here blocks for
 // long. A read of the target's memory might block: a Runner makes such reads (reader.go).
 
-// How waitid(2) tells what became of a child: siginfo's si_code
+// How waitid(2) says what became of a child: siginfo's si_code
 // (include/uapi/asm-generic/siginfo.h).
 const (
 	cldExited  = 1

@@ -70,7 +70,7 @@ func countSleepers(more int) {
 	}
 }
 
-// mayRest tells whether sysmon may have its slack. Each sleeper keeps one of Go's processors. Where they keep all of
+// mayRest reports whether sysmon may have its slack. Each sleeper keeps one of Go's processors. Where they keep all of
 // them, only sysmon gets one for the others.
 func mayRest() bool {
 	return sysmon.sleepers > 0 && sysmon.sleepers < runtime.GOMAXPROCS(0)

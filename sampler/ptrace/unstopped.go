@@ -170,7 +170,7 @@ type Motion struct {
 	CPU      int // the CPU that the thread last ran on
 	Ticks    uint64
 	Charged  procfs.Schedstat
-	Switches uint64 // how often the thread has given up its CPU or lost it; 0 where Charged tells
+	Switches uint64 // how often the thread has given up its CPU or lost it; 0 where Charged says
 }
 
 // motion reads the thread's Motion. Where the kernel keeps no schedstat, switch counts stand in for it.

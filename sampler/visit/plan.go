@@ -28,7 +28,7 @@ const (
 )
 
 // napFor is how long the sampling thread sleeps at most before preempters are told more moments. They know their
-// moments for twice as long: on the average, so many that half of their room is full.
+// moments for twice as long: on average, so many that half of their room is full.
 func napFor(interval int64) int64 { return min(traced.MaxNap, ptrace.PreempterMoments/4*interval) }
 
 // plan draws the visits.
@@ -106,9 +106,9 @@ func (v *visits) meanGap(interval int64) int64 { return interval / int64(max(len
 
 // tell gives the preempters their next moments.
 //
-// Which CPUs have turns, and how often, changes only where the moments end that were given out before. That point does
-// not depend on any visit. If a round of moments was cut off at one of its moments, visits would be too dense before
-// that place: of 32 moments in a time, the k-th is expected after k/33 of the time.
+// A preempter has its moments some time ahead. Which CPUs have turns, and how often, changes only behind the last of
+// these moments. That point does not depend on any visit. A round of moments must not end at one of its moments: visits
+// would be too dense before that point. (Of 32 moments in a time, the k-th is expected after k/33 of the time.)
 func (v *visits) tell(now, interval int64) {
 	nap := napFor(interval)
 	if v.until >= now+nap {

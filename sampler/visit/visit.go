@@ -76,7 +76,7 @@ type visited struct {
 	gone   bool         // when goprof last asked, the program could not run there
 }
 
-// knows reports whether the kernel tells which thread a CPU was taken from.
+// knows reports whether the kernel says which thread a CPU was taken from.
 func (v *visits) knows() bool { return v.at >= 0 && v.cpus[v.at].notes != nil }
 
 // newVisits prepares to visit the CPUs on which the threads of the process may run. It returns nil and the reason if
@@ -134,7 +134,7 @@ func (v *visits) closeNotes() {
 	}
 }
 
-// beginVisits is called on each new OS thread, and tells whether CPUs are visited from it.
+// beginVisits is called on each new OS thread, and reports whether CPUs are visited from it.
 func (r *run) beginVisits() bool {
 	switch {
 	case r.visits == nil: // newVisits or stopVisiting has told why
@@ -148,7 +148,7 @@ func (r *run) beginVisits() bool {
 	return false
 }
 
-// begin is called on each new OS thread, and tells whether visits can be made from it.
+// begin is called on each new OS thread, and reports whether visits can be made from it.
 func (v *visits) begin() bool {
 	v.end()
 	v.meetAgain(ptrace.Monotonic())

@@ -28,7 +28,7 @@ type Gathering struct {
 
 // GatherOptions say what to ask of a process.
 type GatherOptions struct {
-	// Read tells how far the process is; false: it cannot be told now. All functions of GatherOptions are called on the
+	// Read says how far the process is; false: it is not known now. All functions of GatherOptions are called on the
 	// sampler's OS thread.
 	Read func() (Gathering, bool)
 	// Missing appends the threads that have not come, each as the Side of its Hint. False: the gathering is over.
@@ -142,7 +142,7 @@ func (r *gatherRun) tick() {
 	r.last, r.readAt = g, r.now
 }
 
-// sameAs tells whether both tell of one gathering that is under way.
+// sameAs reports whether both are of one gathering that is under way.
 func (g *Gathering) sameAs(o *Gathering) bool {
 	return g.Under && o.Under && g.Count == o.Count && g.Began == o.Began
 }

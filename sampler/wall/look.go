@@ -140,7 +140,7 @@ func (r *wallRun) lookAtRest(th *watched, snap *look.Look) {
 }
 
 // restoreCall deals with a thread that was stopped in a system call and has gone on with the call since: the kernel
-// does not tell which call it was.
+// does not say which call it was.
 func (r *wallRun) restoreCall(th *watched, snap *look.Look) {
 	if w := &snap.Waiting; w.Call == arch.CallRestart {
 		if at := th.restAt(r.pcOf(snap), snap.SP); at != nil {

@@ -157,7 +157,7 @@ func (b *bench) run(sections []string) error {
 	return nil
 }
 
-// can tells whether goprof's record has that in its help.
+// can reports whether goprof's record has that in its help.
 func (b *bench) can(what string) bool {
 	help, _ := exec.Command(b.goprofs[0], "record", "--help").CombinedOutput()
 	return strings.Contains(string(help), what)

@@ -36,7 +36,7 @@ func (d *dump) core() {
 	}
 }
 
-// heap tells how full the heap was.
+// heap says how full the heap was.
 func (d *dump) heap(c *profile.Core) {
 	h := d.VM.NewHealth()
 	c.Collector = h.Collector()

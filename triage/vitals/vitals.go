@@ -48,7 +48,7 @@ const maxMounts = 4 << 20
 // Close gives back descriptors. The session stays open.
 func (v *Vitals) Close() { v.dir.Close() }
 
-// OnlyWork has Read tell what the process, its threads and its collector do, and nothing else. That costs half as much.
+// OnlyWork has Read say what the process, its threads and its collector do, and nothing else. That costs half as much.
 func (v *Vitals) OnlyWork() { v.work = true }
 
 // Read reads all. It is an error only if the process has ended, runs another program, or its memory does not answer

@@ -19,7 +19,7 @@ import (
 // likely than the place where the route is otherwise.
 const maxAccessLegs, maxLikelyLegs = 2, 7
 
-// loadAt tells which bytecodes can be the load of an object's memory at an instruction, nil if there is no such load.
+// loadAt says which bytecodes can be the load of an object's memory at an instruction, nil if there is no such load.
 func (q *question) loadAt(n int32) callsBytecode {
 	if n < 0 || int(n) >= len(q.code.list) {
 		return nil

@@ -73,7 +73,7 @@ const (
 	notesRoom             // behind it
 )
 
-// filling tells whether an instruction reads or writes how far the thread's buffer is filled.
+// filling reports whether an instruction reads or writes how far the thread's buffer is filled.
 func (f *Finder) filling(i *instruction) fillingOf {
 	switch {
 	case i.base != arch.BaseThread || i.disp == 0 || i.disp != f.vm.AllocationTop() || i.flow != arch.FlowNext:

@@ -5,7 +5,7 @@ import (
 	"goprof/vmstructs"
 )
 
-// withinMethod tells what the records before and behind tell, where that is certain.
+// withinMethod says what the records before and behind tell, where that is certain.
 func (p *place) withinMethod() verdict {
 	if by := p.route(); by.sure == profile.Certain {
 		return verdict{p.inLoopOf(by.scopes), by.sure}
@@ -27,7 +27,7 @@ func (p *place) inLoopOf(told []vmstructs.Scope) []vmstructs.Scope {
 	return told
 }
 
-// onRoute tells what is most likely between the records before and behind.
+// onRoute says what is most likely between the records before and behind.
 func (p *place) onRoute() verdict {
 	by := p.route()
 	return verdict{by.scopes, by.sure}
@@ -42,7 +42,7 @@ type inferred struct {
 }
 
 // between infers the methods between two instructions: the thread is not behind last and not before next. If calls is
-// not nil, it tells which bytecodes may have called the code that the thread is in.
+// not nil, it says which bytecodes may have called the code that the thread is in.
 func (q *question) between(next, last int32, calls callsBytecode) ([]vmstructs.Scope, profile.Certainty) {
 	by := q.infer(next, last, router{q: q, calls: calls})
 	return by.scopes, by.sure

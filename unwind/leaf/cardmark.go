@@ -143,7 +143,7 @@ func (m *codeMap) shiftsToCard(n int32) bool {
 	return false
 }
 
-// marksCard reports whether a bytecode stores a reference, as far as the bytecode tells, and so may have a barrier.
+// marksCard reports whether a bytecode stores a reference, as far as the bytecode says, and so may have a barrier.
 func marksCard(_ *vmstructs.Method, b *vmstructs.Bytecode, intrinsic *vmstructs.Method) bool {
 	switch b.Op {
 	case vmstructs.OpPutfield, vmstructs.OpPutstatic, vmstructs.OpAastore:

@@ -21,7 +21,7 @@ func (p *place) check() evidence {
 	return evidence{}
 }
 
-// branchKind tells what a branch is that leads to a call with a record. It is a check if nothing is done before the
+// branchKind says what a branch is that leads to a call with a record. It is a check if nothing is done before the
 // call but for the call: other work on the way may be that of other bytecodes, and so may the branch.
 func (q *question) branchKind(to detour) (evidenceKind, vmstructs.TrapReason) {
 	reason := vmstructs.NoTrap

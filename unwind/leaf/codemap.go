@@ -219,7 +219,7 @@ func (m *codeMap) place(at uint32) int32 {
 	return m.chunks[c].first + int32(low)
 }
 
-// target is the place to which an instruction jumps, notInCode if it does not, or nobody knows where.
+// target is the place to which an instruction jumps, notInCode if it does not, or it is not known where.
 func (m *codeMap) target(n int32) int32 {
 	if i := &m.list[n]; i.jumps {
 		return m.place(i.to)

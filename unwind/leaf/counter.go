@@ -134,7 +134,7 @@ func handsOn(i *instruction, o arch.Operands) bool {
 	return i.base == arch.BaseOther && !i.stores || i.base == arch.BaseNone && (o.Computes || i.kindOf == arch.KindLong)
 }
 
-// counterFrom tells what is counted by the code that begins with the address, if so many instructions behind it are
+// counterFrom says what is counted by the code that begins with the address, if so many instructions behind it are
 // part of that code.
 func (m *codeMap) counterFrom(begin int32, far int) counterKind {
 	var code [maxCounter]*instruction

@@ -215,7 +215,7 @@ func (r *router) inlinesNothing() bool {
 			return false
 		}
 		if r.q.invoked(own[0].Method, &code[i]).HandsOn && r.inlinedAt(place.Site(code[i].BCI)) == 0 {
-			return false // nobody knows what to
+			return false // it is not known what to
 		}
 	}
 	return len(code) > 0

@@ -12,7 +12,7 @@ import (
 // the judge asks whether C2 can have made such code for the bytecode that a record has.
 
 // Judge finds the rule that knows for which bytecode the code at pc was made, and reports whether such code can have
-// been made for what a record tells. No rule: "".
+// been made for what a record says. No rule: "".
 func (f *Finder) Judge(b *vmstructs.Blob, pc uint64, record vmstructs.Scope) (rule string, may bool) {
 	p := f.ask(b, pc)
 	defer p.answered()

@@ -24,7 +24,7 @@ func (f *Finder) intrinsicAt(m *vmstructs.Method, b *vmstructs.Bytecode) *vmstru
 	return nil
 }
 
-// callsBytecode tells whether compilers let HotSpot's own code do a bytecode of a method. intrinsic is the method that
+// callsBytecode says whether compilers let HotSpot's own code do a bytecode of a method. intrinsic is the method that
 // an invoke calls, if that method is an intrinsic one.
 type callsBytecode func(in *vmstructs.Method, b *vmstructs.Bytecode, intrinsic *vmstructs.Method) bool
 

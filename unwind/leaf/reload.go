@@ -17,7 +17,7 @@ import (
 const maxConstant = 4
 
 // reloadedFor returns the instruction for which another one loads a value from the stack, or makes a constant.
-// It returns notInCode if the other one does neither, or if nobody knows.
+// It returns notInCode if the other one does neither, or if that is not known.
 func (m *codeMap) reloadedFor(n int32) int32 {
 	if n < 0 || int(n) >= len(m.list) {
 		return notInCode

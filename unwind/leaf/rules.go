@@ -5,7 +5,7 @@ import (
 	"goprof/vmstructs"
 )
 
-// rule tells which methods run at an instruction, where the instruction is of a kind that the rule knows.
+// rule says which methods run at an instruction, where the instruction is of a kind that the rule knows.
 type rule struct {
 	name  string
 	tiers tiers
@@ -19,7 +19,7 @@ type rule struct {
 	mayBe func(*place, vmstructs.Scope) bool
 }
 
-// verdict is what a rule tells.
+// verdict is what a rule says.
 type verdict struct {
 	scopes []vmstructs.Scope // nil: nothing
 	sure   profile.Certainty

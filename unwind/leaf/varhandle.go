@@ -119,7 +119,7 @@ func receiverOf(code []vmstructs.Bytecode, invoke int, effect invokeEffect) int 
 // invokeEffect is described at vmstructs.VM.InvokeEffect.
 type invokeEffect func(b *vmstructs.Bytecode) (takes, puts int, ok bool)
 
-// effectOf is stackOf with invokes, and with what moves values and tells how many. It ends at branches.
+// effectOf is stackOf with invokes, and with what moves values and says how many. It ends at branches.
 func effectOf(b *vmstructs.Bytecode, effect invokeEffect) (takes, puts int, ok bool) {
 	switch {
 	case b.Op == opDup:

@@ -21,7 +21,7 @@ type wayLoop struct {
 }
 
 // loop tells the methods of the loop in which the instruction most likely is, if the route tells others. It makes a way
-// of its own. That way also leads into methods that only a profile tells, so it must not make anything certain.
+// of its own. That way also leads into methods that only a profile says, so it must not make anything certain.
 func (p *place) loop() verdict {
 	supposed := p.route().scopes
 	if s := p.loopBesides(supposed); s != nil && !sameMethods(s, supposed) {
@@ -88,7 +88,7 @@ func (r *router) enterLoops() {
 	}
 }
 
-// recordsInvoke reports whether records tell what an invoke in a loop calls.
+// recordsInvoke reports whether records say what an invoke in a loop calls.
 func (r *router) recordsInvoke(l wayLoop) bool {
 	place := vmstructs.PlaceOf(l.chain)
 	return slices.ContainsFunc(r.q.bytecodes(l.chain[0].Method), func(b vmstructs.Bytecode) bool {
@@ -97,7 +97,7 @@ func (r *router) recordsInvoke(l wayLoop) bool {
 }
 
 // loopsOnlyIn reports whether all loops on the way are those of some methods, and nothing is inlined there that the way
-// leads past, or that only a profile tells.
+// leads past, or that only a profile says.
 func (r *router) loopsOnlyIn(methods []vmstructs.Scope) bool {
 	for i := range r.legs {
 		g := &r.legs[i]

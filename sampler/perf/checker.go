@@ -107,11 +107,11 @@ func (s *checker) clock() int64 {
 	return s.ts.Sec*1e9 + s.ts.Nsec
 }
 
-// sleep sleeps until there is a sample, or until the sampling thread is to be called. If samples come often, they are
-// looked at together.
+// sleep sleeps until there is a sample, or until the sampling thread is to be called. If samples come often, it looks
+// at several together.
 //
-// The kernel keeps what epoll waits for from one sleep to the next, also the moment. With poll(2) each sleep cost more
-// the more CPUs there were. sleep does not ask what has come: lookIntoRings looks into all rings.
+// It sleeps in epoll: the kernel keeps the descriptors and the timer from one sleep to the next. With poll(2) each
+// sleep cost more the more CPUs there were. sleep does not ask which ring has a sample: lookIntoRings looks into all.
 //
 //go:nosplit
 func (s *checker) sleep() {

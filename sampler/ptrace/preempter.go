@@ -40,7 +40,7 @@ const (
 	// stopWithin is how long a visit may wait for the stop of its thread where any preempter wakes up.
 	stopWithin = int64(100_000)
 	// watchAfter is when the preempter that has called wakes up to see whether the call takes too long. If stops came
-	// late lately, or other threads stand still, it wakes up after stopWithin. While the sampling thread waits, its
+	// late recently, or other threads stand still, it wakes up after stopWithin. While the sampling thread waits, its
 	// signals are blocked. So Go cannot stop the world, and its collector and all of goprof may have to wait.
 	watchAfter = int64(10_000_000)
 	lateLately = int64(20_000_000)

@@ -6,10 +6,10 @@ import (
 	"goprof/vmstructs"
 )
 
-// Compilers make one load of a getfield, and one of the load of an array's element. So a load limits which bytecodes it
-// can come from: those that read a field at its displacement, or, if a register is added as the index, those that read
-// an element. If only one bytecode on the route fits, the load is that bytecode's. If several fit, and the route leads
-// through no other method, the load belongs to that method.
+// Compilers make one load instruction for a getfield, and one for the load of an array's element. So a load instruction
+// limits which bytecodes it can come from: those that read a field at its displacement, or, if a register is added as
+// the index, those that read an element. If only one bytecode on the route fits, the load is that bytecode's. If
+// several fit, and the route leads through no other method, the load belongs to that method.
 //
 // This holds on short routes only. On a long one goprof is more likely to have missed a method that is inlined there.
 // Stores are left out: C2 joins those that fill a new object with the object's allocation, so it is not known how often

@@ -43,8 +43,8 @@ should give any star at all in less than 5 of 100 comparisons. docs/diff.md has 
 docs/evidence/diff.md the test.
 
 If both recordings are of one JVM, noise is what changes within each of them. Two starts
-of a JVM differ by more: the compiler decides otherwise. One or two recordings a side
-cannot tell by how much. Then the column "starts" says what two starts of one program
+of a JVM differ by more: the compiler decides otherwise. Measuring that takes at least
+three recordings a side. With fewer, the column "starts" says what two starts of one program
 usually differ by, measured over other programs. A change that is larger is "likely", and
 the likeliest come first. ~ marks what is more than noise within the recordings alone.
 

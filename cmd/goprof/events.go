@@ -17,7 +17,7 @@ import (
 	"goprof/session"
 )
 
-const eventsHelp = `events lists what "goprof record --event" can take samples of in one JVM. If an event cannot be had,
+const eventsHelp = `events lists what "goprof record --event" can take samples of in one JVM. If an event is not available,
 the list says why, and what mends that. events looks for the functions and asks the kernel. It sets
 and changes nothing.
 

@@ -198,7 +198,7 @@ func (a *Agent) take(s Settings) {
 		}
 	}
 	a.metrics.reloads.Add(1)
-	a.say("the configuration was read anew")
+	a.say("the configuration was read again")
 }
 
 // beat looks at the host once.

@@ -94,7 +94,7 @@ func (h *ThisHost) meaning(err error, want session.EngineName) string {
 	const visits = "one for all JVMs needs CAP_PERFMON, CAP_SYS_NICE and two CPUs"
 	wide := "one for all JVMs needs CAP_PERFMON, CAP_BPF and the first PID namespace"
 	if refused := (*ring.Error)(nil); errors.As(err, &refused) {
-		wide = "one for all JVMs cannot be had: " + h.Explain(0, err).Why
+		wide = "one for all JVMs is not available: " + h.Explain(0, err).Why
 	}
 	switch {
 	case err == nil:

@@ -115,7 +115,7 @@ func (h Host) Explain(pid int, err error) Cause {
 	case errors.Is(err, events.ErrNoUprobes):
 		return Cause{Name: "no-perf", Why: needProbes.missing("uprobes for perf_event_open")}
 	case errors.Is(err, offcpu.ErrUnmarked):
-		return Cause{Name: "no-perf", Why: needSwitches.missing("records of switches that tell waits from lost CPUs")}
+		return Cause{Name: "no-perf", Why: needSwitches.missing("records of switches that distinguish waits from lost CPUs")}
 	case errors.Is(err, session.ErrKernelHidden):
 		return Cause{Class: Forbidden, Name: "kernel-names", Why: err.Error(),
 			Remedy: "sudo sysctl kernel.kptr_restrict=1, and " + h.toHave("SYSLOG")}

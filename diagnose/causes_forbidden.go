@@ -112,7 +112,7 @@ func (h Host) rule(pid int, self, them procfs.Status) (c Cause, applies bool) {
 // yamaForbids is ptrace_scope 3, which holds for every process.
 func yamaForbids() Cause {
 	return Cause{Class: Forbidden, Name: yama,
-		Why:    "kernel.yama.ptrace_scope is 3: nobody may trace, and only a restart of the machine changes that",
+		Why:    "kernel.yama.ptrace_scope is 3: no process may trace, and only a restart of the machine changes that",
 		Remedy: "echo kernel.yama.ptrace_scope=0 | sudo tee /etc/sysctl.d/99-ptrace.conf; sudo reboot"}
 }
 

@@ -86,7 +86,7 @@ func (h Host) checkTracer(r *Report, pid int) {
 	tracer := h.tracerOf(pid)
 	switch {
 	case tracer == 0:
-		r.ok("tracer", "nobody traces it")
+		r.ok("tracer", "no process traces it")
 	case h.Traced(pid) != nil:
 		r.fail("tracer", h.traced(tracer))
 	default:

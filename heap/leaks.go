@@ -32,8 +32,8 @@ func Growers(g *profile.HeapGrowth) (names []string) {
 func FindLeaks(h *profile.HeapHeld, g *profile.HeapGrowth) {
 	h.Growth, h.Leaks = g, []*profile.HeapLeak{}
 	if !g.Collected && !g.Uncounted && len(g.Classes) > 0 { // entries of a full cache that replace others look the same
-		h.Notes = append(h.Notes, "the old generation was not collected meanwhile, so no leak can be told from objects that "+
-			"replace others: look for longer, past a collection")
+		h.Notes = append(h.Notes, "the old generation was not collected meanwhile, so no leak can be distinguished from "+
+			"objects that replace others: look for longer, past a collection")
 		return
 	}
 	leaks, fastest := map[profile.HeapLink]*leak{}, map[*leak]float64{}

@@ -41,7 +41,7 @@ type ThreadRef struct {
 func (r ThreadRef) String() string {
 	switch {
 	case r.Virtual == 0 && r.TID == 0:
-		return "nobody that is known"
+		return "no known thread"
 	case r.Virtual == 0:
 		return fmt.Sprintf("\"%s\" tid=%d", r.Name, r.TID)
 	}

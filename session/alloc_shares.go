@@ -376,7 +376,7 @@ func (r *recording) contents(plan *EventPlan) *profile.Contents {
 	case !r.habits.buffers:
 		return &profile.Contents{Why: "a recording that goes on for good does not read what buffers held"}
 	case a == nil:
-		return &profile.Contents{Why: "this JVM does not tell what buffers held"}
+		return &profile.Contents{Why: "this JVM does not say what buffers held"}
 	}
 	out := &profile.Contents{Of: int64(a.contents.Held()), Unmet: a.unmet, UnmetBytes: a.unmetBytes}
 	out.Buffers, out.Bytes = a.contents.Copied()

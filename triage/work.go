@@ -34,7 +34,7 @@ type throwing struct {
 const leastSamples = 50
 
 // starvedText says why nothing is known of what the program does with its CPU time.
-const starvedText = "the program had too little CPU for samples of what it does: a longer look tells (-d 1m)"
+const starvedText = "the program had too little CPU for samples of what it does: a longer look shows it (-d 1m)"
 
 // starved reports whether the program wanted CPU time and got too little to say what it does.
 func (x *exam) starved() bool {

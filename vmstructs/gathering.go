@@ -41,7 +41,7 @@ type Gathering struct {
 }
 
 // ErrNoSafepoints: nothing tells of this JVM's safepoints.
-var ErrNoSafepoints = errors.New("vmstructs: neither libjvm.so's symbols nor the JVM's counters tell of safepoints")
+var ErrNoSafepoints = errors.New("vmstructs: neither libjvm.so's symbols nor the JVM's counters report safepoints")
 
 // The names of the counters in services/runtimeService.cpp.
 const (
@@ -50,7 +50,7 @@ const (
 	counterTicks   = "sun.os.hrt.frequency"
 )
 
-// NewSafepoints finds the sources that tell of safepoints. It looks symbols up, which takes some time.
+// NewSafepoints finds the sources that report safepoints. It looks symbols up, which takes some time.
 func (vm *VM) NewSafepoints() (*Safepoints, error) {
 	s := &Safepoints{health: vm.NewHealth()}
 	if s.state = s.health.symbols.safepoint; s.state != 0 {

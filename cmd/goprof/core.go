@@ -194,7 +194,7 @@ func (c *coreFile) missingText(list []process.MissingFile) string {
 	if more := len(list) - mostNamed; more > 0 {
 		text = append(text, fmt.Sprintf("and %d more", more))
 	}
-	return "files that the core does not hold could not be had: " + strings.Join(text, "; ")
+	return "files that the core does not hold were not found: " + strings.Join(text, "; ")
 }
 
 // path is the path of a file that the core names, without names that may not be shown.

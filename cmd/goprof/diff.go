@@ -93,7 +93,7 @@ change is significant, so that a script can tell a change from an error (1 to 10
 	flags.SortFlags = false
 	flags.StringVar(&f.by, "by", "method", "compare by `what`: "+strings.Join(diff.Keys, ", "))
 	flags.IntVar(&f.top, "top", 10, "show `n` changes by self, by total, and of paths; 0 for all")
-	flags.Float64Var(&f.minChange, "min-change", 0, "tell only changes of this many `points` (of 100) or more")
+	flags.Float64Var(&f.minChange, "min-change", 0, "show only changes of this many `points` (of 100) or more")
 	flags.BoolVar(&f.asJSON, "json", false, "write JSON")
 	flags.BoolVar(&f.exitCode, "exit-code", false, "exit with 11 if a change is significant")
 	flags.Var(&f.ranges[diff.Before], "before", "of the recordings before only this `time`: 0s-60s")

@@ -50,6 +50,6 @@ func (d *coreDump) run(cmd *cobra.Command) error {
 // tellVirtualWaits says why a deadlock of virtual threads may not be shown.
 func tellVirtualWaits(to io.Writer, v *profile.VirtualWaits) {
 	if why := v.Unread(); why != "" {
-		fmt.Fprintf(to, "goprof: %s; a deadlock of theirs may not be told\n", output.Printable(why))
+		fmt.Fprintf(to, "goprof: %s; a deadlock of theirs may be missing\n", output.Printable(why))
 	}
 }

@@ -51,7 +51,7 @@ func (f *engineFlag) check(cmd *cobra.Command, mode string, maxOverhead float64)
 		return usageError(cmd, "--engine perf is for --mode cpu and off-cpu: its timers run while a thread has a CPU",
 			without("engine"))
 	case f.engine == string(session.PerfEngine) && maxOverhead > 0:
-		return usageError(cmd, "--max-overhead is for --engine ptrace: perf_event does not tell what a sample costs",
+		return usageError(cmd, "--max-overhead is for --engine ptrace: perf_event does not say what a sample costs",
 			without("max-overhead"))
 	}
 	return nil

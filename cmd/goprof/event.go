@@ -67,7 +67,7 @@ func (f *eventFlags) check(cmd *cobra.Command, o *recordFlags) error {
 			return usageError(cmd, "--kernel is for CPU time and --event: of threads that wait, no look shows the kernel's part",
 				without("kernel"))
 		case f.kernel && o.maxOverhead > 0:
-			return usageError(cmd, "--max-overhead is for --engine ptrace: perf_event does not tell what a sample costs",
+			return usageError(cmd, "--max-overhead is for --engine ptrace: perf_event does not say what a sample costs",
 				without("max-overhead"))
 		case f.kernel && cmd.Flags().Changed("engine") && o.engine != string(session.PerfEngine):
 			return usageError(cmd, "--kernel needs --engine perf: only the kernel itself sees its part of a stack",

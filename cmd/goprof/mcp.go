@@ -47,7 +47,7 @@ func newMCP() *cobra.Command {
 	cmd.Flags().SortFlags = false
 	cmd.Flags().StringVar(&dir, "dir", "",
 		"`folder` for recordings, whose files can be read (default: a new one, removed at the end)")
-	cmd.Flags().BoolVar(&names, "names", false, "tell the program's names")
+	cmd.Flags().BoolVar(&names, "names", false, "show the program's names")
 	return cmd
 }
 

@@ -86,7 +86,7 @@ func (o *opener) openAddress(url, folder string) {
 func newOpener() *cobra.Command {
 	return &cobra.Command{
 		Use:    openerName,
-		Short:  "Show what it is told in a browser (started by --open)",
+		Short:  "Show a page in a browser (started by --open)",
 		Hidden: true,
 		Args:   cobra.NoArgs,
 		Run: func(cmd *cobra.Command, _ []string) {

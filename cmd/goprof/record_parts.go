@@ -116,7 +116,7 @@ func (f *eventFlags) checkParts(cmd *cobra.Command, o *recordFlags) error {
 		return usageError(cmd, "--kernel needs --engine perf: only the kernel itself sees its part of a stack",
 			with("engine", "perf"))
 	case cpu && perf && o.maxOverhead > 0:
-		return usageError(cmd, "--max-overhead is for --engine ptrace: perf_event does not tell what a sample costs",
+		return usageError(cmd, "--max-overhead is for --engine ptrace: perf_event does not say what a sample costs",
 			without("max-overhead"))
 	}
 	return nil

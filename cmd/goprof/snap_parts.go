@@ -178,7 +178,7 @@ func (p *snapPart) jvmFlags() error {
 	set, err := session.Ask(s, func() (set []vmstructs.SetFlag, err error) {
 		set, known := s.VM.SetFlags()
 		if !known {
-			err = errors.New("this JVM does not tell who set its flags")
+			err = errors.New("this JVM does not say who set its flags")
 		}
 		return set, err
 	})

@@ -139,12 +139,12 @@ func (p *part) chooseOffCPU(talk io.Writer) error {
 	case p.want.engine == session.PerfEngine:
 		c := host().Explain(p.pid, err)
 		return &exit.Error{Code: exit.NoEvent, What: "cannot take waits from context switches",
-			Why:    "the kernel does not tell goprof of them: " + c.Why,
+			Why:    "the kernel does not report them to goprof: " + c.Why,
 			Remedy: c.Remedy + ", or --engine ptrace, which looks 20 times a second", Err: err}
 	case !p.flags.quiet:
 		c := host().Explain(p.pid, err)
 		tellNotes(talk, []profile.Note{{Name: "off-cpu", Remedy: c.Remedy,
-			Text: "the kernel does not tell goprof of context switches: threads are looked at now and then instead (" +
+			Text: "the kernel does not report context switches to goprof: threads are looked at now and then instead (" +
 				c.Why + ")"}})
 	}
 	return nil
@@ -168,7 +168,7 @@ func (p *part) prepareSafepoints() error {
 func listWaits(s *session.Session, pid int) []listedEvent {
 	byLooks := ""
 	if err := offcpu.Try(pid); err != nil {
-		byLooks = "by looks, 20 times a second: the kernel does not tell of context switches (" +
+		byLooks = "by looks, 20 times a second: the kernel does not report context switches (" +
 			output.Printable(host().Explain(pid, err).Why) + ")"
 	}
 	ttsp := listedEvent{Name: "ttsp", Help: "who keeps safepoints waiting, and for how long",

@@ -59,7 +59,7 @@ var (
 	ErrForeign = errors.New("anybody may put such a thing into this folder, so goprof writes only to what is its own " +
 		"user's there")
 	// ErrNoReader refuses a pipe without a reader.
-	ErrNoReader = fmt.Errorf("it is a pipe that nobody reads (goprof waited for %v)", readerWait)
+	ErrNoReader = fmt.Errorf("it is a pipe without a reader (goprof waited for %v)", readerWait)
 )
 
 // Expand puts a pid for %p and a time for %t into a file's name; %% is a percent sign.

@@ -146,7 +146,7 @@ func Try(pid int) error {
 }
 
 // ErrUnmarked: this kernel's records of switches do not say whether a thread waits, or has lost its CPU to another one.
-var ErrUnmarked = errors.New("sampler: records of switches do not tell waits from threads that lost their CPU")
+var ErrUnmarked = errors.New("sampler: records of switches do not distinguish waits from threads that lost their CPU")
 
 // marksTaken reports whether records say that (SwitchReady; kernel/events/core.c, perf_event_switch). No trial
 // says: a record without the mark may be of a thread that waits.

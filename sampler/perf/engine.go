@@ -56,7 +56,7 @@ func New(pid int, cpu *arch.CPU) *Engine {
 func (p *Engine) WantKernel() { p.kernel = true }
 
 // ErrOverhead: Config bounds the cost of samples, but nothing says what an interrupt of the kernel costs.
-var ErrOverhead = errors.New("sampler: perf_event does not tell what a sample costs, so that it cannot be bounded")
+var ErrOverhead = errors.New("sampler: perf_event does not say what a sample costs, so that it cannot be bounded")
 
 // Run is sampler.Engine's.
 func (p *Engine) Run(ctx context.Context, cfg sampler.Config, q *sampler.Queue) (sampler.Stats, error) {

@@ -135,7 +135,7 @@ func (d *dump) where(addr uint64) string {
 			case m.Path != "":
 				return m.Path
 			case m.Perm == 0:
-				return "memory that nobody may touch"
+				return "memory that no code may touch"
 			}
 			return "memory of the process"
 		}

@@ -116,7 +116,7 @@ func heapFull(d *profile.Dump, f *postmortem.Facts, _ string) *profile.Finding {
 	default:
 		found.Severity = profile.Warning
 		found.Claim = fmt.Sprintf("The heap was nearly full when the signal came: %d %% of it were in use.", int(share*100))
-		found.Evidence = append(found.Evidence, "whether a collection would have freed it, one moment does not tell")
+		found.Evidence = append(found.Evidence, "whether a collection would have freed it, one moment does not show")
 	}
 	return found
 }
@@ -247,7 +247,7 @@ func unknown(d *profile.Dump, f *postmortem.Facts) (list []profile.Unknown) {
 		list = append(list, profile.Unknown{ID: profile.HeapFull, Why: "the heap's size or its limit could not be read"})
 	} else if share, _ := full(f.Heap.Heap.Used, f.Heap.Heap.Max); share >= fullHeap && heapFull(d, f, "") == nil {
 		list = append(list, profile.Unknown{ID: profile.HeapFull, Why: fmt.Sprintf("%d %% of the heap were in use: "+
-			"whether a collection would have freed it, one moment does not tell", int(share*100))})
+			"whether a collection would have freed it, one moment does not show", int(share*100))})
 	}
 	if !codeKnown(f) {
 		list = append(list, profile.Unknown{ID: profile.CodeCacheFull, Why: "the code cache could not be read"})

@@ -74,7 +74,7 @@ const (
 )
 
 // ErrNone is returned for a file that is no crash file.
-var ErrNone = errors.New("it is no crash file of HotSpot: those begin with # and tell of a fatal error, or of " +
+var ErrNone = errors.New("it is no crash file of HotSpot: those begin with # and report a fatal error, or of " +
 	"insufficient memory")
 
 // Is reports whether a file that begins with head is a crash file.

@@ -52,8 +52,8 @@ func (vm *VM) reads(r *process.Reader, f *fact) bool {
 
 // noteBlob keeps what identifies b: that its block is in use and has its size, and the name and size of the blob. For
 // an nmethod it also keeps the method, the entry and, above all, the compile id, which is never given twice. Since 23
-// an nmethod also has data outside the code cache, and many are freed before the first of their blocks is. The pointers
-// to the data show that (code/nmethod.cpp, nmethod::purge, sets them to the blob's end;
+// an nmethod also has data outside the code cache. The JVM frees that data before it frees the blocks. So noteBlob also
+// keeps the pointers to the data (code/nmethod.cpp, nmethod::purge, sets them to the blob's end;
 // gc/shared/classUnloadingContext.cpp frees the blocks afterwards).
 func (vm *VM) noteBlob(b *Blob, blk block) {
 	parts := vm.blobParts(b.Kind.IsNmethod())

@@ -8,10 +8,11 @@ import "time"
 // the share was taken of: 1.1 for a hundredth of a recording, 1.3 for a twentieth, 1.6 for a fifth, 2.0 for the whole
 // (docs/evidence/diff.md). Drift stands for this growth.
 const (
-	// driftLogit is the standard deviation of the logit of a share of one recording by drift alone. 0.02 fits those
-	// recordings, of four parts of the program that had 4 to 50 % of the time. They were made beside much other work.
-	// 0.015 fits recordings of 10 s, which differed by 0.9 to 1.3 times the variance of independent looks. With it 3 in
-	// 100 pairs of the former recordings are called changed, and more changes are found (docs/evidence/diff.md).
+	// driftLogit is the standard deviation of the logit of a share of one recording by drift alone. The value 0.02 fits
+	// the 39 recordings, for four parts of the program that had 4 to 50 % of the time. They were made beside much other
+	// work. The value 0.015 fits recordings of 10 s, which differed by 0.9 to 1.3 times the variance of independent
+	// looks. With 0.015, more changes are found, but 3 in 100 pairs of the 39 recordings are called changed
+	// (docs/evidence/diff.md).
 	driftLogit = 0.015
 	// driftTime is how long these recordings were. In longer ones it averages out.
 	driftTime = 5 * time.Second

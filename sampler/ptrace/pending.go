@@ -173,8 +173,8 @@ func (t *Tracer) finishLate(p pendingStop) Outcome {
 }
 
 // Patience returns how long the next Collect may wait. A thread that had to wait for its CPU stands for at most an
-// eighth of that time longer, and for 20 us to 0.5 ms. On a machine with one CPU, each stop comes while the sampling
-// thread sleeps, and lasts until it wakes up (docs/evidence/performance.md).
+// eighth of that time longer, but at least 20 us and at most 0.5 ms. On a machine with one CPU, each stop comes while
+// the sampling thread sleeps, and lasts until it wakes up (docs/evidence/performance.md).
 func (t *Tracer) Patience() time.Duration {
 	if len(t.pending) == 0 {
 		return time.Hour

@@ -240,9 +240,10 @@ func (h *preempter) makeVisit(now int64) {
 // maySee calls the sampling thread if it is wanted. It returns false if that thread is busy; the preempter then looks
 // again a little later.
 //
-// If the sampling thread is busy with the visit of another CPU, the preempter looks again whichever thread is here now:
-// what is met later must not depend on that. But if it waits here for a thread that is to stop, that thread is likely
-// to be here later. So another thread that is here meanwhile counts at once.
+// The sampling thread may be busy with the visit of another CPU. Then the preempter looks again, whichever thread is
+// here now, because what is met later must not depend on that. Or the sampling thread may wait here for a thread that
+// is to stop. That thread is likely to be here later. So if another thread is here now, maySee counts that thread at
+// once.
 //
 //go:nosplit
 func (h *preempter) maySee(who int, now int64) bool {

@@ -60,9 +60,10 @@ func (f *Finder) HandsClassTo(b *vmstructs.Blob, pc uint64) uint64 {
 	return b.Begin + uint64(p.code.list[to].at)
 }
 
-// Counted returns the methods of a record, from the one for which C1's code at pc counts. C1 records a counter, and the
-// copies before it, with the code that follows. no says that the record is not the truth: the code counts for a method
-// that the record does not have, or it is a copy before a counter, which may be part of it or not.
+// Counted returns the methods of a record, from the one on for which C1's code at pc counts. C1 has no record for a
+// counter and the copies before it, and records them with the code that follows. no means that the record does not
+// describe this code: the code counts for a method that the record does not have, or it is a copy before a counter,
+// which may or may not be part of the counter.
 func (f *Finder) Counted(b *vmstructs.Blob, pc uint64, record []vmstructs.Scope) (s []vmstructs.Scope, no bool) {
 	if b.Level != levelProfiled {
 		return nil, false

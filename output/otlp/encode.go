@@ -99,7 +99,7 @@ func (e *encoder) link(l *profile.Link) int32 {
 }
 
 // attributes are the indices of the attributes of a sample's thread and state.
-func (e *encoder) attributes(s *batch.Sample) (list []int32) {
+func (e *encoder) attributes(s *batch.Sum) (list []int32) {
 	t := &s.Thread
 	if t.TID != 0 {
 		list = append(list, e.dict.attribute("thread.id", intValue(int64(t.TID))))

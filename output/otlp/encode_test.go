@@ -173,7 +173,8 @@ func TestEvents(t *testing.T) {
 // TestEmpty: a batch without samples is a message, too.
 func TestEmpty(t *testing.T) {
 	shipped.ParseOTLP(t, Encode(&batch.Batch{}))
-	shipped.ParseOTLP(t, Encode(&batch.Batch{Samples: []batch.Sample{{Stack: &profile.Stack{}, Points: []batch.Point{{}}}}}))
+	one := batch.Sum{Stack: &profile.Stack{}, Points: []batch.Point{{}}}
+	shipped.ParseOTLP(t, Encode(&batch.Batch{Samples: []batch.Sum{one}}))
 }
 
 // valid checks what the definition demands and servers check. The first entry of each table is empty. No entry

@@ -16,7 +16,7 @@ import (
 func TestLinkLabels(t *testing.T) {
 	link := profile.ParseLink("4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7")
 	stack := &profile.Stack{Frames: []profile.Frame{{Func: &profile.Func{Name: "a.B.c"}, Kind: profile.C2}}}
-	b := &batch.Batch{Samples: []batch.Sample{
+	b := &batch.Batch{Samples: []batch.Sum{
 		{Thread: profile.Thread{TID: 7, JavaName: "http-1"}, Stack: stack, Link: link, Points: []batch.Point{{Looks: 2}}},
 		{Thread: profile.Thread{TID: 7, JavaName: "http-1"}, Stack: stack, Points: []batch.Point{{Looks: 3}}},
 	}}

@@ -323,7 +323,7 @@ func TestTimeWithoutSamples(t *testing.T) {
 			t.Fatal(err)
 		}
 		b := batchOf("shop", start, 3)
-		b.Samples = append(b.Samples, batch.Sample{NoState: true, Points: []batch.Point{{CPU: time.Second}},
+		b.Samples = append(b.Samples, batch.Sum{NoState: true, Points: []batch.Point{{CPU: time.Second}},
 			Stack: &profile.Stack{Frames: []profile.Frame{{Func: &profile.Func{Name: profile.NotSampled}, Kind: profile.Gap}}}})
 		s.Offer(b)
 		s.Close()

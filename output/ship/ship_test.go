@@ -63,7 +63,7 @@ func (s *server) Send(ctx context.Context, message []byte) error {
 var errSilent = errors.New("the server says nothing")
 
 func batchOf(name string) *batch.Batch {
-	return &batch.Batch{Meta: profile.Meta{Host: name}, Samples: []batch.Sample{{Stack: &profile.Stack{},
+	return &batch.Batch{Meta: profile.Meta{Host: name}, Samples: []batch.Sum{{Stack: &profile.Stack{},
 		Points: []batch.Point{{Looks: 3}}}}}
 }
 

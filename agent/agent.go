@@ -21,7 +21,7 @@ type Agent struct {
 	offer    func(*batch.Batch)  // takes a batch and does not wait
 	say      func(string)        // tells whoever reads the log
 	hide     func(string) string // takes names out of what it says
-	watcher  func(pids []int)    // is told of the JVMs that are wanted; nil: nobody wants to know
+	watcher  func(pids []int)    // is told of the JVMs that are wanted; nil: nothing wants to know
 	told     []int
 	settings Settings
 	reload   chan Settings

@@ -88,7 +88,7 @@ func New(name string) *Collector {
 // Wants reports whether a user may mean the method of that name.
 func (c *Collector) Wants(name string) bool { return strings.Contains(name, c.want) }
 
-// of is what was seen of a function, nil if nobody asks for it.
+// of is what was seen of a function, nil if it is not wanted.
 func (c *Collector) of(fn *profile.Func) *found {
 	m, met := c.known[fn]
 	if met || fn == nil {

@@ -56,7 +56,7 @@ type Code struct {
 	Level     uint8  `json:"level"`
 	CompileID int32  `json:"compile_id"`
 	OSR       bool   `json:"osr"`
-	EntryBCI  int32  `json:"entry_bci"` // of code for a running loop, else -1
+	EntryBCI  int32  `json:"entry_bci"` // of code for a running loop, otherwise -1
 	Signature string `json:"signature"`
 	Begin     uint64 `json:"begin"`
 	Size      int    `json:"size"`

@@ -232,7 +232,7 @@ func userName(uid int) string {
 	return strconv.Itoa(uid)
 }
 
-// userLogin is the name that this host gives a user's number, else the number.
+// userLogin is the name that this host gives a user's number, otherwise the number.
 func userLogin(uid int) string {
 	if u, err := user.LookupId(strconv.Itoa(uid)); err == nil {
 		return u.Username

@@ -23,7 +23,7 @@ type JVM struct {
 	// it, what LXC and nspawn call it; empty if its cgroup tells of none.
 	Container string
 	UID       int
-	User      string // the name that this host gives the number, else the number
+	User      string // the name that this host gives the number, otherwise the number
 	Started   time.Duration
 	Uptime    time.Duration
 	Threads   int

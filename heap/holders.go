@@ -305,7 +305,7 @@ func (r *tallied) add(w *way, weight float64, member int) {
 	}
 }
 
-// pathText distinguishes paths, but for how often a reference repeats itself.
+// pathText distinguishes paths, except for how often a reference repeats itself.
 func pathText(links []profile.HeapLink) string {
 	var b strings.Builder
 	for _, l := range links {

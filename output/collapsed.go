@@ -42,9 +42,8 @@ import (
 //
 // # Names
 //
-// In names ';' becomes ',', and control characters (line breaks among them) and
-// characters that turn the direction of text become '?', as do bytes that are no
-// UTF-8. A name without suffix of its own that ends in one gets '(' for its '['.
+// In names ';' becomes ','. Control characters (line breaks among them), characters that turn the direction of text,
+// and bytes that are not UTF-8 become '?'. If a name without suffix of its own ends in one, its '[' becomes '('.
 func Collapsed(to io.Writer, p *profile.Profile) error {
 	w := bufio.NewWriterSize(to, 64<<10)
 	var digits [20]byte

@@ -197,7 +197,7 @@ func (m *shaper) entryText(ofProgram string) string {
 	return entryTexts[job]
 }
 
-// dropWaits drops the frames above the topmost one for which the time of the stack counts, but for the state.
+// dropWaits drops the frames above the topmost one for which the time of the stack counts, except for the state.
 func (m *shaper) dropWaits() {
 	var top topmost
 	for i, l := range m.stack {

@@ -14,7 +14,7 @@ import (
 
 // CoreThread is one thread of a core file.
 type CoreThread struct {
-	TID  int // its number: in its own pid namespace if the kernel wrote the core, else in gcore's
+	TID  int // its number: in its own pid namespace if the kernel wrote the core, otherwise in gcore's
 	Regs arch.Regs
 	// Syscall is the system call that the thread was in, -1 if none or not known.
 	Syscall int64

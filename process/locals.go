@@ -159,7 +159,7 @@ type localTables struct {
 	headLen int
 	entry   uint64 // bytes of an entry
 	counts  bool   // descriptors say which count of the table they want
-	pthread int64  // the size of struct pthread where that ends at the thread pointer, else 0
+	pthread int64  // the size of struct pthread where that ends at the thread pointer, otherwise 0
 }
 
 // local is a variable that is found by a table.

@@ -280,7 +280,7 @@ func (r *recent) trim() {
 }
 
 // KeepLibraries keeps so many bytes of what was read of libraries lately, for the next process that has the same ones:
-// for who opens processes again and again.
+// for a caller that opens processes again and again.
 func KeepLibraries(size int) {
 	shared.mu.Lock()
 	defer shared.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 type ThreadDump struct {
 	TID   int
 	Name  string
-	State string // as Java says it, else the kernel's
+	State string // as Java says it, otherwise the kernel's
 	Stack Stack
 	// Virtual is the virtual thread that was looked at and that no carrier ran. TID is 0 then. Nil for a thread of the
 	// kernel's.

@@ -9,7 +9,7 @@ const (
 	Monitor   LockKind = iota + 1 // of an object: synchronized, Object.wait
 	Exclusive                     // of java.util.concurrent, with one owner: ReentrantLock, a write lock
 	Shared                        // of java.util.concurrent, which many may hold: a read lock
-	Unownable                     // what LockSupport.park was given, and nobody owns: a Condition, a FutureTask
+	Unownable                     // what LockSupport.park was given, and has no owner: a Condition, a FutureTask
 	ClassInit                     // the right to initialise a class: a thread has it while the static initialiser runs
 )
 

@@ -16,7 +16,7 @@ type Hints struct {
 	Waiting atomic.Bool // there are some
 }
 
-// MostHints bounds the hints. mostTaken bounds how many hints are taken at a time: meanwhile nobody can advise, and a
+// MostHints bounds the hints. mostTaken bounds how many hints are taken at a time: meanwhile Advise must wait, and a
 // thread may stand still.
 const (
 	MostHints = 1 << 18

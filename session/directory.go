@@ -36,7 +36,7 @@ type directory struct {
 type listedThread struct {
 	kernel process.Thread
 	java   vmstructs.Thread // Addr 0: not a JavaThread
-	name   string           // as Java knows it, else the kernel's
+	name   string           // as Java knows it, otherwise the kernel's
 	label  string           // "[name tid=N]"
 	// javaNamed: the name is Java's.
 	javaNamed bool

@@ -15,8 +15,8 @@ type EngineName string
 
 const (
 	PtraceEngine EngineName = profile.EnginePtrace // stops a thread for the moment of a look
-	PerfEngine   EngineName = profile.EnginePerf   // lets the kernel take samples; stops nobody
-	AutoEngine   EngineName = "auto"               // PerfEngine where it works, else PtraceEngine
+	PerfEngine   EngineName = profile.EnginePerf   // lets the kernel take samples; stops no thread
+	AutoEngine   EngineName = "auto"               // PerfEngine where it works, otherwise PtraceEngine
 )
 
 // Stops need no right that containers withhold, and their stacks are whole where those of perf_event end: below 64 KB,

@@ -43,7 +43,7 @@ type presetProbe struct {
 	symbol string
 	amount int // the argument, counted from 1
 	times  int // the argument by which amount is multiplied
-	given  int // the argument that must not be 0, else the call does not count
+	given  int // the argument that must not be 0, otherwise the call does not count
 	buffer events.BufferHit
 	object int // the argument that has the size of the object that a buffer is made for
 	// at and thread are the arguments with the object's address and its thread; 0: there are none.

@@ -22,7 +22,7 @@ import (
 type Thread struct {
 	Kernel process.Thread
 	Java   vmstructs.Thread // Addr is 0 where it is not one of Java
-	Name   string           // as Java knows it, else the kernel's
+	Name   string           // as Java knows it, otherwise the kernel's
 	Hint   ptrace.Hint      // what to know before it is stopped
 }
 

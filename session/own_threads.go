@@ -24,7 +24,7 @@ import (
 // program is like that. A look without a stop shows only the first of its frames.
 
 // isIdleOwn reports whether a thread in that state is one of the JVM's own that has nothing to do. gap is
-// where a look without a stop left frames out of a Java thread with a name that the JVM gives to its own; else -1.
+// where a look without a stop left frames out of a Java thread with a name that the JVM gives to its own; otherwise -1.
 func isIdleOwn(state profile.State, gap int, stack *profile.Stack) bool {
 	switch state {
 	case profile.Running, profile.Runnable, profile.Blocked, profile.Stopped:

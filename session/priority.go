@@ -51,7 +51,7 @@ func NoPriority() (why, cure string) {
 	return whyNoPriority(f)
 }
 
-// lacksPriority is withoutPriority where goprof may not have real-time priority; else both are empty.
+// lacksPriority is withoutPriority where goprof may not have real-time priority; otherwise both are empty.
 func lacksPriority() (why, cure string) {
 	if priorityError() == nil {
 		return "", ""

@@ -12,7 +12,7 @@ import (
 
 // kernelWaker is what the kernel was doing.
 type kernelWaker struct {
-	kernel  bool   // it was the kernel; else the running thread
+	kernel  bool   // it was the kernel; otherwise the running thread
 	cause   string // "timer", "network", "disk" or "other"
 	context string // "interrupt", "softirq", or the name of a thread of the kernel's
 }

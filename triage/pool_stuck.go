@@ -199,7 +199,7 @@ func (s *stuckPool) standsStill(x *exam, still map[pools.Doing][]int) bool {
 		!x.served(s.on, tids)
 }
 
-// served reports whether somebody is at work for threads that wait.
+// served reports whether another thread is at work for threads that wait.
 func (x *exam) served(on pools.Doing, tids []int) bool {
 	switch on {
 	case pools.ForResult:

@@ -47,7 +47,7 @@ func (w *Walker) codeletExit(c vmstructs.Codelet) (arch.Exit, bool) {
 // more. done is false if the code ahead shows that the frame stands.
 func (w *Walker) unframed(codelet vmstructs.Codelet, e arch.Exit) (why profile.Reason, done bool) {
 	if (e.FrameBuilt || e.Jump) && w.returnsWithin(codelet, e) {
-		// nobody calls an entry from there: it is where a call of its own has returned to, still in the link register
+		// an entry is not called from there: it is where a call of its own has returned to, still in the link register
 		return 0, false
 	}
 	if e.FrameBuilt {

@@ -117,7 +117,7 @@ func (w *Walker) callsLeaf(call []byte, behind uint64, leaf *process.Code) bool 
 	return ok && sameFunction(&c, leaf)
 }
 
-// sameFunction compares symbols. Two functions that have none, or whose names nobody knows, pass: the rules decide.
+// sameFunction compares symbols. Two functions that have none, or whose names are not known, pass: the rules decide.
 func sameFunction(a, b *process.Code) bool { return a.Image == b.Image && a.Symbol == b.Symbol }
 
 // recordsOnTop reports whether rules say that the frame record stands at the stack pointer: the caller's frame pointer,

@@ -377,7 +377,7 @@ func (vm *VM) blobName(addr uint64) (string, error) {
 }
 
 // kindOf tells a blob's kind by its name, which code/codeBlob.cpp and the callers of
-// its constructors give; all releases agree but for the spellings listed.
+// its constructors give; all releases agree except for the spellings listed.
 func kindOf(name string, frameSize int) BlobKind {
 	switch name {
 	case "nmethod":

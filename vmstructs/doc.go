@@ -41,7 +41,7 @@
 //
 //	CodeCache::_heap, or _heaps              up to 8, or since 9: one heap, or one to three
 //	CompiledMethod::_method, or nmethod's    9 to 22, or 8 and since 23
-//	CodeBlob::_code_begin, or _code_offset   9 to 22 pointers, else offsets from the blob
+//	CodeBlob::_code_begin, or _code_offset   9 to 22 pointers, otherwise offsets from the blob
 //	nmethod::_immutable_data                 since 23: debug information left the code cache
 //	CodeBlob::_mutable_data                  since 25: so did relocations and metadata
 //	ThreadsSMRSupport::_java_thread_list     17 and later; 8 and 11 Threads::_thread_list

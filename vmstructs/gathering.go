@@ -26,7 +26,7 @@ type Safepoints struct {
 	raw    [5][8]byte
 	ranges []process.Range
 
-	// Without _state: counters when nobody was waited for.
+	// Without _state: counters when no thread was waited for.
 	settled            bool
 	quietCount, quiets uint64
 }

@@ -4,7 +4,7 @@ package vmstructs
 // are in the heap. runtime/javaThread.hpp, continuationEntry.hpp, oops/klass.hpp, compressedKlass.hpp,
 // classfile/classLoaderData.hpp.
 type contLayout struct {
-	entry   offset // JavaThread._cont_entry, exported since 22 or so; else VM.entryOffset derives it
+	entry   offset // JavaThread._cont_entry, exported since 22 or so; otherwise VM.entryOffset derives it
 	vthread offset // JavaThread._vthread, an OopHandle; since 21
 	entryPC uint64 // ContinuationEntry::_return_pc, since 22 or so
 

@@ -2,7 +2,7 @@ package vmstructs
 
 import "strings"
 
-// lockLayout: who owns a monitor, and where all monitors are. runtime/objectMonitor.hpp, synchronizer.hpp,
+// lockLayout: which thread owns a monitor, and where all monitors are. runtime/objectMonitor.hpp, synchronizer.hpp,
 // basicLock.hpp, lockStack.hpp, javaThread.hpp; gc/shared/collectedHeap.hpp.
 type lockLayout struct {
 	owner offset // ObjectMonitor: a JavaThread, a BasicLock on its owner's stack, or since 24 a number

@@ -13,7 +13,7 @@ import (
 // exports neither the int[] nor a path from it to the class. It exports which classes are being initialised, and by
 // which threads. The awaited class is the one of these whose mirror refers to the int[].
 
-// initLayout: who initialises a class. oops/instanceKlass.hpp, oops/klass.hpp.
+// initLayout: which thread initialises a class. oops/instanceKlass.hpp, oops/klass.hpp.
 type initLayout struct {
 	object      uint64 // the variable that holds the class java.lang.Object
 	state       sized  // InstanceKlass

@@ -61,7 +61,7 @@ type zPages struct {
 	top   offset
 	moved [2]uint64 // the tables of where objects were moved to: of the young and the old generation, or of all
 	l     *zPagesLayout
-	// shifts: a reference is shifted by as many bits as its colour says (gc/z/zAddress.hpp on x86-64), else by 16.
+	// shifts: a reference is shifted by as many bits as its colour says (gc/z/zAddress.hpp on x86-64), otherwise by 16.
 	shifts bool
 }
 

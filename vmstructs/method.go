@@ -377,7 +377,7 @@ func (vm *VM) poolSymbol(p *pool, i uint16, entry, sym *fact) (string, error) {
 const maxPool = 1 << 16
 
 // readPool reads what the methods of a class share. A pool that is known already is used if its facts hold, or at once
-// if known: who asks so proves them afterwards.
+// if known: such a caller proves them afterwards.
 func (vm *VM) readPool(addr uint64, known bool) (*pool, error) {
 	if p := vm.methods.pools[addr]; p != nil {
 		if known {

@@ -120,7 +120,7 @@ func (m *nearMemory) want(addr uint64) {
 	m.wantedAt = append(m.wantedAt, i)
 }
 
-// fetch reads all wanted pieces with one call. What cannot be read is found out by who asks for it.
+// fetch reads all wanted pieces with one call. What cannot be read is found out by the code that asks for it.
 func (m *nearMemory) fetch() {
 	if len(m.wanted) == 0 {
 		return

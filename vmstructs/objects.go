@@ -34,7 +34,7 @@ type ObjectClass struct {
 	// java.lang.Object or an int[] for that, which look like the program's (gc/shared/collectedHeap.cpp,
 	// fill_with_object_impl).
 	Filler bool
-	// Sum is for who visits objects: Walk does not touch it.
+	// Sum is for the caller's visit: Walk does not touch it.
 	Sum uint64
 
 	kind     objectKind

@@ -45,7 +45,7 @@ func (vm *VM) learnObjects() error {
 		o.klasses, o.failed = vm.klassModelAt(vm.l.handles.narrowBase, vm.l.handles.narrowShift)
 	}
 	if !had {
-		vm.ForgetFlags() // who asks for a leaf must not leave the table behind
+		vm.ForgetFlags() // a question about a leaf must not leave the table behind
 	}
 	return o.failed
 }

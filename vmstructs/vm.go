@@ -50,7 +50,7 @@ type VM struct {
 	clock   func() int64
 	unloads unloads
 
-	sightings *Sightings          // the notes that are used; nil: nobody takes notes
+	sightings *Sightings          // the notes that are used; nil: no notes are taken
 	sighted   map[uint64]sighting // by block
 	loaded    uint64              // bytes, see Loaded
 }

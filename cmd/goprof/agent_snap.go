@@ -173,7 +173,7 @@ func (s *snapper) takeNext(ctx context.Context) (taken chan struct{}) {
 	return taken
 }
 
-// sigusr2 is the reason for a snap that somebody asked for.
+// sigusr2 is the reason for a snap that was asked for.
 const sigusr2 = "SIGUSR2"
 
 // want puts a snap into the queue, or says why there is none: for an alarm, which may last, once.

@@ -218,7 +218,7 @@ func (p *snapPart) writeLog(w io.Writer, text []byte) error {
 }
 
 // kernel keeps the kernel's files one after the other, with their names between them as tail writes them. Their words
-// are the kernel's own, but for a few files.
+// are the kernel's own, except for a few files.
 func (p *snapPart) kernel() error {
 	files := host().KernelFiles(p.target.pid)
 	unread := 0

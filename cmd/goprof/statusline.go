@@ -28,7 +28,7 @@ func newStatusLine(to io.Writer) *statusLine {
 	return l
 }
 
-// shown reports whether anybody would see the line.
+// shown reports whether the line would be seen.
 func (l *statusLine) shown() bool { return l.terminal != nil }
 
 // columns is how many columns the line has. The last one of the terminal stays empty.

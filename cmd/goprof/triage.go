@@ -154,7 +154,7 @@ func (f *triageFlags) live(cmd *cobra.Command, pid int) error {
 	defer kept.discard()
 	evidence, notes, err := f.look(cmd, pid, kept)
 	if err != nil {
-		kept.tell(cmd.ErrOrStderr()) // they are whole, and nobody else names them
+		kept.tell(cmd.ErrOrStderr()) // they are whole, and nothing else names them
 		return err
 	}
 	found := triage.Judge(evidence)

@@ -140,7 +140,7 @@ func ReserveIn(folder *os.Root, base, name string) (*File, error) {
 	return f, nil
 }
 
-// openFolder opens a folder. It asks first whether it is one: to open a pipe would last until somebody writes to it.
+// openFolder opens a folder. It asks first whether it is one: opening a pipe would last until it has a writer.
 func openFolder(name string) (*os.Root, error) {
 	info, err := os.Stat(name)
 	if err == nil && !info.IsDir() {

@@ -24,7 +24,7 @@ const Stdin = outfile.Stdout
 // Options say which part of a file is read. The zero value is good.
 type Options struct {
 	// Event chooses what of a JFR file is read: one of EventGroups, or the names of events, with commas. Empty means
-	// the samples of CPU time, else those of wall-clock time, else what there is.
+	// the samples of CPU time, otherwise those of wall-clock time, otherwise what there is.
 	Event string
 	// All reads all parts of a recording that has several. Event and Weight are of one, so they go without All.
 	All bool

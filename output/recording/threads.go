@@ -128,7 +128,7 @@ func (t *toldThreads) same(all []profile.Thread) (lists [][]profile.Thread) {
 }
 
 // numberOf is the JVM's number of the thread that is most likely meant where the file does not say it: the only one, if
-// it is not known to have ended; else one to which the kernel gives the same name. 0 if there is none.
+// it is not known to have ended; otherwise one to which the kernel gives the same name. 0 if there is none.
 func (t *toldThreads) numberOf(of *profile.Thread, ids []int64, lives map[int64][]profile.Thread) (found int64) {
 	numbers, only := 0, int64(0)
 	for _, id := range ids {

@@ -14,7 +14,7 @@ import (
 // Every is how often the engines ask which CPUs there are.
 const Every = int64(1e9)
 
-// unseenFor is how long nobody may ask which CPUs there are before any of them may have been off and on meanwhile.
+// unseenFor is how long no one may ask which CPUs there are before any of them may have been off and on meanwhile.
 const unseenFor = 10 * Every
 
 // Asked is when an engine asked last which CPUs there are.

@@ -67,7 +67,7 @@ type rule struct {
 type test struct {
 	arg   int
 	value uint32
-	bits  bool // all bits of value, else equal
+	bits  bool // all bits of value, otherwise equal
 }
 
 // readOnly are the requests of ptrace that goprof makes (package sampler; GETEVENTMSG is what session asks to find out

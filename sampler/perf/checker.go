@@ -134,7 +134,7 @@ func (s *checker) sleep() {
 	n, _, e := syscall.RawSyscall6(unix.SYS_EPOLL_PWAIT, s.epoll, uintptr(unsafe.Pointer(&s.events)),
 		uintptr(len(s.events)), uintptr(limit), 0, 0)
 	if e != 0 {
-		s.deaf = s.deaf || e != unix.EINTR // who cannot wait must not hold a CPU
+		s.deaf = s.deaf || e != unix.EINTR // a thread that cannot wait must not hold a CPU
 		return
 	}
 	for i := range s.events[:min(uint(n), uint(len(s.events)))] {

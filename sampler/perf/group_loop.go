@@ -283,7 +283,7 @@ func (r *perfGroupRun) Record(b ring.Bytes, rec ring.Record) {
 	}
 }
 
-// take gives a member its sample. The lot was drawn in the kernel, but for threads with events of their own.
+// take gives a member its sample. The lot was drawn in the kernel, except for threads with events of their own.
 func (r *perfGroupRun) take(m *Member, b ring.Bytes) {
 	if share := m.Share(); share < 1 && !r.rings.isSteady() && r.rng.Float64() >= share {
 		return
@@ -320,7 +320,7 @@ func (r *perfGroupRun) refreshMembers() (due int64) {
 		}
 		every := sampler.RefreshIdle
 		switch {
-		case m.Waiting.Load(): // somebody has told of threads
+		case m.Waiting.Load(): // Advise has named threads
 			every = threads.ListEvery
 		case m.busy:
 			every = sampler.RefreshBusy

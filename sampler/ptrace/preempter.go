@@ -156,7 +156,7 @@ func serve(room unsafe.Pointer) {
 		case unix.ETIMEDOUT:
 		case 0, unix.EAGAIN, unix.EINTR:
 			continue
-		default: // nothing that may happen; but who cannot sleep must not hold a CPU
+		default: // must not happen; but a thread that cannot sleep must not hold a CPU
 			return
 		}
 		now := rawMonotonic(&h.until)

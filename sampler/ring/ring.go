@@ -85,7 +85,7 @@ func (r *Ring) close() {
 	unix.Close(r.FD)
 }
 
-// Taker is who takes what a ring holds.
+// Taker takes what a ring holds.
 type Taker interface {
 	// Record takes a sample or a switch. It lies in the ring, and is gone when Record returns: meanwhile the kernel may
 	// want its room back.

@@ -9,7 +9,7 @@ import (
 	"goprof/sampler/threads"
 )
 
-// This file keeps the account of one look: what became of it, and who pays for it.
+// This file keeps the account of one look: what became of it, and which thread pays for it.
 
 // look samples one thread that is due. Whatever comes of it, the thread has paid.
 func (r *run) look(th *threads.Thread) {

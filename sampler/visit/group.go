@@ -28,7 +28,7 @@ type Group struct {
 	*sampler.Members[*Member]
 }
 
-// ErrNoVisits: CPUs cannot be visited, or the kernel does not note who was on them.
+// ErrNoVisits: CPUs cannot be visited, or the kernel does not note which threads were on them.
 var ErrNoVisits = errors.New("sampler: CPUs cannot be visited for several processes at once")
 
 // NewGroup makes a group. Its members are sampled once in interval, and their stacks are copied up to the size stack

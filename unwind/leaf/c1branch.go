@@ -12,7 +12,7 @@ import (
 // there is that of what comes behind the branch, perhaps of a method that is inlined there.
 
 // branchOfC1 returns what a branch of C1's tells that leads to an allocation or to a call of Java: such a way is what
-// the program does behind a branch of its own. It is no slow way of C1's, but for that of an intrinsic method.
+// the program does behind a branch of its own. It is no slow way of C1's, except for that of an intrinsic method.
 func (q *question) branchOfC1(n int32, e evidence) evidence {
 	m := q.code
 	if cast := q.castAt(n); cast.kind != noEvidence {

@@ -25,7 +25,7 @@ func (q *question) castAt(n int32) evidence {
 	return q.asksForClass(n)
 }
 
-// asksForClass is castAt but for the branch that lets null through.
+// asksForClass is castAt except for the branch that lets null through.
 func (q *question) asksForClass(n int32) evidence {
 	m := q.code
 	class, passed := q.classBefore(n)

@@ -73,7 +73,7 @@ const instructionSize = 40
 // notInCode is the place of what is no instruction.
 const notInCode = -1
 
-// flowUnknown is how bytes go on that are data, or an instruction that nobody knows.
+// flowUnknown is how bytes go on that are data, or an unknown instruction.
 const flowUnknown arch.Flow = 0xff
 
 // maxMapped bounds the code that all codeMaps are of, and so that of a single one. A codeMap has some 8 bytes for each

@@ -219,8 +219,8 @@ func (q *question) behind(n int32) evidence {
 // leftBehind is the way that behind goes. It ends where it would go in a circle.
 type leftBehind struct{ jumps []int32 } // those that it has gone back by
 
-// step returns the instruction before another on the way, notInCode at the begin of the code. ok is false if nobody
-// knows where the code came from.
+// step returns the instruction before another on the way, notInCode at the beginning of the code. ok is false if it is
+// not known where the code came from.
 func (s *leftBehind) step(m *codeMap, n int32) (before int32, ok bool) {
 	before = m.before(n)
 	if before < 0 {
@@ -263,7 +263,7 @@ func (q *question) told(e evidence) []vmstructs.Scope {
 	return s[min(int(e.outer), len(s)-1):]
 }
 
-// maxHeader is where an object's header ends at the latest, but for its class: the first field lies behind.
+// maxHeader is where an object's header ends at the latest, except for its class: the first field lies behind.
 const maxHeader = 8
 
 // maxOfField bounds the methods that hand their receiver on to the one that accesses the field.

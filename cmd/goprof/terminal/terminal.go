@@ -71,7 +71,7 @@ func (t *Terminal) takeAgain() error {
 	return err
 }
 
-// giveBack makes the terminal what it was. The kernel lets nobody do so in the background.
+// giveBack makes the terminal what it was. The kernel forbids that in the background.
 func (t *Terminal) giveBack() {
 	if InForeground() {
 		t.out.WriteString(Leave)

@@ -15,8 +15,8 @@ type noise struct {
 }
 
 // measured is what the blocks of each level say of an item: its variance over that of independent looks, and with how
-// many degrees of freedom it is known. Both sides are taken together, weighted by what they add to the variance of the
-// change. So few blocks give a better variance for the sum than for each side by itself.
+// many degrees of freedom it is known. The two sides are combined, each with the weight that it has in the variance of
+// the change. With few blocks this sum is known better than the variance of either side.
 type measured struct{ ratio, df [levels]float64 }
 
 // Short blocks give the best estimate of an item's variance, because there are many. They miss what lasts longer than a

@@ -11,9 +11,9 @@ import (
 // The variance of an item's share is estimated from the recordings of both sides together. Few recordings give a bad
 // estimate: with two a side a t test finds nothing at all, after a correction for hundreds of comparisons. But there
 // are hundreds of items. For each of them the ratio of its variance between recordings to its noise within them is
-// known. These ratios have a distribution. An item's ratio is drawn towards the middle of the distribution, the more
-// the less items differ (Smyth's moderated t test, limma; Statistical Applications in Genetics and Molecular Biology 3,
-// 2004).
+// known. These ratios have a distribution. An item's ratio is drawn towards the middle of the distribution. If the
+// items are alike, it is drawn far; if they differ much, only a little (Smyth's moderated t test, limma; Statistical
+// Applications in Genetics and Molecular Biology 3, 2004).
 
 // between is what the recordings tell of an item.
 type between struct {

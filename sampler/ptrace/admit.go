@@ -212,8 +212,8 @@ type Holds struct {
 const lateUnknown = -1
 
 // admits reports whether a stop may begin now. late is how long the visit that asks has waited. A visit has real-time
-// priority, and its thread waits for the sampling thread. So admits asks the kernel only if something has lasted for
-// long.
+// priority, and its thread waits for the sampling thread. So for a visit admits asks the kernel only if a visit was
+// late, or a hold long, by longWait.
 func (t *Tracer) admits(late int64) bool {
 	g := t.openGate()
 	var why Hindrance

@@ -75,7 +75,7 @@ type Beside struct {
 	Begin func() // called first
 	// Started is called when the event's recording has begun, with what governs it.
 	Started func(Control)
-	// Failed is called once if the event cannot be had.
+	// Failed is called once if the event is not available.
 	Failed func(error)
 }
 

@@ -11,7 +11,8 @@ import (
 // containerNames says how a cgroup's path names a container. Docker, Podman, containerd and CRI-O put its id, 64
 // hexadecimal digits, somewhere into the last part that is theirs, whether systemd makes the groups or not
 // ("/docker/ID", "docker-ID.scope", "libpod-ID.scope/container", "cri-containerd-ID.scope",
-// "/kubepods/burstable/podUID/ID"). The first twelve digits are what "docker ps" shows. Others put names.
+// "/kubepods/burstable/podUID/ID"). The first twelve digits are what "docker ps" shows. Other runtimes put a name
+// there.
 var containerNames = []*regexp.Regexp{
 	regexp.MustCompile(`\b([0-9a-f]{12})[0-9a-f]{52}\b`),
 	regexp.MustCompile(`/lxc(?:\.payload\.|/)([0-9A-Za-z][0-9A-Za-z_.-]{0,63})`),

@@ -11,6 +11,6 @@ type JavaWait struct {
 	// For is the class, with slashes, of the object that the thread waits for: the monitor's object, or the object that
 	// LockSupport.park was given. It is empty if it was not asked for or could not be read.
 	For string
-	// Moving: a collection moved objects, and Status and For could not be had for that reason.
+	// Moving: a collection moved objects, so Status and For are not known.
 	Moving bool
 }

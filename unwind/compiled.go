@@ -9,7 +9,7 @@ import (
 type compiledSite struct {
 	blob   *vmstructs.Blob
 	frames []profile.Frame
-	why    profile.Reason // why the debug information could not be had
+	why    profile.Reason // why the debug information is missing
 }
 
 // stepCompiled walks a frame of a compiled method.

@@ -12,8 +12,8 @@ var ErrMoving = errors.New("vmstructs: a collection is moving objects")
 // ErrNotDumped: a heap dump of a JVM with this collector would lack objects.
 var ErrNotDumped = errors.New("vmstructs: goprof cannot read all objects and references of this collector")
 
-// DumpAreas lists all areas of the heap for a heap dump. It refuses collectors with which a reference may not lead to
-// its object.
+// DumpAreas lists all areas of the heap for a heap dump. It refuses a collector if references may not lead to their
+// objects.
 //
 // Serial, Parallel and G1 move objects only while all threads stand still. ZGC and Shenandoah move them while the
 // program runs, and leave references to the old places behind. CMS keeps free memory among the objects of its old

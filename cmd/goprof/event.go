@@ -221,7 +221,7 @@ func (p *part) findEvent() error {
 	return nil
 }
 
-// eventFailed says why an event cannot be had.
+// eventFailed says why an event is not available.
 func eventFailed(pid int, err error) error {
 	var e *session.EventError
 	if !errors.As(err, &e) {

@@ -31,7 +31,7 @@ and changes nothing.
 A Java method cannot be named: compiled Java lies in anonymous memory, where the kernel sets no
 probe.`
 
-const eventsExample = `  goprof events 1234                    what can be had of process 1234
+const eventsExample = `  goprof events 1234                    what is available in process 1234
   goprof events petclinic --json        the same for machines
   goprof events 1234 --usdt             the markers of its libraries
   goprof record 1234 -d 30s --event alloc -o alloc.html`

@@ -72,7 +72,7 @@ func (g *Group) Run(ctx context.Context) error {
 	return r.failed
 }
 
-// prepare makes sure that events of CPUs can be had.
+// prepare makes sure that events of CPUs are available.
 func (r *perfGroupRun) prepare() error {
 	err := mayWatch(0)
 	if err != nil {

@@ -211,9 +211,9 @@ type Holds struct {
 // lateUnknown stands for how long a visit has waited, for a look that is no visit.
 const lateUnknown = -1
 
-// admits reports whether a stop may begin now. late is how long the visit that asks has waited. A visit has real-time
-// priority, and its thread waits for the sampling thread. So for a visit admits asks the kernel only if a visit was
-// late, or a hold long, by longWait.
+// admits reports whether a stop may begin now. late is how long the visit that asks has waited, or lateUnknown. During
+// a visit a thread waits for the sampling thread. So admits then asks the kernel only if there was a wait or a hold of
+// longWait or more.
 func (t *Tracer) admits(late int64) bool {
 	g := t.openGate()
 	var why Hindrance

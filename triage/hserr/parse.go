@@ -18,9 +18,9 @@ type Report struct {
 	HasAddr  bool
 	SentBy   int // the process that sent the signal
 	Internal string
-	Message  string // of an internal error, or of memory that could not be had
+	Message  string // of an internal error, or of memory that was not available
 	NoMemory bool   // there was not enough memory for the JVM to go on
-	Wanted   uint64 // bytes that could not be had
+	Wanted   uint64 // bytes that were not available
 
 	PC       uint64
 	PID      int

@@ -5,6 +5,7 @@ package session
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"slices"
 	"strconv"
@@ -269,6 +270,9 @@ func TracepointsError() *EventError {
 		if _, err := os.Stat(root + "/events"); err == nil {
 			return nil
 		}
+	}
+	if _, err := os.Stat(tracefs[0] + "/events"); errors.Is(err, fs.ErrPermission) { // its usual mode is 0700
+		return &EventError{Name: "group:tracepoint", Why: "only root may read tracefs", Remedy: "sudo goprof ..."}
 	}
 	if b, _ := os.ReadFile(lockdown); strings.Contains(string(b), "[confidentiality]") {
 		return &EventError{Name: "group:tracepoint", Why: "the kernel is locked down for confidentiality, and shows no " +

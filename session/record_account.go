@@ -11,8 +11,8 @@ import (
 	"goprof/process"
 	"goprof/profile"
 	"goprof/sampler"
+	"goprof/sampler/perf"
 	"goprof/sampler/ptrace"
-	"goprof/sampler/ring"
 )
 
 // account brings the profile's account up to date and sums it up.
@@ -39,7 +39,7 @@ func (r *recording) account() profile.Summary {
 	sum.Links = r.contexts.account()
 	sum.OwnCPU = ownCPU() - r.before
 	sum.Chosen = r.opt.Wants != nil
-	sum.NoPerf = ring.Nested()
+	sum.NoPerf = sum.Meta.Engine != profile.EnginePerf && perf.TryWide(0) != nil
 	r.manner.account(&sum, &stats)
 	if sum.Lost > 0 || sum.Times.Unwatched > 0 {
 		sum.LateWhy, sum.LateCure = lacksPriority()

@@ -47,6 +47,10 @@ func TestTracepoints(t *testing.T) {
 		if bad == nil || strings.Contains(bad.Why, "locked down") != strings.Contains(mode, "[conf") {
 			t.Errorf("%q: %+v", mode, bad)
 		}
+		other := EventError{Why: "no such library", Remedy: "grep"}
+		if other.orTracepoint(); strings.HasSuffix(other.Remedy, ": ") || !strings.HasSuffix(other.Why, bad.Why) {
+			t.Errorf("%q: %+v", mode, other)
+		}
 	}
 	if os.Geteuid() == 0 { // whose folder this is
 		runtime.LockOSThread()

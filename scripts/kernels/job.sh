@@ -154,8 +154,8 @@ boot() {
     if [ -d /sys/fs/cgroup/memory ]; then
         mkdir -p /sys/fs/cgroup/memory/jvm /sys/fs/cgroup/cpu/jvm
         echo 300M >/sys/fs/cgroup/memory/jvm/memory.limit_in_bytes
-        echo 20000 >/sys/fs/cgroup/cpu/jvm/cpu.cfs_quota_us
         begin out/boot/demo.log sh -c 'for of in memory cpu; do echo $$ >/sys/fs/cgroup/$of/jvm/cgroup.procs; done; exec "$@"' sh
+        echo 20000 >/sys/fs/cgroup/cpu/jvm/cpu.cfs_quota_us
     else
         begin out/boot/demo.log env
     fi

@@ -129,7 +129,7 @@ tables() {
     table cgroup 'As root, and the JVM in a control group of version 2 (300 MB; a fifth of a CPU; frozen)'
     table oom 'As root, and the kernel kills the JVM for want of memory'
     table hotplug 'As root, and CPU 1 of 2 goes off and on again'
-    table boot 'As root, with words on the kernel'"'"'s command line'
+    table boot 'As root, on other flavours, and with words on the kernel'"'"'s command line'
     table settings 'Settings and single capabilities. "user" is the JVM'"'"'s, "other" another one, neither with rights but those named'
 }
 

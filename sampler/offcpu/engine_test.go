@@ -92,6 +92,19 @@ func TestOffCPUDropped(t *testing.T) {
 	}
 }
 
+// TestOffCPUCountsLossOnce: the kernel had no room for the stack of a wait, and for the records of its switch there was.
+func TestOffCPUCountsLossOnce(t *testing.T) {
+	r := offFixture(0)
+	r.dropAll(1)
+	for i := range int64(2) { // the second one has no stack for another reason
+		r.work(&offRecord{when: 10 + 20*i, tid: 7, kind: offOut})
+		r.work(&offRecord{when: 20 + 20*i, tid: 7, kind: offIn})
+	}
+	if lost := r.Stats.Lost; lost[ptrace.RingFull] != 1 || lost[ptrace.NoRegisters] != 1 || r.Stats.Attempted != 2 {
+		t.Errorf("%d looks, lost: %v", r.Stats.Attempted, lost)
+	}
+}
+
 // TestOffCPUOlderRecords: it was found out that a thread waits. A record from before that moment ends no wait.
 func TestOffCPUOlderRecords(t *testing.T) {
 	r := offFixture(0)

@@ -118,6 +118,12 @@ func (r *offRun) passCopy(th *offThread, waits int64, of time.Duration, until in
 	if r.known[th.tid].Skip {
 		return
 	}
+	if !th.copied.has && r.unmet > 0 {
+		r.unmet--
+		r.Stats.Attempted += waits - 1 // dropAll has counted one
+		r.Stats.Lost[ptrace.RingFull] += waits - 1
+		return
+	}
 	snap := r.Queue.Take()
 	if snap == nil || !th.copied.has {
 		r.Stats.Attempted += waits

@@ -12,7 +12,7 @@ BEGIN {
     for (i = 1; i <= lines; i++) {
         # What is said whatever comes out: that goprof begins, which rights it keeps, what a triage finds, what helps.
         if (line[i] ~ /^(try|Profile|goprof: ([0-9]+m?[0-9]*s left of|rights|recordings keep|recording CPU time|ended after|files: |looking at|process [0-9]+: [a-z-]+))/) continue
-        sub(/^goprof: (cannot (look at|record|dump) process [0-9]+|cannot take samples of [a-z-]+|engine|off-cpu): /, "", line[i])
+        sub(/^goprof: (cannot (look at|record|dump) process [0-9]+|cannot take samples of [a-z_:-]+|engine|off-cpu): /, "", line[i])
         sub(/^(goprof:|Note) +/, "", line[i])
         gsub(/process [0-9]+/, "process N", line[i])
         gsub(/\|/, "\\|", line[i])
@@ -34,7 +34,10 @@ END {
     # Looks that came out the same on each kernel share a row.
     for (l = 1; l <= looks; l++) {
         row = ""
-        for (i = 1; i <= columns; i++) row = row " " of[look[l], suite[i]] " |"
+        for (i = 1; i <= columns; i++) {
+            cell = of[look[l], suite[i]]
+            row = row " " (i > 1 && length(cell) > 40 && cell == of[look[l], suite[i - 1]] ? "the same" : cell) " |"
+        }
         if (!(row in at)) { at[row] = ++rows; order[rows] = row; head[rows] = look[l] }
         else head[at[row]] = head[at[row]] "<br>" look[l]
     }

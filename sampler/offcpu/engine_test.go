@@ -63,6 +63,10 @@ func TestOffCPURecords(t *testing.T) {
 		{name: "began before", records: []offRecord{rec(30*ms, offIn)}},
 		{name: "too short", least: time.Second, records: []offRecord{stack(10 * ms), rec(10*ms+1, offOut), rec(30*ms, offIn)},
 			short: 1},
+		{name: "the host of a virtual machine took the CPU between stack and switch", records: []offRecord{rec(1*ms, offIn),
+			stack(5 * ms), rec(10*ms, offOut), rec(30*ms, offIn)}, want: []time.Duration{20 * time.Millisecond}},
+		{name: "it ran between stack and switch", records: []offRecord{stack(5 * ms), rec(6*ms, offIn), rec(6*ms+1, offOut),
+			rec(30*ms, offIn)}},
 		{name: "the stack is of another switch", records: []offRecord{stack(5 * ms), rec(10*ms, offOut), rec(30*ms, offIn)}},
 	} {
 		r := offFixture(c.least)

@@ -74,7 +74,7 @@ func TestExamineHost(t *testing.T) {
 			"warn map_files: ... sudo "}},
 		{"a user under yama 1", func(f *fakeProc) { f.yama("1") },
 			[]string{"warn yama: ... only a parent ... sysctl kernel.yama.ptrace_scope=0"}},
-		{"a user under yama 2", func(f *fakeProc) { f.yama("2") }, []string{"warn yama: ... only who has CAP_SYS_PTRACE"}},
+		{"a user under yama 2", func(f *fakeProc) { f.yama("2") }, []string{"warn yama: ... only programs with CAP_SYS_PTRACE"}},
 		{"yama 0", func(f *fakeProc) { f.yama("0") }, []string{"ok yama: ... is 0"}},
 		{"yama 3", func(f *fakeProc) { f.as(root()); f.yama("3") },
 			[]string{"fail yama: ... is 3 ... reboot", "cause forbidden yama"}},

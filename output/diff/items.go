@@ -73,6 +73,15 @@ func (it *items) each(n int32, visit func(number int32)) {
 	}
 }
 
+// name is the key of an item; of a path, that of its last frame.
+func (it *items) name(number int32) string {
+	keys := int32(len(it.names))
+	if number < 2*keys {
+		return it.names[number%keys]
+	}
+	return it.names[it.keys[number-2*keys]]
+}
+
 // choose makes the list of the items with enough samples, with their sums.
 func (it *items) choose() {
 	counts := make([]int64, 2*len(it.names)+len(it.tree.nodes))

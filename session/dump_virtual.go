@@ -5,8 +5,10 @@ package session
 import (
 	"errors"
 	"slices"
+	"time"
 
 	"goprof/process"
+	"goprof/process/procfs"
 	"goprof/profile"
 	"goprof/vmstructs"
 )
@@ -49,6 +51,21 @@ func (s *Session) dumpVirtual(opt DumpOptions, all *[]profile.ThreadDump, census
 	if err != nil {
 		return err
 	}
+	proc := procfs.OpenDir(s.Process.PID())
+	defer proc.Close()
+	for range poolTries { // a collection of ZGC's may begin meanwhile
+		*all, *census = (*all)[:0], profile.VirtualCensus{Unread: map[string]int{}}
+		rested := s.whileResting(c, proc, func() { err = s.eachVirtual(c, platform, all, census) })
+		if err != nil || !c.IsZGC() || rested && len(census.Unread) == 0 {
+			break
+		}
+		time.Sleep(poolPause)
+	}
+	return errors.Join(err, s.Process.Alive())
+}
+
+func (s *Session) eachVirtual(c *vmstructs.Continuations, platform []vmstructs.Thread, all *[]profile.ThreadDump,
+	census *profile.VirtualCensus) error {
 	var stack profile.Stack
 	found, err := c.EachVirtual(platform, func(v *vmstructs.VirtualThread) {
 		if v.Mounted && v.Err == nil {
@@ -80,7 +97,7 @@ func (s *Session) dumpVirtual(opt DumpOptions, all *[]profile.ThreadDump, census
 	for why, n := range found.Failed {
 		census.Unread["a list of threads: "+why] += n
 	}
-	return errors.Join(err, s.Process.Alive())
+	return err
 }
 
 // whyUnread puts an error into words for a user.

@@ -104,7 +104,7 @@ func (r *lockReader) read() error {
 			whole := r.told == nil || rounds > 1 // virtual threads are looked for after the first round
 			if done == confirmedAll && whole || !patient && rounds >= lockRounds {
 				r.tell(last, now)
-				r.tellUnmounted(last, now)
+				r.d.whileResting(r.k, r.proc, func() { r.tellUnmounted(last, now) })
 				return nil
 			}
 			if patient {
@@ -356,10 +356,12 @@ func (r *lockReader) nameVirtual() {
 		return
 	}
 	// What cannot be read stays without a name.
-	_, _ = c.EachVirtual(platform, func(v *vmstructs.VirtualThread) {
-		for _, ref := range unnamed[v.ID] {
-			ref.Name = v.Name
-		}
+	r.d.whileResting(c, r.proc, func() {
+		_, _ = c.EachVirtual(platform, func(v *vmstructs.VirtualThread) {
+			for _, ref := range unnamed[v.ID] {
+				ref.Name = v.Name
+			}
+		})
 	})
 }
 

@@ -69,7 +69,7 @@ type unmounted struct {
 // newUnmounted is nil if the JVM has no virtual threads that could be read.
 func newUnmounted(w *wall) *unmounted {
 	reader := w.VM.NewContinuations()
-	lots := w.VM.NewLots(reader)
+	lots := vmstructs.NewLots(reader)
 	if lots == nil {
 		return nil
 	}
@@ -183,7 +183,7 @@ func (u *unmounted) draw() {
 	var err error
 	proc := procfs.OpenDir(u.Process.PID())
 	defer proc.Close()
-	u.whileResting(u.lots, proc, func() {
+	u.whileResting(u.reader, proc, func() {
 		lot, err = u.lots.Draw(platform, drawMost, func(v *vmstructs.VirtualThread, stands float64) {
 			if (v.Err != nil || !v.Mounted) && u.wantsThread(v) {
 				threads += stands

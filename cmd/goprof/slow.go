@@ -202,8 +202,8 @@ func (f *slowFlags) record(cmd *cobra.Command, args []string, g *requests.Gather
 		return err
 	}
 	defer s.Close()
-	if s.Stopped() {
-		fmt.Fprintf(cmd.ErrOrStderr(), "goprof: process %d is stopped; kill -CONT %[1]d lets it go on\n", pid)
+	if why, remedy := standsStill(s); why != "" {
+		return &exit.Error{Code: exit.NoSamples, What: fmt.Sprintf("no requests of process %d", pid), Why: why, Remedy: remedy}
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "goprof: looking at the threads of process %d for %s; Ctrl-C ends it\n", pid,
 		f.duration.Duration)

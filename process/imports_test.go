@@ -64,6 +64,7 @@ var mayImport = map[string][]string{
 	"goprof/triage/examine":     {"goprof/heap", "goprof/memory", "goprof/process", "goprof/process/procfs", "goprof/profile", "goprof/profile/pools", "goprof/session", "goprof/triage", "goprof/triage/vitals"},
 	"goprof/agent":              {"goprof/diagnose", "goprof/output/ship", "goprof/process", "goprof/profile", "goprof/profile/resource", "goprof/sampler", "goprof/sampler/events", "goprof/sampler/perf", "goprof/sampler/ring", "goprof/sampler/threads", "goprof/sampler/visit", "goprof/session"},
 	"goprof/agent/config":       {"goprof/profile", "goprof/agent", "goprof/agent/alarm", "goprof/session"},
+	"goprof/output/outfile":     {"goprof/output/format"},
 	"goprof/output":             {"goprof/profile", "goprof/profile/naming", "goprof/profile/pools", "goprof/output/format"},
 	"goprof/output/requests":    {"goprof/profile", "goprof/profile/naming", "goprof/output"},
 	"goprof/output/dumps":       {"goprof/process/maybe", "goprof/profile", "goprof/profile/contention", "goprof/profile/naming", "goprof/profile/pools", "goprof/output"},
@@ -77,11 +78,11 @@ var mayImport = map[string][]string{
 	"goprof/output/top":         {"goprof/profile", "goprof/profile/naming", "goprof/output"},
 	"goprof/output/pprof":       {"goprof/profile", "goprof/profile/naming", "goprof/profile/protobuf", "goprof/output/ship", "goprof/profile/redact"},
 	"goprof/output/heat":        {"goprof/profile", "goprof/profile/naming", "goprof/output", "goprof/output/diff", "goprof/output/flame", "goprof/output/recording"},
-	"goprof/output/recording":   {"goprof/profile", "goprof/profile/naming", "goprof/output", "goprof/output/jfr", "goprof/output/pprof", "goprof/output/snap"},
-	"goprof/output/redaction":   {"goprof/profile", "goprof/profile/redact", "goprof/output", "goprof/output/jfr", "goprof/output/pprof", "goprof/output/recording"},
+	"goprof/output/recording":   {"goprof/profile", "goprof/profile/naming", "goprof/output", "goprof/output/jfr", "goprof/output/outfile", "goprof/output/pprof", "goprof/output/snap"},
+	"goprof/output/redaction":   {"goprof/profile", "goprof/profile/redact", "goprof/output", "goprof/output/jfr", "goprof/output/outfile", "goprof/output/pprof", "goprof/output/recording"},
 
 	// These send profiles to servers.
-	"goprof/output/shelf":     {"goprof/profile", "goprof/profile/resource", "goprof/output", "goprof/output/jfr", "goprof/output/pprof", "goprof/output/ship", "goprof/output/sole"},
+	"goprof/output/shelf":     {"goprof/profile", "goprof/profile/resource", "goprof/output", "goprof/output/jfr", "goprof/output/outfile", "goprof/output/pprof", "goprof/output/ship", "goprof/output/sole"},
 	"goprof/output/sole":      {},
 	"goprof/output/snap":      {"goprof/output"},
 	"goprof/output/replay":    {"goprof/profile", "goprof/profile/resource", "goprof/output/recording", "goprof/output/ship"},

@@ -19,6 +19,7 @@ import (
 	"goprof/heap"
 	"goprof/output"
 	"goprof/output/flame"
+	"goprof/output/outfile"
 	"goprof/process"
 	"goprof/profile"
 	"goprof/profile/redact"
@@ -114,7 +115,7 @@ func newHeap() *cobra.Command {
 	fs.Var(&f.every, "every", "`time` from one reading to the next, with -n (10s)")
 	f.held.add(fs)
 	fs.BoolVar(&f.json, "json", false, "write JSON")
-	fs.StringVarP(&f.output, "output", "o", output.Stdout,
+	fs.StringVarP(&f.output, "output", "o", outfile.Stdout,
 		"write to `file`: .html is a page, .svg a picture, .hprof a heap dump, others text")
 	fs.BoolVar(&f.stop, "stop", false, "stop the JVM for the heap dump")
 	f.redactFlags.add(cmd)
@@ -174,10 +175,10 @@ func (f *heapFlags) run(cmd *cobra.Command, args []string) error {
 		guard.Enter(guard.ToDumpAndWrite)
 	case f.held.allocs.Duration > 0:
 		guard.Enter(guard.ToProbe)
-	case f.output != output.Stdout:
+	case f.output != outfile.Stdout:
 		guard.Enter(guard.ToDumpAndWrite)
 	default:
-		guard.Enter(f.toDump(output.Stdout))
+		guard.Enter(f.toDump(outfile.Stdout))
 	}
 	f.core.by = f.by
 	if f.core.file != "" && f.wantsDump() {
@@ -201,7 +202,7 @@ func (f *heapFlags) live(cmd *cobra.Command, pid int) error {
 		return err
 	}
 	defer s.Close()
-	out, err := output.Reserve(f.output)
+	out, err := outfile.Reserve(f.output)
 	if err != nil {
 		return outputFailed(err)
 	}
@@ -347,7 +348,7 @@ func (f *heapFlags) dead(cmd *cobra.Command) error {
 		return err
 	}
 	defer o.Close()
-	out, err := output.Reserve(f.output)
+	out, err := outfile.Reserve(f.output)
 	if err != nil {
 		return outputFailed(err)
 	}
@@ -378,7 +379,7 @@ func (f *heapFlags) dead(cmd *cobra.Command) error {
 }
 
 // write writes the last reading, and how the heap grew if there are several.
-func (f *heapFlags) write(cmd *cobra.Command, out *output.File, last *profile.Heap, growth *profile.HeapGrowth) error {
+func (f *heapFlags) write(cmd *cobra.Command, out *outfile.File, last *profile.Heap, growth *profile.HeapGrowth) error {
 	if f.shape.Area != "" && last.Part(f.shape.Area) == nil {
 		what, why := fmt.Sprintf("this heap has no part %q", f.shape.Area), last.Collector+" has none, or none of it is used"
 		if growth == nil {
@@ -401,7 +402,7 @@ func (f *heapFlags) write(cmd *cobra.Command, out *output.File, last *profile.He
 	if err != nil {
 		return outputFailed(err)
 	}
-	if name != output.Stdout {
+	if name != outfile.Stdout {
 		fmt.Fprintf(cmd.ErrOrStderr(), "heap: %s\n", output.Printable(name))
 	}
 	return nil

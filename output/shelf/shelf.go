@@ -20,8 +20,8 @@ import (
 	"sync"
 	"time"
 
-	"goprof/output"
 	"goprof/output/jfr"
+	"goprof/output/outfile"
 	"goprof/output/pprof"
 	"goprof/output/ship"
 	"goprof/output/sole"
@@ -119,8 +119,8 @@ func (s *Shelf) leave() {
 	s.folder.Close()
 }
 
-func (s *Shelf) reserve(name string) (*output.File, error) {
-	return output.ReserveIn(s.folder, name, filepath.Join(s.o.Dir, name))
+func (s *Shelf) reserve(name string) (*outfile.File, error) {
+	return outfile.ReserveIn(s.folder, name, filepath.Join(s.o.Dir, name))
 }
 
 // ours are the names that a Shelf gives: time, number, pid, name.
@@ -133,7 +133,7 @@ func (s *Shelf) list() error {
 		return err
 	}
 	for _, e := range entries { // sorted by name
-		if name, ok := output.Leftover(e.Name()); ok && e.Type().IsRegular() && ours.MatchString(name) {
+		if name, ok := outfile.Leftover(e.Name()); ok && e.Type().IsRegular() && ours.MatchString(name) {
 			s.folder.Remove(e.Name())
 			continue
 		}
@@ -205,7 +205,7 @@ func (s *Shelf) work() {
 
 // tell tells a failure once, until writing works again.
 func (s *Shelf) tell(err error) {
-	var at *output.FileError
+	var at *outfile.FileError
 	if errors.As(err, &at) {
 		err = at.Err // the name differs each time, so it is left out
 	}

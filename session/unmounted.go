@@ -13,6 +13,7 @@ import (
 	"goprof/profile"
 	"goprof/profile/naming"
 	"goprof/sampler"
+	"goprof/unwind"
 	"goprof/vmstructs"
 )
 
@@ -201,7 +202,7 @@ func (u *unmounted) draw() {
 	case err != nil:
 		// The next draw stands for this time, too.
 		if !u.moved() {
-			u.fail(whyUnread(err), 1)
+			u.fail(unwind.WhyUnread(err), 1)
 		}
 	case lot.Threads > 0 || lot.Untracked > 0:
 		u.told.Draws++
@@ -264,7 +265,7 @@ func (u *unmounted) take(v *vmstructs.VirtualThread, stands float64, passed time
 	u.owed -= float64(n)
 	if v.Err != nil {
 		w.profile.Lose(profile.Moved, n)
-		u.fail(whyUnread(v.Err), 1)
+		u.fail(unwind.WhyUnread(v.Err), 1)
 		return
 	}
 	u.stack.Frames = u.stack.Frames[:0]

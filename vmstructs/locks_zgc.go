@@ -140,19 +140,12 @@ func (k *Locks) IsZGC() bool { return k.pages.on }
 
 // uncolour turns a reference in the heap or in a handle into an address.
 func (k *Locks) uncolour(v uint64) (uint64, error) {
-	addr, err := k.follow(v)
-	if err != nil {
-		k.lost = true
-	}
-	return addr, err
-}
-
-func (k *Locks) follow(v uint64) (uint64, error) {
 	addr, err := k.vm.uncolour(v)
-	if err != nil {
-		return k.stale(v)
+	if err != nil && k.rests {
+		addr, err = k.stale(v)
 	}
-	return addr, nil
+	k.lost = k.lost || err != nil
+	return addr, err
 }
 
 // stale follows a reference with a bad colour.

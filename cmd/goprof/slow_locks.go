@@ -17,7 +17,7 @@ const (
 	// locksEvery is how often slow reads who holds the locks that threads wait for. A reading takes no more than one part
 	// in locksShare of the time, as long as it comes once in locksSeldom.
 	locksEvery, locksSeldom = 100 * time.Millisecond, time.Second
-	locksShare              = 10
+	locksShare              = 20
 	// mostHolds bounds what is kept of that.
 	mostHolds = 1 << 18
 )

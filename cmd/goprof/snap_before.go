@@ -4,6 +4,7 @@ package main
 
 import (
 	"encoding/csv"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -61,12 +62,13 @@ func (p *snapPart) before() error {
 	}
 	src, err := openBefore(p.flags.before, p.target.pid, p.contents.Start.Add(-beforeFor))
 	defer src.close()
-	if err != nil || len(src) == 0 {
+	if len(src) == 0 {
 		fmt.Fprintln(&p.notes, "no samples: no files of this JVM in the agent's folder")
 		return err
 	}
 	p.add("before.collapsed", func(w io.Writer) error { // the agent's files have no names that may not be told
-		_, err = convert.Write(w, format.Collapsed, src, convert.Options{})
+		_, failed := convert.Write(w, format.Collapsed, src, convert.Options{})
+		err = errors.Join(err, failed)
 		return nil
 	})
 	return err
@@ -78,7 +80,8 @@ var batchFile = regexp.MustCompile(`^(\d{8}T\d{6}Z)-\d{4}-(\d+)-.*\.(pb\.gz|jfr)
 // joined are recordings of one JVM, one after the other.
 type joined []*recording.File
 
-// openBefore opens the files of a folder that have CPU time of a process and begin after a moment.
+// openBefore opens the files of a folder that have samples of a process, not of an event, and begin after a moment. The
+// error is of those that cannot be read.
 func openBefore(dir string, pid int, from time.Time) (all joined, err error) {
 	entries, err := os.ReadDir(dir)
 	for i := len(entries) - 1; i >= 0 && len(all) < mostBefore; i-- {
@@ -91,7 +94,7 @@ func openBefore(dir string, pid int, from time.Time) (all joined, err error) {
 			err = failed // removed meanwhile, perhaps
 			continue
 		}
-		if info := f.Info(); info.Kind != (profile.EventKind{}) {
+		if info := f.Info(); info.Kind.Name != "" {
 			f.Close()
 			continue
 		}

@@ -100,8 +100,8 @@ func (r *Reader) holders(opt Options, classes []string, known []Span) (h *profil
 		h.Holders = append(h.Holders, one)
 	}
 	if c.part < 1 {
-		h.Notes = append(h.Notes, "only a part of the heap was looked through for references ("+
-			percent(c.part)+" at least): holders may have been missed")
+		h.Notes = append(h.Notes, "only a part of the heap was looked through for references ("+percent(c.part)+
+			" at least): a share says what was found there, and may be as large as \"at most\" says")
 	}
 	if t.lost > 0 {
 		h.Notes = append(h.Notes, "some classes could not be read: what they hold is not known")
@@ -264,13 +264,20 @@ func (c *climb) result(s *sample) (h *profile.HeapHolders, moved float64) {
 		}
 		r.add(w, weight, i)
 	}
+	open := 0.0
 	for _, r := range rows {
 		r.row.Share = r.weight / all
 		r.row.Error = c.errorOf(s, r, all)
-		if r.row.Missing == "" {
-			r.row.Roots = len(r.roots)
+		if c.open(r.row) {
+			open += r.row.Share
 		}
 		h.Rows = append(h.Rows, r.row)
+	}
+	for _, r := range rows {
+		if r.row.Missing == "" {
+			r.row.Roots = len(r.roots)
+			r.row.Most = mostOf(r.row, open)
+		}
 	}
 	slices.SortFunc(h.Rows, func(a, b *profile.HeapHolder) int {
 		return cmp.Or(cmp.Compare(a.Missing, b.Missing), cmp.Compare(b.Share, a.Share), cmp.Compare(pathText(a.Path),
@@ -278,6 +285,26 @@ func (c *climb) result(s *sample) (h *profile.HeapHolders, moved float64) {
 	})
 	h.Rows, h.Rest = cutRows(h.Rows)
 	return h, moved / max(all, 1)
+}
+
+// open reports whether it is not known who holds the objects of a row. Where all was looked through, an object without
+// a holder is garbage.
+func (c *climb) open(row *profile.HeapHolder) bool {
+	switch row.Missing {
+	case profile.HolderUncertain, profile.HolderFar:
+		return true
+	case "":
+		return c.part < 1 && row.Path[len(row.Path)-1].Kind == profile.LinkStack
+	}
+	return c.part < 1 || c.t.lost > 0
+}
+
+// mostOf is a row's share at most, if it holds all objects of which it is not known who does.
+func mostOf(row *profile.HeapHolder, open float64) float64 {
+	if open == 0 {
+		return 0
+	}
+	return min(1, row.Share+row.Error+open)
 }
 
 // cutRows leaves the largest rows of each kind. What has no path is one row, and so remains: shares add up with rest.

@@ -184,8 +184,11 @@ func (c *climb) pass(sought *vmstructs.Sought, frontier []int32, until time.Time
 		if !ok || time.Now().After(until) || c.cancelled() {
 			break
 		}
-		looked += to - from
-		c.unit(sought, frontier, a, from, to, whole)
+		b := c.buf[:min(to-from, climbUnit)]
+		if c.t.heap.Bytes(from, b) == nil {
+			looked += uint64(len(b))
+			c.unit(sought, frontier, a, from, b, whole)
+		}
 	}
 	if all > 0 {
 		c.part = min(c.part, float64(looked)/float64(all))
@@ -208,19 +211,16 @@ func inOrder(areas []*vmstructs.HeapArea) func() (a *vmstructs.HeapArea, from, t
 	}
 }
 
-// unit looks through a piece of an area: first for addresses, then which objects and fields these are in. inTurn says
-// that the unit before came before it.
-func (c *climb) unit(sought *vmstructs.Sought, frontier []int32, a *vmstructs.HeapArea, from, to uint64, inTurn bool) {
-	to = min(to, from+climbUnit)
-	b := c.buf[:to-from]
+// unit looks through b, a copy of a piece of an area: first for addresses, then which objects and fields these are in.
+// inTurn says that the unit before came before it.
+func (c *climb) unit(sought *vmstructs.Sought, frontier []int32, a *vmstructs.HeapArea, from uint64, b []byte,
+	inTurn bool) {
 	c.hits = c.hits[:0]
-	if c.t.heap.Bytes(from, b) == nil {
-		sought.InHeap(b, func(at int, object int32) {
-			if n := frontier[object]; c.nodes[n].count < holdersEach {
-				c.hits = append(c.hits, hit{from + uint64(at), n})
-			}
-		})
-	}
+	sought.InHeap(b, func(at int, object int32) {
+		if n := frontier[object]; c.nodes[n].count < holdersEach {
+			c.hits = append(c.hits, hit{from + uint64(at), n})
+		}
+	})
 	hits := c.hits
 	if a.Part == vmstructs.HumongousPart {
 		var head [headBytes]byte
@@ -238,7 +238,7 @@ func (c *climb) unit(sought *vmstructs.Sought, frontier []int32, a *vmstructs.He
 		hits = c.take(tail, hits)
 	}
 	last := vmstructs.Object{}
-	c.t.heap.Walk(a, from, to, c.cancelled, func(o *vmstructs.Object) {
+	c.t.heap.Walk(a, from, from+uint64(len(b)), c.cancelled, func(o *vmstructs.Object) {
 		hits, last = c.take(o, hits), *o
 	})
 	if last.Class != nil {

@@ -28,7 +28,8 @@ func Growers(g *profile.HeapGrowth) (names []string) {
 
 // FindLeaks joins what grows with who holds it. What grows for certain, and is held by one root for certain, is a leak:
 // a way to a root proves that it is no garbage. Where a part of the heap was not looked through, a missing way proves
-// nothing. A collection must have shown that what grows stays, where the JVM counts them.
+// nothing: then a leak counts as if others were held as those are of which it is known, and its rate as what was seen.
+// A collection must have shown that what grows stays, where the JVM counts them.
 func FindLeaks(h *profile.HeapHeld, g *profile.HeapGrowth) {
 	h.Growth, h.Leaks = g, []*profile.HeapLeak{}
 	if !g.Collected && !g.Uncounted && len(g.Classes) > 0 { // entries of a full cache that replace others look the same
@@ -54,7 +55,6 @@ func FindLeaks(h *profile.HeapHeld, g *profile.HeapGrowth) {
 			if row.Missing != "" || unseen >= 1 {
 				continue
 			}
-			share, err := row.Share/(1-unseen), row.Error/(1-unseen)
 			key := row.Path[len(row.Path)-1]
 			key.Times = 0
 			l := leaks[key]
@@ -62,9 +62,10 @@ func FindLeaks(h *profile.HeapHeld, g *profile.HeapGrowth) {
 				l = &leak{}
 				leaks[key] = l
 			}
-			rate := c.Bytes.Rate * share
+			rate := c.Bytes.Rate * row.Share
 			l.Bytes.Rate += rate
-			l.Bytes.Error = math.Hypot(l.Bytes.Error, math.Hypot(c.Bytes.Error*share, c.Bytes.Rate*err))
+			l.Bytes.Error = math.Hypot(l.Bytes.Error, math.Hypot(c.Bytes.Error*row.Share, c.Bytes.Rate*row.Error))
+			l.likely, l.AtLeast = l.likely+rate/(1-unseen), l.AtLeast || unseen > 0
 			l.parts = append(l.parts, leakPart{c.Name, rate})
 			if rate > fastest[l] {
 				fastest[l], l.Path, l.Roots = rate, row.Path, row.Roots
@@ -72,7 +73,7 @@ func FindLeaks(h *profile.HeapHeld, g *profile.HeapGrowth) {
 		}
 	}
 	for _, l := range leaks {
-		if !l.Bytes.Sure() || l.Bytes.Rate < leastLeak*all {
+		if !l.Bytes.Sure() || l.likely < leastLeak*all {
 			continue
 		}
 		sort.Slice(l.parts, func(i, j int) bool {
@@ -92,7 +93,8 @@ func FindLeaks(h *profile.HeapHeld, g *profile.HeapGrowth) {
 // leak is one that is being summed up.
 type leak struct {
 	profile.HeapLeak
-	parts []leakPart
+	parts  []leakPart
+	likely float64 // its rate, if others are held as those are of which it is known
 }
 
 type leakPart struct {

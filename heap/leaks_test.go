@@ -45,7 +45,7 @@ func TestFindLeaks(t *testing.T) {
 		{"garbage", []*profile.HeapHolders{heldBy("byte[]", "entries", 0.001, 0.999),
 			heldBy("shop.Order", "entries", 0, 1)}, 1, true, "", 0, 0, 0},
 		{"a part was looked through", []*profile.HeapHolders{heldBy("byte[]", "entries", 0.1, 0.9)},
-			0.1, true, "entries", 1000, 1, 1},
+			0.1, true, "entries", 100, 1, 1},
 		{"a part, and it was not collected", []*profile.HeapHolders{heldBy("byte[]", "entries", 0.01, 0.99)},
 			0.1, false, "", 0, 0, 0},
 	} {
@@ -60,7 +60,7 @@ func TestFindLeaks(t *testing.T) {
 		if row.leaks > 0 {
 			l := h.Leaks[0]
 			if root := l.Path[len(l.Path)-1].Field; root != row.root || len(l.Classes) != row.classes ||
-				math.Abs(l.Bytes.Rate-row.rate) > 1 {
+				math.Abs(l.Bytes.Rate-row.rate) > 1 || l.AtLeast != (row.searched < 1) {
 				t.Errorf("%s: %+v", row.name, l)
 			}
 		}

@@ -49,6 +49,7 @@ type HeapArea struct {
 	region     uint64 // where the JVM describes it, 0 if it is no region
 	topAt      uint64 // of a space: where its top is
 	tag        uint32
+	pitch      uint64 // objects begin at its multiples, if it is not 0
 	seams      []seam
 	last       extentEnd
 }

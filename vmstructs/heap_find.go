@@ -67,8 +67,8 @@ func (h *Heap) markMakesSense(mark uint64) bool {
 func (h *Heap) follow(addr uint64, b []byte, at int, limit uint64) bool {
 	pos := addr + uint64(at)
 	for n := 0; n < chainLength; n++ {
-		if pos == limit {
-			return true
+		if pos >= limit {
+			return pos == limit
 		}
 		head, ok := h.headAt(pos, addr, b, limit)
 		if !ok || !h.markMakesSense(word(head)) {
@@ -78,7 +78,7 @@ func (h *Heap) follow(addr uint64, b []byte, at int, limit uint64) bool {
 		if err != nil || size == 0 || size > limit-pos {
 			return false
 		}
-		pos += size
+		pos = h.after(pos + size)
 	}
 	return true
 }

@@ -22,7 +22,7 @@ const (
 // last one must end there. It returns len(b) if there is none, or if stop told it to end.
 func (h *Heap) find(addr uint64, b []byte, limit uint64, stop func() bool) int {
 	asked, tried := 0, 0
-	for at := 0; at+klassBytes <= len(b); at += int(h.align) {
+	for at := int(h.after(addr) - addr); at+klassBytes <= len(b); at += int(max(h.align, h.pitch)) {
 		if !h.startsHere(b[at:], &asked) {
 			continue
 		}

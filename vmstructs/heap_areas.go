@@ -3,11 +3,14 @@ package vmstructs
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"goprof/process"
+	"goprof/process/maybe"
 )
 
 // Heap finds what the heap holds: its areas, and the objects in them. The program and its collector run on meanwhile.
@@ -215,12 +218,18 @@ func (h *Heap) Same(a *HeapArea) bool {
 	return true
 }
 
-// OldCollections counts the collections that emptied the old generation, or the heap where there is none, since the
-// JVM began. ok is false for a JVM that does not count them (-XX:-UsePerfData).
-func (h *Heap) OldCollections() (n uint64, ok bool) {
+// OldCollections are the collections that emptied the old generation, or the heap where there is none.
+type OldCollections struct {
+	Count uint64 // since the JVM began
+	// Swept is how long ago the last one ended that has left no object in the old generation that it found dead.
+	Swept maybe.Value[time.Duration]
+}
+
+// OldCollections reads them. ok is false for a JVM that does not count them (-XX:-UsePerfData).
+func (h *Heap) OldCollections() (o OldCollections, ok bool) {
 	c, counted := h.health.Counters()
 	if !counted {
-		return 0, false
+		return o, false
 	}
 	var names []string
 	for len(names) < maxCollectors {
@@ -230,13 +239,39 @@ func (h *Heap) OldCollections() (n uint64, ok bool) {
 		}
 		names = append(names, name)
 	}
+	swept := int64(0)
 	for i, kind := range KindsOfCollectors(names) {
 		young := kind == YoungCollections || kind == OtherCollections || strings.HasPrefix(names[i], "ZGC minor")
 		if invocations, known := c.Long(collectorCounter(i, "invocations")); known && invocations >= 0 && !young {
-			n, ok = n+uint64(invocations), true
+			o.Count, ok = o.Count+uint64(invocations), true
+		}
+		if ended, known := c.Long(collectorCounter(i, "lastExitTime")); known && h.sweeps(kind) {
+			swept = max(swept, ended)
 		}
 	}
-	return n, ok
+	began, ok1 := c.Long("sun.rt.createVmBeginTime") // by the wall clock: sun.os.hrt.ticks is gone since 25
+	hz, ok2 := c.Long("sun.os.hrt.frequency")
+	ago := float64(time.Now().UnixMilli()-began)/1e3 - float64(swept)/float64(hz)
+	o.Swept = maybe.If(time.Duration(max(ago, 0)*1e9), ok1 && ok2 && hz > 0 && swept > 0 && ago < math.MaxInt64/2e9)
+	return o, ok
+}
+
+// sweepsSince is the first release in which G1 replaces dead objects by fillers, at the end of a concurrent marking
+// (gc/g1/g1ConcurrentRebuildAndScrub.cpp) and in regions that a full collection does not compact
+// (g1FullGCResetMetadataTask.cpp, scrub_skip_compacting_region). Before, they stayed as they were.
+const sweepsSince = 20
+
+// sweeps reports whether a kind of collections leaves no dead objects in the old generation. Full collections of Serial
+// and Parallel put fillers where they do not compact (gc/serial/serialFullGC.cpp, DeadSpacer;
+// gc/parallel/psParallelCompact.cpp, fill_dead_objs_in_dense_prefix).
+func (h *Heap) sweeps(kind CollectorKind) bool {
+	switch h.vm.Collector() {
+	case "Serial", "Parallel":
+		return kind == FullCollections
+	case "G1":
+		return h.vm.version.Major >= sweepsSince && (kind == FullCollections || kind == ConcurrentPauses)
+	}
+	return false
 }
 
 // maxCollectors bounds the collectors that the JVM's counters name. They have up to three.

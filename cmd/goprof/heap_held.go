@@ -55,9 +55,9 @@ func (f *heapFlags) checkHeld(cmd *cobra.Command) error {
 			without("holders"))
 	case given("holders") && h.class == "":
 		return usageError(cmd, "--holders needs the name of a class, as goprof heap writes it", with("holders", "byte[]"))
-	case given("area"):
-		return usageError(cmd, "--area is not for --leak and --holders: objects that have stayed are looked at",
-			without("area"))
+	case given("area") || f.alive:
+		return usageError(cmd, "--area and --live are not for --leak and --holders: objects that have stayed are looked at",
+			without("area", "live"))
 	case h.class != "" && given("count"):
 		return usageError(cmd, "-n is for growth, and for --leak", without("count", "every"))
 	case f.drawing() != nil || f.wantsDump():

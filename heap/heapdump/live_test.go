@@ -187,7 +187,8 @@ func TestBlank(t *testing.T) {
 	})
 }
 
-// TestReader: the library behind VisualVM finds the same classes, values, stacks and roots.
+// TestReader: the library behind VisualVM finds the same classes, values, stacks and roots, and so does the parser of
+// Eclipse MAT.
 func TestReader(t *testing.T) {
 	jars, jdk := jvmtest.Readers(t)
 	jvmtest.ForNewestJDK(t, func(t *testing.T, target jvmtest.JDK) {
@@ -221,6 +222,18 @@ func TestReader(t *testing.T) {
 			if !strings.HasSuffix(name, "[]") && count != n {
 				t.Errorf("%s: %d, want %d", name, n, count)
 			}
+		}
+		out = jdk.Java(t, "-cp", filepath.Join(jars, "*"), "../../testdata/readers/ReadWithMAT.java", file,
+			"truth.HeapHeld")
+		for _, want := range []string{"\nclass truth.HeapHeld$Node 2501\n", "\nclass truth.HeapHeld$Sub 2500\n",
+			"\nclass truth.HeapHeld$Holder 1\n", "\nframe at truth.HeapHeld$Holder.run (HeapHeld.java:44)\n",
+			"\nstatic aDouble 2.5\n", "\nstatic big retains 4000024\n", "\nstatic anInt -123456\n", "\nstatic head retains 600000\n"} {
+			if !strings.Contains(out, want) {
+				t.Errorf("MAT does not print %q", want)
+			}
+		}
+		if strings.Contains(out, "WARNING") || strings.Contains(out, "ERROR") {
+			t.Errorf("MAT says: %s", out)
 		}
 	})
 }

@@ -28,6 +28,8 @@ type Heap struct {
 	ranges  []process.Range
 	zBase   uint64 // ZGC: what to add to an offset in the heap
 	z       *Locks // ZGC: see zHeap
+	// evacuated: objects of some of Shenandoah's regions are being moved, or references to them corrected.
+	evacuated bool
 }
 
 // HeapPart is a part of the heap by what a collector does with it.

@@ -132,13 +132,15 @@ func (h *Heap) shenandoahFields() regionFields {
 func (h *Heap) shenandoahAreas(heap uint64) (areas []*HeapArea, err error) {
 	l := &h.vm.l.areas.shen
 	f := h.shenandoahFields()
-	if !l.table.ok() || !l.number.ok() || !f.bottom.ok() || !f.top.ok() || !f.end.ok() || !f.tag.ok() || l.regular < 0 {
+	if !l.table.ok() || !l.number.ok() || !f.bottom.ok() || !f.top.ok() || !f.end.ok() || !f.tag.ok() ||
+		min(l.regular, l.set, l.pinnedSet) < 0 {
 		return nil, ErrNoAreas
 	}
 	length, err := h.vm.mem.U64(heap + uint64(l.number))
 	if err != nil {
 		return nil, err
 	}
+	h.evacuated = false
 	err = h.eachRegion(h.health.pointerAt(heap, l.table), length, f, func(r regionRow) {
 		part := WholeHeap
 		switch state := int32(r.tag); {
@@ -150,6 +152,7 @@ func (h *Heap) shenandoahAreas(heap uint64) (areas []*HeapArea, err error) {
 		case state == l.start || state == l.pinnedStart:
 			part = HumongousPart
 		case state != l.regular && state != l.pinned:
+			h.evacuated = h.evacuated || state == l.set || state == l.pinnedSet
 			return
 		}
 		if r.top > r.bottom {

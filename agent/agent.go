@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"goprof/diagnose"
-	"goprof/output/ship"
+	"goprof/profile/batch"
 	"goprof/sampler"
 	"goprof/session"
 )
@@ -18,7 +18,7 @@ import (
 // Agent watches a host.
 type Agent struct {
 	world    World
-	offer    func(*ship.Batch)   // takes a batch and does not wait
+	offer    func(*batch.Batch)  // takes a batch and does not wait
 	say      func(string)        // tells whoever reads the log
 	hide     func(string) string // takes names out of what it says
 	watcher  func(pids []int)    // is told of the JVMs that are wanted; nil: nobody wants to know
@@ -58,7 +58,7 @@ const (
 )
 
 // New makes an agent. Settings are to be checked before.
-func New(w World, s Settings, offer func(*ship.Batch), say func(string)) *Agent {
+func New(w World, s Settings, offer func(*batch.Batch), say func(string)) *Agent {
 	a := &Agent{world: w, offer: offer, say: say, hide: func(s string) string { return s }, settings: s,
 		reload: make(chan Settings, 1), events: make(chan event, 64), guests: map[int]*guest{},
 		metrics: newMetrics(), span: newSpan(),

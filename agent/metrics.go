@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"goprof/output/ship"
+	"goprof/profile/batch"
 	"goprof/session"
 )
 
@@ -84,7 +84,7 @@ func (m *Metrics) retryEvent(name string) {
 }
 
 // countEvent counts the samples of a batch of an event.
-func (m *Metrics) countEvent(b *ship.Batch) {
+func (m *Metrics) countEvent(b *batch.Batch) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for i := range b.Samples {

@@ -16,8 +16,8 @@ import (
 
 const (
 	// poolTries bounds how often pools are read while a collector is at work, and poolPause is the time in between.
-	poolTries = 8
-	poolPause = 20 * time.Millisecond
+	poolTries = 25
+	poolPause = 40 * time.Millisecond
 )
 
 // errPoolsMove says that no reading of pools counted.

@@ -17,6 +17,7 @@ type Locks struct {
 	table   bool           // an object's mark word does not name its monitor (UseObjectMonitorTable)
 	pages   zPages
 	rests   bool // see CollectorRests
+	lost    bool // a reference could not be followed: its object may have been moved
 	moves   bool // Shenandoah: an object's mark word may say where it is now
 
 	classes map[uint64]*lockClass // by Klass*

@@ -135,6 +135,14 @@ func (k *Locks) IsZGC() bool { return k.pages.on }
 
 // uncolour turns a reference in the heap or in a handle into an address.
 func (k *Locks) uncolour(v uint64) (uint64, error) {
+	addr, err := k.follow(v)
+	if err != nil {
+		k.lost = true
+	}
+	return addr, err
+}
+
+func (k *Locks) follow(v uint64) (uint64, error) {
 	addr, err := k.vm.uncolour(v)
 	if err == nil || !k.rests || !k.pages.on {
 		return addr, err

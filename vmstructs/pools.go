@@ -95,13 +95,13 @@ func (p *Pools) CollectorRests(rests bool) { p.k.CollectorRests(rests) }
 var errManyPools = errors.New("vmstructs: too many threads, executors and connections")
 
 // Read reads the executors of these threads. With ErrMoved a collector was at work meanwhile: then objects may have
-// been mistaken for others, and nothing of the reading counts.
+// been missed, or mistaken for others, and nothing of the reading counts.
 func (p *Pools) Read(threads []Thread) (all []*Executor, connections []*Connections, err error) {
 	k := p.k
 	before := k.vm.heapMoment()
 	held := k.vm.holdColours(&k.colours) == nil
 	defer k.vm.letGoColours()
-	p.reads = 0
+	p.reads, k.lost = 0, false
 	k.begin(threads)
 	k.readThreads()
 	k.readObjects()
@@ -128,7 +128,7 @@ func (p *Pools) Read(threads []Thread) (all []*Executor, connections []*Connecti
 	switch {
 	case p.reads > maxPoolReads:
 		return nil, nil, errManyPools
-	case !held || !k.vm.nothingMoved(before) || !k.vm.letGoColours():
+	case !held || k.lost || !k.vm.nothingMoved(before) || !k.vm.letGoColours():
 		return nil, nil, ErrMoved
 	}
 	return all, connections, nil

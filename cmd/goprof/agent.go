@@ -25,6 +25,7 @@ import (
 	"goprof/agent/whose"
 	"goprof/cmd/goprof/exit"
 	"goprof/output"
+	"goprof/output/outfile"
 	"goprof/process"
 	"goprof/sampler/guard"
 	"goprof/session"
@@ -156,7 +157,7 @@ func (f *agentFlags) run(cmd *cobra.Command) error {
 			return err
 		}
 		guard.Enter(guard.ToWatch)
-		return writeResult(cmd, output.Stdout, func(w io.Writer) error {
+		return writeResult(cmd, outfile.Stdout, func(w io.Writer) error {
 			return dryRun(w, agent.NewHost(host(), version(), nil), &c.Settings)
 		})
 	}

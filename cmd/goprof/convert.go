@@ -12,6 +12,7 @@ import (
 	"goprof/output/convert"
 	"goprof/output/flame"
 	"goprof/output/format"
+	"goprof/output/outfile"
 	"goprof/output/recording"
 )
 
@@ -104,16 +105,16 @@ func runConvert(cmd *cobra.Command, input string, f *convertFlags) error {
 		return err
 	}
 	defer cleanOnSignal()()
-	file, err := output.Reserve(f.output)
+	file, err := outfile.Reserve(f.output)
 	if err != nil {
 		return outputFailed(err)
 	}
-	var account *output.File
+	var account *outfile.File
 	if f.summary != "" {
 		if err := notItself(input, f.summary); err != nil {
 			return err
 		}
-		if account, err = output.Reserve(f.summary); err != nil {
+		if account, err = outfile.Reserve(f.summary); err != nil {
 			return outputFailed(err)
 		}
 	}
@@ -141,7 +142,7 @@ func runConvert(cmd *cobra.Command, input string, f *convertFlags) error {
 		return err
 	}
 	in.leftOut(cmd)
-	if f.output != output.Stdout {
+	if f.output != outfile.Stdout {
 		fmt.Fprintf(cmd.ErrOrStderr(), "written    %s: %s, %s\n", output.Printable(f.output), to, in.amount(samples))
 	}
 	return nil
@@ -176,7 +177,7 @@ func (in *openInput) noAccount() error {
 
 // writeAccount writes the account of the run that was converted into a file of this name. A redacted account does not
 // tell that name.
-func (in *openInput) writeAccount(cmd *cobra.Command, to *output.File, of string, redacted bool) error {
+func (in *openInput) writeAccount(cmd *cobra.Command, to *outfile.File, of string, redacted bool) error {
 	s := *in.src.Info().Summary
 	if s.Of = filepath.Base(of); redacted {
 		s.Of = ""
@@ -185,7 +186,7 @@ func (in *openInput) writeAccount(cmd *cobra.Command, to *output.File, of string
 	if err != nil {
 		return outputFailed(err)
 	}
-	if name != output.Stdout {
+	if name != outfile.Stdout {
 		fmt.Fprintf(cmd.ErrOrStderr(), "account    %s\n", output.Printable(name))
 	}
 	return nil
@@ -212,7 +213,7 @@ func (f *convertFlags) checkShape(cmd *cobra.Command, to format.Format) error {
 }
 
 // convert writes the recording. Its errors say whether reading or writing failed.
-func (in *openInput) convert(cmd *cobra.Command, to format.Format, f *convertFlags, file *output.File) (int64, error) {
+func (in *openInput) convert(cmd *cobra.Command, to format.Format, f *convertFlags, file *outfile.File) (int64, error) {
 	o := convert.Options{Sum: in.sumOptions(), Shape: f.shape, Tell: func(text string) {
 		fmt.Fprintf(cmd.ErrOrStderr(), "goprof: %s\n", output.Printable(text))
 	}}

@@ -15,6 +15,7 @@ import (
 	"goprof/output"
 	"goprof/output/diff"
 	"goprof/output/format"
+	"goprof/output/outfile"
 )
 
 type diffFlags struct {
@@ -97,7 +98,7 @@ change is significant, so that a script can tell a change from an error (1 to 10
 	flags.BoolVar(&f.exitCode, "exit-code", false, "exit with 11 if a change is significant")
 	flags.Var(&f.ranges[diff.Before], "before", "of the recordings before only this `time`: 0s-60s")
 	flags.Var(&f.ranges[diff.After], "after", "of the recordings after only this `time`: 60s-")
-	flags.StringVarP(&f.output, "output", "o", output.Stdout,
+	flags.StringVarP(&f.output, "output", "o", outfile.Stdout,
 		"write to `file`; its name chooses: .txt, .json, .html, .svg")
 	flags.StringVarP(&f.format, "format", "f", "",
 		"write this `format` whatever the file's name is: text, json, html, svg")
@@ -143,7 +144,7 @@ func (f *diffFlags) sides(cmd *cobra.Command, args []string) (names [2][]string,
 			return names, usageError(cmd, fmt.Sprintf("at most %d recordings of each side are compared", diff.MaxRuns))
 		}
 		for _, name := range of {
-			if cmd.ArgsLenAtDash() > 0 && strings.HasPrefix(name, "-") && name != output.Stdout {
+			if cmd.ArgsLenAtDash() > 0 && strings.HasPrefix(name, "-") && name != outfile.Stdout {
 				return names, usageError(cmd, fmt.Sprintf("flags stand before the --, and behind it %q is a file", name))
 			}
 		}
@@ -230,7 +231,7 @@ func (f *diffFlags) check(cmd *cobra.Command, names []string) (format.Format, er
 	}
 	stdin := 0
 	for _, name := range names {
-		if name == output.Stdout {
+		if name == outfile.Stdout {
 			stdin++
 		}
 		if stdin > 1 {
@@ -293,7 +294,7 @@ func (f *diffFlags) write(cmd *cobra.Command, r *diff.Result, to format.Format) 
 	if err := writeResult(cmd, f.output, write); err != nil {
 		return err
 	}
-	if f.output != output.Stdout {
+	if f.output != outfile.Stdout {
 		if !f.exitCode || r.Significant == 0 { // otherwise it is told as the reason for the exit code
 			fmt.Fprintln(cmd.ErrOrStderr(), output.Printable(r.Verdict()))
 		}

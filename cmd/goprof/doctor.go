@@ -13,6 +13,7 @@ import (
 	"goprof/cmd/goprof/exit"
 	"goprof/diagnose"
 	"goprof/output"
+	"goprof/output/outfile"
 )
 
 const doctorHelp = `doctor says what works on this host and what does not, and which command mends it. With --pid it
@@ -61,7 +62,7 @@ func newDoctor() *cobra.Command {
 func doctor(cmd *cobra.Command, pid int, asJSON bool) error {
 	h := diagnose.Host{Command: commandLine(doctored(os.Args, pid))}
 	r := h.Examine(pid)
-	err := writeResult(cmd, output.Stdout, func(w io.Writer) error {
+	err := writeResult(cmd, outfile.Stdout, func(w io.Writer) error {
 		if asJSON {
 			return doctorJSON(w, pid, &r)
 		}

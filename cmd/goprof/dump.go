@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"goprof/cmd/goprof/exit"
-	"goprof/output"
 	"goprof/output/dumps"
+	"goprof/output/outfile"
 	"goprof/process"
 	"goprof/profile"
 	"goprof/profile/redact"
@@ -117,7 +117,7 @@ func newDump() *cobra.Command {
 	d.core.addFlags(cmd)
 	fs.StringVarP(&d.format, "format", "f", dumpAsText, "`format`: "+strings.Join(dumpFormats, ", "))
 	fs.BoolVar(&d.json, "json", false, "write JSON, as --format json")
-	fs.StringVarP(&d.output, "output", "o", output.Stdout, outputUsage)
+	fs.StringVarP(&d.output, "output", "o", outfile.Stdout, outputUsage)
 	fs.BoolVar(&d.shape.Group, "group", false, "show threads with the same stack and state once")
 	fs.BoolVar(&d.shape.Pools, "pools", false, "show pools of threads and their queues (in text, in place of the threads)")
 	fs.BoolVar(&d.shape.Native, "native", false,
@@ -162,7 +162,7 @@ var liveDumpFlags = []string{"pid", "ns-pid", "count", "every", "nonblocking", "
 
 // toDump are the rights that dump and locks keep. They write a file only where -o or --redact-map names one.
 func (f *redactFlags) toDump(name string) guard.Keep {
-	if f.names != "" || name != output.Stdout {
+	if f.names != "" || name != outfile.Stdout {
 		return guard.ToDumpAndWrite
 	}
 	return guard.ToDump

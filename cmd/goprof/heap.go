@@ -19,6 +19,7 @@ import (
 	"goprof/heap"
 	"goprof/output"
 	"goprof/output/flame"
+	"goprof/output/outfile"
 	"goprof/process"
 	"goprof/profile"
 	"goprof/profile/redact"
@@ -117,7 +118,7 @@ func newHeap() *cobra.Command {
 	fs.Var(&f.every, "every", "`time` from one reading to the next, with -n (10s)")
 	f.held.add(fs)
 	fs.BoolVar(&f.json, "json", false, "write JSON")
-	fs.StringVarP(&f.output, "output", "o", output.Stdout,
+	fs.StringVarP(&f.output, "output", "o", outfile.Stdout,
 		"write to `file`: .html is a page, .svg a picture, .hprof a heap dump, others text")
 	fs.BoolVar(&f.stop, "stop", false, "stop the JVM for the heap dump")
 	f.redactFlags.add(cmd)
@@ -182,10 +183,10 @@ func (f *heapFlags) run(cmd *cobra.Command, args []string) error {
 		guard.Enter(guard.ToDumpAndWrite)
 	case f.held.allocs.Duration > 0:
 		guard.Enter(guard.ToProbe)
-	case f.output != output.Stdout:
+	case f.output != outfile.Stdout:
 		guard.Enter(guard.ToDumpAndWrite)
 	default:
-		guard.Enter(f.toDump(output.Stdout))
+		guard.Enter(f.toDump(outfile.Stdout))
 	}
 	f.core.by = f.by
 	if f.core.file != "" && f.wantsDump() {
@@ -209,7 +210,7 @@ func (f *heapFlags) live(cmd *cobra.Command, pid int) error {
 		return err
 	}
 	defer s.Close()
-	out, err := output.Reserve(f.output)
+	out, err := outfile.Reserve(f.output)
 	if err != nil {
 		return outputFailed(err)
 	}
@@ -355,7 +356,7 @@ func (f *heapFlags) dead(cmd *cobra.Command) error {
 		return err
 	}
 	defer o.Close()
-	out, err := output.Reserve(f.output)
+	out, err := outfile.Reserve(f.output)
 	if err != nil {
 		return outputFailed(err)
 	}
@@ -410,7 +411,7 @@ func (f *heapFlags) lacks(h *profile.Heap) *exit.Error {
 }
 
 // write writes the last reading, and how the heap grew if there are several.
-func (f *heapFlags) write(cmd *cobra.Command, out *output.File, last *profile.Heap, growth *profile.HeapGrowth) error {
+func (f *heapFlags) write(cmd *cobra.Command, out *outfile.File, last *profile.Heap, growth *profile.HeapGrowth) error {
 	if e := f.lacks(last); e != nil && growth == nil {
 		return e
 	} else if e != nil {
@@ -431,7 +432,7 @@ func (f *heapFlags) write(cmd *cobra.Command, out *output.File, last *profile.He
 	if err != nil {
 		return outputFailed(err)
 	}
-	if name != output.Stdout {
+	if name != outfile.Stdout {
 		fmt.Fprintf(cmd.ErrOrStderr(), "heap: %s\n", output.Printable(name))
 	}
 	return nil

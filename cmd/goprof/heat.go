@@ -14,6 +14,7 @@ import (
 	"goprof/output/flame"
 	"goprof/output/format"
 	"goprof/output/heat"
+	"goprof/output/outfile"
 	"goprof/output/recording"
 )
 
@@ -101,7 +102,7 @@ func drawHeat(cmd *cobra.Command, input string, f *heatFlags) error {
 		return err
 	}
 	in.leftOut(cmd)
-	if name != output.Stdout {
+	if name != outfile.Stdout {
 		fmt.Fprintf(cmd.ErrOrStderr(), "heat map: %s\n", output.Printable(name))
 	}
 	theOpener.open(name)
@@ -123,7 +124,7 @@ func tellHeat(cmd *cobra.Command, input string, f *heatFlags) error {
 	in.notes(cmd)
 	to := writeErrors{to: cmd.OutOrStdout()}
 	told := heat.Told{After: f.in.from.Duration}
-	if input != output.Stdout {
+	if input != outfile.Stdout {
 		words := []string{input}
 		chosen := []string{"event", "weight", "thread", "exclude-thread", "include", "exclude", "state"}
 		for _, flag := range givenOf(cmd, chosen) {
@@ -143,7 +144,7 @@ func tellHeat(cmd *cobra.Command, input string, f *heatFlags) error {
 }
 
 // writeHeat draws the page. It reads samples meanwhile, so an error may be about reading.
-func writeHeat(file *output.File, in *openInput, f *heatFlags) (name string, err error) {
+func writeHeat(file *outfile.File, in *openInput, f *heatFlags) (name string, err error) {
 	info := in.src.Info()
 	o := heat.Options{Title: heatTitle(in.name, f.title, &info), Source: sourceOf(in.name), Line: heatLine(&info),
 		About: heatAbout(in.name, &info), Threads: f.in.threads, Shape: f.drawing.of(output.Shape{})}
@@ -177,14 +178,14 @@ func (w *writeErrors) Write(b []byte) (int, error) {
 	return n, err
 }
 
-func reserveHeat(input, named string) (*output.File, error) {
+func reserveHeat(input, named string) (*outfile.File, error) {
 	if named != "" {
-		return output.Reserve(named)
+		return outfile.Reserve(named)
 	}
-	if input == output.Stdout {
-		return output.ReserveNumbered("heat.html", nil)
+	if input == outfile.Stdout {
+		return outfile.ReserveNumbered("heat.html", nil)
 	}
-	return output.ReserveAgain(format.Trim(input)+".heat.html", flame.Mark(input))
+	return outfile.ReserveAgain(format.Trim(input)+".heat.html", flame.Mark(input))
 }
 
 // cannotDraw tells why a recording cannot be drawn over time.
@@ -203,7 +204,7 @@ func cannotDraw(input string, err error) error {
 }
 
 func heatTitle(input, title string, i *recording.Info) string {
-	if title == "" && i.Meta.MainClass == "" && input == output.Stdout {
+	if title == "" && i.Meta.MainClass == "" && input == outfile.Stdout {
 		return "heat map"
 	}
 	return flameTitle(input, title, i)
@@ -220,7 +221,7 @@ func heatLine(i *recording.Info) string {
 
 // heatAbout is what is known of the recording, and its own account.
 func heatAbout(input string, i *recording.Info) (facts [][2]string) {
-	if input != output.Stdout {
+	if input != outfile.Stdout {
 		facts = append(facts, [2]string{"file", i.Name})
 	}
 	facts = append(facts, aboutRecording(i)...)

@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"time"
 
-	"goprof/output"
+	"goprof/output/outfile"
 )
 
 // oneRequest is for how long further signals count as the first one. timeout(1) sends its signal to its child, and at
@@ -67,7 +67,7 @@ func cleanOnSignal() (stop func()) {
 		if !ok {
 			return
 		}
-		output.RemoveUnfinished()
+		outfile.RemoveUnfinished()
 		fmt.Fprintf(os.Stderr, "goprof: ended by a signal (%v) before its result was written\n", s)
 		signal.Reset()
 		if self, err := os.FindProcess(os.Getpid()); err != nil || self.Signal(s) != nil {

@@ -17,6 +17,7 @@ import (
 	"goprof/cmd/goprof/exit"
 	"goprof/diagnose"
 	"goprof/output"
+	"goprof/output/outfile"
 	"goprof/output/top"
 	"goprof/sampler/guard"
 )
@@ -57,7 +58,7 @@ func newList() *cobra.Command {
 					return noneListed(args[0])
 				}
 			}
-			return writeResult(cmd, output.Stdout, func(w io.Writer) error {
+			return writeResult(cmd, outfile.Stdout, func(w io.Writer) error {
 				if asJSON {
 					return listJSON(w, jvms, withArgs)
 				}

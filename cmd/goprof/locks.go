@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"goprof/cmd/goprof/exit"
-	"goprof/output"
 	"goprof/output/dumps"
+	"goprof/output/outfile"
 	"goprof/process"
 	"goprof/profile"
 	"goprof/profile/contention"
@@ -68,16 +68,16 @@ func newLocks() *cobra.Command {
 		Example: locksExample,
 		Args:    atMostOne,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if to.by, err = hide.redactor(cmd, output.Stdout); err != nil {
+			if to.by, err = hide.redactor(cmd, outfile.Stdout); err != nil {
 				return err
 			}
 			if isSnap(args) {
-				return hide.thenMap(showKept(cmd, args[0], "locks", keptFormat(to.json), output.Stdout, to.by))
+				return hide.thenMap(showKept(cmd, args[0], "locks", keptFormat(to.json), outfile.Stdout, to.by))
 			}
 			if core.file != "" {
 				readFilesOnly(cmd, args)
 			} else {
-				guard.Enter(hide.toDump(output.Stdout))
+				guard.Enter(hide.toDump(outfile.Stdout))
 			}
 			if err := core.check(cmd, args, "pid", "ns-pid", "nonblocking", "wait-stop"); err != nil {
 				return err
@@ -212,7 +212,7 @@ func (o locksWriter) write(threads []profile.ThreadDump) (*contention.Graph, err
 		o.by.Dump(&profile.Dump{Threads: threads})
 	}
 	graph := contention.New(threads)
-	out, err := output.Reserve(output.Stdout)
+	out, err := outfile.Reserve(outfile.Stdout)
 	if err != nil {
 		return nil, outputFailed(err)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"goprof/output"
+	"goprof/output/outfile"
 )
 
 // --open shows a page in the browser. goprof gives up the right to start programs before it reads anything (package
@@ -55,7 +56,7 @@ func startOpener(cmd *cobra.Command) {
 
 // open shows a file, and waits until that has begun. If the second goprof is gone, open says where the file is.
 func (o *opener) open(what string) {
-	if o == nil || what == output.Stdout {
+	if o == nil || what == outfile.Stdout {
 		return
 	}
 	theOpener = nil // it shows one page

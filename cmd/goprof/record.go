@@ -19,6 +19,7 @@ import (
 
 	"goprof/output"
 	"goprof/output/format"
+	"goprof/output/outfile"
 	"goprof/profile"
 	"goprof/profile/redact"
 	"goprof/sampler/guard"
@@ -111,8 +112,8 @@ type recordFlags struct {
 	summary     string
 	quiet       bool
 	verbose     bool
-	streams     map[string]*output.File // those that are open
-	spool       *os.File                // gets the JFR file, which becomes a part of another file; nil otherwise
+	streams     map[string]*outfile.File // those that are open
+	spool       *os.File                 // gets the JFR file, which becomes a part of another file; nil otherwise
 	format      string
 	as          format.Format
 	chunk       time.Duration
@@ -321,7 +322,7 @@ func (f *recordFlags) checkOutput(cmd *cobra.Command) (err error) {
 			return err
 		}
 	}
-	if f.as, err = format.Of(cmp.Or(f.output, output.Stdout), f.format); err != nil {
+	if f.as, err = format.Of(cmp.Or(f.output, outfile.Stdout), f.format); err != nil {
 		if f.format != "" {
 			if err := asprofFile(cmd, f.format, os.Args); err != nil {
 				return err

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"goprof/output"
+	"goprof/output/outfile"
 	"goprof/profile"
 )
 
@@ -78,7 +79,7 @@ events that are samples. Flags that choose samples are refused: --where chooses 
 	flags.IntVar(&f.top, "top", 30, "show the first `n` rows, 0 for all")
 	addShape(flags, &f.shape)
 	flags.BoolVar(&f.asJSON, "json", false, "write JSON")
-	flags.StringVarP(&f.to, "output", "o", output.Stdout, "write to `file`")
+	flags.StringVarP(&f.to, "output", "o", outfile.Stdout, "write to `file`")
 	f.input.add(cmd)
 	cmd.RegisterFlagCompletionFunc("sort", cobra.FixedCompletions([]string{bySelf, byTotal},
 		cobra.ShellCompDirectiveNoFileComp))
@@ -166,10 +167,10 @@ func (f *reportFlags) of(tree *output.Tree, meta *profile.Meta) (*output.Report,
 
 // writeResult writes to standard output or a file.
 func writeResult(cmd *cobra.Command, name string, write func(io.Writer) error) error {
-	if name == output.Stdout && cmd.OutOrStdout() != os.Stdout {
+	if name == outfile.Stdout && cmd.OutOrStdout() != os.Stdout {
 		return write(cmd.OutOrStdout())
 	}
-	file, err := output.Reserve(name)
+	file, err := outfile.Reserve(name)
 	if err == nil {
 		_, err = file.Write(write)
 	}

@@ -12,7 +12,7 @@ import (
 
 	"goprof/cmd/goprof/exit"
 	"goprof/diagnose"
-	"goprof/output"
+	"goprof/output/outfile"
 	"goprof/profile/redact"
 	"goprof/sampler/guard"
 	"goprof/session"
@@ -174,12 +174,12 @@ func (f *snapFlags) find(cmd *cobra.Command, args []string) (targets []snapTarge
 }
 
 // reserve checks that the file can be written.
-func (f *snapFlags) reserve(pid int) (*output.File, error) {
+func (f *snapFlags) reserve(pid int) (*outfile.File, error) {
 	switch {
 	case f.output != "":
-		return output.Reserve(output.Expand(f.output, pid, time.Now()))
+		return outfile.Reserve(outfile.Expand(f.output, pid, time.Now()))
 	case f.all:
-		return output.ReserveNumbered(fmt.Sprintf("snap-%d.zip", pid), nil)
+		return outfile.ReserveNumbered(fmt.Sprintf("snap-%d.zip", pid), nil)
 	}
-	return output.ReserveNumbered("snap.zip", nil)
+	return outfile.ReserveNumbered("snap.zip", nil)
 }

@@ -14,6 +14,7 @@ import (
 
 	"goprof/cmd/goprof/exit"
 	"goprof/output"
+	"goprof/output/outfile"
 	"goprof/output/redaction"
 	"goprof/output/snap"
 	"goprof/profile/redact"
@@ -58,7 +59,7 @@ func showKept(cmd *cobra.Command, name, part, format, to string, by *redact.Reda
 		return noKept(name, err, by)
 	}
 	defer file.Close()
-	out, err := output.Reserve(to)
+	out, err := outfile.Reserve(to)
 	if err != nil {
 		return outputFailed(err)
 	}

@@ -12,8 +12,8 @@ import (
 
 	"goprof/cmd/goprof/exit"
 	"goprof/cmd/goprof/terminal"
-	"goprof/output"
 	"goprof/output/format"
+	"goprof/output/outfile"
 	"goprof/output/top"
 	"goprof/profile/redact"
 	"goprof/sampler/guard"
@@ -113,7 +113,7 @@ func (f *topFlags) run(cmd *cobra.Command, args []string) error {
 		return &exit.Error{Code: exit.General, What: "cannot show the screen", Why: why,
 			Remedy: commandLine(with("once", "")(cmd, os.Args))}
 	}
-	by, err := f.redactor(cmd, output.Stdout)
+	by, err := f.redactor(cmd, outfile.Stdout)
 	if err != nil {
 		return err
 	}
@@ -203,7 +203,7 @@ func (f *topFlags) check(cmd *cobra.Command) error {
 		if _, err := format.Of(f.output, ""); err != nil {
 			return usageError(cmd, "--output: "+err.Error(), without("output"))
 		}
-		if f.output == output.Stdout {
+		if f.output == outfile.Stdout {
 			return usageError(cmd, "--output: standard output is for the screen", without("output"))
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"goprof/output"
 	"goprof/output/findings"
 	"goprof/output/flame"
+	"goprof/output/outfile"
 	"goprof/profile"
 	"goprof/sampler/guard"
 	"goprof/session"
@@ -80,7 +81,7 @@ func newTriage() *cobra.Command {
 		Args:    atMostOne,
 
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if f.by, err = f.redactor(cmd, output.Stdout, f.html); err != nil {
+			if f.by, err = f.redactor(cmd, outfile.Stdout, f.html); err != nil {
 				return err
 			}
 			return f.thenMap(f.run(cmd, args))
@@ -113,7 +114,7 @@ func (f *triageFlags) run(cmd *cobra.Command, args []string) error {
 		return explainCrash(args[0], f.triageOutput)
 	}
 	if isSnap(args) {
-		return showKept(cmd, args[0], "triage", keptFormat(f.json), output.Stdout, f.by)
+		return showKept(cmd, args[0], "triage", keptFormat(f.json), outfile.Stdout, f.by)
 	}
 	if !f.all {
 		guard.Enter(guard.ToRecord)
@@ -173,11 +174,11 @@ func (f *triageFlags) live(cmd *cobra.Command, pid int) error {
 }
 
 // reserve opens the files first: a name that cannot be written must not cost ten seconds.
-func (f *triageFlags) reserve() (out, page *output.File, err error) {
-	if out, err = output.Reserve(output.Stdout); err != nil || f.html == "" {
+func (f *triageFlags) reserve() (out, page *outfile.File, err error) {
+	if out, err = outfile.Reserve(outfile.Stdout); err != nil || f.html == "" {
 		return out, nil, err
 	}
-	page, err = output.Reserve(f.html)
+	page, err = outfile.Reserve(f.html)
 	return out, page, err
 }
 
@@ -209,7 +210,7 @@ func (f *triageFlags) look(cmd *cobra.Command, pid int, kept *keptRecordings) (*
 }
 
 // writePage writes the page, and says which files there are.
-func (f *triageFlags) writePage(cmd *cobra.Command, page *output.File, kept *keptRecordings, found *profile.Triage,
+func (f *triageFlags) writePage(cmd *cobra.Command, page *outfile.File, kept *keptRecordings, found *profile.Triage,
 	e *triage.Evidence) error {
 	names := kept.written()
 	name, err := page.Write(func(w io.Writer) error { return drawFindings(w, found, e, names) })

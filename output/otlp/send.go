@@ -9,6 +9,7 @@ import (
 
 	"goprof/output/ship"
 	"goprof/output/ship/wire"
+	"goprof/profile/batch"
 	"goprof/profile/protobuf"
 	"goprof/profile/resource"
 )
@@ -38,7 +39,7 @@ func New(o wire.Options) (*Destination, error) {
 func (d *Destination) Name() string { return d.name }
 
 // Encode makes a message, compressed.
-func (d *Destination) Encode(b *ship.Batch) ([]byte, error) { return pack(Encode(b)) }
+func (d *Destination) Encode(b *batch.Batch) ([]byte, error) { return pack(Encode(b)) }
 
 // compressors are gzip's writers that nobody uses. A new one takes a megabyte.
 var compressors = sync.Pool{New: func() any { return gzip.NewWriter(io.Discard) }}

@@ -12,13 +12,14 @@ import (
 
 	"goprof/output"
 	"goprof/output/jfr"
+	"goprof/output/outfile"
 	"goprof/output/pprof"
 	"goprof/output/snap"
 	"goprof/profile"
 )
 
 // Stdin is the name that means standard input.
-const Stdin = output.Stdout
+const Stdin = outfile.Stdout
 
 // Options say which part of a file is read. The zero value is good.
 type Options struct {
@@ -197,7 +198,7 @@ func openInput(name string, o *Options) (*input, error) {
 	}
 	open := os.Open
 	if o.Regular {
-		open = output.OpenRegular
+		open = outfile.OpenRegular
 	}
 	file, err := open(name)
 	if err != nil {

@@ -1,4 +1,4 @@
-package output
+package outfile
 
 import (
 	"bufio"
@@ -305,4 +305,24 @@ func plain(err error) error {
 		return l.Err
 	}
 	return err
+}
+
+// OpenRegular opens a file to read it, if it is a regular one. It follows no link, and a pipe does not hold it up.
+func OpenRegular(path string) (*os.File, error) {
+	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if errors.Is(err, syscall.ELOOP) {
+		return nil, errors.New("it is a symbolic link")
+	}
+	if err != nil {
+		return nil, plain(err)
+	}
+	info, err := file.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = errors.New("it is no regular file")
+	}
+	if err != nil {
+		file.Close()
+		return nil, err
+	}
+	return file, nil
 }

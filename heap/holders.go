@@ -93,7 +93,7 @@ func (r *Reader) holders(opt Options, classes []string, known []Span) (h *profil
 			break
 		}
 	}
-	h = &profile.HeapHeld{At: read.At, Searched: c.part, Leaks: []*profile.HeapLeak{}}
+	h = &profile.HeapHeld{At: read.At, Searched: c.part, Leaks: []*profile.HeapLeak{}, Notes: read.Notes}
 	for i := range samples {
 		one, lost := c.result(&samples[i])
 		one.Class, moved = classes[i], max(moved, lost)
@@ -276,7 +276,9 @@ func (c *climb) result(s *sample) (h *profile.HeapHolders, moved float64) {
 	for _, r := range rows {
 		if r.row.Missing == "" {
 			r.row.Roots = len(r.roots)
-			r.row.Most = mostOf(r.row, open)
+			if open > 0 { // it may hold all of these
+				r.row.Most = min(1, r.row.Share+r.row.Error+open)
+			}
 		}
 	}
 	slices.SortFunc(h.Rows, func(a, b *profile.HeapHolder) int {
@@ -297,14 +299,6 @@ func (c *climb) open(row *profile.HeapHolder) bool {
 		return c.part < 1 && row.Path[len(row.Path)-1].Kind == profile.LinkStack
 	}
 	return c.part < 1 || c.t.lost > 0
-}
-
-// mostOf is a row's share at most, if it holds all objects of which it is not known who does.
-func mostOf(row *profile.HeapHolder, open float64) float64 {
-	if open == 0 {
-		return 0
-	}
-	return min(1, row.Share+row.Error+open)
 }
 
 // cutRows leaves the largest rows of each kind. What has no path is one row, and so remains: shares add up with rest.

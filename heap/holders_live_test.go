@@ -317,7 +317,12 @@ func TestLeaks(t *testing.T) {
 							t.Logf("%s: %+v", what, l)
 						}
 						if !found {
-							t.Logf("%s: %+v", what, held.Growth)
+							t.Logf("%s: %+v, %q", what, held.Growth, held.Notes)
+							for _, h := range held.Holders {
+								for _, row := range h.Rows {
+									t.Logf("%s: %.3f %s %+v", h.Class, row.Share, row.Missing, row.Path)
+								}
+							}
 						}
 					}
 					if !found {

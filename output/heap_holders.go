@@ -12,9 +12,6 @@ import (
 	"goprof/profile"
 )
 
-// HeapHeldJSON writes who holds objects as JSON.
-func HeapHeldJSON(to io.Writer, h *profile.HeapHeld) error { return WriteJSON(to, h) }
-
 // HeapHeldText writes who holds objects for people: what leaks first, if that was asked for.
 func HeapHeldText(to io.Writer, h *profile.HeapHeld, top int) error {
 	w := bufio.NewWriter(to)

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -169,8 +170,9 @@ func (f *heapFlags) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if isSnap(args) {
-		if f.drawing() != nil || f.wantsDump() {
-			return usageError(cmd, args[0]+" holds the table of the heap as text and JSON", without("output"))
+		if f.drawing() != nil || f.wantsDump() || f.shape.Area != "" {
+			return usageError(cmd, args[0]+" holds the table of the whole heap as text and JSON",
+				without("output", "area", "live"))
 		}
 		return showKept(cmd, args[0], "heap", keptFormat(f.json), f.output, f.by)
 	}
@@ -387,35 +389,35 @@ func (f *heapFlags) dead(cmd *cobra.Command) error {
 }
 
 // lacks says why a heap does not have what is to be shown, nil if it has it.
-func (f *heapFlags) lacks(h *profile.Heap) *exit.Error {
+func (f *heapFlags) lacks(cmd *cobra.Command, h *profile.Heap) *exit.Error {
+	e := &exit.Error{Code: exit.General, What: "what is alive is not known",
+		Remedy: commandLine(without("live", "area")(cmd, os.Args))}
 	switch {
-	case f.alive && h.Swept != nil:
-		if h.Collector == "G1" && *h.Swept < time.Minute {
-			h.Notes = append(h.Notes, "that collection may still be removing what it found dead")
+	case f.alive && h.Swept != nil, !f.alive && (f.shape.Area == "" || h.Part(f.shape.Area) != nil):
+		return nil
+	case !f.alive:
+		e.What = fmt.Sprintf("this heap has no part %q", f.shape.Area)
+		e.Why = h.Collector + " has none, or none of it is used"
+	case h.Collector == "Serial", h.Collector == "Parallel", h.Collector == "G1":
+		e.Why = "no collection that removed all dead objects is known: the old generation was not collected yet, or the JVM " +
+			"keeps no counters, or it is G1 before JDK 20, which leaves dead objects where they are"
+	default:
+		e.Why = h.Collector + " leaves dead objects where they are, and does not export which those are"
+		if f.core.file == "" {
+			e.Remedy = fmt.Sprintf("jcmd %d GC.class_histogram", h.PID)
 		}
-	case f.alive:
-		e := &exit.Error{Code: exit.General, What: "what is alive is not known",
-			Why:    h.Collector + " leaves dead objects where they are, and does not export which those are",
-			Remedy: fmt.Sprintf("jcmd %d GC.class_histogram", h.PID)}
-		if slices.Contains([]string{"Serial", "Parallel", "G1"}, h.Collector) {
-			e.Why = "no collection that removed all dead objects is known: the old generation was not collected yet, or the " +
-				"JVM keeps no counters, or it is G1 before JDK 20, which leaves dead objects where they are"
-			e.Remedy = fmt.Sprintf("goprof heap %d --area old", h.PID)
-		}
-		return e
-	case f.shape.Area != "" && h.Part(f.shape.Area) == nil:
-		return &exit.Error{Code: exit.General, What: fmt.Sprintf("this heap has no part %q", f.shape.Area),
-			Why: h.Collector + " has none, or none of it is used", Remedy: "the same command without --area"}
 	}
-	return nil
+	return e
 }
 
 // write writes the last reading, and how the heap grew if there are several.
 func (f *heapFlags) write(cmd *cobra.Command, out *outfile.File, last *profile.Heap, growth *profile.HeapGrowth) error {
-	if e := f.lacks(last); e != nil && growth == nil {
+	if e := f.lacks(cmd, last); e != nil && growth == nil {
 		return e
 	} else if e != nil {
 		last.Notes = append(last.Notes, e.What+" at the last reading: "+e.Why) // what the readings before it show is kept
+	} else if f.alive && last.Collector == "G1" && *last.Swept < time.Minute {
+		last.Notes = append(last.Notes, "that collection may still be removing what it found dead")
 	}
 	name, err := out.Write(func(w io.Writer) error {
 		if f.drawing() != nil {

@@ -189,7 +189,7 @@ func (f *heapFlags) writeHeld(cmd *cobra.Command, out *outfile.File, held *profi
 	}
 	name, err := out.Write(func(w io.Writer) error {
 		if f.json {
-			return output.HeapHeldJSON(w, held)
+			return output.WriteJSON(w, held)
 		}
 		return output.HeapHeldText(w, held, f.shape.Top)
 	})

@@ -175,10 +175,7 @@ func (h *Heap) space(areas []*HeapArea, at uint64, bottom, top offset, part Heap
 
 func (h *Heap) serialAreas(heap uint64) (areas []*HeapArea, unknown string) {
 	l := &h.vm.l.health.serial
-	young, old := h.health.pointerAt(heap, l.young), h.health.pointerAt(heap, l.old)
-	if l.gens.ok() {
-		young, old = h.health.pointerAt(heap, l.gens), h.health.pointerAt(heap, l.gens+8)
-	}
+	young, old := h.health.serialGenerations(heap)
 	for _, space := range []offset{l.eden, l.from} {
 		areas = h.space(areas, h.health.pointerAt(young, space), l.bottom, l.top, YoungPart)
 	}
@@ -190,10 +187,7 @@ func (h *Heap) serialAreas(heap uint64) (areas []*HeapArea, unknown string) {
 
 func (h *Heap) parallelAreas(heap uint64) (areas []*HeapArea, unknown string) {
 	l := &h.vm.l.health.parallel
-	young, old := h.health.pointerAt(heap, l.young), h.health.pointerAt(heap, l.old)
-	if l.youngAt != 0 && l.oldAt != 0 {
-		young, old = h.health.pointerAt(l.youngAt, 0), h.health.pointerAt(l.oldAt, 0)
-	}
+	young, old := h.health.parallelGenerations(heap)
 	if h.vm.flagOn("UseNUMA") {
 		unknown = "with UseNUMA eden has a piece for each node of the machine: objects there are not counted"
 	} else {

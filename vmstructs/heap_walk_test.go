@@ -290,7 +290,7 @@ func TestFindEnds(t *testing.T) {
 func TestHeapBounds(t *testing.T) {
 	w := newObjectWorld(t, headers[0])
 	h, _ := walkedHeap(w)
-	err := h.eachRegion(8, maxAreas+1, regionFields{0, 8, 16, 24}, func(regionRow) { t.Error("a region") })
+	_, err := h.health.eachRegion(8, maxAreas+1, regionFields{0, 8, 16, 24}, func(regionRow) { t.Error("a region") })
 	if !errors.Is(err, ErrManyRegions) || errors.Is(err, ErrMissing) {
 		t.Error(err)
 	}

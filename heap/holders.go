@@ -207,15 +207,15 @@ func cut(list []drawn) (left []drawn, next float64) {
 // sample is what was drawn of one class: an object stands for its bytes, or for least if that is more.
 type sample struct {
 	list         []drawn
-	least        float64
-	newer, whole bool // whole: the heap was read as a whole
+	least, part  float64 // part of the class's bytes that have stayed
+	newer, whole bool    // whole: the heap was read as a whole
 }
 
 func (d *drawing) sample(class int) (s sample) {
 	of := &d.of[class]
-	switch {
+	switch s.part = 1; {
 	case len(of[newer].list) >= leastNewer:
-		s.list, s.newer = of[newer].list, true
+		s.list, s.newer, s.part = of[newer].list, true, of[newer].bytes()/(of[newer].bytes()+of[stayed].bytes())
 	case len(of[newer].list)+len(of[stayed].list) > 0:
 		s.list = append(of[newer].list, of[stayed].list...)
 	default:
@@ -224,6 +224,15 @@ func (d *drawing) sample(class int) (s sample) {
 	s.list, s.least = cut(s.list)
 	s.list = s.list[:min(len(s.list), drawnObjects)]
 	return s
+}
+
+// bytes are those of all objects that took part.
+func (l *lottery) bytes() (sum float64) {
+	list, least := cut(slices.Clone(l.list))
+	for _, d := range list[:min(len(list), drawnObjects)] {
+		sum += max(d.bytes, least)
+	}
+	return sum
 }
 
 // rowKey tells ways apart: by the first reference, by the root, and by why there is none.
@@ -244,7 +253,7 @@ type tallied struct {
 
 // result sums up how a sample is held. moved is the part whose holders are not known because something moved.
 func (c *climb) result(s *sample) (h *profile.HeapHolders, moved float64) {
-	h = &profile.HeapHolders{Looked: len(s.list), Newer: s.newer, Rows: []*profile.HeapHolder{}}
+	h = &profile.HeapHolders{Looked: len(s.list), Newer: s.newer, Drawn: s.part, Rows: []*profile.HeapHolder{}}
 	rows, all := map[rowKey]*tallied{}, 0.0
 	for i := range s.list {
 		w := &s.list[i].way

@@ -29,6 +29,8 @@ func Growers(g *profile.HeapGrowth) (names []string) {
 // FindLeaks joins what grows with who holds it. What grows for certain, and is held by one root for certain, is a leak:
 // a way to a root proves that it is no garbage. Where a part of the heap was not looked through, a missing way proves
 // nothing: then a leak counts as if others were held as those are of which it is known, and its rate as what was seen.
+// What was drawn from may have more than what has grown: the collector has moved it, or there was too little that is
+// newer. A root that holds no more than this rest may hold nothing that grows.
 // A collection must have shown that what grows stays, where the JVM counts them.
 func FindLeaks(h *profile.HeapHeld, g *profile.HeapGrowth) {
 	h.Growth, h.Leaks = g, []*profile.HeapLeak{}
@@ -45,16 +47,20 @@ func FindLeaks(h *profile.HeapHeld, g *profile.HeapGrowth) {
 		if i < 0 {
 			continue
 		}
-		unseen := 0.0
+		unseen, same := 0.0, 0.0 // same: the part of what was drawn from that has not grown
+		if from := c.To * h.Holders[i].Drawn; from > 0 {
+			same = 1 - min(1, c.Bytes.Rate*g.Over.Seconds()/from)
+		}
 		for _, row := range h.Holders[i].Rows {
 			if row.Missing == profile.HolderUncertain || row.Missing != "" && g.Collected && h.Searched < 1 {
 				unseen += row.Share
 			}
 		}
 		for _, row := range h.Holders[i].Rows {
-			if row.Missing != "" || unseen >= 1 {
+			if row.Missing != "" || unseen >= 1 || row.Share <= same {
 				continue
 			}
+			share, err := (row.Share-same)/(1-same), row.Error/(1-same)
 			key := row.Path[len(row.Path)-1]
 			key.Times = 0
 			l := leaks[key]
@@ -62,10 +68,10 @@ func FindLeaks(h *profile.HeapHeld, g *profile.HeapGrowth) {
 				l = &leak{}
 				leaks[key] = l
 			}
-			rate := c.Bytes.Rate * row.Share
+			rate := c.Bytes.Rate * share
 			l.Bytes.Rate += rate
-			l.Bytes.Error = math.Hypot(l.Bytes.Error, math.Hypot(c.Bytes.Error*row.Share, c.Bytes.Rate*row.Error))
-			l.likely, l.AtLeast = l.likely+rate/(1-unseen), l.AtLeast || unseen > 0
+			l.Bytes.Error = math.Hypot(l.Bytes.Error, math.Hypot(c.Bytes.Error*share, c.Bytes.Rate*err))
+			l.likely, l.AtLeast = l.likely+rate/(1-unseen), l.AtLeast || unseen > 0 || same > 0
 			l.parts = append(l.parts, leakPart{c.Name, rate})
 			if rate > fastest[l] {
 				fastest[l], l.Path, l.Roots = rate, row.Path, row.Roots

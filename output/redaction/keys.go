@@ -3,7 +3,7 @@ package redaction
 // keysOfOurs are the keys of goprof's JSON.
 const keysOfOurs = `
 	account_of address age_ns allocated allocations amount anon_huge_bytes anonymous_bytes apart arenas asleep at
-	at_rest attempted bci below_a_sample_ns bound_ns buffers build_id busy by by_debugger bytes bytes_error
+	at_least at_rest attempted bci below_a_sample_ns bound_ns buffers build_id busy by by_debugger bytes bytes_error
 	bytes_per_second cache_bytes calls capacity_bytes carrier carrier_truncated cause certainty chosen_threads
 	claim class classes code collected collected_meanwhile collecting collections_not_known collector
 	committed_bytes completed connections contents control_group copied_bytes core count counted_twice_bytes
@@ -18,12 +18,14 @@ const keysOfOurs = `
 	lost lost_by made_up main_class making malloc mapped_bytes mapped_count max_bytes max_ns memory met_ns missed
 	missing mode module most moved moves moving name names newer_only next no_stack nonblocking none
 	not_counted_bytes not_sampled_ns not_stopped notes number objects objects_error objects_looked_at
-	objects_per_second of_bytes old old_collections omitted operation operations other others over_ns overflow
+	objects_per_second of_bytes old old_collections
+	old_swept_ago_ns omitted operation operations other others over_ns overflow
 	own_cpu_ns owner owner_virtual p page_tables_bytes part parts path pauses pc peer pended_ns pending percent
 	pid pieces pools pools_error priority process_ns quality queued rate_hz rate_lowered_hz rate_reached_hz read
 	readings recording redacted remedy repeated reserved_bytes resident resident_bytes rest_share room roots rows
 	rss_anon_bytes rss_bytes rss_file_bytes rss_shmem_bytes running safepoints sampled_ns samples searched_share
-	seen seen_bytes seen_ns self self_share sender severity share share_error short short_ns short_sleeps shown
+	seen seen_bytes seen_ns self self_share sender severity share
+	share_at_most share_error short short_ns short_sleeps shown
 	signal silent_threads size skipped_ticks sp stack start state states still stood stopped sums swap_bytes
 	swapped_bytes switches system taken target text thinned thread threads tid tids time time_ns timed times to
 	to_bytes too_new took_ns total total_ns total_share tries truncated truncated_by unconfirmed unended unfreed

@@ -78,7 +78,8 @@ type watchedJVM struct {
 }
 
 func makeSnapper(rules alarm.Rules, dir string, say func(string)) *snapper {
-	s := &snapper{rules: rules, dir: dir, files: noFiles, say: say, watched: map[int]*watchedJVM{}, taken: map[int]time.Time{},
+	s := &snapper{rules: rules, dir: dir, files: noFiles, say: say, watched: map[int]*watchedJVM{},
+		taken:   map[int]time.Time{},
 		refused: map[int]bool{}}
 	s.take = s.snap
 	return s

@@ -28,19 +28,20 @@ build: ## the static binary ./goprof
 	@printf 'built ./%s, %s bytes\n' $(BINARY) "$$(wc -c < $(BINARY))"
 
 # These have tests that measure, or that need the CPUs for themselves: they run one at a time (-p 1), after all others.
-CALM    := ./sampler/... ./session ./agent ./triage/vitals ./diagnose ./testdata/jvmtest ./testdata/oracle
+CALM    := ./sampler/... ./testdata/oracle
 ALONE    = $(filter $(shell $(GO) list $(CALM)),$(shell $(GO) list $(PKG)))
 BESIDE   = $(filter-out $(shell $(GO) list $(CALM)),$(shell $(GO) list $(PKG)))
 
 # Tests that begin with t.Parallel mostly wait, and measure nothing that others change: so many run side by side.
-SIDE     = -parallel 4
+# make vet has vetted them.
+SIDE     = -parallel 4 -vet=off
 
 test: ## all tests, with real JVMs (installs a JDK and tools, or says what to install)
 	@scripts/tools.sh chromium gdb musl-gcc strace
 	@scripts/tools.sh podman runc || echo "make test: NOT TRIED: the documentation's commands for containers (TestPodman)" >&2
 	@scripts/jdk.sh
 	@start=$$(date +%s); status=0; export GOPROF_REQUIRE_JVM=1 GOPROF_REQUIRE_CHROMIUM=1; \
-	beside="$(BESIDE)"; [ -z "$$beside" ] || $(GO) test $(SIDE) -timeout $(TIMEOUT) -run '$(RUN)' $$beside || status=$$?; \
+	beside="$(BESIDE)"; [ -z "$$beside" ] || $(GO) test -p 3 $(SIDE) -timeout $(TIMEOUT) -run '$(RUN)' $$beside || status=$$?; \
 	alone="$(ALONE)"; [ -z "$$alone" ] || $(GO) test -p 1 $(SIDE) -timeout $(TIMEOUT) -run '$(RUN)' $$alone || status=$$?; \
 	echo "make test: $$(( $$(date +%s) - start )) s"; exit $$status
 

@@ -6,15 +6,15 @@ import (
 	"sync"
 	"time"
 
-	"goprof/output/ship"
 	"goprof/profile"
+	"goprof/profile/batch"
 	"goprof/profile/resource"
 )
 
 // batches is a recording's Sink: it gathers samples and cuts a batch when the agent says so.
 type batches struct {
 	mu      sync.Mutex
-	gather  *ship.Gatherer
+	gather  *batch.Gatherer
 	span    *countedTime
 	meta    profile.Meta
 	whose   resource.Attributes
@@ -28,7 +28,7 @@ type batches struct {
 }
 
 func newBatches(pools bool, of *countedTime) *batches {
-	return &batches{span: of, gather: ship.NewGatherer(ship.GatherOptions{Pools: pools})}
+	return &batches{span: of, gather: batch.NewGatherer(batch.GatherOptions{Pools: pools})}
 }
 
 // belongTo says whose the samples are.
@@ -39,9 +39,9 @@ func (b *batches) belongTo(whose resource.Attributes) {
 }
 
 // cut makes a batch of what was seen since the last one. It is nil if nothing was seen. interval is the CPU time that
-// each sample stood for. used is what the process has used since the recording began, 0 where that is not known. last
+// each sample stood for. used is what the process has used since the recording began, or 0 if that is not known. last
 // says that no further sample comes.
-func (b *batches) cut(now time.Time, interval, used time.Duration, last bool) *ship.Batch {
+func (b *batches) cut(now time.Time, interval, used time.Duration, last bool) *batch.Batch {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	from := b.began

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"goprof/output/ship"
 	"goprof/profile"
+	"goprof/profile/batch"
 	"goprof/sampler"
 	"goprof/session"
 )
@@ -42,7 +42,7 @@ func (d *driven) alloc() *fakeBeside {
 // had is said once and counted, and the JVM is recorded without.
 func TestEventsAreBatchesOfTheirOwn(t *testing.T) {
 	d := drivenWithEvents(t, 0)
-	var events, others []*ship.Batch
+	var events, others []*batch.Batch
 	for _, b := range d.batches {
 		if b.Event.Name == "" {
 			others = append(others, b)

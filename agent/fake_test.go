@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"goprof/diagnose"
-	"goprof/output/ship"
 	"goprof/profile"
+	"goprof/profile/batch"
 	"goprof/profile/resource"
 	"goprof/sampler"
 )
@@ -234,7 +234,7 @@ type driven struct {
 	*Agent
 	w       *fakeWorld
 	now     time.Time
-	batches []*ship.Batch
+	batches []*batch.Batch
 	said    []string
 	ctx     context.Context
 }
@@ -244,7 +244,7 @@ func drive(t *testing.T, s Settings) *driven {
 	d := &driven{w: newFakeWorld(), now: time.Now()}
 	var stop context.CancelFunc
 	d.ctx, stop = context.WithCancel(context.Background())
-	d.Agent = New(d.w, s, func(b *ship.Batch) { d.batches = append(d.batches, b) },
+	d.Agent = New(d.w, s, func(b *batch.Batch) { d.batches = append(d.batches, b) },
 		func(text string) { d.said = append(d.said, text) })
 	d.begin()
 	t.Cleanup(func() {

@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"goprof/output/ship"
+	"goprof/profile/batch"
 	"goprof/session"
 )
 
@@ -84,7 +84,7 @@ func (m *Metrics) retryEvent(name string) {
 }
 
 // countEvent counts the samples of a batch of an event.
-func (m *Metrics) countEvent(b *ship.Batch) {
+func (m *Metrics) countEvent(b *batch.Batch) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for i := range b.Samples {
@@ -141,7 +141,7 @@ var exposed = []metric{
 	{"jvms_ended_recorded_total", "counter", "JVMs that have ended while they were recorded.",
 		func(m *Metrics) float64 { return float64(m.endedRecorded.Load()) }},
 	{"attached_total", "counter", "Attachments to a JVM.", func(m *Metrics) float64 { return float64(m.attached.Load()) }},
-	{"released_total", "counter", "JVMs that were let go: they did next to nothing, or nobody wants them any more.",
+	{"released_total", "counter", "JVMs that were let go: they did next to nothing, or the rules no longer want them.",
 		func(m *Metrics) float64 { return float64(m.released.Load()) }},
 	{"delayed_total", "counter", "Times that a JVM had to wait to be attached to: the budget, max-jvms, max-memory.",
 		func(m *Metrics) float64 { return float64(m.delayed.Load()) }},
@@ -167,7 +167,7 @@ var exposed = []metric{
 		func(m *Metrics) float64 { return m.factor.Load() }},
 	{"messages_unsaid_total", "counter", "Lines of the log that were left out, as there were too many.",
 		func(m *Metrics) float64 { return float64(m.unsaid.Load()) }},
-	{"reloads_total", "counter", "Times that the configuration was read anew.",
+	{"reloads_total", "counter", "Times that the configuration was read again.",
 		func(m *Metrics) float64 { return float64(m.reloads.Load()) }},
 	{"cpu_seconds_total", "counter", "CPU time of goprof itself.",
 		func(*Metrics) float64 { return session.OwnCPU().Seconds() }},

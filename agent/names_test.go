@@ -15,8 +15,8 @@ import (
 	"goprof/output/pprof"
 	"goprof/output/recording"
 	"goprof/output/replay"
-	"goprof/output/ship"
 	"goprof/profile"
+	"goprof/profile/batch"
 	"goprof/profile/resource"
 	"goprof/testdata/shipped"
 )
@@ -52,7 +52,7 @@ func partsOfRecording() (parts []partOfRecording) {
 }
 
 // sent is what tells a server which profile a batch is of.
-func sent(t *testing.T, b *ship.Batch) string {
+func sent(t *testing.T, b *batch.Batch) string {
 	t.Helper()
 	data, err := pprof.OfBatch(b, nil)
 	if err != nil {
@@ -110,7 +110,7 @@ func TestShipAndAgentGiveTheSameNames(t *testing.T) {
 	var shipped []string
 	m := src.Info().Meta
 	_, err = replay.Each(src, replay.Options{Whose: replay.Whose(&m, ""), Every: time.Hour},
-		func(b *ship.Batch) { shipped = append(shipped, sent(t, b)) })
+		func(b *batch.Batch) { shipped = append(shipped, sent(t, b)) })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -143,3 +143,53 @@ func Grouped(n int64) string {
 	}
 	return sign + text
 }
+
+func share(n, of int64, format string) string {
+	if of <= 0 || n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(format, Percent(n, of))
+}
+
+// Percent is a share with as many digits as tell something.
+func Percent(n, of int64) string {
+	if of == 0 {
+		return "0%"
+	}
+	p := float64(n) / float64(of) * 100
+	if n != 0 && p < 0.1 {
+		return fmt.Sprintf("%.3f%%", p)
+	}
+	return fmt.Sprintf("%.1f%%", p)
+}
+
+// Count is a number of things: "1 thread", "2 threads".
+func Count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// Uptime is two units long: 12s, 3m20s, 5h12m, 41d3h.
+func Uptime(d time.Duration) string {
+	s := int64(d / time.Second)
+	switch {
+	case s < 60:
+		return fmt.Sprintf("%ds", s)
+	case s < 3600:
+		return fmt.Sprintf("%dm%ds", s/60, s%60)
+	case s < 86400:
+		return fmt.Sprintf("%dh%dm", s/3600, s%3600/60)
+	}
+	return fmt.Sprintf("%dd%dh", s/86400, s%86400/3600)
+}
+
+// Round leaves about three digits of a duration.
+func Round(d time.Duration) time.Duration {
+	unit := time.Duration(1)
+	for d/1000 >= unit { // not d >= 1000*unit, which may be too large for a number
+		unit *= 10
+	}
+	return d.Round(unit)
+}

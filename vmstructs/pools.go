@@ -7,8 +7,8 @@ import (
 	"goprof/process/maybe"
 )
 
-// Pools reads which executors the threads run for, and what these executors and their queues say of themselves. No
-// thread is stopped for that. A field that a class does not have is not known, and so is what a collector moves away.
+// Pools reads which executors the threads run for, and what these executors and their queues hold. No thread is stopped
+// for that. A field that a class lacks, or that a collector moves away, is not known.
 //
 // A Pools uses the VM that it was made from: both belong to one goroutine.
 type Pools struct {
@@ -95,13 +95,13 @@ func (p *Pools) CollectorRests(rests bool) { p.k.CollectorRests(rests) }
 var errManyPools = errors.New("vmstructs: too many threads, executors and connections")
 
 // Read reads the executors of these threads. With ErrMoved a collector was at work meanwhile: then objects may have
-// been mistaken for others, and nothing of the reading counts.
+// been missed, or mistaken for others, and nothing of the reading counts.
 func (p *Pools) Read(threads []Thread) (all []*Executor, connections []*Connections, err error) {
 	k := p.k
 	before := k.vm.heapMoment()
 	held := k.vm.holdColours(&k.colours) == nil
 	defer k.vm.letGoColours()
-	p.reads = 0
+	p.reads, k.lost = 0, false
 	k.begin(threads)
 	k.readThreads()
 	k.readObjects()
@@ -128,7 +128,7 @@ func (p *Pools) Read(threads []Thread) (all []*Executor, connections []*Connecti
 	switch {
 	case p.reads > maxPoolReads:
 		return nil, nil, errManyPools
-	case !held || !k.vm.nothingMoved(before) || !k.vm.letGoColours():
+	case !held || k.lost || !k.vm.nothingMoved(before) || !k.vm.letGoColours():
 		return nil, nil, ErrMoved
 	}
 	return all, connections, nil
@@ -176,7 +176,7 @@ func (p *Pools) read(at uint64) (o poolObject, ok bool) {
 	return poolObject{at, c, b}, true
 }
 
-// classOf reads a class and its superclasses. Nil: it cannot be told.
+// classOf reads a class and its superclasses. Nil: it is not known.
 func (p *Pools) classOf(klass uint64) *poolClass {
 	if klass == 0 || klass%8 != 0 {
 		return nil

@@ -7,6 +7,7 @@ import (
 
 	"goprof/output"
 	"goprof/output/format"
+	"goprof/output/outfile"
 	"goprof/profile"
 )
 
@@ -24,7 +25,7 @@ func (r *recorder) tellAccount(talk io.Writer, sum *profile.Summary) {
 
 // tellWritten says where the recording is, and how to look at it.
 func tellWritten(talk io.Writer, name string, as format.Format, wall bool) {
-	if name == output.Stdout {
+	if name == outfile.Stdout {
 		return
 	}
 	text := output.Printable(name)

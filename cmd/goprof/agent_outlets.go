@@ -16,8 +16,8 @@ import (
 	"goprof/agent/config"
 	"goprof/cmd/goprof/exit"
 	"goprof/output/shelf"
-	"goprof/output/ship"
 	"goprof/output/sole"
+	"goprof/profile/batch"
 )
 
 // outlets are where an agent's batches go: files, and servers. Batches wait until the outlets are open.
@@ -29,7 +29,7 @@ type outlets struct {
 	open    bool
 	files   *shelf.Shelf
 	to      *sending
-	waiting []*ship.Batch
+	waiting []*batch.Batch
 	dropped int64
 }
 
@@ -61,7 +61,7 @@ func (o *outlets) connect(c *config.Config) error {
 }
 
 // offer takes a batch, and does not wait.
-func (o *outlets) offer(b *ship.Batch) {
+func (o *outlets) offer(b *batch.Batch) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	switch {
@@ -76,7 +76,7 @@ func (o *outlets) offer(b *ship.Batch) {
 
 // give gives a batch to files and to servers. Relabelling is for servers. Its rules see the names, so names are taken
 // out after it once more.
-func (o *outlets) give(b *ship.Batch) {
+func (o *outlets) give(b *batch.Batch) {
 	shown := o.names.batch(b)
 	if o.files != nil {
 		o.files.Offer(shown)

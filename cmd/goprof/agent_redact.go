@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"goprof/agent/config"
-	"goprof/output/ship"
 	"goprof/profile"
+	"goprof/profile/batch"
 	"goprof/profile/redact"
 	"goprof/profile/resource"
 )
@@ -43,7 +43,7 @@ func (n *nameless) text(of string) string {
 }
 
 // batch makes a copy of a batch without names. Others may read the given one at the same time.
-func (n *nameless) batch(b *ship.Batch) *ship.Batch {
+func (n *nameless) batch(b *batch.Batch) *batch.Batch {
 	if n == nil {
 		return b
 	}

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"goprof/output/ship"
 	"goprof/profile"
+	"goprof/profile/batch"
 	"goprof/profile/redact"
 	"goprof/profile/resource"
 )
@@ -27,7 +27,7 @@ func TestBatchWithoutNames(t *testing.T) {
 	}
 	whose.Set(resource.ContainerID, strings.Repeat("0123abcd", 8))
 	whose.SetInt(resource.ProcessPID, 4711)
-	g := ship.NewGatherer(ship.GatherOptions{})
+	g := batch.NewGatherer(batch.GatherOptions{})
 	for i := range 3 {
 		g.Add(&profile.Sample{Thread: profile.Thread{TID: 7, Name: "zebra-1", JavaName: "zebra-worker-1"},
 			Stack: &profile.Stack{Virtual: profile.VirtualThread{Name: "zebra-v"}, Frames: []profile.Frame{
@@ -54,7 +54,7 @@ func TestBatchWithoutNames(t *testing.T) {
 	}
 }
 
-func textOf(b *ship.Batch) string {
+func textOf(b *batch.Batch) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%+v %+v\n", b.Resource, b.Meta)
 	for i := range b.Samples {

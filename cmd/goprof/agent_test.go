@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"goprof/agent/config"
-	"goprof/output/ship"
+	"goprof/profile/batch"
 )
 
 // TestReloadSaysWhatItDoesNotTake: if a server was changed in the file, a reload says that it does not take the
@@ -58,7 +58,7 @@ func TestOutletsHaveOneUser(t *testing.T) {
 		if err := next.connect(&c); !inUse(err) {
 			t.Errorf("%s: %v", name, err)
 		}
-		next.offer(&ship.Batch{})
+		next.offer(&batch.Batch{})
 		first.close()
 		if err := next.connect(&c); err != nil || len(next.waiting) > 0 {
 			t.Errorf("%s: %v, %d batches wait", name, err, len(next.waiting))

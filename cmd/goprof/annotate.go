@@ -14,6 +14,7 @@ import (
 	"goprof/annotate/machine"
 	"goprof/cmd/goprof/exit"
 	"goprof/output"
+	"goprof/output/outfile"
 	"goprof/output/recording"
 	"goprof/profile"
 	"goprof/vmstructs"
@@ -76,7 +77,7 @@ func newAnnotate() *cobra.Command {
 	flags.StringVar(&f.source, "source", "", "show the text of the lines, from this `folder` of sources")
 	flags.BoolVarP(&f.all, "all", "a", false, "also show rows without samples that are far from others")
 	flags.BoolVar(&f.asJSON, "json", false, "write JSON, with all rows")
-	flags.StringVarP(&f.to, "output", "o", output.Stdout, "write to `file`")
+	flags.StringVarP(&f.to, "output", "o", outfile.Stdout, "write to `file`")
 	f.core.addFlags(cmd)
 	f.input.add(cmd)
 	return cmd

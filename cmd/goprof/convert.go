@@ -12,6 +12,7 @@ import (
 	"goprof/output/convert"
 	"goprof/output/flame"
 	"goprof/output/format"
+	"goprof/output/outfile"
 	"goprof/output/recording"
 )
 
@@ -38,8 +39,7 @@ for, or that -f names:
 A recording may have several parts: CPU time, waits, allocations. JFR, pprof, speedscope
 and Firefox hold all of them. In the other formats OUT has one, and convert says which
 parts it left out. --event chooses one.
-Some of what FILE holds may have no place in OUT's format, and is lost. docs/formats.md
-lists what.
+OUT's format may have no place for some of what FILE holds: docs/formats.md lists what is lost.
 --summary writes goprof's account of the run to a file of its own. Among the formats only
 JFR holds the account. "goprof flame" finds OUT.summary.json beside OUT.collapsed.
 A JFR file needs the time of each sample. Collapsed files and pprof profiles have none.
@@ -104,16 +104,16 @@ func runConvert(cmd *cobra.Command, input string, f *convertFlags) error {
 		return err
 	}
 	defer cleanOnSignal()()
-	file, err := output.Reserve(f.output)
+	file, err := outfile.Reserve(f.output)
 	if err != nil {
 		return outputFailed(err)
 	}
-	var account *output.File
+	var account *outfile.File
 	if f.summary != "" {
 		if err := notItself(input, f.summary); err != nil {
 			return err
 		}
-		if account, err = output.Reserve(f.summary); err != nil {
+		if account, err = outfile.Reserve(f.summary); err != nil {
 			return outputFailed(err)
 		}
 	}
@@ -141,7 +141,7 @@ func runConvert(cmd *cobra.Command, input string, f *convertFlags) error {
 		return err
 	}
 	in.leftOut(cmd)
-	if f.output != output.Stdout {
+	if f.output != outfile.Stdout {
 		fmt.Fprintf(cmd.ErrOrStderr(), "written    %s: %s, %s\n", output.Printable(f.output), to, in.amount(samples))
 	}
 	return nil
@@ -176,7 +176,7 @@ func (in *openInput) noAccount() error {
 
 // writeAccount writes the account of the run that was converted into a file of this name. A redacted account does not
 // tell that name.
-func (in *openInput) writeAccount(cmd *cobra.Command, to *output.File, of string, redacted bool) error {
+func (in *openInput) writeAccount(cmd *cobra.Command, to *outfile.File, of string, redacted bool) error {
 	s := *in.src.Info().Summary
 	if s.Of = filepath.Base(of); redacted {
 		s.Of = ""
@@ -185,7 +185,7 @@ func (in *openInput) writeAccount(cmd *cobra.Command, to *output.File, of string
 	if err != nil {
 		return outputFailed(err)
 	}
-	if name != output.Stdout {
+	if name != outfile.Stdout {
 		fmt.Fprintf(cmd.ErrOrStderr(), "account    %s\n", output.Printable(name))
 	}
 	return nil
@@ -212,7 +212,7 @@ func (f *convertFlags) checkShape(cmd *cobra.Command, to format.Format) error {
 }
 
 // convert writes the recording. Its errors say whether reading or writing failed.
-func (in *openInput) convert(cmd *cobra.Command, to format.Format, f *convertFlags, file *output.File) (int64, error) {
+func (in *openInput) convert(cmd *cobra.Command, to format.Format, f *convertFlags, file *outfile.File) (int64, error) {
 	o := convert.Options{Sum: in.sumOptions(), Shape: f.shape, Tell: func(text string) {
 		fmt.Fprintf(cmd.ErrOrStderr(), "goprof: %s\n", output.Printable(text))
 	}}

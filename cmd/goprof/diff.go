@@ -15,6 +15,7 @@ import (
 	"goprof/output"
 	"goprof/output/diff"
 	"goprof/output/format"
+	"goprof/output/outfile"
 )
 
 type diffFlags struct {
@@ -42,8 +43,8 @@ should give any star at all in less than 5 of 100 comparisons. docs/diff.md has 
 docs/evidence/diff.md the test.
 
 If both recordings are of one JVM, noise is what changes within each of them. Two starts
-of a JVM differ by more: the compiler decides otherwise. One or two recordings a side
-cannot tell by how much. Then the column "starts" says what two starts of one program
+of a JVM differ by more: the compiler decides otherwise. Measuring that takes at least
+three recordings a side. With fewer, the column "starts" says what two starts of one program
 usually differ by, measured over other programs. A change that is larger is "likely", and
 the likeliest come first. ~ marks what is more than noise within the recordings alone.
 
@@ -92,12 +93,12 @@ change is significant, so that a script can tell a change from an error (1 to 10
 	flags.SortFlags = false
 	flags.StringVar(&f.by, "by", "method", "compare by `what`: "+strings.Join(diff.Keys, ", "))
 	flags.IntVar(&f.top, "top", 10, "show `n` changes by self, by total, and of paths; 0 for all")
-	flags.Float64Var(&f.minChange, "min-change", 0, "tell only changes of this many `points` (of 100) or more")
+	flags.Float64Var(&f.minChange, "min-change", 0, "show only changes of this many `points` (of 100) or more")
 	flags.BoolVar(&f.asJSON, "json", false, "write JSON")
 	flags.BoolVar(&f.exitCode, "exit-code", false, "exit with 11 if a change is significant")
 	flags.Var(&f.ranges[diff.Before], "before", "of the recordings before only this `time`: 0s-60s")
 	flags.Var(&f.ranges[diff.After], "after", "of the recordings after only this `time`: 60s-")
-	flags.StringVarP(&f.output, "output", "o", output.Stdout,
+	flags.StringVarP(&f.output, "output", "o", outfile.Stdout,
 		"write to `file`; its name chooses: .txt, .json, .html, .svg")
 	flags.StringVarP(&f.format, "format", "f", "",
 		"write this `format` whatever the file's name is: text, json, html, svg")
@@ -143,7 +144,7 @@ func (f *diffFlags) sides(cmd *cobra.Command, args []string) (names [2][]string,
 			return names, usageError(cmd, fmt.Sprintf("at most %d recordings of each side are compared", diff.MaxRuns))
 		}
 		for _, name := range of {
-			if cmd.ArgsLenAtDash() > 0 && strings.HasPrefix(name, "-") && name != output.Stdout {
+			if cmd.ArgsLenAtDash() > 0 && strings.HasPrefix(name, "-") && name != outfile.Stdout {
 				return names, usageError(cmd, fmt.Sprintf("flags stand before the --, and behind it %q is a file", name))
 			}
 		}
@@ -230,7 +231,7 @@ func (f *diffFlags) check(cmd *cobra.Command, names []string) (format.Format, er
 	}
 	stdin := 0
 	for _, name := range names {
-		if name == output.Stdout {
+		if name == outfile.Stdout {
 			stdin++
 		}
 		if stdin > 1 {
@@ -293,7 +294,7 @@ func (f *diffFlags) write(cmd *cobra.Command, r *diff.Result, to format.Format) 
 	if err := writeResult(cmd, f.output, write); err != nil {
 		return err
 	}
-	if f.output != output.Stdout {
+	if f.output != outfile.Stdout {
 		if !f.exitCode || r.Significant == 0 { // otherwise it is told as the reason for the exit code
 			fmt.Fprintln(cmd.ErrOrStderr(), output.Printable(r.Verdict()))
 		}

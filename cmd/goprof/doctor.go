@@ -13,6 +13,7 @@ import (
 	"goprof/cmd/goprof/exit"
 	"goprof/diagnose"
 	"goprof/output"
+	"goprof/output/outfile"
 )
 
 const doctorHelp = `doctor says what works on this host and what does not, and which command mends it. With --pid it
@@ -24,8 +25,8 @@ knows its JVM, and whether its native code has names.
   fail   stands in the way of recording
   info   does not work, and is not needed
 
-doctor only reads: no thread is stopped. Its exit code is 0 if recording would work. Else it is the
-code with which recording would fail (goprof help exit-codes).`
+doctor only reads: no thread is stopped. Its exit code is 0 if recording would work. Otherwise it is
+the code with which recording would fail (goprof help exit-codes).`
 
 const doctorExample = `  goprof doctor
   goprof doctor 1234
@@ -61,7 +62,7 @@ func newDoctor() *cobra.Command {
 func doctor(cmd *cobra.Command, pid int, asJSON bool) error {
 	h := diagnose.Host{Command: commandLine(doctored(os.Args, pid))}
 	r := h.Examine(pid)
-	err := writeResult(cmd, output.Stdout, func(w io.Writer) error {
+	err := writeResult(cmd, outfile.Stdout, func(w io.Writer) error {
 		if asJSON {
 			return doctorJSON(w, pid, &r)
 		}

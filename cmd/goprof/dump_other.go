@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"goprof/output"
+	"goprof/output/outfile"
 	"goprof/unwind"
 )
 
@@ -50,7 +50,7 @@ func newDump() *cobra.Command {
 	d.addFlags(cmd)
 	fs.StringVarP(&d.format, "format", "f", dumpAsText, "`format`: "+strings.Join(dumpFormats, ", "))
 	fs.BoolVar(&asJSON, "json", false, "write JSON, as --format json")
-	fs.StringVarP(&d.output, "output", "o", output.Stdout, outputUsage)
+	fs.StringVarP(&d.output, "output", "o", outfile.Stdout, outputUsage)
 	fs.BoolVar(&d.shape.Group, "group", false, "show threads with the same stack and state once")
 	fs.BoolVar(&d.shape.Native, "native", false, "show the JVM's own frames below Java, too")
 	fs.BoolVar(&d.opt.Locks, "locks", true, "say what threads hold, and whose locks they wait for")

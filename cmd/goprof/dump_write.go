@@ -12,6 +12,7 @@ import (
 
 	"goprof/output"
 	"goprof/output/dumps"
+	"goprof/output/outfile"
 	"goprof/profile"
 	"goprof/profile/contention"
 	"goprof/profile/naming"
@@ -28,12 +29,12 @@ var dumpFormats = []string{dumpAsText, dumpAsJSON, dumpAsJstack}
 
 // dumpFile is where dumps go. Standard output gets one after the other. A file holds all dumps so far.
 type dumpFile struct {
-	*output.File
+	*outfile.File
 	soFar bytes.Buffer
 }
 
 func reserveDump(name string) (*dumpFile, error) {
-	file, err := output.Reserve(name)
+	file, err := outfile.Reserve(name)
 	if err != nil {
 		return nil, outputFailed(err)
 	}
@@ -42,7 +43,7 @@ func reserveDump(name string) (*dumpFile, error) {
 
 // write adds text. A pipe that has a name gets all of it with the last.
 func (f *dumpFile) write(last bool, write func(io.Writer) error) (err error) {
-	if f.Name() == output.Stdout {
+	if f.Name() == outfile.Stdout {
 		_, err = f.Write(write)
 	} else if err = write(&f.soFar); err == nil && (last || !f.IsStream()) {
 		_, err = f.Write(func(w io.Writer) error {

@@ -11,6 +11,7 @@ import (
 	"goprof/cmd/goprof/exit"
 	"goprof/output"
 	"goprof/output/jfr"
+	"goprof/output/outfile"
 )
 
 // notItself refuses to replace a recording by what is made from it.
@@ -62,13 +63,13 @@ type accountError struct{ error }
 
 func (e *accountError) Unwrap() error { return e.error }
 
-// outputFailed tells of a result that could not be written.
+// outputFailed reports a result that could not be written.
 func outputFailed(err error) error {
 	e := &exit.Error{Code: exit.OutputFailed, What: err.Error(), Err: err}
-	var fe *output.FileError
+	var fe *outfile.FileError
 	if errors.As(err, &fe) {
 		name := fe.Name
-		if name == output.Stdout {
+		if name == outfile.Stdout {
 			name = "standard output"
 		}
 		e.What, e.Err = "cannot write "+name, fe.Err
@@ -79,23 +80,23 @@ func outputFailed(err error) error {
 	case account && fe != nil:
 		e.What += ", where the account of the run goes"
 		e.Remedy = "--summary FILE names another place for the account; " + commandLine([]string{"rm", fe.Name}) +
-			" frees this one, if nobody needs it"
-	case errors.As(err, &cut) && cut.Whole > 0 && fe != nil && fe.Name != output.Stdout:
+			" frees this one, if it is not needed"
+	case errors.As(err, &cut) && cut.Whole > 0 && fe != nil && fe.Name != outfile.Stdout:
 		e.Remedy = commandLine([]string{"goprof", "report", fe.Name}) + " shows what was written before"
-	case errors.Is(err, output.ErrLink):
+	case errors.Is(err, outfile.ErrLink):
 		e.Remedy = "the name that the link leads to, or -o - for standard output"
-	case errors.Is(err, output.ErrForeign):
+	case errors.Is(err, outfile.ErrForeign):
 		e.Remedy = "-o with a name in a folder that only you may write to, or -o - for standard output"
-	case errors.Is(err, output.ErrNoReader) && fe != nil:
+	case errors.Is(err, outfile.ErrNoReader) && fe != nil:
 		e.Remedy = "begin to read it first: " + commandLine([]string{"cat", fe.Name}) + " > FILE &"
-	case fe != nil && fe.Name != output.Stdout:
+	case fe != nil && fe.Name != outfile.Stdout:
 		e.Remedy = elsewhere(fe)
 	}
 	return e
 }
 
 // elsewhere is the remedy where a file cannot be written.
-func elsewhere(fe *output.FileError) string {
+func elsewhere(fe *outfile.FileError) string {
 	folder, base := filepath.Dir(fe.Name), filepath.Base(fe.Name)
 	other := "a name in another folder, such as " + commandLine([]string{filepath.Join(os.TempDir(), base)})
 	switch {

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"goprof/output"
+	"goprof/output/outfile"
 	"goprof/sampler/guard"
 )
 
@@ -40,7 +40,7 @@ func filesOf(cmd *cobra.Command, args []string) guard.Files {
 	if flag := cmd.Flags().Lookup("output"); flag != nil && flag.Value.String() == "" {
 		f.Write = append(f.Write, args...) // flame and heat write beside what they read
 	}
-	isStream := func(name string) bool { return name == output.Stdout }
+	isStream := func(name string) bool { return name == outfile.Stdout }
 	f.Read, f.Write = slices.DeleteFunc(f.Read, isStream), slices.DeleteFunc(f.Write, func(name string) bool {
 		return isStream(name) && cmd.Flags().Changed("output")
 	})

@@ -16,6 +16,7 @@ import (
 	"goprof/output"
 	"goprof/output/flame"
 	"goprof/output/format"
+	"goprof/output/outfile"
 	"goprof/output/recording"
 	"goprof/profile"
 )
@@ -42,12 +43,11 @@ each leaf, i puts the root on top, ? lists all keys. Page.html#q=text opens with
 
 ` + inputsHelp + `
 
-The page also tells how the recording went. A JFR file holds that itself. For
-out.collapsed it is read from out.summary.json in the same folder, if that file belongs
-to the recording.
+The page also shows the account of the recording. A JFR file holds it. For out.collapsed it is
+read from out.summary.json in the same folder, if that file belongs to the recording.
 
-flame replaces an older page of the same recording, and what -o names. Any other file of the
-page's name stays: the page is out.1.html then.`,
+flame replaces an older page of the same recording, and what -o names. It keeps any other file of
+that name: the page is out.1.html then.`,
 		Example: `  goprof flame out.collapsed
   goprof flame out.collapsed -o incident-4711.html --title "checkout, slow"
   goprof flame out.collapsed --open              and show it in the browser
@@ -114,7 +114,7 @@ func drawFlame(cmd *cobra.Command, input string, f *flameFlags) error {
 	if err != nil {
 		return outputFailed(err)
 	}
-	if name != output.Stdout {
+	if name != outfile.Stdout {
 		fmt.Fprintf(cmd.ErrOrStderr(), "flame graph: %s (%s, %d stacks, %d frames)\n", output.Printable(name),
 			output.Amount(tree.Weight, tree.Total), tree.Stacks, len(tree.Nodes)-1)
 	}
@@ -122,18 +122,18 @@ func drawFlame(cmd *cobra.Command, input string, f *flameFlags) error {
 	return nil
 }
 
-func reserveFlame(input string, f *flameFlags) (*output.File, error) {
+func reserveFlame(input string, f *flameFlags) (*outfile.File, error) {
 	if f.output != "" {
-		return output.Reserve(f.output)
+		return outfile.Reserve(f.output)
 	}
 	suffix := ".html"
 	if f.svg {
 		suffix = ".svg"
 	}
-	if input == output.Stdout {
-		return output.ReserveNumbered("flame"+suffix, nil)
+	if input == outfile.Stdout {
+		return outfile.ReserveNumbered("flame"+suffix, nil)
 	}
-	return output.ReserveAgain(strings.TrimSuffix(input, filepath.Ext(input))+suffix, flame.Mark(input))
+	return outfile.ReserveAgain(strings.TrimSuffix(input, filepath.Ext(input))+suffix, flame.Mark(input))
 }
 
 // describe gives a collapsed file the summary that is named. Otherwise it says what is wrong with the summary beside
@@ -178,7 +178,7 @@ func flameTitle(input, title string, i *recording.Info) string {
 			title += ", " + mode
 		}
 		return title
-	case input == output.Stdout:
+	case input == outfile.Stdout:
 		return "flame graph"
 	}
 	return filepath.Base(input)
@@ -193,7 +193,7 @@ func drawingOf(input, title string, tree *output.Tree, i *recording.Info) flame.
 
 // sourceOf is the name of the file that is drawn, or empty.
 func sourceOf(input string) string {
-	if input == output.Stdout {
+	if input == outfile.Stdout {
 		return ""
 	}
 	return input
@@ -232,7 +232,7 @@ func about(input string, tree *output.Tree, i *recording.Info) (facts [][2]strin
 	add := func(name, format string, values ...any) {
 		facts = append(facts, [2]string{name, fmt.Sprintf(format, values...)})
 	}
-	if input != output.Stdout {
+	if input != outfile.Stdout {
 		add("file", "%s", filepath.Base(input))
 	}
 	facts = append(facts, aboutRecording(i)...)

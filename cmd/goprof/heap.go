@@ -19,6 +19,7 @@ import (
 	"goprof/heap"
 	"goprof/output"
 	"goprof/output/flame"
+	"goprof/output/outfile"
 	"goprof/process"
 	"goprof/profile"
 	"goprof/profile/redact"
@@ -38,8 +39,8 @@ heap reads at most 200 MiB in one second. Of a larger heap it reads pieces that 
 says how far each share may be off (+-, in 95 of 100 cases). --all reads everything. What a sample has
 not met is not zero: a line says how many objects a class may have. docs/heap.md has the rest.
 
--n 6 --every 10s reads six times and says what grew in the old generation, how fast, and when that
-will be full. -o heap.html is a page of packages and classes.
+-n 6 --every 10s reads six times and says what grew in the old generation, how fast, and when the
+generation will be full. -o heap.html is a page of packages and classes.
 
 --leak says what grows and which static field, thread or other root holds it. --allocs 10s adds the
 stacks that allocate it. --holders CLASS says who holds the objects of one class. Both draw objects by
@@ -62,7 +63,7 @@ const heapExample = `  goprof heap 1234                            or --pid 1234
   goprof heap 1234 --holders byte[]           who holds the objects of a class
   goprof heap 1234 --all                      all of it, however long that takes
   goprof heap 1234 -o heap.html               a page: parts, packages, classes, arrays by length
-  goprof heap 1234 --json --redact default    without names that may not leave the house
+  goprof heap 1234 --json --redact default    pseudonyms in place of names
   goprof heap --core core.1234                what filled the heap when it died
   goprof heap 1234 -o heap.hprof              how long the JVM would stand still for a heap dump
   goprof heap 1234 -o heap.hprof --stop       a heap dump`
@@ -78,7 +79,7 @@ type heapFlags struct {
 	count     int
 	every     durationFlag
 	held      heldFlags
-	by        *redact.Redactor // nil: all names may be told
+	by        *redact.Redactor // nil: all names may be shown
 	redactFlags
 }
 
@@ -114,7 +115,7 @@ func newHeap() *cobra.Command {
 	fs.Var(&f.every, "every", "`time` from one reading to the next, with -n (10s)")
 	f.held.add(fs)
 	fs.BoolVar(&f.json, "json", false, "write JSON")
-	fs.StringVarP(&f.output, "output", "o", output.Stdout,
+	fs.StringVarP(&f.output, "output", "o", outfile.Stdout,
 		"write to `file`: .html is a page, .svg a picture, .hprof a heap dump, others text")
 	fs.BoolVar(&f.stop, "stop", false, "stop the JVM for the heap dump")
 	f.redactFlags.add(cmd)
@@ -174,10 +175,10 @@ func (f *heapFlags) run(cmd *cobra.Command, args []string) error {
 		guard.Enter(guard.ToDumpAndWrite)
 	case f.held.allocs.Duration > 0:
 		guard.Enter(guard.ToProbe)
-	case f.output != output.Stdout:
+	case f.output != outfile.Stdout:
 		guard.Enter(guard.ToDumpAndWrite)
 	default:
-		guard.Enter(f.toDump(output.Stdout))
+		guard.Enter(f.toDump(outfile.Stdout))
 	}
 	f.core.by = f.by
 	if f.core.file != "" && f.wantsDump() {
@@ -201,7 +202,7 @@ func (f *heapFlags) live(cmd *cobra.Command, pid int) error {
 		return err
 	}
 	defer s.Close()
-	out, err := output.Reserve(f.output)
+	out, err := outfile.Reserve(f.output)
 	if err != nil {
 		return outputFailed(err)
 	}
@@ -324,7 +325,7 @@ func (f *heapFlags) draw(w io.Writer, h *profile.Heap, growth *profile.HeapGrowt
 		About: about, Kinds: &output.HeapKinds})
 }
 
-// name says whose heap it is, and takes out names that may not be told.
+// name says whose heap it is, and takes out names that may not be shown.
 func (f *heapFlags) name(h *profile.Heap, pid int, mainClass string) {
 	if h.PID, h.MainClass = pid, mainClass; f.by != nil && !f.held.leak { // who holds what is looked for by name
 		f.by.Heap(h)
@@ -347,7 +348,7 @@ func (f *heapFlags) dead(cmd *cobra.Command) error {
 		return err
 	}
 	defer o.Close()
-	out, err := output.Reserve(f.output)
+	out, err := outfile.Reserve(f.output)
 	if err != nil {
 		return outputFailed(err)
 	}
@@ -378,7 +379,7 @@ func (f *heapFlags) dead(cmd *cobra.Command) error {
 }
 
 // write writes the last reading, and how the heap grew if there are several.
-func (f *heapFlags) write(cmd *cobra.Command, out *output.File, last *profile.Heap, growth *profile.HeapGrowth) error {
+func (f *heapFlags) write(cmd *cobra.Command, out *outfile.File, last *profile.Heap, growth *profile.HeapGrowth) error {
 	if f.shape.Area != "" && last.Part(f.shape.Area) == nil {
 		what, why := fmt.Sprintf("this heap has no part %q", f.shape.Area), last.Collector+" has none, or none of it is used"
 		if growth == nil {
@@ -401,7 +402,7 @@ func (f *heapFlags) write(cmd *cobra.Command, out *output.File, last *profile.He
 	if err != nil {
 		return outputFailed(err)
 	}
-	if name != output.Stdout {
+	if name != outfile.Stdout {
 		fmt.Fprintf(cmd.ErrOrStderr(), "heap: %s\n", output.Printable(name))
 	}
 	return nil

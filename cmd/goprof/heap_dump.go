@@ -16,6 +16,7 @@ import (
 	"goprof/heap/heapdump"
 	"goprof/output"
 	"goprof/output/convert"
+	"goprof/output/outfile"
 	"goprof/process"
 	"goprof/session"
 	"goprof/vmstructs"
@@ -58,7 +59,7 @@ func (f *heapFlags) checkDump(cmd *cobra.Command) error {
 
 // dump writes a heap dump of a live JVM, which stands still meanwhile.
 func (f *heapFlags) dump(cmd *cobra.Command, pid int) error {
-	out, err := output.Reserve(f.output)
+	out, err := outfile.Reserve(f.output)
 	if err != nil {
 		return outputFailed(err)
 	}

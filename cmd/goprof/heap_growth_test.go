@@ -14,6 +14,7 @@ import (
 
 	"goprof/cmd/goprof/exit"
 	"goprof/output"
+	"goprof/output/outfile"
 	"goprof/profile"
 )
 
@@ -31,7 +32,7 @@ func TestHeapGrowthWritten(t *testing.T) {
 	write := func(file, area string, growth *profile.HeapGrowth) (string, error) {
 		f := &heapFlags{output: filepath.Join(t.TempDir(), file), json: strings.HasSuffix(file, ".json"), count: 6}
 		f.shape = output.HeapShape{Area: area, Top: 10}
-		out, err := output.Reserve(f.output)
+		out, err := outfile.Reserve(f.output)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -16,6 +16,7 @@ import (
 	"goprof/cmd/goprof/exit"
 	"goprof/heap"
 	"goprof/output"
+	"goprof/output/outfile"
 	"goprof/process"
 	"goprof/profile"
 	"goprof/session"
@@ -110,7 +111,7 @@ func (f *heapFlags) holders(ctx context.Context, s *session.Session, classes []s
 }
 
 // writeHolders is --holders of a live JVM.
-func (f *heapFlags) writeHolders(cmd *cobra.Command, ctx context.Context, s *session.Session, out *output.File) error {
+func (f *heapFlags) writeHolders(cmd *cobra.Command, ctx context.Context, s *session.Session, out *outfile.File) error {
 	held, err := f.holders(ctx, s, []string{f.held.class})
 	if err != nil {
 		return f.noHolders(err, s.Process.PID())
@@ -130,7 +131,7 @@ func (f *heapFlags) noHolders(err error, pid int) error {
 }
 
 // writeLeaks is --leak: who holds what grew, and who makes it.
-func (f *heapFlags) writeLeaks(cmd *cobra.Command, ctx context.Context, s *session.Session, out *output.File,
+func (f *heapFlags) writeLeaks(cmd *cobra.Command, ctx context.Context, s *session.Session, out *outfile.File,
 	growth *profile.HeapGrowth, readings int) error {
 	held := &profile.HeapHeld{At: time.Now(), PID: s.Process.PID(), MainClass: s.About().MainClass,
 		Holders: []*profile.HeapHolders{}, Leaks: []*profile.HeapLeak{}}
@@ -182,7 +183,7 @@ func (f *heapFlags) addAllocs(ctx context.Context, s *session.Session, held *pro
 }
 
 // writeHeld writes who holds what.
-func (f *heapFlags) writeHeld(cmd *cobra.Command, out *output.File, held *profile.HeapHeld) error {
+func (f *heapFlags) writeHeld(cmd *cobra.Command, out *outfile.File, held *profile.HeapHeld) error {
 	if f.by != nil {
 		f.by.HeapHeld(held)
 	}
@@ -195,7 +196,7 @@ func (f *heapFlags) writeHeld(cmd *cobra.Command, out *output.File, held *profil
 	if err != nil {
 		return outputFailed(err)
 	}
-	if name != output.Stdout {
+	if name != outfile.Stdout {
 		fmt.Fprintf(cmd.ErrOrStderr(), "heap: %s\n", output.Printable(name))
 	}
 	return nil

@@ -16,6 +16,7 @@ import (
 	"goprof/heap/heapdump"
 	"goprof/output"
 	"goprof/output/convert"
+	"goprof/output/outfile"
 	"goprof/profile/redact"
 	"goprof/vmstructs"
 )
@@ -41,7 +42,7 @@ func (c *coreFile) forHeapDump(cmd *cobra.Command, input string) (err error) {
 // writeHeapDump writes the heap of a core file.
 func (c *coreFile) writeHeapDump(cmd *cobra.Command, to string) error {
 	defer cleanOnSignal()()
-	out, err := output.Reserve(to)
+	out, err := outfile.Reserve(to)
 	if err != nil {
 		return outputFailed(err)
 	}
@@ -104,7 +105,7 @@ func heapDumpFailed(err error, what, instead string) error {
 			"them, would be missing"
 		e.Remedy = instead
 	case errors.Is(source.Err, vmstructs.ErrMissing):
-		e.Why = "this JVM does not tell all that a heap dump needs: " + whyOf(source.Err)
+		e.Why = "this JVM does not export all that a heap dump needs: " + whyOf(source.Err)
 		e.Remedy = instead
 	}
 	return e
@@ -116,7 +117,7 @@ func tellHeapDump(cmd *cobra.Command, to string, res *heapdump.Result) {
 	for _, text := range res.Missing() {
 		fmt.Fprintf(w, "goprof: the heap dump lacks %s\n", text)
 	}
-	if to != output.Stdout {
+	if to != outfile.Stdout {
 		fmt.Fprintf(w, "written    %s: hprof, %d objects of %s, %d classes, %d threads (%s)\n", output.Printable(to),
 			res.Objects, output.Size(res.Bytes), res.Classes, res.Threads, output.Size(uint64(res.Written)))
 	}

@@ -14,6 +14,7 @@ import (
 	"goprof/output/flame"
 	"goprof/output/format"
 	"goprof/output/heat"
+	"goprof/output/outfile"
 	"goprof/output/recording"
 )
 
@@ -44,8 +45,8 @@ Of a wall-clock recording the page first shows threads that run, or wait for a C
 file. One click adds the threads at rest: most of them have nothing to do.
 
 --text says in words from when on shares differ, without a page: a thread waits since 12:03:20, or a
-method got slower. It is silent about what noise explains. What it tells is a share of all samples:
-of twice the load with the same shares it says nothing.
+method got slower. It leaves out what noise explains. It compares shares of all samples, so twice the
+load with the same shares is no change.
 
 In the page, ? lists all keys. heat replaces an older page of the same recording,
 and what -o names.`,
@@ -101,7 +102,7 @@ func drawHeat(cmd *cobra.Command, input string, f *heatFlags) error {
 		return err
 	}
 	in.leftOut(cmd)
-	if name != output.Stdout {
+	if name != outfile.Stdout {
 		fmt.Fprintf(cmd.ErrOrStderr(), "heat map: %s\n", output.Printable(name))
 	}
 	theOpener.open(name)
@@ -123,7 +124,7 @@ func tellHeat(cmd *cobra.Command, input string, f *heatFlags) error {
 	in.notes(cmd)
 	to := writeErrors{to: cmd.OutOrStdout()}
 	told := heat.Told{After: f.in.from.Duration}
-	if input != output.Stdout {
+	if input != outfile.Stdout {
 		words := []string{input}
 		chosen := []string{"event", "weight", "thread", "exclude-thread", "include", "exclude", "state"}
 		for _, flag := range givenOf(cmd, chosen) {
@@ -143,7 +144,7 @@ func tellHeat(cmd *cobra.Command, input string, f *heatFlags) error {
 }
 
 // writeHeat draws the page. It reads samples meanwhile, so an error may be about reading.
-func writeHeat(file *output.File, in *openInput, f *heatFlags) (name string, err error) {
+func writeHeat(file *outfile.File, in *openInput, f *heatFlags) (name string, err error) {
 	info := in.src.Info()
 	o := heat.Options{Title: heatTitle(in.name, f.title, &info), Source: sourceOf(in.name), Line: heatLine(&info),
 		About: heatAbout(in.name, &info), Threads: f.in.threads, Shape: f.drawing.of(output.Shape{})}
@@ -177,17 +178,17 @@ func (w *writeErrors) Write(b []byte) (int, error) {
 	return n, err
 }
 
-func reserveHeat(input, named string) (*output.File, error) {
+func reserveHeat(input, named string) (*outfile.File, error) {
 	if named != "" {
-		return output.Reserve(named)
+		return outfile.Reserve(named)
 	}
-	if input == output.Stdout {
-		return output.ReserveNumbered("heat.html", nil)
+	if input == outfile.Stdout {
+		return outfile.ReserveNumbered("heat.html", nil)
 	}
-	return output.ReserveAgain(format.Trim(input)+".heat.html", flame.Mark(input))
+	return outfile.ReserveAgain(format.Trim(input)+".heat.html", flame.Mark(input))
 }
 
-// cannotDraw tells why a recording cannot be drawn over time.
+// cannotDraw says why a recording cannot be drawn over time.
 func cannotDraw(input string, err error) error {
 	e := badInput(input, err)
 	switch {
@@ -203,7 +204,7 @@ func cannotDraw(input string, err error) error {
 }
 
 func heatTitle(input, title string, i *recording.Info) string {
-	if title == "" && i.Meta.MainClass == "" && input == output.Stdout {
+	if title == "" && i.Meta.MainClass == "" && input == outfile.Stdout {
 		return "heat map"
 	}
 	return flameTitle(input, title, i)
@@ -220,7 +221,7 @@ func heatLine(i *recording.Info) string {
 
 // heatAbout is what is known of the recording, and its own account.
 func heatAbout(input string, i *recording.Info) (facts [][2]string) {
-	if input != output.Stdout {
+	if input != outfile.Stdout {
 		facts = append(facts, [2]string{"file", i.Name})
 	}
 	facts = append(facts, aboutRecording(i)...)

@@ -10,16 +10,15 @@ import (
 	"syscall"
 	"time"
 
-	"goprof/output"
+	"goprof/output/outfile"
 )
 
 // oneRequest is for how long further signals count as the first one. timeout(1) sends its signal to its child, and at
 // once again to the group of processes that the child is in.
 var oneRequest = 100 * time.Millisecond
 
-// interruptible makes a context that ends at the first SIGINT or SIGTERM, or one of the others that are given and not
-// ignored. A later signal ends the process at once (cleanOnSignal). The function that it returns says that all is
-// written.
+// interruptible makes a context that ends at the first SIGINT or SIGTERM, or at another given signal that is not
+// ignored. A later signal ends the process at once (cleanOnSignal). Call the returned function when all is written.
 func interruptible(parent context.Context, others ...os.Signal) (context.Context, context.CancelFunc) {
 	if parent == nil {
 		parent = context.Background()
@@ -67,7 +66,7 @@ func cleanOnSignal() (stop func()) {
 		if !ok {
 			return
 		}
-		output.RemoveUnfinished()
+		outfile.RemoveUnfinished()
 		fmt.Fprintf(os.Stderr, "goprof: ended by a signal (%v) before its result was written\n", s)
 		signal.Reset()
 		if self, err := os.FindProcess(os.Getpid()); err != nil || self.Signal(s) != nil {

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"goprof/output"
+	"goprof/output/outfile"
 )
 
 func init() {
@@ -32,7 +32,7 @@ func init() {
 	}
 	programs["neverwritten"] = func() {
 		defer cleanOnSignal()()
-		file, err := output.Reserve(os.Args[1])
+		file, err := outfile.Reserve(os.Args[1])
 		if err != nil {
 			panic(err)
 		}

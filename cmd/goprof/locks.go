@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"goprof/cmd/goprof/exit"
-	"goprof/output"
 	"goprof/output/dumps"
+	"goprof/output/outfile"
 	"goprof/process"
 	"goprof/profile"
 	"goprof/profile/contention"
@@ -44,12 +44,12 @@ is an object like any other. docs/locks.md lists what else cannot be seen.
 --core FILE reads a core file instead. No thread runs there, so one reading is enough (docs/cores.md).
 
 The exit code is 12 if there is a deadlock, and 0 if there is none. It is 10 if no deadlock was
-found and goprof does not know of all threads what they wait for.`
+found and goprof does not know what some threads wait for.`
 
 const locksExample = `  goprof locks 1234                           or --pid 1234
   goprof locks petclinic                      the JVM with that in its main class or jar
   goprof locks 1234 --json | jq .deadlocks
-  goprof locks 1234 --json --redact default   without names that may not leave the house
+  goprof locks 1234 --json --redact default   pseudonyms in place of names
   goprof locks --core core.1234               of a JVM that is dead
   goprof locks 1234 >locks.txt; [ $? = 12 ] && mail -s deadlock ops <locks.txt`
 
@@ -68,16 +68,16 @@ func newLocks() *cobra.Command {
 		Example: locksExample,
 		Args:    atMostOne,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if to.by, err = hide.redactor(cmd, output.Stdout); err != nil {
+			if to.by, err = hide.redactor(cmd, outfile.Stdout); err != nil {
 				return err
 			}
 			if isSnap(args) {
-				return hide.thenMap(showKept(cmd, args[0], "locks", keptFormat(to.json), output.Stdout, to.by))
+				return hide.thenMap(showKept(cmd, args[0], "locks", keptFormat(to.json), outfile.Stdout, to.by))
 			}
 			if core.file != "" {
 				readFilesOnly(cmd, args)
 			} else {
-				guard.Enter(hide.toDump(output.Stdout))
+				guard.Enter(hide.toDump(outfile.Stdout))
 			}
 			if err := core.check(cmd, args, "pid", "ns-pid", "nonblocking", "wait-stop"); err != nil {
 				return err
@@ -203,7 +203,7 @@ func locksOfCore(cmd *cobra.Command, core *coreFile, to locksWriter, raw bool, d
 // locksWriter writes the locks in the form that was asked for.
 type locksWriter struct {
 	json bool
-	by   *redact.Redactor // nil: all names may be told
+	by   *redact.Redactor // nil: all names may be shown
 }
 
 // write writes what threads hold and wait for.
@@ -212,7 +212,7 @@ func (o locksWriter) write(threads []profile.ThreadDump) (*contention.Graph, err
 		o.by.Dump(&profile.Dump{Threads: threads})
 	}
 	graph := contention.New(threads)
-	out, err := output.Reserve(output.Stdout)
+	out, err := outfile.Reserve(outfile.Stdout)
 	if err != nil {
 		return nil, outputFailed(err)
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"goprof/cmd/goprof/exit"
-	"goprof/output"
+	"goprof/output/outfile"
 )
 
 // newMan is for packagers. Cobra has a generator of its own, which would bring a
@@ -34,7 +34,7 @@ func newMan() *cobra.Command {
 
 func writeManPages(cmd *cobra.Command, dir string) error {
 	name := strings.ReplaceAll(cmd.CommandPath(), " ", "-")
-	file, err := output.Reserve(filepath.Join(dir, name+".1"))
+	file, err := outfile.Reserve(filepath.Join(dir, name+".1"))
 	if err != nil {
 		return outputFailed(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"goprof/cmd/goprof/exit"
 	"goprof/memory"
 	"goprof/output"
+	"goprof/output/outfile"
 	"goprof/profile"
 	"goprof/profile/redact"
 	"goprof/sampler/guard"
@@ -32,7 +33,7 @@ docs/memory.md has the rest.`
 
 const memoryExample = `  goprof memory 1234                          or --pid 1234, or a part of its name
   goprof memory 1234 -n 6 --every 10s         which part grows, and until when
-  goprof memory 1234 --json --redact default  without names that may not leave the house`
+  goprof memory 1234 --json --redact default  pseudonyms in place of names`
 
 // memoryFlags are what the command line asks for.
 type memoryFlags struct {
@@ -41,7 +42,7 @@ type memoryFlags struct {
 	json       bool
 	top, count int
 	every      durationFlag
-	by         *redact.Redactor // nil: all names may be told
+	by         *redact.Redactor // nil: all names may be shown
 	redactFlags
 }
 
@@ -54,7 +55,7 @@ func newMemory() *cobra.Command {
 		Example: memoryExample,
 		Args:    atMostOne,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if f.by, err = f.redactor(cmd, output.Stdout); err != nil {
+			if f.by, err = f.redactor(cmd, outfile.Stdout); err != nil {
 				return err
 			}
 			return f.thenMap(f.run(cmd, args))
@@ -75,9 +76,9 @@ func newMemory() *cobra.Command {
 
 func (f *memoryFlags) run(cmd *cobra.Command, args []string) error {
 	if isSnap(args) {
-		return showKept(cmd, args[0], "memory", keptFormat(f.json), output.Stdout, f.by)
+		return showKept(cmd, args[0], "memory", keptFormat(f.json), outfile.Stdout, f.by)
 	}
-	guard.Enter(f.toDump(output.Stdout))
+	guard.Enter(f.toDump(outfile.Stdout))
 	switch {
 	case f.core != "":
 		return usageError(cmd, "a core file does not say which pages were in memory: goprof heap --core "+f.core+
@@ -101,7 +102,7 @@ func (f *memoryFlags) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	defer s.Close()
-	out, err := output.Reserve(output.Stdout)
+	out, err := outfile.Reserve(outfile.Stdout)
 	if err != nil {
 		return outputFailed(err)
 	}

@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"goprof/output"
 	"goprof/output/format"
+	"goprof/output/outfile"
 )
 
 // checkOpen refuses --open for a file that neither a browser shows nor flame draws. name is empty if goprof chooses it.
@@ -18,13 +18,13 @@ func checkOpen(cmd *cobra.Command, name string, as format.Format) error {
 	end := filepath.Ext(name)
 	named := end == ".html" || end == ".svg"
 	switch page := as.Drawn(); {
-	case name == output.Stdout:
+	case name == outfile.Stdout:
 		return usageError(cmd, "--open shows a file, and this goes to standard output", without("open"))
 	case !page && !as.Read():
 		return usageError(cmd, "--open shows pages, pictures, and what goprof reads again: not "+as.String(),
 			without("open"))
 	case name != "" && page != named:
-		return usageError(cmd, "--open tells pages and pictures by their names: .html, .svg", without("open"))
+		return usageError(cmd, "--open recognises pages and pictures by their names: .html, .svg", without("open"))
 	}
 	return nil
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"goprof/output"
+	"goprof/output/outfile"
 )
 
 // --open shows a page in the browser. goprof gives up the right to start programs before it reads anything (package
@@ -55,7 +56,7 @@ func startOpener(cmd *cobra.Command) {
 
 // open shows a file, and waits until that has begun. If the second goprof is gone, open says where the file is.
 func (o *opener) open(what string) {
-	if o == nil || what == output.Stdout {
+	if o == nil || what == outfile.Stdout {
 		return
 	}
 	theOpener = nil // it shows one page
@@ -67,8 +68,8 @@ func (o *opener) open(what string) {
 }
 
 // openAddress shows an address with a secret in it. All users of the machine can read the arguments of a browser, so
-// these name a page in folder that leads to the address. Without a desktop there is nothing to do: the user has been
-// told the address.
+// these name a page in folder that leads to the address. Without a desktop it does nothing: the address has been
+// printed already.
 func (o *opener) openAddress(url, folder string) {
 	if o == nil || browser() == "" {
 		return
@@ -85,7 +86,7 @@ func (o *opener) openAddress(url, folder string) {
 func newOpener() *cobra.Command {
 	return &cobra.Command{
 		Use:    openerName,
-		Short:  "Show what it is told in a browser (started by --open)",
+		Short:  "Show a page in a browser (started by --open)",
 		Hidden: true,
 		Args:   cobra.NoArgs,
 		Run: func(cmd *cobra.Command, _ []string) {

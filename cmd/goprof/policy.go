@@ -12,6 +12,7 @@ import (
 
 	"goprof/cmd/goprof/exit"
 	"goprof/output"
+	"goprof/output/outfile"
 	"goprof/profile/redact"
 )
 
@@ -20,7 +21,7 @@ type redactFlags struct {
 	policy, key, names string
 	prefix             string // of the flags, for errors
 	words              map[string]string
-	file               *output.File
+	file               *outfile.File
 }
 
 // defaultPolicy is the name of the policy that goprof brings along.
@@ -71,7 +72,7 @@ func (f *redactFlags) redactor(cmd *cobra.Command, others ...string) (*redact.Re
 	}
 	by := redact.New(policy, key)
 	if f.names != "" {
-		if f.file, err = output.Reserve(f.names); err != nil {
+		if f.file, err = outfile.Reserve(f.names); err != nil {
 			return nil, outputFailed(err)
 		}
 		f.words = make(map[string]string)

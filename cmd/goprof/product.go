@@ -10,6 +10,7 @@ import (
 	"goprof/output"
 	"goprof/output/flame"
 	"goprof/output/format"
+	"goprof/output/outfile"
 	"goprof/output/recording"
 	"goprof/profile"
 	"goprof/session"
@@ -29,7 +30,7 @@ type product interface {
 	// discard leaves no file, and does not touch a file that was there before. It returns what has gone wrong so far.
 	discard() error
 	// file is the file that the product is written to.
-	file() *output.File
+	file() *outfile.File
 }
 
 // soFar is what was recorded so far.
@@ -52,7 +53,7 @@ type productOptions struct {
 }
 
 // newProduct makes the product of a format.
-func newProduct(of format.Format, file *output.File, o productOptions) (product, error) {
+func newProduct(of format.Format, file *outfile.File, o productOptions) (product, error) {
 	switch of {
 	case format.JFR:
 		return &jfrProduct{to: file, growing: file.Grow(), o: o}, nil
@@ -70,17 +71,17 @@ func newProduct(of format.Format, file *output.File, o productOptions) (product,
 
 // sumProduct is written at the end, from the sum of all samples.
 type sumProduct struct {
-	to    *output.File
+	to    *outfile.File
 	write func(io.Writer, *soFar) error
 }
 
-func (p *sumProduct) file() *output.File { return p.to }
+func (p *sumProduct) file() *outfile.File { return p.to }
 
 func (p *sumProduct) discard() error { return nil }
 
 func (p *sumProduct) begin(session.Facts, func()) session.Sink { return nil }
 
-// soFar writes a file that is written anew at the end. A stream cannot be written anew.
+// soFar writes a file that is written again at the end. A stream cannot be written again.
 func (p *sumProduct) soFar(r *soFar) (string, error) {
 	if p.to.IsStream() {
 		return "", errAtEnd
@@ -101,7 +102,7 @@ func writeDrawing(draw func(io.Writer, *output.Tree, flame.Options) error) func(
 	return func(w io.Writer, r *soFar) error {
 		tree, whole := output.TreeOf(r.profile).Drawn(output.Shape{}.Drawn())
 		info := recording.Info{Meta: r.summary.Meta, Summary: r.summary}
-		o := drawingOf(output.Stdout, "", tree, &info)
+		o := drawingOf(outfile.Stdout, "", tree, &info)
 		o.Whole = whole
 		return draw(w, tree, o)
 	}

@@ -10,8 +10,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"goprof/output"
 	"goprof/output/format"
+	"goprof/output/outfile"
 	"goprof/profile"
 	"goprof/session"
 )
@@ -20,7 +20,7 @@ import (
 // disk. "us-cpu/op" is all CPU time of the process, with that of the kernel. "MB-resident" is the most memory that
 // it had. -benchtime 3600000x is an hour.
 func BenchmarkRecordJFR(b *testing.B) {
-	file, err := output.Reserve(filepath.Join(b.TempDir(), "x.jfr"))
+	file, err := outfile.Reserve(filepath.Join(b.TempDir(), "x.jfr"))
 	if err != nil {
 		b.Fatal(err)
 	}

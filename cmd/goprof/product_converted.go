@@ -9,9 +9,9 @@ import (
 	"os"
 	"path/filepath"
 
-	"goprof/output"
 	"goprof/output/convert"
 	"goprof/output/format"
+	"goprof/output/outfile"
 	"goprof/output/recording"
 	"goprof/session"
 )
@@ -19,14 +19,14 @@ import (
 // convertedProduct has a format that needs all samples with their times. It is written at the end. Until then the
 // samples are in a spool: a JFR file without a name.
 type convertedProduct struct {
-	to     *output.File
+	to     *outfile.File
 	as     format.Format
 	o      productOptions
 	spool  *os.File
 	stream *jfrProduct
 }
 
-func newConverted(to *output.File, as format.Format, o productOptions) (product, error) {
+func newConverted(to *outfile.File, as format.Format, o productOptions) (product, error) {
 	spool, err := to.Spool()
 	if err != nil {
 		return nil, err
@@ -35,7 +35,7 @@ func newConverted(to *output.File, as format.Format, o productOptions) (product,
 		stream: &jfrProduct{to: to, growing: spooled{spool, to}, o: o}}, nil
 }
 
-func (p *convertedProduct) file() *output.File { return p.to }
+func (p *convertedProduct) file() *outfile.File { return p.to }
 
 func (p *convertedProduct) begin(about session.Facts, stop func()) session.Sink {
 	return p.stream.begin(about, stop)
@@ -67,12 +67,12 @@ func (p *convertedProduct) finish(r *soFar) (string, error) {
 func (p *convertedProduct) write() (string, error) {
 	file, err := recording.Open(fmt.Sprintf("/proc/self/fd/%d", p.spool.Fd()), recording.Options{})
 	if err != nil {
-		return "", &output.FileError{Name: p.to.Name(), Err: err}
+		return "", &outfile.FileError{Name: p.to.Name(), Err: err}
 	}
 	defer file.Close()
 	name := p.to.Name()
 	if p.o.nameless {
-		name = output.Stdout
+		name = outfile.Stdout
 	}
 	return p.to.Write(func(w io.Writer) error {
 		_, err := convert.Write(w, p.as, spooledRecording{file, name}, convert.Options{Tell: p.o.tell})
@@ -85,10 +85,10 @@ func (p *convertedProduct) discard() error {
 	return p.stream.discard()
 }
 
-// spooled is a spool. Unlike an output.Growing it stays open for its reader.
+// spooled is a spool. Unlike an outfile.Growing it stays open for its reader.
 type spooled struct {
 	*os.File
-	to *output.File
+	to *outfile.File
 }
 
 func (spooled) Publish() error { return nil }
@@ -104,7 +104,7 @@ type spooledRecording struct {
 
 func (r spooledRecording) Info() recording.Info {
 	info := r.File.Info()
-	if info.Name = filepath.Base(format.Trim(r.name)); r.name == output.Stdout {
+	if info.Name = filepath.Base(format.Trim(r.name)); r.name == outfile.Stdout {
 		info.Name = "goprof"
 	}
 	return info

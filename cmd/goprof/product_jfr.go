@@ -7,20 +7,20 @@ import (
 	"io"
 	"sync"
 
-	"goprof/output"
 	"goprof/output/jfr"
+	"goprof/output/outfile"
 	"goprof/profile"
 	"goprof/session"
 )
 
 // jfrProduct is a JFR file that grows while it is recorded. Each chunk is whole on the disk as soon as it is written:
-// if goprof is killed, only the open chunk is lost. The file gets its name with the first chunk behind the first
-// sample, so a recording without samples replaces nothing.
+// if goprof is killed, only the open chunk is lost. The file gets its name with the first chunk after the first sample,
+// so a recording without samples replaces nothing.
 //
-// The lock serves signals. It also serves a recording that was given up because the process does not answer: its
+// The lock is for signals. It is also for a recording that was given up because the process does not answer: its
 // goroutine may come back when all is over.
 type jfrProduct struct {
-	to      *output.File
+	to      *outfile.File
 	growing growing
 	o       productOptions
 
@@ -34,7 +34,7 @@ type jfrProduct struct {
 	failed  error
 }
 
-// growing is what a JFR file is written to: an output.Growing, or a spool.
+// growing is what a JFR file is written to: an outfile.Growing, or a spool.
 type growing interface {
 	io.WriteSeeker
 	Truncate(size int64) error
@@ -44,7 +44,7 @@ type growing interface {
 	Name() string
 }
 
-func (p *jfrProduct) file() *output.File { return p.to }
+func (p *jfrProduct) file() *outfile.File { return p.to }
 
 func (p *jfrProduct) begin(about session.Facts, stop func()) session.Sink {
 	p.about, p.stop = about, stop
@@ -188,8 +188,8 @@ func (p *jfrProduct) discard() error {
 
 // problem is what went wrong, with the name of the file.
 func (p *jfrProduct) problem() error {
-	if _, named := p.failed.(*output.FileError); p.failed == nil || named {
+	if _, named := p.failed.(*outfile.FileError); p.failed == nil || named {
 		return p.failed
 	}
-	return &output.FileError{Name: p.growing.Name(), Err: p.failed}
+	return &outfile.FileError{Name: p.growing.Name(), Err: p.failed}
 }

@@ -10,13 +10,14 @@ import (
 	"path/filepath"
 
 	"goprof/output"
+	"goprof/output/outfile"
 	"goprof/profile"
 )
 
 // reserveBeside reserves the file for the account beside stacks of this name. The user has not named that file, so it
 // replaces nothing but the account of older stacks of the same name.
-func reserveBeside(stacks string) (*output.File, error) {
-	file, err := output.Reserve(output.SummaryPath(stacks))
+func reserveBeside(stacks string) (*outfile.File, error) {
+	file, err := outfile.Reserve(output.SummaryPath(stacks))
 	if err == nil {
 		err = mayReplace(file, stacks)
 	}
@@ -27,7 +28,7 @@ func reserveBeside(stacks string) (*output.File, error) {
 }
 
 // mayReplace returns an error if a file is there already, and it is not the account of these stacks.
-func mayReplace(file *output.File, stacks string) error {
+func mayReplace(file *outfile.File, stacks string) error {
 	if file.IsStream() {
 		return nil
 	}
@@ -36,14 +37,14 @@ func mayReplace(file *output.File, stacks string) error {
 		err = isOf(account, stacks)
 	}
 	if err != nil {
-		return &output.FileError{Name: file.Name(), Err: err}
+		return &outfile.FileError{Name: file.Name(), Err: err}
 	}
 	return nil
 }
 
 // accountIn reads the account that is in a file. It is nil if there is no file, or nothing in it that can be lost.
 func accountIn(name string) (*profile.Summary, error) {
-	file, err := output.OpenRegular(name)
+	file, err := outfile.OpenRegular(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -72,7 +73,7 @@ func isOf(account *profile.Summary, stacks string) error {
 			return nil
 		}
 		return fmt.Errorf("the account of another recording is there, and no %s", filepath.Base(stacks))
-	case output.Stdout:
+	case outfile.Stdout:
 		return errors.New("the account of another recording is there, which went to standard output")
 	}
 	return fmt.Errorf("the account of another recording is there, %s", account.Of)

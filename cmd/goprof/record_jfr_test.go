@@ -17,8 +17,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"goprof/cmd/goprof/exit"
-	"goprof/output"
 	"goprof/output/format"
+	"goprof/output/outfile"
 	"goprof/session"
 	machine "goprof/testdata/host"
 	"goprof/testdata/jvmtest"
@@ -78,7 +78,7 @@ func TestSecondsOfJFR(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	file, err := output.Reserve(filepath.Join(t.TempDir(), "x.jfr"))
+	file, err := outfile.Reserve(filepath.Join(t.TempDir(), "x.jfr"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"goprof/cmd/goprof/exit"
 	"goprof/output"
 	"goprof/output/format"
+	"goprof/output/outfile"
 )
 
 // loopFlags say when a recording begins a new file.
@@ -48,12 +49,12 @@ func (f *loopFlags) check(cmd *cobra.Command) error {
 // nameAt is a file's name with its pid and time. fixed is false where goprof itself put the time into the name: such a
 // file never replaces another one.
 func (f *recordFlags) nameAt(name string, pid int, at time.Time) (full string, fixed bool) {
-	fixed = f.loop == 0 || strings.Contains(strings.ReplaceAll(name, "%%", ""), "%t") || name == output.Stdout
+	fixed = f.loop == 0 || strings.Contains(strings.ReplaceAll(name, "%%", ""), "%t") || name == outfile.Stdout
 	if !fixed {
 		stem := format.Trim(name)
 		name = stem + "-%t" + name[len(stem):]
 	}
-	return output.Expand(name, pid, at), fixed
+	return outfile.Expand(name, pid, at), fixed
 }
 
 func (f *recordFlags) fixedName() bool {
@@ -129,8 +130,8 @@ func (r *recorder) finishOne(out *outputs, res *result) error {
 // keepNewest deletes the oldest files of this run if there are too many. A file that this run has not made stays, even
 // if it has the same name.
 func (r *recorder) keepNewest(out *outputs) {
-	var files []*output.Made
-	for _, f := range []*output.File{out.file(), out.summary} {
+	var files []*outfile.Made
+	for _, f := range []*outfile.File{out.file(), out.summary} {
 		if f == nil {
 			continue
 		}

@@ -11,6 +11,7 @@ import (
 
 	"goprof/output"
 	"goprof/output/format"
+	"goprof/output/outfile"
 )
 
 // outputs are the files that a recording writes. They are checked before it begins. A signal may have them written
@@ -19,7 +20,7 @@ type outputs struct {
 	product
 	mu      sync.Mutex // held while they are written
 	done    bool       // they were written for the last time, or will not be written
-	summary *output.File
+	summary *outfile.File
 	beside  bool   // the summary goes beside the product, where "goprof flame" looks for it
 	asked   bool   // the user has named the summary
 	names   *names // nil: names stay as they are
@@ -34,7 +35,7 @@ func (f *recordFlags) reserve(pid int) (*outputs, error) {
 		return o, err
 	}
 	if f.loop > 0 && file.IsStream() {
-		return o, &output.FileError{Name: f.output, Err: errLoopStream}
+		return o, &outfile.FileError{Name: f.output, Err: errLoopStream}
 	}
 	if f.spool != nil {
 		o.product = &jfrProduct{to: file, growing: spooled{f.spool, file}, o: f.productOptions()}
@@ -49,7 +50,7 @@ func (f *recordFlags) reserve(pid int) (*outputs, error) {
 	case f.summary != "":
 		name, fixed := f.nameAt(f.summary, pid, now)
 		if !fixed {
-			o.summary, err = output.ReserveNumbered(name, nil)
+			o.summary, err = outfile.ReserveNumbered(name, nil)
 			break
 		}
 		o.summary, err = f.named(name)
@@ -64,7 +65,7 @@ func (f *recordFlags) reserve(pid int) (*outputs, error) {
 var errLoopStream = errors.New("--loop begins a new file each time, and this is none")
 
 // reserveProduct finds the file itself.
-func (f *recordFlags) reserveProduct(pid int, now time.Time) (*output.File, error) {
+func (f *recordFlags) reserveProduct(pid int, now time.Time) (*outfile.File, error) {
 	name := f.output
 	if name == "" {
 		name = "out" + f.as.Extension()
@@ -76,19 +77,19 @@ func (f *recordFlags) reserveProduct(pid int, now time.Time) (*output.File, erro
 	if f.output != "" && fixed {
 		return f.named(name)
 	}
-	return output.ReserveNumbered(name, f.besideOf())
+	return outfile.ReserveNumbered(name, f.besideOf())
 }
 
 // named reserves a file by the name that the user gave. A pipe or a device is opened only once: its reader would take
 // the first close for the end.
-func (f *recordFlags) named(name string) (*output.File, error) {
+func (f *recordFlags) named(name string) (*outfile.File, error) {
 	if file := f.streams[name]; file != nil {
 		return file, nil
 	}
-	file, err := output.Reserve(name)
+	file, err := outfile.Reserve(name)
 	if err == nil && file.IsStream() {
 		if f.streams == nil {
-			f.streams = map[string]*output.File{}
+			f.streams = map[string]*outfile.File{}
 		}
 		f.streams[name] = file
 	}

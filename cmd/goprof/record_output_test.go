@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"goprof/cmd/goprof/exit"
-	"goprof/output"
 	"goprof/output/format"
+	"goprof/output/outfile"
 	"goprof/profile"
 	"goprof/session"
 )
@@ -35,11 +35,11 @@ func (d fullDisk) Name() string                   { return d.name }
 // elsewhere.
 func recordedOnto(t *testing.T, account string) *recorder {
 	t.Helper()
-	file, err := output.Reserve(filepath.Join(t.TempDir(), "x.jfr"))
+	file, err := outfile.Reserve(filepath.Join(t.TempDir(), "x.jfr"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	summary, err := output.Reserve(account)
+	summary, err := outfile.Reserve(account)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func TestFullDiskWithoutSamples(t *testing.T) {
 // again.
 func TestNothingAfterTheEnd(t *testing.T) {
 	dir := t.TempDir()
-	file, err := output.Reserve(filepath.Join(dir, "x.collapsed"))
+	file, err := outfile.Reserve(filepath.Join(dir, "x.collapsed"))
 	if err != nil {
 		t.Fatal(err)
 	}

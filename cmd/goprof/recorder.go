@@ -13,6 +13,7 @@ import (
 
 	"goprof/cmd/goprof/exit"
 	"goprof/output"
+	"goprof/output/outfile"
 	"goprof/profile"
 	"goprof/session"
 )
@@ -27,7 +28,7 @@ type recorder struct {
 	counts *jvmCounts // nil: not wanted
 
 	// Of a loop.
-	made    [][]*output.Made // that were not deleted yet, the oldest first
+	made    [][]*outfile.Made // that were not deleted yet, the oldest first
 	loopErr error
 }
 
@@ -221,7 +222,7 @@ func (r *recorder) tell(talk io.Writer, res *result) error {
 	return nil
 }
 
-// tellEmpty ends a recording without samples. It writes no stacks: an empty file helps nobody, and could replace a full
+// tellEmpty ends a recording without samples. It writes no stacks: an empty file is useless, and could replace a full
 // one. It writes an account that the user has named, because the account says what became of the looks.
 func (r *recorder) tellEmpty(talk io.Writer, res *result) error {
 	if err := r.out.leaveOut(&soFar{res.profile, &res.summary, res.at}, true); err != nil {
@@ -292,7 +293,7 @@ func (r *recorder) writeNow(talk io.Writer) {
 			"what is not a file gets all of it at the end")
 	case err != nil:
 		exit.Tell(talk, outputFailed(err))
-	case name != output.Stdout && !r.flags.quiet:
+	case name != outfile.Stdout && !r.flags.quiet:
 		fmt.Fprintf(talk, "goprof: %d samples so far are in %s\n", sum.AllSamples(), name)
 	}
 }

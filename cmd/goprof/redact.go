@@ -13,6 +13,7 @@ import (
 	"goprof/cmd/goprof/exit"
 	"goprof/output"
 	"goprof/output/format"
+	"goprof/output/outfile"
 	"goprof/output/recording"
 	"goprof/output/redaction"
 	"goprof/output/snap"
@@ -74,7 +75,7 @@ func newRedact() *cobra.Command {
 	fs.StringVar(&f.key, "key", "", "`file` with the key of the pseudonyms (default: one for this run alone)")
 	fs.StringVar(&f.names, "map", "", "write to `file` what each pseudonym stands for. Keep it")
 	fs.StringVar(&f.verify, "verify", "", "look for each line of `WORDLIST` in what was written")
-	fs.BoolVarP(&f.quiet, "quiet", "q", false, "do not tell what was left out")
+	fs.BoolVarP(&f.quiet, "quiet", "q", false, "do not say what was left out")
 	cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(format.Names(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
@@ -90,7 +91,7 @@ func (f *redactCommand) run(cmd *cobra.Command, input string) error {
 			with("output", redactedName(input)))
 	case f.output == "":
 		return f.search(input, words)
-	case f.output == output.Stdout && f.verify != "":
+	case f.output == outfile.Stdout && f.verify != "":
 		return usageError(cmd, "--verify reads what was written, and standard output cannot be read: -o FILE",
 			with("output", redactedName(input)))
 	}
@@ -115,7 +116,7 @@ func (f *redactCommand) run(cmd *cobra.Command, input string) error {
 
 // redactedName is a name for what a file becomes. Its ending stays: it says the format.
 func redactedName(input string) string {
-	if input == output.Stdout {
+	if input == outfile.Stdout {
 		return "redacted" // in the format of the input
 	}
 	return "redacted-" + filepath.Base(input)
@@ -181,7 +182,7 @@ func (f *redactCommand) write(cmd *cobra.Command, input string, by *redact.Redac
 		return unreadable(input)
 	}
 	defer cleanOnSignal()()
-	file, err := output.Reserve(f.output)
+	file, err := outfile.Reserve(f.output)
 	if err != nil {
 		return outputFailed(err)
 	}
@@ -244,12 +245,12 @@ func (f *redactCommand) asked(in redaction.Kind) (string, error) {
 	}
 	if in == redaction.Log {
 		to, err := format.Of(f.output, f.format)
-		if f.format != "" || err == nil && to != format.Collapsed && f.output != output.Stdout {
+		if f.format != "" || err == nil && to != format.Collapsed && f.output != outfile.Stdout {
 			return "", errors.New("a log is written as text again")
 		}
 		return in.String(), nil
 	}
-	if f.format == "" && (f.output == output.Stdout || !hasExtension(f.output)) {
+	if f.format == "" && (f.output == outfile.Stdout || !hasExtension(f.output)) {
 		return in.String(), nil
 	}
 	to, err := format.Of(f.output, f.format)
@@ -263,7 +264,7 @@ func (f *redactCommand) asked(in redaction.Kind) (string, error) {
 func hasExtension(name string) bool { return format.Trim(filepath.Base(name)) != filepath.Base(name) }
 
 // convert writes the recording in another format.
-func (f *redactCommand) convert(cmd *cobra.Command, input, as string, file *output.File, by *redact.Redactor) error {
+func (f *redactCommand) convert(cmd *cobra.Command, input, as string, file *outfile.File, by *redact.Redactor) error {
 	to, err := format.Named(as)
 	if err != nil {
 		return usageError(cmd, err.Error())
@@ -281,7 +282,7 @@ func (f *redactCommand) convert(cmd *cobra.Command, input, as string, file *outp
 	if err == nil && !f.quiet {
 		in.leftOut(cmd)
 	}
-	if err == nil && f.output != output.Stdout && !f.quiet {
+	if err == nil && f.output != outfile.Stdout && !f.quiet {
 		fmt.Fprintf(cmd.ErrOrStderr(), "written    %s: %s, %s\n", output.Printable(f.output), to, in.amount(samples))
 	}
 	return err
@@ -298,7 +299,7 @@ func (in *openInput) redact(by *redact.Redactor) {
 // pageName is what a page calls its recording.
 func (in *openInput) pageName() string {
 	if in.redacted {
-		return output.Stdout
+		return outfile.Stdout
 	}
 	return in.name
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"goprof/output"
+	"goprof/output/outfile"
 	"goprof/output/recording"
 )
 
@@ -21,7 +22,7 @@ var sampleFlags = []string{"threads", "weight", "from", "to", "thread", "exclude
 // hasField reports whether --event is one whose field --by names, although --by is a key of samples. Of events that are
 // samples, keys come first. Standard input can be read only once: there, too.
 func (f *reportFlags) hasField(name string) bool {
-	if name == output.Stdout || f.input.event == "" || recording.IsSample(f.input.event) {
+	if name == outfile.Stdout || f.input.event == "" || recording.IsSample(f.input.event) {
 		return false
 	}
 	_, err := recording.TableOf(name, f.input.event, f.by, nil)

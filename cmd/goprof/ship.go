@@ -11,7 +11,7 @@ import (
 
 	"goprof/output"
 	"goprof/output/replay"
-	"goprof/output/ship"
+	"goprof/profile/batch"
 	"goprof/profile/resource"
 )
 
@@ -89,7 +89,7 @@ func runShip(cmd *cobra.Command, input string, f *shipFlags) error {
 	wait := cmp.Or(f.wait.Duration, time.Minute)
 	patience := wait // how long one batch may wait for room; after a wait in vain no further batch waits
 	o := replay.Options{Whose: whose, Pools: f.pools, Every: cmp.Or(f.every.Duration, 10*time.Second)}
-	batches, readErr := replay.Each(in.src, o, func(b *ship.Batch) {
+	batches, readErr := replay.Each(in.src, o, func(b *batch.Batch) {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
 		if shipper.Give(ctx, b); ctx.Err() != nil {

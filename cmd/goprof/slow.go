@@ -15,6 +15,7 @@ import (
 
 	"goprof/cmd/goprof/exit"
 	"goprof/output"
+	"goprof/output/outfile"
 	"goprof/output/requests"
 	"goprof/profile"
 	"goprof/sampler/guard"
@@ -108,7 +109,7 @@ func (f *slowFlags) run(cmd *cobra.Command, args []string) error {
 	if f.json {
 		write = r.JSON
 	}
-	return writeResult(cmd, output.Stdout, write)
+	return writeResult(cmd, outfile.Stdout, write)
 }
 
 // ofFile and ofJVM are the flags that only one of the two kinds of arguments has.

@@ -10,8 +10,8 @@ import (
 	"sync"
 	"time"
 
-	"goprof/output"
 	"goprof/output/findings"
+	"goprof/output/outfile"
 	"goprof/output/snap"
 	"goprof/process/maybe"
 	"goprof/triage"
@@ -159,10 +159,10 @@ func (p *snapPart) record() (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if f.spool, err = output.Unnamed(); err != nil {
+	if f.spool, err = outfile.Unnamed(); err != nil {
 		return nil, err
 	}
-	f.streams = map[string]*output.File{snap.Recording: p.out}
+	f.streams = map[string]*outfile.File{snap.Recording: p.out}
 	var res result
 	r, err := newRecorder(talk, f, recordable{pid: p.target.pid})
 	if err == nil {

@@ -14,6 +14,7 @@ import (
 
 	"goprof/cmd/goprof/exit"
 	"goprof/output"
+	"goprof/output/outfile"
 	"goprof/output/redaction"
 	"goprof/output/snap"
 	"goprof/profile/redact"
@@ -58,7 +59,7 @@ func showKept(cmd *cobra.Command, name, part, format, to string, by *redact.Reda
 		return noKept(name, err, by)
 	}
 	defer file.Close()
-	out, err := output.Reserve(to)
+	out, err := outfile.Reserve(to)
 	if err != nil {
 		return outputFailed(err)
 	}
@@ -108,7 +109,7 @@ func keptVerdict(name, part string, r *snap.Reader, by *redact.Redactor) error {
 	return &exit.Error{Code: code, What: name + ": " + p.Why}
 }
 
-// copyKept copies a part. The file may come from anybody, so nothing in it can steer a terminal.
+// copyKept copies a part. The file may come from anyone, so nothing in it can steer a terminal.
 func copyKept(to io.Writer, from io.Reader, format string, by *redact.Redactor) error {
 	if by != nil {
 		kind := redaction.Log

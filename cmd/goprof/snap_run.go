@@ -18,6 +18,7 @@ import (
 
 	"goprof/cmd/goprof/exit"
 	"goprof/output"
+	"goprof/output/outfile"
 	"goprof/output/snap"
 	"goprof/session"
 )
@@ -28,7 +29,7 @@ type snapping struct {
 	target   *snapTarget
 	ctx      context.Context
 	line     *statusLine
-	out      *output.File
+	out      *outfile.File
 	zip      *snap.Writer
 	failed   error  // of writing the file
 	remedy   string // of the first part that is missing
@@ -79,7 +80,7 @@ func (s *snapping) run() (err error) {
 		s.failed = growing.Publish()
 	}
 	if s.failed = cmp.Or(s.failed, growing.Close()); s.failed != nil {
-		return outputFailed(&output.FileError{Name: s.out.Name(), Err: s.failed})
+		return outputFailed(&outfile.FileError{Name: s.out.Name(), Err: s.failed})
 	}
 	return s.tell()
 }
@@ -98,7 +99,7 @@ func (s *snapping) takeAll() {
 	neighbours := host().WatchNeighbours()
 	s.part("dump", "goprof dump -n 3: all threads, and what moved", (*snapPart).dump)
 	s.part("locks", "goprof locks: deadlocks, and which threads wait for whose lock", (*snapPart).locks)
-	s.part("kernel", "pressure, memory, limits and control groups, as the kernel tells", (*snapPart).kernel)
+	s.part("kernel", "pressure, memory, limits and control groups, as the kernel reports them", (*snapPart).kernel)
 	s.part("flags", "flags of the JVM that do not have their defaults", (*snapPart).jvmFlags)
 	s.part("gc", "the end of the log of garbage collection", (*snapPart).gcLog)
 	s.part("hs_err", "files that crashed JVMs have left beside it", (*snapPart).crashFiles)
@@ -210,7 +211,7 @@ func (s *snapping) tell() error {
 		}
 	}
 	name, next := s.out.Name(), "   next: "+commandLine(show)
-	if name == output.Stdout {
+	if name == outfile.Stdout {
 		name, next = "standard output", ""
 	}
 	fmt.Fprintf(s.line, "snap: %s (%d parts)%s\n", output.Printable(name), kept, output.Printable(next))

@@ -12,15 +12,15 @@ import (
 
 	"goprof/cmd/goprof/exit"
 	"goprof/cmd/goprof/terminal"
-	"goprof/output"
 	"goprof/output/format"
+	"goprof/output/outfile"
 	"goprof/output/top"
 	"goprof/profile/redact"
 	"goprof/sampler/guard"
 	"goprof/session"
 )
 
-const topHelp = `top shows a JVM in the terminal, and draws it anew each second:
+const topHelp = `top shows a JVM in the terminal, once a second:
   - its threads, with CPU, allocation, state and topmost Java method
   - the methods that ran in the last seconds
   - the collector
@@ -50,7 +50,7 @@ const topExample = `  goprof top 1234                             or --pid 1234
   goprof top petclinic                        the JVM with that in its main class or jar
   goprof top 1234 --window 60s                methods of the last minute
   goprof top 1234 --once                      one reading as a table
-  goprof top 1234 --once --redact default     without names that may not leave the house
+  goprof top 1234 --once --redact default     pseudonyms in place of names
   goprof top 1234 --once -d 5s --json | jq '.threads[] | select(.cpu > 0.5)'`
 
 // topFlags are the flags of top as they were given.
@@ -113,7 +113,7 @@ func (f *topFlags) run(cmd *cobra.Command, args []string) error {
 		return &exit.Error{Code: exit.General, What: "cannot show the screen", Why: why,
 			Remedy: commandLine(with("once", "")(cmd, os.Args))}
 	}
-	by, err := f.redactor(cmd, output.Stdout)
+	by, err := f.redactor(cmd, outfile.Stdout)
 	if err != nil {
 		return err
 	}
@@ -203,7 +203,7 @@ func (f *topFlags) check(cmd *cobra.Command) error {
 		if _, err := format.Of(f.output, ""); err != nil {
 			return usageError(cmd, "--output: "+err.Error(), without("output"))
 		}
-		if f.output == output.Stdout {
+		if f.output == outfile.Stdout {
 			return usageError(cmd, "--output: standard output is for the screen", without("output"))
 		}
 	}

@@ -12,8 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"goprof/output"
 	"goprof/output/dumps"
+	"goprof/output/outfile"
 	"goprof/output/top"
 	"goprof/process"
 	"goprof/profile"
@@ -189,7 +189,7 @@ func perTime(part, of time.Duration) float64 {
 	return max(float64(part)/float64(of), 0)
 }
 
-// addVitals adds what the JVM's own structures tell.
+// addVitals adds what the JVM's own structures say.
 func addVitals(r *top.Reading, before, now *vitals.Reading) {
 	if before == nil || now == nil {
 		return
@@ -218,7 +218,7 @@ func addVitals(r *top.Reading, before, now *vitals.Reading) {
 
 // writeReading writes to standard output.
 func writeReading(cmd *cobra.Command, r *top.Reading, write func(io.Writer, *top.Reading) error) error {
-	return writeResult(cmd, output.Stdout, func(to io.Writer) error { return write(to, r) })
+	return writeResult(cmd, outfile.Stdout, func(to io.Writer) error { return write(to, r) })
 }
 
 // dump writes a dump of all threads to a file, and returns its name.
@@ -227,7 +227,7 @@ func (w *topWatch) dump() (string, error) {
 	if err != nil {
 		return "", attachError(w.pid, err)
 	}
-	file, err := output.ReserveNumbered(output.Expand("dump-%p-%t.txt", w.pid, time.Now()), nil)
+	file, err := outfile.ReserveNumbered(outfile.Expand("dump-%p-%t.txt", w.pid, time.Now()), nil)
 	if err != nil {
 		return "", outputFailed(err)
 	}

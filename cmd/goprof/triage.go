@@ -14,6 +14,7 @@ import (
 	"goprof/output"
 	"goprof/output/findings"
 	"goprof/output/flame"
+	"goprof/output/outfile"
 	"goprof/profile"
 	"goprof/sampler/guard"
 	"goprof/session"
@@ -31,7 +32,7 @@ need not answer for any of this, so it may hang or be stopped.
 A finding means that a threshold was well passed for the whole time. "Nothing is wrong that can be
 seen from outside" means that all rules were judged. The end of the output lists those that could
 not be judged.
-docs/triage.md tells what each finding means, and its threshold.
+docs/triage.md says what each finding means, and its threshold.
 
 triage --all looks at all JVMs of the host that goprof may see, and shows the worst first. The exit code
 is that of the worst: a JVM that could not be looked at counts if nothing is found in the others.
@@ -50,7 +51,7 @@ const triageExample = `  goprof triage 1234                          or --pid 12
   goprof triage 1234 --json > findings.json
   goprof triage 1234 --html findings.html     a page, and findings.cpu.jfr and findings.wall.jfr
   goprof triage 1234 -d 30s                   for what comes and goes
-  goprof triage 1234 --json --redact default  without names that may not leave the house
+  goprof triage 1234 --json --redact default  pseudonyms in place of names
   goprof triage hs_err_pid1234.log            what a crash means
   goprof triage --core core.1234              of a JVM that is dead`
 
@@ -80,7 +81,7 @@ func newTriage() *cobra.Command {
 		Args:    atMostOne,
 
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if f.by, err = f.redactor(cmd, output.Stdout, f.html); err != nil {
+			if f.by, err = f.redactor(cmd, outfile.Stdout, f.html); err != nil {
 				return err
 			}
 			return f.thenMap(f.run(cmd, args))
@@ -113,7 +114,7 @@ func (f *triageFlags) run(cmd *cobra.Command, args []string) error {
 		return explainCrash(args[0], f.triageOutput)
 	}
 	if isSnap(args) {
-		return showKept(cmd, args[0], "triage", keptFormat(f.json), output.Stdout, f.by)
+		return showKept(cmd, args[0], "triage", keptFormat(f.json), outfile.Stdout, f.by)
 	}
 	if !f.all {
 		guard.Enter(guard.ToRecord)
@@ -153,7 +154,7 @@ func (f *triageFlags) live(cmd *cobra.Command, pid int) error {
 	defer kept.discard()
 	evidence, notes, err := f.look(cmd, pid, kept)
 	if err != nil {
-		kept.tell(cmd.ErrOrStderr()) // they are whole, and nobody else names them
+		kept.tell(cmd.ErrOrStderr()) // they are whole, and nothing else names them
 		return err
 	}
 	found := triage.Judge(evidence)
@@ -173,11 +174,11 @@ func (f *triageFlags) live(cmd *cobra.Command, pid int) error {
 }
 
 // reserve opens the files first: a name that cannot be written must not cost ten seconds.
-func (f *triageFlags) reserve() (out, page *output.File, err error) {
-	if out, err = output.Reserve(output.Stdout); err != nil || f.html == "" {
+func (f *triageFlags) reserve() (out, page *outfile.File, err error) {
+	if out, err = outfile.Reserve(outfile.Stdout); err != nil || f.html == "" {
 		return out, nil, err
 	}
-	page, err = output.Reserve(f.html)
+	page, err = outfile.Reserve(f.html)
 	return out, page, err
 }
 
@@ -209,7 +210,7 @@ func (f *triageFlags) look(cmd *cobra.Command, pid int, kept *keptRecordings) (*
 }
 
 // writePage writes the page, and says which files there are.
-func (f *triageFlags) writePage(cmd *cobra.Command, page *output.File, kept *keptRecordings, found *profile.Triage,
+func (f *triageFlags) writePage(cmd *cobra.Command, page *outfile.File, kept *keptRecordings, found *profile.Triage,
 	e *triage.Evidence) error {
 	names := kept.written()
 	name, err := page.Write(func(w io.Writer) error { return drawFindings(w, found, e, names) })

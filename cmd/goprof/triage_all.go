@@ -19,6 +19,7 @@ import (
 	"goprof/diagnose"
 	"goprof/output"
 	"goprof/output/findings"
+	"goprof/output/outfile"
 	"goprof/profile"
 	"goprof/sampler/guard"
 	"goprof/session"
@@ -46,7 +47,7 @@ func (f *triageFlags) everyJVM(cmd *cobra.Command) error {
 	defer session.StopAfterSuspend()()
 	guard.Enter(guard.ToRecord)
 	makeRoom(2 * triageAtOnce)
-	out, err := output.Reserve(output.Stdout)
+	out, err := outfile.Reserve(outfile.Stdout)
 	if err != nil {
 		return outputFailed(err)
 	}

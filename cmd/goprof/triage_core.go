@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"goprof/cmd/goprof/exit"
-	"goprof/output"
 	"goprof/output/findings"
+	"goprof/output/outfile"
 	"goprof/profile"
 	"goprof/profile/redact"
 	"goprof/session/postmortem"
@@ -47,7 +47,7 @@ func (o triageOutput) tell(found *profile.Triage, about string) error {
 	if o.by != nil {
 		o.by.Triage(found)
 	}
-	out, err := output.Reserve(output.Stdout)
+	out, err := outfile.Reserve(outfile.Stdout)
 	if err != nil {
 		return outputFailed(err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"goprof/output"
 	"goprof/output/format"
+	"goprof/output/outfile"
 	"goprof/profile"
 	"goprof/session"
 )
@@ -30,14 +31,14 @@ type keptRecordings struct {
 var keptModes = []session.Mode{session.CPUMode, session.WallMode}
 
 // keepBeside reserves the files. A page that goes into a stream has none.
-func keepBeside(page *output.File) (*keptRecordings, error) {
+func keepBeside(page *outfile.File) (*keptRecordings, error) {
 	if page == nil || page.IsStream() {
 		return nil, nil
 	}
 	k := &keptRecordings{files: make(map[session.Mode]product)}
 	base := strings.TrimSuffix(page.Name(), filepath.Ext(page.Name()))
 	for _, mode := range keptModes {
-		file, err := output.ReserveNumbered(base+"."+string(mode)+".jfr", nil)
+		file, err := outfile.ReserveNumbered(base+"."+string(mode)+".jfr", nil)
 		if err == nil {
 			k.files[mode], err = newProduct(format.JFR, file, productOptions{chunk: maxChunk})
 		}

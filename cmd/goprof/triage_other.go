@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"goprof/cmd/goprof/exit"
-	"goprof/output"
+	"goprof/output/outfile"
 )
 
 // newTriage reads crash files and core files on any operating system. Only Linux lets it look at a process.
@@ -24,7 +24,7 @@ func newTriage() *cobra.Command {
 			if err := core.check(cmd, args); err != nil {
 				return err
 			}
-			if to.by, err = hide.redactor(cmd, output.Stdout); err != nil {
+			if to.by, err = hide.redactor(cmd, outfile.Stdout); err != nil {
 				return err
 			}
 			switch {

@@ -262,7 +262,7 @@ func finds(r *Result) bool {
 //	GOPROF_DIFF_PAIRS=1000 go test ./output/diff -run TestRates -v -timeout 1h
 func TestRates(t *testing.T) {
 	jvmtest.NotQuick(t, jvmtest.TakesLong)
-	pairs := 8
+	pairs := 4
 	if text := os.Getenv("GOPROF_DIFF_PAIRS"); text != "" {
 		pairs, _ = strconv.Atoi(text)
 	}

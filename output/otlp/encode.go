@@ -5,8 +5,8 @@ import (
 	"crypto/sha256"
 	"time"
 
-	"goprof/output/ship"
 	"goprof/profile"
+	"goprof/profile/batch"
 	"goprof/profile/naming"
 	"goprof/profile/protobuf"
 	"goprof/profile/resource"
@@ -14,7 +14,7 @@ import (
 
 // Encode writes a batch as an ExportProfilesServiceRequest, which has the fields of a ProfilesData: a file of it is
 // one.
-func Encode(b *ship.Batch) []byte {
+func Encode(b *batch.Batch) []byte {
 	e := &encoder{dict: newDictionary(), functions: make(map[*profile.Func]int32), batch: b}
 	e.samples()
 	scope := protobuf.String(nil, 1, "goprof")
@@ -62,14 +62,14 @@ type encoder struct {
 	dict      *dictionary
 	functions map[*profile.Func]int32
 	locations []int32
-	batch     *ship.Batch
+	batch     *batch.Batch
 	lines     []line
 }
 
 // line is a sample of the message. Stacks that differ only in what OTLP does not hold (indices of bytecode) are one.
 type line struct {
 	head   []byte // the fields that do not depend on the weight
-	points []ship.Point
+	points []batch.Point
 }
 
 // samples makes the facts about each sample that all profiles have: stack and attributes.
@@ -99,7 +99,7 @@ func (e *encoder) link(l *profile.Link) int32 {
 }
 
 // attributes are the indices of the attributes of a sample's thread and state.
-func (e *encoder) attributes(s *ship.Sample) (list []int32) {
+func (e *encoder) attributes(s *batch.Sum) (list []int32) {
 	t := &s.Thread
 	if t.TID != 0 {
 		list = append(list, e.dict.attribute("thread.id", intValue(int64(t.TID))))
@@ -157,14 +157,14 @@ func (e *encoder) profile(w profile.Weight, timed bool) []byte {
 	return protobuf.Uint(b, 6, uint64(max(e.batch.Meta.Interval, 0)))
 }
 
-func valueOf(points []ship.Point, w profile.Weight) (n int64) {
+func valueOf(points []batch.Point, w profile.Weight) (n int64) {
 	for i := range points {
 		n += points[i].Value(w)
 	}
 	return n
 }
 
-func times(points []ship.Point) (list []uint64) {
+func times(points []batch.Point) (list []uint64) {
 	for _, p := range points {
 		for range p.Looks {
 			list = append(list, uint64(p.At))
@@ -199,9 +199,9 @@ func unixNano(t time.Time) int64 {
 
 func (e *encoder) valueType(w profile.Weight) []byte {
 	if of := e.batch.Event; of.Name != "" {
-		what, unit := ship.EventValue(of)
-		if w != of.Unit { // samples of several events are told apart by their types
-			what, unit = ship.SamplesOf(of), "count"
+		what, unit := batch.EventValue(of)
+		if w != of.Unit { // samples of several events are distinguished by their types
+			what, unit = batch.SamplesOf(of), "count"
 		}
 		return e.typeAndUnit(what, unit)
 	}
@@ -220,7 +220,7 @@ func (e *encoder) valueType(w profile.Weight) []byte {
 // periodType says which time lies between two looks: CPU time, or time that passes.
 func (e *encoder) periodType() []byte {
 	if of := e.batch.Event; of.Name != "" && !of.Unit.IsTime() {
-		return e.typeAndUnit(ship.EventValue(of))
+		return e.typeAndUnit(batch.EventValue(of))
 	}
 	if m := e.batch.Meta.Mode; m == profile.ModeWall || m == profile.ModeOffCPU {
 		return e.typeAndUnit("wall", "nanoseconds")

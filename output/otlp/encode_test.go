@@ -12,12 +12,12 @@ import (
 	collector "go.opentelemetry.io/proto/slim/otlp/collector/profiles/v1development"
 	profiles "go.opentelemetry.io/proto/slim/otlp/profiles/v1development"
 
-	"goprof/output/ship"
 	"goprof/profile"
+	"goprof/profile/batch"
 	"goprof/testdata/shipped"
 )
 
-func encoded(t *testing.T, samples []*profile.Sample, o ship.GatherOptions) *collector.ExportProfilesServiceRequest {
+func encoded(t *testing.T, samples []*profile.Sample, o batch.GatherOptions) *collector.ExportProfilesServiceRequest {
 	t.Helper()
 	r := shipped.ParseOTLP(t, Encode(shipped.Batch(samples, o)))
 	valid(t, r)
@@ -29,7 +29,7 @@ func encoded(t *testing.T, samples []*profile.Sample, o ship.GatherOptions) *col
 func TestSameAsCollapsed(t *testing.T) {
 	for _, wall := range []bool{false, true} {
 		samples := shipped.Samples(400, wall)
-		r := encoded(t, samples, ship.GatherOptions{})
+		r := encoded(t, samples, batch.GatherOptions{})
 		shipped.Same(t, "samples", shipped.OTLP(t, r, "samples"), shipped.Collapsed(t, samples, profile.Samples))
 		second, weight := "cpu", profile.CPUTime
 		if wall {
@@ -48,7 +48,7 @@ func TestCountsWithoutTimes(t *testing.T) {
 	} {
 		samples := shipped.Samples(100, false)
 		change(samples[7])
-		r := encoded(t, samples, ship.GatherOptions{})
+		r := encoded(t, samples, batch.GatherOptions{})
 		shipped.Same(t, name, shipped.OTLP(t, r, "samples"), shipped.Collapsed(t, samples, profile.Samples))
 		times := len(r.ResourceProfiles[0].ScopeProfiles[0].Profiles[0].Samples[0].TimestampsUnixNano)
 		if (times > 0) != (name == "some looks") {
@@ -59,7 +59,7 @@ func TestCountsWithoutTimes(t *testing.T) {
 
 // TestFields: resource, scope, period, times, threads and images are where the definition puts them.
 func TestFields(t *testing.T) {
-	r := encoded(t, shipped.Samples(50, true), ship.GatherOptions{Pools: true})
+	r := encoded(t, shipped.Samples(50, true), batch.GatherOptions{Pools: true})
 	of := r.ResourceProfiles[0]
 	told := make(map[string]string)
 	for _, a := range of.Resource.Attributes {
@@ -102,7 +102,7 @@ func TestFields(t *testing.T) {
 func TestProfileID(t *testing.T) {
 	seen := map[string]bool{}
 	for _, samples := range [][]*profile.Sample{shipped.Samples(40, false), shipped.Samples(41, false)} {
-		batch := shipped.Batch(samples, ship.GatherOptions{})
+		batch := shipped.Batch(samples, batch.GatherOptions{})
 		first, again := Encode(batch), Encode(batch)
 		if !slices.Equal(first, again) {
 			t.Error("a batch has other bytes when it is sent again")
@@ -129,7 +129,7 @@ func TestOneSampleOfAll(t *testing.T) {
 		stack.Frames[0].BCI = int32(i)
 		s.Stack = &stack
 	}
-	r := encoded(t, samples, ship.GatherOptions{})
+	r := encoded(t, samples, batch.GatherOptions{})
 	shipped.Same(t, "samples", shipped.OTLP(t, r, "samples"), shipped.Collapsed(t, samples, profile.Samples))
 }
 
@@ -144,7 +144,7 @@ func TestEvents(t *testing.T) {
 		{Name: "alloc", Unit: profile.Bytes}: {"alloc_samples count": profile.Samples, "alloc_space bytes": profile.Bytes},
 		{Name: "libc:write"}:                 {"libc_write count": profile.Samples},
 	} {
-		b := shipped.Batch(samples, ship.GatherOptions{})
+		b := shipped.Batch(samples, batch.GatherOptions{})
 		b.Event, b.Meta.Interval = kind, 0
 		r := shipped.ParseOTLP(t, Encode(b))
 		valid(t, r)
@@ -172,8 +172,9 @@ func TestEvents(t *testing.T) {
 
 // TestEmpty: a batch without samples is a message, too.
 func TestEmpty(t *testing.T) {
-	shipped.ParseOTLP(t, Encode(&ship.Batch{}))
-	shipped.ParseOTLP(t, Encode(&ship.Batch{Samples: []ship.Sample{{Stack: &profile.Stack{}, Points: []ship.Point{{}}}}}))
+	shipped.ParseOTLP(t, Encode(&batch.Batch{}))
+	one := batch.Sum{Stack: &profile.Stack{}, Points: []batch.Point{{}}}
+	shipped.ParseOTLP(t, Encode(&batch.Batch{Samples: []batch.Sum{one}}))
 }
 
 // valid checks what the definition demands and servers check. The first entry of each table is empty. No entry

@@ -4,8 +4,8 @@ import (
 	"encoding/hex"
 	"testing"
 
-	"goprof/output/ship"
 	"goprof/profile"
+	"goprof/profile/batch"
 	"goprof/testdata/shipped"
 )
 
@@ -24,7 +24,7 @@ func TestLinks(t *testing.T) {
 		}
 		want[s.Link.TraceID()+s.Link.SpanID()]++
 	}
-	r := encoded(t, samples, ship.GatherOptions{})
+	r := encoded(t, samples, batch.GatherOptions{})
 	shipped.Same(t, "samples", shipped.OTLP(t, r, "samples"), shipped.Collapsed(t, samples, profile.Samples))
 	got := map[string]int{}
 	for _, s := range r.ResourceProfiles[0].ScopeProfiles[0].Profiles[0].Samples {

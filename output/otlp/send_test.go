@@ -12,6 +12,7 @@ import (
 	"goprof/output/ship"
 	"goprof/output/ship/wire"
 	"goprof/profile"
+	"goprof/profile/batch"
 	"goprof/profile/protobuf"
 	"goprof/testdata/shipped"
 )
@@ -36,7 +37,7 @@ func TestSend(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		message, err := d.Encode(shipped.Batch(samples, ship.GatherOptions{}))
+		message, err := d.Encode(shipped.Batch(samples, batch.GatherOptions{}))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,8 +9,8 @@ import (
 	"encoding/json"
 
 	"goprof/output/pprof"
-	"goprof/output/ship"
 	"goprof/output/ship/wire"
+	"goprof/profile/batch"
 	"goprof/profile/protobuf"
 	"goprof/profile/resource"
 )
@@ -40,7 +40,7 @@ func New(o wire.Options) (*Destination, error) {
 func (d *Destination) Name() string { return d.name }
 
 // Encode makes a WriteRawRequest, as gRPC or as JSON.
-func (d *Destination) Encode(b *ship.Batch) ([]byte, error) {
+func (d *Destination) Encode(b *batch.Batch) ([]byte, error) {
 	data, err := pprof.OfBatch(b, nil)
 	if err != nil {
 		return nil, err

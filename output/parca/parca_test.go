@@ -8,9 +8,9 @@ import (
 	"net/http"
 	"testing"
 
-	"goprof/output/ship"
 	"goprof/output/ship/wire"
 	"goprof/profile"
+	"goprof/profile/batch"
 	"goprof/profile/protobuf"
 	"goprof/testdata/shipped"
 )
@@ -33,7 +33,7 @@ func TestWriteRaw(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		message, err := d.Encode(shipped.Batch(samples, ship.GatherOptions{}))
+		message, err := d.Encode(shipped.Batch(samples, batch.GatherOptions{}))
 		if err == nil {
 			err = d.Send(context.Background(), message)
 		}

@@ -4,13 +4,13 @@ import (
 	"bytes"
 	"time"
 
-	"goprof/output/ship"
 	"goprof/profile"
+	"goprof/profile/batch"
 	"goprof/profile/naming"
 )
 
 // OfBatch writes a batch, compressed. labels chooses which facts of thread and span become labels. nil takes all.
-func OfBatch(b *ship.Batch, labels func(*profile.Sample)) ([]byte, error) {
+func OfBatch(b *batch.Batch, labels func(*profile.Sample)) ([]byte, error) {
 	builder := NewBuilder(OptionsOf(b))
 	for i := range b.Samples {
 		s := &b.Samples[i]
@@ -40,10 +40,10 @@ func OfBatch(b *ship.Batch, labels func(*profile.Sample)) ([]byte, error) {
 }
 
 // OptionsOf are the Options for a batch.
-func OptionsOf(b *ship.Batch) Options {
+func OptionsOf(b *batch.Batch) Options {
 	o := Options{Weight: b.Weight(), States: true}
 	if b.Event.Name != "" {
-		o.What, o.Unit = ship.EventValue(b.Event)
+		o.What, o.Unit = batch.EventValue(b.Event)
 		o.CountOnly = b.Event.Unit == profile.Samples
 	}
 	return o

@@ -10,8 +10,8 @@ import (
 
 	pb "github.com/google/pprof/profile"
 
-	"goprof/output/ship"
 	"goprof/profile"
+	"goprof/profile/batch"
 )
 
 // maxSamples bounds how many different stacks with labels a profile has. Each takes about 1 KB.
@@ -433,8 +433,8 @@ func (b *Builder) types(meta *profile.Meta) (types []*pb.ValueType) {
 	for _, kind := range b.o.Parts {
 		count, what, unit := "samples", "cpu", "nanoseconds"
 		if kind.Name != "" {
-			count = ship.SamplesOf(kind)
-			what, unit = ship.EventValue(kind)
+			count = batch.SamplesOf(kind)
+			what, unit = batch.EventValue(kind)
 		}
 		if isCounted(&kind) {
 			count = what

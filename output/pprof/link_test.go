@@ -7,8 +7,8 @@ import (
 
 	pb "github.com/google/pprof/profile"
 
-	"goprof/output/ship"
 	"goprof/profile"
+	"goprof/profile/batch"
 	"goprof/profile/redact"
 )
 
@@ -16,9 +16,9 @@ import (
 func TestLinkLabels(t *testing.T) {
 	link := profile.ParseLink("4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7")
 	stack := &profile.Stack{Frames: []profile.Frame{{Func: &profile.Func{Name: "a.B.c"}, Kind: profile.C2}}}
-	b := &ship.Batch{Samples: []ship.Sample{
-		{Thread: profile.Thread{TID: 7, JavaName: "http-1"}, Stack: stack, Link: link, Points: []ship.Point{{Looks: 2}}},
-		{Thread: profile.Thread{TID: 7, JavaName: "http-1"}, Stack: stack, Points: []ship.Point{{Looks: 3}}},
+	b := &batch.Batch{Samples: []batch.Sum{
+		{Thread: profile.Thread{TID: 7, JavaName: "http-1"}, Stack: stack, Link: link, Points: []batch.Point{{Looks: 2}}},
+		{Thread: profile.Thread{TID: 7, JavaName: "http-1"}, Stack: stack, Points: []batch.Point{{Looks: 3}}},
 	}}
 	for name, c := range map[string]struct {
 		labels func(*profile.Sample)

@@ -13,8 +13,8 @@ import (
 	"net/http"
 
 	"goprof/output/pprof"
-	"goprof/output/ship"
 	"goprof/output/ship/wire"
+	"goprof/profile/batch"
 	"goprof/profile/protobuf"
 	"goprof/profile/resource"
 )
@@ -41,7 +41,7 @@ func New(o wire.Options) (*Destination, error) {
 func (d *Destination) Name() string { return d.name }
 
 // Encode makes a PushRequest.
-func (d *Destination) Encode(b *ship.Batch) ([]byte, error) {
+func (d *Destination) Encode(b *batch.Batch) ([]byte, error) {
 	data, err := pprof.OfBatch(b, pprof.PoolOnly)
 	if err != nil {
 		return nil, err

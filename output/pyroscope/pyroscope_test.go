@@ -10,9 +10,9 @@ import (
 
 	pb "github.com/google/pprof/profile"
 
-	"goprof/output/ship"
 	"goprof/output/ship/wire"
 	"goprof/profile"
+	"goprof/profile/batch"
 	"goprof/profile/protobuf"
 	"goprof/testdata/shipped"
 )
@@ -56,7 +56,7 @@ func TestPush(t *testing.T) {
 	}
 	for _, wall := range []bool{false, true} {
 		samples := shipped.Samples(300, wall)
-		message, err := d.Encode(shipped.Batch(samples, ship.GatherOptions{}))
+		message, err := d.Encode(shipped.Batch(samples, batch.GatherOptions{}))
 		if err == nil {
 			err = d.Send(context.Background(), message)
 		}

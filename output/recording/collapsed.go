@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"goprof/output"
+	"goprof/output/outfile"
 	"goprof/profile"
 	"goprof/profile/naming"
 )
@@ -55,7 +56,7 @@ func openCollapsed(from io.Reader, name string) (*collapsedFile, error) {
 // Nobody has named the summary's file, so only a regular one is opened: a pipe of that name would hold up the reader.
 func (c *collapsedFile) findSummary(name string) {
 	path := output.SummaryPath(name)
-	file, err := output.OpenRegular(path)
+	file, err := outfile.OpenRegular(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"goprof/output"
+	"goprof/output/outfile"
 )
 
 // A packed file may unfold to freeUnpacked bytes, and to unpackedOfByte for each of its own, but to no more than
@@ -67,7 +68,7 @@ const maxSpooled = 4 << 30
 // Spool copies a recording that cannot be read at any place, or is packed, into a temporary file, which has no name any
 // more. It returns the file and its size.
 func Spool(from *bufio.Reader, packed bool) (file *os.File, size int64, err error) {
-	if file, err = output.Unnamed(); err != nil {
+	if file, err = outfile.Unnamed(); err != nil {
 		return nil, 0, err
 	}
 	var content io.Reader = from

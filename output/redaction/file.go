@@ -11,6 +11,7 @@ import (
 
 	"goprof/output"
 	"goprof/output/jfr"
+	"goprof/output/outfile"
 	"goprof/output/pprof"
 	"goprof/output/recording"
 	"goprof/profile/redact"
@@ -137,7 +138,7 @@ func (in *Input) Rewrite(to io.Writer, by *redact.Redactor) (*Account, error) {
 	var err error
 	switch in.Kind {
 	case JFR:
-		account.JFR, err = jfr.Redact(to, in.file, in.size, by, func() (jfr.Spill, error) { return output.Unnamed() })
+		account.JFR, err = jfr.Redact(to, in.file, in.size, by, func() (jfr.Spill, error) { return outfile.Unnamed() })
 	case PProf:
 		err = pprof.Redact(to, in.head, by)
 	case Collapsed:

@@ -1,7 +1,7 @@
 // Package replay makes batches of a recording, as an agent makes them of a JVM: for servers that keep profiles.
 //
-// You give a recording.Source, and get a ship.Batch for each part of the recording in each span of time. An error is
-// one of reading. Batches have the names that an agent gives them (resource.Process, ship.Batch.Of).
+// It takes a recording.Source, and returns a batch.Batch for each part of the recording in each span of time. An error
+// is one of reading. Batches have the names that an agent gives them (resource.Process, batch.Batch.Of).
 package replay
 
 import (
@@ -11,15 +11,15 @@ import (
 	"unicode"
 
 	"goprof/output/recording"
-	"goprof/output/ship"
 	"goprof/profile"
+	"goprof/profile/batch"
 	"goprof/profile/resource"
 )
 
 // Options are how a recording becomes batches.
 type Options struct {
 	Whose resource.Attributes
-	Pools bool          // as in ship.GatherOptions
+	Pools bool          // as in batch.GatherOptions
 	Every time.Duration // how long a batch is, where samples have times
 }
 
@@ -38,7 +38,7 @@ func Whose(m *profile.Meta, service string) resource.Attributes {
 }
 
 // Each hands over the batches of a recording in the order of time, and says how many there were.
-func Each(src recording.Source, o Options, to func(*ship.Batch)) (batches int64, err error) {
+func Each(src recording.Source, o Options, to func(*batch.Batch)) (batches int64, err error) {
 	info := src.Info()
 	r := replayer{Options: o, info: &info, from: info.Meta.Start, to: to}
 	r.parts = make([]gathered, max(len(info.Parts), 1))
@@ -47,7 +47,7 @@ func Each(src recording.Source, o Options, to func(*ship.Batch)) (batches int64,
 	}
 	for i := range r.parts {
 		of := info.Of(i)
-		r.parts[i] = gathered{gather: ship.NewGatherer(ship.GatherOptions{Pools: o.Pools}), meta: of.Meta,
+		r.parts[i] = gathered{gather: batch.NewGatherer(batch.GatherOptions{Pools: o.Pools}), meta: of.Meta,
 			event: of.Kind}
 	}
 	err = src.Each(r.add)
@@ -67,12 +67,12 @@ type replayer struct {
 	from    time.Time
 	samples int64
 	batches int64
-	to      func(*ship.Batch)
+	to      func(*batch.Batch)
 }
 
 // gathered is the batch of a part that is being gathered.
 type gathered struct {
-	gather *ship.Gatherer
+	gather *batch.Gatherer
 	meta   profile.Meta
 	event  profile.EventKind
 }

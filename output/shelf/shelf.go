@@ -20,12 +20,12 @@ import (
 	"sync"
 	"time"
 
-	"goprof/output"
 	"goprof/output/jfr"
+	"goprof/output/outfile"
 	"goprof/output/pprof"
-	"goprof/output/ship"
 	"goprof/output/sole"
 	"goprof/profile"
+	"goprof/profile/batch"
 	"goprof/profile/resource"
 )
 
@@ -60,7 +60,7 @@ type Shelf struct {
 	o       Options
 	folder  *os.Root // what happens, happens in this folder, whatever becomes of its name
 	unlock  func()
-	waiting chan *ship.Batch
+	waiting chan *batch.Batch
 	done    chan struct{}
 
 	mu    sync.Mutex
@@ -99,7 +99,7 @@ func New(o Options) (*Shelf, error) {
 		folder.Close()
 		return nil, err
 	}
-	s := &Shelf{o: o, folder: folder, unlock: unlock, waiting: make(chan *ship.Batch, mostWaiting),
+	s := &Shelf{o: o, folder: folder, unlock: unlock, waiting: make(chan *batch.Batch, mostWaiting),
 		done: make(chan struct{}), told: map[string]bool{}}
 	if _, err = s.reserve(".goprof-may-write"); err == nil {
 		err = s.list()
@@ -119,8 +119,8 @@ func (s *Shelf) leave() {
 	s.folder.Close()
 }
 
-func (s *Shelf) reserve(name string) (*output.File, error) {
-	return output.ReserveIn(s.folder, name, filepath.Join(s.o.Dir, name))
+func (s *Shelf) reserve(name string) (*outfile.File, error) {
+	return outfile.ReserveIn(s.folder, name, filepath.Join(s.o.Dir, name))
 }
 
 // ours are the names that a Shelf gives: time, number, pid, name.
@@ -133,7 +133,7 @@ func (s *Shelf) list() error {
 		return err
 	}
 	for _, e := range entries { // sorted by name
-		if name, ok := output.Leftover(e.Name()); ok && e.Type().IsRegular() && ours.MatchString(name) {
+		if name, ok := outfile.Leftover(e.Name()); ok && e.Type().IsRegular() && ours.MatchString(name) {
 			s.folder.Remove(e.Name())
 			continue
 		}
@@ -147,7 +147,7 @@ func (s *Shelf) list() error {
 }
 
 // Offer takes a batch. It does not wait.
-func (s *Shelf) Offer(b *ship.Batch) {
+func (s *Shelf) Offer(b *batch.Batch) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.stats.Offered++
@@ -205,7 +205,7 @@ func (s *Shelf) work() {
 
 // tell tells a failure once, until writing works again.
 func (s *Shelf) tell(err error) {
-	var at *output.FileError
+	var at *outfile.FileError
 	if errors.As(err, &at) {
 		err = at.Err // the name differs each time, so it is left out
 	}
@@ -225,7 +225,7 @@ func (s *Shelf) tellStuck(err error) {
 }
 
 // nameOf makes a name that no other file of the folder has.
-func (s *Shelf) nameOf(b *ship.Batch) string {
+func (s *Shelf) nameOf(b *batch.Batch) string {
 	at := b.From.UTC().Format("20060102T150405Z")
 	if s.last == at {
 		s.same++
@@ -247,7 +247,7 @@ func (s *Shelf) nameOf(b *ship.Batch) string {
 	}
 }
 
-func pidOf(b *ship.Batch) string { return strconv.Itoa(max(b.Meta.PID, 0)) }
+func pidOf(b *batch.Batch) string { return strconv.Itoa(max(b.Meta.PID, 0)) }
 
 // mostName bounds the part of a file's name that comes from a JVM, mostEvent the part that names an event. Both fit
 // into ours.
@@ -269,7 +269,7 @@ func plain(name string) string {
 }
 
 // write writes one file.
-func (s *Shelf) write(name string, b *ship.Batch) (size int64, err error) {
+func (s *Shelf) write(name string, b *batch.Batch) (size int64, err error) {
 	f, err := s.reserve(name)
 	if err != nil {
 		return 0, err
@@ -315,7 +315,7 @@ func (s *Shelf) trim() {
 }
 
 // each passes the looks of a batch on as samples.
-func each(b *ship.Batch, take func(*profile.Sample) error) error {
+func each(b *batch.Batch, take func(*profile.Sample) error) error {
 	var event *profile.EventKind
 	if b.Event.Name != "" {
 		event = &b.Event
@@ -335,7 +335,7 @@ func each(b *ship.Batch, take func(*profile.Sample) error) error {
 	return nil
 }
 
-func writePprof(w io.Writer, b *ship.Batch) error {
+func writePprof(w io.Writer, b *batch.Batch) error {
 	o := pprof.OptionsOf(b)
 	if b.Event.Name == "" {
 		o.Weight = profile.CPUTime
@@ -351,7 +351,7 @@ func writePprof(w io.Writer, b *ship.Batch) error {
 	return builder.Write(w, b.Meta)
 }
 
-func writeJFR(to io.Writer, b *ship.Batch) error {
+func writeJFR(to io.Writer, b *batch.Batch) error {
 	w := jfr.NewWriter(to, jfr.Options{})
 	w.SetMeta(b.Meta)
 	w.SetJVM(jfr.JVM{Name: b.Resource.Get(resource.RuntimeName), Version: b.Meta.JVM, MainClass: b.Meta.MainClass,

@@ -14,14 +14,14 @@ import (
 	"goprof/output/jfr"
 	"goprof/output/pprof"
 	"goprof/output/recording"
-	"goprof/output/ship"
 	"goprof/output/sole"
 	"goprof/profile"
+	"goprof/profile/batch"
 	"goprof/profile/resource"
 )
 
-func batch(name string, at time.Time, looks int64) *ship.Batch {
-	g := ship.NewGatherer(ship.GatherOptions{})
+func batchOf(name string, at time.Time, looks int64) *batch.Batch {
+	g := batch.NewGatherer(batch.GatherOptions{})
 	g.Add(&profile.Sample{At: profile.Instant{Wall: at.UnixNano()}, Thread: profile.Thread{TID: 7, Name: "main"},
 		Stack: &profile.Stack{Frames: []profile.Frame{{Func: &profile.Func{Name: "a.b"}, Kind: profile.Interpreted}}},
 		Count: looks, CPU: time.Millisecond, NoState: true})
@@ -72,7 +72,7 @@ func TestFilesCanBeRead(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.Offer(batch("../../etc/a b;<script>", start, 3))
+		s.Offer(batchOf("../../etc/a b;<script>", start, 3))
 		s.Close()
 		all := names(t, dir)
 		if len(all) != 1 || !ours.MatchString(all[0]) || strings.ContainsAny(all[0], " ;<>/") {
@@ -120,7 +120,7 @@ func TestEventFiles(t *testing.T) {
 		{Name: "lock", Unit: profile.WallTime}: {"samples/count,delay/nanoseconds", "profiler.WallClockSample"},
 	} {
 		dir := t.TempDir()
-		b := batch("shop", start, 3)
+		b := batchOf("shop", start, 3)
 		b.Event, b.Meta.Mode = kind, kind.Name
 		b.Samples[0].About, b.Samples[0].Wall = kind == alloc, kind.Unit.IsTime()
 		for _, asJFR := range []bool{false, true} {
@@ -176,7 +176,7 @@ func TestFolderIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range 5 {
-		s.Offer(batch("shop", start.Add(time.Duration(i)*time.Minute), 1))
+		s.Offer(batchOf("shop", start.Add(time.Duration(i)*time.Minute), 1))
 	}
 	s.Close()
 	all := strings.Join(names(t, dir), " ")
@@ -206,7 +206,7 @@ func TestFolderIsBoundedAroundWhatStays(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range 6 {
-		s.Offer(batch("shop", start.Add(time.Duration(i)*time.Minute), 1))
+		s.Offer(batchOf("shop", start.Add(time.Duration(i)*time.Minute), 1))
 	}
 	s.Close()
 	if all := names(t, dir); len(all) != 3 || len(said) != 1 || !strings.Contains(said[0], "cannot remove") {
@@ -221,7 +221,7 @@ func TestBytesAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range 20 {
-		s.Offer(batch("shop", start.Add(time.Duration(i)*time.Minute), 1))
+		s.Offer(batchOf("shop", start.Add(time.Duration(i)*time.Minute), 1))
 	}
 	s.Close()
 	if st := s.Stats(); st.Bytes > 1000 || st.Files == 0 || st.Files != len(names(t, dir)) {
@@ -237,8 +237,8 @@ func TestNamesDiffer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.Offer(batch("a", start, 1))
-		s.Offer(batch("a", start, 1))
+		s.Offer(batchOf("a", start, 1))
+		s.Offer(batchOf("a", start, 1))
 		s.Close()
 	}
 	if all := names(t, dir); len(all) != 4 {
@@ -258,10 +258,10 @@ func TestFolderGoesAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 3 {
-		s.Offer(batch("a", start, 1))
+		s.Offer(batchOf("a", start, 1))
 	}
 	s.Close()
-	s.Offer(batch("a", start, 1))
+	s.Offer(batchOf("a", start, 1))
 	if st := s.Stats(); st.Dropped != 4 || st.Failed != 3 || len(said) != 1 {
 		t.Errorf("%+v, %q", st, said)
 	}
@@ -275,7 +275,7 @@ func TestFolderIsExchanged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Offer(batch("shop", start, 1))
+	s.Offer(batchOf("shop", start, 1))
 	for s.Stats().Written == 0 {
 		time.Sleep(time.Millisecond)
 	}
@@ -285,7 +285,7 @@ func TestFolderIsExchanged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Offer(batch("shop", start.Add(time.Hour), 1))
+	s.Offer(batchOf("shop", start.Add(time.Hour), 1))
 	s.Close()
 	if got := names(t, victim); len(got) != 1 || got[0] != filepath.Base(precious) {
 		t.Errorf("the other folder holds %q", got)
@@ -322,8 +322,8 @@ func TestTimeWithoutSamples(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b := batch("shop", start, 3)
-		b.Samples = append(b.Samples, ship.Sample{NoState: true, Points: []ship.Point{{CPU: time.Second}},
+		b := batchOf("shop", start, 3)
+		b.Samples = append(b.Samples, batch.Sum{NoState: true, Points: []batch.Point{{CPU: time.Second}},
 			Stack: &profile.Stack{Frames: []profile.Frame{{Func: &profile.Func{Name: profile.NotSampled}, Kind: profile.Gap}}}})
 		s.Offer(b)
 		s.Close()

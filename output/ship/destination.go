@@ -5,16 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"goprof/profile/batch"
 )
 
 // Destination is a server that takes profiles. Its methods may be called at the same time.
 type Destination interface {
-	// Name tells destinations apart: in metrics, in messages, and in the spool. It holds no password: "otlp
+	// Name distinguishes destinations: in metrics, in messages, and in the spool. It holds no password: "otlp
 	// http://collector:4318".
 	Name() string
 	// Encode makes a message of a batch. The message holds everything that the server is to know: another goprof may
 	// send it, after a restart.
-	Encode(*Batch) ([]byte, error)
+	Encode(*batch.Batch) ([]byte, error)
 	// Send delivers a message. Nil says that the server has it. A message is sent again after an error that is no
 	// *Failure.
 	Send(ctx context.Context, message []byte) error

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"goprof/profile/batch"
 )
 
 // maxPending bounds the batches that wait to become messages. Making a message takes milliseconds, so many batches
@@ -21,7 +23,7 @@ type lane struct {
 	tell    func(string)
 
 	mu      sync.Mutex
-	pending []*Batch
+	pending []*batch.Batch
 	closed  bool
 	taken   bool // closed, and nothing is pending any more
 	busy    int  // batches between pending and spool
@@ -49,7 +51,7 @@ func wake(c chan struct{}) {
 	}
 }
 
-func (l *lane) offer(b *Batch) {
+func (l *lane) offer(b *batch.Batch) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
@@ -92,7 +94,7 @@ func (l *lane) takeIn() {
 	}
 }
 
-func (l *lane) nextPending() *Batch {
+func (l *lane) nextPending() *batch.Batch {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.pending) == 0 {
@@ -112,7 +114,7 @@ func (l *lane) isTaken() bool {
 }
 
 // take makes a message of one batch and spools it.
-func (l *lane) take(b *Batch) {
+func (l *lane) take(b *batch.Batch) {
 	looks := b.Looks()
 	message, err := l.to.Encode(b)
 	if most := min(maxMessage, l.spool.max); err == nil && int64(len(message)) > most {

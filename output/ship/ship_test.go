@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"goprof/profile"
+	"goprof/profile/batch"
 )
 
 // server is a destination in memory. Its messages are the numbers of batches.
@@ -30,7 +31,7 @@ func (s *server) Name() string {
 	return s.name
 }
 
-func (s *server) Encode(b *Batch) ([]byte, error) {
+func (s *server) Encode(b *batch.Batch) ([]byte, error) {
 	if b.Meta.Host == "bad" {
 		return nil, Final("no message can be made of it")
 	}
@@ -61,9 +62,9 @@ func (s *server) Send(ctx context.Context, message []byte) error {
 
 var errSilent = errors.New("the server says nothing")
 
-func batch(name string) *Batch {
-	return &Batch{Meta: profile.Meta{Host: name}, Samples: []Sample{{Stack: &profile.Stack{},
-		Points: []Point{{Looks: 3}}}}}
+func batchOf(name string) *batch.Batch {
+	return &batch.Batch{Meta: profile.Meta{Host: name}, Samples: []batch.Sum{{Stack: &profile.Stack{},
+		Points: []batch.Point{{Looks: 3}}}}}
 }
 
 func batches(n int) (names []string) {
@@ -158,7 +159,7 @@ func TestFaults(t *testing.T) {
 					to := &server{answer: func(try int) error { return c.answer(began, try) }}
 					s := start(t, o, to)
 					for _, name := range batches(5) {
-						s.Offer(batch(name))
+						s.Offer(batchOf(name))
 					}
 					if err := closed(t, s, time.Hour); err != nil {
 						t.Error(err)
@@ -187,7 +188,7 @@ func TestSurvivesRestart(t *testing.T) {
 		to := &server{answer: func(int) error { return errors.New("down") }}
 		s := start(t, o, to)
 		for _, name := range batches(4) {
-			s.Offer(batch(name))
+			s.Offer(batchOf(name))
 		}
 		if err := closed(t, s, time.Minute); err == nil {
 			t.Error("nothing is said of what is left")
@@ -197,7 +198,7 @@ func TestSurvivesRestart(t *testing.T) {
 		}
 		to.answer = nil
 		s = start(t, o, to)
-		s.Offer(batch("batch 9"))
+		s.Offer(batchOf("batch 9"))
 		if err := closed(t, s, time.Minute); err != nil {
 			t.Error(err)
 		}
@@ -214,7 +215,7 @@ func TestSurvivesRestart(t *testing.T) {
 func TestMemoryIsLostAndCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := start(t, Options{}, &server{answer: func(int) error { return errors.New("down") }})
-		s.Offer(batch("a"))
+		s.Offer(batchOf("a"))
 		if err := closed(t, s, time.Minute); err == nil {
 			t.Error("no error")
 		}
@@ -239,7 +240,7 @@ func TestOldestGoesFirst(t *testing.T) {
 			well := &server{name: "well"}
 			s := start(t, Options{Spool: dir, MaxBytes: 3 * int64(len("batch 0"))}, ill, well)
 			for _, name := range batches(9) {
-				s.Offer(batch(name))
+				s.Offer(batchOf(name))
 				time.Sleep(10 * time.Second)
 			}
 			isDown.Store(false)
@@ -264,7 +265,7 @@ func TestOfferNeverWaits(t *testing.T) {
 		to := &hanging{blocked: make(chan struct{})}
 		s := start(t, Options{}, to)
 		for range maxPending + 11 {
-			s.Offer(batch("x"))
+			s.Offer(batchOf("x"))
 			synctest.Wait()
 		}
 		if st := s.Stats()[0]; st.Dropped.Batches != 10 {
@@ -283,7 +284,7 @@ type hanging struct {
 	blocked chan struct{}
 }
 
-func (h *hanging) Encode(b *Batch) ([]byte, error) {
+func (h *hanging) Encode(b *batch.Batch) ([]byte, error) {
 	<-h.blocked
 	return h.server.Encode(b)
 }
@@ -294,7 +295,7 @@ func TestGiveWaits(t *testing.T) {
 		to := &server{answer: func(int) error { time.Sleep(time.Second); return nil }}
 		s := start(t, Options{MaxBytes: 200}, to)
 		for _, name := range batches(200) {
-			s.Give(context.Background(), batch(name))
+			s.Give(context.Background(), batchOf(name))
 		}
 		if err := closed(t, s, time.Hour); err != nil || len(to.got) != 200 {
 			t.Errorf("%v, %d arrived: %+v", err, len(to.got), s.Stats()[0])
@@ -307,8 +308,8 @@ func TestNoMessage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		to := &server{}
 		s := start(t, Options{}, to)
-		s.Offer(batch("bad"))
-		s.Offer(batch("good"))
+		s.Offer(batchOf("bad"))
+		s.Offer(batchOf("good"))
 		if err := closed(t, s, time.Hour); err != nil || !slices.Equal(to.got, []string{"good"}) {
 			t.Errorf("%v %q", err, to.got)
 		}
@@ -338,8 +339,8 @@ func TestTooLargeForTheSpool(t *testing.T) {
 		var told []string
 		to := &server{answer: func(int) error { return errors.New("down") }}
 		s := start(t, Options{MaxBytes: 20, Tell: func(text string) { told = append(told, text) }}, to)
-		s.Offer(batch("small"))
-		s.Offer(batch("much larger than the whole spool"))
+		s.Offer(batchOf("small"))
+		s.Offer(batchOf("much larger than the whole spool"))
 		synctest.Wait()
 		if st := s.Stats()[0]; st.Refused.Batches != 1 || st.Dropped.Batches != 0 || st.Queued.Batches != 1 {
 			t.Errorf("%+v", st)
@@ -358,14 +359,14 @@ func TestTellsLittle(t *testing.T) {
 		to := &server{answer: func(try int) error { return Final("400: request %d is bad", try) }}
 		s := start(t, Options{Tell: func(text string) { told = append(told, text) }}, to)
 		for _, name := range batches(60) {
-			s.Offer(batch(name))
+			s.Offer(batchOf(name))
 		}
 		synctest.Wait()
 		if len(told) != mostTold {
 			t.Errorf("%d lines: %q", len(told), told)
 		}
 		time.Sleep(time.Minute)
-		s.Offer(batch("later"))
+		s.Offer(batchOf("later"))
 		synctest.Wait()
 		if len(told) != mostTold+2 || told[mostTold] != "test: 50 more lines were left out" {
 			t.Errorf("%q", told[mostTold:])

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"sync"
 	"time"
+
+	"goprof/profile/batch"
 )
 
 // Options are a Shipper's.
@@ -75,7 +77,7 @@ func New(o Options, to ...Destination) (*Shipper, error) {
 
 // Offer gives a batch to every destination. It never waits. If a destination is so far behind that making its
 // messages lags, the oldest batch that waits for that is dropped and counted. A batch without samples is not sent.
-func (s *Shipper) Offer(b *Batch) {
+func (s *Shipper) Offer(b *batch.Batch) {
 	if len(b.Samples) == 0 {
 		return
 	}
@@ -86,7 +88,7 @@ func (s *Shipper) Offer(b *Batch) {
 
 // Give is Offer for a caller that can wait: it waits until every destination has room for the batch without a drop.
 // When ctx ends, it gives the batch all the same.
-func (s *Shipper) Give(ctx context.Context, b *Batch) {
+func (s *Shipper) Give(ctx context.Context, b *batch.Batch) {
 	for _, l := range s.lanes {
 		for !l.hasRoom() && sleepFor(ctx, giveWait) {
 		}

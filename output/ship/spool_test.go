@@ -24,7 +24,7 @@ func left(t *testing.T) (o Options, folder string) {
 	synctest.Test(t, func(t *testing.T) {
 		s := start(t, o, &server{answer: func(int) error { return errors.New("down") }})
 		for _, name := range batches(5) {
-			s.Offer(batch(name))
+			s.Offer(batchOf(name))
 		}
 		closed(t, s, time.Minute)
 	})
@@ -146,7 +146,7 @@ func TestDiskTakesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, name := range batches(5) {
-			s.Offer(batch(name))
+			s.Offer(batchOf(name))
 		}
 		if err := closed(t, s, time.Hour); err != nil {
 			t.Error(err)
@@ -172,7 +172,7 @@ func TestDiskIsFull(t *testing.T) {
 		s := start(t, Options{Spool: full}, to)
 		pad := strings.Repeat("x", 10<<10)
 		for _, name := range batches(9) {
-			s.Offer(batch(name + pad))
+			s.Offer(batchOf(name + pad))
 			time.Sleep(time.Second)
 		}
 		if st := s.Stats()[0]; st.SpoolErrors == 0 || st.Queued.Batches != 9 {

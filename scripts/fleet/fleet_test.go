@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"goprof/output/shelf"
-	"goprof/output/ship"
 	"goprof/profile"
+	"goprof/profile/batch"
 )
 
 // TestFleet: recordings of two JVMs are sent as those of six. Every kind of server counts them.
@@ -20,7 +20,7 @@ func TestFleet(t *testing.T) {
 	start := time.Date(2026, 11, 23, 1, 0, 0, 0, time.UTC)
 	for pid := 1; pid <= 2; pid++ {
 		for n := range 3 {
-			g := ship.NewGatherer(ship.GatherOptions{})
+			g := batch.NewGatherer(batch.GatherOptions{})
 			at := start.Add(time.Duration(n) * time.Minute)
 			for _, thread := range []string{"main", "http-1", "http-2"} {
 				g.Add(&profile.Sample{At: profile.Instant{Wall: at.UnixNano()}, Thread: profile.Thread{TID: 7, Name: thread},

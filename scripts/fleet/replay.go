@@ -22,6 +22,7 @@ import (
 	"goprof/output/ship"
 	"goprof/output/ship/wire"
 	"goprof/profile"
+	"goprof/profile/batch"
 	"goprof/profile/resource"
 )
 
@@ -50,7 +51,7 @@ var kinds = []server{
 }
 
 // readFolder reads an agent's files: the batches of each process, in the order of time, each of so many files.
-func readFolder(dir string, merge int) (all [][]*ship.Batch, err error) {
+func readFolder(dir string, merge int) (all [][]*batch.Batch, err error) {
 	names, err := filepath.Glob(filepath.Join(dir, "*.pb.gz"))
 	if err != nil || len(names) == 0 {
 		return nil, fmt.Errorf("there are no files of an agent in %s (%v)", dir, err)
@@ -67,7 +68,7 @@ func readFolder(dir string, merge int) (all [][]*ship.Batch, err error) {
 		files[pid] = append(files[pid], f)
 	}
 	for _, pid := range slices.Sorted(maps.Keys(files)) {
-		var jvm []*ship.Batch
+		var jvm []*batch.Batch
 		for some := range slices.Chunk(files[pid], max(merge, 1)) {
 			b, err := batchOf(some)
 			if err != nil {
@@ -81,8 +82,8 @@ func readFolder(dir string, merge int) (all [][]*ship.Batch, err error) {
 }
 
 // batchOf is what the files hold together.
-func batchOf(files []*recording.File) (*ship.Batch, error) {
-	g := ship.NewGatherer(ship.GatherOptions{})
+func batchOf(files []*recording.File) (*batch.Batch, error) {
+	g := batch.NewGatherer(batch.GatherOptions{})
 	for _, f := range files {
 		if err := f.Each(func(s *profile.Sample) error { g.Add(s); return nil }); err != nil {
 			return nil, err
@@ -92,8 +93,8 @@ func batchOf(files []*recording.File) (*ship.Batch, error) {
 	return g.Take(nil, m, m.Start, m.Start.Add(m.Duration)), nil
 }
 
-// samplesOf is how many looks a batch has, on the average.
-func samplesOf(recorded [][]*ship.Batch) float64 {
+// samplesOf is how many looks a batch has, on average.
+func samplesOf(recorded [][]*batch.Batch) float64 {
 	looks, batches := int64(0), 0
 	for _, jvm := range recorded {
 		for _, b := range jvm {
@@ -112,7 +113,7 @@ type result struct {
 }
 
 // replay sends the batches of all JVMs to a server of that kind.
-func (p plan) replay(kind server, recorded [][]*ship.Batch) (r result, err error) {
+func (p plan) replay(kind server, recorded [][]*batch.Batch) (r result, err error) {
 	var bytes atomic.Int64
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, q *http.Request) {
 		io.Copy(io.Discard, q.Body)
@@ -162,7 +163,7 @@ func (p plan) resource(jvm int) (a resource.Attributes) {
 }
 
 // count notes which series a batch belongs to.
-func (k *server) count(series map[string]bool, b *ship.Batch) {
+func (k *server) count(series map[string]bool, b *batch.Batch) {
 	labels := fmt.Sprint(b.Resource.Labels())
 	if k.labels == nil {
 		series[labels] = true

@@ -68,7 +68,7 @@ func StartCommand(t testing.TB, cmd *exec.Cmd) *Program {
 		t.Fatal(err)
 	}
 	cmd.Stderr = os.Stderr
-	if err := cmd.Start(); err != nil {
+	if err := jvmtest.Spawn(cmd); err != nil {
 		t.Fatal(err)
 	}
 	p := &Program{Cmd: cmd, PID: cmd.Process.Pid, Out: bufio.NewReader(out), In: in}

@@ -19,6 +19,7 @@ import (
 	"goprof/output/ship"
 	"goprof/output/ship/wire"
 	"goprof/profile"
+	"goprof/profile/batch"
 	"goprof/testdata/shipped"
 )
 
@@ -87,7 +88,7 @@ func deliver(t *testing.T, samples []*profile.Sample, to ship.Destination) {
 	}
 	for len(samples) > 0 {
 		n := min(len(samples), 100)
-		s.Offer(shipped.Batch(samples[:n], ship.GatherOptions{}))
+		s.Offer(shipped.Batch(samples[:n], batch.GatherOptions{}))
 		samples = samples[n:]
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)

@@ -167,7 +167,7 @@ func RecordJFR(t testing.TB, jdk JDK, events []string) string {
 	return name
 }
 
-// BusyProgram computes, allocates, waits and parks in two threads for three seconds, and until each has done 20,000
+// BusyProgram computes, allocates, waits and parks in two threads for 1.5 seconds, and until each has done 10,000
 // turns, some tenths of a second of CPU time: the machine may stand still for as long.
 const BusyProgram = `
 import java.util.concurrent.locks.LockSupport;
@@ -176,12 +176,12 @@ public class Busy {
     static synchronized long hold(int n) { long h = n; for (int i = 0; i < n; i++) { h = h * 31 + i; } return h; }
     static long recurse(int d) { return d == 0 ? hold(20_000) : recurse(d - 1) + 1; }
     public static void main(String[] a) throws Exception {
-        long end = System.nanoTime() + 3_000_000_000L;
+        long end = System.nanoTime() + 1_500_000_000L;
         Thread[] t = new Thread[2];
         for (int i = 0; i < t.length; i++) {
             int depth = 20 + 80 * i;
             t[i] = new Thread(() -> {
-                for (long n = 0; n < 20_000 || System.nanoTime() < end; n++) {
+                for (long n = 0; n < 10_000 || System.nanoTime() < end; n++) {
                     long x = recurse(depth);
                     if (n % 10 == 0) { sink = new byte[(int) (x & 0xff) * 1000]; }
                     if (n % 100 == 0) { LockSupport.parkNanos(1_000_000); }

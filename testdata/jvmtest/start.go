@@ -50,7 +50,6 @@ func Start(t testing.TB, jdk JDK, class string, options ...string) *JVM {
 	cmd := exec.Command(line[0], line[1:]...)
 	cmd.Dir = t.TempDir() // where a JVM that crashes or is halted leaves its hs_err_pid.log, recordings and cores
 	cmd.Env = cleanEnv()
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	jvm := &JVM{JDK: jdk, t: t, cmd: cmd, lines: make(chan string, 64)}
 	cmd.Stderr = &jvm.stderr
 	var err error
@@ -61,7 +60,7 @@ func Start(t testing.TB, jdk JDK, class string, options ...string) *JVM {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := spawn(cmd); err != nil {
+	if err := Spawn(cmd); err != nil {
 		t.Fatalf("starting %s: %v", class, err)
 	}
 	jvm.PID = cmd.Process.Pid
@@ -91,10 +90,15 @@ var (
 	spawning = make(chan func())
 )
 
-// spawn starts a command from one OS thread that lasts as long as the test binary. The kernel sends
-// Pdeathsig when the *thread* that forked ends (prctl(2), PR_SET_PDEATHSIG), and Go ends a thread with
-// a goroutine that is locked to it, as goroutines that trace are.
-func spawn(cmd *exec.Cmd) error {
+// Spawn starts a command that the kernel kills when the test binary ends, however that ends. All are started from one
+// OS thread that lasts as long as the test binary. The kernel sends Pdeathsig when the *thread* that forked ends
+// (prctl(2), PR_SET_PDEATHSIG), and Go ends a thread with a goroutine that is locked to it, as goroutines that trace
+// are.
+func Spawn(cmd *exec.Cmd) error {
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
 	spawner.Do(func() {
 		go func() {
 			runtime.LockOSThread()

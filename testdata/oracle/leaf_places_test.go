@@ -42,10 +42,10 @@ func (p *placeSeen) note(place int, top string) bool {
 }
 
 // TestPlaces: 27 threads work at places where one method does all the work. The goal is 97 % right, without any flag of
-// the JVM, and 99 % of the depths of a recursive method. GOPROF_PLACES is how many samples to take (4,000);
+// the JVM, and 99 % of the depths of a recursive method. GOPROF_PLACES is how many samples to take (2,000);
 // GOPROF_PLACES_FULL=1 has the JVM keep full records, and shows what can be had.
 func TestPlaces(t *testing.T) {
-	samples := envNumber("GOPROF_PLACES", 4000)
+	samples := envNumber("GOPROF_PLACES", 2000)
 	var flags []string
 	if envNumber("GOPROF_PLACES_FULL", 0) > 0 {
 		flags = []string{"-XX:+UnlockDiagnosticVMOptions", "-XX:+DebugNonSafepoints"}

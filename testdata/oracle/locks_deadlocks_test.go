@@ -43,6 +43,7 @@ func startDeadlocks(t *testing.T, jdk jvmtest.JDK, flags string, kinds, virtual 
 // TestDeadlocksOfEachKind: dump, locks, triage and the core tell deadlocks of classes under initialisation, of virtual
 // threads, and of both with others; with all threads, their stacks, and what they wait for.
 func TestDeadlocksOfEachKind(t *testing.T) {
+	t.Parallel()
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		for n, flags := range lockFlags(jdk) {
 			if n > 0 && !longForm && jdk.Version != 25 {

@@ -25,7 +25,7 @@ import (
 // own names: a frame that is called by one of another generation, or from a line of another
 // version of the class, was given a name that it has lost. GOPROF_CHURN_SECONDS makes it longer.
 func TestChurn(t *testing.T) {
-	duration := 8 * time.Second
+	duration := 5 * time.Second
 	if n, err := strconv.Atoi(os.Getenv("GOPROF_CHURN_SECONDS")); err == nil {
 		duration = time.Duration(n) * time.Second
 	}

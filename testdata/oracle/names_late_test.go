@@ -26,7 +26,7 @@ func TestLateWalks(t *testing.T) {
 		delays = []int{ms}
 	}
 	agent := agentJar(t, "truth.Redefine")
-	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm := jvmtest.Start(t, jdk, "truth.Churn", "-XX:ReservedCodeCacheSize=6m", "-Xmx256m", "-javaagent:"+agent)
 		for _, ms := range delays {
 			lateRun(t, jvm, time.Duration(ms)*time.Millisecond, duration)

@@ -3,6 +3,7 @@
 package oracle
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"goprof/profile/pools"
 	"goprof/session"
 	"goprof/testdata/jvmtest"
+	"goprof/vmstructs"
 )
 
 // TestPools: a program with executors of each kind knows how many of their threads are busy, and what waits in their
@@ -44,9 +46,32 @@ func TestPools(t *testing.T) {
 				jvm.Command("gc")
 				jvm.Command("gc")
 				checkPools(t, s, jdk.Version >= 21)
+				checkUnrested(t, s)
 			})
 		}
 	})
+}
+
+// checkUnrested: while ZGC's threads work, references that no thread has loaded since the last collection lead nowhere.
+// Such a reading does not say that there are no executors.
+func checkUnrested(t *testing.T, s *session.Session) {
+	p, err := s.VM.NewPools()
+	if err != nil {
+		t.Fatal(err)
+	}
+	threads, err := s.VM.Threads()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.CollectorRests(true)
+	rested, _, err := p.Read(threads)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.CollectorRests(false)
+	if all, _, err := p.Read(threads); len(all) != len(rested) && !errors.Is(err, vmstructs.ErrMoved) {
+		t.Errorf("%d of %d executors, %v", len(all), len(rested), err)
+	}
 }
 
 // executing is what truth.Executing makes. The text is pools.Pool.Load, the class of the next task, and how many tasks

@@ -28,7 +28,7 @@ import (
 // adds to what earlier runs have counted, and tells the sum.
 func TestHandOver(t *testing.T) {
 	samples, beside := envNumber("GOPROF_HANDOVER_SAMPLES", 1000), envNumber("GOPROF_HANDOVER_BESIDE", 0)
-	cases := envText("GOPROF_HANDOVER", "queue/ptrace yield/ptrace lock/ptrace lock/perf")
+	cases := envText("GOPROF_HANDOVER", "queue/ptrace lock/perf")
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		for _, c := range strings.Fields(cases) {
 			way, engine, _ := strings.Cut(c, "/")

@@ -30,6 +30,7 @@ func withoutHidden[F jvmtest.ShadowFrame | jvmtest.ExpectedFrame](frames []F) []
 // TestKinds dumps a program whose threads stand still in every kind of frame, and run in
 // every shape of code, and compares with what the JVM says and the source calls.
 func TestKinds(t *testing.T) {
+	t.Parallel()
 	modes := []struct {
 		name   string
 		flags  []string

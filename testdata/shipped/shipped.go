@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"goprof/output"
-	"goprof/output/ship"
 	"goprof/profile"
+	"goprof/profile/batch"
 	"goprof/profile/resource"
 )
 
@@ -77,8 +77,8 @@ func Samples(n int, wall bool) (all []*profile.Sample) {
 }
 
 // Batch is what goprof sends of samples.
-func Batch(samples []*profile.Sample, o ship.GatherOptions) *ship.Batch {
-	g := ship.NewGatherer(o)
+func Batch(samples []*profile.Sample, o batch.GatherOptions) *batch.Batch {
+	g := batch.NewGatherer(o)
 	m := profile.Meta{Version: "1.2.3", Host: "host-7", PID: 4711, MainClass: "shop.Main", JVM: "25",
 		Mode: profile.ModeCPU, Engine: profile.EnginePtrace, Interval: Interval, Weight: profile.CPUTime}
 	for _, s := range samples {

@@ -1,4 +1,4 @@
-package ship
+package batch
 
 import (
 	"slices"
@@ -70,7 +70,7 @@ func TestGatherBounds(t *testing.T) {
 		if b.Looks() != 2000 {
 			t.Errorf("%s: %d looks", name, b.Looks())
 		}
-		full := slices.ContainsFunc(b.Samples, func(s Sample) bool { return s.Stack == fullStack && len(s.Points) > 0 })
+		full := slices.ContainsFunc(b.Samples, func(s Sum) bool { return s.Stack == fullStack && len(s.Points) > 0 })
 		if name != "points" && (len(b.Samples) > 4 || !full) {
 			t.Errorf("%s: %d samples, one of them for looks without room: %v", name, len(b.Samples), full)
 		}

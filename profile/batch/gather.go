@@ -1,4 +1,4 @@
-package ship
+package batch
 
 import (
 	"slices"
@@ -33,7 +33,7 @@ type Gatherer struct {
 	pools   map[string]string
 	at      map[gatherKey]int
 	linked  map[profile.Fingerprint]*profile.Stack // of samples with a Link: spans share a stack
-	samples []Sample
+	samples []Sum
 	frames  int
 	points  int
 	full    int // index of the sample for all looks without room, -1 if there is none
@@ -138,9 +138,9 @@ func (g *Gatherer) sample(s *profile.Sample, t *profile.Thread, key gatherKey) i
 		}
 	}
 	if g.samples == nil { // most likely as many as in the batch before
-		g.samples = make([]Sample, 0, min(g.before, mostAhead))
+		g.samples = make([]Sum, 0, min(g.before, mostAhead))
 	}
-	g.samples = append(g.samples, Sample{Thread: *t, Stack: stack, State: s.State, NoState: s.NoState, Wall: s.Wall,
+	g.samples = append(g.samples, Sum{Thread: *t, Stack: stack, State: s.State, NoState: s.NoState, Wall: s.Wall,
 		About: s.About, Link: s.Link})
 	g.at[key] = len(g.samples) - 1
 	return len(g.samples) - 1
@@ -162,13 +162,13 @@ var fullStack = &profile.Stack{Frames: []profile.Frame{
 func (g *Gatherer) fullSample(wall bool) int {
 	if g.full < 0 {
 		g.full = len(g.samples)
-		g.samples = append(g.samples, Sample{Stack: fullStack, NoState: true, Wall: wall})
+		g.samples = append(g.samples, Sum{Stack: fullStack, NoState: true, Wall: wall})
 	}
 	return g.full
 }
 
 // point counts a look at a sample. If there is no room for its time, the look joins the one before it.
-func (g *Gatherer) point(to *Sample, s *profile.Sample) {
+func (g *Gatherer) point(to *Sum, s *profile.Sample) {
 	p := Point{At: s.At.Wall, Looks: s.Looks(), CPU: s.CPU, Span: s.Span, Bytes: s.Bytes}
 	if n := len(to.Points); n > 0 && (p.At == 0 && to.Points[n-1].At == 0 || g.points >= g.o.MaxPoints) {
 		last := &to.Points[n-1]

@@ -1,4 +1,4 @@
-package output
+package outfile
 
 import (
 	"errors"
@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 )
@@ -86,7 +87,9 @@ func TestNumberedFileReplacesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, want := range []string{"out.collapsed", "out.1.collapsed", "out.4.collapsed"} {
-		f, err := ReserveNumbered(name, SummaryPath)
+		f, err := ReserveNumbered(name, func(file string) string {
+			return strings.TrimSuffix(file, ".collapsed") + ".summary.json"
+		})
 		if got := write(t, f, err, string(rune('a'+i))); filepath.Base(got) != want {
 			t.Errorf("wrote %s, want %s", got, want)
 		}

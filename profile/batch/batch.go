@@ -1,4 +1,4 @@
-package ship
+package batch
 
 import (
 	"time"
@@ -12,7 +12,7 @@ type Batch struct {
 	Resource resource.Attributes // of the process
 	Meta     profile.Meta        // mode, engine, interval, weight, goprof's version
 	From, To time.Time
-	Samples  []Sample
+	Samples  []Sum
 	// Event is what the samples are of. Its Name is empty for CPU time and for modes.
 	Event profile.EventKind
 }
@@ -25,9 +25,9 @@ func (b *Batch) Looks() (n int64) {
 	return n
 }
 
-// Sample is one stack of one thread, or of one pool of threads, in one state and for one span, with every look that
+// Sum is one stack of one thread, or of one pool of threads, in one state and for one span, with every look that
 // found it.
-type Sample struct {
+type Sum struct {
 	// Thread is the thread that was looked at. The name of a pool has "*" for its number, and its numbers are 0.
 	Thread  profile.Thread
 	Stack   *profile.Stack // leaf first
@@ -49,7 +49,7 @@ type Point struct {
 }
 
 // Looks is how many looks the sample stands for.
-func (s *Sample) Looks() (n int64) {
+func (s *Sum) Looks() (n int64) {
 	for i := range s.Points {
 		n += s.Points[i].Looks
 	}
@@ -70,7 +70,7 @@ func (p *Point) Value(w profile.Weight) int64 {
 }
 
 // Value is the value of a sample in a weight.
-func (s *Sample) Value(w profile.Weight) (n int64) {
+func (s *Sum) Value(w profile.Weight) (n int64) {
 	for i := range s.Points {
 		n += s.Points[i].Value(w)
 	}

@@ -1,6 +1,6 @@
 //go:build linux
 
-package output
+package outfile
 
 import (
 	"errors"

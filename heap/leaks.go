@@ -26,14 +26,14 @@ func Growers(g *profile.HeapGrowth) (names []string) {
 	return names
 }
 
-// FindLeaks joins what grows with who holds it. What grows for certain, and is held by one root for certain, is a leak:
-// a way to a root proves that it is no garbage. Where a part of the heap was not looked through, a missing way proves
-// nothing. A collection must have shown that what grows stays, where the JVM counts them.
+// FindLeaks joins what grows with what holds it. A class is a leak if it certainly grows and is certainly held by one
+// root: a chain to a root proves that it is no garbage. If a part of the heap was not looked through, a missing chain
+// proves nothing. If the JVM counts collections, one of them must have shown that what grows stays.
 func FindLeaks(h *profile.HeapHeld, g *profile.HeapGrowth) {
 	h.Growth, h.Leaks = g, []*profile.HeapLeak{}
 	if !g.Collected && !g.Uncounted && len(g.Classes) > 0 { // entries of a full cache that replace others look the same
-		h.Notes = append(h.Notes, "the old generation was not collected meanwhile, so no leak can be told from objects that "+
-			"replace others: look for longer, past a collection")
+		h.Notes = append(h.Notes, "the old generation was not collected meanwhile, so no leak can be distinguished from "+
+			"objects that replace others: look for longer, past a collection")
 		return
 	}
 	leaks, fastest := map[profile.HeapLink]*leak{}, map[*leak]float64{}

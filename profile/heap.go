@@ -28,7 +28,7 @@ type Heap struct {
 	Notes          []string `json:"notes,omitempty"`
 }
 
-// HeapPart is a part of the heap: "young", "old", "humongous", or "heap" where parts are not told apart.
+// HeapPart is a part of the heap: "young", "old", "humongous", or "heap" where parts are not distinguished.
 type HeapPart struct {
 	Name string `json:"name"`
 	Used uint64 `json:"used_bytes"` // up to the tops of its areas

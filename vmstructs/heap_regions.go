@@ -68,9 +68,9 @@ func (h *Heap) g1Fields() regionFields {
 	return regionFields{l.bottom, l.top, l.end, l.kind}
 }
 
-// g1Areas lists G1's regions. A humongous object begins in one region and goes on in those behind it, which are one
-// area. JDK 8 does not export what a region is for. There a humongous object shows in the end of its first region
-// (gc_implementation/g1/heapRegion.cpp, set_startsHumongous).
+// g1Areas lists G1's regions. A humongous object begins in one region and goes on in those behind it; together they are
+// one area. JDK 8 does not export what a region is for. There the end of an object's first region shows that it is
+// humongous (gc_implementation/g1/heapRegion.cpp, set_startsHumongous).
 func (h *Heap) g1Areas(heap uint64) (areas []*HeapArea, err error) {
 	l, more := &h.vm.l.health.g1, &h.vm.l.areas
 	if !l.regions.ok() || !l.length.ok() || !l.base.ok() || !l.bottom.ok() || !l.top.ok() || !l.end.ok() {

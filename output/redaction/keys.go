@@ -7,7 +7,8 @@ const keysOfOurs = `
 	bytes_per_second cache_bytes calls capacity_bytes carrier carrier_truncated cause certainty chosen_threads
 	claim class classes code collected collected_meanwhile collecting collections_not_known collector
 	committed_bytes completed connections contents control_group copied_bytes core count counted_twice_bytes
-	cpu_ns cpu_sum_ns cpu_time cures cut_off daemon deadlocks died direct does doubts drawn_pieces draws dropped
+	cpu_ns cpu_sum_ns cpu_time cures cut_off daemon deadlocks died direct does doubts drawn_from_share drawn_pieces draws
+	dropped
 	dumps duration_ns effective_samples engine error events evidence exact executor executors exit_code exited_ns
 	failed field file files filler findings followed_ns fp frame frames free_bytes freed frees from from_bytes
 	frozen full full_in_ns goprof groups growth guessed half heap_committed heap_max heap_used held_over_bound

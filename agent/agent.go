@@ -21,7 +21,7 @@ type Agent struct {
 	offer    func(*batch.Batch)  // takes a batch and does not wait
 	say      func(string)        // tells whoever reads the log
 	hide     func(string) string // takes names out of what it says
-	watcher  func(pids []int)    // is told of the JVMs that are wanted; nil: nobody wants to know
+	watcher  func(pids []int)    // is told of the JVMs that are wanted; nil: nothing wants to know
 	told     []int
 	settings Settings
 	reload   chan Settings
@@ -192,13 +192,13 @@ func (a *Agent) take(s Settings) {
 	for _, g := range a.guests {
 		if g.record != nil {
 			for _, r := range g.record.all() {
-				r.share = 1 // as the budget begins anew
+				r.share = 1 // as the budget begins again
 				a.budget.govern(r)
 			}
 		}
 	}
 	a.metrics.reloads.Add(1)
-	a.say("the configuration was read anew")
+	a.say("the configuration was read again")
 }
 
 // beat looks at the host once.
@@ -345,7 +345,7 @@ func (a *Agent) readClocks(now time.Time) (hungry []*guest) {
 	return hungry
 }
 
-// noteStop tells where a signal or a debugger has stopped a JVM. Such a JVM uses no CPU time, but must not be let go as
+// noteStop says where a signal or a debugger has stopped a JVM. Such a JVM uses no CPU time, but must not be let go as
 // one that has nothing to do.
 func (a *Agent) noteStop(g *guest, cpu time.Duration, now time.Time) {
 	if cpu != g.read || !a.finder.isStopped(g.PID) {
@@ -441,7 +441,7 @@ func (a *Agent) serve(ctx context.Context, pid int, facts Candidate, s *Settings
 	send(event{ended: true, err: err, exec: err == nil && ctx.Err() == nil && !t.Alive()})
 }
 
-// handle takes what a recording tells.
+// handle takes what a recording says.
 func (a *Agent) handle(e event) {
 	now := time.Now()
 	a.budget.charge(a.budget.alone(e.cost))

@@ -18,8 +18,8 @@ import (
 )
 
 // What is recorded of a JVM beside the samples of the mode: events that the kernel takes (alloc, exceptions,
-// libc:write), and waits. Each has its own recording, its own batches and its own share of the budget. What cannot be
-// had of a JVM is said once, and the JVM is recorded without.
+// libc:write), and waits. Each has its own recording, its own batches and its own share of the budget. An event that is
+// not available is reported once for each JVM, and the JVM is recorded without it.
 
 // waits are the events that are waits, with the states of threads that count. nil: all.
 var waits = map[string][]profile.State{
@@ -75,7 +75,7 @@ type Beside struct {
 	Begin func() // called first
 	// Started is called when the event's recording has begun, with what governs it.
 	Started func(Control)
-	// Failed is called once if the event cannot be had.
+	// Failed is called once if the event is not available.
 	Failed func(error)
 }
 
@@ -94,7 +94,7 @@ func (a *Agent) besides(r *record, wanted []session.AskedEvent, send func(event)
 	return list
 }
 
-// handleBeside takes what the recording of an event tells.
+// handleBeside takes what the recording of an event says.
 func (a *Agent) handleBeside(g *guest, e event, now time.Time) {
 	if e.err == nil {
 		e.beside.resume(now)
@@ -224,7 +224,7 @@ func (c *eventControl) Govern(interval time.Duration, share float64) bool {
 // Drop ends the recording.
 func (c *eventControl) Drop() { c.drop() }
 
-// Again has it begin anew.
+// Again starts it again.
 func (c *eventControl) Again() {
 	select {
 	case c.again <- struct{}{}:

@@ -8,11 +8,11 @@ import (
 )
 
 // budget keeps the cost of goprof and its pauses within the share of the host that they may take. Samples cost most of
-// it, so their number gives way. Where half of the samples or more are too many, the interval is doubled. Where fewer
-// are too many, the JVMs with the most samples lose some first: every JVM gets what is due to it, up to a limit that is
-// the same for all. So a busy JVM takes nothing from the others.
+// it, so their number is reduced. If half of the samples or more are too many, the interval is doubled. If fewer are
+// too many, the JVMs with the most samples lose some first: every JVM gets what is due to it, up to a limit that is the
+// same for all. So a busy JVM takes nothing from the others.
 //
-// To attach to a JVM costs much. Half of the budget pays for that. What attaching has not used is kept for 20 s at
+// Attaching to a JVM costs much. Half of the budget pays for that. What attaching has not used is kept for 20 s at
 // most, so that goprof can attach to a new JVM soon. An agent that starts has enough for one JVM.
 //
 // What was spent beyond the budget is paid back over the next windows. So the share holds for each minute, the first
@@ -57,7 +57,7 @@ const (
 func (b *budget) begin(s Settings, w World) {
 	b.max, b.cpus = s.MaxCPU, float64(max(w.CPUs(), 1))
 	b.base, b.slower, b.factor = s.interval(), 1, 1
-	if b.began.IsZero() { // otherwise the configuration was read anew, and the account goes on
+	if b.began.IsZero() { // otherwise the configuration was read again, and the account goes on
 		b.began = time.Now()
 		b.at, b.debtAt, b.debt = b.began, b.began, max(b.most()-1, 0)
 		b.excess = w.Own().Seconds() / b.cpus
@@ -85,7 +85,7 @@ func (b *budget) intervalOf(r *record) time.Duration {
 // leastShare is the part of its samples that every JVM keeps.
 const leastShare = 0.02
 
-// mayAttach tells whether there is something left for attaching.
+// mayAttach reports whether there is something left for attaching.
 func (b *budget) mayAttach(now time.Time) bool {
 	if b.max == 0 {
 		return true
@@ -108,7 +108,7 @@ func (a *Agent) meter() func() expense {
 }
 
 // alone is what an attachment has cost by itself. Samples of other JVMs were taken meanwhile, and are assumed to have
-// cost as much as in the last window before. The kernel's clocks cannot tell the two apart: goroutines change their OS
+// cost as much as in the last window before. The kernel's clocks cannot separate the two: goroutines change their OS
 // threads, and the garbage collector serves all of them.
 func (b *budget) alone(e expense) time.Duration {
 	return max(e.cpu-time.Duration(b.rate*float64(e.took)), 0)

@@ -63,7 +63,7 @@ func isInside(field string) bool { return field == "version" || field == "vendor
 // fieldLike matches what looks like the name of a fact.
 var fieldLike = regexp.MustCompile(`^[A-Za-z]+$`)
 
-// mostPattern bounds a pattern: a rule is a line that somebody wrote.
+// mostPattern bounds a pattern: a rule is a line that a person wrote.
 const mostPattern = 1000
 
 // NewPart makes a part of a rule.
@@ -109,7 +109,7 @@ const (
 	Unsure           // only what the JVM itself tells decides
 )
 
-// Judge says whether a JVM is wanted. inside says that the facts are known that only an attached JVM tells.
+// Judge says whether a JVM is wanted. inside says that the facts are known that only an attached JVM has.
 func (c *Choice) Judge(j *Candidate, inside bool) Verdict {
 	verdict := Wanted
 	if len(c.Match) > 0 {
@@ -127,7 +127,7 @@ func (c *Choice) Judge(j *Candidate, inside bool) Verdict {
 	return verdict
 }
 
-// anyFits is Wanted if a rule fits, Unwanted if none can, else Unsure.
+// anyFits is Wanted if a rule fits, Unwanted if none can, otherwise Unsure.
 func anyFits(rules []Rule, j *Candidate, inside bool) Verdict {
 	verdict := Unwanted
 	for _, r := range rules {

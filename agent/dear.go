@@ -27,7 +27,7 @@ const (
 // dropping is what the agent asks of the recording of an event, beside Control.
 type dropping interface {
 	Drop()  // ends it
-	Again() // begins it anew, once it has ended
+	Again() // begins it again, once it has ended
 }
 
 // hitsOf is how many hits the probes of a recording have had.
@@ -38,16 +38,16 @@ func hitsOf(s *sampler.Stats) (n int64) {
 	return n
 }
 
-// dropDear ends the recording of an event whose hits alone have cost more than half of the budget twice in a row: a
-// program may throw many exceptions for a moment. Fewer samples would not help: each hit costs its thread the
-// breakpoint. An event that was dropped before is dropped when it is too dear once.
+// dropDear ends the recording of an event whose hits alone have cost more than half of the budget twice in a row (a
+// program may throw many exceptions for a moment). Fewer samples would not help: each hit costs its thread the
+// breakpoint. An event that was dropped before is dropped the first time that it is too expensive.
 func (b *budget) dropDear(a *Agent, g *guest, passed time.Duration, now time.Time) {
 	if b.max == 0 {
 		return
 	}
 	for _, r := range g.record.beside {
 		hits, over := r.hits, passed
-		if r.drops > 0 { // it may have begun anew meanwhile
+		if r.drops > 0 { // it may have begun again meanwhile
 			over = min(over, max(now.Sub(r.again), beatEvery))
 		}
 		r.hits = 0
@@ -69,7 +69,7 @@ func (b *budget) dropDear(a *Agent, g *guest, passed time.Duration, now time.Tim
 	}
 }
 
-// tryDear begins one event anew that was dropped and has waited, if the budget allows an attachment: to begin an event
+// tryDear begins one event again that was dropped and has waited, if the budget allows an attachment: to begin an event
 // costs about as much.
 func (a *Agent) tryDear(now time.Time) {
 	for _, g := range a.guests {
@@ -93,7 +93,7 @@ func (a *Agent) tryDear(now time.Time) {
 // patience is how long an event that is dropped now waits until it is tried again.
 func (r *record) patience() time.Duration { return min(dearAgain<<min(r.drops, 8), dearSeldom) }
 
-// postpone has an event that was dropped, and could not be begun anew, wait as if it had been dropped again.
+// postpone has an event that was dropped, and could not be begun again, wait as if it had been dropped again.
 func (r *record) postpone(now time.Time) {
 	if r.dropped {
 		r.again = now.Add(r.patience())

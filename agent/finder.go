@@ -8,9 +8,9 @@ import (
 	"goprof/diagnose"
 )
 
-// finder notices JVMs as they start and end. Most processes of a host are no JVMs, and become none. So finder looks at
-// a process soon after its start, and then at growing intervals: a shell becomes java by exec, and a program may load a
-// JVM at any time.
+// finder notices JVMs as they start and end. Most processes of a host never become JVMs. So finder looks at a process
+// soon after its start, and then at growing intervals: a shell becomes java by exec, and a program may load a JVM at
+// any time.
 type finder struct {
 	world World
 	known map[int]*seenProcess
@@ -100,7 +100,7 @@ func (n *found) lose(pid int, p *seenProcess) {
 }
 
 // ignore notes a process of which nothing can be read: it is a thread of the kernel, or has just ended. The next beat's
-// list tells which.
+// list says which.
 func (f *finder) ignore(pid int, p *seenProcess, now time.Time) {
 	if p == nil && len(f.known) < mostProcesses {
 		f.known[pid] = &seenProcess{round: f.round, next: now.Add(seldomLook)}

@@ -82,11 +82,11 @@ func countsOf(s *sampler.Stats) lookCounts {
 type event struct {
 	pid     int
 	record  *record
-	jvm     *Candidate // it was attached to, and this is what it tells
+	jvm     *Candidate // it was attached to, and this is what it says
 	control Control    // it has begun
 	beside  *record    // control and err are of this event's recording
 	ended   bool
-	unlike  bool // the settings do not want it, by what it tells
+	unlike  bool // the settings do not want it, by what it says
 	exec    bool // it has become another program, or ended
 	err     error
 	cost    expense // of attaching

@@ -94,7 +94,7 @@ func (h *ThisHost) meaning(err error, want session.EngineName) string {
 	const visits = "one for all JVMs needs CAP_PERFMON, CAP_SYS_NICE and two CPUs"
 	wide := "one for all JVMs needs CAP_PERFMON, CAP_BPF and the first PID namespace"
 	if refused := (*ring.Error)(nil); errors.As(err, &refused) {
-		wide = "one for all JVMs cannot be had: " + h.Explain(0, err).Why
+		wide = "one for all JVMs is not available: " + h.Explain(0, err).Why
 	}
 	switch {
 	case err == nil:
@@ -171,7 +171,7 @@ func (t *hostTarget) Tell(j *Candidate) {
 func (t *hostTarget) Alive() bool { return t.session.Process.Alive() == nil }
 func (t *hostTarget) Close()      { t.session.Close() }
 
-// Resource is what enrich tells, and what goprof knows by itself.
+// Resource is what enrich says, and what goprof knows by itself.
 func (t *hostTarget) Resource() (a resource.Attributes) {
 	if pid := t.jvm.PID; t.host.enrich != nil {
 		a, _ = inTime(func() (a resource.Attributes) {

@@ -10,7 +10,7 @@ import (
 )
 
 // memory bounds what goprof keeps, however many JVMs there are. What goprof keeps of a JVM (names, debug information,
-// threads) grows with that JVM, and is given up only as a whole. So where there is too much, the JVM that uses the
+// threads) grows with that JVM, and can be dropped only as a whole. So if there is too much, the JVM that uses the
 // least CPU time is let go, and for some time goprof attaches to no more JVMs than fit.
 //
 // The Go runtime keeps garbage within the same bound (debug.SetMemoryLimit).
@@ -32,7 +32,7 @@ const (
 )
 
 // hasRoom reports whether one more JVM of average size fits beside n of them. There is always room for one. Without
-// JVMs, what is in use belongs to JVMs that have ended. It stays until the next garbage collection, which is minutes
+// JVMs, the memory in use belongs to JVMs that have ended. It stays until the next garbage collection, which is minutes
 // away in an agent that does nothing.
 func (a *Agent) hasRoom(n int) bool {
 	if a.settings.MaxMemory == 0 || n == 0 {

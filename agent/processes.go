@@ -13,11 +13,10 @@ import (
 
 // processList is the list of the host's processes, which is read only if it may have changed.
 //
-// To list a process takes the kernel half a microsecond, and there are hundreds. /proc/loadavg tells the number that
-// the last new thread or process was given, and how many threads there are (fs/proc/loadavg.c). Where neither has
-// changed, none has come. As none has come, and there are as many as before, none has gone. Between the moment at which
-// a process is given its number and the one at which it is counted, it is in neither: so one may be seen later, and a
-// list is never older than listAnew.
+// To list a process takes the kernel half a microsecond, and there are hundreds. /proc/loadavg shows the number of the
+// last new thread or process, and how many threads there are (fs/proc/loadavg.c). If neither has changed, no process
+// has come, and so none has gone. Between the moment at which a process gets its number and the one at which it is
+// counted, it is in neither. So one may be seen later, and a list is never older than listAnew.
 type processList struct {
 	loadavg *os.File // nil: it is not open, or it is not the kernel's
 	pids    []int

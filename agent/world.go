@@ -40,7 +40,7 @@ type World interface {
 
 // Target is a JVM that is attached to.
 type Target interface {
-	// Tell fills in what only the JVM itself tells.
+	// Tell fills in what only the JVM itself says.
 	Tell(*Candidate)
 	// Resource is whose the batches are.
 	Resource() resource.Attributes

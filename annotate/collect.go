@@ -1,9 +1,9 @@
 // Package annotate shows one method by its places: lines and bytecodes with their samples, and the machine code that a
 // compiler made of them.
 //
-// What you give a Collector is stacks; what you get of it is the method that a user means by a part of its name, as a
-// Page. Package machine adds to the Page what only the JVM knows. Text, JSON and the source's lines are made here.
-// Names, lines and bytecode indices come from a target or a file. They are only text and numbers here.
+// A Collector takes stacks, and returns the method that a user means by a part of its name, as a Page. Package machine
+// adds to the Page what only the JVM knows. Text, JSON and the source's lines are made here. Names, lines and bytecode
+// indices come from a target or a file. They are only text and numbers here.
 package annotate
 
 import (
@@ -88,7 +88,7 @@ func New(name string) *Collector {
 // Wants reports whether a user may mean the method of that name.
 func (c *Collector) Wants(name string) bool { return strings.Contains(name, c.want) }
 
-// of is what was seen of a function, nil if nobody asks for it.
+// of is what was seen of a function, nil if it is not wanted.
 func (c *Collector) of(fn *profile.Func) *found {
 	m, met := c.known[fn]
 	if met || fn == nil {

@@ -14,7 +14,7 @@ type Page struct {
 	Mode   string         `json:"mode,omitempty"` // of the recording, if it is not cpu
 	All    int64          `json:"all"`            // of the recording
 	Count
-	// Methods are those of the name: several if it is overloaded and the JVM tells them apart.
+	// Methods are those of the name: several if it is overloaded and the JVM distinguishes them.
 	Methods []Method `json:"methods"`
 	// Inside are the compiled methods in whose code it ran; one without a name is the interpreter.
 	Inside []Candidate `json:"inside"`
@@ -56,7 +56,7 @@ type Code struct {
 	Level     uint8  `json:"level"`
 	CompileID int32  `json:"compile_id"`
 	OSR       bool   `json:"osr"`
-	EntryBCI  int32  `json:"entry_bci"` // of code for a running loop, else -1
+	EntryBCI  int32  `json:"entry_bci"` // of code for a running loop, otherwise -1
 	Signature string `json:"signature"`
 	Begin     uint64 `json:"begin"`
 	Size      int    `json:"size"`

@@ -22,9 +22,9 @@ const (
 	maxFits        = 4       // files that are named if several fit
 )
 
-// ReadSource gives the lines of a page their text, from a folder with sources: DIR/pkg/File.java, or a folder below DIR
-// that has pkg/File.java. The names of package and file come from the target, so nothing outside of the folder is read.
-// A note names the file. If several fit, no text is shown, and the note says so.
+// ReadSource adds the source text to the lines of a page, from a folder with sources: DIR/pkg/File.java, or a folder
+// below DIR that has pkg/File.java. The names of package and file come from the target, so nothing outside of the
+// folder is read. A note names the file. If several fit, no text is shown, and the note says so.
 func (p *Page) ReadSource(dir string) error {
 	if p.File == "" {
 		return errors.New("the class does not say in which file its source is")

@@ -1,6 +1,6 @@
 // Package arch holds what CPUs have in common, and says in what they differ. Each CPU is described in a folder of its
 // own, amd64 or arm64. The two folders are twins: they have files of the same names, so that a diff of them shows what
-// differs. Package cpus knows both. docs/new-cpu.md is the checklist for another CPU.
+// differs. Package cpus knows both. docs/contributing/new-cpu.md is the checklist for another CPU.
 //
 // A CPU is a value, not a build constraint: recorded walks of either CPU replay on any machine.
 package arch
@@ -59,10 +59,10 @@ type Facts struct {
 	// CPU, which takes long. It is empty for a CPU on which guests set the timer themselves.
 	DearClock string
 
-	// SyscallInst is the instruction of a system call. A thread that slept in a system call until it was stopped
-	// stands at that instruction: the kernel has set it back, to call again. Then the register SyscallNumber says
-	// which system call that is. SyscallInst is empty for a CPU of which DecodeRegs tells the system call, and
-	// SyscallResult what the kernel is going to do.
+	// SyscallInst is the instruction of a system call. A thread that slept in a system call until it was stopped stands
+	// at that instruction: the kernel has moved its pc back, to call again. Then the register SyscallNumber says which
+	// system call that is. SyscallInst is empty for a CPU where DecodeRegs returns the system call, and SyscallResult
+	// what the kernel is going to do.
 	SyscallInst   []byte
 	SyscallNumber int
 
@@ -80,7 +80,7 @@ type Facts struct {
 	// Signs: code addresses may carry a signature.
 	Signs bool
 
-	// Calls are the system calls by their numbers that tell what a thread waits for.
+	// Calls are the system calls by their numbers that say what a thread waits for.
 	Calls map[int64]Call
 
 	// Java names the registers that HotSpot's generated code gives a fixed meaning.
@@ -107,8 +107,8 @@ type Facts struct {
 	ShortJump uint32
 
 	// Sigreturn is the code to which a signal's handler returns. SigRegs is how far above the stack pointer the
-	// interrupted registers are there, in the order and form of DecodeRegs. Sigreturn is empty for a CPU where the
-	// unwind rules of that code tell all of that.
+	// interrupted registers are there, in the order and form of DecodeRegs. Sigreturn is empty for a CPU where unwind
+	// rules describe all of that.
 	Sigreturn []byte
 	SigRegs   int
 	// SigInfo is how far above the stack pointer the signal's siginfo_t is there.
@@ -124,7 +124,7 @@ type Code interface {
 	// of the system call that the thread is in, or -1 for none or unknown.
 	DecodeRegs(prstatus []byte, r *Regs) (syscall int64, ok bool)
 
-	// Signed tells which bits of a code address may carry a signature in a process whose memory ends at highest. It is
+	// Signed says which bits of a code address may carry a signature in a process whose memory ends at highest. It is
 	// for callers that do not use ptrace: only by ptrace the kernel tells these bits. Without Signs it is 0.
 	Signed(highest uint64) uint64
 
@@ -158,9 +158,9 @@ type Code interface {
 	// of that.
 	Operands(code []byte, at uint32) (Operands, bool)
 
-	// Condition returns what the branch at an offset asks for: of the comparison that stands right before it at another
-	// offset, or of its own. Then both offsets are the branch's. It returns false for what is no comparison of two whole
-	// numbers of 32 or 64 bits.
+	// Condition returns what the branch at an offset depends on: the comparison that stands right before it at another
+	// offset, or the branch's own (then both offsets are the branch's). It returns false for anything but a comparison
+	// of two whole numbers of 32 or 64 bits.
 	Condition(code []byte, compare, branch uint32) (Condition, bool)
 
 	// LongJumps calls each for all that looks like a jump or a branch of more than ShortJump bytes within code, and
@@ -181,7 +181,7 @@ type Code interface {
 	// instructions.
 	ThreadSlot(code []byte) (offset uint64, ok bool)
 
-	// LinkerStub reports whether code is what a linker makes for calls into another library. Such code jumps there, and
+	// LinkerStub reports whether code was made by a linker for calls into another library. Such code jumps there, and
 	// leaves the stack and the registers as they were at its entry. LinkerStub and Detour are asked where there are no
 	// unwind rules.
 	LinkerStub(code []byte) bool
@@ -201,8 +201,8 @@ type JavaRegs struct {
 }
 
 // ReturnSlots are the words, from first to below end, in one of which a function holds its return address: below the
-// caller's stack pointer, where the call has pushed it, or anywhere in its frame, where it has saved the link
-// register.
+// caller's stack pointer, where the call has pushed it, or anywhere in the function's frame, where it has saved the
+// link register.
 func (c *CPU) ReturnSlots(sp, callerSP uint64) (first, end uint64) {
 	if c.ReturnsInRegister {
 		return sp, callerSP

@@ -14,12 +14,12 @@ type Exit struct {
 	Saved Loc
 
 	// Jump: the code does not return by itself, it jumps out of its blob. RA and SP
-	// then tell what the code that it jumps to would find as its return address.
+	// then say what the code that it jumps to would find as its return address.
 	Jump bool
 	// Indirect: that jump goes to an address in a register or in memory. Of several jumps out of a blob an indirect
 	// one is told, because it is the regular way. A direct one goes to a slow path.
 	Indirect bool
-	// Target is where an indirect Jump goes, if that can be told. A return address that the code pops and jumps to is a
+	// Target is where an indirect Jump goes, if that is known. A return address that the code pops and jumps to is a
 	// Target, too.
 	Target Loc
 	// Through is the word that holds where an indirect Jump goes, if the jump itself reads that from memory.
@@ -41,7 +41,7 @@ type Exit struct {
 	// of an exception, and jumps to the caller's handler, has there the address to which it would have returned.
 	ThrownAt Loc
 	// WritesRA: the code ahead writes its return address, or that of the standard frame at the
-	// frame pointer. RA is then the word that is there now, if the new one cannot be told.
+	// frame pointer. RA is then the word that is there now, if the new one is not known.
 	WritesRA bool
 	// Calls: the way went past a call. If that call never returns, the code behind it may belong to something else.
 	Calls bool
@@ -91,9 +91,9 @@ type Tracer interface {
 	// of a known size, frame is that size in bytes. Then Trace stops where the frame is complete, because the exit of
 	// a long method is far away. Otherwise frame is 0.
 	Trace(code []byte, base, pc uint64, frame int32) (Exit, error)
-	// TraceTo does not go to the exit: some code has none, or none that can be told. It goes to the nearest place
-	// where whole says that a frame of that size stands, or to a jump through a table, which a method makes only with
-	// its frame.
+	// TraceTo stops before the exit, because some code has none, or none that can be found. It goes to the nearest
+	// place where whole says that a frame of that size stands, or to a jump through a table, which a method makes only
+	// while its frame stands.
 	TraceTo(code []byte, base, pc uint64, frame int32, whole func(pc uint64) bool) (Exit, error)
 	// TraceEntry goes to the exit as Trace does, but stops where a standard frame is built, if that
 	// comes first: for the interpreter's method entries, which build a frame and never return.

@@ -2,12 +2,11 @@ package arch
 
 import "math/bits"
 
-// Follower reads code ahead, for all CPUs. It follows one way through the code until that returns, jumps away or
-// cannot be followed; at each branch it keeps the other way for later. What instructions do to a State is the CPU's:
-// see Steps.
+// Follower reads code ahead, for all CPUs. It follows one way through the code until that returns, jumps away or cannot
+// be followed. At each branch it keeps the other way for later. Each CPU's Steps say what instructions do to a State.
 //
-// Code that HotSpot generates returns from wherever it is with a balanced stack, so any way to a return tells where
-// the return address is. What cannot be followed (an indirect jump, a stack pointer of unknown origin) ends one way;
+// Code that HotSpot generates returns from wherever it is with a balanced stack, so any way to a return shows where the
+// return address is. What cannot be followed (an indirect jump, a stack pointer of unknown origin) ends one way, and
 // another is tried.
 type Follower struct {
 	Code []byte
@@ -34,11 +33,11 @@ type Follower struct {
 type Steps interface {
 	// Step executes the instruction at s.PC, and moves s.PC on.
 	Step(s *State) Way
-	// Exit tells, in terms of the start, the exit of a way on which the last Step has led to one.
+	// Exit returns, in terms of the start, the exit of a way on which the last Step has led to one.
 	Exit(s *State, w Way) Exit
-	// Framed tells the exit of code that has just completed a frame of that size, if it has, after so many steps.
+	// Framed returns the exit of code that has just completed a frame of that size, if it has, after so many steps.
 	Framed(s *State, size int32, steps int) (Exit, bool)
-	// Sized tells the exit of code whose whole frame has that size.
+	// Sized returns the exit of code whose whole frame has that size.
 	Sized(s *State, size int32) (Exit, bool)
 	// IsBetter reports whether an exit by a jump says more than another one.
 	IsBetter(e, than *Exit) bool
@@ -52,7 +51,7 @@ const (
 	WayEnds            // it cannot be followed, or goes nowhere
 	WayReturns         // to the caller
 	WayJumps           // out of the code, to a place that the code knows
-	WayJumpsAnyhow     // by a register or by memory: nobody knows where
+	WayJumpsAnyhow     // by a register or by memory: it is not known where
 	WayBuildsFrame     // a standard frame is complete (Entry)
 )
 
@@ -160,7 +159,7 @@ func (f *Follower) follow(s *State) (Exit, bool) {
 	return Exit{}, false
 }
 
-// end tells the exit of a way that does not go on. One by a jump is kept: another way may return.
+// end returns the exit of a way that does not go on. One by a jump is kept: another way may return.
 func (f *Follower) end(s *State, way Way) (Exit, bool) {
 	switch way {
 	case WayBuildsFrame:

@@ -67,7 +67,7 @@ type Flow uint8
 const (
 	FlowNext   Flow = iota
 	FlowBranch      // or at its target
-	FlowJump        // at its target, or nobody knows where
+	FlowJump        // at its target, or it is not known where
 	FlowCall        // after a call
 	FlowReturn
 	FlowEnds // a trap

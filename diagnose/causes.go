@@ -60,7 +60,7 @@ type Host struct {
 	Proc string
 	// Command is how goprof was called, to be repeated in remedies.
 	Command string
-	// owner tells who owns a file, where a test cannot give files away.
+	// owner says who owns a file, where a test cannot give files away.
 	owner func(path string) (uid int, ok bool)
 }
 
@@ -115,7 +115,7 @@ func (h Host) Explain(pid int, err error) Cause {
 	case errors.Is(err, events.ErrNoUprobes):
 		return Cause{Name: "no-perf", Why: needProbes.missing("uprobes for perf_event_open")}
 	case errors.Is(err, offcpu.ErrUnmarked):
-		return Cause{Name: "no-perf", Why: needSwitches.missing("records of switches that tell waits from lost CPUs")}
+		return Cause{Name: "no-perf", Why: needSwitches.missing("records of switches that distinguish waits from lost CPUs")}
 	case errors.Is(err, session.ErrKernelHidden):
 		return Cause{Class: Forbidden, Name: "kernel-names", Why: err.Error(),
 			Remedy: "sudo sysctl kernel.kptr_restrict=1, and " + h.toHave("SYSLOG")}
@@ -166,7 +166,7 @@ func (h Host) explainOtherProgram(pid int) Cause {
 	return c
 }
 
-// explainOtherCPU tells what a JVM of 32 bits may still tell of itself. For others there is nothing to tell.
+// explainOtherCPU says what a JVM of 32 bits may still tell of itself. For others there is nothing to tell.
 func (h Host) explainOtherCPU(pid int) Cause {
 	c := Cause{Class: NotJVM, Name: otherCPU,
 		Why: "it is not a 64-bit program of a CPU that goprof knows (x86-64, aarch64)"}

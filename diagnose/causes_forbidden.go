@@ -15,9 +15,9 @@ import (
 	"goprof/process/procfs"
 )
 
-// ExplainForbidden finds out which rule forbids to look into a process (kernel/ptrace.c, __ptrace_may_access;
-// security/commoncap.c, cap_ptrace_access_check; security/yama/yama_lsm.c). Most rules hold only for processes without
-// CAP_SYS_PTRACE. The other rules forbid it to every process.
+// ExplainForbidden finds out which rule forbids goprof to look into a process (kernel/ptrace.c, __ptrace_may_access;
+// security/commoncap.c, cap_ptrace_access_check; security/yama/yama_lsm.c). Most rules hold only for a goprof without
+// CAP_SYS_PTRACE. The other rules hold always.
 func (h Host) ExplainForbidden(pid int) Cause {
 	them, alive := h.status(pid)
 	if !alive {
@@ -112,7 +112,7 @@ func (h Host) rule(pid int, self, them procfs.Status) (c Cause, applies bool) {
 // yamaForbids is ptrace_scope 3, which holds for every process.
 func yamaForbids() Cause {
 	return Cause{Class: Forbidden, Name: yama,
-		Why:    "kernel.yama.ptrace_scope is 3: nobody may trace, and only a restart of the machine changes that",
+		Why:    "kernel.yama.ptrace_scope is 3: no process may trace, and only a restart of the machine changes that",
 		Remedy: "echo kernel.yama.ptrace_scope=0 | sudo tee /etc/sysctl.d/99-ptrace.conf; sudo reboot"}
 }
 
@@ -173,7 +173,7 @@ const (
 	inPod         = "(Kubernetes: kubectl debug POD --image IMAGE --profile=sysadmin --target CONTAINER)"
 )
 
-// seccomp tells of a filter on goprof itself, which forbids the calls whatever rights goprof has.
+// seccomp reports a filter on goprof itself, which forbids the calls whatever rights goprof has.
 func (h Host) seccomp() Cause {
 	return Cause{Class: Forbidden, Name: "seccomp",
 		Why:    "a seccomp filter on goprof itself forbids ptrace or process_vm_readv",
@@ -232,7 +232,7 @@ func userName(uid int) string {
 	return strconv.Itoa(uid)
 }
 
-// userLogin is the name that this host gives a user's number, else the number.
+// userLogin is the name that this host gives a user's number, otherwise the number.
 func userLogin(uid int) string {
 	if u, err := user.LookupId(strconv.Itoa(uid)); err == nil {
 		return u.Username

@@ -205,5 +205,5 @@ func (h Host) tryPerf(pid int) (cause *Cause, admin bool) {
 // AdminNote says that recordings keep CAP_SYS_ADMIN, why, and what lets them give it up (guard.Given.AdminForPerf).
 func (h Host) AdminNote() profile.Note {
 	return profile.Note{Name: "rights", Remedy: h.perfRemedy(2), Text: "recordings keep CAP_SYS_ADMIN: " + h.perfLevel() +
-		", and while it is above 2 this kernel gives perf_event to nobody else"}
+		", and while it is above 2 this kernel gives perf_event to no one else"}
 }

@@ -80,7 +80,7 @@ func (h Host) yamaScope() int {
 	return n
 }
 
-// fileOwner tells who owns a file of /proc.
+// fileOwner says who owns a file of /proc.
 func (h Host) fileOwner(path string) (int, bool) {
 	if h.owner != nil {
 		return h.owner(path)
@@ -142,7 +142,7 @@ func (h Host) libraries(pid int) (libs libraries, readable bool) {
 	return libs, lines.Err() == nil || libs.any
 }
 
-// program tells what a process runs.
+// program says what a process runs.
 func (h Host) program(pid int) program {
 	libs, _ := h.libraries(pid)
 	if libs.kind == unknownProgram && libs.any && hasNativeImageSection(h.file(pid, "exe")) {

@@ -9,7 +9,7 @@ import (
 	"goprof/process"
 )
 
-// silentCause says why no more can be told of a process: its memory does not answer, or goprof had no CPU to ask. A
+// silentCause says why no more is known of a process: its memory does not answer, or goprof had no CPU to ask. A
 // call that was left behind still sleeps.
 func (h Host) silentCause(pid int) Cause {
 	if h.Proc == "" && !process.CallSleeps() {

@@ -86,7 +86,7 @@ func (h Host) checkTracer(r *Report, pid int) {
 	tracer := h.tracerOf(pid)
 	switch {
 	case tracer == 0:
-		r.ok("tracer", "nobody traces it")
+		r.ok("tracer", "no process traces it")
 	case h.Traced(pid) != nil:
 		r.fail("tracer", h.traced(tracer))
 	default:
@@ -118,7 +118,7 @@ func (h Host) checkVM(r *Report, p *process.Process, vm *vmstructs.VM) {
 	checkFields(r, vm.Missing())
 }
 
-// checkFields tells of the capabilities that a JVM's tables do not allow.
+// checkFields reports the capabilities that a JVM's tables do not allow.
 func checkFields(r *Report, missing []string) {
 	if len(missing) == 0 {
 		r.ok("fields", "this JVM exports all that goprof asks for")

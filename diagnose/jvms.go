@@ -14,7 +14,7 @@ import (
 	"goprof/profile"
 )
 
-// JVM is what can be told of a JVM without disturbing it. Everything in it that is text
+// JVM is what is known of a JVM without disturbing it. Everything in it that is text
 // comes from the target and may hold anything.
 type JVM struct {
 	PID      int
@@ -23,7 +23,7 @@ type JVM struct {
 	// it, what LXC and nspawn call it; empty if its cgroup tells of none.
 	Container string
 	UID       int
-	User      string // the name that this host gives the number, else the number
+	User      string // the name that this host gives the number, otherwise the number
 	Started   time.Duration
 	Uptime    time.Duration
 	Threads   int
@@ -157,7 +157,7 @@ func inTime(pid int, limit time.Duration, look, otherwise func() (JVM, bool)) (J
 	return otherwise()
 }
 
-// hangs tells of a process that hangs in the kernel, by stat alone, which waits for nothing.
+// hangs reports a process that hangs in the kernel, by stat alone, which waits for nothing.
 func (h Host) hangs(pid int) (JVM, bool) {
 	jvm, comm, ok := h.visible(pid)
 	if !ok || comm != "java" {

@@ -23,8 +23,8 @@ var valueFollows = []string{
 }
 
 // parseJavaCommand reads a command line as the launcher does. It does not read argument files (@file): with these the
-// main class may be missing. A program that has made its JVM itself (JNI_CreateJavaVM) has no main class: its own name
-// is told, of Python the script's.
+// main class may be missing. A program that has made its JVM itself (JNI_CreateJavaVM) has no main class. Then
+// parseJavaCommand returns the program's own name, or of Python the script's.
 func parseJavaCommand(argv []string) (c javaCommand) {
 	if len(argv) > 0 && !forLauncher(argv) {
 		first := 0
@@ -64,7 +64,7 @@ func forLauncher(argv []string) bool {
 }
 
 // splitCommand takes the JVM's own note of its command, "main arg arg", apart (sun.java.command). Its words may have
-// blanks in them. The command line tells where they end. Without it the first blank ends the name.
+// blanks in them. The command line says where they end. Without it the first blank ends the name.
 func splitCommand(command string, argv []string) (main string, args []string) {
 	// Words are the command only if they are as long as the command together. A hostile command line has half a million
 	// words, so each is looked at once.

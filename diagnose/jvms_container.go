@@ -8,10 +8,11 @@ import (
 	"goprof/process/procfs"
 )
 
-// containerNames are how a cgroup's path tells of a container. Docker, Podman, containerd and CRI-O put its id, 64
+// containerNames says how a cgroup's path names a container. Docker, Podman, containerd and CRI-O put its id, 64
 // hexadecimal digits, somewhere into the last part that is theirs, whether systemd makes the groups or not
 // ("/docker/ID", "docker-ID.scope", "libpod-ID.scope/container", "cri-containerd-ID.scope",
-// "/kubepods/burstable/podUID/ID"); the first twelve do for "docker ps". Others put names.
+// "/kubepods/burstable/podUID/ID"). The first twelve digits are what "docker ps" shows. Other runtimes put a name
+// there.
 var containerNames = []*regexp.Regexp{
 	regexp.MustCompile(`\b([0-9a-f]{12})[0-9a-f]{52}\b`),
 	regexp.MustCompile(`/lxc(?:\.payload\.|/)([0-9A-Za-z][0-9A-Za-z_.-]{0,63})`),

@@ -13,7 +13,7 @@ import (
 // maxRelease bounds the file "release" of a JDK: it has some 2 KB.
 const maxRelease = 64 << 10
 
-// Vendor tells who built the JVM of an open process, empty if that is not known. It reads a file of the target, which
+// Vendor says who built the JVM of an open process, empty if that is not known. It reads a file of the target, which
 // may not answer.
 func Vendor(p *process.Process) string {
 	if image, ok := p.Image("libjvm.so"); ok {
@@ -22,9 +22,9 @@ func Vendor(p *process.Process) string {
 	return ""
 }
 
-// vendor tells who built a JVM: IMPLEMENTOR in the file "release" at the root of its JDK,
-// two or three folders above libjvm.so (lib/server, jre/lib/amd64/server). The target
-// chooses the path, so goprof follows it inside the target's root only.
+// vendor returns who built a JVM: IMPLEMENTOR in the file "release" at the root of its JDK, two or three folders above
+// libjvm.so (lib/server, jre/lib/amd64/server). The target chooses the path, so goprof follows it inside the target's
+// root only.
 func vendor(p *process.Process, library string) string {
 	for dir, up := path.Dir(library), 0; up < 5 && dir != "/"; dir, up = path.Dir(dir), up+1 {
 		text, ok := readSmall(p, path.Join(dir, "release"))

@@ -16,8 +16,8 @@ type need struct {
 	lost  string // what is lost without it
 }
 
-// checked is a need, and the check that tells what is so here. nil: it is tried only where it is used, and nothing but
-// speed is lost, or another check tells.
+// checked is a need, and the check that says what is so here. nil: it is tried only where it is used, and nothing but
+// speed is lost, or another check says.
 type checked struct {
 	check func(h Host, r *Report, n *need, pid int)
 	how   kind

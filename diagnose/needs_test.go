@@ -105,7 +105,7 @@ func TestOldKernelsAreNamed(t *testing.T) {
 			"takes no BPF program that goprof needs (invalid argument)"},
 		{"4.14.0", events.ErrNoUprobes, "no uprobes for perf_event_open (Linux 4.17 on, CONFIG_UPROBE_EVENTS"},
 		{"6.12.0", &ring.Error{Call: "mmap", Err: ring.ErrFull}, "all that goprof allows them"},
-		{"4.14.0", offcpu.ErrUnmarked, "no records of switches that tell waits from lost CPUs (Linux 4.17 on, perf"},
+		{"4.14.0", offcpu.ErrUnmarked, "no records of switches that distinguish waits from lost CPUs (Linux 4.17 on, perf"},
 	} {
 		f.write("sys/kernel/osrelease", c.release+"\n")
 		if why := h.Explain(0, c.err).Why; !strings.Contains(why, c.why) {

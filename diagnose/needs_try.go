@@ -57,10 +57,10 @@ func (h Host) checkSchedstat(r *Report, n *need, _ int) {
 func (h Host) checkPressure(r *Report, n *need, _ int) {
 	b, _ := procfs.Read("/proc/pressure/cpu", procfs.MaxFile)
 	if _, ok := procfs.ParsePressure(b); !ok {
-		r.info(n.name, "", "not told by this kernel (%s; Linux %s on): no %s", n.wants, n.since, n.lost)
+		r.info(n.name, "", "not reported by this kernel (%s; Linux %s on): no %s", n.wants, n.since, n.lost)
 		return
 	}
-	r.ok(n.name, "the kernel tells of it")
+	r.ok(n.name, "the kernel reports it")
 }
 
 // asRecorder tries something with the rights that a recording keeps, and explains an error.

@@ -17,7 +17,7 @@ import (
 // maxNotes bounds the libraries that are told of.
 const maxNotes = 5
 
-// Notes tells, after a look, that the process is frozen, and what names are missing because files could not be opened.
+// Notes says, after a look, that the process is frozen, and what names are missing because files could not be opened.
 func (h Host) Notes(s *session.Session) []profile.Note {
 	notes := h.notes(s.Process)
 	if f := s.Frozen(); f != nil {
@@ -38,7 +38,7 @@ func (h Host) notes(p *process.Process) []profile.Note {
 	return notes
 }
 
-// noteOf tells of one library of which only its memory can be read: the loader maps the dynamic symbols
+// noteOf reports one library of which only its memory can be read: the loader maps the dynamic symbols
 // and the unwind rules, but not the full table of symbols.
 func (h Host) noteOf(u process.Unopened) profile.Note {
 	n := profile.Note{Remedy: h.mapFilesRemedy()}

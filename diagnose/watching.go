@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// This file is for an agent that watches a host all the time: it tells what can be known of a process at little cost.
+// This file is for an agent that watches a host all the time: it says what can be known of a process at little cost.
 
 // PIDs lists the processes of this host, nil if the list cannot be read.
 func (h Host) PIDs() []int { return h.pids() }

@@ -2,8 +2,8 @@
 // for nothing. Package vmstructs finds the areas of the heap and the objects in them. This package decides how much of
 // the heap is read, and what the numbers of a sample say about all.
 //
-// What you get is what lies in the heap, garbage included. Numbers of a part that was read as a whole are exact at the
-// moment of the reading. Others are estimates with an error.
+// The counts contain garbage. Numbers of a part that was read as a whole are exact at the moment of the reading. Others
+// are estimates with an error.
 //
-// What could not be read is counted as such, by reason, and never as objects. An error means that nothing was read.
+// Memory that could not be read as objects is counted separately, by reason. An error means that nothing was read.
 package heap

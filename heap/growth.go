@@ -25,7 +25,7 @@ type Trend struct {
 	unseen      float64 // how many objects of a class a reading may have missed, at most
 }
 
-// classKey tells classes apart. Two classes with one name and one loader count as one.
+// classKey distinguishes classes. Two classes with one name and one loader count as one.
 type classKey struct{ name, loader string }
 
 // tenured are the parts in which objects stay. No heap has both of the first two.

@@ -18,9 +18,9 @@ import (
 const (
 	// drawnObjects is how many objects of a class are drawn, leastNewer how many of the newer ones are enough.
 	drawnObjects, leastNewer = 4096, 32
-	// shownWays is how many ways to hold a class are told apart: of those to a root, and of those to none.
+	// shownWays is how many ways to hold a class are distinguished: of those to a root, and of those to none.
 	shownWays = 100
-	// holderTries is how often a sample is drawn anew of which the collector has moved more than mostMoved.
+	// holderTries is how often a sample is drawn again of which the collector has moved more than mostMoved.
 	holderTries, mostMoved = 3, 0.3
 )
 
@@ -44,9 +44,9 @@ func (r *Reader) Tenured() (spans []Span) {
 	return spans
 }
 
-// Holders finds who holds the objects of some classes. It reads the heap once to draw objects, and once for each
-// reference on the way up, each time within the bounds of the options. known are places in which objects lay some time
-// ago: of a class with enough objects elsewhere, only these are looked at. May be nil.
+// Holders finds out what holds the objects of some classes. It reads the heap once to draw objects by lot, and once for
+// each reference on the way up, each time within the bounds of the options. known are places in which objects lay some
+// time ago, or nil. If a class has enough objects elsewhere, only these are looked at.
 func (r *Reader) Holders(opt Options, classes []string, known []Span) (*profile.HeapHeld, error) {
 	opt = opt.usual()
 	var res *profile.HeapHeld
@@ -235,7 +235,7 @@ func (l *lottery) bytes() (sum float64) {
 	return sum
 }
 
-// rowKey tells ways apart: by the first reference, by the root, and by why there is none.
+// rowKey distinguishes ways: by the first reference, by the root, and by why there is none.
 type rowKey struct {
 	first, last profile.HeapLink
 	lacks       string
@@ -335,7 +335,7 @@ func (r *tallied) add(w *way, weight float64, member int) {
 	}
 }
 
-// pathText tells paths apart, but for how often a reference repeats itself.
+// pathText distinguishes paths, except for how often a reference repeats itself.
 func pathText(links []profile.HeapLink) string {
 	var b strings.Builder
 	for _, l := range links {

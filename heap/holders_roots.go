@@ -10,8 +10,8 @@ import (
 )
 
 // What is reached from roots in few steps is found from there, whatever the size of the heap: static fields, what
-// threads refer to, and handles of native code. Who holds a sample of objects is then looked for from below, and a way
-// ends where it meets what was reached from above.
+// threads refer to, and handles of native code. The holders of a sample of objects are then searched from below, and a
+// chain ends where it meets what was reached from above.
 
 const (
 	// maxReached bounds the objects that are reached from roots, maxElements the elements that are followed of one array,

@@ -16,7 +16,7 @@ const maxLinks = 64
 // way is how an object is held.
 type way struct {
 	links []profile.HeapLink
-	root  uint64 // tells roots apart
+	root  uint64 // distinguishes roots
 	lacks string // what HeapHolder.Missing says
 	again bool   // it is worth another look
 	at    int32  // its first step; 0: it has none

@@ -26,17 +26,18 @@ func Growers(g *profile.HeapGrowth) (names []string) {
 	return names
 }
 
-// FindLeaks joins what grows with who holds it. What grows for certain, and is held by one root for certain, is a leak:
-// a way to a root proves that it is no garbage. Where a part of the heap was not looked through, a missing way proves
-// nothing: then a leak counts as if others were held as those are of which it is known, and its rate as what was seen.
-// What was drawn from may have more than what has grown: the collector has moved it, or there was too little that is
-// newer. A root that holds no more than this rest may hold nothing that grows.
-// A collection must have shown that what grows stays, where the JVM counts them.
+// FindLeaks joins what grows with what holds it. A class is a leak if it certainly grows and is certainly held by one
+// root: a chain to a root proves that it is no garbage. If a part of the heap was not looked through, a missing chain
+// proves nothing: the rate of a leak is what was seen, and its weight as if the rest were held as what was seen is. If
+// the JVM counts collections, one of them must have shown that what grows stays.
+//
+// The objects were drawn from more than what has grown, where the collector has moved others, or too few are newer. A
+// root that holds no more than this rest may hold nothing that grows.
 func FindLeaks(h *profile.HeapHeld, g *profile.HeapGrowth) {
 	h.Growth, h.Leaks = g, []*profile.HeapLeak{}
 	if !g.Collected && !g.Uncounted && len(g.Classes) > 0 { // entries of a full cache that replace others look the same
-		h.Notes = append(h.Notes, "the old generation was not collected meanwhile, so no leak can be told from objects that "+
-			"replace others: look for longer, past a collection")
+		h.Notes = append(h.Notes, "the old generation was not collected meanwhile, so no leak can be distinguished from "+
+			"objects that replace others: look for longer, past a collection")
 		return
 	}
 	leaks, fastest := map[profile.HeapLink]*leak{}, map[*leak]float64{}

@@ -11,12 +11,12 @@ import (
 )
 
 const (
-	// maxClasses, maxRows and maxText bound the classes that are told apart, these with the rows of arrays by length, and
+	// maxClasses, maxRows and maxText bound the classes that are distinct, these with the rows of arrays by length, and
 	// the bytes of their names. The rest is counted as one class.
 	maxClasses = 1 << 16
 	maxRows    = 1 << 17
 	maxText    = 16 << 20
-	// lengthClasses: arrays are told apart by how many bits their lengths have.
+	// lengthClasses: arrays are distinguished by how many bits their lengths have.
 	lengthClasses = 33
 	// largest is how many of the largest arrays are kept.
 	largest = 20

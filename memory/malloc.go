@@ -112,9 +112,9 @@ func mappedPieces(memory process.Memory, pieces []piece, in func(addr uint64) bo
 	return found
 }
 
-// freeIn adds up the chunks of a heap that are free, as far as their pages are in memory. b is a copy of the heap, in
-// which pages that are not in memory are zero. in says which are. How far its chunks follow each other, and so were
-// looked through, is the second result: a program that runs on may break the chain.
+// freeIn adds up the free chunks of a heap, as far as their pages are in memory. b is a copy of the heap, in which
+// pages that are not in memory are zero. in says which are. The second result is how far its chunks follow each other,
+// and so were looked through: a program that runs on may break the chain.
 //
 // A chunk is free if the next one says so. What malloc keeps for a thread, or in lists for small sizes, counts as in
 // use.

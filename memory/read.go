@@ -27,7 +27,7 @@ type Reader struct {
 const (
 	// maxMounts bounds what is read of a list of mounts, maxThreads the threads whose stack pointers are read.
 	maxMounts, maxThreads = 4 << 20, 1 << 15
-	// maxHidden is how large a mapping that nobody may read is, at most, of which pages are looked up all the same.
+	// maxHidden is how large a mapping without rights is, at most, of which pages are looked up all the same.
 	maxHidden = 16 << 20
 	// rollupBelow is how large RSS is, at most, where goprof asks how much of it is in huge pages: the kernel holds the
 	// lock of the address space meanwhile, for some 40 ms a gigabyte.
@@ -85,7 +85,7 @@ func (r *Reader) Read(arenas bool) (*profile.Memory, error) {
 
 func (r *Reader) file(name string) string { return fmt.Sprintf("/proc/%d/%s", r.p.PID(), name) }
 
-// parts are the names of the uses that the JVM's structures tell.
+// parts are the names of the uses that the JVM's structures say.
 var parts = map[vmstructs.MemoryUse]string{
 	vmstructs.HeapMemory: profile.HeapPartOfMemory, vmstructs.CodeMemory: profile.CodeCache,
 	vmstructs.StackMemory: profile.ThreadStacks, vmstructs.CollectorMemory: profile.CollectorTables,
@@ -125,7 +125,7 @@ func (x *reading) in(addr uint64) (in bool) {
 	return in
 }
 
-// nativeStacks finds the stacks of the JVM's own threads, which are in no list. Where a thread waits, the kernel tells
+// nativeStacks finds the stacks of the JVM's own threads, which are in no list. Where a thread waits, the kernel says
 // its stack pointer. The stack is the mapping around it, as far up as such a thread's stack is large.
 func (x *reading) nativeStacks() (stacks []claim) {
 	size := uint64(1 << 20)
@@ -238,7 +238,7 @@ func (x *reading) kernel() {
 	mode, _ := procfs.Read("/sys/kernel/mm/transparent_hugepage/enabled", procfs.MaxFile)
 	always := strings.Contains(string(mode), "[always]")
 	if asked, _ := x.health.Flag("UseTransparentHugePages"); !always && !asked.Bool {
-		return // the kernel makes such pages for nobody, or for those that ask
+		return // the kernel makes such pages never, or for those that ask
 	}
 	if k.RSS > rollupBelow {
 		x.note("transparent huge pages are on: stacks and arenas may be in memory in steps of 2 MiB")

@@ -399,8 +399,8 @@ func (a *account) notes() {
 			Grouped(s.Waiting), Grouped(s.Waiting+s.Attempted))
 	}
 	if n := s.Worth(); n < s.Samples-s.Samples/10 {
-		a.line("Note", "%s samples tell as much as %s that count once each: some looks count for several", Grouped(s.Samples),
-			Grouped(n))
+		a.line("Note", "%s samples are worth as much as %s that count once each: some looks count for several",
+			Grouped(s.Samples), Grouped(n))
 	}
 	if s.RateLowered > 0 {
 		a.line("Note", "--max-overhead lowered the rate from %.4g to %.4g Hz", s.Rate, s.RateLowered)

@@ -35,7 +35,7 @@ func (a *account) safepoints(took string) {
 	}
 }
 
-// events says how often the events happened: as the kernel has counted, or if it has not, as the samples tell.
+// events says how often the events happened: as the kernel has counted, or if it has not, as the samples say.
 func (a *account) events(took string) {
 	s := a.s
 	who := ""

@@ -29,7 +29,7 @@ import (
 //	_[i]  inlined into the frame below
 //	_[k]  the kernel's code, in recordings of others
 //
-// Native functions and stubs have no suffix, and neither have frames in brackets, which are no code:
+// Native functions and stubs have no suffix. Neither have frames in brackets, which stand for no code:
 //
 //	[name tid=N]            the thread, if stacks are kept apart by thread
 //	[name virtual #N]       or the virtual thread; #? if it is not known which one
@@ -42,9 +42,8 @@ import (
 //
 // # Names
 //
-// In names ';' becomes ',', and control characters (line breaks among them) and
-// characters that turn the direction of text become '?', as do bytes that are no
-// UTF-8. A name without suffix of its own that ends in one gets '(' for its '['.
+// In names ';' becomes ','. Control characters (line breaks among them), characters that turn the direction of text,
+// and bytes that are not UTF-8 become '?'. If a name without suffix of its own ends in one, its '[' becomes '('.
 func Collapsed(to io.Writer, p *profile.Profile) error {
 	w := bufio.NewWriterSize(to, 64<<10)
 	var digits [20]byte

@@ -161,7 +161,7 @@ func linkText(l profile.HeapLink) (text string) {
 	return text
 }
 
-// shortClass leaves out the packages of java.util and java.lang, which everybody knows.
+// shortClass leaves out the packages of java.util and java.lang, which are well known.
 func shortClass(name string) string {
 	for _, p := range []string{"java.util.concurrent.", "java.util.", "java.lang."} {
 		if short, ok := strings.CutPrefix(name, p); ok && !strings.Contains(short, ".") {

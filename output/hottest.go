@@ -12,10 +12,10 @@ import (
 	"goprof/profile"
 )
 
-// These functions tell in a few words what a recording was spent in. A sample counts for the topmost Java method of
-// its stack, with all that this method has called: "the hottest method" is one that a reader can find in the
-// program. A sample in the kernel counts for the system call. A stack without a Java method counts for what its
-// thread is for, by the names of its native functions: collector, compiler, or other work of the JVM.
+// These functions say in a few words what a recording was spent in. A sample counts for the topmost Java method of its
+// stack, with all that this method has called: "the hottest method" is one that a reader can find in the program. A
+// sample in the kernel counts for the system call. A stack without a Java method counts for the job of its thread, by
+// the names of its native functions: collector, compiler, or other work of the JVM.
 
 // mostParts is how many of the hottest are kept.
 const mostParts = 8
@@ -59,7 +59,7 @@ type heatSum struct {
 // part is a key for sums of samples.
 type part struct{ name, state string }
 
-// labelFacts are facts that a label tells. They are found once for each label.
+// labelFacts are facts that a label says. They are found once for each label.
 type labelFacts struct {
 	waits bool   // threads wait in it
 	class bool   // as a leaf it is the class of an object that was allocated
@@ -268,9 +268,9 @@ func factsOf(l Name) (f labelFacts) {
 
 // isClass reports whether the leaf of an allocation is the class of an object that was put outside of its thread's
 // buffer. Such a class has the suffix of the kernel's functions in collapsed stacks, as async-profiler writes it. Other
-// events of the recording may have real functions of the kernel as leaves. These have no bracket, and no dot but before
-// what a compiler has added. Without a dot, a class begins with a capital letter and has no underscore: ZSTD_compress
-// is a function.
+// events of the recording may have real functions of the kernel as leaves. These have no bracket, and a dot only before
+// a suffix that a compiler has added. A class without a dot begins with a capital letter and has no underscore:
+// ZSTD_compress is a function.
 func isClass(l Name) bool {
 	if l.Kind != LabelKernel {
 		return false

@@ -90,7 +90,7 @@ func (t *Tree) ShapedLeaves(s Shape) (to *Tree, leaves []int32) {
 	return m.to, leaves
 }
 
-// plumbingOf is the sort of a label's frame, as far as a file tells.
+// plumbingOf is the sort of a label's frame, as far as a file says.
 func plumbingOf(l Name) naming.Plumbing {
 	switch {
 	case l.Kind.Java():
@@ -177,9 +177,9 @@ func (m *shaper) add(leaf int32) int32 {
 var entryTexts = [...]string{vmJob: "[JVM]", jitJob: "[JIT compiler]", c1Job: "[C1 compiler]", c2Job: "[C2 compiler]",
 	gcJob: "[GC worker]"}
 
-// entryText is the frame for those by which the thread of the stack began: it says what a thread of the JVM is for. The
-// first function from the root that tells a job counts, but that of any compiler is named after its own. A stack with a
-// Java method is a thread of the program.
+// entryText is the frame that replaces those by which the thread of the stack began: it says what a thread of the JVM
+// is for. The first function from the root that shows a job counts. A thread of the compilers is named after its own
+// compiler. A stack with a Java method is a thread of the program.
 func (m *shaper) entryText(ofProgram string) string {
 	job := noJob
 	for _, l := range m.stack {
@@ -197,7 +197,7 @@ func (m *shaper) entryText(ofProgram string) string {
 	return entryTexts[job]
 }
 
-// dropWaits drops the frames above the topmost one for which the time of the stack counts, but for the state.
+// dropWaits drops the frames above the topmost one for which the time of the stack counts, except for the state.
 func (m *shaper) dropWaits() {
 	var top topmost
 	for i, l := range m.stack {

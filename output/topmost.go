@@ -38,7 +38,7 @@ func waitsIn(l Name) bool {
 	return false
 }
 
-// stateOf is the state that a leaf tells, without what the thread waits for, and whether the thread waited.
+// stateOf is the state that a leaf says, without what the thread waits for, and whether the thread waited.
 func stateOf(leaf Name) (state string, waited bool) {
 	if leaf.Kind != LabelState {
 		return "", false
@@ -47,10 +47,10 @@ func stateOf(leaf Name) (state string, waited bool) {
 	return state, state != profile.Running.String()
 }
 
-// Owners says as which node each node of a tree counts in a report by a key: as itself, but for these. All frames of a
-// thread count as that thread. What a thread did is no method: that time is its caller's, and where the thread waited,
-// that of the topmost frame in which threads do not just wait. What ended a wait counts for the wait. A class, a
-// package and a line have the native code that they call. Node 0 is the root, and parents stand before their children.
+// Owners says, for a report by a key, as which node each node of a tree counts. Most count as themselves. All frames of
+// a thread count as that thread. A state counts for its caller, and if the thread waited, for the topmost frame in
+// which threads do more than wait. Frames of a waker count for the wait. By class, package and line, native code counts
+// for the Java frame that calls it. Node 0 is the root, and parents stand before their children.
 func Owners(by string, labels []Name, nodes int, at func(n int32) (parent, label int32)) []int32 {
 	waits := make([]bool, len(labels))
 	for i, l := range labels {

@@ -2,7 +2,7 @@ package output
 
 import "goprof/profile"
 
-// noWaker are samples without a wait that somebody ended.
+// noWaker are samples without a wait that something ended.
 const noWaker = "[no waker]"
 
 // wakerPath is what is known of a waker, from the wait up to a node of its stack (profile/waker.go), as labels.

@@ -17,7 +17,7 @@ import (
 )
 
 // Silence or no CPU? A call that has not come back for seconds waits for memory or for a file, or the OS thread that
-// makes it waits for a CPU. The kernel tells which: a thread that waits for a CPU is runnable, and
+// makes it waits for a CPU. The kernel says which: a thread that waits for a CPU is runnable, and
 // /proc/TID/syscall says "running" of it (fs/proc/base.c, proc_pid_syscall).
 
 // waiting are the calls that a process, or a file system, can keep waiting.

@@ -2,10 +2,10 @@ package process
 
 import "slices"
 
-// Continuation is what there is of a virtual thread beside its carrier's stack: the frames that are still in the Java
-// heap, and which virtual thread it is. If a Trail led to the frames, they were copied together with the stack. Else
-// they were read right after the thread was released: then code that uses them must ask whether they still belong to
-// the stack.
+// Continuation holds what there is of a virtual thread beside its carrier's stack: the frames that are still in the
+// Java heap, and which virtual thread it is. If a Trail led to the frames, they were copied together with the stack.
+// Otherwise they were read right after the thread was released, and code that uses them must check whether they still
+// belong to the stack.
 type Continuation struct {
 	// Entry is the address on the carrier's stack of the ContinuationEntry that the thread had in the pause
 	// (runtime/continuationEntry.hpp). The frames below that address are the virtual thread's. 0: it ran none.

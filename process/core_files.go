@@ -247,9 +247,9 @@ func (b *backing) sameHead(name string, file *os.File, e *elfFile) error {
 const (
 	// agreePages is how many pages of each part of a file are compared with the core's.
 	agreePages = 64
-	// At least leastAgreed words must be there to be compared, and agreePercent of them must be equal. The pages that
-	// a core has are those that the JVM has changed: in the class archive of JDK 11, 55 % of their words were still
-	// equal to the file's. With another file only few words are equal.
+	// At least leastAgreed words must be comparable, and agreePercent of them must be equal. The core has only the
+	// pages that the JVM has changed: in the class archive of JDK 11, 55 % of their words were still equal to the
+	// file's. With another file only few words are equal.
 	agreePercent, leastAgreed = 50, 64
 	// maxMoves bounds the distances between words that are counted.
 	maxMoves = 1 << 14

@@ -47,7 +47,7 @@ func (c *Core) setSegments(progs []elf.Prog64) {
 	c.segments = kept
 }
 
-// segmentAt returns the segment that holds addr, else the first one above addr. It is nil if there is none.
+// segmentAt returns the segment that holds addr, otherwise the first one above addr. It is nil if there is none.
 func (c *Core) segmentAt(addr uint64) (s *segment, holds bool) {
 	i, _ := slices.BinarySearchFunc(c.segments, addr, func(s segment, a uint64) int {
 		if s.end <= a {

@@ -14,7 +14,7 @@ import (
 
 // CoreThread is one thread of a core file.
 type CoreThread struct {
-	TID  int // its number: in its own pid namespace if the kernel wrote the core, else in gcore's
+	TID  int // its number: in its own pid namespace if the kernel wrote the core, otherwise in gcore's
 	Regs arch.Regs
 	// Syscall is the system call that the thread was in, -1 if none or not known.
 	Syscall int64
@@ -60,7 +60,7 @@ const (
 	maxThreadsOfCore = 1 << 16
 )
 
-// coreNotes is what the notes of a core file tell.
+// coreNotes is what the notes of a core file say.
 type coreNotes struct {
 	threads []CoreThread
 	pid     int

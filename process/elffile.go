@@ -28,7 +28,7 @@ const (
 // elfFile is the table of contents of a 64-bit little-endian ELF file. Package debug/elf says that it is not hardened
 // against hostile input, and goprof needs little of ELF.
 //
-// Sections may be missing: an image that is read out of memory has none but for the vdso.
+// Sections may be missing: an image that is read out of memory has none except for the vdso.
 type elfFile struct {
 	r        io.ReaderAt
 	size     uint64

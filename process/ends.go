@@ -24,12 +24,12 @@ const (
 )
 
 // Ends finds the instructions with which a function ends: its returns, and jumps that leave the image. A function that
-// goes on in another one by a jump ends where that one does. Whoever asks for the ends of a function to which it jumps,
-// too, gets these twice.
+// goes on in another one by a jump ends where that one does. If a caller asks for the ends of both, it gets these
+// twice.
 //
-// The code is that of the file: in memory another profiler's breakpoints may stand. It is read instruction by
-// instruction, as far as unwind information says that the function goes. Ends returns ErrNoEnds where an instruction is
-// not known, or where a branch leads between two: a breakpoint within an instruction would be fatal.
+// Ends reads the file's code, because in memory another profiler's breakpoints may stand. It reads instruction by
+// instruction, as far as unwind information says that the function goes. It returns ErrNoEnds if an instruction is not
+// known, or if a branch leads between two: a breakpoint within an instruction would be fatal.
 func (p *Process) Ends(f Function) (returns, leaves []Function, err error) {
 	if !p.lock() {
 		return nil, nil, ErrSilent
@@ -48,10 +48,10 @@ func (p *Process) Ends(f Function) (returns, leaves []Function, err error) {
 	return e.functions(e.returns, f.Symbol), e.functions(e.leaves, f.Symbol), err
 }
 
-// Enter finds the first instruction of a function that does something: it skips what does nothing, and comparisons. The
-// arguments and the stack pointer are as at the beginning. The kernel steps over a breakpoint at a comparison with a
-// second trap, and over a branch or a push without one (arch/x86/kernel/uprobes.c, branch_setup_xol_ops,
-// push_setup_xol_ops).
+// Enter finds the first instruction of a function that does something: it skips comparisons and instructions without
+// effect. The arguments and the stack pointer are as at the beginning. The kernel steps over a breakpoint at a
+// comparison with a second trap, and over a branch or a push without one (arch/x86/kernel/uprobes.c,
+// branch_setup_xol_ops, push_setup_xol_ops).
 func (p *Process) Enter(f Function) Function {
 	if !p.lock() {
 		return f

@@ -31,7 +31,7 @@ const (
 // the file that the process has mapped, wherever that file lies.
 func OpenKernelLink(link string) (*os.File, int64, error) { return openForeign(kernelLink, link) }
 
-// OpenInside opens a file by its path inside of a process's root, for what else a container tells.
+// OpenInside opens a file by its path inside of a process's root, for what else a container says.
 func OpenInside(pid int, path string) (*os.File, int64, error) {
 	return openForeign(fmt.Sprintf("/proc/%d/root", pid), path)
 }
@@ -55,11 +55,11 @@ func OpenInFolder(pid int, name string) (*os.File, int64, error) {
 	return openForeign(fmt.Sprintf("/proc/%d/cwd", pid), name)
 }
 
-// openForeign opens a regular file for reading. The path is followed inside of root: a link, "..", and an absolute
-// path stay below root (RESOLVE_IN_ROOT), and links of /proc, which would lead out of it, are refused
-// (RESOLVE_NO_MAGICLINKS). The first descriptor only names the file (O_PATH), because to open a pipe
-// may block and to open a device may act. The second descriptor reads; goprof opens it through the first, so
-// nobody can exchange the file in between.
+// openForeign opens a regular file for reading. The path is followed inside of root: a link, "..", and an absolute path
+// stay below root (RESOLVE_IN_ROOT), and links of /proc, which would lead out of it, are refused
+// (RESOLVE_NO_MAGICLINKS). The first descriptor only names the file (O_PATH), because opening a pipe may block and
+// opening a device may have effects. goprof opens the second descriptor, for reading, through the first. So the file
+// cannot be exchanged in between.
 func openForeign(root, path string) (*os.File, int64, error) {
 	fd, err := findForeign(root, path)
 	if err != nil {

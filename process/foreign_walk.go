@@ -16,8 +16,8 @@ const (
 // foreignWalk finds a file name by name, by the rules of openat2 with RESOLVE_IN_ROOT and RESOLVE_NO_MAGICLINKS. It is
 // for kernels without openat2, and for seccomp filters that do not know openat2.
 //
-// A folder is left by the descriptor by which it was entered, and never by "..": nobody leads the walk out of the root
-// by moving a folder meanwhile. A link is read through a descriptor that names it, and is followed here. So the kernel
+// A folder is left by the descriptor by which it was entered, and never by "..", so moving a folder meanwhile cannot
+// lead the walk out of the root. A link is read through a descriptor that names it, and is followed here. So the kernel
 // follows none.
 type foreignWalk struct {
 	root  int

@@ -123,7 +123,7 @@ func (l *loaded) with(do func(*elfFile)) (err error) {
 	return nil
 }
 
-// code tells what is at an address. pc is what the caller asked for, at the instruction that is meant.
+// code says what is at an address. pc is what the caller asked for, at the instruction that is meant.
 func (l *loaded) code(pc, at uint64, m *cfiMachine) Code {
 	l.place()
 	row := l.row(at-l.Bias, m)

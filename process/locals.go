@@ -10,9 +10,9 @@ import (
 	"goprof/arch"
 )
 
-// A thread-local variable that a library exports lies elsewhere in each thread. How to get there from the thread
-// pointer is what the dynamic linker wrote into the words by which the library's own code gets there. So goprof reads
-// these words, and needs to know nothing of the linker's own structures.
+// A thread-local variable that a library exports lies elsewhere in each thread. The dynamic linker has written how to
+// get there from the thread pointer, into the words that the library's own code uses. So goprof reads these words, and
+// needs to know nothing of the linker's own structures.
 
 // Local says where a thread-local variable is in any thread.
 type Local struct {
@@ -159,7 +159,7 @@ type localTables struct {
 	headLen int
 	entry   uint64 // bytes of an entry
 	counts  bool   // descriptors say which count of the table they want
-	pthread int64  // the size of struct pthread where that ends at the thread pointer, else 0
+	pthread int64  // the size of struct pthread where that ends at the thread pointer, otherwise 0
 }
 
 // local is a variable that is found by a table.
@@ -176,7 +176,7 @@ func (t *localTables) local(module, offset, least uint64, v *exportedLocal) (Loc
 		Block: int64(module * t.entry), Module: module, Least: least}, localFound
 }
 
-// localTables tells which C library the process uses, nil if none that is known.
+// localTables returns how the C library of the process lays its tables out, or nil if the library is not known.
 //
 // glibc (sysdeps/generic/dl-dtv.h): an entry has two words, the first of which is the block's address. Entry 0 counts,
 // and the one before it is how many entries follow. musl (src/internal/pthread_impl.h, ldso/dynlink.c): an entry is one
@@ -195,9 +195,9 @@ func (p *Process) localTables(layout *arch.LocalsLayout) *localTables {
 	return nil
 }
 
-// agrees reports whether glibc says of itself what goprof takes for granted. Its symbols for debuggers are numbers of
-// 32 bits: of a field its size in bits, how many there are, and its offset (nptl_db/db_info.c, nptl_db/structs.def).
-// pthread is the size of struct pthread where that ends at the thread pointer.
+// agrees reports whether glibc's own description agrees with what goprof assumes. Its symbols for debuggers are numbers
+// of 32 bits: of a field its size in bits, how many there are, and its offset (nptl_db/db_info.c, nptl_db/structs.def).
+// pthread is the size of struct pthread on a CPU where that ends at the thread pointer.
 func (p *Process) agrees(l *loaded, layout *arch.LocalsLayout) (pthread int64, agrees bool) {
 	field := func(name string) (bits, offset uint32, ok bool) {
 		var b [12]byte

@@ -8,9 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxIovecs is how many ranges go into one system call. The kernel takes 1,024
-// (UIO_MAXIOV), but copies the lists to the heap above 8 (UIO_FASTIOV) and gains little
-// more beyond 64, which still fit on our stack.
+// maxIovecs is how many ranges go into one system call. The kernel takes 1,024 (UIO_MAXIOV), but copies lists of more
+// than 8 to its heap (UIO_FASTIOV). Beyond 64, which still fit on goprof's stack, there is little more to gain.
 const maxIovecs = 64
 
 // Read fills b with the bytes at addr. It may be called from any goroutine and does not
@@ -68,9 +67,9 @@ func (p *Process) ReadMany(rs []Range) {
 	}
 }
 
-// markRead sets OK in the ranges that got bytes cover. The kernel stops at the first bad
-// address and says nothing (mm/process_vm_access.c, process_vm_rw_core), so the range in
-// which the count ends is the bad one. markRead returns how many ranges are dealt with.
+// markRead sets OK in the ranges that got bytes cover. The kernel stops at the first bad address and says nothing
+// (mm/process_vm_access.c, process_vm_rw_core), so the range in which the count ends is the bad one. markRead returns
+// how many ranges are done.
 func markRead(rs []Range, got int) int {
 	for i := range rs {
 		if got < len(rs[i].Buf) {

@@ -43,10 +43,9 @@ func miniSymbols(f *elfFile) *symtab {
 	return mini.readSymtab(".symtab")
 }
 
-// unpackXZ unpacks the first block of an xz stream (The .xz File Format, sections 2 and
-// 3): one block is all that the tools make of files of this size. The xz package would
-// allocate whatever dictionary the file asks for, up to 4 GB; so the headers are read
-// here, and only the LZMA2 data in the block is left to the library.
+// unpackXZ unpacks the first block of an xz stream (The .xz File Format, sections 2 and 3): one block is all that the
+// tools make of files of this size. The xz package would allocate whatever dictionary the file asks for, up to 4 GB. So
+// this function reads the headers, and leaves only the LZMA2 data in the block to the library.
 func unpackXZ(b []byte) ([]byte, error) {
 	const streamHeader = 12
 	if len(b) < streamHeader+2 || string(b[:6]) != "\xfd7zXZ\x00" {

@@ -29,8 +29,8 @@ func (p *Process) openImage(g *group) (imageFile, int64, error) {
 }
 
 // openMapped opens a mapped file. /proc/PID/map_files leads to the file itself, deleted or not. But only a process that
-// may checkpoint others can use these links. Else goprof opens the path inside the target's root, and the file must
-// prove that it is the mapped one.
+// may checkpoint others can use these links. Otherwise goprof opens the path inside the target's root, and the file
+// must prove that it is the mapped one.
 func (p *Process) openMapped(g *group) (imageFile, int64, error) {
 	if g.first.Inode == 0 {
 		return nil, 0, errNotRegular
@@ -93,9 +93,9 @@ func (p *Process) OpenPath(path string) (*os.File, int64, error) {
 	return openForeign(p.file("root"), p.inRoot(path))
 }
 
-// inRoot turns a path of Mappings into a path below the target's root. The kernel tells paths from goprof's root, or
-// where a mount cannot be reached from there, from the root of its mount namespace (fs/d_path.c, prepend_path). The
-// root of a target in a chroot lies further down. The link /proc/PID/root says where, told in the same way.
+// inRoot turns a path of Mappings into a path below the target's root. The kernel writes paths from goprof's root, or,
+// if a mount cannot be reached from there, from the root of its mount namespace (fs/d_path.c, prepend_path). The root
+// of a target in a chroot lies further down. The link /proc/PID/root says where, by the same rule.
 func (p *Process) inRoot(path string) string {
 	root, err := os.Readlink(p.file("root"))
 	if err != nil || root == "/" {

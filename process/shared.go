@@ -11,17 +11,16 @@ import (
 	"weak"
 )
 
-// Two hundred JVMs of a host run the same libjvm, whose symbols and unwind information are 4 MB and more. Large pieces
-// of files that are equal are kept once, for as long as somebody has one, and a table of symbols is put in order once.
-// What decides is the content: a file that only claims to be the same one (by its build id, say) cannot become another
-// process's.
+// Two hundred JVMs of a host run the same libjvm, whose symbols and unwind information are 4 MB and more. So equal
+// large pieces of files are kept once, for as long as any image has one, and a table of symbols is sorted once. The
+// content decides: a file that only claims to be the same one (by its build id, say) cannot replace another process's.
 
 const (
 	// sharedFrom is the size from which a piece is worth being looked for.
 	sharedFrom = 32 << 10
 	// mostAlike is how many pieces of the same place, in files of the same size, a piece is compared with.
 	mostAlike = 4
-	// sharedPart: a process pays one part of so many for a piece that somebody has already (budget.go), for the piece
+	// sharedPart: a process pays one part of so many for a piece that is in use already (budget.go), for the piece
 	// takes no memory again. With one part of 8 the 176th JVM of a host had no symbols.
 	sharedPart = 64
 	// maxCheap bounds the pieces that are paid in part: whoever paid one in full may end, and others still have it.
@@ -37,7 +36,7 @@ type pieces struct {
 	mu     sync.Mutex
 	seed   maphash.Seed
 	known  map[uint64][]piece
-	sweep  int // pieces of which nobody has one any more are looked for when there are so many
+	sweep  int // pieces that are no longer in use are looked for when there are so many
 	places map[filePlace][]piece
 	orders map[orderKey]weak.Pointer[order]
 	cheap  map[weak.Pointer[byte]]int // the pieces that are paid in part, and their sizes
@@ -60,7 +59,7 @@ func newPieces() *pieces {
 		orders: map[orderKey]weak.Pointer[order]{}, cheap: map[weak.Pointer[byte]]int{}}
 }
 
-// bytes is the piece, nil if nobody has it any more.
+// bytes is the piece, nil if it is no longer in use.
 func (k piece) bytes() []byte {
 	first := k.first.Value()
 	if first == nil {
@@ -91,8 +90,8 @@ func (p *pieces) one(b []byte) []byte {
 	return b
 }
 
-// read reads a piece of a file, or finds that somebody has it: then the file is only compared with it, and leaves no
-// garbage behind. had tells whether it is paid in part.
+// read reads a piece of a file, or finds that it is in use: then the file is only compared with it, and leaves no
+// garbage behind. had reports whether it is paid in part.
 func (p *pieces) read(r io.ReaderAt, at filePlace) (b []byte, had bool, err error) {
 	if at.size >= sharedFrom {
 		for _, old := range p.alike(at) {
@@ -114,14 +113,14 @@ func (p *pieces) read(r io.ReaderAt, at filePlace) (b []byte, had bool, err erro
 		defer p.mu.Unlock()
 		all := append(alive(p.places[at]), piece{weak.Make(unsafe.SliceData(b)), len(b)})
 		if len(p.places) >= maxPlaces {
-			clear(p.places) // what is not found here is read anew
+			clear(p.places) // what is not found here is read again
 		}
 		p.places[at] = all[max(len(all)-mostAlike, 0):]
 	}
 	return b, false, nil
 }
 
-// isCheap reports whether a piece that somebody has is paid in part. p.mu is held.
+// isCheap reports whether a piece that is in use is paid in part. p.mu is held.
 func (p *pieces) isCheap(b []byte) bool {
 	k := weak.Make(unsafe.SliceData(b))
 	if _, known := p.cheap[k]; known {
@@ -177,10 +176,10 @@ func isThere(r io.ReaderAt, want []byte, off int64) bool {
 	return true
 }
 
-// order is a table of symbols in the order of their addresses, as long as somebody has it.
+// order is a table of symbols in the order of their addresses, as long as it is in use.
 type order struct {
 	symbols []uint32
-	progs   []elf.Prog64 // they tell what is code
+	progs   []elf.Prog64 // they say what is code
 }
 
 // orderKey is what an order is made of beside that. Weak pointers are equal that were made of the same piece.
@@ -248,7 +247,7 @@ func (p *pieces) forget() {
 	p.sweep = max(2*len(p.known), 64)
 }
 
-// recent are pieces that are kept though nobody may have them: those that were used last.
+// recent are pieces that are kept though they may no longer be in use: those that were used last.
 type recent struct {
 	most, size int
 	kept       []keptPiece // the last one was used last
@@ -281,7 +280,7 @@ func (r *recent) trim() {
 }
 
 // KeepLibraries keeps so many bytes of what was read of libraries lately, for the next process that has the same ones:
-// for who opens processes again and again.
+// for a caller that opens processes again and again.
 func KeepLibraries(size int) {
 	shared.mu.Lock()
 	defer shared.mu.Unlock()

@@ -31,9 +31,9 @@ type Snapshot struct {
 	// Followed is a copy of memory that a pointer in Side pointed at, made in the same moment. It is empty where the
 	// pointer was nil, led nowhere, or could not be followed in that moment.
 	Followed []byte
-	// RunsOn: the thread has run on since, so memory that Side points at counts only as far as it is in Followed.
-	// Without RunsOn the thread still stands there, or did so when it was recorded: then the memory itself may be
-	// read. Recordings keep RunsOn only together with bytes of Followed.
+	// RunsOn says that the thread has run on since, so memory that Side points at counts only if it is in Followed.
+	// Without RunsOn the thread still stands there, or did so when it was recorded: then the memory itself may be read.
+	// Recordings keep RunsOn only together with bytes of Followed.
 	RunsOn bool
 	// Trail is what was copied in the same moment of what Trail leads to. Recordings do not keep it.
 	Trail Pieces

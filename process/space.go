@@ -23,7 +23,7 @@ func (p *Process) Mappings() []Mapping {
 	return p.mappings
 }
 
-// Refresh reads the mappings anew. It returns ErrGone when the program has ended.
+// Refresh reads the mappings again. It returns ErrGone when the program has ended.
 func (p *Process) Refresh() error {
 	if !p.lock() {
 		return ErrSilent
@@ -67,9 +67,8 @@ func (p *Process) refreshIfOld() bool {
 	return time.Since(p.refreshed) >= refreshEvery && p.refresh() == nil
 }
 
-// Code tells what native code stands at pc. An unknown pc makes it read the mappings
-// again, but not more often than each 100 ms. Answers are kept: asked again, it does not
-// allocate.
+// Code returns what native code stands at pc. For an unknown pc it reads the mappings again, but not more often than
+// each 100 ms. Answers are kept: a second call does not allocate.
 func (p *Process) Code(pc uint64, exact bool) (Code, bool) {
 	if !p.lock() {
 		return Code{}, false

@@ -22,7 +22,7 @@ const maxThreads = 1 << 18
 type Thread struct {
 	TID   int
 	NSTID int    // its number in its own pid namespace: what the JVM knows
-	Comm  string // 15 bytes at most; valid UTF-8, else as the program set it
+	Comm  string // 15 bytes at most; valid UTF-8, otherwise as the program set it
 	State byte   // R S D T t Z X I, as in /proc/PID/stat
 	Start uint64 // when it began: hundredths of a second since the machine was started (CLOCK_BOOTTIME)
 }

@@ -11,7 +11,7 @@ import (
 type ThreadDump struct {
 	TID   int
 	Name  string
-	State string // as Java says it, else the kernel's
+	State string // as Java says it, otherwise the kernel's
 	Stack Stack
 	// Virtual is the virtual thread that was looked at and that no carrier ran. TID is 0 then. Nil for a thread of the
 	// kernel's.
@@ -142,7 +142,7 @@ type VirtualWaits struct {
 	Err  error // why others may not have been found
 }
 
-// Unread says why a deadlock of virtual threads may not be told. It is empty if all waits were read.
+// Unread says why a deadlock of virtual threads may not be shown. It is empty if all waits were read.
 func (v *VirtualWaits) Unread() string {
 	switch {
 	case v.Err != nil:

@@ -40,7 +40,7 @@ const UnknownClass = "[unknown class]"
 type Contents struct {
 	Buffers int64            `json:"buffers"`          // that were read
 	Bytes   int64            `json:"bytes"`            // that these held
-	Of      int64            `json:"of_bytes"`         // that all buffers held, as far as hits tell
+	Of      int64            `json:"of_bytes"`         // that all buffers held, as far as hits say
 	Unread  map[string]int64 `json:"unread,omitempty"` // buffers that were to be read, by why they were not
 	// Apart is how far the ends of buffers alone would have put the shares of classes from these: the part of the bytes
 	// that would be with another class. InStep says that chance does not make so much: the program repeats itself.

@@ -35,7 +35,7 @@ type Heap struct {
 // HeapLive stands for the parts in which only what has died since the heap was Swept is garbage.
 const HeapLive = "live"
 
-// HeapPart is a part of the heap: "young", "old", "humongous", or "heap" where parts are not told apart.
+// HeapPart is a part of the heap: "young", "old", "humongous", or "heap" where parts are not distinguished.
 type HeapPart struct {
 	Name string `json:"name"`
 	Used uint64 `json:"used_bytes"` // up to the tops of its areas

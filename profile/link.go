@@ -51,14 +51,14 @@ type Links struct {
 	None int64 `json:"none"`
 	// These samples have no span although there may have been one. Invalid: the agent was writing the record, or said
 	// that the record does not count. Half: one of the two ids was missing. Unreadable: the record could not be read.
-	// NotStopped: the thread was not stopped for the sample, and only then the record may be read.
+	// NotStopped: the thread was not stopped for the sample, and the record may be read only during a stop.
 	Invalid    int64 `json:"invalid,omitempty"`
 	Half       int64 `json:"half,omitempty"`
 	Unreadable int64 `json:"unreadable,omitempty"`
 	NotStopped int64 `json:"not_stopped,omitempty"`
 }
 
-// String tells what became of them.
+// String says what became of them.
 func (l *Links) String() string {
 	text := fmt.Sprintf("%d samples have a span, %d threads worked for none", l.Read, l.None)
 	for _, of := range []struct {

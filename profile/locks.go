@@ -9,7 +9,7 @@ const (
 	Monitor   LockKind = iota + 1 // of an object: synchronized, Object.wait
 	Exclusive                     // of java.util.concurrent, with one owner: ReentrantLock, a write lock
 	Shared                        // of java.util.concurrent, which many may hold: a read lock
-	Unownable                     // what LockSupport.park was given, and nobody owns: a Condition, a FutureTask
+	Unownable                     // what LockSupport.park was given, and has no owner: a Condition, a FutureTask
 	ClassInit                     // the right to initialise a class: a thread has it while the static initialiser runs
 )
 
@@ -41,7 +41,7 @@ type ThreadRef struct {
 func (r ThreadRef) String() string {
 	switch {
 	case r.Virtual == 0 && r.TID == 0:
-		return "nobody that is known"
+		return "no known thread"
 	case r.Virtual == 0:
 		return fmt.Sprintf("\"%s\" tid=%d", r.Name, r.TID)
 	}

@@ -105,7 +105,7 @@ func (s *Summary) Judge() (q Quality, doubts []Doubt) {
 		}
 		what := "there are few samples"
 		if n < s.Samples {
-			what = fmt.Sprintf("the samples tell as much as %d that count once each", n)
+			what = fmt.Sprintf("the samples are worth as much as %d that count once each", n)
 		}
 		worse(than, fmt.Sprintf("%s: by chance alone a share may be off by %.0f points", what,
 			100/math.Sqrt(float64(n))), s.cureFew())
@@ -130,7 +130,7 @@ func (c *Contents) doubt() string {
 		return fmt.Sprintf("%.0f %% of the buffers that were to be read could not be: %s",
 			100*float64(unread)/float64(unread+c.Buffers), mostOf(c.Unread))
 	case c.InStep && c.Apart >= fairApart:
-		return fmt.Sprintf("the program walks in step with its buffers, whose ends alone would be %.0f %% off: bytes by "+
+		return fmt.Sprintf("the program moves in step with its buffers, whose ends alone would be %.0f %% off: bytes by "+
 			"class are right, but some of the stacks of a class may be met too seldom", 100*c.Apart)
 	}
 	return ""

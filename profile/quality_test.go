@@ -37,7 +37,7 @@ func TestJudge(t *testing.T) {
 		"buffers were read": {allocSummary(Contents{Buffers: 100, Apart: 0.04, InStep: true}), Good, nil},
 		"apart by chance":   {allocSummary(Contents{Buffers: 100, Apart: 0.2}), Good, nil},
 		"in step": {allocSummary(Contents{Buffers: 100, Apart: 0.7, InStep: true}), Fair,
-			[]string{"the program walks in step with its buffers, whose ends alone would be 70 % off"}},
+			[]string{"the program moves in step with its buffers, whose ends alone would be 70 % off"}},
 		"half unread": {allocSummary(Contents{Buffers: 10, Unread: map[string]int64{"a": 9, "b": 2}}), Fair,
 			[]string{"52 % of the buffers that were to be read could not be: a"}},
 		"nothing read": {allocSummary(Contents{Unread: map[string]int64{"a": 1}}), Fair,
@@ -52,7 +52,8 @@ func TestJudge(t *testing.T) {
 			[]string{"43.0 % of the samples stand in one compiled method"}},
 		"enough": {Summary{Attempted: 400, Samples: 400}, Good, nil},
 		"few looks, which count often": {Summary{Attempted: 4000, Samples: 4000, Effective: 100}, Fair,
-			[]string{"the samples tell as much as 100 that count once each: by chance alone a share may be off by 10 points"}},
+			[]string{"the samples are worth as much as 100 that count once each: by chance alone a share may be off by 10 " +
+				"points"}},
 		"lost, and made up for": {Summary{Attempted: 1300, Samples: 1100, MadeUp: 100, Lost: 200}, Poor,
 			[]string{"16.7 % of the samples are lost"}},
 		"a little of it": {Summary{Attempted: 1000, Samples: 1000, Times: Times{Process: 10 * time.Second,

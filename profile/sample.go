@@ -69,7 +69,7 @@ func (s *Sample) Looks() int64 {
 	return max(s.Count, 1)
 }
 
-// StateKey tells apart the leaves that LacksLeaf and State give to one stack: 0 is none.
+// StateKey distinguishes the leaves that LacksLeaf and State give to one stack: 0 is none.
 func (s *Sample) StateKey() uint64 {
 	if !s.Wall || s.NoState {
 		return 0

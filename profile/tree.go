@@ -9,7 +9,7 @@ type tree struct {
 	chunks [][]node
 	size   int32
 	// index finds a node by its parent, function and kind: open addressing, at most three quarters full. The
-	// root is nobody's child, so 0 is an empty place.
+	// root has no parent, so 0 is an empty place.
 	index []int32
 	stale int // places of index that nodes had before they were renamed
 }

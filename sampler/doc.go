@@ -1,6 +1,7 @@
-// Package sampler is what all engines have in common: the contract between those who take samples and those who walk
-// them. An Engine takes samples of one process as a Config says, hands them over as look.Looks in a Queue, and keeps an
-// account of them in Stats. Each look has an Outcome, and none is forgotten: attempted = taken + the sum of the others.
+// Package sampler is what all engines have in common: the contract between engines, which take samples, and sessions,
+// which walk them. An Engine takes samples of one process as a Config says, hands them over as look.Looks in a Queue,
+// and keeps an account of them in Stats. Each look has an Outcome, and none is forgotten: attempted = taken + the sum
+// of the others.
 //
 // The engines are packages of their own:
 //
@@ -11,8 +12,8 @@
 //   - events has the kernel take samples where a program comes to probes, or a counter has counted.
 //   - offcpu has the kernel note each switch of threads.
 //
-// They build on packages that are no engines: traced (a run of an engine that stops threads), threads (who has used how
-// much CPU time), ring (perf events and the rings they write into), cpuset (which CPUs there are), bpf (programs for
-// the kernel), ptrace (one look at one thread), look (its result) and osthread (OS threads that Go does not know). None
-// of them knows anything of Java.
+// They build on packages that are no engines: traced (a run of an engine that stops threads), threads (how much CPU
+// time each thread has used), ring (perf events and the rings they write into), cpuset (which CPUs there are), bpf
+// (programs for the kernel), ptrace (one look at one thread), look (its result) and osthread (OS threads that Go does
+// not know). None of them knows anything of Java.
 package sampler

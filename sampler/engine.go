@@ -14,7 +14,7 @@ import (
 type Engine interface {
 	// Run samples until ctx is done or the process ends, hands snapshots over in q, and closes it. It is called once.
 	Run(ctx context.Context, cfg Config, q *Queue) (Stats, error)
-	// Advise tells what is known of a thread, from any goroutine; false: too many are waiting, try again later.
+	// Advise says what is known of a thread, from any goroutine; false: too many are waiting, try again later.
 	Advise(tid int, hint ptrace.Hint) bool
 	// Stats is what happened so far, from any goroutine, once Run has been called.
 	Stats() Stats

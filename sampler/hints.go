@@ -16,16 +16,16 @@ type Hints struct {
 	Waiting atomic.Bool // there are some
 }
 
-// MostHints bounds the hints. mostTaken bounds how many hints are taken at a time: meanwhile nobody can advise, and a
+// MostHints bounds the hints. mostTaken bounds how many hints are taken at a time: meanwhile Advise must wait, and a
 // thread may stand still.
 const (
 	MostHints = 1 << 18
 	mostTaken = 1 << 10
 )
 
-// Advise tells what is known of a thread, from any goroutine, also before Run. Until then 64 KB of a stack are copied.
-// A look of package wall's that was made without the hint does not count again.
-// Advise returns false when too many hints are waiting: try again later.
+// Advise hands over what is known of a thread, from any goroutine, also before Run. Until then 64 KB of a stack are
+// copied. A look of package wall's that was made without the hint does not count again. Advise returns false when too
+// many hints are waiting: try again later.
 func (h *Hints) Advise(tid int, hint ptrace.Hint) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -41,7 +41,7 @@ func (h *Hints) Advise(tid int, hint ptrace.Hint) bool {
 }
 
 // Take calls known with each hint. A hint that known does not take is kept, unless all threads that there are have been
-// met. Take never waits, since a thread may stand still meanwhile: while a goroutine advises, all hints stay for the
+// met. Take never waits, because a thread may stand still meanwhile: while a goroutine advises, all hints stay for the
 // next time.
 func (h *Hints) Take(known func(tid int, hint ptrace.Hint) bool, allMet bool) {
 	if !h.Waiting.Load() || !h.mu.TryLock() {

@@ -11,6 +11,6 @@ const (
 	VisitorTraced          // goprof is traced itself (strace), and comes nowhere in time
 	OtherCPUs              // goprof may not go to all CPUs of the program
 	OneCPU                 // the program may use one CPU only
-	MetNobody              // visits came too late, or the kernel did not tell who was on the CPUs
+	MetNobody              // visits came too late, or the kernel did not say which threads were on the CPUs
 	NoSchedstat            // the kernel does not charge threads in nanoseconds
 )

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Progress tells, from any goroutine, what an engine has done so far.
+// Progress says, from any goroutine, what an engine has done so far.
 type Progress struct {
 	asked chan chan Stats
 	wake  func()        // ends a long sleep of the sampling thread; nil: it does not sleep for long
@@ -33,9 +33,9 @@ func NewProgress(wake func()) Progress {
 // IsAsked reports whether a goroutine waits for an Answer.
 func (p *Progress) IsAsked() bool { return len(p.asked) > 0 }
 
-// Stats is what happened so far, from any goroutine, once Run has been called. Stats waits for the engine's next look
-// around, for 50 ms at most. Perf is woken up for it. Where goprof is suspended, Stats waits until goprof goes on, and
-// also while goprof waits for late stops before it is suspended.
+// Stats returns what happened so far, from any goroutine, once Run has been called. Stats waits for the engine's next
+// look around, for 50 ms at most. Perf is woken up for it. While goprof is suspended, or waits for late stops before it
+// is suspended, Stats waits until goprof goes on.
 func (p *Progress) Stats() Stats {
 	reply, hangs := make(chan Stats, 1), time.After(hangsAfter)
 	select {
@@ -71,7 +71,7 @@ func (p *Progress) Latest() Stats {
 	return Stats{}
 }
 
-// Answer tells how far the run is, if a goroutine asks.
+// Answer says how far the run is, if a goroutine asks.
 func (p *Progress) Answer(sum func() Stats) {
 	select {
 	case reply := <-p.asked:

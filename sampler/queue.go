@@ -9,8 +9,8 @@ import (
 )
 
 // Queue hands snapshots from the sampler to a walker: a fixed number of them goes round. When the walker holds all
-// snapshots, the sampler finds none free. It then counts a lost sample and does not wait: a snapshot that is walked
-// late points at memory that has changed.
+// snapshots, the sampler finds none free. It then counts a lost sample and does not wait, because a snapshot that is
+// walked late points at memory that has changed.
 //
 // Stacks may be deep, so waiting snapshots are bounded in bytes, too. The snapshot that was given back last is the
 // first to be filled again. So only as many snapshots grow to the deepest stacks as are under way at a time.
@@ -47,9 +47,9 @@ const (
 	// a time in which many looks waited, they would leave Go's garbage collector no room (session.MemoryGoal).
 	keptStack = 1 << 20
 	keptBytes = 8 << 20
-	// KeptFor is how long a look may wait for others before it is handed over. What waits when the process ends is
-	// lost, so looks wait for no more than one part in keptOfRun of the run so far: a program may end soon. Lean runs
-	// wait longer: their processes seldom end.
+	// KeptFor returns how long a look may wait for others before it is handed over. Waiting looks are lost when the
+	// process ends, and a program may end soon. So looks wait for no more than one part in keptOfRun of the run so far.
+	// Lean runs wait longer: their processes seldom end.
 	KeptFor     = int64(250 * time.Millisecond)
 	KeptForLean = int64(500 * time.Millisecond)
 	keptOfRun   = 20

@@ -60,5 +60,5 @@ func (s *Session) Frozen() *procfs.Frozen { return procfs.FrozenBy(s.Process.PID
 // About is what is known of the JVM without a recording.
 func (s *Session) About() profile.Meta { return s.meta(RecordOptions{}) }
 
-// Started is when the process was started. It is zero if that cannot be told.
+// Started is when the process was started. It is zero if that is not known.
 func (s *Session) Started() time.Time { return startOf(s.Process.PID()) }

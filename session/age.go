@@ -19,9 +19,8 @@ import (
 //   - native code: no library was mapped or unmapped since;
 //   - the thread: it had begun by then, so its number did not belong to another thread (the name of that moment is
 //     used, too: labelAt);
-//   - or all at once: the kernel's counters say that the thread has not run since. While a frame is on a stack, the
-//     code
-//     and the method of it stay.
+//   - or all at once: the kernel's counters say that the thread has not run since. While a frame is on a stack, its
+//     code and its method stay.
 //
 // Other samples are lost as stale.
 
@@ -87,8 +86,8 @@ func (r *recording) beganAfter(tid int, seen int64) bool {
 	return false
 }
 
-// begun tells of a thread that began at start (process.Thread.Start) that it had begun at the moment by. So it need not
-// be asked at a later moment.
+// begun notes that a thread that began at start (process.Thread.Start) had begun at the moment by. So it need not be
+// asked at a later moment.
 type begun struct {
 	start uint64
 	by    int64

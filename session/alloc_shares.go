@@ -13,15 +13,15 @@ import (
 	"goprof/vmstructs"
 )
 
-// Where a buffer ends says where objects of a class are allocated, but not how many bytes the class has: a program that
-// repeats itself may walk in step with its buffers (sampler/events/buffer.go). The bytes come from elsewhere:
+// The end of a buffer shows where objects of a class are allocated, but not how many bytes the class has: a program
+// that repeats itself may move in step with its buffers (sampler/events/buffer.go). The bytes come from elsewhere:
 //
-//   - What buffers held, by class, from copies of buffers that were drawn.
-//   - What was put outside of buffers, by class: each object is told by its own lot.
+//   - The contents of buffers, by class, from copies of buffers that were drawn by lot.
+//   - The objects outside of buffers, by class: each object has its own lot.
 //
-// Both together say how the bytes that all samples at ends of buffers stand for are shared among the classes. A class's
-// part goes to the samples of the class that are held back at the moment. So each sample stands for what its class
-// allocated around that time, and the sums of classes are right whatever the program does.
+// Both together say how the bytes for which all samples at ends of buffers stand are shared among the classes. A
+// class's part goes to the samples of the class that are held back at the moment. So each sample stands for what its
+// class allocated around that time, and the sums of classes are right whatever the program does.
 
 const (
 	// heldOfClass is how many samples of a class are held back at most. The older half then gets no more bytes. Each
@@ -376,7 +376,7 @@ func (r *recording) contents(plan *EventPlan) *profile.Contents {
 	case !r.habits.buffers:
 		return &profile.Contents{Why: "a recording that goes on for good does not read what buffers held"}
 	case a == nil:
-		return &profile.Contents{Why: "this JVM does not tell what buffers held"}
+		return &profile.Contents{Why: "this JVM does not say what buffers held"}
 	}
 	out := &profile.Contents{Of: int64(a.contents.Held()), Unmet: a.unmet, UnmetBytes: a.unmetBytes}
 	out.Buffers, out.Bytes = a.contents.Copied()

@@ -45,7 +45,7 @@ type allocating struct {
 type allocated struct {
 	label string
 	last  uint64 // the count of the last reading
-	known bool   // last was read; else later readings are compared with the next one
+	known bool   // last was read; otherwise later readings are compared with the next one
 	bytes uint64 // since the recording began
 }
 

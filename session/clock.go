@@ -59,7 +59,7 @@ func timeOffset(pid int) time.Duration {
 	return theirs - ours
 }
 
-// startOf is when a process was started, zero if that cannot be told.
+// startOf is when a process was started, zero if that is not known.
 func startOf(pid int) time.Time {
 	stat, _, err := procfs.ReadStat(pid, pid)
 	var boot unix.Timespec

@@ -96,7 +96,7 @@ func (c *contexts) account() *profile.Links {
 	return &links
 }
 
-// notes tell why samples have no span although the process publishes them.
+// notes say why samples have no span although the process publishes them.
 func (c *contexts) notes() (notes []profile.Note) {
 	if c.unknown {
 		notes = append(notes, profile.Note{Name: "trace-context-unknown",

@@ -36,7 +36,7 @@ type directory struct {
 type listedThread struct {
 	kernel process.Thread
 	java   vmstructs.Thread // Addr 0: not a JavaThread
-	name   string           // as Java knows it, else the kernel's
+	name   string           // as Java knows it, otherwise the kernel's
 	label  string           // "[name tid=N]"
 	// javaNamed: the name is Java's.
 	javaNamed bool
@@ -101,9 +101,9 @@ func (d *directory) name(th *listedThread) bool {
 // refresh reads all about all threads.
 func (d *directory) refresh() error { return d.update(true) }
 
-// update reads both lists of threads. With all it also reads all names, else only the names of numbers that had a name
-// and now belong to another thread. What cannot be read stays as it was. Of ten thousand threads a few are sampled, and
-// get reads their names then. To read the other names, too, would be nearly all of the cost.
+// update reads both lists of threads. With all it also reads all names; otherwise only the names of numbers that had a
+// name and now belong to another thread. What cannot be read stays as it was. Of ten thousand threads a few are
+// sampled, and get reads their names then. Reading the other names, too, would be nearly all of the cost.
 func (d *directory) update(all bool) error {
 	began := time.Now()
 	defer func() { d.at, d.cost = time.Now(), time.Since(began) }()
@@ -215,7 +215,7 @@ func (d *directory) javaName(th *listedThread) (name string, err error) {
 }
 
 // confirms reports whether the kernel's name of a thread agrees with the name that was read during a collection. It
-// also returns true where the kernel's name says nothing: HotSpot does not set it for the launcher's threads and those
+// also returns true if the kernel's name says nothing: HotSpot does not set it for the launcher's threads and those
 // that programs attach, which have the name of the process.
 func (d *directory) confirms(th *listedThread, name string) bool {
 	comm := th.kernel.Comm

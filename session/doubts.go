@@ -25,7 +25,7 @@ func (s *Session) Doubts() []string {
 
 // untested says that the tests do not run on this release.
 func untested(v vmstructs.Version) string {
-	name := "this JVM, which does not tell its version"
+	name := "this JVM, which does not say its version"
 	if v.Major > 0 {
 		name = fmt.Sprintf("JDK %d (%s)", v.Major, v.Release)
 	}

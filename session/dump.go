@@ -21,8 +21,8 @@ import (
 type DumpOptions struct {
 	Depth       int
 	NonBlocking bool // stop no thread: running threads then have no stack
-	// Gentle stops only threads that run: a stop would wake up a thread that waits. Without Gentle, a thread that waits
-	// is looked at without a stop only where the program would notice a stop (arch.Call.GoesOn) and its stack comes out
+	// Gentle stops only threads that run: a stop would wake up a thread that waits. Without Gentle, a waiting thread is
+	// looked at without a stop only if the program would notice a stop (arch.Call.GoesOn) and its stack comes out
 	// whole.
 	Gentle bool
 	// Wait is how long the dump waits for threads that were told to stop and have no CPU for it, while none of them
@@ -30,9 +30,9 @@ type DumpOptions struct {
 	Wait time.Duration
 	// Locks asks for what the threads hold and wait for. No thread is stopped longer for it.
 	Locks bool
-	// Virtual asks for the waits of virtual threads that no carrier runs, too. Such threads that wait, and such
-	// threads that others wait for, follow the other threads. The dump notes in Virtual how far that went. Nil: they
-	// are not asked for.
+	// Virtual asks for the waits of virtual threads that no carrier runs, too. Such threads that wait, and such threads
+	// that others wait for, follow the other threads. The dump notes in Virtual how far that went. If Virtual is nil,
+	// they are left out.
 	Virtual *profile.VirtualWaits
 	// Find is how long virtual threads are looked for, each time: there may be millions of them. 0: three seconds.
 	Find time.Duration
@@ -91,7 +91,7 @@ func (s *Session) Dump(opt DumpOptions) ([]profile.ThreadDump, error) {
 	})
 	if !looked {
 		close(d.gaveUp)
-		select { // nobody stands still any more when it has
+		select { // no thread stands still any more when it has
 		case <-ended:
 		case <-time.After(engineLimit):
 		}
@@ -202,9 +202,9 @@ func (d *dumping) incomplete() ([]profile.ThreadDump, error) {
 	return d.threads, process.ErrSilent
 }
 
-// NotStopped counts the threads of a dump that have no stack because they did not stop, those that were not told to
-// stop because they might have been held for too long (StopsUnbounded), and those that the kernel did not let goprof
-// trace.
+// NotStopped counts three kinds of threads of a dump: those that have no stack because they did not stop; those that
+// were not told to stop because they might have been held for too long (StopsUnbounded); and those that the kernel did
+// not let goprof trace.
 func NotStopped(threads []profile.ThreadDump) (late, leftOut, refused int) {
 	for i := range threads {
 		switch threads[i].Err {
@@ -257,7 +257,7 @@ func (d *dumping) takeUnstopped(snap *look.Look, o ptrace.Outcome) {
 	d.take(snap, o)
 }
 
-// stateOf is the thread's state that Java tells, else the kernel's.
+// stateOf is the thread's state that Java says, otherwise the kernel's.
 func (s *Session) stateOf(th *listedThread) string {
 	if th.java.Addr == 0 {
 		return kernelState(th.kernel.State)

@@ -24,9 +24,9 @@ const (
 )
 
 // DumpVirtual looks at every virtual thread that no carrier runs. It stops no thread: the frames of such a virtual
-// thread lie in the heap until a carrier runs it. Virtual threads that a carrier runs are in Dump.
+// thread lie in the heap until a carrier runs it. Dump has the virtual threads that a carrier runs.
 //
-// After virtualLimit it reads no more, and returns what there is by then.
+// After virtualLimit it reads no more, and returns what it has read.
 func (s *Session) DumpVirtual(opt DumpOptions) (all []profile.ThreadDump, census profile.VirtualCensus, err error) {
 	census = profile.VirtualCensus{Unread: map[string]int{}}
 	if !s.guarded(func() { err = s.dumpVirtual(opt, &all, &census) }) {

@@ -14,7 +14,7 @@ import (
 type memoryGroup struct {
 	procfs.Group
 	kills uint64 // how many of its processes the kernel had killed when the recording began
-	known bool   // the kernel tells
+	known bool   // the kernel says
 }
 
 func memoryGroupOf(pid int) (g memoryGroup) {

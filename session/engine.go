@@ -15,13 +15,13 @@ type EngineName string
 
 const (
 	PtraceEngine EngineName = profile.EnginePtrace // stops a thread for the moment of a look
-	PerfEngine   EngineName = profile.EnginePerf   // lets the kernel take samples; stops nobody
-	AutoEngine   EngineName = "auto"               // PerfEngine where it works, else PtraceEngine
+	PerfEngine   EngineName = profile.EnginePerf   // lets the kernel take samples; stops no thread
+	AutoEngine   EngineName = "auto"               // PerfEngine where it works, otherwise PtraceEngine
 )
 
-// Stops need no right that containers withhold. Their stacks are whole where those of perf_event end: below 64 KB, in
-// the heap frames of virtual threads where the kernel takes no BPF program from goprof (half of a server's samples and
-// more), while code is deoptimised, and beyond native code without unwind information. Where none of that matters
+// Stops need no right that containers withhold, and their stacks are whole where those of perf_event end: below 64 KB,
+// in the heap frames of virtual threads if the kernel takes no BPF program from goprof (half of a server's samples and
+// more), while code is deoptimised, and beyond native code without unwind information. If none of that matters,
 // perf_event is better (docs/decisions/0024-which-engine-by-default.md).
 
 // Engines are all engines.
@@ -45,9 +45,9 @@ func (r *recording) readSoon(config *sampler.Config) {
 	}
 }
 
-// readSamplesSoon does so for threads that are not stopped. sampled is when the thread was last known to stand there.
-// If the kernel could not copy the Side in the moment of the sample, goprof reads now which continuation the thread
-// runs. That counts only if the copied stack leads to it (process.Continuation.Late).
+// readSamplesSoon reads what is soon lost, for threads that are not stopped. sampled is when the thread was last known
+// to stand there. If the kernel could not copy the Side at the moment of the sample, goprof now reads which
+// continuation the thread runs. That counts only if the copied stack leads to it (process.Continuation.Late).
 func (s *Session) readSamplesSoon(config *sampler.Config) {
 	c, code := s.VM.NewContinuations().ReadFrom(s.memory), s.VM.NewSightings().ReadFrom(s.memory)
 	config.Note = func(snap *look.Look) { code.Note(&snap.Snapshot, snap.When) }
@@ -59,7 +59,7 @@ func (s *Session) readSamplesSoon(config *sampler.Config) {
 	_, size := s.VM.Side()
 	trail := new(process.Trail)
 	config.Trail = trail
-	if s.runsVirtual() && c.FindClasses() == nil { // else the first samples tell
+	if s.runsVirtual() && c.FindClasses() == nil { // else the first samples say
 		c.Trail(trail)
 	}
 	read := func(snap *look.Look, sampled int64) {

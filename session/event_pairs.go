@@ -13,7 +13,7 @@ import (
 )
 
 // presetPairs are functions that bring memory, and functions that give it back. What a library lacks of them is not
-// asked for, but for the first of each.
+// asked for, except for the first of each.
 type presetPairs struct {
 	begins []presetBegin
 	frees  []string

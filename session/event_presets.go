@@ -43,7 +43,7 @@ type presetProbe struct {
 	symbol string
 	amount int // the argument, counted from 1
 	times  int // the argument by which amount is multiplied
-	given  int // the argument that must not be 0, else the call does not count
+	given  int // the argument that must not be 0, otherwise the call does not count
 	buffer events.BufferHit
 	object int // the argument that has the size of the object that a buffer is made for
 	// at and thread are the arguments with the object's address and its thread; 0: there are none.
@@ -129,7 +129,7 @@ func counterPreset(name, help string, every uint64, kind uint32, config uint64) 
 		ways: []presetWay{{counter: &counterEvent{kind, config}}}}
 }
 
-// mallocWays are the ways for glibc and for musl. realloc(NULL, n) calls malloc, where the probe counts it (glibc:
+// mallocWays are the probes for glibc and for musl. realloc(NULL, n) calls malloc, where the probe counts it (glibc:
 // malloc/malloc.c, __libc_realloc), so the probe at realloc does not. Other calls of realloc count with their whole new
 // size. The C library of musl is its loader. There calloc and realloc may call malloc.
 var mallocWays = []presetWay{

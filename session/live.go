@@ -21,7 +21,7 @@ import (
 
 // Live follows all threads of a process, reading after reading: what each has used, what it does, and where it is. It
 // stops no thread. A thread that has not been on a CPU since it was looked at has not moved, so it is not looked at
-// again. A thread that runs has no stack here: samples tell where it is.
+// again. A thread that runs has no stack here: samples show where it is.
 //
 // A Live needs a session of its own, and belongs to the goroutine of that session.
 type Live struct {
@@ -166,7 +166,7 @@ func (l *Live) charge(th *liveThread) {
 		switch {
 		case ran == th.ran:
 			return // it was at rest then, and has not had a CPU since
-		case th.Java: // a look tells what it does now
+		case th.Java: // a look says what it does now
 			th.ran, th.CPU, th.looked, th.Moving = ran, time.Duration(ran.Ran), false, true
 			return
 		}
@@ -325,7 +325,7 @@ func (s *Session) DumpThread(tid int, opt DumpOptions) (profile.ThreadDump, erro
 		ptrace.OnOwnThread(func() { d.lookAtAll(looks, opt, after, trail) })
 	}) {
 		close(d.gaveUp)
-		select { // nobody stands still any more when it has
+		select { // no thread stands still any more when it has
 		case <-ended:
 		case <-time.After(engineLimit):
 		}

@@ -15,9 +15,9 @@ import (
 	"goprof/vmstructs"
 )
 
-// Locks are read after all stacks, and no thread is stopped for them. All that a dump tells of a thread's locks was
-// found in two rounds, one after the other. A wait for a lock of another thread is told only if the waiting thread did
-// not run during the second round: its state, its CPU time and its number of turns on a CPU say that. So all such
+// Locks are read after all stacks, and no thread is stopped for them. All that a dump says of a thread's locks was
+// found in two rounds, one after the other. A wait for a lock of another thread is reported only if the waiting thread
+// did not run during the second round: its state, its CPU time and its number of turns on a CPU say that. So all such
 // waits of a dump were there at one moment, and a cycle of them is a deadlock: a thread that waits cannot release what
 // it holds.
 
@@ -243,7 +243,7 @@ func accuses(w *vmstructs.Wanted) bool {
 	return false
 }
 
-// confirmed reports whether what a thread waits for may be told.
+// confirmed reports whether what a thread waits for may be shown.
 func confirmed(addr uint64, last, now *lockRound) bool {
 	was, is := last.threads[addr], now.threads[addr]
 	if was == nil || was.Thread.NSTID != is.Thread.NSTID || was.Virtual != is.Virtual {

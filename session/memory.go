@@ -8,9 +8,9 @@ import (
 	"goprof/profile"
 )
 
-// MemoryGoal is the memory above which Go's garbage collector works harder (debug.SetMemoryLimit). What a recording
-// keeps has limits of its own: the profile profile.DefaultMaxNodes (23 MB, and 20 for names; with Sink and Full
-// fullNodes), snapshots sampler.Queue, and the caches of unwind and vmstructs theirs, and mostAlive.
+// MemoryGoal is the memory above which Go's garbage collector works harder (debug.SetMemoryLimit). The parts of a
+// recording have limits of their own: the profile has profile.DefaultMaxNodes (23 MB, and 20 for names; with Sink and
+// Full fullNodes), snapshots have sampler.Queue, the caches of unwind and vmstructs have theirs, and mostAlive.
 const MemoryGoal = 70 << 20
 
 const (
@@ -58,9 +58,9 @@ type cacheBound struct {
 	from   uint64 // what the VM had loaded when the caches were emptied last
 }
 
-// boundCaches empties the caches of names and code where too much memory is in use. The caches' own bounds count
-// entries, and are made for one large program. A program that compiles all the time fills each of them within an hour
-// with entries that are no longer needed. Entries that are still needed are read again.
+// boundCaches empties the caches of names and code if too much memory is in use. The caches' own bounds count entries,
+// and are made for one large program. A program that compiles all the time fills each of them within an hour with
+// entries that are no longer needed. Entries that are still needed are read again.
 func (r *recording) boundCaches() {
 	c, loaded := &r.caches, r.VM.Loaded()
 	if !r.habits.forgets || loaded-c.from < leastLoaded || c.alive() < mostAlive {

@@ -24,8 +24,8 @@ const (
 var errPoolsMove = errors.New("a collector was at work each time that they were read")
 
 // Pools reads what the JVM's objects say of its pools. No thread is stopped for that, and the numbers of one pool may
-// be of moments that lie some microseconds apart. The error is that of a process which is gone or does not answer; why
-// else the objects could not be read is in the result.
+// be of moments that lie some microseconds apart. The error says that the process is gone or does not answer; any other
+// reason why the objects could not be read is in the result.
 func (s *Session) Pools() (*profile.Pools, error) {
 	read := make(chan *profile.Pools, 1)
 	if !s.guarded(func() {

@@ -217,7 +217,7 @@ type recording struct {
 	surveyed  surveyed // of generated code
 
 	profile   *profile.Profile
-	timed     *telling // nil where nobody wants samples with their times
+	timed     *telling // nil where no samples with their times are wanted
 	sampled   map[int]bool
 	lost      [ptrace.NumOutcomes]int64 // what the profile has been told
 	before    time.Duration             // own CPU
@@ -230,7 +230,7 @@ type advice struct {
 	advised    int                 // the round of the directory that the sampler knows of
 	hints      map[int]ptrace.Hint // what the sampler was told
 	carriers   map[int]bool        // threads that were seen to run virtual ones
-	newThreads <-chan struct{}     // tells of threads that are late and unknown; nil where nobody looks for them
+	newThreads <-chan struct{}     // tells of threads that are late and unknown; nil where they are not looked for
 	strangers  sparing             // looks for these
 }
 

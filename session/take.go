@@ -41,7 +41,7 @@ type manner interface {
 	end()
 	// move finds places for these, when the stacks of the profile were taken.
 	move(from *profile.Profile)
-	// account adds to the account what only such a recording tells.
+	// account adds to the account what only such a recording says.
 	account(sum *profile.Summary, stats *sampler.Stats)
 }
 

@@ -79,9 +79,9 @@ func (r *recording) tick() {
 	t.sink.Tick(t.clock.at(now()), java)
 }
 
-// tellThread tells that a thread came, or went. A listing can miss a thread while others end (fs/proc/base.c,
-// proc_task_readdir): one that began before the recording has not come. Of a thread that the kernel has just announced
-// no start was read.
+// tellThread reports that a thread came, or went. A listing can miss a thread while others end (fs/proc/base.c,
+// proc_task_readdir). So a thread that is listed late may have begun before the recording: it counts as present from
+// the start. The start of a thread that the kernel has just announced was not read.
 func (r *recording) tellThread(th *listedThread, ended bool) {
 	t := r.timed
 	if ended {

@@ -89,6 +89,6 @@ func (sp *safepoints) account(c *sampler.GatherCounts) *profile.Safepoints {
 		Longest: c.Longest, Unknown: c.Unknown, Operations: maps.Clone(sp.operations)}
 }
 
-// WithoutSafepointSymbols leaves the JVM's counters alone to tell of safepoints, as of a libjvm.so without symbols. It
+// WithoutSafepointSymbols leaves the JVM's counters alone to report safepoints, as of a libjvm.so without symbols. It
 // is for tests, between WatchSafepoints and Record.
 func (s *Session) WithoutSafepointSymbols() { s.safepoints.reader.OnlyCounters() }

@@ -11,7 +11,7 @@ import (
 	"goprof/sampler/look"
 )
 
-// Memory that is not given back (sampler/events/pairing.go) is known at the end only. Until then samples are kept by
+// Which memory is not given back (sampler/events/pairing.go) is known at the end only. Until then samples are kept by
 // the address of their memory. A sample is dropped when a later one has the same address, or when the kernel's map no
 // longer has it.
 

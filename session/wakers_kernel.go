@@ -12,7 +12,7 @@ import (
 
 // kernelWaker is what the kernel was doing.
 type kernelWaker struct {
-	kernel  bool   // it was the kernel; else the running thread
+	kernel  bool   // it was the kernel; otherwise the running thread
 	cause   string // "timer", "network", "disk" or "other"
 	context string // "interrupt", "softirq", or the name of a thread of the kernel's
 }
@@ -41,7 +41,7 @@ var interrupts = strings.Fields(`asm_sysvec_ sysvec_ asm_common_interrupt common
 	smp_apic_timer_interrupt do_IRQ ret_from_intr hrtimer_interrupt handle_irq_event __handle_irq_event
 	el1h_64_irq el0t_64_irq el1_irq el0_irq el1_interrupt el0_interrupt gic_handle_irq`)
 
-// kernelFacts are what a function tells.
+// kernelFacts are what a function says.
 type kernelFacts struct {
 	cause                             string
 	interrupt, softirq, sends, thread bool

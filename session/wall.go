@@ -161,7 +161,7 @@ func (w *wall) putLeaf(stack *profile.Stack) {
 	w.leafed.Frames = append(append(w.leafed.Frames[:0], leaf), stack.Frames...)
 }
 
-// ownGap is where frames were left out of a stack, if its thread is a Java thread of the JVM's own; else -1.
+// ownGap is where frames were left out of a stack, if its thread is a Java thread of the JVM's own; otherwise -1.
 func (w *wall) ownGap(tid int, stack *profile.Stack) int {
 	if !w.dir.isVMJavaThread(tid) {
 		return -1

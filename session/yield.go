@@ -13,8 +13,8 @@ var (
 	// ErrContexts: the program publishes for which span a thread works. Only a stop can read that.
 	ErrContexts = errors.New("session: the program publishes trace contexts")
 	// ErrCut: many stacks end where perf_event copies no more, or where a walk needs the thread's frame anchor, which
-	// it does not copy: stacks longer than 64 KB, and code that has no unwind information (JIT compilers of native
-	// libraries).
+	// it does not copy. These are stacks longer than 64 KB, and code that has no unwind information (JIT compilers of
+	// native libraries).
 	ErrCut = errors.New("session: perf_event cuts many stacks of this program")
 )
 

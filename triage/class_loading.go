@@ -8,7 +8,7 @@ import (
 )
 
 // A program that starts loads thousands of classes. A program that runs has the classes that it needs. If classes come
-// all the time, code makes them: a scripting engine that is built anew for each request, or proxies that are not kept.
+// all the time, code makes them: a scripting engine that is built again for each request, or proxies that are not kept.
 const (
 	classRate = 20.0 // a second, in both halves of the time
 	// settled is how old the JVM is at least: a large server has most of its classes within its first minute.

@@ -11,10 +11,9 @@ import (
 // while there is room.
 const (
 	fullCode = 0.97
-	// roomy is how full the cache must be, at least, for a full cache to be why compilers take no tasks. It matters
-	// where the JVM neither counts that it found no room (up to 8) nor has given its compilers up for good. A full
-	// cache may seem to have room: compilers that end give their buffers back, and the JVM counts pieces that are too
-	// small to use.
+	// roomy is how full the cache must be at least before it explains why compilers take no tasks. It matters if the
+	// JVM neither counts that it found no room (up to 8) nor has given its compilers up for good. A full cache may seem
+	// to have room: compilers that end give their buffers back, and the JVM counts pieces that are too small to use.
 	roomy = 0.75
 )
 

@@ -11,12 +11,12 @@ import (
 	"goprof/profile/naming"
 )
 
-// A program that uses CPU time does its work: a batch that computes for hours is healthy. That it computes is a note.
-// A finding is a thread that never rests and does not get on, as far as samples can tell:
+// A program that uses CPU time does its work: a batch that computes for hours is healthy, so computing is only a note.
+// A finding is a thread that never rests and makes no progress, as far as samples show:
 //
-//   - all of its samples are in one method, by one path of callers: a loop that does not end. One long computation
-//     without calls looks the same, so the main thread, which most batches compute in, is left out.
-//   - all of its samples are below one call of a regular expression or of a map of the class library: an expression
+//   - All of its samples are in one method, by one path of callers: a loop that does not end. One long computation
+//     without calls looks the same, so the main thread, in which most batches compute, is left out.
+//   - All of its samples are below one call of a regular expression or of a map of the class library: an expression
 //     that tries all ways, a map that has become a ring. No such call takes seconds in a healthy program.
 const (
 	hotCPUs = 0.8 // of one CPU, less is no load that is felt

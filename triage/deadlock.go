@@ -110,7 +110,7 @@ func (x *exam) dumpsWithLocks() (dumps []*Dump) {
 	return dumps
 }
 
-// key tells threads of a dump apart: virtual ones that no carrier runs have no tid.
+// key distinguishes threads of a dump: virtual ones that no carrier runs have no tid.
 type key struct {
 	tid     int
 	virtual uint64
@@ -152,7 +152,7 @@ func rings(d *Dump) (found []ring) {
 // maxRingLines bounds what is told of rings.
 const maxRingLines = 10
 
-// allInRings tells of each thread of the rings what it waits for.
+// allInRings returns what each thread of the rings waits for.
 func (x *exam) allInRings(d *Dump, found []ring) (lines []string) {
 	for _, r := range found {
 		for _, k := range r.keys() {

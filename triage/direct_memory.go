@@ -6,7 +6,7 @@ import (
 	"goprof/profile"
 )
 
-// Where direct memory has reached its limit, the next buffer costs a collection of the whole heap (java.nio.Bits,
+// When direct memory has reached its limit, the next buffer costs a collection of the whole heap (java.nio.Bits,
 // reserveMemory), and then an OutOfMemoryError. nearDirect is the part of the limit that must be reserved at every
 // reading. Programs that keep all their buffers on purpose set the limit above.
 const nearDirect = 0.9

@@ -67,7 +67,7 @@ func (t *throwing) count(frames []profile.Frame, n int64) {
 			class = made // constructors call those of their superclass: the outermost is that of the class
 			continue
 		}
-		if site == "" || naming.OfLibrary(site) { // who of the program's called what of the library threw it
+		if site == "" || naming.OfLibrary(site) { // the program's method that called what threw it in the library
 			site = name
 		}
 		if !naming.OfLibrary(site) {

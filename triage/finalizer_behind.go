@@ -44,7 +44,7 @@ func finalizerBehind(x *exam) *suspicion {
 	return s
 }
 
-// stays tells whether many waited at all readings, and no fewer at the end.
+// stays reports whether many waited at all readings, and no fewer at the end.
 func (x *exam) stays(count func(*vitals.Reading) (uint64, bool)) (first, last uint64, stays bool) {
 	first, _ = count(x.first)
 	for _, r := range x.Readings {

@@ -48,7 +48,7 @@ var directReason = gcReason{
 const noGC = "No GC"
 
 // gcCauses counts the readings between which the JVM collected, by cause. The JVM keeps the last cause only, so each
-// reading tells of one collection.
+// reading reports one collection.
 func (x *exam) gcCauses() (causes map[string]int, all int) {
 	causes = map[string]int{}
 	for i := 1; i < len(x.Readings); i++ {
@@ -84,7 +84,7 @@ const (
 	askedSure  = 0.5
 )
 
-// askedFor is how many collections somebody asked for at least, 0 if these are too few to matter.
+// askedFor is how many collections were asked for at least, 0 if these are too few to matter.
 func (x *exam) askedFor() int {
 	causes, _ := x.gcCauses()
 	n := 0
@@ -167,7 +167,7 @@ func forDirect(frames []profile.Frame) bool {
 	return false
 }
 
-// ownMethod is the innermost method of the program, else the class library's.
+// ownMethod is the innermost method of the program, otherwise the class library's.
 func ownMethod(frames []profile.Frame) string {
 	for i := len(frames) - 1; i >= 0; i-- {
 		if f := &frames[i]; f.Kind.Java() && !naming.OfLibrary(f.Func.Name) {

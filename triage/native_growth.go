@@ -8,10 +8,10 @@ import (
 	"goprof/profile"
 )
 
-// Memory of a process that is outside of its heap: native libraries, direct buffers, stacks, the JVM's own. It grows
-// while a JVM starts, and then hardly. What is in memory of the heap is measured, not reckoned: a heap takes pages of
-// what it has committed long ago whenever it first reaches them. Metadata of classes and compiled code have limits of
-// their own, and are not counted. Pages of files do not count either.
+// Memory of a process outside of its heap: native libraries, direct buffers, stacks, the JVM's own. It grows while a
+// JVM starts, and then hardly. The part of the heap that is in memory is measured, not computed from what is committed:
+// the heap may first touch its pages long after it has committed them. Metadata of classes and compiled code have
+// limits of their own, and are not counted. Pages of files do not count either.
 const (
 	leastGrowth = 32 << 20 // bytes in all
 	growthRate  = 4 << 20  // bytes a second

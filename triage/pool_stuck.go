@@ -10,10 +10,11 @@ import (
 )
 
 // A pool is stuck if hardly any of its threads is idle or works: they wait inside their tasks, and what they wait for
-// does not come. Package pools tells waits inside a task from waits for work. Three kinds of pools are stuck:
+// does not come. Package pools distinguishes waits inside a task from waits for work. Three kinds of pools are stuck:
 //
 //   - The threads wait for a resource (a connection), and the pool of resources has none left. Threads may get one now
-//     and then. So their time counts. Or some wait for it, and the others stand still: these may hold what those want.
+//     and then. So the rule judges the time that they wait. Or some wait for it, and the others stand still: these may
+//     hold what those want.
 //   - The threads resolve names. The same.
 //   - The threads wait for what other threads must do: for room in a queue, a permit, a result, a child process. In a
 //     healthy program threads do so, too, while others work. So not one of them may move while it is looked at.
@@ -198,7 +199,7 @@ func (s *stuckPool) standsStill(x *exam, still map[pools.Doing][]int) bool {
 		!x.served(s.on, tids)
 }
 
-// served reports whether somebody is at work for threads that wait.
+// served reports whether another thread is at work for threads that wait.
 func (x *exam) served(on pools.Doing, tids []int) bool {
 	switch on {
 	case pools.ForResult:

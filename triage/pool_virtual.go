@@ -10,10 +10,9 @@ import (
 )
 
 // Virtual threads in their thousands are a pool, too. No recording of waits has those that no carrier runs, and no
-// clock says whether one of them has moved. So two dumps decide: as many wait for the same in both. Threads that wait
-// for room, for a permit or for a result may have moved in between, and that would be as it should be. Such threads
-// stand still only if no carrier got a CPU. If carriers ran, nothing tells whether these threads did: that is not
-// known.
+// clock says whether one of them has moved. So two dumps decide: as many threads wait for the same in both. Threads
+// that wait for room, for a permit or for a result may have moved in between, and that would be healthy. Such threads
+// stand still only if no carrier got a CPU. If carriers ran, it is not known whether these threads did.
 
 // stuckVirtual judges a pool of virtual threads of the last dump.
 func (x *exam) stuckVirtual(p *pools.Pool) *stuckPool {

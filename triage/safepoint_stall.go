@@ -26,11 +26,11 @@ func safepointStall(x *exam) *suspicion {
 	_, told := x.last.JVM.Safepoints.State.Get()
 	told = told && x.last.JVM.Safepoints.Count.IsKnown() // else one cannot be told from the next
 	if !counted && !told {
-		return x.cannotTell("neither the JVM's counters nor its symbols tell of safepoints")
+		return x.cannotTell("neither the JVM's counters nor its symbols report safepoints")
 	}
 	if lasted < stallLasts && share < stallShare {
 		if !x.last.JVM.Safepoints.State.IsKnown() {
-			return x.cannotTell("this JVM's counters do not tell of one that does not begin, and its libjvm.so has no symbols")
+			return x.cannotTell("this JVM's counters do not show one that does not begin, and its libjvm.so has no symbols")
 		}
 		return nil
 	}

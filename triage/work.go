@@ -25,7 +25,7 @@ type work struct {
 // throwing is what of the program's work goes into exceptions.
 type throwing struct {
 	samples int64
-	classes map[string]int64 // of what is thrown, where the stack tells
+	classes map[string]int64 // of what is thrown, where the stack says
 	sites   map[string]int64 // who makes them
 }
 
@@ -34,7 +34,7 @@ type throwing struct {
 const leastSamples = 50
 
 // starvedText says why nothing is known of what the program does with its CPU time.
-const starvedText = "the program had too little CPU for samples of what it does: a longer look tells (-d 1m)"
+const starvedText = "the program had too little CPU for samples of what it does: a longer look shows it (-d 1m)"
 
 // starved reports whether the program wanted CPU time and got too little to say what it does.
 func (x *exam) starved() bool {
@@ -94,7 +94,7 @@ func (w *work) count(pool string, frames []profile.Frame, n int64) {
 	w.throwing.count(frames, n)
 }
 
-// innermostJava is the Java method nearest to the leaf, else the leaf. Frames are root first.
+// innermostJava is the Java method nearest to the leaf, otherwise the leaf. Frames are root first.
 func innermostJava(frames []profile.Frame) string {
 	for i := len(frames) - 1; i > 0; i-- {
 		if frames[i].Kind.Java() {

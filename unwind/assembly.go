@@ -14,11 +14,11 @@ const maxAssembly = 2048
 // kernelLibrary is the name of a mapping of the kernel's own code (/proc/PID/maps).
 const kernelLibrary = "[vdso]"
 
-// assemblyCaller finds the caller of a function without unwind rules. HotSpot has a few functions in hand-written
-// assembly for which nobody wrote rules (os_cpu/linux_*/*.S: SpinPause, the copy loops). The kernel's own library has
-// no rules on arm64 but for signals (arch/arm64/kernel/vdso/Makefile). The code of these functions is asked how it
-// returns, as the code of stubs is. So is the code of the C library's clone. Other libraries without unwind information
-// are a gap: they may do anything.
+// assemblyCaller finds the caller of a function without unwind rules. HotSpot has a few such functions in hand-written
+// assembly (os_cpu/linux_*/*.S: SpinPause, the copy loops). On arm64 the kernel's vdso has rules for signals only
+// (arch/arm64/kernel/vdso/Makefile). assemblyCaller reads the code ahead to find out how these functions return, as it
+// does for stubs, and for the C library's clone. Other libraries without unwind information are a gap: they may do
+// anything.
 func (w *Walker) assemblyCaller(site *nativeSite) (caller, bool) {
 	if !w.cur.exact || !w.byHand(site.fn.Module) && !w.hasCloned(site) {
 		return caller{}, false

@@ -5,9 +5,9 @@ import (
 	"goprof/vmstructs"
 )
 
-// Where the interpreter loads an object, Shenandoah's collector barrier stands in its code. To call C++ the barrier
-// makes a frame within the interpreter's own, only to save registers: push rbp; mov rbp, rsp. Nobody has called the
-// barrier, so no return address lies above its frame (JDK 25, gc/shenandoah/shenandoahBarrierSetAssembler_x86.cpp,
+// Where the interpreter loads an object, its code holds a barrier of Shenandoah's collector. To call C++ the barrier
+// makes a frame within the interpreter's own frame, only to save registers: push rbp; mov rbp, rsp. The barrier was not
+// called, so no return address lies above its frame (JDK 25, gc/shenandoah/shenandoahBarrierSetAssembler_x86.cpp,
 // load_reference_barrier; macroAssembler_x86.cpp, push_call_clobbered). The missing return address distinguishes it
 // from a method's frame.
 
@@ -30,10 +30,10 @@ func (w *Walker) beforeBarrier(codelet vmstructs.Codelet, e arch.Exit) bool {
 	return ok && (!w.cur.exact || w.isKnown(w.java.Method) && method == w.cur.regs[w.java.Method])
 }
 
-// ownFrameStands is beforeBarrier where a return address proves nothing, because the link register holds one all the
-// time. There the proof is that the frame of the entered method has noted its caller. Behind a call of C the registers
-// that would show this hold anything. But then the code ahead has lost the return address: the link register holds the
-// address to which C was to return, inside this entry (templateInterpreterGenerator_aarch64.cpp,
+// ownFrameStands is beforeBarrier for CPUs with a link register. There a return address proves nothing, because the
+// link register always holds one. The proof is that the frame of the entered method has noted its caller. After a call
+// of C the registers that would show this hold anything. But then the code ahead has lost the return address: the link
+// register holds the address to which C was to return, inside this entry (templateInterpreterGenerator_aarch64.cpp,
 // generate_native_entry).
 func (w *Walker) ownFrameStands(codelet vmstructs.Codelet, e arch.Exit) bool {
 	fp, known := w.fp()

@@ -8,9 +8,9 @@ import (
 	"goprof/vmstructs"
 )
 
-// heapFrame is a frame in a stack chunk. Interpreted frames have more room on the stack than their callees see of it.
-// So where a compiled method calls an interpreted one, the stack pointer of the caller is another address than the end
-// of the callee's frame (runtime/stackChunkFrameStream.inline.hpp: sp and unextended_sp).
+// heapFrame is a frame in a stack chunk. An interpreted frame is larger than its callees know. So where a compiled
+// method calls an interpreted one, the caller's stack pointer is not the end of the callee's frame
+// (runtime/stackChunkFrameStream.inline.hpp: sp and unextended_sp).
 type heapFrame struct {
 	pc, sp, unextended uint64
 }
@@ -90,9 +90,9 @@ func (w *Walker) compiledInChunk(c *process.Chunk, f heapFrame) (heapFrame, bool
 	return heapFrame{pc: w.strip(caller), sp: next, unextended: next}, ok
 }
 
-// interpretedInChunk emits the method of an interpreted frame and returns its caller. In the heap
-// the links of such frames are distances in words, for the chunk may be moved
-// (cpu/*/stackChunkFrameStream_*.inline.hpp); the method and the bytecode pointer are as on a stack.
+// interpretedInChunk emits the method of an interpreted frame and returns its caller. In the heap the links of such
+// frames are distances in words, because the chunk may be moved (cpu/*/stackChunkFrameStream_*.inline.hpp). The method
+// and the bytecode pointer are as on a stack.
 func (w *Walker) interpretedInChunk(c *process.Chunk, f heapFrame) (heapFrame, bool) {
 	link, ok := chunkWord(c, f.sp-16)
 	fp := f.sp - 16 + link*8

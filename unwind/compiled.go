@@ -9,7 +9,7 @@ import (
 type compiledSite struct {
 	blob   *vmstructs.Blob
 	frames []profile.Frame
-	why    profile.Reason // why the debug information could not be had
+	why    profile.Reason // why the debug information is missing
 }
 
 // stepCompiled walks a frame of a compiled method.
@@ -52,7 +52,7 @@ func isDeoptHandler(b *vmstructs.Blob, pc uint64) bool {
 //
 // At a recorded return address the frame is whole and its size is known. Anywhere else the frame may be half built (the
 // entry barrier stands before frame_complete, so that offset says little), half gone, or shifted by pushed arguments of
-// a leaf call. There the code itself is asked. What the code does not tell is not guessed.
+// a leaf call. There compiledCaller reads the code ahead. What the code does not show is not guessed.
 func (w *Walker) compiledCaller(b *vmstructs.Blob) (caller, bool) {
 	if !w.cur.exact && isWhole(b, w.cur.pc) {
 		return w.sizedCaller(b, w.cur.sp)
@@ -76,8 +76,8 @@ func (w *Walker) compiledCaller(b *vmstructs.Blob) (caller, bool) {
 	return w.javaCaller(w.sizedCaller(b, w.cur.sp))
 }
 
-// atEntry finds the caller of code that has done nothing yet. The code's own instructions may not tell the caller. To
-// make a method not entrant, HotSpot lets threads spin here on a jump to itself while HotSpot writes the jump that
+// atEntry finds the caller of code that has done nothing yet. The code's own instructions may not show the caller: to
+// make a method not entrant, HotSpot lets threads spin here on a jump to itself, while HotSpot writes the jump that
 // leads away (nativeInst_x86.cpp, NativeJump::patch_verified_entry).
 func (w *Walker) atEntry() (caller, bool) {
 	e := &w.cpu.AtEntry
@@ -99,16 +99,16 @@ func isWhole(b *vmstructs.Blob, pc uint64) bool {
 	return b.Kind == vmstructs.Nmethod && (b.HasPcDesc(pc) || isDeoptHandler(b, pc) || inStubs(b, pc))
 }
 
-// inStubs reports whether pc lies behind the body of a method: in a stub of one of its static
-// calls, or in one of its handlers for exceptions and deoptimisation, which HotSpot enters with
-// the whole frame (code/nmethod.hpp, asm/codeBuffer.hpp: SECT_STUBS).
+// inStubs reports whether pc lies behind the body of a method: in a stub of one of its static calls, or in one of its
+// handlers for exceptions and deoptimisation. HotSpot enters a handler with the whole frame (code/nmethod.hpp,
+// asm/codeBuffer.hpp: SECT_STUBS).
 func inStubs(b *vmstructs.Blob, pc uint64) bool {
 	return b.Kind == vmstructs.Nmethod && b.StubBegin != 0 && pc >= b.StubBegin
 }
 
-// behindBody finds the body's frame where a thread was interrupted in code behind the body. That code was called from
-// the same method: the body calls the stub of a static call, and the deoptimisation handler makes an address for itself
-// (c1_LIRAssembler_x86.cpp, emit_deopt_handler). The method must not be told twice.
+// behindBody finds the body's frame where a thread was interrupted in code behind the body. The same method has called
+// that code: the body calls the stub of a static call, and the deoptimisation handler makes an address for itself
+// (c1_LIRAssembler_x86.cpp, emit_deopt_handler). The method must not be emitted twice.
 func (w *Walker) behindBody(b *vmstructs.Blob) (caller, bool) {
 	if !w.cur.exact || !inStubs(b, w.cur.pc) {
 		return caller{}, false

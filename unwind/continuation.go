@@ -9,28 +9,27 @@ import (
 	"goprof/vmstructs"
 )
 
-// A virtual thread's stack ends at Continuation.enter. Below that, on its carrier's stack, is the
-// frame of Continuation.enterSpecial, and then the carrier's own. Where the lowest frames of the
-// virtual thread are in the heap, the return barrier stands for them, and the walk goes through
-// the chunks that process.Continuation holds (chunk.go).
+// A virtual thread's stack ends at Continuation.enter. Below that, on its carrier's stack, is the frame of
+// Continuation.enterSpecial, and then the carrier's own. Where the lowest frames of the virtual thread are in the heap,
+// the return barrier stands for them, and the walk goes through the chunks that process.Continuation holds (chunk.go).
 //
-// The chunks were read when the thread was running again. The stack's copy tells hardly anything of them: no counter
-// says how often the barrier was passed since. So the frames in the chunks are believed only if
+// The chunks were read when the thread was running again. No counter says how often the thread has passed the barrier
+// since the stack was copied. So the walk believes the frames in the chunks only if
 //   - they read the same before and after, and the thread still ran the same continuation then,
 //   - the lowest frame on the stack, which leads to them, still stood there unchanged afterwards,
-//   - they are not those of a thread that is giving up its carrier, whose frames are in both places; of a moment in
-//     which both were copied together those that are on the stack are left out,
+//   - the thread is not giving up its carrier, because then its frames are in both places; if both places were copied
+//     in one moment, the frames that are on the stack are left out,
 //   - every return address in them follows a call of which the compiler has a record,
-//   - their last frame is Continuation.enter.
-// What remains is a thread that passes the barrier within the microseconds from its release to the
-// second look, into a frame of the same method with the same words in the same place.
+//   - their last frame is Continuation.enter. One case remains: within the microseconds between its release and the
+//     second look, the thread passes the barrier into a frame of the same method, with the same words in the same
+//     place.
 
 // entryMethod is the root of a virtual thread's frames.
 const entryMethod = "jdk.internal.vm.Continuation.enter"
 
 // yieldMethod runs when a virtual thread gives up its carrier. All frames of the virtual thread are copied to the heap,
-// from this one on. The first frames that come back are this one and its callers. So a chunk with yieldMethod on top
-// belongs to a thread that is no longer on a stack, or has only just come back.
+// from this one on, and this one and its callers come back first. So a chunk with yieldMethod on top belongs to a
+// thread that is no longer on a stack, or has only just come back.
 const yieldMethod = "jdk.internal.vm.Continuation.yield0"
 
 // maxEntryPad is what alignment may leave free above a ContinuationEntry: a word
@@ -49,8 +48,8 @@ func (w *Walker) beginContinuation() {
 }
 
 // meetEntry notes that the copied stack leads to a ContinuationEntry. The first entry is the one that the thread had.
-// Where the entry was read late, the copied stack proves that the thread had it at the look already, and so tells which
-// virtual thread it belongs to.
+// If the entry was read late, the copied stack proves that the thread had it already at the look. So it shows which
+// virtual thread the stack belongs to.
 func (w *Walker) meetEntry(at uint64) {
 	k := &w.snap.Continuation
 	if !w.metEntry && k.Late && k.Entry == at {
@@ -59,9 +58,8 @@ func (w *Walker) meetEntry(at uint64) {
 	w.metEntry = true
 }
 
-// passEntry notes where the carrier's frames begin, if b is the code that enters a virtual thread's continuation.
-// Something other than that thread's root may stand above b: a stub that is just thawing the thread's frames. Then the
-// frames are in the heap.
+// passEntry notes where the carrier's frames begin, if b is the code that enters a virtual thread's continuation. If a
+// stub that is thawing frames stands above b, and not the virtual thread's root, the frames are in the heap.
 func (w *Walker) passEntry(b *vmstructs.Blob) profile.Reason {
 	if w.cur.exact || w.out.Carrier > 0 || !w.vm.IsContinuationEntry(b) {
 		return profile.Whole
@@ -151,9 +149,9 @@ func (w *Walker) dropFrozen(n int) bool {
 }
 
 // thawing notes that the thread was bringing back frames of a virtual thread, and that none of these frames was on the
-// stack. Either the thread is about to go on with the virtual thread, or the last frame on the stack has returned.
-// Nobody can tell which frames have left the heap already. So the stack is that of the carrier, as it stands. thawing
-// returns false if nothing tells where the carrier's frames are.
+// stack. Either the thread is about to go on with the virtual thread, or the last frame on the stack has returned. It
+// cannot be known which frames have left the heap already. So the stack is that of the carrier, as it stands. thawing
+// returns false if nothing shows where the carrier's frames are.
 func (w *Walker) thawing() bool {
 	k := &w.snap.Continuation
 	entry, ok := w.stackBytes(k.Entry, vmstructs.EntryBytes)
@@ -169,7 +167,7 @@ func (w *Walker) thawing() bool {
 func (w *Walker) carrierFrames() profile.Reason {
 	ret := w.vm.ContinuationReturn()
 	if ret == 0 || !w.vm.InCode(ret) {
-		w.out.Carrier = len(w.out.Frames) // nothing tells where the entry's code is
+		w.out.Carrier = len(w.out.Frames) // nothing says where the entry's code is
 		return profile.Continuation
 	}
 	w.toCaller(ret, w.snap.Continuation.Entry, 0, false)
@@ -209,7 +207,7 @@ func (w *Walker) endsAtEntry() bool {
 	return entry-w.cur.sp <= args+maxEntryPad
 }
 
-// stillThere reports whether the lowest frame on the stack was the same once the chunks had been read. While the frame
+// stillThere reports whether the lowest frame on the stack was the same after the chunks had been read. While the frame
 // is in a call, its words do not change. If it is the running frame and interpreted, it changes only words that do not
 // identify it.
 func (w *Walker) stillThere() bool {

@@ -10,9 +10,8 @@ var callStub = &profile.Func{Name: "call_stub"}
 // maxCallStub bounds the call stub's frame: a method has at most 255 argument words.
 const maxCallStub = 8 * (255 + 64)
 
-// stepEntry walks the call stub's frame. It keeps every register that C++ wants back,
-// so the native frames below are walked on by their unwind rules, and not from anchor
-// to anchor.
+// stepEntry walks the call stub's frame. The frame keeps every register that C++ wants back. So the walk goes on
+// through the native frames below by their unwind rules, and need not go from anchor to anchor.
 func (w *Walker) stepEntry() profile.Reason {
 	w.emit(profile.Frame{Func: callStub, Kind: profile.Stub, BCI: -1})
 	fp, known := w.fp()

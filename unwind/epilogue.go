@@ -6,17 +6,16 @@ import (
 	"goprof/profile"
 )
 
-// Some compilers and assembly files do not say in their unwind tables how an epilogue takes a frame away (GCC's
-// -fno-asynchronous-unwind-tables with tables by hand, libraries of databases that are built so). Between the
-// epilogue's first pop and its return, the table describes a frame that no longer stands. What the table takes for a
-// return address is a stale word, which may well look like a return address. The code itself is right: where a return
-// follows within a few instructions, and nothing is called before it, the code says where the return address is. The
-// code is believed where the table says something else, and where a call stands before the address.
+// Some unwind tables do not describe how an epilogue takes a frame away (GCC's -fno-asynchronous-unwind-tables with
+// tables by hand, libraries of databases that are built so). Between the epilogue's first pop and its return, the table
+// describes a frame that no longer stands. The table then finds a stale word, which may well look like a return
+// address. The code is right: if a return follows within a few instructions, and no call comes before it, the code
+// shows where the return address is. The code wins where the table disagrees and a call stands before the address.
 
 // epilogueBytes is how much code is read ahead: enough to give back all registers and return.
 const epilogueBytes = 64
 
-// returnAhead tells how the code at pc returns, if it does so soon and makes no call before.
+// returnAhead says how the code at pc returns, if it does so soon and makes no call before.
 func (w *Walker) returnAhead(pc uint64) (arch.Exit, bool) {
 	if r, ok := w.returns[pc]; ok {
 		return r.exit, r.ok

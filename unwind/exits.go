@@ -49,9 +49,9 @@ func (w *Walker) keptExit(b *vmstructs.Blob, pc uint64,
 	return r
 }
 
-// methodExit asks the code of a method how it leaves its frame behind. Where it has no way out
-// that can be believed (an endless loop, all that leads to an uncommon trap, a switch), the way
-// is followed to the nearest place at which the frame is known to be whole.
+// methodExit finds out from a method's code how it leaves its frame. Some methods have no exit that can be believed (an
+// endless loop, all that leads to an uncommon trap, a switch). There methodExit follows the code to the nearest place
+// at which the frame is known to be whole.
 func (w *Walker) methodExit(b *vmstructs.Blob, pc uint64) exitResult {
 	return w.keptExit(b, pc, (*Walker).traceMethod)
 }
@@ -65,8 +65,8 @@ func (w *Walker) traceMethod(code []byte, b *vmstructs.Blob, pc uint64, r *exitR
 	}
 }
 
-// leavesMethod reports whether an exit can be believed. A jump to a computed address is a switch, which is no way out.
-// A jump to a known address leads out of the return poll's stub or out of exception unwinding, but only if no call that
+// leavesMethod reports whether an exit can be believed. A jump to a computed address is a switch, so it is no exit. A
+// jump to a known address is an exit from the return poll's stub or from exception unwinding, but only if no call that
 // never returns stands before the jump. A stack pointer that an intrinsic has saved is that of the whole frame.
 func leavesMethod(b *vmstructs.Blob, e arch.Exit) bool {
 	if e.SP.Kind != arch.Unknown && e.SP.Reg == arch.SavedSP && e.SP.Off != int32(b.FrameSize)*8 {
@@ -87,9 +87,9 @@ func buildsFrame(b *vmstructs.Blob, pc uint64) int32 {
 	return int32(b.FrameSize) * 8
 }
 
-// stubFrame looks at stubs that do not return but jump to an address that they have
-// computed (exception handling, deoptimisation). If they make a standard frame, then
-// before it is made the return address is on top, and afterwards above it.
+// stubFrame handles stubs that do not return but jump to an address that they have computed (exception handling,
+// deoptimisation). If they make a standard frame, the return address is on top before the frame is made, and above the
+// frame afterwards.
 func (w *Walker) stubFrame(code []byte, off, begin uint64, r *exitResult) {
 	n := uint64(w.cpu.Enters(code))
 	switch {
@@ -124,7 +124,7 @@ func (w *Walker) eval(l arch.Loc) (uint64, bool) {
 	return v, true
 }
 
-// evalIn computes a Loc of an Exit, which may be told relative to a stack pointer that the
+// evalIn computes a Loc of an Exit, which may be relative to a stack pointer that the
 // code has saved: one further up in the copied stack.
 func (w *Walker) evalIn(e *arch.Exit, l arch.Loc) (uint64, bool) {
 	if l.Reg != arch.SavedSP {
@@ -143,7 +143,7 @@ func (w *Walker) evalIn(e *arch.Exit, l arch.Loc) (uint64, bool) {
 	return 0, false
 }
 
-// evalExit computes the caller that an Exit tells of. moved says that code on the way here may have moved sp to make
+// evalExit computes the caller that an Exit describes. moved says that code on the way here may have moved sp to make
 // room for arguments, as adapters and interpreter entries do. Then the sender sp register holds a compiled caller's own
 // sp. Interpreted callers and the call stub go by their frame pointer, and any sp below that will do.
 func (w *Walker) evalExit(e arch.Exit, moved bool) (caller, bool) {

@@ -22,9 +22,9 @@ func (w *Walker) stepInterpreted() profile.Reason {
 	return w.interpreterFrame(codelet.Role == vmstructs.MethodEntry)
 }
 
-// codeletExit reads the codelet's code ahead where the frame may not stand: in method entries, and near a return. In a
-// call the frame stands, except in one: where a method has just been left by an exception, a call asks the VM where
-// that exception is handled.
+// codeletExit reads the codelet's code ahead where the frame may not stand: in method entries, and near a return. The
+// frame stands in all calls except one: when an exception has just left a method, a call asks the VM where that
+// exception is handled.
 func (w *Walker) codeletExit(c vmstructs.Codelet) (arch.Exit, bool) {
 	if c.Role != vmstructs.MethodEntry && !w.cur.exact && c.Role != vmstructs.Throwing {
 		return arch.Exit{}, false
@@ -47,7 +47,7 @@ func (w *Walker) codeletExit(c vmstructs.Codelet) (arch.Exit, bool) {
 // more. done is false if the code ahead shows that the frame stands.
 func (w *Walker) unframed(codelet vmstructs.Codelet, e arch.Exit) (why profile.Reason, done bool) {
 	if (e.FrameBuilt || e.Jump) && w.returnsWithin(codelet, e) {
-		// nobody calls an entry from there: it is where a call of its own has returned to, still in the link register
+		// an entry is not called from there: it is where a call of its own has returned to, still in the link register
 		return 0, false
 	}
 	if e.FrameBuilt {
@@ -286,10 +286,10 @@ func (w *Walker) emitFramed(fp uint64, l arch.InterpLayout) profile.Reason {
 	return profile.Whole
 }
 
-// calledAt reports whether the frame at fp ends where the walk has come to. Before the interpreter calls Java, the
-// frame notes its stack pointer (interp_masm_x86.cpp, prepare_to_jump_from_interpreted; JDK 25 in words from fp, JDK 21
-// still the address), and clears it afterwards. Below that adapters align, and put the arguments of a compiled callee.
-// So calledAt detects a frame further up, to which a wrong frame pointer would lead.
+// calledAt reports whether the frame at fp ends at the walk's position. Before the interpreter calls Java, the frame
+// notes its stack pointer (interp_masm_x86.cpp, prepare_to_jump_from_interpreted; JDK 25 in words from fp, JDK 21 still
+// the address), and clears it afterwards. Below the noted pointer, adapters align the stack and put the arguments of a
+// compiled callee. So calledAt detects a frame further up, to which a wrong frame pointer would lead.
 func (w *Walker) calledAt(fp uint64, l arch.InterpLayout) bool {
 	at, isOperands, ok := w.notedSP(fp, l)
 	const aligned, most, operands = 4, 255, 256 // words; a method has no more parameters (JVMS 4.3.3)
@@ -333,8 +333,8 @@ func (w *Walker) hasJustReturned() bool {
 }
 
 // bci finds the bytecode index. The interpreter keeps its bytecode pointer in a register, and saves it to the frame
-// only before calls. C++ gives the register back. So the register counts wherever it is known and points into the
-// method. It does not count right behind a return: there it may still be the callee's, perhaps of the same method
+// only before calls. C++ preserves the register. So the register counts wherever it is known and points into the
+// method. There is one exception: right behind a return it may still be the callee's, perhaps of the same method
 // (aarch64; templateInterpreterGenerator_*.cpp, generate_return_entry_for).
 func (w *Walker) bci(fp uint64, l arch.InterpLayout, m *vmstructs.Method) (int32, bool) {
 	if w.isKnown(w.java.BCP) && !w.hasJustReturned() {

@@ -5,14 +5,14 @@ import (
 	"goprof/process"
 )
 
-// A look without a stop tells pc and sp. Where a call leaves the return address in a register (arm64), a function that
-// makes no call keeps it there alone, and newer C libraries make the system calls that threads wait in by such a
+// A look without a stop knows only pc and sp. On arm64 a call leaves the return address in a register, and a function
+// that makes no call keeps it there alone. Newer C libraries make the system calls in which threads wait by such a
 // function (glibc from 2.41 on: sysdeps/unix/sysv/linux/aarch64/syscall_cancel.S). The return address can be found
 // without the register:
 //
 //   - The leaf has no frame, so the frame of its caller begins at sp, with the frame record that C compilers keep on
-//     arm64. The return address in there stands behind a call, and that call tells where the caller begins.
-//   - In the caller's code stand its calls of the leaf.
+//     arm64. The return address in there stands behind a call, and that call shows which function the caller is.
+//   - The leaf's return address stands behind one of the calls of the leaf in the caller's code.
 //   - Behind such a call, the caller's unwind rules must find its return address in just that frame record.
 
 // leafCall is a leaf and its caller's own return address.
@@ -117,7 +117,7 @@ func (w *Walker) callsLeaf(call []byte, behind uint64, leaf *process.Code) bool 
 	return ok && sameFunction(&c, leaf)
 }
 
-// sameFunction compares symbols. Two functions that have none, or whose names nobody knows, pass: the rules decide.
+// sameFunction compares symbols. Two functions that have none, or whose names are not known, pass: the rules decide.
 func sameFunction(a, b *process.Code) bool { return a.Image == b.Image && a.Symbol == b.Symbol }
 
 // recordsOnTop reports whether rules say that the frame record stands at the stack pointer: the caller's frame pointer,

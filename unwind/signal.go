@@ -7,9 +7,10 @@ import (
 	"goprof/profile"
 )
 
-// isSigreturn reports whether a signal's handler returns to pc, or a thread that is to go on there stands in that code.
-// It is for CPUs where unwind rules do not tell what the signal has interrupted. Only code without rules is checked,
-// and code with rules that are marked as a signal frame's.
+// isSigreturn reports whether pc lies in the code to which a signal's handler returns: at its beginning, where the
+// handler returns to, or (exact) at its last instruction, where a stopped thread stands. It is for CPUs on which unwind
+// rules do not describe what the signal has interrupted. It checks only code without rules, and code whose rules are
+// marked as a signal frame's.
 func (w *Walker) isSigreturn(pc uint64, exact bool, row *process.Row) bool {
 	want := w.cpu.Sigreturn
 	if len(want) == 0 || row != nil && !row.Signal {

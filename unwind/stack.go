@@ -57,7 +57,7 @@ func (w *Walker) orCut(why profile.Reason) profile.Reason {
 	return why
 }
 
-// beyond is why a word outside the copy cannot be had.
+// beyond says why a word outside the copy is missing.
 func (w *Walker) beyond() profile.Reason {
 	if w.snap.Cut {
 		return profile.StackCut

@@ -34,8 +34,8 @@ func (w *Walker) stepStub(b *vmstructs.Blob) profile.Reason {
 	return why
 }
 
-// kept finds the interpreter's bytecode pointer in what a stub will give back, and the registers that it leaves alone.
-// The interpreter calls some stubs as C code does: it does not save that pointer to its frame before, and it keeps its
+// kept finds the interpreter's bytecode pointer among the registers that a stub restores or leaves alone. The
+// interpreter calls some stubs as C code does: it does not save that pointer to its frame before, and it keeps its
 // return address in a register.
 func (w *Walker) kept(b *vmstructs.Blob) (bcp uint64, hasBCP bool, kept uint64) {
 	if b.Kind != vmstructs.StubRoutines {
@@ -49,8 +49,8 @@ func (w *Walker) kept(b *vmstructs.Blob) (bcp uint64, hasBCP bool, kept uint64) 
 	return bcp, hasBCP, r.exit.Kept & w.cur.known
 }
 
-// stubCaller finds where a stub returns to. If the stub is in a call, its frame size tells. Elsewhere its code tells.
-// Where the code goes on in another frame without returning, the frame that the stub made at its beginning tells.
+// stubCaller finds where a stub returns to. If the stub is in a call, its frame size says. Elsewhere its code says.
+// Where the code goes on in another frame without returning, the frame that the stub made at its beginning says.
 func (w *Walker) stubCaller(b *vmstructs.Blob) (caller, bool) {
 	r := w.exitAt(b, w.cur.pc)
 	sized := b.FrameSize > 0 && !w.cur.exact
@@ -81,9 +81,9 @@ func (w *Walker) stubCaller(b *vmstructs.Blob) (caller, bool) {
 	return caller{}, false
 }
 
-// polled finds the frame of a method that polled for a safepoint in its middle. The signal handler has sent the method
-// on into a stub. The stub first makes room for its return address, puts the address there before it calls the VM, and
-// afterwards may move the address past the poll (runtime/sharedRuntime_*.cpp, generate_handler_blob).
+// polled finds the frame of a method that was stopped at a safepoint poll in its middle. The signal handler has sent
+// the method on into a stub. The stub first makes room for its return address, stores the address there before it calls
+// the VM, and afterwards may move the address past the poll (runtime/sharedRuntime_*.cpp, generate_handler_blob).
 func (w *Walker) polled(e arch.Exit) (caller, bool) {
 	e.RA = arch.Loc{Kind: arch.AtMem, Reg: e.SP.Reg, Off: e.SP.Off - 8}
 	if !e.Calls {

@@ -3,8 +3,8 @@ package unwind
 import "goprof/vmstructs"
 
 // A thread begins in its C library. glibc's unwind rules end there, and say so. musl is built without unwind rules (its
-// configure: -fno-unwind-tables). But musl's part of a stack is no more than the function that calls the thread's own
-// function (src/thread/pthread_create.c, start), or the program's main. That distinguishes it from a gap.
+// configure: -fno-unwind-tables). But the lowest frame of a musl thread is always that of the function that calls the
+// thread's own function (src/thread/pthread_create.c, start), or the program's main. That distinguishes it from a gap.
 
 // programEntry is the first function of the program itself that a C library calls.
 const programEntry = "main"
@@ -13,8 +13,8 @@ const programEntry = "main"
 const muslStart = 512
 
 // beganHere reports whether the frame that was emitted last is that of the C library in which the thread began. That
-// frame has no unwind rules. While Java is still above, the answer is no: somebody's library without rules has called a
-// function of such a name.
+// frame has no unwind rules. While Java is still above, the answer is no: then another library without rules has called
+// a function of that name.
 func (w *Walker) beganHere() bool {
 	n := len(w.out.Frames)
 	if w.cur.exact || !w.cur.byRules || n < 2 || w.anchor.SP > w.cur.sp {

@@ -1,15 +1,14 @@
-// Package unwind turns one process.Snapshot (registers and a copy of the stack) into a
-// profile.Stack.
+// Package unwind turns one process.Snapshot (registers and a copy of the stack) into a profile.Stack.
 //
-// The walk goes from frame to frame by what each pc is: interpreted code
-// (interpreted.go), compiled Java (compiled.go), another piece of generated code
-// (stub.go), the call stub between C++ and Java (entry.go), native code (native.go).
+// The walk goes from frame to frame. The code at each pc decides how: interpreted code (interpreted.go), compiled Java
+// (compiled.go), another piece of generated code (stub.go), the call stub between C++ and Java (entry.go), native code
+// (native.go).
 //
-// The contract. Words of the stack are believed only if they lie in the copy that was
-// taken while the thread stood still. Everything else (code, debug information, metadata) is read later, when it may
-// have changed; what a walk used of that is proven afterwards (vmstructs.Proof), and the walk is repeated if the proof
-// fails. A stack ends at the thread's root or with a named profile.Reason; it never goes on by guessing. A Walker
-// serves one goroutine and does not allocate once it is warm.
+// The contract. Words of the stack are believed only if they lie in the copy that was taken while the thread stood
+// still. Everything else (code, debug information, metadata) is read later, when it may have changed. What a walk used
+// of that is proven afterwards (vmstructs.Proof), and the walk is repeated if the proof fails. A stack ends at the
+// thread's root or with a named profile.Reason; it never goes on by guessing. A Walker serves one goroutine and does
+// not allocate once it is warm.
 package unwind
 
 import (

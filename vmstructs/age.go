@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// A Proof shows that what a walk used is true now. A snapshot that has waited is older than now: the code that its
+// A Proof shows that what a walk used is true now. A snapshot that has waited is older than that: the code that its
 // thread was in may have been freed since, and other code may lie there. The other code is true now, too, and where
 // many classes are alike, it fits the stack as well.
 //
@@ -14,15 +14,15 @@ import (
 // and is there now, was there in between.
 //
 // A method has no such number: a class may be unloaded, another one may lie there for a while, and then the first one
-// again. But the VM counts the classes that it unloads. As long as that count has been what it is now, each method that
-// was on a stack has been where it was. And a method of a class that is never unloaded stays from the moment at which
-// it was first read.
+// again. But the VM counts the classes that it unloads. While that count stays the same, each method that was on a
+// stack stays where it was. A method of a class that is never unloaded stays from the moment at which it was first
+// read.
 //
 // Proof.Since is the latest of all these moments. A snapshot that is not older than that moment is proven; an older
 // snapshot may not be.
 //
-// Not covered: a class is redefined while a snapshot waits, the version that its thread ran is freed, and a method
-// of the same class loader comes to its place.
+// One case is not covered: a class is redefined while a snapshot waits, the version that its thread ran is freed, and
+// another method of the same class loader is put in its place.
 
 // SetClock tells by which clock snapshots are dated. Without one nothing is known to be older than a snapshot.
 func (vm *VM) SetClock(now func() int64) {
@@ -64,9 +64,8 @@ func (p *Proof) since(blobs []*Blob, methods []*Method) (since int64) {
 	return since
 }
 
-// blobSince is the moment from which on a blob that has just been read is known to be there. Some blobs are made when
-// the VM starts and are never freed (code/codeBlob.hpp, BufferBlob, SingletonBlob; opto/runtime.cpp,
-// c1/c1_Runtime1.cpp).
+// blobSince returns since when a blob that has just been read is known to be there. Some blobs are made when the VM
+// starts and are never freed (code/codeBlob.hpp, BufferBlob, SingletonBlob; opto/runtime.cpp, c1/c1_Runtime1.cpp).
 func (vm *VM) blobSince(k BlobKind) int64 {
 	switch k {
 	case InterpreterBlob, StubRoutines, RuntimeStub, Safepoint, Deopt, UncommonTrap, Exception:

@@ -26,7 +26,7 @@ type Allocations struct {
 // NewAllocations returns a reader of what threads have allocated.
 func (vm *VM) NewAllocations() *Allocations { return &Allocations{vm: vm} }
 
-// Known reports whether this JVM's structures tell what threads have allocated.
+// Known reports whether this JVM's structures say what threads have allocated.
 func (a *Allocations) Known() bool { return a.vm.l.health.allocated.ok() }
 
 // Allocated is Allocations.Of.
@@ -36,8 +36,8 @@ func (h *Health) Allocated(threads []Thread) []maybe.Value[uint64] { return h.al
 // com.sun.management.ThreadMXBean.getThreadAllocatedBytes does (Thread::cooked_allocated_bytes): what the thread has
 // filled of the buffers that it has given back, and of the buffer that it has now.
 //
-// A thread adds its buffer to the count and forgets it a moment later. So a count that changes while it is read is read
-// again: the buffer's end may move meanwhile, count and beginning may not.
+// A thread adds its buffer to the count, and forgets the buffer a moment later. So Of reads again if the count or the
+// buffer's beginning changed meanwhile. The buffer's end may move.
 func (a *Allocations) Of(threads []Thread) []maybe.Value[uint64] {
 	out := make([]maybe.Value[uint64], len(threads))
 	l := &a.vm.l.health

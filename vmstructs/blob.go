@@ -170,7 +170,7 @@ func (vm *VM) Blob(pc uint64) (*Blob, error) {
 	return b, nil
 }
 
-// KindAt tells what kind of blob holds pc, and its name. It does not read what else there is to know of a blob, and
+// KindAt says what kind of blob holds pc, and its name. It does not read what else there is to know of a blob, and
 // remembers nothing: the answer is as old as the call.
 func (vm *VM) KindAt(pc uint64) (BlobKind, string, error) {
 	if !vm.InCode(pc) {
@@ -377,7 +377,7 @@ func (vm *VM) blobName(addr uint64) (string, error) {
 }
 
 // kindOf tells a blob's kind by its name, which code/codeBlob.cpp and the callers of
-// its constructors give; all releases agree but for the spellings listed.
+// its constructors give; all releases agree except for the spellings listed.
 func kindOf(name string, frameSize int) BlobKind {
 	switch name {
 	case "nmethod":

@@ -145,9 +145,9 @@ func buildBytecodeLengths() (t [opBreakpoint]uint8) {
 	return t
 }
 
-// vmBytecodes are what HotSpot's own opcodes stand for, from 203 on (interpreter/bytecodes.hpp). JDK 8 has all but the
-// one for stores of booleans. An opcode that stands for several is here the first of these, for the others are still in
-// their places.
+// vmBytecodes maps HotSpot's own opcodes, from 203 on, to bytecodes (interpreter/bytecodes.hpp). JDK 8 has all but the
+// one for stores of booleans. An opcode that stands for several bytecodes maps to the first: the others still stand
+// behind it in the code.
 var vmBytecodes = [...]uint8{
 	// fast_agetfield to fast_sgetfield
 	OpGetfield, OpGetfield, OpGetfield, OpGetfield, OpGetfield, OpGetfield, OpGetfield, OpGetfield,

@@ -61,7 +61,7 @@ func (c *Continuations) heapBytes(addr uint64, b []byte) error {
 	return errNotCopied
 }
 
-// Trail tells how a thread's chunks and its virtual thread can be copied together with its stack. The trail is not
+// Trail says how a thread's chunks and its virtual thread can be copied together with its stack. The trail is not
 // known before a chunk has been read: the first chunks are read when their thread runs again.
 func (c *Continuations) Trail(t *process.Trail) {
 	from, size := c.vm.Side()

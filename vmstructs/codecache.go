@@ -6,11 +6,11 @@ import (
 	"goprof/process"
 )
 
-// The code cache is one to three heaps. A heap is an address range, committed from its
-// low end as it is needed, and cut into segments of 64 or 128 bytes. Each block in it is a HeapBlock header and then a
-// CodeBlob; a block begins on a segment's boundary. The segment map tells which block a segment belongs to. It has a
-// byte for each segment: 0xff is free, 0 begins a block, and any other value says how many segments to go back to get
-// nearer to the beginning (memory/heap.hpp, heap.cpp CodeHeap::find_block_for).
+// The code cache is one to three heaps. A heap is an address range, committed from its low end as it is needed, and cut
+// into segments of 64 or 128 bytes. Each block in it is a HeapBlock header and then a CodeBlob; a block begins on a
+// segment's boundary. The segment map shows which block a segment belongs to. It has a byte for each segment: 0xff is
+// free, 0 begins a block, and any other value says how many segments to go back to get nearer to the beginning
+// (memory/heap.hpp, heap.cpp CodeHeap::find_block_for).
 const (
 	segmentFree  = 0xff
 	maxHeaps     = 8

@@ -20,7 +20,7 @@ type CodeUse struct {
 //	size_t _freelist_segments, int _freelist_length, [size_t _max_allocated_capacity, const char* _name, CodeBlobType,
 //	int blobs, nmethods, adapters, full]
 //
-// So the fields are looked for where they must be, and believed only if they hold together. The size of a segment
+// So the code searches the fields where they must be, and believes them only if they agree. The size of a segment
 // stands before its logarithm. Free segments are fewer than the segments that were ever taken. The taken segments fit
 // into what is committed. The peak is no less than what is used. The name, where there is one, must be a name.
 const (

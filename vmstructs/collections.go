@@ -2,8 +2,8 @@ package vmstructs
 
 import "goprof/process"
 
-// heapMoment is how far the collections have come that stop all threads. A full collection makes references lead to
-// where their objects are about to be (gc/parallel/psParallelCompact.cpp, adjust_roots; gc/serial/serialFullGC.cpp,
+// heapMoment counts the collections that stop all threads. In the middle of a full collection, references already lead
+// to where their objects are about to be (gc/parallel/psParallelCompact.cpp, adjust_roots; gc/serial/serialFullGC.cpp,
 // phase 3). Until the objects are there, a reference leads to something else, and does so each time it is followed.
 type heapMoment struct {
 	count uint64 // collections so far

@@ -12,7 +12,7 @@ type CompileQueue struct {
 	Compiler string // C1, C2, JVMCI
 	Length   int
 	// Oldest is the method that has waited longest, and Waited is for how long. Empty, not known: none waits, or that
-	// cannot be told.
+	// is not known.
 	Oldest string
 	Waited maybe.Value[time.Duration]
 }
@@ -91,9 +91,10 @@ func (h *Health) oldestTask(q *CompileQueue, task, queue uint64, now int64) {
 // maxTask is more than a CompileTask has in any release.
 const maxTask = 512
 
-// waited is how long ago a task was queued. _time_queued and _time_started stand behind _prev, the last field that is
-// exported. Up to 25 a bool is between (compiler/compileTask.hpp). A task that waits has not started: _time_started is
-// 0. So one of two words is the time. Where both may be, nothing is told. Both count from os::init.
+// waited returns how long ago a task was queued. _time_queued and _time_started stand behind _prev, the last field that
+// is exported. Up to 25 a bool is between (compiler/compileTask.hpp). A waiting task has not started, so its
+// _time_started is 0, and one of two words is the time. If either may be, waited does not know. Both times count from
+// os::init.
 func (h *Health) waited(task []byte, now int64) maybe.Value[time.Duration] {
 	prev := int(h.vm.l.task.prev)
 	began, err := h.vm.mem.U64(h.symbols.began)

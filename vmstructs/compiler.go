@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Compiling tells what a compiler thread compiles: "C2 java.lang.String.hashCode". It returns false while the thread
+// Compiling says what a compiler thread compiles: "C2 java.lang.String.hashCode". It returns false while the thread
 // has nothing to do.
 func (vm *VM) Compiling(t Thread) (string, bool) {
 	l := &vm.l.task
@@ -55,7 +55,7 @@ func (vm *VM) compilerName(level uint8) string {
 const TaskSize = 64
 
 // TaskMethod names the method of a CompileTask, by a copy of the task's first TaskSize bytes: a task is reused as soon
-// as its method is compiled. The name is empty if it cannot be told.
+// as its method is compiled. The name is empty if it is not known.
 func (vm *VM) TaskMethod(task []byte) string {
 	l := &vm.l.task
 	if !l.method.ok() || uint64(l.method)+8 > uint64(len(task)) {

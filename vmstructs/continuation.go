@@ -21,8 +21,8 @@ import (
 //	  Continuation.run, the carrier's frames
 //
 // A chunk is a Java object: collectors move it, and the thread takes frames out of it and puts others in whenever it
-// runs. So what is read of a chunk counts only if it hangs together before and after. The walker finds out whether the
-// chunk belongs to a stack that was copied before.
+// runs. So the bytes of a chunk count only if they were consistent before and after the read. The walker finds out
+// whether the chunk belongs to a stack that was copied before.
 
 const (
 	// maxChunks bounds how many chunks one continuation may have. A new chunk is made where a collector has seen the
@@ -298,8 +298,8 @@ func (c *Continuations) objectBytes(addr uint64, b []byte) error {
 	return c.vm.mem.Bytes(addr, b)
 }
 
-// VirtualHandle is the address of the reference to the virtual thread that a JavaThread runs, 0 if that cannot be told.
-// The reference lives as long as the JavaThread (runtime/javaThread.cpp: _vthread is made once, and what it refers to
+// VirtualHandle returns the address of the reference to the virtual thread that a JavaThread runs, or 0 if it is not
+// known. The reference lives as long as the JavaThread (runtime/javaThread.cpp: _vthread is made once, and its referent
 // is replaced).
 func (vm *VM) VirtualHandle(thread uint64) uint64 {
 	if !vm.HasVirtual() {
@@ -312,7 +312,7 @@ func (vm *VM) VirtualHandle(thread uint64) uint64 {
 	return handle
 }
 
-// mounted is the thread object that a JavaThread ran in the pause, or runs now; 0 if that cannot be told.
+// mounted is the thread object that a JavaThread ran in the pause, or runs now; 0 if that is not known.
 func (c *Continuations) mounted(thread uint64) uint64 {
 	handle := c.vm.VirtualHandle(thread)
 	if handle == 0 {

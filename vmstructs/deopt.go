@@ -6,9 +6,9 @@ import (
 	"goprof/process"
 )
 
-// A thread that turns a compiled frame into interpreted ones keeps in a vframeArray what these are to be
-// (runtime/vframeArray.hpp). The thread is through with that in microseconds. Then the array is freed, and the next
-// array often lies in the same place. So the array is copied in the pause, as Snapshot.Followed.
+// A thread that turns a compiled frame into interpreted ones keeps a description of these in a vframeArray
+// (runtime/vframeArray.hpp). That takes microseconds. Then the array is freed, and the next array often lies in the
+// same place. So the pause copies the array, as Snapshot.Followed.
 
 const (
 	// maxVFrames bounds the frames that one compiled frame is turned into.
@@ -17,8 +17,8 @@ const (
 	maxVFrameCopy = 16 << 10
 )
 
-// Follow tells where in a thread's Side the pointer to that array lies, and how many bytes of the array are wanted.
-// Both are 0 if nothing tells what the bytes mean.
+// Follow says where in a thread's Side the pointer to that array lies, and how many bytes of the array are wanted.
+// Both are 0 if nothing says what the bytes mean.
 func (vm *VM) Follow() (at, size int) {
 	l := &vm.l.deopt
 	begin, have := vm.Side()

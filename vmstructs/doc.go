@@ -35,13 +35,13 @@
 // # Choosing layouts
 //
 // Offsets are never assumed. They differ between releases, vendors, CPUs, even between
-// 25.0.3 and 25.0.5, and most are zero in the file, so only live memory tells. Where
+// 25.0.3 and 25.0.5, and most are zero in the file, so only live memory says. Where
 // releases differ in kind, both spellings are looked up and the one that exists says which
 // it is (layout*.go):
 //
 //	CodeCache::_heap, or _heaps              up to 8, or since 9: one heap, or one to three
 //	CompiledMethod::_method, or nmethod's    9 to 22, or 8 and since 23
-//	CodeBlob::_code_begin, or _code_offset   9 to 22 pointers, else offsets from the blob
+//	CodeBlob::_code_begin, or _code_offset   9 to 22 pointers, otherwise offsets from the blob
 //	nmethod::_immutable_data                 since 23: debug information left the code cache
 //	CodeBlob::_mutable_data                  since 25: so did relocations and metadata
 //	ThreadsSMRSupport::_java_thread_list     17 and later; 8 and 11 Threads::_thread_list
@@ -51,7 +51,7 @@
 // A version number decides only what no field can tell: which byte UNSIGNED5 leaves out
 // (vm.go), where an array's elements begin without compressed class pointers (oop.go), and
 // whether interpreter frames have a mirror slot (VM.Interp).
-// docs/new-jdk.md is the checklist for a new release; releases.txt lists those that goprof is tested on.
+// docs/contributing/new-jdk.md is the checklist for a new release; releases.txt lists those that goprof is tested on.
 //
 // # The code cache (codecache.go)
 //

@@ -184,7 +184,7 @@ func (c *DumpClasses) Each(visit func(*DumpClass) error) error {
 	return nil
 }
 
-// klassList lists the classes: by class loader, or, where the JVM does not tell what those have loaded (up to 8), along
+// klassList lists the classes: by class loader, or, where the JVM does not say what those have loaded (up to 8), along
 // the tree of superclasses.
 func (h *Heap) klassList() ([]uint64, error) {
 	l, d := &h.vm.l.health, &h.vm.l.dump

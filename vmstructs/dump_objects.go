@@ -12,7 +12,8 @@ var ErrMoving = errors.New("vmstructs: a collection is moving objects")
 // ErrNotDumped: a heap dump of a JVM with this collector would lack objects.
 var ErrNotDumped = errors.New("vmstructs: goprof cannot read all objects and references of this collector")
 
-// DumpAreas lists all areas of the heap for a heap dump, but only where each reference leads to its object.
+// DumpAreas lists all areas of the heap for a heap dump. It refuses a collector if references may not lead to their
+// objects.
 //
 // Serial, Parallel and G1 move objects only while all threads stand still. Shenandoah moves them while the program runs.
 // Until the last reference to the old places is corrected, the regions with these are its collection set
@@ -110,9 +111,9 @@ const (
 	blockHandles = 32
 )
 
-// LocalHandles calls f for each handle of the native method that a thread is in, and the object that it stands for
-// (runtime/jniHandles.hpp), until f returns false. A free handle has the object 0. LocalHandles returns false if they
-// are not all known.
+// LocalHandles calls f with each handle of the native method that a thread is in, and the object that it stands for
+// (runtime/jniHandles.hpp), until f returns false. A free handle has the object 0. LocalHandles returns false if some
+// handles are not known.
 //
 // It does not find those of outer frames. A native method that pushed a frame, or called Java, has others
 // (JNIHandleBlock::_pop_frame_link, JavaCallWrapper::_handles), and the JVM exports neither field.
@@ -164,9 +165,9 @@ func (h *Heap) eachInBlocks(block uint64, f func(object, handle uint64) bool) (a
 	return block == 0
 }
 
-// An OopStorage has a name and then its array of blocks. The array has its size, the number of its blocks and a count
-// of its users before them. A block has 64 references, and then a word with a bit for each that is in use
-// (gc/shared/oopStorage.hpp, oopStorage.inline.hpp; since 10).
+// An OopStorage has a name, and behind it the pointer to its array of blocks. Before the blocks, the array has its
+// size, the number of its blocks and a count of its users. A block has 64 references, and then a word with a bit for
+// each that is in use (gc/shared/oopStorage.hpp, oopStorage.inline.hpp; since 10).
 const (
 	storageArray  = 8
 	arrayOfBlocks = 24

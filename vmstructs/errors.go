@@ -7,7 +7,7 @@ import (
 
 var (
 	// ErrNotHotSpot: the process runs no HotSpot. The error's text says what it seems
-	// to run instead, where that can be told.
+	// to run instead, where that is known.
 	ErrNotHotSpot = errors.New("not a HotSpot JVM")
 	// ErrZero: HotSpot's Zero VM (cpu/zero): it interprets in C++, and its Java frames stand on stacks of its own.
 	ErrZero = errors.New("vmstructs: a Zero VM")

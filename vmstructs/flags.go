@@ -190,7 +190,7 @@ const (
 	flagDefault    = 0
 )
 
-// flagOrigin tells what had set a flag when the flags were first read.
+// flagOrigin says what had set a flag when the flags were first read.
 func (vm *VM) flagOrigin(name string) (origin uint32, ok bool) {
 	if _, ok := vm.Flag(name); !ok || !vm.l.flags.origin.ok() {
 		return 0, false

@@ -11,10 +11,10 @@ import (
 // Safepoints watches how the VM brings its threads to rest. One goroutine may use a Safepoints while another uses the
 // VM that it was made from.
 //
-// Two sources tell of safepoints, and either is enough:
+// There are two sources, and either is enough:
 //   - SafepointSynchronize::_state, and since 13 SafepointTracing::_last_safepoint_begin_time_ns: variables that only
 //     .symtab names (11 to 27 of Debian and Temurin; not 8 of Debian, not a stripped libjvm.so).
-//   - Counters that the VM keeps for jstat, in all releases: sun.rt.safepoints is one more as soon as the VM asks
+//   - Counters that the VM keeps for jstat, in all releases: sun.rt.safepoints grows by one as soon as the VM asks
 //     (services/runtimeService.cpp, record_safepoint_begin). When the last thread has come, sun.rt.safepointSyncTime
 //     grows by the time that took (record_safepoint_synchronized). -XX:-UsePerfData leaves these counters out.
 type Safepoints struct {
@@ -26,7 +26,7 @@ type Safepoints struct {
 	raw    [5][8]byte
 	ranges []process.Range
 
-	// Without _state: counters when nobody was waited for.
+	// Without _state: counters when no thread was waited for.
 	settled            bool
 	quietCount, quiets uint64
 }
@@ -41,7 +41,7 @@ type Gathering struct {
 }
 
 // ErrNoSafepoints: nothing tells of this JVM's safepoints.
-var ErrNoSafepoints = errors.New("vmstructs: neither libjvm.so's symbols nor the JVM's counters tell of safepoints")
+var ErrNoSafepoints = errors.New("vmstructs: neither libjvm.so's symbols nor the JVM's counters report safepoints")
 
 // The names of the counters in services/runtimeService.cpp.
 const (
@@ -50,7 +50,7 @@ const (
 	counterTicks   = "sun.os.hrt.frequency"
 )
 
-// NewSafepoints finds the sources that tell of safepoints. It looks symbols up, which takes some time.
+// NewSafepoints finds the sources that report safepoints. It looks symbols up, which takes some time.
 func (vm *VM) NewSafepoints() (*Safepoints, error) {
 	s := &Safepoints{health: vm.NewHealth()}
 	if s.state = s.health.symbols.safepoint; s.state != 0 {
@@ -89,7 +89,7 @@ func (s *Safepoints) ReadFrom(t process.Target) *Safepoints {
 // maxGathered bounds the time of all safepoints together that is believed.
 const maxGathered = 1 << 62
 
-// Read tells how far the VM is. The state is read before and after the rest, and must be the same. ok is false where it
+// Read says how far the VM is. The state is read before and after the rest, and must be the same. ok is false where it
 // cannot be read, or changed each time.
 func (s *Safepoints) Read() (g Gathering, ok bool) {
 	const tries = 4
@@ -142,9 +142,9 @@ func (s *Safepoints) readAll() bool {
 	return true
 }
 
-// underByCounters tells by the counters whether threads are waited for: the VM has asked, and has not added yet how
-// long that took. The first reading cannot tell. Where several safepoints have come between two readings, the last of
-// them may still be under way. Until the next change, underByCounters then says that no thread is waited for.
+// underByCounters reports from the counters whether the VM waits for threads: it has asked, and has not added yet how
+// long that took. The first reading does not show that. If several safepoints came between two readings, the last of
+// them may still be under way; until the next change, underByCounters then says that the VM waits for no thread.
 func (s *Safepoints) underByCounters(g *Gathering) bool {
 	if !s.settled || uint64(g.Took) != s.quiets {
 		s.settled, s.quietCount, s.quiets = true, g.Count, uint64(g.Took)
@@ -152,9 +152,9 @@ func (s *Safepoints) underByCounters(g *Gathering) bool {
 	return g.Count > s.quietCount
 }
 
-// Missing appends the threads that have not come. Each is named by the address of its Side, the piece of memory that
-// VM.Side tells of. ok is false where no thread is waited for, where the wait has ended before the list was read, or
-// where the threads cannot be listed.
+// Missing appends the threads that have not come. Each is named by the address of its Side, the memory that VM.Side
+// returns. ok is false if no thread is waited for, if the wait ended before the list was read, or if the threads cannot
+// be listed.
 func (s *Safepoints) Missing(into []uint64) (missing []uint64, ok bool) {
 	before, ok := s.Read()
 	if !ok || !before.Under {

@@ -6,7 +6,7 @@ import (
 )
 
 // This file walks the key set of a java.util.concurrent.ConcurrentHashMap, while the program changes the map and
-// collectors move it. The census tells what could not be read.
+// collectors move it. The census says what could not be read.
 
 // tableStep is how much of a table is read at a time.
 const tableStep = 8 << 10

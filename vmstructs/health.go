@@ -7,8 +7,8 @@ import (
 	"goprof/process/maybe"
 )
 
-// Health reads what the JVM's structures tell of how it is: its heap, what threads allocate, safepoints, the code
-// cache, references that wait. No thread stands still meanwhile, so each number is of a moment of its own.
+// Health reads the state of the JVM from its structures: its heap, what threads allocate, safepoints, the code cache,
+// references that wait. No thread stands still meanwhile, so each number is of another moment.
 //
 // A Health has scratch memory of its own: one goroutine may use it while another uses the VM that it was made from.
 type Health struct {
@@ -42,7 +42,7 @@ func (h *Health) Threads() ([]Thread, error) { return h.vm.Threads() }
 // Name returns the name that Java gave a thread.
 func (h *Health) Name(t Thread) (string, error) { return h.vm.ThreadName(t) }
 
-// CompiledBy tells what a compiler thread compiles (VM.Compiling).
+// CompiledBy says what a compiler thread compiles (VM.Compiling).
 func (h *Health) CompiledBy(t Thread) (string, bool) { return h.vm.Compiling(t) }
 
 // Collector names the garbage collector.

@@ -14,7 +14,7 @@ import (
 )
 
 // Heap finds what the heap holds: its areas, and the objects in them. The program and its collector run on meanwhile.
-// So what Areas says is of one moment, and whoever reads an area asks Same afterwards.
+// So Areas describes one moment, and a caller that reads an area must ask Same afterwards.
 //
 // A Heap belongs to one goroutine.
 type Heap struct {
@@ -36,7 +36,7 @@ type Heap struct {
 type HeapPart uint8
 
 const (
-	// WholeHeap: this collector, or this JVM, does not tell parts apart.
+	// WholeHeap: this collector, or this JVM, does not distinguish parts.
 	WholeHeap HeapPart = iota
 	YoungPart
 	OldPart

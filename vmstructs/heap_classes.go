@@ -38,8 +38,8 @@ func (h *Heap) LoaderOf(klass uint64) string {
 	return cmp.Or(BuiltinLoader(class.Name), class.Name)
 }
 
-// BuiltinLoader names the loader of the JDK's own that has a class: platform or application. It is empty for loaders of
-// programs. The classes that such a loader has loaded are never unloaded. (Up to 8: sun/misc/Launcher.java, since 9:
+// BuiltinLoader returns the name of the JDK's own loader that has loaded a class: platform or application. It is empty
+// for loaders of programs. Classes of a built-in loader are never unloaded. (Up to 8: sun/misc/Launcher.java, since 9:
 // jdk/internal/loader/ClassLoaders.java.)
 func BuiltinLoader(class string) string {
 	switch class {

@@ -1,8 +1,8 @@
 package vmstructs
 
-// Where it is not known where an object begins, goprof looks for a place from which several objects follow each other.
-// It looks there where it begins in the middle of an area, and behind what it could not read: an object that is not
-// whole yet, or one whose class was unloaded.
+// Where the beginning of an object is not known, goprof looks for a place from which several objects follow each other.
+// It does so where it begins in the middle of an area, and behind what it could not read: an object that is not whole
+// yet, or one whose class was unloaded.
 
 const (
 	// chainLength is how many objects must follow each other from a place. A word of data that looks like a header is

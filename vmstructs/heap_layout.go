@@ -1,7 +1,7 @@
 package vmstructs
 
-// areasLayout says what else is needed to find what the heap holds. healthLayout has most of it. All of it is optional:
-// a heap whose areas are not known is not read.
+// areasLayout: fields that finding the heap's areas needs beyond those of healthLayout. All of it is optional: a heap
+// whose areas are not known is not read.
 //
 // gc/g1/heapRegionType.hpp (g1HeapRegionType.hpp since 24), gc/shared/threadLocalAllocBuffer.hpp,
 // gc/shenandoah/shenandoahHeapRegion.hpp, gc/z/zPage.hpp.

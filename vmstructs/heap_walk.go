@@ -77,10 +77,9 @@ type extentEnd struct {
 	synced, earlier bool
 }
 
-// Walk visits the objects of an area that begin between from and to. If from is not the beginning of the area, nor
-// where the walk before has ended, Walk looks for the first object. It returns how many bytes it has copied, what it
-// could not count, and whether it came to the end: stop, which it asks from time to time, may have told it to end
-// earlier.
+// Walk visits the objects of an area that begin between from and to. If from is neither the beginning of the area nor
+// the end of the walk before, Walk looks for the first object. It returns how many bytes it has copied, what it could
+// not count, and whether it came to the end. Walk calls stop from time to time, which may end it earlier.
 func (h *Heap) Walk(area *HeapArea, from, to uint64, stop func() bool, visit func(*Object)) (read uint64, unread Unread,
 	whole bool) {
 	if h.window == nil {
@@ -104,8 +103,8 @@ func (h *Heap) Walk(area *HeapArea, from, to uint64, stop func() bool, visit fun
 	return x.read, x.unread, true
 }
 
-// inPlace reports whether an object of an area is where it was though its mark says that a collection marked it, or
-// will move it: a full collection of Serial and Parallel does that first, and moves objects last
+// inPlace reports whether an object is still in its old place although its mark says that a collection has marked it or
+// will move it. A full collection of Serial and Parallel marks first, and moves objects last
 // (gc/serial/serialFullGC.cpp, gc/parallel/psParallelCompact.cpp). Their other collections move no old object.
 func (h *Heap) inPlace(a *HeapArea) bool {
 	return a.Part == OldPart && a.topAt != 0 && !h.klasses.compact

@@ -74,7 +74,7 @@ func (h *Health) HeapRange() (start, end uint64, ok bool) {
 }
 
 // serialHeap reads the heaps of Serial and CMS. CMS has its old generation in a space of free lists; the tables do not
-// tell how full that space is.
+// say how full that space is.
 func (h *Health) serialHeap(heap uint64, u *HeapUse) {
 	l := &h.vm.l.health.serial
 	young, old := h.serialGenerations(heap)

@@ -2,9 +2,9 @@ package vmstructs
 
 import "slices"
 
-// If only one of the classes below an abstract one implements a method, C2 inlines that, whatever the profile has seen
-// (opto/doCall.cpp, optimize_inlining; ci/ciMethod.cpp, find_monomorphic_target). goprof asks the hierarchy only where
-// the profile does not tell. Classes may have been loaded since the code was compiled.
+// If only one of the classes below an abstract one implements a method, C2 inlines that method, whatever the profile
+// has seen (opto/doCall.cpp, optimize_inlining; ci/ciMethod.cpp, find_monomorphic_target). goprof asks the hierarchy
+// only if the profile has no answer. Classes may have been loaded since the code was compiled.
 
 // hierarchyLayout says where a class has the classes below it: oops/klass.hpp. They are a list, the newest first.
 // Classes that implement an interface are not below it.

@@ -19,7 +19,7 @@ func SlotAddress(fp, slot uint64) uint64 {
 	return slot
 }
 
-// SameFrame compares the stack pointers of two looks at a frame of generated code. In a frame that interprets a native
-// method on arm64 HotSpot notes the stack pointer of the expressions, which is not aligned
+// SameFrame compares the stack pointers of two looks at a frame of generated code. On arm64, in a frame that interprets
+// a native method, HotSpot notes the stack pointer of the expressions, which is not aligned
 // (templateInterpreterGenerator_aarch64.cpp, generate_native_entry).
 func SameFrame(a, b uint64) bool { return a&^15 == b&^15 }

@@ -11,9 +11,9 @@ type Invocation struct {
 }
 
 // Invoked returns which method an invoke of m calls, as the constant pool of m's class has resolved it for the
-// interpreter. Where more than one method may be called, Invoked does not say which. For a virtual method it returns
-// the method of the class that the invoke names: a compiler that inlines the method has seen that no other class has
-// one of its own.
+// interpreter. If more than one method may be called, Invoked does not choose. For a virtual method it returns the
+// method of the class that the invoke names: a compiler that inlines this method has seen that no subclass overrides
+// it.
 func (vm *VM) Invoked(m *Method, b *Bytecode) (call Invocation) {
 	e, ok := vm.invokeEntry(m, b)
 	call.Never = e.never
@@ -80,9 +80,9 @@ func (vm *VM) cacheEntry(cache uint64, b *Bytecode) (e invokeEntry, ok bool) {
 	if raw == nil {
 		return e, false
 	}
-	// Behind the constant stand the bytecodes that have been resolved here: one that uses f1, and invokevirtual, which
-	// uses f2. An invoke of a handle's method is written as invokevirtual, and counts as opInvokeHandle here: f1 is what
-	// it is linked to (cpCache.cpp, set_method_handle_common).
+	// The constant is followed by the bytecodes that have been resolved here: one that uses f1, and invokevirtual,
+	// which uses f2. An invoke of a handle's method is written as invokevirtual, and counts as opInvokeHandle here: f1
+	// is the method that it is linked to (cpCache.cpp, set_method_handle_common).
 	e.constant = l.indices.u16(raw)
 	resolved := (l.indices + 2).u16(raw)
 	byF1, byF2 := uint8(resolved), uint8(resolved>>8)
@@ -177,8 +177,8 @@ func (vm *VM) inVtable(klass, table uint64) uint64 {
 const maxVtable = 1 << 17
 
 // poolKlass returns the class of a constant that is a method (oops/constantPool.hpp): the lower half of such a constant
-// is the number of the class. A class that is resolved is a pointer there in 8. Since 9 it is the number of an entry in
-// a table of its own.
+// is the number of the class. In 8 the entry of a resolved class is a pointer. Since 9 it is the number of an entry in
+// a separate table.
 func (vm *VM) poolKlass(p *pool, constant uint16) uint64 {
 	l := &vm.l.invoke
 	method, ok := vm.poolSlot(p, constant)

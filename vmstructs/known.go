@@ -53,13 +53,13 @@ var waitMethods = map[string]Wait{
 	"sun.misc.Unsafe.park":         WaitsForUnpark, "jdk.internal.misc.Unsafe.park": WaitsForUnpark,
 }
 
-// WaitOfMethod tells how a thread waits, if its topmost Java frame is a method of that name.
+// WaitOfMethod says how a thread waits, if its topmost Java frame is a method of that name.
 func WaitOfMethod(name string) Wait { return waitMethods[name] }
 
 // WaitsForSocket reports whether a virtual thread that is parked in a method of that name waits for a socket.
 func WaitsForSocket(name string) bool { return strings.HasPrefix(name, "sun.nio.ch.Poller.") }
 
-// WaitOfStatus tells how a thread waits, if its ThreadStatus is status.
+// WaitOfStatus says how a thread waits, if its ThreadStatus is status.
 func WaitOfStatus(status string) Wait {
 	switch status {
 	case "BLOCKED":
@@ -93,7 +93,7 @@ var gcThreads = []string{"GC Thread#", "GC task thread", "Gang worker#", "ParGC 
 
 var vmThreads = []string{"VM Thread", "VM Peri", "Sweeper thread", "AsyncLog", "Logger", "JFR "}
 
-// NativeRoleOf tells what a thread that is no Java thread is for, by the name that the kernel has.
+// NativeRoleOf says what a thread that is no Java thread is for, by the name that the kernel has.
 func NativeRoleOf(comm string) NativeRole {
 	for _, p := range gcThreads {
 		if strings.HasPrefix(comm, p) {
@@ -115,9 +115,9 @@ var vmJavaThreads = []string{"Signal Dispatcher", "Service Thread", "Monitor Def
 // IsVMJavaThread reports whether the VM gives that name to a Java thread of its own.
 func IsVMJavaThread(name string) bool { return slices.Contains(vmJavaThreads, name) }
 
-// AllocTracer names the two functions that HotSpot calls when it allocates not just from a thread's buffer (TLAB):
-// when a thread gets a new buffer, and when an object is allocated outside of any (gc/shared/allocTracer.hpp). The
-// first argument is the class's Klass.
+// AllocTracer names the two functions that HotSpot calls when an allocation does more than fill a thread's buffer
+// (TLAB): when a thread gets a new buffer, and when an object is allocated outside of any (gc/shared/allocTracer.hpp).
+// The first argument is the class's Klass.
 type AllocTracer struct {
 	InNewTLAB, OutsideTLAB string
 	Bytes                  int // the argument with the size of the buffer, or of the object, counted from 1
@@ -133,10 +133,10 @@ type AllocTracer struct {
 const refillsUnseen = "with Serial, Parallel and CMS, stacks of allocations by the interpreter and by C1's code are " +
 	"mostly not seen"
 
-// AllocTracers are those of all releases, the first one that a JVM has counts. The arguments are (Klass*, HeapWord*,
-// size_t tlab_size, size_t alloc_size, Thread*) and (Klass*, HeapWord*, size_t alloc_size, Thread*): since 10, and
-// since 8u262, which took over JFR's events (8u: gc_interface/allocTracer.hpp). Before, there was no HeapWord* and no
-// thread. Only the parameters in the linkage name tell both forms of 8 apart.
+// AllocTracers lists the functions of all releases; the first that a JVM has counts. Since 10, and since 8u262, which
+// took over JFR's events, the arguments are (Klass*, HeapWord*, size_t tlab_size, size_t alloc_size, Thread*) and
+// (Klass*, HeapWord*, size_t alloc_size, Thread*) (8u: gc_interface/allocTracer.hpp). Before that, there was no
+// HeapWord* and no thread. In 8 only the parameters in the linkage name distinguish both forms.
 var AllocTracers = [...]AllocTracer{
 	{"AllocTracer::send_allocation_in_new_tlab", "AllocTracer::send_allocation_outside_tlab", 3, 2, ""},
 	{"_ZN11AllocTracer33send_allocation_in_new_tlab_eventE11KlassHandleP8HeapWordmmP6Thread",

@@ -28,15 +28,14 @@ const (
 	capVersion    = "version"
 )
 
-// essential capabilities: without one of them goprof could tell nothing. Without compiled frames goprof could tell
+// essential capabilities: without one of them goprof could report nothing true. Without compiled frames it could report
 // something, but could not know whether it is true: from the code that compiled frames call, a wrong frame pointer
 // leads past these frames.
 var essential = []string{capCode, capBlobs, capMethods, capNmethods}
 
-// layout is every offset, size, constant and static address that this package uses,
-// resolved once. Where releases differ, both spellings are fields here and the absent
-// one says which release it is: the rule of docs/evidence/hotspot.md is to choose by presence, as vendors
-// and even updates move things (25.0.3 to 25.0.5 changed ConstantPool).
+// layout is every offset, size, constant and static address that this package uses, resolved once. Where releases
+// differ, both spellings are fields here, and the absent one shows which release it is. docs/evidence/hotspot.md says
+// why to choose by presence: vendors and even updates move things (25.0.3 to 25.0.5 changed ConstantPool).
 type layout struct {
 	jdk8      bool // interpreter frames have no mirror slot
 	code      codeLayout

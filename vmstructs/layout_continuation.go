@@ -1,10 +1,10 @@
 package vmstructs
 
-// contLayout: what leads from a carrier thread to its virtual thread, and to the frames of the virtual thread that are
-// in the heap. runtime/javaThread.hpp, continuationEntry.hpp, oops/klass.hpp, compressedKlass.hpp,
+// contLayout: the pointers from a carrier thread to its virtual thread, and to the frames of the virtual thread that
+// are in the heap. runtime/javaThread.hpp, continuationEntry.hpp, oops/klass.hpp, compressedKlass.hpp,
 // classfile/classLoaderData.hpp.
 type contLayout struct {
-	entry   offset // JavaThread._cont_entry, exported since 22 or so; else VM.entryOffset derives it
+	entry   offset // JavaThread._cont_entry, exported since 22 or so; otherwise VM.entryOffset derives it
 	vthread offset // JavaThread._vthread, an OopHandle; since 21
 	entryPC uint64 // ContinuationEntry::_return_pc, since 22 or so
 

@@ -1,7 +1,7 @@
 package vmstructs
 
-// healthLayout: what tells of heap, allocation and classes. None of it is essential: if an entry is absent, its value
-// is not known. gc/shared/collectedHeap.hpp, genCollectedHeap.hpp, space.hpp, gc/*/vmStructs_*.hpp, runtime/thread.hpp,
+// healthLayout: fields about heap, allocation and classes. None of it is essential: if an entry is absent, its value is
+// not known. gc/shared/collectedHeap.hpp, genCollectedHeap.hpp, space.hpp, gc/*/vmStructs_*.hpp, runtime/thread.hpp,
 // threadLocalAllocBuffer.hpp, oops/klass.hpp, classfile/classLoaderData.hpp.
 type healthLayout struct {
 	threadCount uint64 // Threads::_number_of_threads

@@ -2,7 +2,7 @@ package vmstructs
 
 import "strings"
 
-// lockLayout: who owns a monitor, and where all monitors are. runtime/objectMonitor.hpp, synchronizer.hpp,
+// lockLayout: which thread owns a monitor, and where all monitors are. runtime/objectMonitor.hpp, synchronizer.hpp,
 // basicLock.hpp, lockStack.hpp, javaThread.hpp; gc/shared/collectedHeap.hpp.
 type lockLayout struct {
 	owner offset // ObjectMonitor: a JavaThread, a BasicLock on its owner's stack, or since 24 a number
@@ -64,7 +64,7 @@ func (r *resolver) locks() lockLayout {
 	}
 	r.monitors(&l)
 	if f, ok := r.lookup("ObjectMonitor._owner", false); ok && strings.Contains(f.typ, "int") && !l.ownerID.ok() {
-		r.lost(capLocks, "JavaThread._monitor_owner_id") // nobody knows whose number it is
+		r.lost(capLocks, "JavaThread._monitor_owner_id") // it is not known whose number it is
 	}
 	if r.t.sizes["LockStack"] != 0 && !l.stack.ok() {
 		r.lost(capLocks, "JavaThread._lock_stack")

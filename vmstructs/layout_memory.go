@@ -1,7 +1,7 @@
 package vmstructs
 
-// memoryLayout says where tables of the JVM are that belong to none of its other structures here. All of it is
-// optional: memory whose owner is not known is told as such.
+// memoryLayout: tables of the JVM whose memory belongs to no other layout here. All of it is optional: memory without a
+// known owner is reported as such.
 //
 // gc/shared/barrierSet.hpp, cardTableBarrierSet.hpp, cardTable.hpp (memory/cardTableModRefBS.hpp up to 8),
 // memory/allocation.hpp (MetaspaceObj), oops/instanceKlass.hpp.

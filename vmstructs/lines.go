@@ -42,8 +42,8 @@ func (vm *VM) readLines(constMethod uint64, codeSize int, head []byte) (lines []
 }
 
 // decodeLines decodes a table (oops/method.hpp, CompressedLineNumberReadStream). Each byte holds a step of the bci in
-// its five upper bits, and a step of the line in its three lower bits. After 0xff two signed numbers are the steps.
-// 0 ends the table.
+// its five upper bits, and a step of the line in its three lower bits. 0xff is followed by two signed numbers, which
+// are the steps. 0 ends the table.
 func decodeLines(b []byte, x uint8) ([]lineEntry, bool) {
 	n := 0
 	s := stream{b: b, x: x}

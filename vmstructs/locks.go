@@ -4,8 +4,9 @@ import (
 	"goprof/process"
 )
 
-// Locks tells which threads hold which locks, and which threads wait for one. No thread is stopped for that: a Locks
-// reads in rounds. The caller believes what two rounds have in common, of threads that did not run between the rounds.
+// Locks finds out which threads hold which locks, and which threads wait for one. No thread is stopped for that: a
+// Locks reads in rounds. The caller believes what two rounds have in common, of threads that did not run between the
+// rounds.
 //
 // A Locks uses the VM that it was made from: both belong to one goroutine.
 type Locks struct {
@@ -70,7 +71,7 @@ type Lock struct {
 	// Class is of the object, with slashes; empty where the collector is moving the object. Of a ClassLock it is the class
 	// that is being initialised, and Object is what the threads wait on that need the class.
 	Class  string
-	Object uint64 // where the object is, 0 where that cannot be told now
+	Object uint64 // where the object is, 0 where that is not known now
 	// Monitor is the ObjectMonitor, 0 if the lock has none.
 	Monitor uint64
 }
@@ -150,7 +151,7 @@ const lockingLegacy = 1
 
 // Round reads all locks of these threads once. frames has the Java frames that the walk has found, by the address of
 // the thread's JavaThread. settled is false if a collector was at work: then the objects' addresses in this round may
-// be of different moments. Monitors do not move, so a caller compares those alone with another round.
+// be of different moments, and a caller must compare only monitors, which do not move, with another round.
 func (k *Locks) Round(threads []Thread, frames map[uint64][]LockFrame) (all []ThreadLocks, settled bool) {
 	before := k.vm.heapMoment()
 	held := k.vm.holdColours(&k.colours) == nil

@@ -20,7 +20,7 @@ type lockClass struct {
 	span     uint64 // how much of an object must be read for these fields
 }
 
-// classOf is the class of the object that begins with head. It is nil if the class cannot be told.
+// classOf is the class of the object that begins with head. It is nil if the class is not known.
 func (k *Locks) classOf(head []byte) *lockClass {
 	klass := k.klasses.klassIn(head)
 	if klass == 0 || klass%8 != 0 {
@@ -40,7 +40,7 @@ func (k *Locks) classOf(head []byte) *lockClass {
 	return c
 }
 
-// nameOf is the name of an object's class, empty if the class cannot be told.
+// nameOf is the name of an object's class, empty if the class is not known.
 func (k *Locks) nameOf(head []byte) string {
 	if c := k.classOf(head); c != nil {
 		return c.name
@@ -114,9 +114,9 @@ func (k *Locks) ownFields(c *lockClass, klass uint64, name string) error {
 	return nil
 }
 
-// parked reads what a thread is parked for. The thread sets parkBlocker some time before it parks. Its status says
-// that it has parked, and whether with a time limit. A JVM that was stopped may stand between the two: then the thread
-// is not said to wait.
+// parked reads the object for which a thread is parked. The thread sets parkBlocker some time before it parks. Its
+// status says that it has parked, and whether with a time limit. A JVM that was stopped may stand between the two: then
+// parked does not report a wait.
 func (k *Locks) parked(t *lockThread) (w Wanted) {
 	if t.blocker == 0 {
 		return w
@@ -243,8 +243,8 @@ func (k *Locks) virtualName(at uint64) string {
 	return name
 }
 
-// heldByBlockers adds the locks of java.util.concurrent, and the classes under initialisation, for which other threads
-// wait to what their owners hold. Locks for which no thread waits are not found: they are objects of the heap like all
+// heldByBlockers adds to what the owners hold: the locks of java.util.concurrent, and the classes under initialisation,
+// for which other threads wait. Locks for which no thread waits are not found: they are objects of the heap like all
 // others.
 func (k *Locks) heldByBlockers(all []ThreadLocks) {
 	type held struct{ owner, object uint64 }

@@ -182,10 +182,9 @@ func (s *liveStack) returns(addr, pc uint64) bool {
 	return ok && w&codeAddress == pc&codeAddress
 }
 
-// interpretedLocks takes the BasicObjectLocks out of an interpreted frame. They lie below the frame's fixed slots. The
-// one that was taken first has the highest address. The slot below the bytecode pointer says where they end
-// (frame_*.hpp, interpreter_frame_monitor_block_top_offset): an address up to JDK 21, words from the frame pointer in
-// 25 and later.
+// interpretedLocks reads the BasicObjectLocks of an interpreted frame. They lie below the frame's fixed slots. The one
+// that was taken first has the highest address. The slot below the bytecode pointer says where they end (frame_*.hpp,
+// interpreter_frame_monitor_block_top_offset): an address up to JDK 21, words from the frame pointer in 25 and later.
 func (k *Locks) interpretedLocks(s *liveStack, f *LockFrame, locks []frameLock) []frameLock {
 	l := k.vm.Interp()
 	bottom := f.FP + uint64(int64(l.BCP-1)*8)

@@ -10,10 +10,10 @@ import (
 // (oops/instanceKlass.cpp, initialize_impl). Two such threads may wait for each other for ever.
 //
 // The threads wait on an int[] of length 0 that only the class's mirror refers to (java_lang_Class::init_lock). The JVM
-// exports neither the int[] nor the way from it to the class. It exports which classes are being initialised, and by
-// which threads. Of those classes the awaited one is the class whose mirror refers to the int[].
+// exports neither the int[] nor a path from it to the class. It exports which classes are being initialised, and by
+// which threads. The awaited class is the one of these whose mirror refers to the int[].
 
-// initLayout: who initialises a class. oops/instanceKlass.hpp, oops/klass.hpp.
+// initLayout: which thread initialises a class. oops/instanceKlass.hpp, oops/klass.hpp.
 type initLayout struct {
 	object      uint64 // the variable that holds the class java.lang.Object
 	state       sized  // InstanceKlass

@@ -14,7 +14,7 @@ type lockThread struct {
 	id               uint64   // the number that names it as the owner of a monitor (24 and later)
 	stack            []uint64 // the references of its LockStack
 	object           uint64   // its java.lang.Thread
-	current          uint64   // the virtual thread that it runs, else the same as object
+	current          uint64   // the virtual thread that it runs, otherwise the same as object
 	virtual          uint64   // the number of that virtual thread
 	blocker          uint64   // what current is parked for
 	status           uint32   // JVMTI thread state bits; 0: not known

@@ -10,10 +10,10 @@ import (
 // Virtual threads that no carrier runs are Java objects in lists of the JDK (containers.go). Such a thread that waits
 // for a lock of java.util.concurrent has the lock in Thread.parkBlocker, as all threads do.
 //
-// A virtual thread that waits for a monitor gives up its carrier from 24 on. It then has an ObjectWaiter, to which a
-// field leads that the VM has added to VirtualThread (runtime/objectMonitor.hpp). No table says how an ObjectWaiter is
-// laid out. So two words of it are believed only if the first is a handle that leads back to the thread, and the second
-// a monitor whose object agrees.
+// From 24 on, a virtual thread that waits for a monitor gives up its carrier. It then has an ObjectWaiter; a field that
+// the VM has added to VirtualThread leads there (runtime/objectMonitor.hpp). No table describes the layout of an
+// ObjectWaiter. So two words of it are believed only if the first is a handle that leads back to the thread, and the
+// second a monitor whose object agrees.
 
 const (
 	// maxVirtualFound bounds the virtual threads that are remembered by their numbers.
@@ -45,11 +45,11 @@ type unmounted struct {
 	now     []UnmountedLocks  // what the last round has read
 }
 
-// FindVirtual looks for virtual threads that no carrier runs and that wait for something. Where there are too many,
-// those that wait for another thread's lock come first. Call it after a Round, and again after a Round that was not
-// settled: then the collector has moved these threads. FindVirtual and all later Rounds use c, and nobody else may.
-// Each later Round reads what the threads wait for. left counts the waiting threads beyond what a Round reads. err says
-// why some may not have been found.
+// FindVirtual looks for virtual threads that no carrier runs and that wait for something. If there are too many, those
+// that wait for another thread's lock come first. Call it after a Round, and again after a Round that was not settled:
+// then the collector has moved these threads. FindVirtual and all later Rounds use c, and nothing else may. Each later
+// Round reads what the threads wait for. left counts the waiting threads beyond what a Round reads. err says why some
+// may not have been found.
 func (k *Locks) FindVirtual(c *Continuations) (seen, left int, err error) {
 	u := &k.unmounted
 	*u = unmounted{objects: map[uint64]uint64{}, waiters: u.waiters}

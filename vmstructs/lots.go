@@ -9,10 +9,10 @@ import (
 
 // Lots draws virtual threads that no carrier runs by lot. There may be a million of them, so a draw reads a bounded
 // number. The JDK keeps virtual threads in concurrent hash sets (containers.go). Each set counts its elements
-// (ConcurrentHashMap.baseCount and counterCells), so how many there are is known without a visit. Of each set a draw
-// reads some bins, which lie at random all over its table. Threads are in bins by their numbers, so threads of one bin
-// may be alike: every fourth does the same, say. One of each bin is visited, and stands for all of it. So each thread
-// is stood for as often as any other, and together those that are visited stand for as many as the sets count.
+// (ConcurrentHashMap.baseCount and counterCells), so the number is known without a visit. A draw reads some bins of
+// each set, at random places of its table. Threads are in bins by their numbers, so threads of one bin may be alike:
+// every fourth does the same, say. So a draw visits one thread of each bin, which stands for all of it. On average each
+// thread counts equally, and all visited threads together stand for as many as the sets count.
 //
 // Threads of a StructuredTaskScope that a virtual thread owns are found by their owner alone. A draw reads some of
 // them, each of which stands for its owner's part of all.
@@ -78,7 +78,7 @@ func (vm *VM) NewLots(c *Continuations) *Lots {
 	return &Lots{s: &search{c: c}, k: k}
 }
 
-// Draw visits about most of the virtual threads that no carrier runs, each with how many it stands for. A thread that
+// Draw visits about most of the virtual threads that no carrier runs, and says how many each stands for. A thread that
 // could not be read is visited with its error, and a thread that a carrier runs as Mounted. No thread is stopped, and
 // each is shown as it was at another moment. platform are the threads that may own a StructuredTaskScope. The error
 // says that there was no draw.

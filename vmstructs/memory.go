@@ -30,7 +30,7 @@ type MemoryRange struct {
 }
 
 const (
-	// rootChunk is how much of metaspace the JVM deals in: a piece of that size, aligned, has no other use
+	// rootChunk is the size in which the JVM hands out metaspace: an aligned piece of that size has no other use
 	// (memory/metaspace/chunklevel.hpp, MAX_CHUNK_BYTE_SIZE; larger since 24). Up to 15 a node of metaspace may be
 	// smaller.
 	rootChunk = 4 << 20

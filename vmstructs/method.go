@@ -16,7 +16,7 @@ type Method struct {
 	File         string // source file, may be empty
 	Native       bool
 	Synchronized bool
-	Intrinsic    bool   // compilers may have code of their own for it; true where nobody knows
+	Intrinsic    bool   // compilers may have code of their own for it; true where that is not known
 	CodeBegin    uint64 // where its bytecodes begin
 	CodeSize     int    // how many bytes they have
 
@@ -29,7 +29,7 @@ type Method struct {
 	pool  *pool
 	// facts identify the method: the pointer to its ConstMethod; in that the pointer to the constants, the indexes and
 	// the number; the entries of the constant pool; the symbol of the name; and the lines. Two versions of a redefined
-	// class may differ in their lines alone. No frame shows the signature: the pointer to its symbol is enough.
+	// class may differ in their lines alone. No frame shows the signature, so the pointer to its symbol is enough.
 	facts [numMethodFacts]fact
 }
 
@@ -377,7 +377,7 @@ func (vm *VM) poolSymbol(p *pool, i uint16, entry, sym *fact) (string, error) {
 const maxPool = 1 << 16
 
 // readPool reads what the methods of a class share. A pool that is known already is used if its facts hold, or at once
-// if known: who asks so proves them afterwards.
+// if known: such a caller proves them afterwards.
 func (vm *VM) readPool(addr uint64, known bool) (*pool, error) {
 	if p := vm.methods.pools[addr]; p != nil {
 		if known {

@@ -7,11 +7,11 @@ import (
 	"goprof/process"
 )
 
-// nearMemory reads the target's memory by the piece, and keeps the pieces while one question is being answered. A
-// class's metadata lie together, and each question goes through them in many small steps: a read of 8 bytes takes
-// nearly as long as one of a piece. Pieces may be older than a method that is loaded meanwhile. So facts are proven by
-// reads that go past the pieces (Proof, holdsTrue), and bytecodes, which are kept by method but are no fact, are
-// read past them. Signatures, the names of source files, and which method an invoke names are not proven.
+// nearMemory reads the target's memory in large pieces, and keeps the pieces while one question is being answered. A
+// class's metadata lie together, and each question follows them in many small steps. A read of 8 bytes takes nearly as
+// long as one of a piece. Pieces may be older than a method that is loaded meanwhile. So facts are proven by reads that
+// bypass the pieces (Proof, holdsTrue), and bytecodes, which are kept by method but are no fact, bypass them, too.
+// Signatures, the names of source files, and which method an invoke names are not proven.
 type nearMemory struct {
 	process.Memory
 	depth  int // 0: nothing is kept
@@ -120,7 +120,7 @@ func (m *nearMemory) want(addr uint64) {
 	m.wantedAt = append(m.wantedAt, i)
 }
 
-// fetch reads all wanted pieces with one call. What cannot be read is found out by who asks for it.
+// fetch reads all wanted pieces with one call. What cannot be read is found out by the code that asks for it.
 func (m *nearMemory) fetch() {
 	if len(m.wanted) == 0 {
 		return

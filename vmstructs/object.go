@@ -67,7 +67,7 @@ func (vm *VM) ArrayLength() int32 {
 	return vm.lengthAt
 }
 
-// learnHeaders finds out once how headers are laid out: who asks has met compiled code, and long before that the JVM
+// learnHeaders finds out once how headers are laid out: the caller has met compiled code, and long before that the JVM
 // has read its options.
 func (vm *VM) learnHeaders() {
 	if vm.headersKnown {
@@ -77,7 +77,7 @@ func (vm *VM) learnHeaders() {
 	length, _ := vm.arrayLayout()
 	vm.compact, vm.lengthAt, vm.headersKnown = vm.flagOn("UseCompactObjectHeaders"), int32(length), true
 	if !had {
-		vm.ForgetFlags() // who asks for a leaf must not leave the table behind
+		vm.ForgetFlags() // a question about a leaf must not leave the table behind
 	}
 }
 

@@ -35,7 +35,7 @@ type ObjectClass struct {
 	// java.lang.Object or an int[] for that, which look like the program's (gc/shared/collectedHeap.cpp,
 	// fill_with_object_impl).
 	Filler bool
-	// Sum is for who visits objects: Walk does not touch it.
+	// Sum is for the caller's visit: Walk does not touch it.
 	Sum uint64
 
 	kind     objectKind
@@ -119,8 +119,8 @@ func (o *Objects) Forget() {
 }
 
 // Walk calls visit for each object that begins in b, which is a copy of the memory at addr. size is how many bytes the
-// object takes, also of an object that ends behind b. next is where the object after the last one begins; an object of
-// which b has too little to tell its size is left for the next piece. What visit gets is valid until Forget.
+// object takes, even if it ends behind b. next is where the object after the last one begins; an object whose size
+// cannot be read from b is left for the next piece. What visit gets is valid until Forget.
 func (o *Objects) Walk(addr uint64, b []byte, visit func(addr uint64, class *ObjectClass, size uint64)) (next uint64,
 	err error) {
 	at := uint64(0)

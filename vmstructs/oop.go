@@ -74,8 +74,8 @@ func (vm *VM) arrayLayout() (length, data uint64) {
 // eightBytes is the logarithm of what objects are aligned by.
 const eightBytes = 3
 
-// ScalesReferences reports whether references are compressed, and stand for eight bytes times their value. Then x86's
-// code accesses an object at the begin of the heap, which a register holds, and eight times the reference
+// ScalesReferences reports whether references are compressed and a reference stands for eight times its value. Then
+// x86's code accesses an object at the beginning of the heap, which a register holds, plus eight times the reference
 // (x86.ad, indCompressedOopOffset). The shift is 0 where references are not compressed (CompressedOops::initialize is
 // not called). The answer is kept: the JVM knows it before it compiles.
 func (vm *VM) ScalesReferences() bool {

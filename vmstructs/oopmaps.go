@@ -19,12 +19,12 @@ const maxOopMaps = maxDebugBytes / pcDescSize
 // safepoints is what is known of an nmethod's OopMaps.
 type safepoints struct {
 	known bool
-	bits  []uint64 // a bit for each PcDesc, by its index: it has an OopMap; nil where that cannot be told
+	bits  []uint64 // a bit for each PcDesc, by its index: it has an OopMap; nil where that is not known
 	full  bool     // some records have no OopMap
 }
 
 // FullRecords reports whether the compiler has recorded where each instruction of b comes from, and not safepoints
-// alone. It is false where that cannot be told.
+// alone. It is false where that is not known.
 func (vm *VM) FullRecords(b *Blob) bool { return vm.safepoints(b).full }
 
 // IsSafepoint reports whether pc is recorded, and is a safepoint. Where OopMaps cannot be read, each record counts as a

@@ -7,8 +7,8 @@ import (
 	"goprof/process/maybe"
 )
 
-// Pools reads which executors the threads run for, and what these executors and their queues say of themselves. No
-// thread is stopped for that. A field that a class does not have is not known, and so is what a collector moves away.
+// Pools reads which executors the threads run for, and what these executors and their queues hold. No thread is stopped
+// for that. A field that a class lacks, or that a collector moves away, is not known.
 //
 // A Pools uses the VM that it was made from: both belong to one goroutine.
 type Pools struct {
@@ -176,7 +176,7 @@ func (p *Pools) read(at uint64) (o poolObject, ok bool) {
 	return poolObject{at, c, b}, true
 }
 
-// classOf reads a class and its superclasses. Nil: it cannot be told.
+// classOf reads a class and its superclasses. Nil: it is not known.
 func (p *Pools) classOf(klass uint64) *poolClass {
 	if klass == 0 || klass%8 != 0 {
 		return nil

@@ -3,8 +3,8 @@ package vmstructs
 import "goprof/process/maybe"
 
 // HikariCP's objects. A pool has a thread of its own for its house-keeping, a ScheduledThreadPoolExecutor. The tasks in
-// its queue lead to the pool: HikariPool$HouseKeeper, MaxLifetimeTask, KeepaliveTask. While one of these runs and no
-// other is scheduled, the pool is not found.
+// the executor's queue lead to the pool: HikariPool$HouseKeeper, MaxLifetimeTask, KeepaliveTask. While one of these
+// runs and no other is scheduled, the pool is not found.
 const (
 	classHikari      = "com/zaxxer/hikari/pool/HikariPool"
 	classHikariBase  = "com/zaxxer/hikari/pool/PoolBase"

@@ -7,12 +7,13 @@ import (
 )
 
 // No object of HikariCP's says which thread has borrowed a connection. The thread was given a proxy of it, a
-// ProxyConnection, and mostly has the proxy on its stack until it gives the connection back. So the stacks of threads
-// that stand still below a call are searched for references to such a proxy. A word that is no reference any more may
-// look like one. It counts only if an open proxy is there of a connection that is lent now: that proxy was made when
-// the connection was lent, and is closed when it is given back.
+// ProxyConnection, and mostly has the proxy on its stack until it gives the connection back. So goprof searches the
+// stacks of threads that stand still below a call for references to such a proxy. A stale word may look like one. So a
+// word counts only if it refers to an open proxy of a connection that is lent now: that proxy was made when the
+// connection was lent, and is closed when it is given back.
 //
-// A holder that runs, that is a virtual thread or has put the proxy only into another object is not found.
+// goprof does not find a holder that runs, that is a virtual thread, or that has put the proxy only into another
+// object.
 
 const (
 	classHikariProxy = "com/zaxxer/hikari/pool/ProxyConnection"

@@ -52,9 +52,9 @@ func (vm *VM) reads(r *process.Reader, f *fact) bool {
 
 // noteBlob keeps what identifies b: that its block is in use and has its size, and the name and size of the blob. For
 // an nmethod it also keeps the method, the entry and, above all, the compile id, which is never given twice. Since 23
-// an nmethod also has data outside the code cache, and many are freed before the first of their blocks is: the pointers
-// to the data tell (code/nmethod.cpp, nmethod::purge, sets them to the blob's end; gc/shared/classUnloadingContext.cpp
-// frees the blocks afterwards).
+// an nmethod also has data outside the code cache. The JVM frees that data before it frees the blocks. So noteBlob also
+// keeps the pointers to the data (code/nmethod.cpp, nmethod::purge, sets them to the blob's end;
+// gc/shared/classUnloadingContext.cpp frees the blocks afterwards).
 func (vm *VM) noteBlob(b *Blob, blk block) {
 	parts := vm.blobParts(b.Kind.IsNmethod())
 	n := 0
@@ -104,10 +104,10 @@ func (l *layout) blobParts(nmethod bool) []part {
 // Check reads all that was noted again in one batch. What has changed is forgotten, and the walk must be done again. A
 // warm Proof does not allocate.
 //
-// Several walks may be proven at once, with one read: End stands behind each of them, and SinceOf tells of each.
+// Several walks may be proven at once, with one read: call End after each of them; SinceOf returns the result of each.
 //
-// For a method in compiled code the blob is proof enough: while the code lives, so do
-// its methods. An interpreted frame needs Method.
+// For a method in compiled code the blob is proof enough: while the code lives, so do its methods. An interpreted frame
+// needs Method.
 type Proof struct {
 	vm      *VM
 	first   uint64 // number of the first walk since Reset
@@ -207,7 +207,7 @@ func (p *Proof) Check() (bool, error) {
 		if p.ranges[len(p.ranges)-1].OK {
 			u.note(p.unloads[:], p.vm.now())
 		} else {
-			u.since = math.MaxInt64 // nobody knows what was unloaded
+			u.since = math.MaxInt64 // it is not known what was unloaded
 		}
 	}
 	ok := true

@@ -1,8 +1,8 @@
 package vmstructs
 
 // For a method of an interface, or an abstract one, the constant pool does not say what an invoke calls. A compiler
-// inlines what the types call that the method's profile has seen there (opto/doCall.cpp, call_generator). goprof reads
-// that profile, too: it is what most calls were, not what all are.
+// inlines the methods of the types that the method's profile has seen there (opto/doCall.cpp, call_generator). goprof
+// reads that profile, too: it says what most calls were, not what all are.
 
 // profileLayout says where a profile is kept: oops/methodData.hpp, MethodData and DataLayout. Each piece of a profile
 // has a head of 8 bytes: its tag, one byte of flags, and the index of its bytecode, in 16 bits. Words follow.
@@ -107,7 +107,7 @@ func (vm *VM) receivers(m *Method, bci uint16) []byte {
 	if of, err := vm.mem.Ptr(profile + uint64(l.method)); err != nil || of != m.Addr {
 		return nil // no profile of that method
 	}
-	// Nobody tells how long it is. What stands behind it is of other methods.
+	// Nobody says how long it is. What stands behind it is of other methods.
 	begin, raw := profile+uint64(l.data), make([]byte, maxProfile)
 	if vm.mem.Bytes(begin, raw) != nil {
 		if raw = raw[:min(aPage-begin%aPage, maxProfile)]; vm.mem.Bytes(begin, raw) != nil {

@@ -6,9 +6,9 @@ import (
 	"goprof/process/maybe"
 )
 
-// Objects with a finalizer, once they are dead, wait in the queue of java.lang.ref.Finalizer, which counts them. Other
-// references that the collector has found wait in a list that the Reference Handler takes as a whole: it begins in
-// Reference.pending (up to 8) or Universe::_reference_pending_list, and is linked by Reference.discovered.
+// Dead objects with a finalizer wait in the queue of java.lang.ref.Finalizer, which counts them. Other references that
+// the collector has found wait in a list that the Reference Handler takes as a whole: it begins in Reference.pending
+// (up to 8) or Universe::_reference_pending_list, and is linked by Reference.discovered.
 
 const (
 	classFinalizer = "java/lang/ref/Finalizer"

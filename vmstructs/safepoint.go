@@ -119,9 +119,9 @@ func (h *Health) Safepoint() maybe.Value[SafepointState] {
 	return maybe.If(s, err == nil && s >= NotSynchronized && s <= Synchronized)
 }
 
-// polled reads the state from the page that compiled code reads at each safepoint poll. JDK 8 takes away the right to
-// read that page right after it has asked the threads (runtime/safepoint.cpp, SafepointSynchronize::begin), and gives
-// it back first of all at the end. Later releases have a poll for each thread.
+// polled reads the state from the page that compiled code reads at each safepoint poll. JDK 8 removes the right to read
+// that page right after it has asked the threads (runtime/safepoint.cpp, SafepointSynchronize::begin), and restores it
+// first of all at the end. Later releases have a poll for each thread.
 func (h *Health) polled() maybe.Value[SafepointState] {
 	variable := h.vm.l.health.polling
 	if !h.vm.l.jdk8 || variable == 0 {
@@ -131,7 +131,7 @@ func (h *Health) polled() maybe.Value[SafepointState] {
 	if err != nil || page == 0 {
 		return maybe.Value[SafepointState]{}
 	}
-	// The variable, read right after the page, tells whether memory can be read at all.
+	// The variable, read right after the page, reports whether memory can be read at all.
 	var word [2][8]byte
 	ranges := []process.Range{{Addr: page, Buf: word[0][:]}, {Addr: variable, Buf: word[1][:]}}
 	h.vm.t.ReadMany(ranges)
@@ -142,7 +142,7 @@ func (h *Health) polled() maybe.Value[SafepointState] {
 }
 
 // Operation is what the VM thread executes now, empty if it executes nothing. Operation is not known where the name
-// cannot be told.
+// is not known.
 func (h *Health) Operation() maybe.Value[string] {
 	if h.symbols.operation == 0 || len(h.symbols.operations) == 0 {
 		return maybe.Value[string]{}

@@ -105,13 +105,12 @@ func (b *Blob) OwnScope() []Scope {
 // TellsScopes reports whether the JVM exports where the debug information of compiled code is.
 func (b *Blob) TellsScopes() bool { return b.vm == nil || !b.vm.lacks(capScopes) }
 
-// Scopes returns the methods at pc, the innermost first, the one that owns the code last.
-// If own, the record of pc itself counts, as at a return address; where there is none, and if
-// not own, the next record does. Code without a record (leaf methods, and what stands behind
-// a method's last call) gives the owner alone, with the line of its beginning. That is HotSpot's
-// own answer for such a pc (code/scopeDesc.cpp, decode_body: InvocationEntryBci; oops/method.cpp,
-// line_number_from_bci). The record before the pc would name a line that is nearer, but nobody knows whether the code
-// belongs to that line: compilers lay blocks out as they like. The slice is shared: do not change it.
+// Scopes returns the methods at pc, the innermost first, the one that owns the code last. If own is true, the record of
+// pc itself counts, as at a return address; without such a record, or if own is false, the next record counts. Code
+// without a record (leaf methods, and code behind a method's last call) has only the owner, with the line of its
+// beginning. That is HotSpot's own answer for such a pc (code/scopeDesc.cpp, decode_body: InvocationEntryBci;
+// oops/method.cpp, line_number_from_bci). The record before the pc would give a nearer line, but it is not known
+// whether the code belongs to that line: compilers lay blocks out as they like. The slice is shared: do not change it.
 func (vm *VM) Scopes(b *Blob, pc uint64, own bool) ([]Scope, error) {
 	if b.Method == nil || !b.holds(pc) || b.End-b.Begin >= 1<<31 {
 		return nil, ErrBadDebugInfo
@@ -231,9 +230,8 @@ type scopeRef struct {
 	bci    int32
 }
 
-// decode appends the scopes from offset outward. Each begins with the offset of its
-// sender, the number of its method and its bci plus one; the rest tells of variables.
-// Scopes share senders, so an offset may point anywhere.
+// decode appends the scopes from offset outward. Each begins with the offset of its sender, the number of its method
+// and its bci plus one; the rest describes variables. Scopes share senders, so an offset may point anywhere.
 func (d *debugInfo) decode(dst []scopeRef, offset int32, x uint8) ([]scopeRef, error) {
 	for range maxInline {
 		if offset < 0 || int(offset) >= len(d.scopes) {

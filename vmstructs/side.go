@@ -1,7 +1,7 @@
 package vmstructs
 
-// A walk must not read a thread's frame anchor when the thread runs again: by then the anchor tells of another moment.
-// So the sampler copies that part of the JavaThread in the same pause as the stack, as Snapshot.Side, and these
+// A walk must not read a thread's frame anchor after the thread runs again, because the anchor then belongs to another
+// moment. So the sampler copies that part of the JavaThread in the same pause as the stack, as Snapshot.Side, and these
 // functions read it there.
 
 // maxSide bounds the part of a JavaThread that is copied in the pause. The anchor comes first
@@ -47,10 +47,9 @@ func (vm *VM) ThrownAt(side []byte) uint64 {
 	return pc
 }
 
-// TrapPC returns where in Java code the thread was when it ran into a trap, such as a poll for a
-// safepoint: the signal handler notes the pc before it sends the thread on into a stub
-// (JavaThread::_saved_exception_pc, os_cpu/linux_*/os_linux_*.cpp). Outside of that stub, TrapPC returns a pc of the
-// past.
+// TrapPC returns where in Java code the thread was when it ran into a trap, such as a poll for a safepoint: the signal
+// handler notes the pc before it sends the thread on into a stub (JavaThread::_saved_exception_pc,
+// os_cpu/linux_*/os_linux_*.cpp). Outside of that stub, TrapPC returns an old pc.
 func (vm *VM) TrapPC(side []byte) (uint64, bool) {
 	return vm.sideWord(side, vm.l.thread.trapPC)
 }
@@ -77,7 +76,7 @@ func (vm *VM) DecodeAnchor(b []byte) (Anchor, bool) {
 	return a, true
 }
 
-// WrapperAnchorOffset returns the offset, in a JavaCallWrapper, of the anchor that the wrapper saved. The anchor tells
+// WrapperAnchorOffset returns the offset, in a JavaCallWrapper, of the anchor that the wrapper saved. The anchor says
 // where Java left off when C++ called Java again (runtime/javaCalls.hpp).
 func (vm *VM) WrapperAnchorOffset() (offset uint64, ok bool) {
 	return uint64(vm.l.thread.wrapperAnchor), vm.l.thread.wrapperAnchor.ok()

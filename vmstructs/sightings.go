@@ -65,7 +65,7 @@ const (
 	// mostNotes wait for the walker; mostSighted pieces are kept.
 	mostNotes   = 64
 	mostSighted = maxBlobs
-	// oldAfter: who has been there for so long is likely to stay. Then it is known as a whole, wherever in it a stack
+	// oldAfter: what has been there for so long is likely to stay. Then it is known as a whole, wherever in it a stack
 	// points. Before, each place in it is noted again, since code that is still being compiled comes and goes.
 	oldAfter = int64(10e9)
 	// renewEvery is how often all code is noted again.
@@ -105,7 +105,7 @@ func (s *Sightings) ReadFrom(t process.Target) *Sightings {
 }
 
 // Note takes a note of what is new in a snapshot that was taken just now, at that moment. For an older snapshot there
-// is no note, so nobody searches it.
+// is no note, so it is not searched.
 func (s *Sightings) Note(snap *process.Snapshot, when int64) {
 	s.renew(when)
 	if s.clock()-when > noteWithin {

@@ -6,7 +6,7 @@ import (
 )
 
 // SiteTable has a number for each of some sites. It is a hash table with open addressing, since sites are hashes
-// already: the tree of a large method has thousands of sites, and is read while somebody waits.
+// already: the tree of a large method has thousands of sites, and is read while a user waits.
 type SiteTable struct {
 	slots []siteSlot // a power of two; a slot with the site 0 is free
 	n     int

@@ -1,8 +1,8 @@
 package vmstructs
 
-// A class's static fields are in its mirror, the java.lang.Class (oops/instanceMirrorKlass.hpp). The mirror and what
-// its fields refer to are in the heap, where a collector may move them while they are read. So the way is gone twice,
-// and counts if it was the same.
+// A class's static fields are in its mirror, the java.lang.Class (oops/instanceMirrorKlass.hpp). The mirror and the
+// objects of its fields are in the heap, where a collector may move them while they are read. So the references are
+// followed twice, and count if they were the same.
 
 // handleLayout says where a mirror is, and how an object tells its class: oops/klass.hpp, compressedKlass.hpp.
 type handleLayout struct {
@@ -45,7 +45,7 @@ func (vm *VM) learnObjects() error {
 		o.klasses, o.failed = vm.klassModelAt(vm.l.handles.narrowBase, vm.l.handles.narrowShift)
 	}
 	if !had {
-		vm.ForgetFlags() // who asks for a leaf must not leave the table behind
+		vm.ForgetFlags() // a question about a leaf must not leave the table behind
 	}
 	return o.failed
 }

@@ -14,7 +14,7 @@ const (
 // stubTable names the stubs, sorted by address; made at the first question.
 type stubTable struct {
 	read  bool
-	list  uint64 // address of the list's head, 0 if no symbol tells
+	list  uint64 // address of the list's head, 0 if no symbol says
 	head  uint64 // the newest stub when it was read: C2's stubs may come late
 	stubs []stub
 }

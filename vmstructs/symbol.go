@@ -54,7 +54,7 @@ func (vm *VM) readSymbol(addr uint64) (symbol, error) {
 	return s, nil
 }
 
-// modifiedUTF8 makes valid UTF-8 of the VM's encoding (JVM specification, 4.4.7): zero is two bytes, and a character
+// modifiedUTF8 converts the VM's encoding to valid UTF-8 (JVM specification, 4.4.7): zero is two bytes, and a character
 // that needs a surrogate pair in UTF-16 is written as that pair, three bytes each. Bytes that are not of this encoding
 // become U+FFFD.
 func modifiedUTF8(b []byte) string {
@@ -81,7 +81,7 @@ func modifiedUTF8(b []byte) string {
 }
 
 // isModifiedUTF8 distinguishes a name from memory that once held a name. A class may be unloaded, and its symbols
-// freed, before a walk has read them. What comes to lie there then mostly holds zeros. The JVM refuses class files with
+// freed, before a walk has read them. New content of that memory mostly holds zeros. The JVM refuses class files with
 // names that are not of this form (classFileParser.cpp, verify_legal_utf8).
 func isModifiedUTF8(b []byte) bool {
 	for len(b) > 0 {

@@ -222,7 +222,7 @@ func (vm *VM) linkedThreads() ([]Thread, error) {
 }
 
 // isCompiler recognises compiler threads by their vtable. A vtable is CompilerThread's if the first thread that has it
-// bears a compiler's name. The oldest threads come first, so no thread of the program can pass for a compiler thread by
+// has a compiler's name. The oldest threads come first, so no thread of the program can pass for a compiler thread by
 // its name.
 func (vm *VM) isCompiler(t Thread, vtable uint64) bool {
 	c := &vm.threads
@@ -235,7 +235,7 @@ func (vm *VM) isCompiler(t Thread, vtable uint64) bool {
 	name, err := vm.ThreadName(t)
 	is := strings.Contains(name, "CompilerThread")
 	switch {
-	case errors.Is(err, ErrMoved) && name != "": // it was read in a collection, and nobody may confirm it
+	case errors.Is(err, ErrMoved) && name != "": // it was read in a collection, and nothing may confirm it
 		return is // ask again
 	case errors.Is(err, ErrMoved):
 		// .symtab knows too, but reading that of libjvm.so costs tens of milliseconds. The

@@ -140,10 +140,9 @@ func (vm *VM) moved(err error) error {
 }
 
 // ThreadName returns the name that Java gave a thread. Threads run and collectors work while the name is read. So the
-// references that led to its characters are followed once more afterwards. If they lead elsewhere then, the bytes that
-// were read may belong to another object, and the answer is ErrMoved. If a collection has stopped the threads
-// meanwhile, the references may have led elsewhere each time: then the name comes with ErrMoved. FitsComm may confirm
-// it.
+// references that led to its characters are followed once more afterwards. If they now lead elsewhere, the bytes may
+// belong to another object, and the answer is ErrMoved. If a collection has stopped the threads meanwhile, the
+// references may have led to a wrong place both times: then the name comes with ErrMoved, and FitsComm may confirm it.
 func (vm *VM) ThreadName(t Thread) (string, error) {
 	since := vm.heapMoment()
 	way, err := vm.wayToName(t)
@@ -167,7 +166,7 @@ func (vm *VM) ThreadName(t Thread) (string, error) {
 const maxComm = 15
 
 // FitsComm reports whether the kernel's short name can be that of a thread with this name. HotSpot gives the kernel the
-// first 15 bytes, or since 26 of a longer name 7 bytes, two dots and the last 6 (os_linux.cpp,
+// first 15 bytes; since 26, of a longer name, 7 bytes, two dots and the last 6 (os_linux.cpp,
 // os::set_native_thread_name).
 func FitsComm(name, comm string) bool {
 	if len(name) <= maxComm {
@@ -280,8 +279,8 @@ var threadStatuses = map[uint32]string{
 	657: "PARKED", 673: "TIMED_PARKED", 1025: "BLOCKED",
 }
 
-// ThreadStatus returns the state that java.lang.Thread tells of a thread: RUNNABLE, BLOCKED, WAITING, TIMED_WAITING
-// (both in Object.wait), PARKED, TIMED_PARKED, SLEEPING.
+// ThreadStatus returns a thread's state as in java.lang.Thread: RUNNABLE, BLOCKED, WAITING, TIMED_WAITING (both in
+// Object.wait), PARKED, TIMED_PARKED, SLEEPING.
 //
 // The answer is ErrMoved if a collection has stopped the threads meanwhile.
 func (vm *VM) ThreadStatus(t Thread) (string, error) {

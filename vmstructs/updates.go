@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// updatesOf is the day for which this file says which updates there are. The facts are those of endoflife.date on that
-// day: its products eclipse-temurin, oracle-jdk and openjdk-builds-from-oracle agree on them, but for Oracle's own
-// numbers of JDK 8.
+// updatesOf is the date of the facts in this file: which updates of which releases there are. They are those of
+// endoflife.date. Its products eclipse-temurin, oracle-jdk and openjdk-builds-from-oracle agree on them, except for
+// Oracle's own numbers of JDK 8.
 const updatesOf = "2026-08-22"
 
 // newestUpdates are the newest updates of the releases that were maintained then: 17.0.20, 8u502.

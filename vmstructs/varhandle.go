@@ -4,8 +4,8 @@ import "strings"
 
 // The interpreter links a call of a VarHandle to an adapter, nearly always to a method of VarHandleGuards
 // (Invokers.java, varHandleInvokeLinkerMethod). The guard calls MethodHandle.linkToStatic, which calls the method that
-// it is given: that of the VarHandle's own class which has the name of the access (VarForm.java, getMemberName). A
-// compiler inlines all of them where the VarHandle is a constant. Then its class is known to goprof, too.
+// it is given: the method of the VarHandle's own class with the name of the access (VarForm.java, getMemberName). A
+// compiler inlines all of them if the VarHandle is a constant. Then goprof knows its class, too.
 
 const (
 	classMethodHandle = "java.lang.invoke.MethodHandle"
@@ -14,9 +14,9 @@ const (
 	linkToStatic      = "linkToStatic"
 )
 
-// handsOn reports whether a method is one of those that the JVM makes to call what they are given: linkToStatic and
-// others, and invokeBasic (classfile/vmIntrinsics.hpp, is_signature_polymorphic_intrinsic). A compiler that knows what
-// is given inlines that.
+// handsOn reports whether a method is one of those that the JVM makes to call the method that they are given:
+// linkToStatic and others, and invokeBasic (classfile/vmIntrinsics.hpp, is_signature_polymorphic_intrinsic). A compiler
+// that knows the given method inlines it.
 func (m *Method) handsOn() bool {
 	return m.Native && m.Class == classMethodHandle && (strings.HasPrefix(m.Name, "linkTo") || m.Name == "invokeBasic")
 }
@@ -61,9 +61,9 @@ func parametersOf(signature string) (n int, ok bool) {
 	return n, ok && strings.HasPrefix(s, ")")
 }
 
-// Accessed returns the method with which a VarHandle accesses, where m calls it and has loaded it from a static field.
-// It is nil if that is not known, or if the field is not final: then the VarHandle is no constant. ErrMoved says that
-// it may be known another time.
+// Accessed returns the method by which a VarHandle accesses memory, where m calls it and has loaded it from a static
+// field. It is nil if that is not known, or if the field is not final: then the VarHandle is no constant. ErrMoved says
+// that another attempt may succeed.
 func (vm *VM) Accessed(m *Method, call, load *Bytecode) (*Method, error) {
 	e, ok := vm.invokeEntry(m, call)
 	if !ok || !call.Handle || load.Op != OpGetstatic {
@@ -95,8 +95,8 @@ func (vm *VM) Accessed(m *Method, call, load *Bytecode) (*Method, error) {
 }
 
 // accessMethod looks for the only static method of that name that a class below base declares, or else the next class
-// above it: VarForm.java looks for a method as Lookup.findStatic does. It is 0 if there is none, and if base is not
-// above the class: then there was no VarHandle.
+// above it, as Lookup.findStatic does for VarForm.java. It is 0 if there is none, and if base is not above the class:
+// then there was no VarHandle.
 func (vm *VM) accessMethod(klass, base, name uint64) (method uint64) {
 	l := &vm.l.invoke.named
 	found := 0

@@ -16,7 +16,7 @@ type VirtualThread struct {
 	Stack *process.Continuation
 	// Mounted: a carrier ran it when it was read, so not all its frames are in the heap.
 	Mounted bool
-	// For is the class, with slashes, of what the thread is parked for; only a Lots that is asked tells.
+	// For is the class, with slashes, of what the thread is parked for; only a Lots that is asked says.
 	For string
 	// Err says why its frames could not be read.
 	Err error

@@ -50,7 +50,7 @@ type VM struct {
 	clock   func() int64
 	unloads unloads
 
-	sightings *Sightings          // the notes that are used; nil: nobody takes notes
+	sightings *Sightings          // the notes that are used; nil: no notes are taken
 	sighted   map[uint64]sighting // by block
 	loaded    uint64              // bytes, see Loaded
 }
@@ -164,9 +164,8 @@ func excludedByte(major int, fieldStream bool) uint8 {
 	return 0
 }
 
-// Loaded returns how many bytes of data of code blobs and methods were read into the caches so far. A caller that
-// keeps pointers to Blobs and Methods learns from it how much memory they may hold, also after the caches have
-// forgotten them.
+// Loaded returns how many bytes of data of code blobs and methods were read into the caches so far. A caller that keeps
+// pointers to Blobs and Methods can bound by it how much memory they hold, also after the caches have forgotten them.
 func (vm *VM) Loaded() uint64 { return vm.loaded }
 
 // Forget empties the caches of code and methods. Code and methods that are needed again are read again.

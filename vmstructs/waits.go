@@ -7,7 +7,7 @@ import (
 	"goprof/process"
 )
 
-// Waits tells what a thread that stands still waits for. It has caches and scratch memory of its own: one goroutine may
+// Waits says what a thread that stands still waits for. It has caches and scratch memory of its own: one goroutine may
 // use a Waits while another uses the VM that it was made from.
 type Waits struct {
 	vm      *VM // one of its own
@@ -36,8 +36,8 @@ func (w *Waits) ReadFrom(t process.Target) *Waits {
 	return w
 }
 
-// Read tells what the JVM says of a thread that was found in that system call. The thread must not run meanwhile. The
-// collector may: references in the heap are followed twice, and the answer is not known if they lead to two places.
+// Read returns what the JVM knows of a thread that was found in that system call. The thread must not run meanwhile.
+// The collector may: references in the heap are followed twice, and the answer is not known if they lead to two places.
 // Nor is it known while a collection has stopped all threads.
 func (w *Waits) Read(snap *process.Snapshot, call arch.Call) (j process.JavaWait) {
 	if snap.SideAddr == 0 || len(snap.Side) == 0 {

@@ -2,6 +2,6 @@
 // outside: the context that OpenTelemetry's SDKs publish in memory (OTEP 4719), two variables of its environment, and
 // its control groups.
 //
-// The target may lie in all of this, so it is bounded and cleaned. Nothing is stopped. Nothing else of the environment
-// is kept, because it holds passwords.
+// All of this may hold lies of the target, so it is bounded and cleaned. Nothing is stopped. Nothing else of the
+// environment is kept, because it holds passwords.
 package whose

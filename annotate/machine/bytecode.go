@@ -1,8 +1,8 @@
 // Package machine adds to a page of package annotate what only the JVM knows: the bytecodes of the method, and the
 // machine code that compilers made of it, with what each instruction belongs to.
 //
-// What you give is a JVM, live or in a core file; it is only read. A JVM may unload, compile and throw away code
-// meanwhile: what was copied when a sample was taken stays, and names that cannot be read any more are left out.
+// It takes a JVM, live or in a core file, and only reads it. A JVM may unload, compile and throw away code meanwhile.
+// What was copied when a sample was taken stays, and names that cannot be read any more are left out.
 package machine
 
 import (

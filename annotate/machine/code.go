@@ -38,7 +38,7 @@ type Codes struct {
 	Lost int64
 }
 
-// codeID tells pieces of code apart, as a JVM numbers its compilations. Code of OSR has numbers of its own.
+// codeID distinguishes pieces of code, as a JVM numbers its compilations. Code of OSR has numbers of its own.
 type codeID struct {
 	begin uint64
 	id    int32
@@ -105,7 +105,7 @@ func (c *Codes) Add(s *profile.Stack, n int64) {
 
 func (c *Codes) isWanted(f profile.Frame) bool { return f.Func != nil && c.wants(f.Func.Name) }
 
-// of is the code that a frame runs, nil if it cannot be had.
+// of is the code that a frame runs, nil if it is not known.
 func (c *Codes) of(f *profile.Frame) *code {
 	b, err := c.vm.Blob(f.PC)
 	if err != nil || f.Func == nil || b.Kind != vmstructs.Nmethod || b.Method == nil || named(b.Method) != f.Func.Name {

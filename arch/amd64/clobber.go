@@ -3,8 +3,8 @@ package amd64
 import "goprof/arch"
 
 // This file says which registers are written by instructions that the tracer does not model. The tracer forgets what
-// was in them. If a register were missing here, the tracer would tell a value that the register no longer has. So the
-// list is compared with objdump (TestClobberAgainstObjdump). The source is Intel SDM volume 2.
+// was in them. If a register were missing here, the tracer would report a value that the register no longer has. So a
+// test compares the list with objdump (TestClobberAgainstObjdump). The source is Intel SDM volume 2.
 
 func (s state) forget(regs ...uint8) {
 	for _, r := range regs {

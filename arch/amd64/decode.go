@@ -4,7 +4,7 @@ import "encoding/binary"
 
 // inst is one instruction, decoded just far enough to know its length, the registers of its operands and where it may
 // go (Intel SDM volume 2, chapter 2 and appendix A). golang.org/x/arch knows neither VEX nor EVEX, which HotSpot's
-// stubs use much, and takes ENDBR64 for something else.
+// stubs use much, and decodes ENDBR64 as another instruction.
 type inst struct {
 	Len   int
 	Map   uint8 // 0 one byte, 1 0F, 2 0F38, 3 0F3A
@@ -29,8 +29,8 @@ type inst struct {
 
 // These stand in the tables of opcodes in place of the number of immediate bytes.
 const (
-	immZ  = 0x10 // 2 with prefix 66, else 4
-	immV  = 0x11 // 8 with REX.W, 2 with prefix 66, else 4
+	immZ  = 0x10 // 2 with prefix 66, otherwise 4
+	immV  = 0x11 // 8 with REX.W, 2 with prefix 66, otherwise 4
 	immA  = 0x12 // an address: 8
 	mrm   = 0x80 // has a ModRM byte
 	bad   = 0x40 // not an instruction in 64-bit mode
@@ -48,7 +48,7 @@ func buildOneByte() (t [256]uint8) {
 		t[base+4], t[base+5], t[base+6], t[base+7] = 1, immZ, bad, bad
 	}
 	for op := 0x40; op < 0x50; op++ {
-		t[op] = bad // REX before another prefix counts for nothing: nobody writes that
+		t[op] = bad // REX before another prefix counts for nothing: no compiler writes that
 	}
 	for _, op := range []int{0x26, 0x2e, 0x36, 0x3e, 0x64, 0x65, 0x66, 0x67, 0xf0, 0xf2, 0xf3} {
 		t[op] = bad

@@ -2,7 +2,7 @@ package amd64
 
 import "goprof/arch"
 
-// Exit tells the exit of a way. The last instruction says how the way ends.
+// Exit returns the exit of a way. The last instruction says how the way ends.
 func (t *tracer) Exit(at *arch.State, w arch.Way) arch.Exit {
 	s, in := state{at}, &t.in
 	if w == arch.WayReturns {
@@ -28,7 +28,7 @@ func (t *tracer) Exit(at *arch.State, w arch.Way) arch.Exit {
 // IsBetter prefers an indirect jump.
 func (t *tracer) IsBetter(e, than *arch.Exit) bool { return e.Indirect && !than.Indirect }
 
-// exit tells the state at a return (or where one would be) in terms of the start.
+// exit returns the state at a return (or where one would be) in terms of the start.
 func (s state) exit(popped int32) arch.Exit {
 	sp := s.Regs[rsp]
 	_, writes := s.Stored(sp)
@@ -54,9 +54,9 @@ func (s state) exit(popped int32) arch.Exit {
 	return e
 }
 
-// Framed tells the exit of code that has just completed a frame of that size. The way began before the frame pointer
-// was saved, or right after it was pushed: then only rbp may be set (-XX:+PreserveFramePointer) before the stack
-// pointer moves. Later in a method, intrinsics move the stack pointer by any amount.
+// Framed returns the exit of code that has just completed a frame of that size. The way began before the frame pointer
+// was saved, or right after it was pushed: then the code may only set rbp (-XX:+PreserveFramePointer) before it moves
+// the stack pointer. Later in a method, intrinsics move the stack pointer by any amount.
 func (t *tracer) Framed(at *arch.State, size int32, before int) (arch.Exit, bool) {
 	s := state{at}
 	sp := s.Regs[rsp]
@@ -78,7 +78,7 @@ func (t *tracer) Framed(at *arch.State, size int32, before int) (arch.Exit, bool
 	return t.Sized(at, size)
 }
 
-// Sized tells the exit of code whose whole frame has that size.
+// Sized returns the exit of code whose whole frame has that size.
 func (t *tracer) Sized(at *arch.State, size int32) (arch.Exit, bool) {
 	s := state{at}
 	sp := s.Regs[rsp]

@@ -5,9 +5,9 @@ import (
 	"sort"
 )
 
-// C2 makes one piece of code for String.compareTo. Nothing in the piece tells of its method: all registers are those
-// that HotSpot's macro wants. But the piece is the same wherever it stands (cpu/x86/c2_MacroAssembler_x86.cpp, up to 15
-// macroAssembler_x86.cpp: string_compare, of all releases): it begins with
+// C2 makes one piece of code for String.compareTo. Nothing in the piece identifies its method: it uses only the
+// registers that HotSpot's macro demands. But the piece is the same wherever it stands
+// (cpu/x86/c2_MacroAssembler_x86.cpp, up to 15 macroAssembler_x86.cpp: string_compare, of all releases): it begins with
 //
 //	mov result, cnt1; sub cnt1, cnt2; push cnt1; cmovle cnt2, result
 //
@@ -71,7 +71,7 @@ func compares(code []byte, note func(name string, begin, end uint32)) {
 	}
 }
 
-// intrinsic tells whether such code begins at an offset, and where it ends.
+// intrinsic reports whether such code begins at an offset, and where it ends.
 func intrinsic(code []byte, at uint32) (name string, end uint32) {
 	if uint64(at) >= uint64(len(code)) || code[at] != 0x8b {
 		return "", 0

@@ -30,9 +30,9 @@ func (s state) movStore(in *inst) {
 }
 
 // takeSavedSP deals with a stack pointer that was just loaded from a word of the stack that was there at the start.
-// Code that moves the stack pointer by an amount that it computes saves it there before (C2's string_indexof), or its
-// frame pointer (the stubs of the SHA-2 digests). From here on all places are told relative to that value, and none
-// relative to an earlier stack pointer.
+// Code that moves the stack pointer by a computed amount saves it there before (C2's string_indexof), or saves its
+// frame pointer (the stubs of the SHA-2 digests). From here on all places are relative to that value, and none to an
+// earlier stack pointer.
 func (s state) takeSavedSP() {
 	sp := s.Regs[rsp]
 	if sp.Kind != arch.AtMem || sp.Reg != rsp || sp.Off < 0 {
@@ -50,7 +50,7 @@ func (s state) moveSP(n int32) {
 	}
 }
 
-// address is the memory operand's address, if it can be told.
+// address is the memory operand's address, if it is known.
 func (s state) address(in *inst) arch.Loc {
 	if in.Base < 0 || in.Idx {
 		return arch.Loc{}

@@ -32,7 +32,7 @@ func (code) ThreadSlot(code []byte) (uint64, bool) {
 	return uint64(at), at > 0
 }
 
-// LinkerStub looks for an entry of a procedure linkage table: jmp *[rip + disp32], or push imm32; jmp in an entry that
+// LinkerStub recognises an entry of a procedure linkage table: jmp *[rip + disp32], or push imm32; jmp in an entry that
 // is bound at its first call (System V ABI, 5.2). endbr64 and bnd may stand before these instructions. A library that
 // was built without unwind rules has none for these entries, either.
 func (code) LinkerStub(code []byte) bool {

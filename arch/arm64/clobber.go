@@ -3,7 +3,7 @@ package arm64
 import "goprof/arch"
 
 // Some instructions are not modelled by the tracer. It forgets what was in the registers that they write. The decoder
-// tells which registers these are (inst.Writes), and is compared with objdump (TestDecodeAgainstObjdump).
+// says which registers these are (inst.Writes), and is compared with objdump (TestDecodeAgainstObjdump).
 
 // clobber forgets the registers of a set. A stack pointer that is forgotten has an unknown origin from then on.
 func (s state) clobber(regs uint32) {

@@ -85,9 +85,9 @@ var CPU = arch.NewCPU(arch.Facts{
 	MaxCall: 4,
 	MinInst: 4,
 
-	// mov x8, #139; svc #0 (arch/arm64/kernel/vdso/sigreturn.S). Its unwind rules tell the frame pointer and the link
-	// register only. The stack pointer is at a struct rt_sigframe: a siginfo of 128 bytes, then a ucontext. After 176
-	// bytes of the ucontext its sigcontext begins, which has one word before the registers.
+	// mov x8, #139; svc #0 (arch/arm64/kernel/vdso/sigreturn.S). Its unwind rules describe only the frame pointer and
+	// the link register. The stack pointer is at a struct rt_sigframe: a siginfo of 128 bytes, then a ucontext. After
+	// 176 bytes of the ucontext its sigcontext begins, which has one word before the registers.
 	Sigreturn: []byte{0x68, 0x11, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4},
 	SigRegs:   128 + 176 + 8,
 }, code{})

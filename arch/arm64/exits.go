@@ -2,7 +2,7 @@ package arm64
 
 import "goprof/arch"
 
-// Exit tells the exit of a way. The last instruction says how the way ends.
+// Exit returns the exit of a way. The last instruction says how the way ends.
 func (t *tracer) Exit(at *arch.State, w arch.Way) arch.Exit {
 	s := state{at}
 	switch w {
@@ -14,7 +14,7 @@ func (t *tracer) Exit(at *arch.State, w arch.Way) arch.Exit {
 	return t.jumpsOut(s, w == arch.WayJumpsAnyhow)
 }
 
-// jumpsOut tells an exit by a jump. The scratch registers x8 and x9 hold an address of the interpreter or the
+// jumpsOut returns an exit by a jump. The scratch registers x8 and x9 hold an address of the interpreter or the
 // beginning of a method, never a return address.
 func (t *tracer) jumpsOut(s state, indirect bool) arch.Exit {
 	e := t.exit(s, s.Regs[x30])
@@ -62,7 +62,7 @@ func (t *tracer) hasSetSender() bool {
 	return false
 }
 
-// exit tells the state at a return to ra (or where one would be) in terms of the start.
+// exit returns the state at a return to ra (or where one would be) in terms of the start.
 func (t *tracer) exit(s state, ra arch.Loc) arch.Exit {
 	sp := arch.Told(s.Regs[regSP])
 	e := arch.Exit{
@@ -87,7 +87,7 @@ func (t *tracer) exit(s state, ra arch.Loc) arch.Exit {
 	return e
 }
 
-// built tells the exit of code that has just made a standard frame: the words that it has saved there are its caller's.
+// built returns the exit of code that has just made a standard frame: the words that it has saved are its caller's.
 func (t *tracer) built(s state) arch.Exit {
 	fp := s.Regs[x29]
 	e := t.exit(s, s.load(plus(fp, 8)))
@@ -96,9 +96,9 @@ func (t *tracer) built(s state) arch.Exit {
 	return e
 }
 
-// Framed tells the exit of code that has just completed a frame of that size. Such code has one of two forms
+// Framed returns the exit of code that has just completed a frame of that size. Such code has one of two forms
 // (macroAssembler_aarch64.cpp, build_frame). It moves the stack pointer once and stores x29 and x30 at the frame's
-// upper end; or it pushes these two first, and behind the push at most sets the frame pointer and loads a number.
+// upper end. Or it pushes these two first, and after the push at most sets the frame pointer and loads a number.
 func (t *tracer) Framed(at *arch.State, size int32, before int) (arch.Exit, bool) {
 	s := state{at}
 	sp := s.Regs[regSP]
@@ -123,7 +123,7 @@ func (t *tracer) Framed(at *arch.State, size int32, before int) (arch.Exit, bool
 	return t.Sized(at, size)
 }
 
-// Sized tells the exit of code whose whole frame has that size.
+// Sized returns the exit of code whose whole frame has that size.
 func (t *tracer) Sized(at *arch.State, size int32) (arch.Exit, bool) {
 	s := state{at}
 	sp := s.Regs[regSP]

@@ -127,10 +127,10 @@ func compares(w uint32) bool {
 // maxAddress bounds the instructions from the one that makes an address to the load that takes it.
 const maxAddress = 24
 
-// addressOf tells by the code before a load whether the load's register is the sum of an array and an index. C2 adds
-// the index to a register before it loads an element (aarch64.ad, AddP), so the load itself looks like that of a field.
-// A register that nothing near the load has written is taken for an object's. known is false where the register is
-// something else. narrow: the index may be a compressed reference.
+// addressOf finds out from the code before a load whether the load's register is the sum of an array and an index. C2
+// adds the index to a register before it loads an element (aarch64.ad, AddP), so the load itself looks like that of a
+// field. If nothing near the load has written the register, addressOf takes it for an object's. known is false where
+// the register is something else. narrow says that the index may be a compressed reference.
 func addressOf(code []byte, at uint32, base uint8) (known, indexed, narrow bool) {
 	for n := 0; n < maxAddress && at >= 4; n++ {
 		at -= 4
@@ -158,9 +158,9 @@ func addressOf(code []byte, at uint32, base uint8) (known, indexed, narrow bool)
 	return true, false, false
 }
 
-// widens reports whether a sum may be that of a compressed reference: it is shifted, and the begin of the heap in x27
-// is added (macroAssembler_aarch64.cpp, decode_heap_oop_not_null; rheapbase). If the heap begins at zero, the zero
-// register is added, and C2 may keep anything in x27 (aarch64.ad, reg_mask_init).
+// widens reports whether a sum may be that of a compressed reference: the reference is shifted, and the beginning of
+// the heap in x27 is added (macroAssembler_aarch64.cpp, decode_heap_oop_not_null; rheapbase). If the heap begins at
+// zero, the zero register is added, and C2 may keep anything in x27 (aarch64.ad, reg_mask_init).
 func widens(w uint32) bool { return w&0xffe0ffe0 == 0x8b000f60 }
 
 // leaves reports whether the code behind an instruction is reached by another way, or after a call.

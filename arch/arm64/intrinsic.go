@@ -10,9 +10,9 @@ import (
 //
 //	[asr cnt1, cnt1, 1; asr cnt2, cnt2, 1]; subs result, cnt1, cnt2; csel cnt2, cnt1, cnt2, le
 //
-// Where short strings begin stands the only cbz of cnt2. It leads to the end of the piece, for a string without
-// characters. The registers are fixed (aarch64.ad: string_compareL and others). Other long intrinsic methods are not
-// known here: C2 calls stubs for most of their work, and the stubs' names tell.
+// The only cbz of cnt2 stands where the code for short strings begins. It leads to the end of the piece, for a string
+// without characters. The registers are fixed (aarch64.ad: string_compareL and others). Other long intrinsic methods
+// need no entry here: C2 calls stubs for most of their work, and stubs have names.
 
 // compareMark is that beginning, from the subs on.
 var compareMark = []byte{0x40, 0x00, 0x04, 0x6b, 0x44, 0xd0, 0x84, 0x1a}

@@ -5,9 +5,8 @@ import "goprof/arch"
 // state is a State as this CPU's instructions see it.
 type state struct{ *arch.State }
 
-// Numbers of registers that do not exist. In a Loc they stand for constants: a small number in Off, or an address that
-// the code holds. Or they stand for an address in the code itself, by its offset: that address, or one that is computed
-// from it.
+// Numbers of registers that do not exist. In a Loc they stand for constants (a small number in Off, or an address that
+// the code holds), or for an address within the code, by its offset: that address, or one that is computed from it.
 const (
 	constReg = 0xfe
 	addrReg  = 0xfd
@@ -36,7 +35,7 @@ func (s state) get(r uint8) arch.Loc {
 	return s.Regs[r&31]
 }
 
-// set gives a register a value. A stack pointer always has a value: if it cannot be told, it is told as itself.
+// set gives a register a value. A stack pointer always has a value: if it is not known, it stands for itself.
 func (s state) set(r uint8, v arch.Loc) {
 	if r == zr {
 		return
@@ -51,8 +50,8 @@ func (s state) set(r uint8, v arch.Loc) {
 }
 
 // settleSP deals with a stack pointer that has just been set. If its value was in memory at the start (the
-// interpreter's sender sp, in the frame), all places are told relative to it from here on, and none relative to an
-// earlier stack pointer.
+// interpreter's sender sp, in the frame), all places are relative to it from here on, and none to an earlier stack
+// pointer.
 func (s state) settleSP() {
 	sp := s.Regs[regSP]
 	switch {
@@ -66,7 +65,7 @@ func (s state) settleSP() {
 	s.Lost = s.Regs[regSP].Reg >= arch.FirstToken
 }
 
-// plus is l + n, if that can be told.
+// plus is l + n, if that is known.
 func plus(l arch.Loc, n int64) arch.Loc {
 	off := int64(l.Off) + n
 	switch {

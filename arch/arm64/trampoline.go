@@ -87,8 +87,8 @@ func (code) LinkerStub(code []byte) bool {
 	return false
 }
 
-// Detour looks for a load or store that a linker has moved because of an erratum of Cortex-A53 (843419 or 835769). The
-// instruction then stands at the end of the section, with a branch back behind it. A branch to there stands in its
+// Detour recognises a load or store that a linker has moved because of an erratum of Cortex-A53 (843419 or 835769). The
+// instruction then stands at the end of the section, followed by a branch back, and a branch to there stands in its
 // place (GNU ld and gold, --fix-cortex-a53-843419; their symbols are e843419@...). There are no unwind rules there.
 func (code) Detour(code []byte) (by int64, ok bool) {
 	const frame = 1<<x29 | 1<<x30 | 1<<regSP

@@ -10,7 +10,7 @@ import (
 const Available = true
 
 // Text is the instruction at the beginning of code, which is at pc and n bytes long, in Intel's syntax. to is where it
-// calls or jumps, 0 if it does neither, or if nobody knows.
+// calls or jumps, 0 if it does neither, or if that is not known.
 func Text(code []byte, pc uint64, n int) (text string, to uint64, ok bool) {
 	in, err := x86asm.Decode(code[:n], 64)
 	if err != nil || in.Len != n || in.Op == 0 {
@@ -24,8 +24,8 @@ func Text(code []byte, pc uint64, n int) (text string, to uint64, ok bool) {
 
 // PollsForSafepoint reports whether the instruction at an offset asks for a safepoint. At a return HotSpot compares the
 // stack pointer with a word of the thread (macroAssembler_x86.cpp, MacroAssembler::safepoint_poll). Elsewhere it reads
-// the polling page (nativeInst_x86.hpp, NativeInstruction::is_safepoint_poll), as code for other purposes may do: then
-// recorded must say that the compiler has noted this place.
+// the polling page (nativeInst_x86.hpp, NativeInstruction::is_safepoint_poll). Code for other purposes may look the
+// same, so recorded must say that the compiler has a record of this place.
 func PollsForSafepoint(code []byte, at int, recorded bool) bool {
 	c := code[at:]
 	if len(c) >= 9 && c[0] == 0x49 && c[1] == 0x3b && c[2] == 0xa7 { // cmp rsp, [r15+disp32]

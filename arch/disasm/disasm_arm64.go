@@ -10,7 +10,7 @@ import (
 const Available = true
 
 // Text is the instruction at the beginning of code, which is at pc and n bytes long, in GNU's syntax. to is where it
-// calls or jumps, 0 if it does neither, or if nobody knows.
+// calls or jumps, 0 if it does neither, or if that is not known.
 func Text(code []byte, pc uint64, n int) (text string, to uint64, ok bool) {
 	in, err := arm64asm.Decode(code[:n])
 	if err != nil || n != 4 || in.Op == 0 {
@@ -27,8 +27,8 @@ func Text(code []byte, pc uint64, n int) (text string, to uint64, ok bool) {
 
 // PollsForSafepoint reports whether the instruction at an offset asks for a safepoint. At a return HotSpot compares the
 // stack pointer with a word of the thread (macroAssembler_aarch64.cpp, MacroAssembler::safepoint_poll). Elsewhere it
-// loads from the polling page into wzr (nativeInst_aarch64.hpp, is_ldrw_to_zr), as code for other purposes may do: then
-// recorded must say that the compiler has noted this place.
+// loads from the polling page into wzr (nativeInst_aarch64.hpp, is_ldrw_to_zr). Code for other purposes may look the
+// same, so recorded must say that the compiler has a record of this place.
 func PollsForSafepoint(code []byte, at int, recorded bool) bool {
 	if len(code)-at < 8 {
 		return false

@@ -33,9 +33,9 @@ import (
 
 const agentName = "agent"
 
-const agentHelp = `agent runs until it is told to end (SIGTERM). It finds the JVMs of this host as they start, those in
+const agentHelp = `agent runs until SIGTERM. It finds the JVMs of this host as they start, those in
 containers too. It records all of them at a low rate, and hands over a batch of each JVM every 15
-seconds. Nothing is loaded into a JVM and nothing of it is changed.
+seconds. It loads nothing into a JVM and changes nothing there.
 
 A JVM that does nothing is not touched: only its CPU clock is read, each second. goprof attaches to
 a JVM when it has used as much CPU time as one sample stands for. It lets go of the JVM after a
@@ -44,21 +44,21 @@ minute without that.
 goprof and the pauses of all JVMs together take at most --max-cpu of the host. If they would take
 more, JVMs with many samples lose some first.
 
---event alloc,exceptions,lock records these beside CPU time, each as a profile of its own. A JVM in
-which one cannot be had is recorded without it, and the log says why. Probes cost each call: use
---event-match for some JVMs only. docs/agent.md tells what is needed.
+--event alloc,exceptions,lock records these beside CPU time, each as a profile of its own. If one is
+not available in a JVM, the JVM is recorded without it, and the log says why. Probes cost each call: use
+--event-match for some JVMs only. docs/agent.md says what is needed.
 
 --match and --deny choose JVMs by name (main class or jar), main, user, cgroup, container,
 namespace (of the pod), version and vendor: --match petclinic, --match user=^app$,
 --deny version=^1.8. Without --match all JVMs are recorded.
 
 Each flag may also be a variable of the environment or a key of one YAML file: --rate is
-GOPROF_AGENT_RATE there, and rate. A flag goes before a variable, and a variable before the file.
+GOPROF_AGENT_RATE, and rate. A flag wins over a variable, and a variable over the file.
 SIGHUP reads the file again; a changed file is read within 10 seconds.
 
 --snap-on takes a snap (goprof snap) of a JVM by itself, into --snap-dir: when a safepoint lasts for 10 seconds or
 threads are deadlocked (stuck), at an OutOfMemoryError (oom), when it uses its CPUs (cpu>90% for 30s), and
-of all JVMs when the agent gets SIGUSR2. One JVM has one each 10 minutes at most; 20 snaps and 1 GB are kept.
+of all JVMs when the agent gets SIGUSR2. A JVM has at most one in 10 minutes; 20 snaps and 1 GB are kept.
 
 docs/agent.md has the file's schema, docs/deploy.md a unit for systemd and a DaemonSet, and docs/engines.md
 what servers get and what is promised of delivery.

@@ -31,9 +31,9 @@ import (
 	"goprof/triage/vitals"
 )
 
-// An agent that takes snaps by itself has a second process, which watches its JVMs and takes them. It begins before
-// the agent gives up rights: a snap needs more than samples do. It ends with the agent. The agent says on its
-// standard input which JVMs there are ("jvms 12 34"), and that all need a snap ("all").
+// An agent that takes snaps by itself has a second process, which watches its JVMs and takes them. It starts before the
+// agent gives up rights: a snap needs more than samples do. It ends with the agent. The agent writes to its standard
+// input which JVMs there are ("jvms 12 34"), and that all need a snap ("all").
 
 const (
 	snapperName = "snapper"
@@ -173,7 +173,7 @@ func (s *snapper) takeNext(ctx context.Context) (taken chan struct{}) {
 	return taken
 }
 
-// sigusr2 is the reason for a snap that somebody asked for.
+// sigusr2 is the reason for a snap that was asked for.
 const sigusr2 = "SIGUSR2"
 
 // want puts a snap into the queue, or says why there is none: for an alarm, which may last, once.

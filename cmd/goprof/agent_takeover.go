@@ -76,7 +76,7 @@ func askToEnd(ctx context.Context, dirs []string, say func(string)) (at time.Tim
 	at, err = askAny(ctx, dirs)
 	switch {
 	case ctx.Err() != nil && err == nil:
-		say("interrupted when the other agent had agreed to end: nobody records from then on")
+		say("interrupted when the other agent had agreed to end: no agent records from then on")
 		return at, false, nil
 	case ctx.Err() != nil:
 		return at, false, nil

@@ -39,8 +39,7 @@ for, or that -f names:
 A recording may have several parts: CPU time, waits, allocations. JFR, pprof, speedscope
 and Firefox hold all of them. In the other formats OUT has one, and convert says which
 parts it left out. --event chooses one.
-Some of what FILE holds may have no place in OUT's format, and is lost. docs/formats.md
-lists what.
+OUT's format may have no place for some of what FILE holds: docs/formats.md lists what is lost.
 --summary writes goprof's account of the run to a file of its own. Among the formats only
 JFR holds the account. "goprof flame" finds OUT.summary.json beside OUT.collapsed.
 A JFR file needs the time of each sample. Collapsed files and pprof profiles have none.

@@ -194,10 +194,10 @@ func (c *coreFile) missingText(list []process.MissingFile) string {
 	if more := len(list) - mostNamed; more > 0 {
 		text = append(text, fmt.Sprintf("and %d more", more))
 	}
-	return "files that the core does not hold could not be had: " + strings.Join(text, "; ")
+	return "files that the core does not hold were not found: " + strings.Join(text, "; ")
 }
 
-// path is the path of a file that the core names, without names that may not be told.
+// path is the path of a file that the core names, without names that may not be shown.
 func (c *coreFile) path(name string) string {
 	if c.by != nil {
 		name = c.by.Path(name)
@@ -205,10 +205,10 @@ func (c *coreFile) path(name string) string {
 	return output.Printable(name)
 }
 
-// remedyOfRefused is what lets goprof open files below a folder that only another user may enter. It is empty if there
-// are no such files, or if the folder may not be told. goprof reads a core without the right to enter such folders: the
-// core names the files, and its maker may want goprof to read any file. For a folder that the user names goprof keeps
-// that right (guard.EnterFiles).
+// remedyOfRefused says how goprof can open files below a folder that only another user may enter. It is empty if there
+// are no such files, or if the folder must not be shown. goprof reads a core without the right to enter such folders:
+// the core names the files, and its maker may want goprof to read any file. For a folder that the user names goprof
+// keeps that right (guard.EnterFiles).
 func (c *coreFile) remedyOfRefused(list []process.MissingFile) string {
 	if c.by != nil {
 		return ""

@@ -43,8 +43,8 @@ should give any star at all in less than 5 of 100 comparisons. docs/diff.md has 
 docs/evidence/diff.md the test.
 
 If both recordings are of one JVM, noise is what changes within each of them. Two starts
-of a JVM differ by more: the compiler decides otherwise. One or two recordings a side
-cannot tell by how much. Then the column "starts" says what two starts of one program
+of a JVM differ by more: the compiler decides otherwise. Measuring that takes at least
+three recordings a side. With fewer, the column "starts" says what two starts of one program
 usually differ by, measured over other programs. A change that is larger is "likely", and
 the likeliest come first. ~ marks what is more than noise within the recordings alone.
 
@@ -93,7 +93,7 @@ change is significant, so that a script can tell a change from an error (1 to 10
 	flags.SortFlags = false
 	flags.StringVar(&f.by, "by", "method", "compare by `what`: "+strings.Join(diff.Keys, ", "))
 	flags.IntVar(&f.top, "top", 10, "show `n` changes by self, by total, and of paths; 0 for all")
-	flags.Float64Var(&f.minChange, "min-change", 0, "tell only changes of this many `points` (of 100) or more")
+	flags.Float64Var(&f.minChange, "min-change", 0, "show only changes of this many `points` (of 100) or more")
 	flags.BoolVar(&f.asJSON, "json", false, "write JSON")
 	flags.BoolVar(&f.exitCode, "exit-code", false, "exit with 11 if a change is significant")
 	flags.Var(&f.ranges[diff.Before], "before", "of the recordings before only this `time`: 0s-60s")

@@ -25,8 +25,8 @@ knows its JVM, and whether its native code has names.
   fail   stands in the way of recording
   info   does not work, and is not needed
 
-doctor only reads: no thread is stopped. Its exit code is 0 if recording would work. Else it is the
-code with which recording would fail (goprof help exit-codes).`
+doctor only reads: no thread is stopped. Its exit code is 0 if recording would work. Otherwise it is
+the code with which recording would fail (goprof help exit-codes).`
 
 const doctorExample = `  goprof doctor
   goprof doctor 1234

@@ -37,20 +37,19 @@ and of the JVM. The frames by which the JVM starts a thread (__clone3 ... call_s
 --pools shows pools of threads in place of the threads: how many are busy and what with, and how many
 tasks wait, where the JVM's objects tell (executors of the JDK, Tomcat and Netty, connections of
 HikariCP). A number that could not be read is not shown.
--n 3 --every 5s takes several dumps, and says then which threads did not move and how much CPU time
-each used in between. Ctrl-C ends that with the dumps that there are.
+-n 3 --every 5s takes several dumps. At the end it says which threads did not move, and how much CPU
+time each used in between. Ctrl-C ends that with the dumps that there are.
 --format jstack prints what fastThread, jstall, TDA, IntelliJ and the like read: Java frames alone.
 
 A thread stops when it next has a CPU. Where more threads want one than there are, that takes its
-time: a dump waits (--wait-stop). Threads that have not stopped by then have no stack; how many
-those are is said, and the exit code is 10.
+time: a dump waits (--wait-stop). Threads that have not stopped by then have no stack. goprof says
+how many these are, and the exit code is 10.
 
-Where a thread runs a virtual thread, that one's frames come first, then those of the carrier.
+If a thread runs a virtual thread, the virtual thread's frames come first, then those of the carrier.
 --virtual also shows the virtual threads that no carrier runs (parked, blocked, waiting); without it
-only those that are in a deadlock are shown. Nothing is
-stopped for those: their frames are read from the heap, each at a moment of its own, and one
-that runs meanwhile may be missing, or is said not to be readable. Those that the JVM does
-not keep (-Djdk.trackAllThreads=false) cannot be found.
+only those that are in a deadlock are shown. Nothing is stopped for them: their frames are read from
+the heap, one after the other. A virtual thread that runs meanwhile may be missing, or has an error in
+place of a stack. Those that the JVM does not keep (-Djdk.trackAllThreads=false) cannot be found.
 
 --core FILE reads a core file instead: the same threads, stacks and locks as they were when the JVM
 died, and which signal ended it, where, and at which address. The thread that died comes first.
@@ -63,7 +62,7 @@ const dumpExample = `  goprof dump 1234                            or --pid 1234
   goprof dump 1234 --group                    threads at the same place once
   goprof dump 1234 --pools                    pools: how many are busy, what waits in their queues
   goprof dump 1234 -n 3 --every 5s            three dumps: what moved, and what did not
-  goprof dump 1234 --json --redact default    without names that may not leave the house
+  goprof dump 1234 --json --redact default    pseudonyms in place of names
   goprof dump 1234 --format jstack > t.txt    for tools that read jstack's dumps
   goprof dump 1234 -o threads.json            the ending chooses JSON or text
   goprof dump 1234 --virtual                  parked virtual threads, too
@@ -153,7 +152,7 @@ type dumper struct {
 	every, wait                durationFlag
 	opt                        session.DumpOptions
 	virtual, hideInternal, raw bool
-	by                         *redact.Redactor // nil: all names may be told
+	by                         *redact.Redactor // nil: all names may be shown
 	redactFlags
 }
 

@@ -47,9 +47,9 @@ func (d *coreDump) run(cmd *cobra.Command) error {
 	return out.write(true, func(w io.Writer) error { return writeDump(w, dump, d.format, d.shape) })
 }
 
-// tellVirtualWaits says why a deadlock of virtual threads may not be told.
+// tellVirtualWaits says why a deadlock of virtual threads may not be shown.
 func tellVirtualWaits(to io.Writer, v *profile.VirtualWaits) {
 	if why := v.Unread(); why != "" {
-		fmt.Fprintf(to, "goprof: %s; a deadlock of theirs may not be told\n", output.Printable(why))
+		fmt.Fprintf(to, "goprof: %s; a deadlock of theirs may be missing\n", output.Printable(why))
 	}
 }

@@ -22,11 +22,11 @@ type engineFlag struct {
 	engineGiven bool
 }
 
-const engineHelp = `With --engine perf no thread is stopped: the kernel takes the samples (perf_event_open), which costs a
-thread less than a stop does. It needs CAP_PERFMON and CAP_BPF (Debian's kernels: CAP_SYS_ADMIN) outside of PID
-namespaces, and most containers forbid it; stacks end at 64 KB, and at native code without unwind
-information. --engine auto, the default, takes it where it works, and else ptrace, which stops
-threads. With --engine auto on the command line it says why.`
+const engineHelp = `With --engine perf the kernel takes the samples (perf_event_open) and no thread is stopped. That
+costs a thread less than a stop. It needs CAP_PERFMON and CAP_BPF (Debian's kernels: CAP_SYS_ADMIN)
+outside of PID namespaces, and most containers forbid it. Stacks end at 64 KB, and at native code
+without unwind information. --engine auto, the default, uses perf where it works, and ptrace, which
+stops threads, elsewhere. With --engine auto on the command line goprof says why it chose.`
 
 var engineNames = func() (names []string) {
 	for _, e := range session.Engines {
@@ -51,7 +51,7 @@ func (f *engineFlag) check(cmd *cobra.Command, mode string, maxOverhead float64)
 		return usageError(cmd, "--engine perf is for --mode cpu and off-cpu: its timers run while a thread has a CPU",
 			without("engine"))
 	case f.engine == string(session.PerfEngine) && maxOverhead > 0:
-		return usageError(cmd, "--max-overhead is for --engine ptrace: perf_event does not tell what a sample costs",
+		return usageError(cmd, "--max-overhead is for --engine ptrace: perf_event does not say what a sample costs",
 			without("max-overhead"))
 	}
 	return nil
@@ -104,7 +104,7 @@ func (p *part) ownNotes(sum *profile.Summary) (notes []profile.Note) {
 	return notes
 }
 
-// stackNote tells of stacks that were longer than what perf_event copies.
+// stackNote reports stacks that were longer than what perf_event copies.
 func (p *part) stackNote(cut, samples int64) profile.Note {
 	most, by := ring.MostCopied(), ""
 	if p.want.session() == session.WaitingMode {

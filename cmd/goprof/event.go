@@ -31,14 +31,15 @@ type eventFlags struct {
 	lead   string               // the one of them that event names first; empty if it names an event first
 }
 
-const eventHelp = `With --event samples are taken of something other than CPU time: alloc, exceptions, class-load,
-thread-start, malloc, page-faults ... ("goprof events PID" lists them, and says which can be had), or any
-function of a native library (--event libc:write, --event "libjvm:ObjectMonitor::enter"), or a tracepoint. No thread is
-stopped: the kernel takes the samples, at a breakpoint in the process's own copy of a page, which goes when goprof ends.
-It needs root (CAP_SYS_ADMIN). Counts are exact, and --every thins out what comes too often: --alloc 512k is a
-sample for each 512 KB that are allocated. Several events go into one JFR file: --event alloc=512k,exceptions.
---event io is what is read and written, by file and peer: "goprof report FILE --by peer" has the sums.
-CPU time and waits can go with them (cpu, wall, off-cpu, lock, ttsp): each is a part with an account of its own.`
+const eventHelp = `--event takes samples of something other than CPU time: alloc, exceptions, class-load, thread-start,
+malloc, page-faults ... ("goprof events PID" lists them, and says which are available), any function
+of a native library (--event libc:write, --event "libjvm:ObjectMonitor::enter"), or a tracepoint. No
+thread is stopped: the kernel takes the samples at a breakpoint in the process's own copy of a page,
+and removes it when goprof ends. It needs root (CAP_SYS_ADMIN). Counts are exact. --every thins out
+what comes too often: --alloc 512k is a sample for each 512 KB that are allocated. Several events go
+into one JFR file: --event alloc=512k,exceptions. --event io samples reads and writes, by file and
+peer: "goprof report FILE --by peer" has the sums. CPU time and waits may be in the list (cpu, wall,
+off-cpu, lock, ttsp): each is a part with its own account.`
 
 func (f *eventFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.event, "event", "",
@@ -66,7 +67,7 @@ func (f *eventFlags) check(cmd *cobra.Command, o *recordFlags) error {
 			return usageError(cmd, "--kernel is for CPU time and --event: of threads that wait, no look shows the kernel's part",
 				without("kernel"))
 		case f.kernel && o.maxOverhead > 0:
-			return usageError(cmd, "--max-overhead is for --engine ptrace: perf_event does not tell what a sample costs",
+			return usageError(cmd, "--max-overhead is for --engine ptrace: perf_event does not say what a sample costs",
 				without("max-overhead"))
 		case f.kernel && cmd.Flags().Changed("engine") && o.engine != string(session.PerfEngine):
 			return usageError(cmd, "--kernel needs --engine perf: only the kernel itself sees its part of a stack",
@@ -220,7 +221,7 @@ func (p *part) findEvent() error {
 	return nil
 }
 
-// eventFailed says why an event cannot be had.
+// eventFailed says why an event is not available.
 func eventFailed(pid int, err error) error {
 	var e *session.EventError
 	if !errors.As(err, &e) {

@@ -17,7 +17,7 @@ import (
 	"goprof/session"
 )
 
-const eventsHelp = `events lists what "goprof record --event" can take samples of in one JVM. If an event cannot be had,
+const eventsHelp = `events lists what "goprof record --event" can take samples of in one JVM. If an event is not available,
 the list says why, and what mends that. events looks for the functions and asks the kernel. It sets
 and changes nothing.
 
@@ -31,7 +31,7 @@ and changes nothing.
 A Java method cannot be named: compiled Java lies in anonymous memory, where the kernel sets no
 probe.`
 
-const eventsExample = `  goprof events 1234                    what can be had of process 1234
+const eventsExample = `  goprof events 1234                    what is available in process 1234
   goprof events petclinic --json        the same for machines
   goprof events 1234 --usdt             the markers of its libraries
   goprof record 1234 -d 30s --event alloc -o alloc.html`

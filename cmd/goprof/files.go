@@ -63,7 +63,7 @@ type accountError struct{ error }
 
 func (e *accountError) Unwrap() error { return e.error }
 
-// outputFailed tells of a result that could not be written.
+// outputFailed reports a result that could not be written.
 func outputFailed(err error) error {
 	e := &exit.Error{Code: exit.OutputFailed, What: err.Error(), Err: err}
 	var fe *outfile.FileError
@@ -80,7 +80,7 @@ func outputFailed(err error) error {
 	case account && fe != nil:
 		e.What += ", where the account of the run goes"
 		e.Remedy = "--summary FILE names another place for the account; " + commandLine([]string{"rm", fe.Name}) +
-			" frees this one, if nobody needs it"
+			" frees this one, if it is not needed"
 	case errors.As(err, &cut) && cut.Whole > 0 && fe != nil && fe.Name != outfile.Stdout:
 		e.Remedy = commandLine([]string{"goprof", "report", fe.Name}) + " shows what was written before"
 	case errors.Is(err, outfile.ErrLink):

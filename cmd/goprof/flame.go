@@ -43,12 +43,11 @@ each leaf, i puts the root on top, ? lists all keys. Page.html#q=text opens with
 
 ` + inputsHelp + `
 
-The page also tells how the recording went. A JFR file holds that itself. For
-out.collapsed it is read from out.summary.json in the same folder, if that file belongs
-to the recording.
+The page also shows the account of the recording. A JFR file holds it. For out.collapsed it is
+read from out.summary.json in the same folder, if that file belongs to the recording.
 
-flame replaces an older page of the same recording, and what -o names. Any other file of the
-page's name stays: the page is out.1.html then.`,
+flame replaces an older page of the same recording, and what -o names. It keeps any other file of
+that name: the page is out.1.html then.`,
 		Example: `  goprof flame out.collapsed
   goprof flame out.collapsed -o incident-4711.html --title "checkout, slow"
   goprof flame out.collapsed --open              and show it in the browser

@@ -40,8 +40,8 @@ heap reads at most 200 MiB in one second. Of a larger heap it reads pieces that 
 says how far each share may be off (+-, in 95 of 100 cases). --all reads everything. What a sample has
 not met is not zero: a line says how many objects a class may have. docs/heap.md has the rest.
 
--n 6 --every 10s reads six times and says what grew in the old generation, how fast, and when that
-will be full. -o heap.html is a page of packages and classes.
+-n 6 --every 10s reads six times and says what grew in the old generation, how fast, and when the
+generation will be full. -o heap.html is a page of packages and classes.
 
 --leak says what grows and which static field, thread or other root holds it. --allocs 10s adds the
 stacks that allocate it. --holders CLASS says who holds the objects of one class. Both draw objects by
@@ -65,7 +65,7 @@ const heapExample = `  goprof heap 1234                            or --pid 1234
   goprof heap 1234 --holders byte[]           who holds the objects of a class
   goprof heap 1234 --all                      all of it, however long that takes
   goprof heap 1234 -o heap.html               a page: parts, packages, classes, arrays by length
-  goprof heap 1234 --json --redact default    without names that may not leave the house
+  goprof heap 1234 --json --redact default    pseudonyms in place of names
   goprof heap --core core.1234                what filled the heap when it died
   goprof heap 1234 -o heap.hprof              how long the JVM would stand still for a heap dump
   goprof heap 1234 -o heap.hprof --stop       a heap dump`
@@ -82,7 +82,7 @@ type heapFlags struct {
 	count     int
 	every     durationFlag
 	held      heldFlags
-	by        *redact.Redactor // nil: all names may be told
+	by        *redact.Redactor // nil: all names may be shown
 	redactFlags
 }
 
@@ -335,7 +335,7 @@ func (f *heapFlags) draw(w io.Writer, h *profile.Heap, growth *profile.HeapGrowt
 		About: about, Kinds: &output.HeapKinds})
 }
 
-// name says whose heap it is, and takes out names that may not be told.
+// name says whose heap it is, and takes out names that may not be shown.
 func (f *heapFlags) name(h *profile.Heap, pid int, mainClass string) {
 	if h.PID, h.MainClass = pid, mainClass; f.by != nil && !f.held.leak { // who holds what is looked for by name
 		f.by.Heap(h)

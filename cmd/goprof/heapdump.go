@@ -105,7 +105,7 @@ func heapDumpFailed(err error, what, instead string) error {
 			"to them, would be missing"
 		e.Remedy = instead
 	case errors.Is(source.Err, vmstructs.ErrMissing):
-		e.Why = "this JVM does not tell all that a heap dump needs: " + whyOf(source.Err)
+		e.Why = "this JVM does not export all that a heap dump needs: " + whyOf(source.Err)
 		e.Remedy = instead
 	}
 	return e

@@ -45,8 +45,8 @@ Of a wall-clock recording the page first shows threads that run, or wait for a C
 file. One click adds the threads at rest: most of them have nothing to do.
 
 --text says in words from when on shares differ, without a page: a thread waits since 12:03:20, or a
-method got slower. It is silent about what noise explains. What it tells is a share of all samples:
-of twice the load with the same shares it says nothing.
+method got slower. It leaves out what noise explains. It compares shares of all samples, so twice the
+load with the same shares is no change.
 
 In the page, ? lists all keys. heat replaces an older page of the same recording,
 and what -o names.`,
@@ -188,7 +188,7 @@ func reserveHeat(input, named string) (*outfile.File, error) {
 	return outfile.ReserveAgain(format.Trim(input)+".heat.html", flame.Mark(input))
 }
 
-// cannotDraw tells why a recording cannot be drawn over time.
+// cannotDraw says why a recording cannot be drawn over time.
 func cannotDraw(input string, err error) error {
 	e := badInput(input, err)
 	switch {

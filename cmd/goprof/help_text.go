@@ -26,7 +26,7 @@ const dumpBriefExample = `  goprof dump 1234                            or --pid
   goprof dump 1234 --format jstack > t.txt    for tools that read jstack's dumps
   goprof dump --core core.1234                what it did when it died`
 
-const agentBrief = `agent records all JVMs of this host at a low rate until it is told to end (SIGTERM). It hands over
+const agentBrief = `agent records all JVMs of this host at a low rate until SIGTERM. It hands over
 a batch of each JVM every 15 seconds, to files or to servers. Each flag may also be a variable of
 the environment or a key of one YAML file (docs/agent.md).`
 

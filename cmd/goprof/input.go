@@ -87,11 +87,11 @@ type openInput struct {
 	src   recording.Source // file, or the part of it that is wanted
 	part  *recording.Filtered
 	asked inputFlags
-	// redacted says that src has no names that may not be told.
+	// redacted says that src has no names that may not be shown.
 	redacted bool
 }
 
-// open opens the recording of a name, and tells what a user should know of it.
+// open opens the recording of a name, and says what a user should know of it.
 func (f *inputFlags) open(cmd *cobra.Command, name string) (*openInput, error) {
 	filter, err := f.filter(cmd)
 	if err != nil {
@@ -126,7 +126,7 @@ func (f *inputFlags) open(cmd *cobra.Command, name string) (*openInput, error) {
 
 func (in *openInput) Close() { in.file.Close() }
 
-// notes tells what a user should know of the file although it was read.
+// notes says what a user should know of the file although it was read.
 func (in *openInput) notes(cmd *cobra.Command) {
 	notes := in.file.Info().Notes
 	if in.redacted {
@@ -137,7 +137,7 @@ func (in *openInput) notes(cmd *cobra.Command) {
 	}
 }
 
-// leftOut tells how much the filters left out, and which parts were not read. It is to be called when the samples were
+// leftOut says how much the filters left out, and which parts were not read. It is to be called when the samples were
 // read.
 func (in *openInput) leftOut(cmd *cobra.Command) {
 	in.partsLeftOut(cmd)
@@ -152,7 +152,7 @@ func (in *openInput) leftOut(cmd *cobra.Command) {
 // mostLeftOut is how many parts that were not read are named.
 const mostLeftOut = 8
 
-// partsLeftOut tells which parts of the recording were not read, and the command that reads them. Whoever names an
+// partsLeftOut says which parts of the recording were not read, and the command that reads them. Whoever names an
 // event wants nothing else.
 func (in *openInput) partsLeftOut(cmd *cobra.Command) {
 	info := in.file.Info()

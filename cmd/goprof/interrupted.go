@@ -17,9 +17,8 @@ import (
 // once again to the group of processes that the child is in.
 var oneRequest = 100 * time.Millisecond
 
-// interruptible makes a context that ends at the first SIGINT or SIGTERM, or one of the others that are given and not
-// ignored. A later signal ends the process at once (cleanOnSignal). The function that it returns says that all is
-// written.
+// interruptible makes a context that ends at the first SIGINT or SIGTERM, or at another given signal that is not
+// ignored. A later signal ends the process at once (cleanOnSignal). Call the returned function when all is written.
 func interruptible(parent context.Context, others ...os.Signal) (context.Context, context.CancelFunc) {
 	if parent == nil {
 		parent = context.Background()

@@ -27,9 +27,9 @@ goprof may see them. It stops no thread.
 
 CPU is the share of one CPU that a JVM uses at this moment. IN CONTAINER is the number
 that the process has in its own pid namespace: the other commands take it with --ns-pid, and
-the one under PID with --pid. CONTAINER is the container's id or name, as its cgroup tells.
+the one under PID with --pid. CONTAINER is the container's id or name, from its cgroup.
 
-Arguments are left out, for they may hold passwords: --args shows them. On a terminal a line ends
+Arguments are left out, because they may hold passwords: --args shows them. On a terminal a line ends
 at its edge: --wide shows all of it.`
 
 const listExample = `  goprof list

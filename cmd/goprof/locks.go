@@ -44,12 +44,12 @@ is an object like any other. docs/locks.md lists what else cannot be seen.
 --core FILE reads a core file instead. No thread runs there, so one reading is enough (docs/cores.md).
 
 The exit code is 12 if there is a deadlock, and 0 if there is none. It is 10 if no deadlock was
-found and goprof does not know of all threads what they wait for.`
+found and goprof does not know what some threads wait for.`
 
 const locksExample = `  goprof locks 1234                           or --pid 1234
   goprof locks petclinic                      the JVM with that in its main class or jar
   goprof locks 1234 --json | jq .deadlocks
-  goprof locks 1234 --json --redact default   without names that may not leave the house
+  goprof locks 1234 --json --redact default   pseudonyms in place of names
   goprof locks --core core.1234               of a JVM that is dead
   goprof locks 1234 >locks.txt; [ $? = 12 ] && mail -s deadlock ops <locks.txt`
 
@@ -203,7 +203,7 @@ func locksOfCore(cmd *cobra.Command, core *coreFile, to locksWriter, raw bool, d
 // locksWriter writes the locks in the form that was asked for.
 type locksWriter struct {
 	json bool
-	by   *redact.Redactor // nil: all names may be told
+	by   *redact.Redactor // nil: all names may be shown
 }
 
 // write writes what threads hold and wait for.

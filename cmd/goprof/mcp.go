@@ -22,7 +22,7 @@ a process of its own, without a shell. They only look: no JVM is changed, and no
 into a folder of the server's own.
 
 Names of packages, classes, methods and threads of the program are pseudonyms, the same ones in all
-answers. --names tells the real ones, which then leave the house if the model runs elsewhere.
+answers. --names shows the real ones. They leave this machine if the model runs elsewhere.
 
 An answer has 300 lines at most. Its last line says what was cut, and how to see it. A call ends after its
 time. docs/mcp.md has the lines for the usual clients.`
@@ -47,7 +47,7 @@ func newMCP() *cobra.Command {
 	cmd.Flags().SortFlags = false
 	cmd.Flags().StringVar(&dir, "dir", "",
 		"`folder` for recordings, whose files can be read (default: a new one, removed at the end)")
-	cmd.Flags().BoolVar(&names, "names", false, "tell the program's names")
+	cmd.Flags().BoolVar(&names, "names", false, "show the program's names")
 	return cmd
 }
 

@@ -23,7 +23,7 @@ type mcpTools struct {
 	self string           // goprof
 	dir  string           // recordings
 	own  string           // removed at the end
-	by   *redact.Redactor // nil: names may be told
+	by   *redact.Redactor // nil: names may be shown
 	key  string           // the file with its key
 	made map[string]bool  // by this server: files that need no redaction
 	list []string         // the same, oldest first
@@ -37,7 +37,7 @@ const mostMade = 20
 var (
 	optPID = mcp.Option{Name: "pid", Kind: mcp.Integer, Least: 1, Most: 1 << 22,
 		What: "process id of the JVM, as list shows it"}
-	optFile = mcp.Option{Name: "file", Kind: mcp.Text, What: "name of a snap, as the tool snap told it, " +
+	optFile = mcp.Option{Name: "file", Kind: mcp.Text, What: "name of a snap, as the tool snap gave it, " +
 		"in place of pid and of all other arguments"}
 	optTop = mcp.Option{Name: "top", Kind: mcp.Integer, Least: 1, Most: 500, What: "rows (30)"}
 	optBy  = mcp.Option{Name: "by", Kind: mcp.Text, What: "sum up by what (method)",
@@ -114,7 +114,7 @@ func (m *mcpTools) tools() []mcp.Tool {
 				{Name: "changes", Kind: mcp.Switch, What: "the moments from which on shares differ, in place of the table"}},
 			Limit: within(0, 3*time.Minute), Call: m.report},
 		{Name: "diff", Title: "What changed",
-			What: "Compares two recordings, or two times of one, and tells changes from noise.",
+			What: "Compares two recordings, or two times of one, and separates changes from noise.",
 			Options: []mcp.Option{needed(optFile, "before", "name of the earlier recording"),
 				{Name: "after", Kind: mcp.Text, What: "name of the later one (the same)"}, optBy, optTop, optEvent,
 				{Name: "before_time", Kind: mcp.Text, What: "only this time of before: 0s-60s"},
@@ -317,12 +317,12 @@ func (m *mcpTools) find(name string) (string, error) {
 	info, err := os.Stat(path)
 	if name == "" || name != filepath.Base(name) || strings.ContainsAny(name[:1], ".-") || err != nil ||
 		!info.Mode().IsRegular() {
-		return "", fmt.Errorf("there is no file %q: record and snap make files; they tell the name", output.Printable(name))
+		return "", fmt.Errorf("there is no file %q: record and snap make files; they give the name", output.Printable(name))
 	}
 	return path, nil
 }
 
-// readable is a recording without names that may not be told. A file that this server has not made is redacted first.
+// readable is a recording without names that may not be shown. A file that this server has not made is redacted first.
 func (m *mcpTools) readable(ctx context.Context, name string) (string, error) {
 	path, err := m.find(name)
 	if err != nil || m.by == nil || m.made[name] {

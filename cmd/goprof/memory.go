@@ -33,7 +33,7 @@ docs/memory.md has the rest.`
 
 const memoryExample = `  goprof memory 1234                          or --pid 1234, or a part of its name
   goprof memory 1234 -n 6 --every 10s         which part grows, and until when
-  goprof memory 1234 --json --redact default  without names that may not leave the house`
+  goprof memory 1234 --json --redact default  pseudonyms in place of names`
 
 // memoryFlags are what the command line asks for.
 type memoryFlags struct {
@@ -42,7 +42,7 @@ type memoryFlags struct {
 	json       bool
 	top, count int
 	every      durationFlag
-	by         *redact.Redactor // nil: all names may be told
+	by         *redact.Redactor // nil: all names may be shown
 	redactFlags
 }
 

@@ -28,25 +28,26 @@ type modeFlags struct {
 var modes = []string{string(session.CPUMode), string(session.WallMode), string(session.WaitingMode),
 	string(session.TTSPMode)}
 
-const modeHelp = `With --mode wall every thread is looked at 20 times a second, whatever it does, and a sample is a twentieth of a
-second of its time. The leaf of each stack says what it did: [running], [runnable] (it waits
-for a CPU), [blocked] (on a monitor), [parked], [sleeping], [waiting] (in Object.wait), [socket], [file],
-[in VM], [in native]. A thread that stands still is never stopped: its native frames are told as far as
-that goes without, or wholly with --native-once. --nonblocking stops no thread: one that runs has no stack then.
-The JVM's own threads (collectors, compilers, finalizer ...) are left out while they have nothing to do, and counted;
---all-threads shows them, and so does --thread.
+const modeHelp = `--mode wall looks at every thread 20 times a second, whatever the thread does, so a sample is a
+twentieth of a second. The leaf of each stack says what the thread did: [running], [runnable] (it
+waits for a CPU), [blocked] (on a monitor), [parked], [sleeping], [waiting] (in Object.wait),
+[socket], [file], [in VM], [in native]. A thread at rest is never stopped, so some of its native
+frames may be missing: --native-once stops it once to find them all. --nonblocking stops no thread;
+a thread that runs then has no stack. Idle threads of the JVM itself (collectors, compilers,
+finalizer ...) are counted and left out; --all-threads and --thread show them.
 
-With --mode off-cpu only waiting counts, and the leaf says for what: [parked: class of the blocker],
+--mode off-cpu counts only waiting, and the leaf says for what: [parked: class of the blocker],
 [blocked: class of the monitor], [socket: read], [file: write].
 
-Both modes also count virtual threads that no carrier runs, by their state and stack, as many as there are. goprof
-reads some of them out of the heap, by lot, about ten times a second; the account says how far chance may move shares.
+Both modes also count all virtual threads that no carrier runs, by their state and stack. goprof
+reads some of them from the heap, drawn by lot, about ten times a second. The account says how far
+chance may move shares.
 
-With --mode ttsp (time to safepoint) only threads count that keep a safepoint waiting: from the moment the
-JVM asks all threads to stop until the thread has come. It looks 1,000 times a second whether the JVM waits,
-and only then at threads. Stacks are counted in the time that they cost; the account says how long the
-JVM waited in all, by its own clock, and for which operations. [running] computes without asking whether it
-is to stop; [runnable] had no CPU to come on.`
+--mode ttsp (time to safepoint) counts only threads that keep a safepoint waiting: from the moment
+at which the JVM asks all threads to stop until the thread has come. goprof checks 1,000 times a
+second whether the JVM waits, and only then looks at threads. Stacks are counted in time. The
+account says how long the JVM waited in all, by its own clock, and for which operations. [running]
+computes without a safepoint poll; [runnable] had no CPU to come on.`
 
 func (f *modeFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.mode, "mode", modes[0],

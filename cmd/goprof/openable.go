@@ -24,7 +24,7 @@ func checkOpen(cmd *cobra.Command, name string, as format.Format) error {
 		return usageError(cmd, "--open shows pages, pictures, and what goprof reads again: not "+as.String(),
 			without("open"))
 	case name != "" && page != named:
-		return usageError(cmd, "--open tells pages and pictures by their names: .html, .svg", without("open"))
+		return usageError(cmd, "--open recognises pages and pictures by their names: .html, .svg", without("open"))
 	}
 	return nil
 }

@@ -68,8 +68,8 @@ func (o *opener) open(what string) {
 }
 
 // openAddress shows an address with a secret in it. All users of the machine can read the arguments of a browser, so
-// these name a page in folder that leads to the address. Without a desktop there is nothing to do: the user has been
-// told the address.
+// these name a page in folder that leads to the address. Without a desktop it does nothing: the address has been
+// printed already.
 func (o *opener) openAddress(url, folder string) {
 	if o == nil || browser() == "" {
 		return
@@ -86,7 +86,7 @@ func (o *opener) openAddress(url, folder string) {
 func newOpener() *cobra.Command {
 	return &cobra.Command{
 		Use:    openerName,
-		Short:  "Show what it is told in a browser (started by --open)",
+		Short:  "Show a page in a browser (started by --open)",
 		Hidden: true,
 		Args:   cobra.NoArgs,
 		Run: func(cmd *cobra.Command, _ []string) {

@@ -81,7 +81,7 @@ func (p *sumProduct) discard() error { return nil }
 
 func (p *sumProduct) begin(session.Facts, func()) session.Sink { return nil }
 
-// soFar writes a file that is written anew at the end. A stream cannot be written anew.
+// soFar writes a file that is written again at the end. A stream cannot be written again.
 func (p *sumProduct) soFar(r *soFar) (string, error) {
 	if p.to.IsStream() {
 		return "", errAtEnd

@@ -14,10 +14,10 @@ import (
 )
 
 // jfrProduct is a JFR file that grows while it is recorded. Each chunk is whole on the disk as soon as it is written:
-// if goprof is killed, only the open chunk is lost. The file gets its name with the first chunk behind the first
-// sample, so a recording without samples replaces nothing.
+// if goprof is killed, only the open chunk is lost. The file gets its name with the first chunk after the first sample,
+// so a recording without samples replaces nothing.
 //
-// The lock serves signals. It also serves a recording that was given up because the process does not answer: its
+// The lock is for signals. It is also for a recording that was given up because the process does not answer: its
 // goroutine may come back when all is over.
 type jfrProduct struct {
 	to      *outfile.File

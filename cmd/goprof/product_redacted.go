@@ -10,7 +10,7 @@ import (
 	"goprof/session"
 )
 
-// redactedProduct passes on to a product what may be told, and nothing else. It does not cover what goprof says on
+// redactedProduct passes on to a product what may be shown, and nothing else. It does not cover what goprof says on
 // standard error.
 type redactedProduct struct {
 	product

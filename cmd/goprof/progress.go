@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// progressEvery is how often the progress line is drawn anew.
+	// progressEvery is how often the progress line is drawn again.
 	progressEvery = time.Second
 	// A pipe gets a line after firstTold, and then after twice as long each time: logs stay short.
 	firstTold, mostTold = 10 * time.Second, 10 * time.Minute
@@ -99,7 +99,7 @@ func (p *progress) look() (sums []profile.Summary) {
 	return sums
 }
 
-// seenIn is an account with what was seen so far, without names that may not be told.
+// seenIn is an account with what was seen so far, without names that may not be shown.
 func seenIn(sum *profile.Summary, stacks *profile.Profile, before output.Hottest, names *names) *profile.Summary {
 	seen := *sum
 	before.Describe(&seen, output.TreeOf(stacks))

@@ -29,18 +29,17 @@ import (
 var recordHelp = `record samples the stacks of a running JVM. The output's name says what is written:
 
 ` + formatTable() + `
-Without one that is out.collapsed: a line "root;caller;leaf count" for each different stack, the
-count being samples. JFR is written while it records: a file is whole up to the last chunk, whatever
-ends goprof. Formats with times keep every thread and the time of every sample.
+Without -o the file is out.collapsed: a line "root;caller;leaf count" for each different stack, where
+the count is samples. JFR is written while goprof records: whatever ends goprof, the file is whole up
+to its last chunk. JFR, pprof, speedscope and Firefox keep every thread and every sample.
 
-A sample is one thread that was using CPU time, stopped for the few microseconds in which its
-registers and stack are copied. Every thread gets as many samples as it used CPU time: at 100 Hz
-one for each 10 ms. Threads that sleep are not stopped.
+A sample is one look at a thread that uses CPU time, while its registers and stack are copied in a
+few microseconds. Samples are proportional to CPU time: at 100 Hz one for each 10 ms. Threads that
+sleep are not stopped.
 
-With --weight cpu the count is nanoseconds of CPU time: what the kernel has charged a thread goes to
-the stack in which it was seen next, and their sum is what the process has used, however
-late the samples came. "[not sampled]" is the time of threads that were never seen after they
-had used it, "[exited threads]" that of threads that had ended before.
+With --weight cpu the count is nanoseconds of CPU time: the time that the kernel has charged a thread
+since its last sample. The sum is what the process has used. "[not sampled]" is the time of threads
+that were never seen after they had used it, "[exited threads]" that of threads that had ended.
 
 ` + engineHelp + `
 
@@ -50,19 +49,18 @@ had used it, "[exited threads]" that of threads that had ended before.
 
 ` + waitHelp + `
 
-Which JVM: --pid, several times for several; or NAME, a part of its main class or jar ("goprof
-list" shows them); or --wait NAME, until there is one; or a program to start, after "--".
+To choose the JVM: --pid, several times for several; or NAME, a part of its main class or jar
+("goprof list" shows them); or --wait NAME, to wait for one; or a program to start, after "--".
 
-Beside FILE.collapsed it writes FILE.summary.json, the account of the run, unless --summary
-names another place for it. Other formats have a summary only where --summary asks; pages and JFR hold
-the account themselves. Without a sample it writes no stacks, no account but into a file that --summary
-names, and exits with 7.
+The account of the run goes into FILE.summary.json beside FILE.collapsed, or into the file that
+--summary names. Pages and JFR files contain it; other formats have one only with --summary. Without
+a sample goprof writes no stacks and exits with 7.
 
-With --loop a new file begins each time, with %t in its name the time at which it does, and --keep
-deletes the older ones of this run.
+With --loop a new file begins each time; %t in its name is that time. --keep deletes older files of
+this run.
 
-Without -d it records until Ctrl-C, or until the JVM ends; both write what there is. SIGUSR1
-writes what there is and goes on. A program that goprof started is never ended by it.`
+Without -d goprof records until Ctrl-C, or until the JVM ends, and then writes. SIGUSR1 writes what
+there is and goes on. goprof never ends a program that it has started.`
 
 const recordExample = `  goprof record --pid 1234 -d 30s              into out.collapsed, or out.1.collapsed ...
   goprof record petclinic -d 30s               the JVM with that in its main class or jar
@@ -83,7 +81,7 @@ const recordExample = `  goprof record --pid 1234 -d 30s              into out.c
   goprof record --pid 1234 -d 10s -o - | head  to standard output
   goprof record --pid 1234 -o prof-%p-%t.collapsed --summary sum.json
   goprof record --pid 1234 -d 1m -o now.html   the flame graph at once
-  goprof record --pid 1234 -o run.jfr --redact default   no names that may not leave the house
+  goprof record --pid 1234 -o run.jfr --redact default   pseudonyms in place of names
   goprof record --pid 1234 -o run.jfr          each sample with its time: JMC, IntelliJ, goprof convert
   goprof record --pid 1234 -o run.jfr --jvm-events   and the JVM's collections, for JMC's pages and rules
   goprof record --pid 1234 -o day-%t.jfr --loop 10m --keep 6   always the last hour
@@ -118,7 +116,7 @@ type recordFlags struct {
 	as          format.Format
 	chunk       time.Duration
 	talk        io.Writer
-	by          *redact.Redactor // nil: all names may be told
+	by          *redact.Redactor // nil: all names may be shown
 	byLock      sync.Mutex       // held while by is used: several JVMs may be recorded
 	redactFlags
 	loopFlags

@@ -22,8 +22,8 @@ import (
 
 // A recording may have several parts that go into one JFR file: --event cpu,alloc,lock. All events are one part. CPU
 // time and each sort of waiting are others: each has its own engine, its own threads to look at, and its own account.
-// So each part has a Session. The parts share the file and the clock. The part that was named first leads: it tells the
-// file of the threads, and when it ends, all end.
+// So each part has a Session. The parts share the file and the clock. The part that was named first leads: it reports
+// the threads to the file, and when it ends, all end.
 
 // wantedPart is what a part is asked for.
 type wantedPart struct {
@@ -116,7 +116,7 @@ func (f *eventFlags) checkParts(cmd *cobra.Command, o *recordFlags) error {
 		return usageError(cmd, "--kernel needs --engine perf: only the kernel itself sees its part of a stack",
 			with("engine", "perf"))
 	case cpu && perf && o.maxOverhead > 0:
-		return usageError(cmd, "--max-overhead is for --engine ptrace: perf_event does not tell what a sample costs",
+		return usageError(cmd, "--max-overhead is for --engine ptrace: perf_event does not say what a sample costs",
 			without("max-overhead"))
 	}
 	return nil

@@ -222,7 +222,7 @@ func (r *recorder) tell(talk io.Writer, res *result) error {
 	return nil
 }
 
-// tellEmpty ends a recording without samples. It writes no stacks: an empty file helps nobody, and could replace a full
+// tellEmpty ends a recording without samples. It writes no stacks: an empty file is useless, and could replace a full
 // one. It writes an account that the user has named, because the account says what became of the looks.
 func (r *recorder) tellEmpty(talk io.Writer, res *result) error {
 	if err := r.out.leaveOut(&soFar{res.profile, &res.summary, res.at}, true); err != nil {

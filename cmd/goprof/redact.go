@@ -75,7 +75,7 @@ func newRedact() *cobra.Command {
 	fs.StringVar(&f.key, "key", "", "`file` with the key of the pseudonyms (default: one for this run alone)")
 	fs.StringVar(&f.names, "map", "", "write to `file` what each pseudonym stands for. Keep it")
 	fs.StringVar(&f.verify, "verify", "", "look for each line of `WORDLIST` in what was written")
-	fs.BoolVarP(&f.quiet, "quiet", "q", false, "do not tell what was left out")
+	fs.BoolVarP(&f.quiet, "quiet", "q", false, "do not say what was left out")
 	cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(format.Names(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }

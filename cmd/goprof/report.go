@@ -41,16 +41,16 @@ it anywhere on their stack. A sample counts once, however often the method recur
 With --sort total the frames by which a thread begins are one.
 
 A report of mode wall or off-cpu begins with what the threads did, unless --by is given.
-The time of a thread that waits counts for the topmost Java method in which threads do not
-just wait: LinkedBlockingQueue.take, not Unsafe.park. With --by class, package or line, native
+The time of a waiting thread counts for the topmost Java method that does more than wait:
+LinkedBlockingQueue.take, not Unsafe.park. With --by class, package or line, native
 code counts for the Java frame that calls it. Collapsed files have no lines. --by hottest has the names of record's account.
 
 --by file and --by peer show what record --event io has counted: all calls, not only those that became samples.
 
-With --event NAME and a field of that event in place of a key, events are counted by the field:
-those of the JDK, of async-profiler, and an application's own. A field that is not there is
-answered with the fields that are. A field that has the name of a key comes first, but not of
-events that are samples. Flags that choose samples are refused: --where chooses events.
+--event NAME --by FIELD counts the events of the JDK, of async-profiler or of an application by one
+of their fields. For a field that is not there, report lists the fields that are. If a field has the
+name of a key, the field counts, except for events that are samples. Flags that choose samples are
+refused: --where chooses events.
 
 ` + inputsHelp,
 		Example: `  goprof report out.collapsed

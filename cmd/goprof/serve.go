@@ -16,15 +16,14 @@ import (
 	"goprof/cmd/goprof/exit"
 )
 
-const serveHelp = `serve shows recordings in a browser: those of a folder, or one file. A page is made when somebody
-asks for it: flame graph, heat map, table. Each recording can also be loaded in the formats of
+const serveHelp = `serve shows recordings in a browser: those of a folder, or one file. Each page (flame graph, heat map,
+table) is made when it is asked for. Each recording can also be loaded in the formats of
 speedscope, the Firefox Profiler and pprof.
 
 serve listens on this machine alone (127.0.0.1), and the address has a secret in it: other users of
 the machine do not know it. Only files of the folder are read that look like recordings, none in
-folders below it, and no symbolic links but a FILE that you name. What goprof says of a recording
-stands above a table, and of a drawing in the list. Pages load nothing from elsewhere. To look from
-another machine: ssh -L 8080:127.0.0.1:PORT HOST. serve runs until Ctrl-C.`
+folders below it, and no symbolic links but a FILE that you name. Pages load nothing from elsewhere.
+To look from another machine: ssh -L 8080:127.0.0.1:PORT HOST. serve runs until Ctrl-C.`
 
 func newServe() *cobra.Command {
 	var listen string
@@ -86,7 +85,7 @@ func runServe(cmd *cobra.Command, name, listen string) error {
 // serving says that this process is goprof serve.
 var serving bool
 
-// removeScratch removes the folder of pages. A page that is being made would take another minute, so nobody waits for
+// removeScratch removes the folder of pages. A page that is being made would take another minute, so nothing waits for
 // it: it may come into the folder while that is removed. Once the folder is gone nothing comes into it.
 func removeScratch(folder string) {
 	for range 100 {

@@ -189,7 +189,7 @@ func (p *servedPages) make(ctx context.Context, v *view, path string) (file *os.
 	p.making.Lock()
 	defer p.making.Unlock()
 	if ctx.Err() != nil {
-		return nil, "", ctx.Err() // nobody waits for it any more
+		return nil, "", ctx.Err() // nothing waits for it any more
 	}
 	made := filepath.Join(p.scratch, "page"+v.end)
 	defer os.Remove(made)

@@ -18,14 +18,14 @@ import (
 	"goprof/session"
 )
 
-const snapHelp = `snap keeps in one file what can be seen of a JVM within some 15 seconds, before somebody restarts it:
+const snapHelp = `snap keeps in one file what can be seen of a JVM within some 15 seconds, before a restart:
 its entry of goprof list, doctor, the flags of the JVM, limits and control groups, pressure, the
 processes that use CPU, three dumps, locks, triage with its vitals, a recording of CPU time and of
 waits, the memory and heap tables, the end of the log of garbage collection, and crash files (hs_err).
 
 The JVM need not answer, so it may hang, be stopped or frozen. README.txt and contents.json in the zip
-name every part. A part that could not be had has its reason there, and in the last lines on standard
-error; the exit code is 10 then. Ctrl-C ends with the parts that there are.
+name every part. If a part is missing, the reason is there and in the last lines on standard error,
+and the exit code is 10. Ctrl-C ends with the parts that there are.
 
 triage, dump, locks, heap and memory show the parts of the file: goprof triage snap.zip. flame,
 report, heat, diff and convert read its recording: goprof flame snap.zip --event off-cpu.
@@ -37,7 +37,7 @@ the environment, too. docs/snap.md has the rest.`
 const snapExample = `  goprof snap 1234                       into snap.zip, or snap.1.zip ...
   goprof snap petclinic -o incident.zip  the JVM with that in its main class or jar
   goprof snap 1234 -o - | ssh host 'cat > snap.zip'
-  goprof snap 1234 --redact default      without names that may not leave the house
+  goprof snap 1234 --redact default      pseudonyms in place of names
   goprof snap --all                      all JVMs of this host: snap-1234.zip ...
   goprof triage snap.zip                 what was wrong
   goprof dump snap.zip                   what the threads did
@@ -48,7 +48,7 @@ type snapFlags struct {
 	all      bool
 	duration durationFlag
 	output   string
-	by       *redact.Redactor // nil: all names may be told
+	by       *redact.Redactor // nil: all names may be shown
 	redactFlags
 }
 

@@ -178,7 +178,7 @@ func (p *snapPart) jvmFlags() error {
 	set, err := session.Ask(s, func() (set []vmstructs.SetFlag, err error) {
 		set, known := s.VM.SetFlags()
 		if !known {
-			err = errors.New("this JVM does not tell who set its flags")
+			err = errors.New("this JVM does not say who set its flags")
 		}
 		return set, err
 	})
@@ -200,7 +200,7 @@ func (p *snapPart) jvmFlags() error {
 	return nil
 }
 
-// log adds text that others wrote, without its names where they may not be told.
+// log adds text that others wrote, without its names where they may not be shown.
 func (p *snapPart) log(name string, text []byte) {
 	p.add(name, func(w io.Writer) error { return p.writeLog(w, text) })
 }
@@ -218,7 +218,7 @@ func (p *snapPart) writeLog(w io.Writer, text []byte) error {
 }
 
 // kernel keeps the kernel's files one after the other, with their names between them as tail writes them. Their words
-// are the kernel's own, but for a few files.
+// are the kernel's own, except for a few files.
 func (p *snapPart) kernel() error {
 	files := host().KernelFiles(p.target.pid)
 	unread := 0

@@ -109,7 +109,7 @@ func keptVerdict(name, part string, r *snap.Reader, by *redact.Redactor) error {
 	return &exit.Error{Code: code, What: name + ": " + p.Why}
 }
 
-// copyKept copies a part. The file may come from anybody, so nothing in it can steer a terminal.
+// copyKept copies a part. The file may come from anyone, so nothing in it can steer a terminal.
 func copyKept(to io.Writer, from io.Reader, format string, by *redact.Redactor) error {
 	if by != nil {
 		kind := redaction.Log

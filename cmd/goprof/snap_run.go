@@ -99,7 +99,7 @@ func (s *snapping) takeAll() {
 	neighbours := host().WatchNeighbours()
 	s.part("dump", "goprof dump -n 3: all threads, and what moved", (*snapPart).dump)
 	s.part("locks", "goprof locks: deadlocks, and which threads wait for whose lock", (*snapPart).locks)
-	s.part("kernel", "pressure, memory, limits and control groups, as the kernel tells", (*snapPart).kernel)
+	s.part("kernel", "pressure, memory, limits and control groups, as the kernel reports them", (*snapPart).kernel)
 	s.part("flags", "flags of the JVM that do not have their defaults", (*snapPart).jvmFlags)
 	s.part("gc", "the end of the log of garbage collection", (*snapPart).gcLog)
 	s.part("hs_err", "files that crashed JVMs have left beside it", (*snapPart).crashFiles)

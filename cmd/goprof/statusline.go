@@ -11,7 +11,7 @@ import (
 	"golang.org/x/term"
 )
 
-// statusLine is a line at the bottom of a terminal that is drawn anew. What is written
+// statusLine is a line at the bottom of a terminal that is drawn again. What is written
 // meanwhile goes above it.
 type statusLine struct {
 	to       io.Writer
@@ -28,7 +28,7 @@ func newStatusLine(to io.Writer) *statusLine {
 	return l
 }
 
-// shown reports whether anybody would see the line.
+// shown reports whether the line would be seen.
 func (l *statusLine) shown() bool { return l.terminal != nil }
 
 // columns is how many columns the line has. The last one of the terminal stays empty.

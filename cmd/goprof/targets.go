@@ -75,7 +75,7 @@ func (f *recordFlags) choose(cmd *cobra.Command, args []string) (*chosen, error)
 	return c, nil
 }
 
-// onlyOne leaves one of the ways: the program to start, else the pids, else the name.
+// onlyOne leaves one of the ways: the program to start, otherwise the pids, otherwise the name.
 func (c *chosen) onlyOne() []fix {
 	fixes := []fix{without("wait")}
 	switch {

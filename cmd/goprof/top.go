@@ -20,7 +20,7 @@ import (
 	"goprof/session"
 )
 
-const topHelp = `top shows a JVM in the terminal, and draws it anew each second:
+const topHelp = `top shows a JVM in the terminal, once a second:
   - its threads, with CPU, allocation, state and topmost Java method
   - the methods that ran in the last seconds
   - the collector
@@ -50,7 +50,7 @@ const topExample = `  goprof top 1234                             or --pid 1234
   goprof top petclinic                        the JVM with that in its main class or jar
   goprof top 1234 --window 60s                methods of the last minute
   goprof top 1234 --once                      one reading as a table
-  goprof top 1234 --once --redact default     without names that may not leave the house
+  goprof top 1234 --once --redact default     pseudonyms in place of names
   goprof top 1234 --once -d 5s --json | jq '.threads[] | select(.cpu > 0.5)'`
 
 // topFlags are the flags of top as they were given.

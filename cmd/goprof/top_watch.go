@@ -189,7 +189,7 @@ func perTime(part, of time.Duration) float64 {
 	return max(float64(part)/float64(of), 0)
 }
 
-// addVitals adds what the JVM's own structures tell.
+// addVitals adds what the JVM's own structures say.
 func addVitals(r *top.Reading, before, now *vitals.Reading) {
 	if before == nil || now == nil {
 		return

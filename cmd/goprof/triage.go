@@ -32,7 +32,7 @@ need not answer for any of this, so it may hang or be stopped.
 A finding means that a threshold was well passed for the whole time. "Nothing is wrong that can be
 seen from outside" means that all rules were judged. The end of the output lists those that could
 not be judged.
-docs/triage.md tells what each finding means, and its threshold.
+docs/triage.md says what each finding means, and its threshold.
 
 triage --all looks at all JVMs of the host that goprof may see, and shows the worst first. The exit code
 is that of the worst: a JVM that could not be looked at counts if nothing is found in the others.
@@ -51,7 +51,7 @@ const triageExample = `  goprof triage 1234                          or --pid 12
   goprof triage 1234 --json > findings.json
   goprof triage 1234 --html findings.html     a page, and findings.cpu.jfr and findings.wall.jfr
   goprof triage 1234 -d 30s                   for what comes and goes
-  goprof triage 1234 --json --redact default  without names that may not leave the house
+  goprof triage 1234 --json --redact default  pseudonyms in place of names
   goprof triage hs_err_pid1234.log            what a crash means
   goprof triage --core core.1234              of a JVM that is dead`
 
@@ -154,7 +154,7 @@ func (f *triageFlags) live(cmd *cobra.Command, pid int) error {
 	defer kept.discard()
 	evidence, notes, err := f.look(cmd, pid, kept)
 	if err != nil {
-		kept.tell(cmd.ErrOrStderr()) // they are whole, and nobody else names them
+		kept.tell(cmd.ErrOrStderr()) // they are whole, and nothing else names them
 		return err
 	}
 	found := triage.Judge(evidence)

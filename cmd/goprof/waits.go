@@ -28,13 +28,13 @@ type waitFlags struct {
 	timed  bool // stacks are counted in time unless --weight says otherwise
 }
 
-const waitHelp = `--event off-cpu, lock and ttsp are about waiting. off-cpu takes every wait of every thread from the kernel's context
-switches, with its stack and its exact length, where the kernel permits it (CAP_PERFMON, or
-kernel.perf_event_paranoid at 1 or less), and else looks 20 times a second, as with --engine ptrace. lock is the
-same for monitors and java.util.concurrent locks alone. Waits shorter than --min are counted, and have no
-stack. --mode off-cpu and --mode ttsp are the same as --event off-cpu and --event ttsp. --wakers puts what
-ended each wait above it: "[woken by]" and the stack of the thread, or the kernel's reason. goprof report --by
-waker sums it up. It needs CAP_BPF, CAP_PERFMON and CAP_SYSLOG.`
+const waitHelp = `--event off-cpu, lock and ttsp are about waiting. off-cpu takes every wait of every thread from the
+kernel's context switches, with its stack and its exact length. That needs CAP_PERFMON, or
+kernel.perf_event_paranoid at 1 or less. Elsewhere goprof looks 20 times a second, as with --engine
+ptrace. lock is the same for monitors and java.util.concurrent locks alone. Waits shorter than --min
+are counted, and have no stack. --mode off-cpu and --mode ttsp are the same as --event off-cpu and
+--event ttsp. --wakers adds what ended each wait: "[woken by]" and the stack of the thread, or the
+kernel's reason; "goprof report --by waker" sums it up. It needs CAP_BPF, CAP_PERFMON and CAP_SYSLOG.`
 
 // defaultMin is the shortest wait that gets a stack.
 const defaultMin = 10 * time.Microsecond
@@ -139,12 +139,12 @@ func (p *part) chooseOffCPU(talk io.Writer) error {
 	case p.want.engine == session.PerfEngine:
 		c := host().Explain(p.pid, err)
 		return &exit.Error{Code: exit.NoEvent, What: "cannot take waits from context switches",
-			Why:    "the kernel does not tell goprof of them: " + c.Why,
+			Why:    "the kernel does not report them to goprof: " + c.Why,
 			Remedy: c.Remedy + ", or --engine ptrace, which looks 20 times a second", Err: err}
 	case !p.flags.quiet:
 		c := host().Explain(p.pid, err)
 		tellNotes(talk, []profile.Note{{Name: "off-cpu", Remedy: c.Remedy,
-			Text: "the kernel does not tell goprof of context switches: threads are looked at now and then instead (" +
+			Text: "the kernel does not report context switches to goprof: threads are looked at now and then instead (" +
 				c.Why + ")"}})
 	}
 	return nil
@@ -168,7 +168,7 @@ func (p *part) prepareSafepoints() error {
 func listWaits(s *session.Session, pid int) []listedEvent {
 	byLooks := ""
 	if err := offcpu.Try(pid); err != nil {
-		byLooks = "by looks, 20 times a second: the kernel does not tell of context switches (" +
+		byLooks = "by looks, 20 times a second: the kernel does not report context switches (" +
 			output.Printable(host().Explain(pid, err).Why) + ")"
 	}
 	ttsp := listedEvent{Name: "ttsp", Help: "who keeps safepoints waiting, and for how long",

@@ -99,7 +99,7 @@ func (d *dumping) writeClasses() error {
 	return d.out.Err()
 }
 
-// className is the name of a class in the JVM's spelling, as it may be told.
+// className is the name of a class in the JVM's spelling, as it may be shown.
 func (d *dumping) className(name string) string {
 	if d.opt.Names == nil {
 		return name
@@ -117,7 +117,7 @@ func (d *dumping) className(name string) string {
 
 func slashes(name string) string { return strings.ReplaceAll(name, ".", "/") }
 
-// fieldName is the name of a field, as it may be told.
+// fieldName is the name of a field, as it may be shown.
 func (d *dumping) fieldName(c *class, field string) uint64 {
 	if d.opt.Names != nil {
 		field = d.opt.Names.MethodOf(vmstructs.JavaName(c.Name), field)

@@ -12,7 +12,7 @@ import (
 	"goprof/vmstructs"
 )
 
-// Names takes names out that may not be told. Classes are in Java's spelling.
+// Names takes names out that may not be shown. Classes are in Java's spelling.
 type Names interface {
 	Class(name string) string
 	MethodOf(class, member string) string
@@ -42,7 +42,7 @@ type Options struct {
 	Threads func(func(*Thread))
 	// Blank writes zero for each value that is no reference: numbers and texts. The shape stays.
 	Blank bool
-	// Names is nil if all names may be told.
+	// Names is nil if all names may be shown.
 	Names Names
 	// Size bounds the file: it is how large the heap is at most. 0: what the heap says itself.
 	Size uint64

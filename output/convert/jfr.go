@@ -61,7 +61,7 @@ func writeJFR(to io.Writer, src *watched, tell func(string)) error {
 	return w.Close(moved(last, i.Meta.Start.Add(i.Meta.Duration)))
 }
 
-// setParts tells how each part was recorded. It returns the account of the first one, with those of the others. Parts
+// setParts says how each part was recorded. It returns the account of the first one, with those of the others. Parts
 // that were recorded together have one account.
 func setParts(w *jfr.Writer, i *recording.Info) (account *profile.Summary) {
 	told := make(map[string]bool)

@@ -151,9 +151,9 @@ func (a *adder) effective(i *recording.Info) int64 {
 // mostByChance bounds the share of a thread's looks that one stack may have for being met again by chance.
 const mostByChance = 0.5
 
-// withoutChance takes from the standings what chance alone makes: a stack with the share p is met again right after
-// with the chance p, and runs have a mean square of (1+p)/(1-p) of their mean length then. A thread's share is not less
-// than that of all threads; taking the latter leaves noise larger, if anything.
+// withoutChance removes from the standings what chance alone makes: a stack with the share p is met again in the next
+// look with the chance p, and then runs have a mean square of (1+p)/(1-p) of their mean length. A thread's share is not
+// less than that of all threads. So taking the latter leaves noise larger, if anything.
 func (c *Comparison) withoutChance(to Side) {
 	s, look := &c.sides[to], c.look(to)
 	for n := range c.tree.nodes {
@@ -198,9 +198,9 @@ type threadID struct {
 	id  int64
 }
 
-// stay is looks at one thread, one after the other, that found it in the same stack: it waits there, or a call
-// lasts. They say together what one look says. Each thread's samples stand in the file in the order of time, in all
-// formats that have times.
+// stay is a run of looks at one thread that found it in the same stack: it waits there, or a call lasts. Together they
+// say no more than one look. Each thread's samples stand in the file in the order of time, in all formats that have
+// times.
 type stay struct {
 	node   int32
 	weight int64

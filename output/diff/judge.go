@@ -159,8 +159,8 @@ func (e *evidence) smallest(limit float64, chance func(before, after float64) fl
 }
 
 // holm corrects for many comparisons. It returns how many hypotheses there are, and the p over its weight up to which
-// an item is significant. What is left when some are rejected never counts more than before: the chance of any of few
-// is not larger than that of any of many.
+// an item is significant. The hypotheses that are left after some are rejected never count more than before: the chance
+// of any of few is not larger than that of any of many.
 func holm(list []evidence, pairs []pair) (hypotheses int, limit float64) {
 	hypotheses = testable(list)
 	order := weigh(list, hypotheses)
@@ -194,11 +194,11 @@ func holm(list []evidence, pairs []pair) (hypotheses int, limit float64) {
 // evenly is how much of the risk is the same for all hypotheses.
 const evenly = 0.25
 
-// weigh shares the risk out. A part of it is the same for all hypotheses. The rest goes to those of which noise is
-// large in points, by the variance of a share: a change of some points in a small method is far beyond its noise and
-// needs no weight, and large methods are few. Weights are allowed to depend on the share of both sides together, which
-// says nothing of how they differ (Genovese, Roeder and Wasserman, Biometrika 2006). It returns the items that are
-// hypotheses. Of different ones the weights add up to how many there are.
+// weigh shares the risk out. A part of it is the same for all hypotheses. The rest goes to those with much noise in
+// points, by the variance of a share: a change of some points in a small method is far beyond its noise and needs no
+// weight, and large methods are few. Weights may depend on the share of both sides together, which says nothing of how
+// they differ (Genovese, Roeder and Wasserman, Biometrika 2006). weigh returns the items that are hypotheses. The
+// weights of different ones add up to how many there are.
 func weigh(list []evidence, hypotheses int) (order []*evidence) {
 	met := make(map[uint64]bool)
 	variances := 0.0

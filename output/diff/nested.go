@@ -6,14 +6,14 @@ import (
 	"sort"
 )
 
-// All samples of a path are samples of its caller, too, and of its method. Where a caller has few others, both are
-// nearly one question: if chance makes one significant, it mostly makes the other significant as well. A sum of their
-// chances counts that twice. In a recursion of 20 levels it counts 20 times what is hardly more than one question.
+// All samples of a path are samples of its caller, too, and of its method. If a caller has few others, both are nearly
+// one question: if chance makes one significant, it mostly makes the other significant as well. A sum of their chances
+// counts that twice. In a recursion of 20 levels it counts 20 times what is hardly more than one question.
 //
 // Hunter's inequality corrects the sum: the chance that any of several events comes true is at most the sum of their
 // chances, less the chances that both events of a pair come true, for pairs that make no circle (Hunter, Journal of
-// Applied Probability 13, 1976; Worsley, Biometrika 69, 1982). So the pairs that have most in common are taken, as for
-// a spanning tree.
+// Applied Probability 13, 1976; Worsley, Biometrika 69, 1982). So the correction takes the pairs that have most in
+// common, as a spanning tree does.
 
 // pair is two items, by their places in the list. All samples of one are samples of the other.
 type pair struct{ inner, outer int32 }
@@ -124,9 +124,10 @@ func (q *questions) reject(e *evidence) {
 	}
 }
 
-// correlation is that of two shares, of which one's samples are all the other's, too. Of independent samples the shares
-// alone give it. Where samples depend on each other, both shares vary more, and their covariance is taken to be larger
-// by as much as the variance that is less so: the samples that make the other variance larger may be no others'.
+// correlation is that of two shares, where all samples of one are samples of the other, too. For independent samples
+// the shares alone give it. If samples depend on each other, both shares vary more. Their covariance is then taken to
+// be larger by the smaller of the two factors: the samples that make the other variance larger may belong to one share
+// alone.
 func correlation(inner, outer *evidence) float64 {
 	in, out := inner.pooled(), outer.pooled()
 	if in >= out || out >= 1 {

@@ -11,19 +11,19 @@ type noise struct {
 	slowDF  float64         // with how many degrees of freedom such blocks know an item's variance
 	missed  [levels]float64 // by how much more still longer blocks would tell, for the mean of all items; at least 1
 	items   float64         // how many different items have samples enough to measure by
-	prior   prior           // of the inflation that the shortest blocks tell
+	prior   prior           // of the inflation that the shortest blocks say
 }
 
-// measured is what the blocks of each level tell of an item: its variance over that of independent looks, and with how
-// many degrees of freedom it is known. Both sides are taken together, by what they add to the variance of the change:
-// so few blocks know a variance better in sum than each side by itself.
+// measured is what the blocks of each level say of an item: its variance over that of independent looks, and with how
+// many degrees of freedom it is known. The two sides are combined, each with the weight that it has in the variance of
+// the change. With few blocks this sum is known better than the variance of either side.
 type measured struct{ ratio, df [levels]float64 }
 
-// An item's variance is known best from short blocks, for there are many. They miss what lasts longer than a block.
-// That shows as a larger variance between long blocks: for all items together (slow), and for this one, where the ratio
-// is more than chance gives. If all items together vary slowly, one that does is no surprise: one item in ten, or one
-// in twenty, is enough. If they do not, chance alone gives some of many items: then the level is corrected for their
-// number.
+// Short blocks give the best estimate of an item's variance, because there are many. They miss what lasts longer than a
+// block. That shows as a larger variance between long blocks: for all items together (slow), or for this one, if the
+// ratio is more than chance gives. If all items together vary slowly, one that does is no surprise: then a ratio that
+// one item in ten, or in twenty, has by chance is enough. If they do not, chance alone gives some of many items such a
+// ratio: then the level is corrected for their number.
 var slowLevels = []struct {
 	level  int
 	chance float64
@@ -48,7 +48,7 @@ func (n *noise) level(chance float64) float64 {
 // fewSamples is the number of looks that an item needs to say something of blocks.
 const fewSamples = 50
 
-// farMore is what the longest blocks' variance is over that of the shortest, in the mean of all items, only where
+// farMore is what the longest blocks' variance is over that of the shortest, on average of all items, only where
 // something lasts longer than a block.
 const farMore = 1.5
 
@@ -86,7 +86,7 @@ func newNoise(c *Comparison, it *items) noise {
 	return n
 }
 
-// slowness finds how much larger the variance is that long blocks tell, for the mean of all items. The longest
+// slowness finds how much larger the variance is that long blocks say, for the mean of all items. The longest
 // blocks are few, so they count only where they tell far more than chance does.
 func (n *noise) slowness(sums, df [levels]float64) {
 	if n.items == 0 {
@@ -169,10 +169,10 @@ func (n *noise) inflation(c *Comparison, e *evidence) (ratio, df float64) {
 // leastExcess is the smallest excess that says by which items long blocks tell more.
 const leastExcess = 0.2
 
-// slowOf is how much larger the variance is that long blocks tell, for an item that short blocks give this inflation.
+// slowOf is the factor by which long blocks show more variance, for an item with this inflation between short blocks.
 // Blocks miss what reaches beyond their ends, and so a part of what samples have in common. An item that has more of
-// that than others misses more. None is taken to miss less: something may vary slowly of which short blocks tell
-// nothing.
+// that than others misses more. No item is taken to miss less, because something may vary slowly of which short blocks
+// show nothing.
 func (n *noise) slowOf(ratio float64) float64 {
 	own := 1 - 1/max(ratio, 1)
 	return 1 + (n.slow-1)*max(own/max(n.excess, leastExcess), 1)

@@ -13,8 +13,8 @@ type prior struct {
 const leastItems = 10
 
 // fitPrior fits the distribution of ratios of so many degrees of freedom each, by the moments of their logarithms.
-// Other items are not believed more than an item's own ratio: they are not independent of each other, and a compiler
-// that decides one way or the other makes distributions that no formula has.
+// Other items never weigh more than an item's own ratio: they are not independent of each other, and a compiler that
+// decides one way or the other makes distributions that no formula has.
 func fitPrior(ratios []float64, df float64) prior {
 	if len(ratios) < leastItems {
 		return prior{}

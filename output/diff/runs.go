@@ -5,15 +5,15 @@ import (
 	"slices"
 )
 
-// Where a side has several recordings, they tell what no recording can tell of itself: how one differs from the next,
-// by what the compiler decides in each start, and by what the program does at other times.
+// If a side has several recordings, they show what no single recording can: how one differs from the next, by what the
+// compiler decides in each start, and by what the program does at other times.
 //
-// The variance of an item's share is estimated from the recordings of both sides together. Few recordings know a
-// variance badly: with two a side a t test finds nothing at all, after a correction for hundreds of comparisons. But
-// there are hundreds of items. Of each the ratio is known of its variance between recordings to its noise within them.
-// These ratios have a distribution, and an item's variance is drawn towards its middle by as much as they have in
-// common (Smyth's moderated t test, limma; Statistical Applications in Genetics and Molecular Biology 3, 2004). Where
-// items differ much, that is little.
+// The variance of an item's share is estimated from the recordings of both sides together. Few recordings give a bad
+// estimate: with two a side a t test finds nothing at all, after a correction for hundreds of comparisons. But there
+// are hundreds of items. For each of them the ratio of its variance between recordings to its noise within them is
+// known. These ratios have a distribution. An item's ratio is drawn towards the middle of the distribution. If the
+// items are alike, it is drawn far; if they differ much, only a little (Smyth's moderated t test, limma; Statistical
+// Applications in Genetics and Molecular Biology 3, 2004).
 
 // between is what the recordings tell of an item.
 type between struct {
@@ -55,15 +55,15 @@ const (
 	// fewRuns is how many recordings of several starts a side needs to tell how starts differ. Two may be alike by chance,
 	// where a compiler decides between two ways.
 	fewRuns = 3
-	// startLogit and startShare are by how much starts of one program are taken to differ where that is not measured: as
+	// startLogit and startShare say how much starts of one program are assumed to differ where that is not measured: as
 	// the standard deviation of the logit of a share, and of the share. Most methods of the programs that were measured
-	// differ by less (docs/evidence/diff.md); what is inlined in one start and not in the next may come out as another
-	// method.
+	// differ by less (docs/evidence/diff.md). A method that is inlined in one start and not in the next may look like
+	// another method.
 	startLogit = 0.2
 	startShare = 0.02
 )
 
-// tooFew reports whether the recordings are of several starts, or may be, and too few to tell how these differ.
+// tooFew reports whether the recordings are of several starts, or may be, and too few to say how these differ.
 func (c *Comparison) tooFew() bool {
 	return c.starts() != OneJVM && min(len(c.sides[Before].runs), len(c.sides[After].runs)) < fewRuns
 }
@@ -103,9 +103,10 @@ func (b *between) chance(change float64) float64 {
 	return student(change/math.Sqrt(b.error2[Before]+b.error2[After]), b.freedom)
 }
 
-// startPrior is what all items tell of the variance between recordings, over noise within them. Where all items differ
-// by as much in their logit, this ratio is larger for larger items: noise of a share p is as p(1-p), and the variance
-// that the logit's makes is as its square. So an item is compared with what is expected of its size.
+// startPrior is the ratio of the variance between recordings to the noise within them, over all items. The logits of
+// all items may differ by as much. Even then this ratio is larger for larger items: the noise of a share p is
+// proportional to p(1-p), but the variance that a change of the logit makes is proportional to the square of that. So
+// an item is compared with what is expected for its size.
 type startPrior struct {
 	prior         // of the ratio over what is expected
 	logit float64 // the variance of the logit from recording to recording, besides noise

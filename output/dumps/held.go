@@ -15,7 +15,7 @@ type threadLocks struct {
 	at           map[int][]string
 }
 
-// locksOf tells of a thread's locks in the words of the JVM's own thread dumps. The lock that the thread waits for
+// locksOf reports a thread's locks in the words of the JVM's own thread dumps. The lock that the thread waits for
 // stands at its first Java frame.
 func locksOf(t *profile.ThreadDump) *threadLocks {
 	l := &threadLocks{}

@@ -16,9 +16,9 @@ import (
 // IntelliJ and others read (runtime/threads.cpp, Threads::print_on; javaThread.cpp, JavaThread::print_on; vframe.cpp,
 // javaVFrame::print_lock_info_on). Such a dump holds Java frames alone.
 //
-// What goprof does not know is left out: how the JVM runs ("mixed mode"), the list of threads behind "SMR info", the
+// It leaves out what goprof does not know: how the JVM runs ("mixed mode"), the list of threads behind "SMR info", the
 // number of JNI's references, the address of the JVM's record of a thread that cannot run Java, the modules of classes,
-// the address of a monitor in a deadlock. Stacks of virtual threads that no carrier ran have no place in that layout.
+// the address of a monitor in a deadlock. That layout has no place for stacks of virtual threads that no carrier ran.
 func Jstack(to io.Writer, d *profile.Dump) error {
 	w := jstackWriter{bufio.NewWriter(to)}
 	fmt.Fprintf(w, "%s\nFull thread dump %s (%s):\n\n", d.At.Format(time.DateTime),

@@ -234,7 +234,7 @@ func (w *locksText) unconfirmed() {
 	if profile.Unconfirmed(w.threads) == 0 {
 		return
 	}
-	w.section("NOT CONFIRMED: these seem to wait for locks of others; a deadlock of theirs would not be told")
+	w.section("NOT CONFIRMED: these seem to wait for locks of others; a deadlock of theirs would be missing")
 	for i := range w.threads {
 		if t := &w.threads[i]; t.Unconfirmed {
 			fmt.Fprintf(w, "  %s\n", title(t))

@@ -103,7 +103,7 @@ func (w *dumpWriter) header(d *profile.Dump) {
 	fmt.Fprintf(w, "; %d of the JVM's own\n", own)
 	if n := profile.Unconfirmed(d.Threads); n > 0 {
 		fmt.Fprintf(w, "%s to wait for locks of others, which could not be confirmed: "+
-			"a deadlock of theirs would not be told\n", seeming(n))
+			"a deadlock of theirs would be missing\n", seeming(n))
 	}
 }
 
@@ -247,7 +247,7 @@ func (w *dumpWriter) deadlocks(d *profile.Dump) {
 	}
 }
 
-// place tells where a frame is: source file and line of Java, or the library of native code.
+// place says where a frame is: source file and line of Java, or the library of native code.
 func place(f *profile.Frame, fn *profile.Func) string {
 	switch {
 	case f.Kind == profile.NativeMethod:

@@ -4,8 +4,8 @@
 // Each thread is a track, the one with the most time first. What is known of the whole process (recording.Marked) is a
 // track of its own, without samples. All times count from meta.startTime.
 //
-// The activity graph shows CPU use: threadCPUDelta is the CPU time of a sample. Where a recording of CPU samples does
-// not tell it, each look stands for one interval. Looks of wall-clock modes that wait have used none.
+// The activity graph shows CPU use: threadCPUDelta is the CPU time of a sample. If a recording of CPU samples does not
+// have it, each look stands for one interval. Looks of wall-clock modes that wait have used none.
 //
 // Memory is bounded by package timeline, and markers by maxMarkers. The file and Options.Tell say what was merged or
 // left out.

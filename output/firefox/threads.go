@@ -82,7 +82,7 @@ func (w *writer) addProcess(name string) {
 		tid:  strconv.Quote(strconv.Itoa(w.t.Info.Meta.PID) + "-process")})
 }
 
-// tidOf tells tracks apart. Virtual threads and groups have no tid of the kernel's.
+// tidOf distinguishes tracks. Virtual threads and groups have no tid of the kernel's.
 func tidOf(tr *timeline.Track, i int) string {
 	switch {
 	case tr.Group:

@@ -305,7 +305,7 @@ func (s *changeSearch) compare(from, at, to int) ([]diff.Change, error) {
 }
 
 // told are the changes that noise does not explain, the largest first: of paths, whose methods change, too. A path
-// alone changes whenever a method is compiled anew.
+// alone changes whenever a method is compiled again.
 func told(all []diff.Change) (found []diff.Change) {
 	methods := map[string]float64{}
 	for _, ch := range all {

@@ -38,10 +38,10 @@ type timePage struct {
 	LaneOf string   `json:"laneOf"` // "thread" or "pool"
 	Marks  []mark   `json:"marks"`
 
-	// Samples holds packed numbers, of the entries by cell. First come Stacks stacks, those with the most entries first:
-	// twice the place of the node, and 1 more if the leaf is a guess. If there is a Whole, the places of the same stacks
-	// in that tree follow. Then come columns of all entries: how many cells an entry begins behind the one before; how
-	// many cells it has, less one (if Spans); the lanes; the stacks; the weights.
+	// Samples holds packed numbers, of the entries by cell. First come Stacks stacks, those with the most entries
+	// first: twice the place of the node, and 1 more if the leaf is a guess. If there is a Whole, the places of the
+	// same stacks in that tree follow. Then come columns of all entries: how many cells an entry begins after the one
+	// before; how many cells it has, less one (if Spans); the lanes; the stacks; the weights.
 	Samples string `json:"samples"`
 	Entries int    `json:"entries"`
 	Stacks  int    `json:"stacks"`
@@ -111,7 +111,7 @@ func (h *heat) reweigh() {
 }
 
 // place encodes the tree in a shape, and again with all frames if the shape hides some: both without frames of less
-// weight than least if there are too many. It numbers the stacks of entries anew.
+// weight than least if there are too many. It numbers the stacks of entries again.
 func (h *heat) place(p *timePage, s output.Shape) (stacks []stackEnd, least int64, err error) {
 	shapes := []output.Shape{s}
 	if s.HideEntries || s.HideWaits {

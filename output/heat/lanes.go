@@ -13,7 +13,7 @@ import (
 const (
 	// maxLanes bounds the lanes of a page. Those with the fewest samples share the last.
 	maxLanes = 200
-	// maxKnown bounds how many threads are told apart while samples are read: a program may have millions of virtual
+	// maxKnown bounds how many threads are distinguished while samples are read: a program may have millions of virtual
 	// threads.
 	maxKnown = 1 << 16
 	noThread = "no thread known"

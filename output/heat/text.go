@@ -31,7 +31,7 @@ func Text(to io.Writer, src recording.Source, of Told) error {
 	}
 	w := bufio.NewWriter(to)
 	if len(moments) == 0 {
-		fmt.Fprintf(w, "No change in %s that can be told from noise.\n", output.Round(length))
+		fmt.Fprintf(w, "No change in %s beyond noise.\n", output.Round(length))
 	}
 	for i := range moments {
 		m := &moments[i]

@@ -103,8 +103,8 @@ func (k *constants) read(c *cursor, s *schema) (back int64) {
 }
 
 // eachConstant hands over the constants of a checkpoint, behind its size and type: the cursor stands at the key.
-// Checkpoints are read from the last to the first. It returns how far back the next one is. Stacks that nobody wants
-// are not even passed over if they come last.
+// Checkpoints are read from the last to the first. It returns how far back the next one is. Stacks that are not wanted
+// are not even skipped if they come last.
 func eachConstant(c *cursor, s *schema, stacks bool, met *tally,
 	one func(c *cursor, class *class, of *checkpoint)) (back int64) {
 	of := &checkpoint{c.b, c.base}

@@ -46,9 +46,9 @@ func certainties() (all []string) {
 	return all
 }
 
-// Sample writes a sample. One of CPU is written as often as it has looks, each with its share of the CPU time; one of a
-// wall-clock mode or of an event once, with their number. Once its thread and frames are known to the chunk, that
-// allocates nothing.
+// Sample writes a sample. A sample of CPU time is written as often as it has looks, each with its share of the CPU
+// time. One of a wall-clock mode or of an event is written once, with their number. Once its thread and frames are
+// known to the chunk, that allocates nothing.
 func (w *Writer) Sample(s *profile.Sample) error {
 	if err := w.at(s.At); err != nil {
 		return err

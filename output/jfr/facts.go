@@ -43,14 +43,14 @@ type setting struct {
 	name, value string
 }
 
-// SetMeta tells how the recording is made. Call it first, with what is known then. Settings follow from it that JMC and
+// SetMeta says how the recording is made. Call it first, with what is known then. Settings follow from it that JMC and
 // async-profiler's converter want: the period of samples.
 func (w *Writer) SetMeta(m profile.Meta) {
 	w.facts.parts, w.facts.settings = nil, nil
 	w.AddPart(m)
 }
 
-// AddPart tells how a further part of the recording is made.
+// AddPart says how a further part of the recording is made.
 func (w *Writer) AddPart(m profile.Meta) {
 	w.facts.parts = append(w.facts.parts, m)
 	settings := len(w.facts.settings)
@@ -66,7 +66,7 @@ func (w *Writer) AddPart(m profile.Meta) {
 	w.again(func() { w.facts.writeMeta(w, &m); w.facts.writeSettings(w, settings) })
 }
 
-// SetJVM tells which JVM it is.
+// SetJVM says which JVM it is.
 func (w *Writer) SetJVM(jvm JVM) {
 	w.facts.jvm = &jvm
 	w.again(func() { w.facts.writeJVM(w) })

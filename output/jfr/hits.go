@@ -8,9 +8,9 @@ import (
 	"goprof/profile"
 )
 
-// Samples of events. Where the JDK's recorder has the same event, its type is written, so that every viewer knows what
-// it sees. Others get a type of their own, with the event's name behind ownEventPrefix. What an event was about is a
-// class in either, and not a frame: who redacts a recording, or counts classes, finds it where classes are.
+// Samples of events. If the JDK's recorder has the same event, its type is written, so that every viewer knows it.
+// Others get a type of their own, with the event's name behind ownEventPrefix. What an event was about is a class in
+// either, and not a frame. So code that redacts a recording, or counts classes, finds it where classes are.
 
 // The JDK's types.
 const (
@@ -78,7 +78,7 @@ func (t *eventTypes) of(kind *profile.EventKind) (found *eventType, isNew bool) 
 	made := eventType{kind: *kind}
 	if known, ok := knownEvents[*kind]; ok {
 		made.id, made.name = known.id, known.name
-	} else if kind.Unit == profile.WallTime && !t.wall { // one more of these needs a type that tells both apart
+	} else if kind.Unit == profile.WallTime && !t.wall { // one more of these needs a type that distinguishes both
 		t.wall, made.id, made.name = true, typeWallClockSample, wallEventName
 	} else if t.own == maxOwnEvents {
 		return &t.list[t.last], false

@@ -6,9 +6,9 @@ import (
 	"goprof/profile"
 )
 
-// Calls that read and write have the JDK's types where the JDK's recorder has such events. Others are goprof.IOCall.
-// Each event is one call, with its own time and bytes. What it stands for is beside it, in fields of ours: short calls
-// are in the file by lot. goprof.IOSum has what the kernel has counted of all calls.
+// Calls that read and write have the JDK's types if the JDK's recorder has such events. Others are goprof.IOCall. Each
+// event is one call, with its own time and bytes. Short calls are in the file by lot, so fields of ours say how many
+// calls an event stands for. goprof.IOSum has the kernel's counts of all calls.
 
 const ioCallName = "goprof.IOCall"
 

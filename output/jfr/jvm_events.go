@@ -24,7 +24,7 @@ type Configuration struct {
 	CodeReserved                                 uint64
 }
 
-// SetConfiguration tells how the JVM is set up.
+// SetConfiguration says how the JVM is set up.
 func (w *Writer) SetConfiguration(c Configuration) {
 	w.facts.config = &c
 	w.again(func() { w.facts.writeConfiguration(w) })

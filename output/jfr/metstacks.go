@@ -126,7 +126,7 @@ func (p *pools) methodsOf(s *metStack) {
 	}
 }
 
-// methodsIn sees to it that the chunk has the methods of a stack's own frames, but for the first ones.
+// methodsIn sees to it that the chunk has the methods of a stack's own frames, except for the first ones.
 func (p *pools) methodsIn(s *metStack, but uint32) {
 	m := &p.met
 	c := newCursor(s.b, 0)

@@ -12,9 +12,9 @@ import (
 )
 
 // pool is a constant pool of one chunk in the form in which it is written. Keys go up through all chunks of a file, and
-// a constant that comes again in a later chunk keeps its key: JDK's reader takes a key that it knows from the last
-// chunk for the same constant (ChunkParser.fillConstantPools), and its views count two classes with two keys apart
-// (Histogram.MethodEquality).
+// a constant that comes again in a later chunk keeps its key. The JDK's reader needs that: it takes a key that it knows
+// from the last chunk for the same constant (ChunkParser.fillConstantPools), and its views count two classes with two
+// keys separately (Histogram.MethodEquality).
 type pool struct {
 	data  []byte
 	count int
@@ -77,7 +77,7 @@ type methodText struct {
 	sort codeSort
 }
 
-// codeSort tells how a Func becomes a method of JFR: its name has a class, or it is of a sort of code that has none.
+// codeSort says how a Func becomes a method of JFR: its name has a class, or it is of a sort of code that has none.
 type codeSort uint8
 
 const (

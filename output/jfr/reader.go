@@ -112,7 +112,7 @@ type Reader struct {
 	// noDetails leaves out what belongs to samples.
 	noDetails bool
 	allFields bool
-	numbered  bool // stacks are read when somebody asks
+	numbered  bool // stacks are read when they are asked for
 	threads   func([]profile.Thread)
 	err       error
 }

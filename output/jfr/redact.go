@@ -22,10 +22,10 @@ type Redacted struct {
 	CutOff *BadRecording
 }
 
-// Redact writes a recording again, chunk by chunk, without what a Redactor takes out of it. Of events, types and
-// fields, only those stay that are listed (redact_types.go): all others are left out, in the metadata too. Constants
-// keep their keys but for symbols. Numbers and stacks stay as they are. spill makes a file for the events of a chunk
-// that is too large for memory.
+// Redact writes a recording again, chunk by chunk, without what a Redactor removes from it. Only listed events, types
+// and fields stay (redact_types.go): all others are left out, in the metadata too. All constants except symbols keep
+// their keys. Numbers and stacks stay as they are. spill makes a file for the events of a chunk that is too large for
+// memory.
 func Redact(to io.Writer, file io.ReaderAt, size int64, by *redact.Redactor, spill func() (Spill, error)) (*Redacted,
 	error) {
 	r := &redactor{in: NewReader(file, size, nil), to: to, by: by, symbols: newSymbolTable(), spill: spill,
@@ -160,7 +160,7 @@ func (r *redactor) countDropped() {
 	}
 }
 
-// event makes an event's body anew.
+// event makes an event's body again.
 func (r *redactor) event(of *class, b []byte) ([]byte, *BadRecording) {
 	c := newCursor(r.in.body, r.in.base)
 	c.int() // size

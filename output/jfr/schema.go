@@ -111,9 +111,9 @@ const (
 	numSlots = int(iota)
 )
 
-// eventSlots are the fields of events that are understood, by their names in the JDK's events and async-profiler's.
-// Where an event has several of one slot, the last counts: of an allocation in a new TLAB that is the TLAB's size, for
-// which the sample stands.
+// eventSlots are the fields of events that are understood, by their names in the JDK's events and async-profiler's. If
+// an event has several fields for one slot, the last counts: for an allocation in a new TLAB that is the TLAB's size,
+// for which the sample stands.
 var eventSlots = map[string]slot{
 	"startTime": slotStart, "duration": slotDuration,
 	"sampledThread": slotThread, "eventThread": slotThread, "thread": slotThread,

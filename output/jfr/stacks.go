@@ -128,7 +128,7 @@ func (m *stackMaker) read(c *cursor) *profile.Stack {
 	m.record.frames, m.starts = m.record.frames[:0], m.starts[:0]
 	cut, n := m.head(c)
 	if m.all += n; m.all > maxMadeFrames {
-		c.fail("stacks that are read anew too often")
+		c.fail("stacks that are read again too often")
 		c.bad.TooMuch = true
 	}
 	if c.bad != nil {

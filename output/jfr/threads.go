@@ -88,7 +88,7 @@ func (ts *threads) place(t *profile.Thread) int {
 	return len(ts.list) - 1
 }
 
-// isSame reports whether what a sample says is of this thread, with the same tid. The JVM's numbers tell threads apart.
+// isSame reports whether what a sample says is of this thread, with the same tid. The JVM's numbers differ.
 func (c *chunkThread) isSame(t *profile.Thread) bool {
 	switch {
 	case c.is.Virtual || t.Virtual:

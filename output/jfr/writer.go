@@ -261,7 +261,7 @@ func (w *Writer) constants() (pieces [][]byte, size int) {
 		constantList{typeMethod, p.methods.count, p.methods.data},
 		constantList{typeClass, p.classes.count, p.classes.data},
 		constantList{typeSymbol, p.symbols.count, p.symbols.data},
-		constantList{typeStackTrace, p.stacks.count, p.stacks.data}, // last: who wants no stacks need not pass over them
+		constantList{typeStackTrace, p.stacks.count, p.stacks.data}, // last: a reader without stacks need not skip them
 	) {
 		if list.count > 0 { // the JDK's reader refuses an empty pool
 			lists = append(lists, list)

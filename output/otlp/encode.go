@@ -200,7 +200,7 @@ func unixNano(t time.Time) int64 {
 func (e *encoder) valueType(w profile.Weight) []byte {
 	if of := e.batch.Event; of.Name != "" {
 		what, unit := batch.EventValue(of)
-		if w != of.Unit { // samples of several events are told apart by their types
+		if w != of.Unit { // samples of several events are distinguished by their types
 			what, unit = batch.SamplesOf(of), "count"
 		}
 		return e.typeAndUnit(what, unit)

@@ -41,7 +41,7 @@ func (d *Destination) Name() string { return d.name }
 // Encode makes a message, compressed.
 func (d *Destination) Encode(b *batch.Batch) ([]byte, error) { return pack(Encode(b)) }
 
-// compressors are gzip's writers that nobody uses. A new one takes a megabyte.
+// compressors are idle writers of gzip. A new one takes a megabyte.
 var compressors = sync.Pool{New: func() any { return gzip.NewWriter(io.Discard) }}
 
 func pack(message []byte) ([]byte, error) {
@@ -73,7 +73,7 @@ func (d *Destination) Send(ctx context.Context, message []byte) error {
 	return partial(answer)
 }
 
-// partial tells what the server has left out, nil if it took everything (ExportProfilesPartialSuccess).
+// partial says what the server has left out, nil if it took everything (ExportProfilesPartialSuccess).
 func partial(answer []byte) error {
 	var p ship.Partial
 	err := protobuf.Each(answer, func(f protobuf.Field) bool {

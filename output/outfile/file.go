@@ -26,13 +26,13 @@ const readerWait = 5 * time.Second
 // maxNumber bounds the search for a free number.
 const maxNumber = 100_000
 
-// File is a place where a result will be written. A file appears under its name only when it is complete: goprof
-// writes it beside its place, readable by its owner only, and renames it. goprof never writes through a symbolic
-// link, nor to anything that another user has put where all users may (isForeign). A file under a name that the user
-// did not choose replaces nothing but what goprof has drawn of the same file (ReserveAgain).
+// File is a place where a result will be written. A file appears under its name only when it is complete: goprof writes
+// it beside its place, readable by its owner only, and renames it. goprof never writes through a symbolic link, nor to
+// anything that another user has put where all users may (isForeign). A file under a name that the user did not choose
+// replaces only what goprof has drawn of the same file (ReserveAgain).
 //
-// The folder is opened when the file is reserved, and all that follows happens in that folder: whoever moves the folder
-// away, and puts a link in its place, leads goprof nowhere.
+// The folder is opened when the file is reserved, and everything else happens in that folder. If it is moved away, and
+// a link put in its place, goprof does not follow the link.
 type File struct {
 	name     string // as the user knows it
 	folder   *os.Root
@@ -59,7 +59,7 @@ var (
 	ErrForeign = errors.New("anybody may put such a thing into this folder, so goprof writes only to what is its own " +
 		"user's there")
 	// ErrNoReader refuses a pipe without a reader.
-	ErrNoReader = fmt.Errorf("it is a pipe that nobody reads (goprof waited for %v)", readerWait)
+	ErrNoReader = fmt.Errorf("it is a pipe without a reader (goprof waited for %v)", readerWait)
 )
 
 // Expand puts a pid for %p and a time for %t into a file's name; %% is a percent sign.
@@ -140,7 +140,7 @@ func ReserveIn(folder *os.Root, base, name string) (*File, error) {
 	return f, nil
 }
 
-// openFolder opens a folder. It asks first whether it is one: to open a pipe would last until somebody writes to it.
+// openFolder opens a folder. It asks first whether it is one: opening a pipe would last until it has a writer.
 func openFolder(name string) (*os.Root, error) {
 	info, err := os.Stat(name)
 	if err == nil && !info.IsDir() {

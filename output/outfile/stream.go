@@ -22,8 +22,8 @@ const readerEvery = 20 * time.Millisecond
 
 // isForeign reports whether a file, a pipe or anything else belongs to another user, in a folder where all users may
 // put things (/tmp). The rule is the kernel's own for names that are opened with O_CREAT there (fs/namei.c,
-// may_create_in_sticky). The kernel does not apply it to names that are opened without O_CREAT: the owner of a pipe
-// would get what is written, and goprof would take the place of a file.
+// may_create_in_sticky). The kernel does not apply it to names that are opened without O_CREAT: then the owner of a
+// pipe would get the output, and goprof would replace another user's file.
 func isForeign(in *os.Root, info fs.FileInfo) bool {
 	folder, err := in.Stat(".")
 	if err != nil || folder.Mode()&fs.ModeSticky == 0 || folder.Mode().Perm()&0o022 == 0 {
@@ -87,9 +87,9 @@ func openUntilRead(folder *os.Root, name string) (*os.File, error) {
 	}
 }
 
-// isInherited recognises the names of descriptors that goprof was started with: /dev/stdout, and /dev/fd/63 if the
-// shell was told >(program). They are links, but the kernel's own, to files that the starting program has opened. So
-// nothing is opened here. A descriptor that closes at exec is not one of them: it is goprof's.
+// isInherited recognises the names of descriptors that goprof was started with: /dev/stdout, and /dev/fd/63 for the
+// shell's >(program). They are links, but the kernel's own, to files that the starting program has opened. So nothing
+// is opened here. A descriptor that closes at exec is not one of them: it is goprof's.
 func (f *File) isInherited() bool {
 	number, ok := descriptor(f.name)
 	switch {

@@ -2,9 +2,9 @@ package pprof
 
 import "goprof/profile/protobuf"
 
-// A file may take memory in proportion to its size, and some besides. In a profile with threads as labels and stacks of
-// five frames a byte takes 53 bytes of memory, and a packed one 162. In a file that was made to do harm these are 200
-// and 100,000.
+// A file may take memory in proportion to its size, plus a fixed amount. In a profile with threads as labels and stacks
+// of five frames a byte takes 53 bytes of memory, and a packed one 162. In a file that was made to do harm these are
+// 200 and 100,000.
 const (
 	freeUnpacked   = 16 << 20 // bytes
 	unpackedOfByte = 100

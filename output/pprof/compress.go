@@ -8,7 +8,7 @@ import (
 	pb "github.com/google/pprof/profile"
 )
 
-// compressors are gzip's writers that nobody uses. A new one takes a megabyte, which has to be cleared: for the small
+// compressors are idle writers of gzip. A new one takes a megabyte, which has to be cleared: for the small
 // files of an agent that is more work than to compress them.
 var compressors = sync.Pool{New: func() any { return gzip.NewWriter(io.Discard) }}
 

@@ -65,7 +65,7 @@ func redactFunctions(p *pb.Profile, by *redact.Redactor) {
 }
 
 // openNumbers are the labels with numbers that stay: goprof's own, and the size of an object, which Go's runtime
-// tells.
+// says.
 var openNumbers = []string{labelTID, "bytes"}
 
 // redactLabels redacts an application's own labels of a sample. A number may belong to a customer: long ones are

@@ -7,8 +7,8 @@ import (
 	"goprof/profile"
 )
 
-// added adds up what samples count before it hands them on. Everybody who reads a file sums its samples up, in some
-// way, and a sum that has no room in a number would come out as another number, or below zero. So the reading ends
+// added adds up what samples count before it hands them on. All code that reads a file sums its samples up, in some
+// way, and a sum that does not fit into a number would come out as another number, or below zero. So the reading ends
 // there. No recorder writes such a file: as ns, the largest number is 292 years.
 func added(visit func(*profile.Sample) error) func(*profile.Sample) error {
 	var sums [4]int64

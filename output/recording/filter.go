@@ -58,7 +58,7 @@ type Filtered struct {
 	threads map[profile.Thread]bool // that are wanted
 	earlier map[profile.Thread][]string
 	funcs   map[*profile.Func]verdict
-	stacks  profile.ByStack[bool] // that are wanted: of one reading, as each reading numbers stacks anew
+	stacks  profile.ByStack[bool] // that are wanted: of one reading, as each reading numbers stacks again
 }
 
 // cause is why a sample was left out.

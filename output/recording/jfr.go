@@ -12,7 +12,7 @@ import (
 	"goprof/profile"
 )
 
-// jfrFile is a JFR file. Its events are read anew by each call of Each: memory holds one chunk's constants.
+// jfrFile is a JFR file. Its events are read again by each call of Each: memory holds one chunk's constants.
 type jfrFile struct {
 	about   Info
 	file    io.ReaderAt

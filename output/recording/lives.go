@@ -26,7 +26,7 @@ const (
 	threadEnd   = "jdk.ThreadEnd"
 )
 
-// Lives tells when threads began and ended, if the file is JFR.
+// Lives says when threads began and ended, if the file is JFR.
 func (f *File) Lives(visit func(Life) error) error {
 	file, ok := f.source.(*jfrFile)
 	if !ok {

@@ -24,7 +24,7 @@ const Stdin = outfile.Stdout
 // Options say which part of a file is read. The zero value is good.
 type Options struct {
 	// Event chooses what of a JFR file is read: one of EventGroups, or the names of events, with commas. Empty means
-	// the samples of CPU time, else those of wall-clock time, else what there is.
+	// the samples of CPU time, otherwise those of wall-clock time, otherwise what there is.
 	Event string
 	// All reads all parts of a recording that has several. Event and Weight are of one, so they go without All.
 	All bool
@@ -242,7 +242,7 @@ func (in *input) openSnap() error {
 	return nil
 }
 
-// open tells which format it is.
+// open says which format it is.
 func (in *input) open(name string, o Options) (*File, error) {
 	head, err := in.from.Peek(sniffed)
 	if err != nil && len(head) == 0 && err != io.EOF {

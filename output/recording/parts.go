@@ -92,7 +92,7 @@ func (c *contents) allParts() (parts, others []Part) {
 		}
 	}
 	for _, event := range c.withStacks() {
-		if isLife(event) || event == executionSample { // of the latter a note tells
+		if isLife(event) || event == executionSample { // of the latter a note says
 			continue
 		}
 		if len(others) < maxOthers && !has(event) {

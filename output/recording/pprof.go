@@ -38,7 +38,7 @@ func openPProf(from io.Reader, name string, o Options) (*pprofFile, error) {
 		return nil, err
 	}
 	p.about.All = o.All && len(p.about.Parts) > 1
-	// Only all samples together tell what samples have. They are in memory.
+	// Only all samples together say what samples have. They are in memory.
 	samples := false
 	err = file.Each(func(s *profile.Sample, values []int64) error {
 		samples = true
@@ -136,7 +136,7 @@ func (p *Part) value(index int) *value {
 	return nil
 }
 
-// setParts tells of all parts, that which is read first.
+// setParts reports all parts, that which is read first.
 func (p *pprofFile) setParts(parts []Part, read int) {
 	for k := range parts {
 		m := p.about.Meta

@@ -17,7 +17,7 @@ import (
 // samples.
 type scan struct {
 	contents
-	meta    profile.Meta             // of other recorders' recordings, and facts that no part tells
+	meta    profile.Meta             // of other recorders' recordings, and facts that no part says
 	parts   []*recordedPart          // of goprof's files, in the order in which --event named them
 	account *recordedPart            // the part of the account that is being read
 	periods map[string]time.Duration // of events, by name

@@ -13,8 +13,8 @@ type Source interface {
 	// Info is what is known of the recording before its samples are read.
 	Info() Info
 	// Each calls visit for every sample, in the order of the file, which need not be that of time. A sample and its
-	// stack are valid only during the call. Funcs and names are valid for ever. A second call of Each begins anew. The
-	// first error of visit ends Each.
+	// stack are valid only during the call. Funcs and names are valid for ever. A second call of Each starts from the
+	// beginning. The first error of visit ends Each.
 	Each(visit func(*profile.Sample) error) error
 }
 
@@ -87,7 +87,7 @@ type Info struct {
 	Notes []string
 }
 
-// JVM tells starts of JVMs apart: two recordings with the same text are of one start. It is empty if that is not
+// JVM distinguishes starts of JVMs: two recordings with the same text are of one start. It is empty if that is not
 // known.
 func (i *Info) JVM() string {
 	if i.JVMStart.IsZero() || i.Meta.PID == 0 {

@@ -9,9 +9,9 @@ import (
 )
 
 // A file may know a thread by several names. The program renames it, or its Java name is learnt late, or one part of a
-// recording never learns it. Each name makes another profile.Thread. So that a thread is one thread for all who read
-// the file, its samples get what is known of it in the end: the last name. A tid may belong to another thread later.
-// Then the numbers that the JVM gives to its threads differ, or the file says that the first one ended.
+// recording never learns it. Each name makes another profile.Thread. So that a thread is one thread for all code that
+// reads the file, all its samples get its last name. A tid may belong to another thread later. Then the numbers that
+// the JVM gives to its threads differ, or the file says that the first one ended.
 
 // toldThreads are the threads that a file tells of, in the order in which it tells of them.
 type toldThreads struct {
@@ -128,7 +128,7 @@ func (t *toldThreads) same(all []profile.Thread) (lists [][]profile.Thread) {
 }
 
 // numberOf is the JVM's number of the thread that is most likely meant where the file does not say it: the only one, if
-// it is not known to have ended; else one to which the kernel gives the same name. 0 if there is none.
+// it is not known to have ended; otherwise one to which the kernel gives the same name. 0 if there is none.
 func (t *toldThreads) numberOf(of *profile.Thread, ids []int64, lives map[int64][]profile.Thread) (found int64) {
 	numbers, only := 0, int64(0)
 	for _, id := range ids {

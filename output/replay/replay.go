@@ -1,7 +1,7 @@
 // Package replay makes batches of a recording, as an agent makes them of a JVM: for servers that keep profiles.
 //
-// You give a recording.Source, and get a batch.Batch for each part of the recording in each span of time. An error is
-// one of reading. Batches have the names that an agent gives them (resource.Process, batch.Batch.Of).
+// It takes a recording.Source, and returns a batch.Batch for each part of the recording in each span of time. An error
+// is one of reading. Batches have the names that an agent gives them (resource.Process, batch.Batch.Of).
 package replay
 
 import (

@@ -11,7 +11,7 @@ import (
 
 // Destination is a server that takes profiles. Its methods may be called at the same time.
 type Destination interface {
-	// Name tells destinations apart: in metrics, in messages, and in the spool. It holds no password: "otlp
+	// Name distinguishes destinations: in metrics, in messages, and in the spool. It holds no password: "otlp
 	// http://collector:4318".
 	Name() string
 	// Encode makes a message of a batch. The message holds everything that the server is to know: another goprof may

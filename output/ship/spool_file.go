@@ -87,7 +87,7 @@ func openMessage(folder *os.Root, number uint64) (f *os.File, size int64, err er
 	name := fileName(number)
 	info, err := folder.Lstat(name)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, 0, damagedFile(number, "somebody has removed it")
+		return nil, 0, damagedFile(number, "it was removed")
 	}
 	if err != nil {
 		return nil, 0, fmt.Errorf("spool: %w", err) // the disk may answer later

@@ -28,7 +28,7 @@ const (
 	Kept    State = "kept"    // its files are there
 	Partial State = "partial" // they are there, and lack something
 	None    State = "none"    // there is no such thing, such as a crash file
-	Missing State = "missing" // it could not be had
+	Missing State = "missing" // it could not be read
 )
 
 // Part is one thing that a snap looks at.

@@ -1,9 +1,9 @@
 // Package sole makes sure that only one goprof uses a folder, and lets the next one take it over.
 //
-// You give a folder. You get a lock on it, or InUse. The kernel releases the lock when goprof ends, however it ends.
-// On systems without such a lock, every goprof gets one.
+// It takes a folder, and returns a lock on it, or InUse. The kernel releases the lock when goprof ends, however it
+// ends. On systems without such a lock, every goprof gets one.
 //
-// A goprof that is to take over asks the one with the lock to end at a moment that it names (handover.go).
+// A goprof that is to take over asks the one with the lock to end at a given moment (handover.go).
 package sole
 
 // InUse says that another goprof uses a folder.

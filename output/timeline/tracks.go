@@ -20,7 +20,7 @@ const (
 	virtualThreads = "virtual threads"
 )
 
-// identity tells threads apart. A thread that renames itself stays one thread if the JVM's number for it is known. A
+// identity distinguishes threads. A thread that renames itself stays one thread if the JVM's number for it is known. A
 // virtual thread is one thread on whatever carrier it runs.
 type identity struct {
 	tid     int
@@ -93,7 +93,7 @@ func poolOf(name string, virtual bool) string {
 	return otherThreads
 }
 
-// Title is the track's name for people. It tells threads with the same name apart.
+// Title is the track's name for people. It distinguishes threads with the same name.
 func (tr *Track) Title() string {
 	switch {
 	case tr.Group && tr.Threads > 1:

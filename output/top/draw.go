@@ -323,7 +323,7 @@ func frameLine(f *profile.Frame, columns int) Line {
 	return Line{{"  " + fitEnd(name, columns-room-3) + " " + fit(where, room), style}}
 }
 
-// helpLines tell what keys do, and what columns mean.
+// helpLines say what keys do, and what columns mean.
 func helpLines() []Line {
 	text := []string{
 		"keys",

@@ -89,7 +89,7 @@ func (w *Window) Methods(at time.Duration) (methods []Method, samples int64) {
 		}
 		samples += s.samples
 		for fn, c := range s.methods {
-			sum := sums[fn.Name] // the JVM may have made a method anew
+			sum := sums[fn.Name] // the JVM may have made a method again
 			sums[fn.Name] = counts{sum.self + c.self, sum.total + c.total}
 		}
 	}

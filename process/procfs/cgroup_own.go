@@ -94,7 +94,7 @@ func cpuLimits(cgroup, mountinfo []byte) (limits []OwnLimit) {
 	return limits
 }
 
-// NoRealTime is the control group of this OS thread, in version 1, if it has no time for threads with real-time
+// NoRealTime returns the control group of this OS thread, in version 1, if it has no time for threads with real-time
 // priority (Documentation/scheduler/sched-rt-group.rst): then none can have such priority, whatever its capabilities
 // are. The file of the group's first folder says how much time it has.
 func NoRealTime() (group Group, file string) {

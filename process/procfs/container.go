@@ -25,7 +25,7 @@ var (
 )
 
 // ContainerOf reads the paths of /proc/PID/cgroup, of both versions. Of several ids in a path the last one counts: a
-// container may run in another one. If the process has a cgroup namespace of its own, the path is "/" and tells
+// container may run in another one. If the process has a cgroup namespace of its own, the path is "/" and says
 // nothing.
 func ContainerOf(paths []string) (c Container) {
 	for _, path := range paths {

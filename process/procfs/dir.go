@@ -203,7 +203,7 @@ func (p *Dir) Born(tid int) uint64 {
 }
 
 // PassedOn is the moment of the monotonic clock from which another process has the number of this one, which has ended.
-// It may be a tick too early. It is math.MaxInt64 while nobody else has the number.
+// It may be a tick too early. It is math.MaxInt64 while no other thread has the number.
 func (p *Dir) PassedOn() int64 {
 	if p.Born(p.PID) != 0 { // its parent has not reaped it yet
 		return math.MaxInt64

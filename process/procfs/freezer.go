@@ -21,9 +21,9 @@ type Frozen struct {
 	id    string // of the container, empty: not known
 }
 
-// Stops reports whether a thread can be stopped while it is frozen. One in a group of version 1 sleeps in the kernel
-// until it is thawed (kernel/freezer.c, __refrigerator), one in a group of version 2 in a way that ptrace interrupts
-// (kernel/signal.c, do_freezer_trap).
+// Stops reports whether a thread can be stopped while it is frozen. A thread in a group of version 1 cannot: it sleeps
+// in the kernel until it is thawed (kernel/freezer.c, __refrigerator). One in a group of version 2 can: ptrace
+// interrupts its wait (kernel/signal.c, do_freezer_trap).
 func (f *Frozen) Stops() bool { return f.Version == 2 }
 
 // Text says what holds the process.
@@ -83,10 +83,10 @@ func FrozenBy(pid int) *Frozen {
 	return &Frozen{Version: version, id: containerIn(groups)}
 }
 
-// frozenThreads tells by which version of cgroups all threads of a process seem to be frozen, 0 if a thread is not. In
-// a group of version 1 they are in state D (kernel/freezer.c, __refrigerator). In one of version 2 they are in state S
-// and wait on their way back to the program (kernel/signal.c, do_freezer_trap, which compilers inline into get_signal);
-// else a thread is there only while it is stopped, in another state.
+// frozenThreads returns the version of cgroups by which all threads of a process seem to be frozen, or 0 if a thread is
+// not. In a group of version 1 they are in state D (kernel/freezer.c, __refrigerator). In one of version 2 they are in
+// state S and wait on their way back to the program (kernel/signal.c, do_freezer_trap, which compilers inline into
+// get_signal). An unfrozen thread is there only while it is stopped, which is another state.
 func frozenThreads(pid int) (version int) {
 	dir := OpenDir(pid)
 	defer dir.Close()
@@ -116,7 +116,7 @@ func trapped(wchan []byte) bool {
 	return where == "do_freezer_trap" || where == "get_signal"
 }
 
-// containerIn is the id of the container whose groups these are, empty if that cannot be told.
+// containerIn is the id of the container whose groups these are, empty if that is not known.
 func containerIn(groups []Membership) string {
 	var paths []string
 	for _, m := range groups {
@@ -128,7 +128,7 @@ func containerIn(groups []Membership) string {
 // maxAbove bounds how many groups above the process's own are read.
 const maxAbove = 64
 
-// frozenBy also tells whether goprof sees all groups by which the process could be frozen.
+// frozenBy also reports whether goprof sees all groups by which the process could be frozen.
 func frozenBy(groups []Membership, mounts []CgroupMount, read func(string) []byte) (f *Frozen, seen bool) {
 	seen = true
 	for _, m := range groups {

@@ -5,8 +5,8 @@ import "goprof/profile"
 // endless reports whether a thread waits as long as the owner of its lock holds it.
 //
 // A thread that wants to read what readers hold does not wait for them, but for a writer in front of it. If that writer
-// gives up after some time (tryLock), the reader goes on. So there must be a writer that never gives up, and none that
-// may.
+// gives up after some time (tryLock), the reader goes on. So the wait is endless only if one writer in front never
+// gives up and no other may.
 func endless(i int, threads []profile.ThreadDump) bool {
 	w := threads[i].WaitsFor
 	if w.Timed {

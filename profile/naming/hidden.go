@@ -15,11 +15,11 @@ type chance struct {
 // What is numbered, or named by chance, in the order in which it comes to be:
 //
 //   - Hidden classes: the name ends in "+" and the address of its Klass (classfile/classFileParser.cpp,
-//     mangle_hidden_class_name; JDK 15 on). jstack and stack traces show "/" for the "+". Up to JDK 14 the
-//     classes of lambdas are VM-anonymous: their names have no address inside the JVM.
+//     mangle_hidden_class_name; JDK 15 on). jstack and stack traces show "/" for the "+". Up to JDK 14 the classes of
+//     lambdas are VM-anonymous: their names have no address inside the JVM.
 //   - Lambdas: Outer$$Lambda$12 (InnerClassLambdaMetafactory; JDK 21 leaves the number out).
-//   - What reflection generates for a method that is called often (MethodAccessorGenerator, up to JDK 21).
-//   - Byte Buddy's NamingStrategy.SuffixingRandom with its own suffix, Hibernate's and Mockito's.
+//   - Classes that reflection generates for a method that is called often (MethodAccessorGenerator, up to JDK 21).
+//   - Classes of Byte Buddy's NamingStrategy.SuffixingRandom with its own suffix, Hibernate's and Mockito's.
 var chances = []chance{
 	{"0x", regexp.MustCompile(`^(.*)[+/]0x[0-9a-f]{1,16}$`)},
 	{"$$Lambda$", regexp.MustCompile(`^(.*\$\$Lambda)\$[0-9]+$`)},
@@ -31,7 +31,7 @@ var chances = []chance{
 }
 
 // hidden removes the parts of a class's name that differ from run to run. $Proxy12 stays: there is one for each set of
-// interfaces, and the number is all that tells them apart.
+// interfaces, and the number is all that distinguishes them.
 func hidden(class string) string {
 	for i := range chances {
 		if c := &chances[i]; strings.Contains(class, c.sign) {

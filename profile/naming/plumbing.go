@@ -85,8 +85,8 @@ func rule(what Plumbing, classes, methods string) plumbing {
 	return p
 }
 
-// plumbingRules is the closed list. It holds only what passes calls on: to make a lambda, to link a call site or to
-// spin a class is work, and stays. The list is made when it is first asked for: most commands never do, and its
+// plumbingRules is the closed list. It holds only frames that pass calls on: making a lambda, linking a call site or
+// spinning a class is work, and stays. The list is made at its first use: most commands never need it, and its
 // expressions take longer to compile than all else at goprof's start.
 var plumbingRules = sync.OnceValue(func() []plumbing {
 	return []plumbing{

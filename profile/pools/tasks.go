@@ -12,7 +12,7 @@ func AwaitsTask(s *profile.Stack) bool {
 	return calls(s, "java.util.concurrent.FutureTask.get") && calls(s, "java.util.concurrent.ThreadPoolExecutor.runWorker")
 }
 
-// MayRunTask reports whether a thread may be about somebody's task: it works, or waits inside a task for something
+// MayRunTask reports whether a thread may be at work on a task: it works, or waits inside a task for something
 // else than another task's result. A method of the program is on the stack then.
 func MayRunTask(t *profile.ThreadDump) bool {
 	at := At(t)

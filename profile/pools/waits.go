@@ -42,7 +42,7 @@ type kind struct {
 var queues = []string{"ArrayBlockingQueue", "LinkedBlockingQueue", "LinkedBlockingDeque", "PriorityBlockingQueue",
 	"DelayQueue", "SynchronousQueue", "LinkedTransferQueue", "ScheduledThreadPoolExecutor"}
 
-// kinds: of the methods between the primitive and the program, the outermost tells. Process.waitFor waits in a
+// kinds: of the methods between the primitive and the program, the outermost says. Process.waitFor waits in a
 // Condition, and ThreadPoolExecutor.getTask in a queue.
 var kinds = []kind{
 	{ForName, methods("java.net.InetAddress getAllByName getAllByName0 getByName getLocalHost "+
@@ -124,7 +124,7 @@ func (set methodSet) has(name string) bool {
 // nearby is how many methods of the program say what a wait is for.
 const nearby = 8
 
-// A pool of resources hands out what others must give back. The class library has none, so their names tell:
+// A pool of resources hands out what others must give back. The class library has none, so their names say:
 // HikariPool.getConnection, GenericObjectPool.borrowObject, DruidDataSource.takeLast. Pools of threads and of messages
 // have such names, too; their threads wait for work.
 var resourceNames = sync.OnceValue(func() (of struct{ pool, work, handOut, workItem *regexp.Regexp }) {

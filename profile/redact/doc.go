@@ -1,6 +1,6 @@
-// Package redact takes the names of a program out of what goprof writes.
+// Package redact removes the names of a program from what goprof writes.
 //
-// You give a Policy. A Redactor made from it replaces names, thread names, files and free text. What the policy allows
+// It takes a Policy. A Redactor made from it replaces names, thread names, files and free text. What the policy allows
 // stays readable: the JDK's packages, those of named open-source projects, the JVM's own code. Everything else is cut
 // into words. Each word becomes a pseudonym: a letter for its kind, and a keyed hash of the word (HMAC-SHA-256). Dots,
 // '$' and small numbers stay, so the shape of a name stays: the depth of a package, inner classes, lambdas, the place

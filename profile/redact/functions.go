@@ -8,7 +8,7 @@ import (
 	"goprof/profile/naming"
 )
 
-// Func redacts a function with its files. The name tells which kind of code it is.
+// Func redacts a function with its files. The name says which kind of code it is.
 func (r *Redactor) Func(f profile.Func) profile.Func {
 	out := f
 	switch {

@@ -7,7 +7,7 @@ const maxFields = 1000
 
 // FromContext reads a ProcessContext (opentelemetry.proto.processcontext.v1development), which SDKs publish for readers
 // outside. Values that are texts, numbers and booleans are kept, lists and maps are not. The bytes come from the
-// target: what is no message gives nothing.
+// target: if they are no such message, the result is empty.
 func FromContext(message []byte) (a Attributes, ok bool) {
 	fields := 0
 	err := protobuf.Each(message, func(f protobuf.Field) bool {

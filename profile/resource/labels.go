@@ -26,7 +26,7 @@ const MaxLabels = 24
 // maxLabel bounds a label's value: Pyroscope takes 2,048 bytes.
 const maxLabel = 1024
 
-// Labels are the attributes that tell series apart, sorted by name. The service's name is always among them.
+// Labels are the attributes that distinguish series, sorted by name. The service's name is always among them.
 func (a Attributes) Labels() (list []Label) {
 	list = append(list, Label{"service_name", Clean(cmp.Or(a.Get(ServiceName), "unknown_service:java"), maxLabel)})
 	for i := range a {

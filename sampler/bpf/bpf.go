@@ -294,9 +294,9 @@ type bpfProgram struct {
 	device, attach    uint32
 }
 
-// bpfTries bounds how often a command is repeated that a signal has ended. The kernel gives up checking a program when
-// a signal is pending for the thread that loads it (kernel/bpf/verifier.c, do_check: EAGAIN). Go's scheduler sends
-// signals to threads that are busy for long. libbpf tries five times.
+// bpfTries bounds how often a command is repeated after a signal has interrupted it. The kernel gives up checking a
+// program when a signal is pending for the thread that loads it (kernel/bpf/verifier.c, do_check: EAGAIN), and Go's
+// scheduler sends signals to threads that are busy for long. libbpf tries five times.
 const bpfTries = 50
 
 // Do makes the system call bpf(2), and again where a signal has ended it. attr must not point into a stack of Go's:

@@ -14,7 +14,7 @@ import (
 // Every is how often the engines ask which CPUs there are.
 const Every = int64(1e9)
 
-// unseenFor is how long nobody may ask which CPUs there are before any of them may have been off and on meanwhile.
+// unseenFor is how long no one may ask which CPUs there are before any of them may have been off and on meanwhile.
 const unseenFor = 10 * Every
 
 // Asked is when an engine asked last which CPUs there are.
@@ -30,9 +30,9 @@ func AskedNow() Asked { return Asked{ptrace.Monotonic(), suspended()} }
 func (a *Asked) IsDue(now int64) bool { return sampler.IsAbout(now-a.At, Every) }
 
 // MissedMuch is called where an engine asks again. It reports whether any CPU may have been off and on since the last
-// time: nobody asked for long, or the machine was suspended. A machine that is suspended to memory or to disk switches
-// all CPUs but one off (kernel/cpu.c, freeze_secondary_cpus). A CPU that is switched off loses its perf events for good
-// (kernel/events/core.c, perf_event_exit_cpu).
+// time: the last question was long ago, or the machine was suspended. A machine that is suspended to memory or to disk
+// switches all CPUs but one off (kernel/cpu.c, freeze_secondary_cpus). A CPU that is switched off loses its perf events
+// for good (kernel/events/core.c, perf_event_exit_cpu).
 func (a *Asked) MissedMuch(now int64) bool {
 	slept := suspended()
 	missed := now-a.At > unseenFor || slept-a.Slept > int64(10*time.Millisecond)

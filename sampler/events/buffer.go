@@ -8,33 +8,33 @@ import (
 	"goprof/sampler/look"
 )
 
-// Samples of what is cut from buffers.
+// How allocations are sampled at the ends of buffers.
 //
-// HotSpot's threads allocate from buffers of their own (TLABs), and only two events can be probed: a thread gets a
-// new buffer, because an object did not fit into the old one; or an object is put outside, because it did not fit and
+// HotSpot's threads allocate from buffers of their own (TLABs), and only two events can be probed: a thread gets a new
+// buffer, because an object did not fit into the old one; or an object is allocated outside, because it did not fit and
 // the rest of the buffer is too good to be thrown away (gc/shared/memAllocator.cpp, allocate_inside_tlab_slow). An
-// object for which there is a new buffer stands for the bytes of a buffer, and most objects that are put outside are
+// object that causes a new buffer stands for the bytes of a buffer, and most objects that are allocated outside are
 // larger. So if each hit stood for its own amount, small objects would have too much and large ones too little: with
 // buffers of 20 KB and objects of 1 KB fourteen times the error of a perfect sampler.
 //
-// Lay all objects that a thread allocates in a row. The first object that does not fit into a buffer covers the point
-// where the buffer ends. Where that point is has nothing to do with the object, so it is an object with a probability
-// in proportion to its size: a perfect sample. It stands for as many bytes as lie between such points, its own size
-// left out: that comes with the next sample, since what a sample stands for must not depend on what it is. Later
-// objects for which there is no room in the same buffer are chosen by their size, and are no samples. Their bytes
-// come with the next sample, too. An object that is as large as a buffer counts for itself alone.
+// Imagine all objects that a thread allocates in a row. The first object that does not fit into a buffer covers the
+// point where the buffer ends. That point does not depend on the object, so the object is chosen with a probability in
+// proportion to its size: a perfect sample. It stands for the bytes between two such points, without its own size. Its
+// own size counts for the next sample, because what a sample stands for must not depend on what it is. Later objects
+// that do not fit into the same buffer are chosen by their size, so they are no samples. Their bytes count for the next
+// sample, too. An object that is as large as a buffer counts for itself alone.
 //
-// A sample stands for the buffer that begins there, not for the one that ends: so a thread that has a single buffer
-// has a sample. How large that buffer will be is not known yet if the object is put outside. The one that ends is
-// taken, and the difference comes with the next sample.
+// A sample stands for the buffer that begins there, not for the one that ends. So a thread that has a single buffer has
+// a sample. If the object is allocated outside, the size of the next buffer is not known yet. Then goprof takes the
+// size of the one that ends, and adds the difference to the next sample.
 //
 // A collection takes buffers away. The next object gets a new buffer whatever its size, and counts like one that did
 // not fit.
 //
-// A program that repeats itself breaks the rule that a buffer's end has nothing to do with the object there. The object
-// at the end of one buffer begins the next buffer, so the place walks in step with the program, and some classes are
-// hardly ever met. Therefore what a buffer held is read when its thread has left it (contents.go): samples say
-// where objects of a class are allocated, and the contents say how many bytes the class has.
+// A program that repeats itself breaks the assumption that a buffer's end does not depend on the object there. The
+// object at the end of one buffer begins the next buffer, so the place moves in step with the program, and some classes
+// are hardly ever met. Therefore goprof reads the contents of a buffer when its thread has left it (contents.go):
+// samples say where objects of a class are allocated, and the contents say how many bytes the class has.
 
 // BufferHit is what a hit of an event has to do with its thread's buffer.
 type BufferHit uint8
@@ -81,8 +81,8 @@ const (
 )
 
 // ofBuffer puts the amount that the hit may stand for into r8, which has the hit's own amount. A hit that is no sample
-// may be told nevertheless, by the lot that its amount gives it: what it tells counts for so many hits. If nothing is
-// to be told, the program ends. lot is where on the stack the words about the buffer are. The stack below is free.
+// may still be reported, by lot according to its amount; it then counts for so many hits. If nothing is to be reported,
+// the program ends. lot is where on the stack the words about the buffer are. The stack below is free.
 func (c *probeCode) ofBuffer(e *Event, layout *arch.ProbeLayout, buffers, lot, below int) {
 	none := "end"
 	if e.Retired != nil {
@@ -141,7 +141,7 @@ func (c *probeCode) sort(lot int, s look.HitSort) {
 }
 
 // readMoment clears the words about the buffer and reads what is known only now. Where memory cannot be read, the words
-// stay 0, and nobody takes a buffer for known.
+// stay 0, and no buffer counts as known.
 func (c *probeCode) readMoment(e *Event, layout *arch.ProbeLayout, lot int) {
 	for at := 0; at < lotSize; at += 8 {
 		c.Zero(bpf.R10, lot+at)

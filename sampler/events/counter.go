@@ -88,7 +88,7 @@ func (c *counters) close() {
 // twinTime bounds the time between the two records of one hit, in nanoseconds.
 const twinTime = 20_000
 
-// isTwin tells whether a record is of a hit that another event has told already. That happens to a thread that was
+// isTwin reports whether a record is of a hit that another event has told already. That happens to a thread that was
 // listed while it was made: such a thread has its own events and inherited ones.
 func (c *counters) isTwin(e *ring.Hit, sp, pc uint64) bool {
 	now := lastHit{e.When, sp, pc, e.ID}

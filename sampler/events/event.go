@@ -9,16 +9,16 @@ import (
 	"slices"
 )
 
-// An Event is something other than CPU time of which samples are taken. A sample is taken each time that the event
-// happens, or so often that each sample stands for a given amount of it. There are two sorts of events.
+// An Event is something other than CPU time of which samples are taken: a sample each time that it happens, or so often
+// that each sample stands for a given amount of it. There are two sorts of events.
 //
 // A probe is an instruction of a file that the process has mapped, mostly the first one of a function. The kernel puts
 // a breakpoint there into the process's own copy of the page (a uprobe: kernel/events/uprobes.c). Each time that a
-// thread of the process comes by, the kernel runs a BPF program of goprof's and steps over the breakpoint. The program
-// decides whether the hit becomes a sample. For a sample it reads what is wanted of the thread's memory, and has the
-// kernel write all that with the registers and the stack. So a hit that is no sample costs the thread the breakpoint
-// alone, and all hits are counted. When the last descriptor is closed, at the latest by goprof's end, the kernel takes
-// the breakpoint out again.
+// thread of the process reaches it, the kernel runs a BPF program of goprof's and steps over the breakpoint. The
+// program decides whether the hit becomes a sample. For a sample it reads what is wanted of the thread's memory, and
+// has the kernel write all that with the registers and the stack. So a hit that is no sample costs the thread the
+// breakpoint alone, and all hits are counted. When the last descriptor is closed, at the latest by goprof's end, the
+// kernel removes the breakpoint.
 //
 // goprof never sets a return probe: that would replace return addresses on the thread's stack.
 //
@@ -47,9 +47,9 @@ type Event struct {
 	Pairing *Pairing
 	// IO is set where the event is calls that read and write (io.go). Its amount is nanoseconds.
 	IO *IO
-	// Interval is the mean amount between two samples; 0 and 1 are each hit. A hit of that amount or more is always
+	// Interval is the mean amount between two samples; 0 and 1 mean each hit. A hit of that amount or more is always
 	// taken and stands for its own amount. A smaller one is taken with a probability of amount / Interval and then
-	// stands for Interval. So on the average the samples stand for all that happened, whatever program runs.
+	// stands for Interval. So on average the samples stand for all that happened, whatever program runs.
 	Interval uint64
 	// Copies are read in the moment of a hit, one after the other. Look.Event.Data has all, MaxCopies bytes at most.
 	Copies []Copy

@@ -23,22 +23,21 @@ import (
 
 // Reads and writes, by file and peer.
 //
-// Two programs stand where each system call begins and ends (the raw tracepoints sys_enter and sys_exit). They leave
-// the calls of other processes alone. For each descriptor a map in the kernel has a File: what it leads to, how often
-// it was read and written, how many bytes that were and how long it took. So these sums are exact, whatever becomes of
-// samples.
+// Two programs run where each system call begins and ends (the raw tracepoints sys_enter and sys_exit). They ignore the
+// calls of other processes. For each descriptor a map in the kernel has a File: what it leads to, how often it was read
+// and written, how many bytes, and how long that took. So these sums are exact, whatever becomes of samples.
 //
-// A descriptor's number is used again after it was closed. So a File begins with the call that brings the descriptor,
-// or with the first call about it, and ends with close or dup2. It has a number of its own. When it ends, the program
-// puts it into a queue, which goprof empties. A call that began with one File and ends with another counts for neither.
+// A descriptor's number is used again after it was closed. So a File begins with the call that makes the descriptor, or
+// with the first call about it, and ends with close or dup2. It has a number of its own. When it ends, the program puts
+// it into a queue, which goprof empties. A call that began with one File and ends with another counts for neither.
 //
-// What a descriptor leads to is what open, connect and accept were given and have given. Of others goprof reads the
-// link in /proc. That counts only if the same File is still there after it was read.
+// For files that open, connect and accept have made, what the descriptor leads to is known from these calls. For others
+// goprof reads the link in /proc. That counts only if the same File is still there after it was read.
 //
-// A thread may try to read, find nothing, wait until there is something (poll of that descriptor alone), and read: this
-// counts as one read that lasted from the first try on. A virtual thread does not wait itself: the JDK has epoll tell
-// once when the descriptor is ready (EPOLLONESHOT; sun.nio.ch.EPollPoller), and another thread may read. The time in
-// between counts likewise. Other waits of epoll are of no read: a selector waits for any of many.
+// A thread may try to read, find nothing, wait until there is something (poll of that descriptor alone), and read. This
+// counts as one read that lasted from the first try on. A virtual thread does not wait itself: the JDK asks epoll to
+// report once when the descriptor is ready (EPOLLONESHOT; sun.nio.ch.EPollPoller), and another thread may read. The
+// time in between counts likewise. Other waits of epoll belong to no read: a selector waits for any of many.
 //
 // Names are looked up by getaddrinfo, which has probes at its beginning and its ends, as in pairing.go.
 
@@ -89,7 +88,7 @@ type IOSum struct {
 type FileSort uint64
 
 const (
-	FileUnknown FileSort = iota // only its link tells
+	FileUnknown FileSort = iota // only its link says
 	FileOpened                  // Name is the path that open was given
 	FileConnected
 	FileAccepted
@@ -465,7 +464,7 @@ func mapElement(fd int, command uintptr, key *uint64, to unsafe.Pointer) bool {
 	return err == nil
 }
 
-// eachKey gives the keys of a map that nobody changes.
+// eachKey gives the keys of a map that nothing changes.
 func eachKey(fd, most int, do func(key uint64)) {
 	var last *uint64
 	for range most {

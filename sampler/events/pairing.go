@@ -15,18 +15,18 @@ import (
 	"goprof/sampler/ring"
 )
 
-// Pieces of memory that nobody gives back.
+// How goprof finds memory that is never given back.
 //
 // A call of malloc hits two probes. At its first instruction a program notes the size for the thread. At the
 // instruction with which the function ends, the result is in its register. There the hit is counted, and may become a
 // sample like that of any event. If it does, the address goes into a map in the kernel. free has a probe, which takes
 // the address out of the map. What is in the map at the end was not given back.
 //
-// So a piece is followed from its beginning to its end or not at all, whatever the interval is in between.
+// So a piece of memory is followed from its beginning to its end or not at all, whatever the interval is in between.
 //
-// The end of a call belongs to its beginning if the stack pointer is the same: no call within has that.
-// realloc(NULL, n) goes on in malloc by a jump, and ends where malloc does. Where functions call each other (musl's
-// calloc calls malloc) the inner call takes the place of the outer one, whose end then finds nothing.
+// The end of a call belongs to the beginning with the same stack pointer: no inner call has that. realloc(NULL, n) goes
+// on in malloc by a jump, and ends where malloc does. Where functions call each other (musl's calloc calls malloc) the
+// inner call takes the place of the outer one, whose end then finds nothing.
 
 // Pairing says where pieces of memory begin, and where they are given back. The event's Probes are the instructions
 // that end the functions of Begins, with the result in its register.
@@ -213,7 +213,7 @@ func (r *eventRun) isStopped(p *eventProbe) bool {
 	return pairing != nil && (pairing.Kept.Stopped > 0 && !p.frees || pairing.Kept.Closed > 0)
 }
 
-// end tells what was counted.
+// end says what was counted.
 func (p *Pairing) end(began, over int64, c *pairCounts) {
 	if p == nil {
 		return
@@ -395,7 +395,7 @@ func (k *Kept) At(addr uint64) (piece Piece, ok bool) {
 	return *to, ok
 }
 
-// Each gives all pieces. It is for after the run, when nobody changes the map.
+// Each gives all pieces. It is for after the run, when nothing changes the map.
 func (k *Kept) Each(do func(addr uint64, piece Piece)) {
 	if k.fd < 0 {
 		return

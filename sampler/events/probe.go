@@ -132,9 +132,9 @@ func (r *eventRun) load(c *probeCode, i int) error {
 	return nil
 }
 
-// pause sets whether hits count. They count from when all probes are set until the first one is to be taken out. The
-// kernel needs some ms to set a probe or to take one out, and on a busy machine more. All events of a run must cover
-// the same time.
+// pause sets whether hits count. They count from the moment when all probes are set until the first one is removed. The
+// kernel needs some ms to set or remove a probe, and on a busy machine more. All events of a run must cover the same
+// time.
 func (r *eventRun) pause(paused uint64) {
 	for i := range r.probes {
 		if c := r.probes[i].counts; c != nil {
@@ -252,9 +252,9 @@ func (r *eventRun) isAlive(tid int) bool {
 	return state != 0 && state != 'Z' && state != 'X'
 }
 
-// closeBreakpoints has the kernel take the breakpoints out. For each it waits until no CPU stands at the breakpoint
-// (kernel/events/uprobes.c, uprobe_unregister_sync), some 50 to 200 ms. So many are closed at a time. Each of them
-// holds an OS thread.
+// closeBreakpoints has the kernel remove the breakpoints. For each it waits until no CPU stands at the breakpoint
+// (kernel/events/uprobes.c, uprobe_unregister_sync), some 50 to 200 ms. So many are closed at a time, each by an OS
+// thread.
 func (r *eventRun) closeBreakpoints(which func(*eventProbe) bool) {
 	var all sync.WaitGroup
 	room := make(chan struct{}, 32)

@@ -9,10 +9,9 @@ import (
 	"goprof/sampler"
 )
 
-// This file bounds how often probes bring samples. For each sample the kernel copies a stack, and goprof walks it.
-// Where there are too many samples, the interval becomes longer. When they have become few, it becomes shorter again,
-// down to what was asked for. What a sample stands for is decided at its hit, so sums stay right whenever the interval
-// changes.
+// This file bounds how often probes bring samples. For each sample the kernel copies a stack, and goprof walks it. If
+// there are too many samples, the interval becomes longer. When they have become few, it becomes shorter again, down to
+// what was asked for. What a sample stands for is decided at its hit, so sums stay right whenever the interval changes.
 
 const (
 	rateWindow = int64(100 * time.Millisecond)

@@ -67,7 +67,7 @@ type rule struct {
 type test struct {
 	arg   int
 	value uint32
-	bits  bool // all bits of value, else equal
+	bits  bool // all bits of value, otherwise equal
 }
 
 // readOnly are the requests of ptrace that goprof makes (package sampler; GETEVENTMSG is what session asks to find out
@@ -89,11 +89,11 @@ func rules(pid int) []rule {
 		// them. Code that is told that clone3 does not exist uses clone.
 		{unix.SYS_CLONE, []test{{arg: 0, value: unix.CLONE_THREAD, bits: true}}, uint32(unix.EPERM)},
 		{unix.SYS_CLONE3, nil, uint32(unix.ENOSYS)},
-		// What copies frames of virtual threads for perf_event (sampler/perf/copy.go), what chooses whose samples are
-		// taken (sampler/perf/chooser.go), and what runs at probes at system calls and at wake-ups (sampler/events,
-		// sampler/offcpu/wakeups.go). The kernel checks
-		// the program. Without CAP_SYS_ADMIN none can write into a process (bpf_probe_write_user needs that). With ToProbe,
-		// which keeps it, one could: what a program calls, no filter sees. A map is memory of goprof's.
+		// The BPF programs are those that copy frames of virtual threads for perf_event (sampler/perf/copy.go), choose
+		// whose samples are taken (sampler/perf/chooser.go), and run at probes, at system calls and at wake-ups
+		// (sampler/events, sampler/offcpu/wakeups.go). The kernel checks each program. Without CAP_SYS_ADMIN none can
+		// write into a process (bpf_probe_write_user needs that). ToProbe keeps CAP_SYS_ADMIN, so there one could: no
+		// filter sees what a program calls. A map is memory of goprof's.
 		{unix.SYS_BPF, []test{{arg: 0, value: unix.BPF_MAP_CREATE}, {arg: 0, value: unix.BPF_PROG_LOAD},
 			{arg: 0, value: unix.BPF_MAP_LOOKUP_ELEM}, {arg: 0, value: unix.BPF_MAP_GET_NEXT_KEY},
 			{arg: 0, value: unix.BPF_MAP_UPDATE_ELEM}, {arg: 0, value: unix.BPF_MAP_DELETE_ELEM},

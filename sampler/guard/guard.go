@@ -4,9 +4,9 @@
 // over (for example by a mistake in how it reads its target) cannot start programs, cannot change the target, and
 // cannot load code into the kernel. docs/security.md holds the table.
 //
-// What you give: a list of capabilities to keep. What you get: an account of what was given up. Where the kernel lacks
-// something, or goprof was built with cgo, the rest is done all the same: the guard is a second wall, and no
-// recording fails for it. It is not for programs that start others: a child would inherit all of it.
+// It takes a list of capabilities to keep, and returns an account of what was given up. Where the kernel lacks
+// something, or goprof was built with cgo, the rest is done all the same: the guard is a second wall, and no recording
+// fails for it. It is not for programs that start others: a child would inherit all of it.
 package guard
 
 import (
@@ -60,9 +60,9 @@ var ToRecord = slices.Concat(ToWatch, ForPerf, ForFolders)
 // ToRecordKernel is for the names of the kernel's functions, too: only with CAP_SYSLOG /proc/kallsyms tells addresses.
 var ToRecordKernel = append(ToRecord[:len(ToRecord):len(ToRecord)], unix.CAP_SYSLOG)
 
-// ToProbe is for setting probes, too (sampler/events/probe.go). For these the kernel wants the whole of CAP_SYS_ADMIN
-// (kernel/events/core.c, perf_uprobe_event_init). The filter forbids the other things that CAP_SYS_ADMIN permits to do
-// to a process, but for BPF programs that write (filter.go).
+// ToProbe is for setting probes, too (sampler/events/probe.go). For these the kernel demands the whole of CAP_SYS_ADMIN
+// (kernel/events/core.c, perf_uprobe_event_init). The filter forbids everything else that CAP_SYS_ADMIN permits against
+// a process, except BPF programs that write (filter.go).
 var ToProbe = slices.Concat(ToRecord, ForProbes)
 
 // ToProbeKernel is for probes and for the names of the kernel's functions.

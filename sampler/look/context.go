@@ -28,7 +28,7 @@ const (
 type ContextState uint8
 
 const (
-	ContextUnasked    ContextState = iota // the process publishes none, or nobody looked
+	ContextUnasked    ContextState = iota // the process publishes none, or it was not looked for
 	ContextRead                           // there are a trace id and a span id
 	ContextNone                           // the thread has no context at the moment
 	ContextInvalid                        // the record says that it is not valid

@@ -1,6 +1,6 @@
-// Package look is what one look at a thread brings: the machine's state, and what the sampler knows of the look. It is
-// what the queues between sampler and session carry. Whoever walks the stack gets the machine's state alone
-// (process.Snapshot): the walker knows nothing of weights and tallies, and may not import this package.
+// Package look is the result of one look at a thread: the machine's state, and what the sampler knows of the look. The
+// queues between sampler and session carry it. A walker gets the machine's state alone (process.Snapshot): it knows
+// nothing of weights and tallies, and may not import this package.
 package look
 
 import "goprof/process"
@@ -12,7 +12,7 @@ type Look struct {
 	When int64
 	// CPU is how much CPU time the thread has used since the sample of it before, in nanoseconds.
 	CPU int64
-	// Count is how many samples this look stands for, 1 or more; 0 where nobody has said that, which is 1, too.
+	// Count is how many samples this look stands for, 1 or more; 0 where that was not set, which is 1, too.
 	Count int64
 	// Tally is how often this look counts, nil where each look counts once; then there is no Waiting, either.
 	Tally   *Tally
@@ -28,7 +28,7 @@ type Look struct {
 	Kernel []uint64
 }
 
-// Waker is what ended a wait: the thread of the look, or what interrupted it. The kernel's frames tell these apart.
+// Waker is what ended a wait: the thread of the look, or what interrupted it. The kernel's frames distinguish these.
 type Waker struct {
 	Of   *Tally // of the look at the thread that waited; nil: the look was taken at something else
 	TID  int    // of that thread

@@ -17,7 +17,7 @@ type Waiting struct {
 	File FileKind
 	// Java is what the JVM says of a Java thread; see there.
 	Java process.JavaWait
-	// ByStack: it left its CPU by itself, and only its stack tells what for.
+	// ByStack: it left its CPU by itself, and only its stack says what for.
 	ByStack bool
 	// Unstopped: of its registers only pc and sp are known.
 	Unstopped bool

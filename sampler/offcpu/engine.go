@@ -23,7 +23,7 @@ import (
 
 // Off-CPU time by context switches. The kernel notes each switch of each thread of the process: when the thread left
 // its CPU, with its registers and a copy of its stack, and when it got one again. The times are exact, and each wait
-// has the stack with which it began. Where there are too many, short ones are thinned out (thin.go). No thread is
+// has the stack with which it began. If there are too many waits, short ones are thinned out (thin.go). No thread is
 // stopped.
 //
 // No record says what a thread waits for (which lock, which file). A thread may still be waiting when its record is
@@ -32,7 +32,7 @@ import (
 // alone.
 //
 // Threads that begin later inherit the events. A thread that was listed while another one made it may have each event
-// twice: a switch that was noted already is left out.
+// twice. So the engine ignores a switch that was noted already.
 
 // Options say which waits are wanted.
 type Options struct {
@@ -146,10 +146,10 @@ func Try(pid int) error {
 }
 
 // ErrUnmarked: this kernel's records of switches do not say whether a thread waits, or has lost its CPU to another one.
-var ErrUnmarked = errors.New("sampler: records of switches do not tell waits from threads that lost their CPU")
+var ErrUnmarked = errors.New("sampler: records of switches do not distinguish waits from threads that lost their CPU")
 
 // marksTaken reports whether records say that (SwitchReady; kernel/events/core.c, perf_event_switch). No trial
-// tells: a record without the mark may be of a thread that waits.
+// says: a record without the mark may be of a thread that waits.
 func marksTaken(release string) bool {
 	var major, minor int
 	n, _ := fmt.Sscanf(release, "%d.%d", &major, &minor)
@@ -236,9 +236,9 @@ func (r *offRun) findWaiting() {
 // leastPruned is how many threads must be known before ended ones are looked for.
 const leastPruned = 256
 
-// prune forgets threads that have ended. No record tells of an end: the kernel takes a thread's events off before the
-// thread leaves its CPU for the last time (kernel/exit.c, do_exit). So ended threads are taken for running, and each
-// would be visited in each tick.
+// prune forgets threads that have ended. No record reports an end: the kernel takes a thread's events off before the
+// thread leaves its CPU for the last time (kernel/exit.c, do_exit). So ended threads look as if they ran, and without
+// prune each would be visited in each tick.
 func (r *offRun) prune() {
 	if len(r.threads) < max(r.pruneAt, leastPruned) {
 		return

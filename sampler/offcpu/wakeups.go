@@ -18,13 +18,13 @@ import (
 	"goprof/sampler/ring"
 )
 
-// Who ends a wait. The kernel passes the tracepoint sched_waking on the side of the waker: in its system call, or in an
-// interrupt. A program there looks the woken thread up in a map of the threads of the process that have left their
-// CPUs, by the address of its struct task_struct. So no offsets in the kernel's structures are needed, and a wake-up of
-// any other process costs one search in that map. The map is filled by a program behind the event of switches.
+// What ends a wait. The kernel passes the tracepoint sched_waking on the side of the waker: in its system call, or in
+// an interrupt. A program there looks the woken thread up, by the address of its struct task_struct, in a map of the
+// threads of the process that have left their CPUs. So no offsets in the kernel's structures are needed, and a wake-up
+// of any other process costs one search in that map. A program behind the event of switches fills the map.
 //
-// The record of a wake-up has the kernel's functions. They tell an interrupt from the thread that it interrupted. Only
-// of a thread of the process itself are registers and stack copied: nothing of other processes is.
+// The record of a wake-up has the kernel's functions. They distinguish an interrupt from the thread that it
+// interrupted. Registers and stack are copied only of a thread of the process itself, never of others.
 //
 // Waits that are thinned out (thin.go) are thinned out before the copy. The program draws the lot. For a wait without a
 // record the engine draws another one, so each wait counts as often as without wakers.
@@ -216,9 +216,9 @@ func (w *wakeups) freeProgram() *bpf.Code {
 	return c
 }
 
-// wakingProgram writes a record of a thread of the process that is woken: the tracepoint's first argument. A thread is
-// woken once in each wait. Registers and stack are copied if the waker is of the process, and the wait is as long as
-// the limit or wins its lot, as standsFor has it.
+// wakingProgram writes a record when a thread of the process is woken: the thread is the tracepoint's first argument. A
+// thread is woken once in each wait. Registers and stack are copied if the waker is of the process, and if the wait is
+// as long as the limit or wins its lot, as in standsFor.
 func (w *wakeups) wakingProgram() *bpf.Code {
 	const data = key - wokeSize
 	c := bpf.New()

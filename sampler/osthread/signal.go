@@ -10,8 +10,8 @@ var onSignal func(info unsafe.Pointer)
 // Handler is the address of a signal handler for sigaction(2) that calls f with the siginfo_t. It is 0 on a CPU that
 // goprof does not know, and with the race detector. A program has one such f.
 //
-// f runs on an OS thread that Go knows, between any two instructions of Go's, also while Go's scheduler has this OS
-// thread wait. All that is said of a Thread's function holds for f, too.
+// f runs on an OS thread that Go knows, between any two instructions of Go's, even while Go's scheduler keeps this OS
+// thread waiting. The rules for a Thread's function hold for f, too.
 func Handler(f func(info unsafe.Pointer)) uintptr {
 	if raceEnabled { // the race detector adds calls that need a goroutine
 		return 0

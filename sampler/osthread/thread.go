@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Thread is an OS thread of which Go does not know, like a Runner's. It runs a function of goprof's in place of a list
-// of calls.
+// Thread is an OS thread that Go does not know, like a Runner's. It runs a function of goprof's in place of a list of
+// calls.
 //
 // That function, and every function that it calls, must be marked nosplit. It works on its Room and on other memory
 // that is not Go's heap, and makes raw system calls. It must not use anything that needs Go's runtime: a stack that

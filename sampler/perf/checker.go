@@ -15,16 +15,16 @@ import (
 )
 
 // A checker is an OS thread that looks at each sample as soon as the kernel has written it, and leaves it in its ring.
-// It calls the sampling thread at once if the sample goes through code that is new, which must be noted in time, if it
-// is of a thread or a process that is not known, or if a ring fills. Otherwise the sample waits for the next moment at
-// which goprof does what can wait. In an agent the checker calls then, too (sampler/pulse.go).
+// It calls the sampling thread at once in three cases: the sample goes through new code, which must be noted in time;
+// its thread or process is not known; or a ring fills. Otherwise the sample waits for the next moment at which goprof
+// does what can wait. In an agent the checker calls then, too (sampler/pulse.go).
 //
-// To wake the sampling thread up takes Go's scheduler, and a sample that comes alone finds all its caches cold. A
-// checker takes some microseconds for a sample (docs/decisions/0021).
+// Waking the sampling thread needs Go's scheduler, and a sample that comes alone finds all its caches cold. A checker
+// takes some microseconds for a sample (docs/decisions/0021).
 //
-// All in this file but types runs on the checker's OS thread, of which Go does not know: see osthread.Thread. The
-// sampling thread may read a record while the checker looks at it, and then the kernel may write another one in its
-// place. So the checker bounds all that it reads, and what it finds counts for nothing but whether it calls.
+// All functions in this file run on the checker's OS thread, which Go does not know: see osthread.Thread. The sampling
+// thread may read a record while the checker looks at it, and then the kernel may write another one in its place. So
+// the checker bounds all that it reads, and its findings decide only whether it calls.
 
 const (
 	// mostChecked bounds the rings of a checker. The kernel has memory for those that there are.
@@ -107,11 +107,11 @@ func (s *checker) clock() int64 {
 	return s.ts.Sec*1e9 + s.ts.Nsec
 }
 
-// sleep sleeps until there is a sample, or until the sampling thread is to be called. Where samples come often, they
-// are looked at together.
+// sleep sleeps until there is a sample, or until the sampling thread is to be called. If samples come often, it looks
+// at several together.
 //
-// The kernel keeps what epoll waits for from one sleep to the next, also the moment. With poll(2) each sleep took more
-// the more CPUs there were. What has come is not asked for: lookIntoRings looks into all rings.
+// It sleeps in epoll: the kernel keeps the descriptors and the timer from one sleep to the next. With poll(2) each
+// sleep cost more the more CPUs there were. sleep does not ask which ring has a sample: lookIntoRings looks into all.
 //
 //go:nosplit
 func (s *checker) sleep() {
@@ -134,7 +134,7 @@ func (s *checker) sleep() {
 	n, _, e := syscall.RawSyscall6(unix.SYS_EPOLL_PWAIT, s.epoll, uintptr(unsafe.Pointer(&s.events)),
 		uintptr(len(s.events)), uintptr(limit), 0, 0)
 	if e != 0 {
-		s.deaf = s.deaf || e != unix.EINTR // who cannot wait must not hold a CPU
+		s.deaf = s.deaf || e != unix.EINTR // a thread that cannot wait must not hold a CPU
 		return
 	}
 	for i := range s.events[:min(uint(n), uint(len(s.events)))] {

@@ -28,9 +28,9 @@ type checkerThread struct {
 	end, timer, epoll int
 }
 
-// startChecker starts a checker of rings. Each sample must wake up whatever waits for its ring. chain says whether
-// samples have the kernel's frames. waits is for how long a sample may lie in its ring; 0: others see to that. nil:
-// there can be no checker.
+// startChecker starts a checker of rings, or returns nil if there can be none. Each sample must wake up whatever waits
+// for its ring. chain says whether samples have the kernel's frames. waits is how long a sample may lie in its ring, or
+// 0 if the caller bounds that.
 //
 // No more than mostLying samples lie in the rings, and fewer once a member's queue has less room (watch).
 func startChecker(rings []*ring.Ring, cpu *arch.CPU, chain bool, waits int64) *checkerThread {

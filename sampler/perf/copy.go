@@ -16,7 +16,7 @@ import (
 
 // A sample of perf_event has registers and a stack. A BPF program copies what else must be of the same moment. The
 // kernel runs the program in the interrupt in which it takes the sample, right before taking it (kernel/events/core.c,
-// bpf_overflow_handler). The program reads the thread's Side and follows the trail, and puts what it finds into memory
+// bpf_overflow_handler). The program reads the thread's Side and follows the trail, and stores what it finds in memory
 // that it shares with goprof. It reads only memory that is present, and writes nothing of the target's.
 //
 // Each thread with Hint.Soon has a program of its own: all that is known of the thread is a constant in its program.
@@ -288,7 +288,7 @@ func (c *copyCode) block(w *process.Trail, i int) {
 	c.reference(w, head+w.Next)
 }
 
-// take gives a sample what was copied in its moment. The program runs once for each sample, some microseconds after the
+// take gives a sample what was copied at its moment. The program runs once for each sample, some microseconds after the
 // sample's time was taken. Up to Linux 6.2 it runs before that. So the run that is nearest in time is the sample's own:
 // the runs of other samples are an interval away.
 func (c *perfCopier) take(when, interval int64, snap *process.Snapshot) bool {
@@ -315,8 +315,7 @@ func (c *perfCopier) take(when, interval int64, snap *process.Snapshot) bool {
 }
 
 // copyDelay bounds the time between a sample and its run of the program, in nanoseconds: interrupts are off between the
-// two. A longer time means that the machine was taken away from under the kernel; then the run may be that of another
-// sample.
+// two. A longer time means that the virtual machine had no CPU in between; then the run may be that of another sample.
 const copyDelay = int64(100_000)
 
 // keep makes a snapshot's Side and trail from a half. The counts in the half are the program's own.

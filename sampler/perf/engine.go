@@ -21,22 +21,22 @@ import (
 
 // The second engine: perf_event_open(2). No thread is stopped. The kernel keeps a timer for each CPU. In the timer's
 // interrupt the kernel writes the running thread's registers and a copy of its stack into memory that goprof shares
-// with the kernel. So a sample costs the thread that interrupt and no more, and falls at a moment that nothing of
-// goprof's has chosen.
+// with the kernel. So a sample costs the thread that interrupt and no more, and its moment does not depend on what
+// goprof does.
 //
-// What differs for those who use the snapshots:
-//   - The copy of a stack ends at 64 KB (PerfStack), and at a page that was never used or is swapped out: an
-//     interrupt cannot wait for it. A longer stack is Cut.
+// Snapshots of this engine differ:
+//   - The copy of a stack ends at 64 KB (PerfStack), and at a page that was never used or is swapped out: an interrupt
+//     cannot wait for it. A longer stack is Cut.
 //   - Nothing else is copied in that moment: there is no Side, Followed and Under. A walk that needs the frame anchor
 //     (native code without unwind information, a signal on a stack of its own) ends there. Threads with Hint.Soon are
-//     an exception where the kernel takes a program from goprof (copy.go): their Side, and what the trail leads to, are
+//     an exception where the kernel accepts goprof's programs (copy.go): their Side, and what the trail leads to, are
 //     copied in that moment, too.
 //   - The thread runs on meanwhile. What is to be read soon afterwards (Config.After) is read some 50 us later for
-//     these threads. Of the others it is noted within some milliseconds which code is new (Config.Note).
+//     these threads. For the others, new code is noted within some milliseconds (Config.Note).
 //
 // There is one event for each CPU, and a BPF program of goprof's keeps the kernel from taking samples of other
-// processes (wide.go). Threads with Hint.Soon have events of their own, since each has a program of its own
-// (threads.go). Threads are listed as for the other engine, whose account of CPU time this is, too (threads/bill.go).
+// processes (wide.go). Threads with Hint.Soon have events of their own, because each has a program of its own
+// (threads.go). Threads are listed as for the other engine, which keeps the same account of CPU time (threads/bill.go).
 
 // Engine samples the threads of one process through perf_event.
 type Engine struct {
@@ -55,8 +55,8 @@ func New(pid int, cpu *arch.CPU) *Engine {
 // WantKernel asks for the kernel's frames, too: Look.Kernel. Call WantKernel before Run.
 func (p *Engine) WantKernel() { p.kernel = true }
 
-// ErrOverhead: Config bounds the cost of samples, but nothing tells what an interrupt of the kernel costs.
-var ErrOverhead = errors.New("sampler: perf_event does not tell what a sample costs, so that it cannot be bounded")
+// ErrOverhead: Config bounds the cost of samples, but nothing says what an interrupt of the kernel costs.
+var ErrOverhead = errors.New("sampler: perf_event does not say what a sample costs, so that it cannot be bounded")
 
 // Run is sampler.Engine's.
 func (p *Engine) Run(ctx context.Context, cfg sampler.Config, q *sampler.Queue) (sampler.Stats, error) {
@@ -469,7 +469,7 @@ func (r *perfRun) meet(tid int) (*perfThread, *threads.Thread) {
 	return w, known
 }
 
-// counts tells whether a sample counts. If a thread has events of its own, its samples by events of the CPUs do not
+// counts reports whether a sample counts. If a thread has events of its own, its samples by events of the CPUs do not
 // count.
 func (r *perfRun) counts(th *perfThread, when int64) bool {
 	if th == nil {

@@ -72,7 +72,7 @@ func (g *Group) Run(ctx context.Context) error {
 	return r.failed
 }
 
-// prepare makes sure that events of CPUs can be had.
+// prepare makes sure that events of CPUs are available.
 func (r *perfGroupRun) prepare() error {
 	err := mayWatch(0)
 	if err != nil {
@@ -121,9 +121,9 @@ func (r *perfGroupRun) endAll() {
 
 // shift takes samples until no member is left.
 //
-// Unlike an engine of one process, it waits as Go's connections do (ring/wait.go), and without real-time priority. A
-// group is there for good. A thread that sleeps without telling Go keeps a processor of Go's and holds up each garbage
-// collection, and to wake it up takes more OS threads: half of what an agent used at 19 Hz.
+// Unlike an engine of one process, it waits through Go's poller, as Go's connections do (ring/wait.go), and without
+// real-time priority, because a group never ends. A thread that sleeps without telling Go keeps a processor of Go's and
+// holds up each garbage collection, and waking it takes more OS threads: half of what an agent used at 19 Hz.
 func (r *perfGroupRun) shift() {
 	r.now, r.due = 0, 0
 	if !r.open() {
@@ -283,7 +283,7 @@ func (r *perfGroupRun) Record(b ring.Bytes, rec ring.Record) {
 	}
 }
 
-// take gives a member its sample. The lot was drawn in the kernel, but for threads with events of their own.
+// take gives a member its sample. The lot was drawn in the kernel, except for threads with events of their own.
 func (r *perfGroupRun) take(m *Member, b ring.Bytes) {
 	if share := m.Share(); share < 1 && !r.rings.isSteady() && r.rng.Float64() >= share {
 		return
@@ -320,7 +320,7 @@ func (r *perfGroupRun) refreshMembers() (due int64) {
 		}
 		every := sampler.RefreshIdle
 		switch {
-		case m.Waiting.Load(): // somebody has told of threads
+		case m.Waiting.Load(): // Advise has named threads
 			every = threads.ListEvery
 		case m.busy:
 			every = sampler.RefreshBusy

@@ -4,17 +4,17 @@ package perf
 
 // The moments of samples.
 //
-// The kernel's timer runs out after each period of a thread's CPU time: a program whose own period is the same, or a
-// multiple, would be met in the same place again and again. So now and then an event is given another period,
-// anywhere within a tenth of the one that was asked for, in such a way that the mean rate stays. Within some twenty
-// samples the timer has come to every part of the program's period.
+// The kernel's timer runs out after each period of a thread's CPU time. A program whose own period is the same, or a
+// multiple, would be met in the same place again and again. So now and then an event gets another period, within a
+// tenth of the one that was asked for, in such a way that the mean rate stays. Within some twenty samples the timer has
+// come to every part of the program's period.
 //
-// An ioctl changes a period and begins it anew: the part of the period that had passed since the last sample is lost.
+// An ioctl changes a period and begins it again: the part of the period that had passed since the last sample is lost.
 // So the change is made soon after a sample, and seldom, because the ioctl interrupts the CPU that the thread runs on.
 //
 // The first period of an event begins at a random point, too. A thread that moves among many CPUs has an event on each.
 // If it used less than one period on each of them, it would otherwise never be seen. The first period is too short, but
-// the thread must not count for more because of that: until the period is set right, surplus samples are taken out.
+// the thread must not count for more because of that: until the period is set right, surplus samples are removed.
 const (
 	jitterShare = 10 // 1/10 up and down
 	redrawAfter = 16 // samples
@@ -48,7 +48,7 @@ func (r *perfRun) firstPeriod(e *perfEvent) {
 // leastPeriod is the kernel's own bound (kernel/events/core.c, perf_swevent_start_hrtimer).
 const leastPeriod = 10_000
 
-// accept tells whether a sample counts.
+// accept reports whether a sample counts.
 func (e *perfEvent) accept(when int64, interval uint64) bool {
 	e.newest = when
 	e.gaps++

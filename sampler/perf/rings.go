@@ -36,7 +36,7 @@ type perfRings struct {
 const perfSoon = int64(2_500_000)
 
 // eachWakes reports whether each sample wakes the checker up. Where a CPU's samples are closer together than perfSoon,
-// there is no checker, and the sampling thread looks into the rings that often: an interrupt that wakes no thread costs
+// there is no checker, and the sampling thread looks into the rings that often. An interrupt that wakes no thread costs
 // less, and a ring may be full within 60 ms there (copies of 64 KB, at 1,000 Hz).
 func eachWakes(interval int64) bool { return interval >= perfSoon }
 
@@ -62,7 +62,7 @@ func (r *perfRings) openPrompt(cpus []int, size int) (ring.Set, error) {
 }
 
 // promptRings are the rings of threads with Hint.Soon: their samples wake the sampling thread up. These threads have
-// rings of their own, since the kernel wakes up all events of a ring, be there thousands (kernel/events/core.c,
+// rings of their own, because the kernel wakes up all events of a ring, even thousands (kernel/events/core.c,
 // ring_buffer_wakeup).
 func (r *perfRings) promptRings() ring.Set {
 	if r.prompt == nil && !r.denied {

@@ -13,20 +13,20 @@ import (
 
 // Sleeps that end soon, in a virtual machine.
 //
-// A thread that sleeps for a time has a timer set. If that timer is due before all others of its CPU, the clock of the
-// CPU is set, too. In a virtual machine of x86-64, setting the clock means leaving the virtual machine. While the timer
-// of a sample is due sooner, the clock need not be set (kernel/time/hrtimer.c, hrtimer_reprogram). So just where a
-// sample falls the clock was not set, and no sample is ever taken where the clock is set. docs/evidence/visits.md has
-// the figures. Timers cannot mend that, so the account tells it.
+// A thread that sleeps for a time has a timer set. If that timer is due before all others of its CPU, the kernel sets
+// the clock of the CPU, too. In a virtual machine of x86-64, setting the clock means leaving the virtual machine. While
+// the timer of a sample is due sooner, the clock need not be set (kernel/time/hrtimer.c, hrtimer_reprogram). So where a
+// sample falls, the clock was not set, and no sample is ever taken where the clock is set. docs/evidence/visits.md has
+// the figures. Timers cannot mend that, so the account reports it.
 
 // soon bounds the time to the end of a sleep whose timer may be the next one of its CPU: the kernel's tick comes every
 // 1 to 10 ms.
 const soon = int64(4e6)
 
-// SleepsShortly reports whether a thread that was seen at when was in a sleep that ends then, or nearly. when is on the
-// process's own clock, which is another one in a time namespace. The fourth argument of futex(2) is the address of the
-// end, a struct timespec of CLOCK_MONOTONIC on the thread's stack (os_posix.cpp, Parker::park; glibc,
-// __futex_abstimed_wait_common).
+// SleepsShortly reports whether a thread that was seen at a moment (when) was in a sleep that ends at that moment, or
+// soon after. The moment is on the process's own clock, which differs in a time namespace. The fourth argument of
+// futex(2) is the address of the sleep's end, a struct timespec of CLOCK_MONOTONIC on the thread's stack (os_posix.cpp,
+// Parker::park; glibc, __futex_abstimed_wait_common).
 func SleepsShortly(cpu *arch.CPU, snap *process.Snapshot, when int64) bool {
 	const timespec = 16
 	if snap.Unknown>>cpu.FourthArg&1 != 0 {

@@ -14,12 +14,12 @@ import (
 )
 
 // This file keeps the events of single threads: which threads have events, on which CPUs, and how much stack the events
-// copy. Threads with Hint.Soon have events, and no others: with an event of a thread each switch of threads stops and
-// starts a timer, which changes a program that hands over often (docs/decisions/0008).
+// copy. Only threads with Hint.Soon have events: with an event of a thread each switch of threads stops and starts a
+// timer, which changes a program that hands over often (docs/decisions/0008).
 //
 // An event belongs to one thread and one CPU: a ring can be shared by the threads of one CPU only
 // (kernel/events/core.c, perf_event_set_output). The kernel can let new threads inherit events, but the period of an
-// inherited event cannot be changed (period.go). Where no more events can be opened, threads go without: they have
+// inherited event cannot be changed (period.go). When no more events can be opened, threads go without: they have
 // samples by the events of the CPUs.
 
 // mostEvents bounds the events: each takes some 2 KB of the kernel's memory.
@@ -195,9 +195,9 @@ func (r *perfRun) note(w *perfThread, s *ring.Sample, need uint64) {
 	w.copies.deepest = max(w.copies.deepest, need)
 }
 
-// Copies of the whole 64 KB cost a thread some microseconds more than copies of the few KB that most stacks have, and
-// the rings are full sooner. So the copies are made smaller once many samples have needed less than a quarter of it.
-// When one sample needs more, the copies are made as large as can be at once. After that it takes windowGrows times as
+// A copy of the whole 64 KB costs a thread some microseconds more than one of the few KB that most stacks have, and
+// fills the rings sooner. So the copies are made smaller once many samples have needed less than a quarter of it. When
+// one sample needs more, the copies are made as large as possible at once. After that it takes windowGrows times as
 // many samples to make them smaller again.
 const (
 	stackWindow = 64

@@ -147,18 +147,18 @@ func (w *wideEvents) closeEvents() {
 	}
 }
 
-// perfLate is how long after a moment the next look around is, on the average. Times between looks around are spread
+// perfLate is how long after a moment the next look around is, on average. Times between looks around are spread
 // evenly between 0.5 and 1.5 times perfLook, and a moment is more likely to fall into a long one.
 const perfLate = perfLook * 13 / 24
 
-// wideRedraw is the number of intervals for which the events of CPUs keep their periods, on the average.
+// wideRedraw is the number of intervals for which the events of CPUs keep their periods, on average.
 const wideRedraw = 32
 
-// drawMoment draws when the events are given other periods: all at one moment, because a lean run wakes up for it.
+// drawMoment draws when the events get other periods: all at one moment, because a lean run wakes up for it.
 //
-// Within one period behind such a moment there is no sample. So the moment must have nothing to do with any program: it
-// is no full second, and none at which goprof wakes up for a sample. Other runs wait for a look around, whose moment is
-// random, too.
+// Within one period after such a moment there is no sample. So the moment must not depend on any program: it is no full
+// second, and none at which goprof wakes up for a sample. Other runs wait for a look around, whose moment is random,
+// too.
 func (w *wideEvents) drawMoment(now int64) {
 	w.until = math.MaxInt64
 	if w.exact {
@@ -168,7 +168,7 @@ func (w *wideEvents) drawMoment(now int64) {
 	w.keeps = float64(w.changeAt()-now) / w.mean()
 }
 
-// changeAt is when the periods are changed, on the average.
+// changeAt is when the periods are changed, on average.
 func (w *wideEvents) changeAt() int64 {
 	switch {
 	case w.next == 0:
@@ -181,9 +181,9 @@ func (w *wideEvents) changeAt() int64 {
 
 // draw draws a period.
 //
-// A new period begins when it is set, so the part of the old period that had passed is lost. That part is half a
-// period, on the average, for the moment of the change has nothing to do with the timer. The mean rate is higher by
-// just that much. Rates are drawn evenly around this mean, as in randomPeriod.
+// A new period begins when it is set, so the part of the old period that had passed is lost. That part is half a period
+// on average, because the moment of the change does not depend on the timer. The mean rate is higher by just that much.
+// Rates are drawn evenly around this mean, as in randomPeriod.
 func (w *wideEvents) draw() uint64 {
 	if w.exact {
 		return uint64(w.interval)

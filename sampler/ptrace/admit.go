@@ -11,13 +11,13 @@ import (
 	"goprof/process/procfs"
 )
 
-// A stop ends when this OS thread lets the thread go. So a stop lasts until this OS thread has a CPU, and nobody can
-// end it in its place: ptrace binds a tracee to the OS thread that seized it. With real-time priority this OS thread
-// has a CPU at once, unless others with such priority have it. Without, it waits in the queue of the CPU, or until its
+// A stop ends when this OS thread lets the thread go. So a stop lasts until this OS thread has a CPU. No other OS
+// thread can end it: ptrace binds a tracee to the OS thread that seized it. With real-time priority this OS thread has
+// a CPU at once, unless others with such priority have it. Without, it waits in the queue of the CPU, or until its
 // control group may run again (Documentation/scheduler/sched-bwc.rst). So no stop begins that cannot be expected to end
 // in time: the gate asks before each.
 //
-// What the gate refuses is no loss of CPU time: the time of the thread stays on its account until a look succeeds.
+// A refusal of the gate loses no CPU time: the time of the thread stays on its account until a look succeeds.
 
 // Hindrance is why a stop might not end in time.
 type Hindrance uint8
@@ -47,9 +47,9 @@ const (
 	firstRest = int64(time.Second)
 	mostRest  = int64(32 * time.Second)
 	calmFor   = int64(time.Minute)
-	// turnOfOthers is what each thread of a CPU may have before the sampling thread: the kernel's usual slice
-	// (kernel/sched/fair.c, sysctl_sched_base_slice: 2.8 ms on 8 CPUs and more). mostTurns of them are a quarter of the
-	// bound.
+	// turnOfOthers is how long each thread of a CPU may run before the sampling thread: the kernel's usual slice
+	// (kernel/sched/fair.c, sysctl_sched_base_slice: 2.8 ms on 8 CPUs and more). mostTurns of these turns
+	// take a quarter of the bound.
 	turnOfOthers = 3 * time.Millisecond
 	mostTurns    = int(StandsAtMost / 4 / turnOfOthers)
 	// runnableEvery is how often the machine is asked how many threads want a CPU.
@@ -68,7 +68,7 @@ type account struct {
 	groups   []groupAccount
 }
 
-// groupAccount is what a control group with a limit tells.
+// groupAccount is what a control group with a limit says.
 type groupAccount struct {
 	quota     time.Duration // of CPU time in each period
 	period    uint64        // number of the period
@@ -211,9 +211,9 @@ type Holds struct {
 // lateUnknown stands for how long a visit has waited, for a look that is no visit.
 const lateUnknown = -1
 
-// admits reports whether a stop may begin now. late is for how long the visit that asks has waited. A visit has
-// real-time priority, and its thread waits for the sampling thread. So the kernel is asked only where something has
-// lasted for long.
+// admits reports whether a stop may begin now. late is how long the visit that asks has waited, or lateUnknown. During
+// a visit a thread waits for the sampling thread. So admits then asks the kernel only if there was a wait or a hold of
+// longWait or more.
 func (t *Tracer) admits(late int64) bool {
 	g := t.openGate()
 	var why Hindrance
@@ -294,7 +294,7 @@ func Unbounded() (why Hindrance) {
 	return why
 }
 
-// sources are the files that tell what an account holds. Their descriptors are kept: a stop waits for them. -1: there
+// sources are the files that say what an account holds. Their descriptors are kept: a stop waits for them. -1: there
 // is no such file.
 type sources struct {
 	urgent    bool

@@ -13,7 +13,7 @@ import (
 const (
 	// lastWait bounds the time until the next pending stop comes, where no pending thread waits for a CPU to stop on.
 	lastWait = 100 * time.Millisecond
-	// maxWait bounds a wait for all pending stops, where one comes after the other: of thousands of threads each needs
+	// maxWait bounds a wait for all pending stops, where one comes after the other: each of thousands of threads needs
 	// the CPU for a moment to stop. A caller that waits longer for one stop waits longer for all: maxWaits times as
 	// long.
 	maxWait  = 10 * time.Second
@@ -33,7 +33,7 @@ type Subject struct {
 const mostReady = 64
 
 // mostPasses bounds how often AllUntil looks again at threads that were let go because of others, or whose stop was not
-// admitted. A stop is asked for again after the time admittedSoon. All passes together see several periods of a limit
+// admitted. A stop is asked for again after the time admittedSoon. All passes together cover several periods of a limit
 // on CPU time, which last 100 ms as a rule.
 const (
 	mostPasses   = 16
@@ -41,12 +41,12 @@ const (
 )
 
 // AllUntil looks at each thread once, for a dump. It calls each for every thread, with a snapshot that is valid during
-// the call. At that time no thread stands still or is about to, except threads that were waited for and did not stop.
-// The pending threads are given up when none of them has stopped for the time wait, or for 100 ms where none of them
-// wants a CPU: then they are held up in the kernel. Let the OS thread end afterwards, as Tracer says.
+// the call. At that time no thread stands still or is about to, except threads that did not stop in time. The pending
+// threads are given up when none of them has stopped for the time wait, or for 100 ms if none of them wants a CPU: then
+// they are held up in the kernel. Let the OS thread end afterwards, as Tracer says.
 //
 // AllUntil looks, without a stop, at threads that were given up, at threads that cannot be told to stop because so many
-// others are held up, and at those whose stop is not admitted. Where such a thread sleeps, Waiting.Unstopped is set.
+// others are held up, and at those whose stop is not admitted. If such a thread sleeps, Waiting.Unstopped is set.
 // Otherwise its outcome is TimedOut or Unadmitted.
 //
 // Once gaveUp is closed, AllUntil does not wait for a call of each that does not return. It reports whether all calls
@@ -107,9 +107,9 @@ func (a *all) pass(threads []Subject) bool {
 	return !a.over
 }
 
-// withoutStop looks at a thread that could not be stopped. otherwise is the outcome where the thread does not sleep,
-// and where the kernel permits stops only: what kept goprof from stopping it is the cause, and the thread is looked at
-// again.
+// withoutStop looks at a thread that could not be stopped. otherwise is the outcome if the thread does not sleep. It is
+// also the outcome if the kernel permits stops only: then it says what kept goprof from the stop, and the thread is
+// looked at again.
 func (a *all) withoutStop(snap *look.Look, otherwise Outcome) Outcome {
 	tid := snap.TID
 	snap.Reset()
@@ -121,9 +121,9 @@ func (a *all) withoutStop(snap *look.Look, otherwise Outcome) Outcome {
 	}
 }
 
-// keep puts a look's outcome by. It does not call each at once: that takes time, and threads that stop meanwhile would
-// stand still. A thread is looked at again if its stop was not admitted, or if it was let go without a look: because
-// the memory of another thread did not answer, or by the releaser.
+// keep stores a look's outcome for later. It does not call each at once: that takes time, and threads that stop
+// meanwhile would stand still. A thread is looked at again if its stop was not admitted, or if it was let go without a
+// look: because the memory of another thread did not answer, or by the releaser.
 func (a *all) keep(snap *look.Look, o Outcome) {
 	again := o == Unadmitted || o == Missed || o == Silent && a.t.reader != nil && a.t.silentThreads[snap.TID] == nil
 	if again && a.passes < mostPasses {

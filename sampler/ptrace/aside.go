@@ -13,9 +13,9 @@ import (
 
 // How a thread that a preempter took the CPU from goes on where it was.
 //
-// To let a thread go is to wake it up, and the kernel looks for an idle CPU for it. The sampling thread is on the
-// thread's CPU, so that CPU is not idle and the thread would go on elsewhere. Its caches are cold there, and a CPU that
-// a virtual machine has given back takes some 50 us to come. But a CPU on which only SCHED_IDLE threads run counts as
+// Letting a thread go wakes it up, and the kernel looks for an idle CPU for it. The sampling thread is on the thread's
+// CPU, so that CPU is not idle and the thread would go on elsewhere. Its caches are cold there, and a CPU that a
+// virtual machine has given back takes some 50 us to come. But a CPU on which only SCHED_IDLE threads run counts as
 // idle, and the kernel first asks the CPU where the thread was before (kernel/sched/fair.c, select_idle_sibling,
 // sched_idle_cpu). So the sampling thread becomes a SCHED_IDLE thread before it lets the other thread go. That thread
 // takes the CPU at once, and the sampling thread has none.
@@ -59,9 +59,9 @@ func (t *Tracer) GoOnAt(number int) {
 	}
 }
 
-// WillStepAside reports whether a thread of which hint is known, on this CPU, is to be let go by a SCHED_IDLE thread.
-// Not where stops are pending: those threads would stand still meanwhile. Not where more is to be read of the thread as
-// soon as it is let go.
+// WillStepAside reports whether the sampling thread lets a thread with that hint go, on this CPU, as a SCHED_IDLE
+// thread. It does not do so while stops are pending, because those threads would stand still meanwhile, nor if more is
+// to be read of the thread as soon as it is let go.
 func (t *Tracer) WillStepAside(hint *Hint, now int64) bool {
 	h := t.preempters
 	return h != nil && h.raises && h.goOn != nil && h.goOn.number != h.shared.at.Load() && now >= h.resume &&

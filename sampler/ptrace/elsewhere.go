@@ -15,11 +15,11 @@ import (
 // of that thread would come while the sampling thread sleeps, and last until it wakes up again. So the sampling thread
 // moves first.
 //
-// The sampling thread stays (Tracer.Stay) where all CPUs are busy with threads that are looked at: each move takes the
-// CPU of another thread, and costs more than it saves (docs/evidence/performance.md).
+// The sampling thread stays (Tracer.Stay) if all CPUs are busy with threads that are looked at: each move takes the CPU
+// of another thread, and costs more than it saves (docs/evidence/performance.md).
 
-// mayMove reports whether this OS thread may move: not where the caller wants it to stay, and not while stops are
-// pending. A thread with a higher real-time priority may have the other CPU for long, and the threads that stop
+// mayMove reports whether this OS thread may move. It may not if the caller wants it to stay, or while stops are
+// pending: a thread with a higher real-time priority may have the other CPU for long, and the threads that stop
 // meanwhile would stand still.
 func (t *Tracer) mayMove() bool { return !t.Stay && len(t.pending) == 0 }
 

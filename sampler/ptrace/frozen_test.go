@@ -27,7 +27,7 @@ func TestFrozenThread(t *testing.T) {
 					t.Errorf("%v %v", o, tr.Err())
 				}
 			}) // the tracer's end drops the look
-			ctest.Eventually(t, "nobody traces it", func() bool { return ctest.TracerOf(p.PID) == 0 })
+			ctest.Eventually(t, "no process traces it", func() bool { return ctest.TracerOf(p.PID) == 0 })
 			onTracer(t, p.PID, func(tr *Tracer) {
 				snap := new(look.Look)
 				o := tr.Look(p.PID, Hint{}, snap)

@@ -14,7 +14,7 @@ type Histogram struct {
 	sum     int64
 }
 
-// histBits is how many bits after the leading one tell buckets apart.
+// histBits is how many bits after the leading one distinguish buckets.
 const histBits = 4
 
 //go:nosplit

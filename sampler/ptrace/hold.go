@@ -41,9 +41,9 @@ const (
 	holdTick = 5 * time.Millisecond
 )
 
-// HoldAll stops all threads of a process for the time in which f runs. It differs from Look in that the threads stand
-// still for as long as f takes, and in nothing else: they are seized and interrupted, and a goprof that dies lets go of
-// them. f runs on another goroutine, and may read the target.
+// HoldAll stops all threads of a process while f runs. It differs from Look only in how long the threads stand still:
+// they are seized and interrupted in the same way, and the kernel lets go of them if goprof dies. f runs on another
+// goroutine, and may read the target.
 //
 // wait bounds how long the threads may take to stop, most how long they stand still. They are also let go when cancel
 // is closed, which may be nil, and when goprof itself is to be stopped (Suspend). Then f may still be running, cut is

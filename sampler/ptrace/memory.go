@@ -4,12 +4,12 @@ package ptrace
 
 import "goprof/process"
 
-// Memory is a process.Target whose memory is read by the Runner of a Tracer. What Tracer.After and the callback of
-// LookUnstoppedDuring read on the tracing thread, where stops may be pending, must end in time like the looks
-// themselves. The reads of a Memory belong to the look that is under way. Once one read has not come back, all others
-// of that look fail.
+// Memory is a process.Target whose memory is read by the Runner of a Tracer. Tracer.After and the callback of
+// LookUnstoppedDuring read on the tracing thread, where stops may be pending. Their reads must end in time like the
+// looks themselves. The reads of a Memory belong to the look that is under way. Once one read has not come back, all
+// others of that look fail.
 //
-// On the tracing thread nothing else of the Target may be asked: to find an image or a symbol may read files.
+// Ask nothing else of the Target on the tracing thread: finding an image or a symbol may read files.
 type Memory struct {
 	process.Target
 	t *Tracer

@@ -15,8 +15,8 @@ import (
 )
 
 // Observer looks at threads without a stop. No thread stands still meanwhile and none has been told to stop. So its OS
-// thread reads the target's memory by itself, which takes a third of the time that a Runner's read takes
-// (docs/decisions/0005). A read that does not come back holds up no other thread: the OS thread is left behind.
+// thread reads the target's memory by itself, which takes a third of the time of a Runner's read (docs/decisions/0005).
+// A read that does not come back holds up no other thread: the OS thread is left behind.
 //
 // It belongs to one goroutine.
 type Observer struct {
@@ -35,7 +35,7 @@ func NewObserver(pid int, cpu *arch.CPU, stackLimit int) *Observer {
 }
 
 // Each calls look for 0 to n-1, on an OS thread that holds no thread of the target. It returns how many of these calls
-// have returned. If that is fewer than n, the memory that the next one reads does not answer. Then leave the Observer
+// have returned. If fewer than n have, a read of memory in the next call does not return. Then leave the Observer
 // alone: it makes no more looks, even if that read comes back one day (IsBack).
 func (o *Observer) Each(n int, look func(t *Tracer, i int)) int {
 	var done atomic.Int64

@@ -130,7 +130,7 @@ func TestPendingStopIsDroppedWithTheTracer(t *testing.T) {
 	if lost != 1 {
 		t.Errorf("%d outcomes for one thread", lost)
 	}
-	ctest.Eventually(t, "nobody traces it", func() bool { return ctest.TracerOf(p.PID) == 0 })
+	ctest.Eventually(t, "no process traces it", func() bool { return ctest.TracerOf(p.PID) == 0 })
 	p.In.Write([]byte("x"))
 	p.Line(t)
 	ctest.Eventually(t, "runs on", func() bool { return ctest.State(p.PID, p.PID) == 'R' })

@@ -52,14 +52,16 @@ func (t *Tracer) stop(tid int, elsewhere bool) (state, uintptr) {
 	}
 }
 
-// peek asks what tid does. For a stop, peek also tells which signal is on its way to the thread.
+// peek returns the state of tid. For a stop, it also returns the signal that is on its way to the thread.
 //
-// Three stops look alike; si_status tells them apart (ptrace(2)). One is the stop that was asked for: SIGTRAP with
-// PTRACE_EVENT_STOP in the second byte. Another is a group stop: SIGSTOP and its like, with the same event. There the
-// thread was stopped before, and is stopped again once it is let go. The third is a signal about to be delivered: no
-// event. The third is as good a moment to look as any: the thread stands exactly where the signal met it. The look is
-// taken, and the thread is let go with that signal, which delivers the signal with its siginfo. The stop that was asked
-// for is still on its way then; letting the thread go cancels it (kernel/ptrace.c, __ptrace_unlink).
+// Three stops look alike; si_status distinguishes them (ptrace(2)):
+//   - The stop that was asked for: SIGTRAP with PTRACE_EVENT_STOP in the second byte.
+//   - A group stop: SIGSTOP and its like, with the same event. The thread was stopped before, and is stopped again once
+//     it is let go.
+//   - A signal about to be delivered: no event. This is as good a moment to look as any: the thread stands exactly
+//     where the signal met it. The look is taken, and the thread is let go with that signal, which delivers the signal
+//     with its siginfo. The stop that was asked for is still on its way then; letting the thread go cancels it
+//     (kernel/ptrace.c, __ptrace_unlink).
 //
 //go:nosplit
 func (t *Tracer) peek(tid int) (state, uintptr) {
@@ -108,7 +110,7 @@ func (t *Tracer) copyStopped(tid int, hint *Hint) {
 
 // copyStack copies the stack from look.sp to its top, or as much as the limit allows. The same system call first copies
 // the piece that the hint asks for (Side). A stack pointer outside the thread's own stack is on another stack (a
-// signal's, a coroutine's), of which nothing is known. Then the thread's own stack is copied as well.
+// signal's, a coroutine's), of which nothing is known. Then copyStack copies the thread's own stack as well.
 //
 //go:nosplit
 func (t *Tracer) copyStack(tid int, hint *Hint) {
@@ -141,8 +143,8 @@ func (t *Tracer) copyStack(tid int, hint *Hint) {
 	}
 }
 
-// copyFollowed copies what a pointer in the Side points at. The pointer is nil but for moments of a thread's life, so
-// copyFollowed costs a system call in few pauses only.
+// copyFollowed copies what a pointer in the Side points at. The pointer is nil for all but moments of a thread's life,
+// so copyFollowed costs a system call in few pauses only.
 //
 //go:nosplit
 func (t *Tracer) copyFollowed(tid int, hint *Hint) {

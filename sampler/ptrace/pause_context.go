@@ -12,12 +12,13 @@ import (
 	"goprof/sampler/look"
 )
 
-// Where a process publishes contexts, the pause is one system call longer. That call reads the chain of pointers to the
-// thread's record, and the record, at the addresses of the last look. Then each pointer is compared with the one before
-// it. From the first that differs, the chain is read step by step. The rules of pause.go hold in this file as well.
+// If a process publishes contexts, the pause is one system call longer. That call reads the chain of pointers to the
+// thread's record, and the record, at the addresses of the last look. Then each pointer is compared with the address at
+// which the next step was read. From the first that differs, the chain is read step by step. The rules of pause.go hold
+// in this file as well.
 
-// copyContext copies the record of a context, of a thread that stands still. A thread pointer of 0 stands for that of a
-// stopped thread, of which the registers have been read.
+// copyContext copies the record of a context of a thread that stands still. A thread pointer of 0 means that of a
+// stopped thread whose registers have been read.
 //
 //go:nosplit
 func (t *Tracer) copyContext(tid int, pointer uint64) {
@@ -164,8 +165,8 @@ func tableServes(v *process.Local, d *contextReads) bool {
 	return size >= v.Module && (v.Least == 0 || count >= v.Least)
 }
 
-// fetchContext reads nothing once the time for all reads of this look is over: each read may take some ms longer, and
-// the ways to contexts may need many.
+// fetchContext reads nothing once the time for all reads of this look is over: each read may take some ms longer, and a
+// context may need many.
 //
 //go:nosplit
 func (t *Tracer) fetchContext(tid int, n int) int {

@@ -33,7 +33,7 @@ func (t *Tracer) newPending(tid int, hint Hint, snap *look.Look, now int64) pend
 }
 
 // Pending is how many threads have been told to stop and have not stopped yet. While there are any, call Collect often
-// (Patience tells how soon): each of them stands still from the moment at which its stop comes.
+// (Patience says how soon): each of them stands still from the moment at which its stop comes.
 func (t *Tracer) Pending() int { return len(t.pending) }
 
 // pendingWantCPU reports whether a thread that was told to stop is ready to run: it stops when it gets a CPU.
@@ -117,10 +117,10 @@ func (t *Tracer) Collect() (snap *look.Look, o Outcome, ok bool) {
 // seenLate takes in when the releaser has last seen that the thread had not stopped.
 func (p *pendingStop) seenLate() { p.missed = max(p.missed, p.guard.clear) }
 
-// stillOurs guards against waiting forever. An exec gives the leader's number to another thread. Where the target is
+// stillOurs guards against waiting forever. An exec gives the leader's number to another thread. If the target is
 // goprof's own child, waitid goes on answering for that number, although the thread is no tracee. If that other thread
-// is a tracee, too, it may have missed being told to stop: stillOurs tells it again. Telling a thread twice does no
-// harm: letting the thread go cancels the stop that is still to come.
+// is a tracee, too, it may have missed the request to stop, so stillOurs repeats it. A second request does no harm:
+// letting the thread go cancels the stop that is still to come.
 func (t *Tracer) stillOurs(p *pendingStop, now int64) bool {
 	if now < p.verify {
 		return true
@@ -172,9 +172,9 @@ func (t *Tracer) finishLate(p pendingStop) Outcome {
 	return t.gone()
 }
 
-// Patience is how long the next Collect may wait. A thread that had to wait for its CPU stands for at most an eighth of
-// that time longer, and for 20 us to 0.5 ms. Where there is but one CPU, each stop comes while the sampling thread
-// sleeps, and lasts until it wakes up (docs/evidence/performance.md).
+// Patience returns how long the next Collect may wait. A thread that had to wait for its CPU stands for at most an
+// eighth of that time longer, but at least 20 us and at most 0.5 ms. On a machine with one CPU, each stop comes while
+// the sampling thread sleeps, and lasts until it wakes up (docs/evidence/performance.md).
 func (t *Tracer) Patience() time.Duration {
 	if len(t.pending) == 0 {
 		return time.Hour

@@ -14,17 +14,16 @@ import (
 
 // A preempter is an OS thread that sleeps on its CPU until a visit is due there. Its priority is higher than that of
 // the sampling thread, so it takes the CPU from whatever thread runs there. The kernel has noted which thread that was.
-// If a process that is sampled owns the thread, the preempter calls the sampling thread, which sleeps: so to bind that
-// one to its CPU costs little. When the preempter sleeps again, the sampling thread has the CPU before that thread has
-// it again (docs/decisions/0019).
+// If the thread belongs to a process that is sampled, the preempter calls the sampling thread. The sampling thread
+// sleeps, so binding it to this CPU costs little. When the preempter sleeps again, the sampling thread gets the CPU
+// before the interrupted thread does (docs/decisions/0019).
 //
 // In this way no thread that runs is moved, no timer is set between the visits of different CPUs, and a visit that
 // meets no thread costs some microseconds.
 //
-// All in this file but types runs on the preempter's OS thread, of which Go does not know: see osthread.Thread. The
-// methods of atomic types are not marked nosplit. They are inlined. Without inlining (-gcflags=all=-l) they call
-// nothing and need next to no stack, so the compiler gives them no check of the stack either (seen with Go 1.26, both
-// CPUs).
+// All functions in this file run on the preempter's OS thread, which Go does not know: see osthread.Thread. The methods
+// of atomic types are not marked nosplit. They are inlined. Without inlining (-gcflags=all=-l) they call nothing and
+// need next to no stack, so the compiler gives them no check of the stack either (seen with Go 1.26, both CPUs).
 
 const (
 	// PreempterMoments: a preempter can be told one moment less than that ahead.
@@ -40,8 +39,8 @@ const (
 	triesMost = 3
 	// stopWithin is how long a visit may wait for the stop of its thread where any preempter wakes up.
 	stopWithin = int64(100_000)
-	// watchAfter is when the preempter that has called wakes up to see whether that takes too long. Where stops came
-	// late lately, or others stand still, the preempter does so after stopWithin. While the sampling thread waits, its
+	// watchAfter is when the preempter that has called wakes up to see whether the call takes too long. If stops came
+	// late recently, or other threads stand still, it wakes up after stopWithin. While the sampling thread waits, its
 	// signals are blocked. So Go cannot stop the world, and its collector and all of goprof may have to wait.
 	watchAfter = int64(10_000_000)
 	lateLately = int64(20_000_000)
@@ -157,7 +156,7 @@ func serve(room unsafe.Pointer) {
 		case unix.ETIMEDOUT:
 		case 0, unix.EAGAIN, unix.EINTR:
 			continue
-		default: // nothing that may happen; but who cannot sleep must not hold a CPU
+		default: // must not happen; but a thread that cannot sleep must not hold a CPU
 			return
 		}
 		now := rawMonotonic(&h.until)
@@ -238,12 +237,13 @@ func (h *preempter) makeVisit(now int64) {
 	h.counts.held.Add(1)
 }
 
-// maySee calls the sampling thread if it is wanted. False: that thread is busy, and the preempter looks again a little
-// later.
+// maySee calls the sampling thread if it is wanted. It returns false if that thread is busy; the preempter then looks
+// again a little later.
 //
-// Where the sampling thread is busy with the visit of another CPU, the preempter looks again whoever is here now: what
-// is met later must not depend on that. But where it waits here for a thread that is to stop, that thread is likely to
-// be here later. So another thread that is here meanwhile counts at once.
+// The sampling thread may be busy with the visit of another CPU. Then the preempter looks again, whichever thread is
+// here now, because what is met later must not depend on that. Or the sampling thread may wait here for a thread that
+// is to stop. That thread is likely to be here later. So if another thread is here now, maySee counts that thread at
+// once.
 //
 //go:nosplit
 func (h *preempter) maySee(who int, now int64) bool {
@@ -326,9 +326,9 @@ func (h *preempter) note(at uint64) uint64 {
 	return *(*uint64)(unsafe.Add(h.notes, at&(h.size-1)&^7))
 }
 
-// call wakes the sampling thread on this CPU. This preempter has set caller to callerComing. So the sampling thread
-// sleeps until caller has the preempter's number, and all that belongs to the call is written by then. It returns false
-// if the sampling thread cannot come to this CPU.
+// call wakes the sampling thread on this CPU. This preempter has set caller to callerComing, so the sampling thread
+// sleeps until caller has the preempter's number. By then everything about the call is written. It returns false if the
+// sampling thread cannot come to this CPU.
 //
 //go:nosplit
 func (h *preempter) call(now int64) bool {
@@ -419,8 +419,8 @@ func (h *preempter) hurry(now int64) {
 }
 
 // bringBack brings the sampling thread to this CPU and gives it its priority back, if it has stepped aside. The
-// preempter that was asked to do so expects that of the next visit there, too. So it need not be woken for it: to wake
-// a thread on another CPU takes an interrupt, while a thread stands still.
+// preempter that was asked to do so expects that of the next visit there, too. Then it is awake already: waking a
+// thread on another CPU takes an interrupt, while a thread stands still.
 //
 //go:nosplit
 func (h *preempter) bringBack(now int64) {

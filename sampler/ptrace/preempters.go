@@ -31,9 +31,9 @@ type Preempters struct {
 type SwitchNotes struct {
 	Head *uint64
 	Data []byte
-	// All: goprof is in the first namespace of process numbers. Elsewhere a thread of another namespace has the number
-	// 0, as the idle thread has (kernel/events/core.c, perf_event_pid_type). Then it is not known whether a CPU is
-	// idle.
+	// All says that goprof is in the first namespace of process numbers. Elsewhere a thread of another namespace has
+	// the number 0, as the idle thread has (kernel/events/core.c, perf_event_pid_type), so it is not known whether a
+	// CPU is idle.
 	All bool
 }
 

@@ -28,13 +28,12 @@ func PreemptsAtOnce(tid int) { goFirst(tid, tracerPriority) }
 func PreemptAtOnce() { preemptAtOnce() }
 
 // WaitItsTurn gives this OS thread a better ordinary priority than others have, in place of preemptAtOnce's. It is for
-// a thread whose work is not urgent: then it takes the CPU from no thread in the midst of a slice. Where a better
-// priority is not permitted, the thread gets the one that it was started with. WaitItsTurn returns whether it has one
-// of these.
+// a thread whose work is not urgent: then it takes the CPU from no thread in the midst of a slice. If a better priority
+// is not permitted, the thread gets the one that it was started with. WaitItsTurn returns whether it has one of these.
 func WaitItsTurn() bool { return waitTurn(0) }
 
 // waitTurn is WaitItsTurn for any OS thread of goprof. It also asks for a short slice: since Linux 6.12 a thread that
-// wakes up with a shorter slice than that of the running thread has the CPU before that one's slice is over
+// wakes up with a shorter slice than the running thread's gets the CPU before that slice is over
 // (kernel/sched/features.h, PREEMPT_SHORT; no permission is needed). Older kernels ignore the length.
 func waitTurn(tid int) bool {
 	attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Flags: resetOnFork, Nice: betterNice, Runtime: shortSlice}
@@ -61,8 +60,8 @@ const (
 // resetOnFork is SCHED_FLAG_RESET_ON_FORK: nothing that goprof starts has this priority.
 const resetOnFork = 1
 
-// goFirst gives an OS thread (0: this one) real-time priority; see preemptAtOnce. Where that is not permitted, goFirst
-// asks for a better ordinary priority than others have, and returns false. It does the same where there is but one CPU:
+// goFirst gives an OS thread (0: this one) real-time priority; see preemptAtOnce. If that is not permitted, goFirst
+// asks for a better ordinary priority than others have, and returns false. It does the same on a machine with one CPU:
 // a thread that this one may have to wait for, such as Go's garbage collector, has no other CPU.
 func goFirst(tid int, priority uint32) bool {
 	attr := realTime(priority)
@@ -77,9 +76,9 @@ func realTime(priority uint32) unix.SchedAttr {
 	return unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Flags: resetOnFork, Priority: priority}
 }
 
-// setAttr is unix.SchedSetAttr, of which Go's scheduler is not told. A thread that comes back from a call that it was
-// told of may spin until its stack is scanned. It must not do so with the real-time priority that this call gives it
-// (see SleepUntil).
+// setAttr is unix.SchedSetAttr without telling Go's scheduler. A thread that comes back from a call of which the
+// scheduler knows may spin until its stack is scanned. It must not do so with the real-time priority that this call
+// gives it (see SleepUntil).
 func setAttr(tid int, attr *unix.SchedAttr) bool {
 	_, _, e := syscall.RawSyscall(unix.SYS_SCHED_SETATTR, uintptr(tid), uintptr(unsafe.Pointer(attr)), 0)
 	return e == 0

@@ -14,7 +14,7 @@ import (
 // Tracer, which lives on the heap and does not move. syscall.RawSyscall6 keeps Go's processor; nothing here blocks for
 // long. A read of the target's memory might block: a Runner makes such reads (reader.go).
 
-// How waitid(2) tells what became of a child: siginfo's si_code
+// How waitid(2) says what became of a child: siginfo's si_code
 // (include/uapi/asm-generic/siginfo.h).
 const (
 	cldExited  = 1
@@ -57,9 +57,9 @@ func waitPeek(tid int, info *siginfo) syscall.Errno {
 }
 
 // waitReap consumes the end of a tracee of this OS thread. A tracee that is not reaped stays a zombie and holds up an
-// exec or the end of its whole process. waitReap peeks first: waitid tells of a tracee's stop too, whatever waitid was
-// asked for (kernel/exit.c, wait_task_stopped). A stop that waitid has told of and consumed is not told of again, and
-// the thread would stand still until goprof ends.
+// exec or the end of its whole process. waitReap peeks first, because waitid also returns a tracee's stop, whatever it
+// was asked for (kernel/exit.c, wait_task_stopped). A stop that waitid has consumed is not reported again, and the
+// thread would stand still until goprof ends.
 //
 //go:nosplit
 func waitReap(tid int) {
@@ -73,8 +73,8 @@ func waitReap(tid int) {
 	syscall.RawSyscall6(unix.SYS_WAITID, pPID, uintptr(tid), 0, flags, 0, 0)
 }
 
-// Monotonic is CLOCK_MONOTONIC. Go's own clock reads it without a system call. It must not be asked on an OS thread
-// that Go does not know: there, see rawMonotonic.
+// Monotonic is CLOCK_MONOTONIC. Go's own clock reads it without a system call. Do not call it on an OS thread that Go
+// does not know: use rawMonotonic there.
 //
 //go:nosplit
 func Monotonic() int64 { return nanotime() }
@@ -94,8 +94,8 @@ func rawMonotonic(ts *unix.Timespec) int64 {
 // SleepUntil sleeps to a moment of CLOCK_MONOTONIC, or to the next signal. Unlike unix.ClockNanosleep, SleepUntil does
 // not tell Go's scheduler. If the scheduler knew, the garbage collector would scan this thread's stack during the
 // sleep. The thread might wake up on the collector's CPU, with real-time priority. Then it would spin until the
-// collector finishes (runtime, casgstatus), and the collector could not: for a second, until the kernel throttles the
-// thread, while threads of the target stand still. As it is, the collector asks by a signal, and the signal ends the
+// collector finishes (runtime, casgstatus), and the collector could not run: for a second, until the kernel throttles
+// the thread, while threads of the target stand still. As it is, the collector sends a signal, and the signal ends the
 // sleep.
 func SleepUntil(ts *unix.Timespec) {
 	syscall.RawSyscall6(unix.SYS_CLOCK_NANOSLEEP, unix.CLOCK_MONOTONIC, unix.TIMER_ABSTIME,

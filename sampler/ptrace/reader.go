@@ -13,12 +13,12 @@ import (
 )
 
 // A read of the target's memory may never come back (package osthread says when). So the tracing thread does not read:
-// it sends a Runner, and waits for the Runner no longer than readLimit. The Runner sits on the same CPU, because to
-// wake another CPU costs more than the whole pause. The Runner has a higher priority, so it is done when the call that
-// wakes it returns (docs/decisions/0005).
+// it sends a Runner, and waits for the Runner no longer than readLimit. The Runner sits on the same CPU, because waking
+// another CPU costs more than the whole pause. The Runner has a higher priority, so it is done when the call that wakes
+// it returns (docs/decisions/0005).
 
-// StandsAtMost is how long a thread of the target stands still at most, whatever a read of memory does: it may wait for
-// the reads of one look at another thread, then for those of its own look (readLimit each). What is left is for the
+// StandsAtMost bounds how long a thread of the target stands still, whatever a read of memory does: it may wait for the
+// reads of one look at another thread, then for those of its own look (readLimit each). The rest is a margin for the
 // machine.
 const StandsAtMost = 100 * time.Millisecond
 
@@ -82,8 +82,8 @@ func (d *reader) set(i int, to *byte, from uint64, n int) {
 // stackAt is where stacks are copied to.
 func (d *reader) stackAt() uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(d.stack))) }
 
-// fetch reads what n vectors say, from vector first on. It returns how many bytes have come: fewer than were asked for
-// at a bad address, and none once a read of this look has not come back.
+// fetch reads what n vectors describe, from vector first on. It returns how many bytes have come: fewer than were asked
+// for at a bad address, and none once a read of this look has not come back.
 //
 //go:nosplit
 func (t *Tracer) fetch(tid, first int, n uintptr) int {

@@ -10,16 +10,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A releaser lets threads go that this OS thread does not let go itself, because Go's scheduler has it wait.
+// A releaser lets threads go that this OS thread does not let go itself, because Go's scheduler keeps it waiting.
 //
-// Go takes a goroutine that has run for 10 ms off its OS thread, also where both are locked to each other. An ordinary
-// OS thread of goprof's hands it back (runtime, stoplockedm, startlockedm). On a busy machine that one may have no CPU
-// for hundreds of milliseconds. A thread whose stop comes meanwhile would stand still for as long. No other OS thread
-// can let it go: ptrace binds a tracee to the one that has seized it.
+// Go takes a goroutine that has run for 10 ms off its OS thread, even if both are locked to each other. Another OS
+// thread of goprof's, of ordinary priority, hands it back (runtime, stoplockedm, startlockedm). On a busy machine that
+// one may have no CPU for hundreds of milliseconds. A thread whose stop comes meanwhile would stand still for as long.
+// No other OS thread can let it go: ptrace binds a tracee to the one that has seized it.
 //
-// But the kernel calls a signal handler on an OS thread whatever Go thinks of it. So while stops are pending, a timer
-// of the kernel sends this OS thread a signal each releaseEvery. The handler is goprof's, not Go's (osthread.Handler).
-// It detaches from each thread that it has found stopped twice.
+// But the kernel calls a signal handler on an OS thread whatever Go's scheduler does. So while stops are pending, a
+// timer of the kernel sends this OS thread a signal each releaseEvery. The handler is goprof's, not Go's
+// (osthread.Handler). It detaches from each thread that it has found stopped twice.
 
 const (
 	// releaseEvery is how often the handler looks. A thread is let go after at most twice that time.
@@ -107,8 +107,8 @@ func (r *releaser) end() {
 	releasers.Unlock()
 }
 
-// watch has the handler look after a thread, until the caller has done with what it returns. missed is when the thread
-// was last seen not to have stopped. Where too many are watched, the releaser does not look after the thread.
+// watch has the handler look after a thread until the caller calls the function that watch returns. missed is when the
+// thread was last seen not to have stopped. If too many are watched, the releaser does not look after the thread.
 //
 //go:nosplit
 func (r *releaser) watch(tid int, missed int64) *lateStop {

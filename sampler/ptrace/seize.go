@@ -12,11 +12,11 @@ import (
 //
 // PTRACE_SEIZE waits while the process is in the middle of an exec (cred_guard_mutex, kernel/ptrace.c, ptrace_attach).
 // The exec waits until all other threads of the process have ended and their tracer has reaped them (fs/exec.c,
-// de_thread). That tracer is goprof if one of them is on the pending list, or HoldAll holds it. Both would wait
+// de_thread). That tracer is goprof if one of them is on the pending list, or if HoldAll holds it. Both would wait
 // forever. So the releaser's signal handler reaps ended threads meanwhile. After the handler the kernel begins the call
 // again.
 //
-// Go's scheduler is told of the call, as an exec may take long.
+// Go's scheduler knows of the call, because an exec may take long.
 func (t *Tracer) seize(tid int) syscall.Errno {
 	r := t.openReleaser()
 	if len(t.pending)+len(t.reaped) > 0 { // so the handler is called

@@ -15,8 +15,8 @@ import (
 )
 
 // When goprof itself is stopped (Ctrl-Z), a thread that goprof holds, or has told to stop, would stand still for as
-// long as goprof does. So code that wants to stop goprof asks here first. All that may hold threads end their OS
-// threads, and with these the kernel lets go of everything. Later they come back on new OS threads.
+// long as goprof does. So code that is about to stop goprof calls Suspend first. All OS threads that may hold threads
+// end, and with them the kernel lets go of everything. Later they come back as new OS threads.
 
 // Code that may hold threads has locked hold for reading.
 var hold struct {
@@ -25,8 +25,8 @@ var hold struct {
 }
 
 // Suspend waits until goprof holds no thread of any process, calls stop, and lets sampling go on when that has
-// returned. The wait is short where an engine runs (a nap, and 0.1 s for stops that are late, up to endWait where
-// threads have no CPU to stop on). A dump is waited for to its end.
+// returned. While an engine runs the wait is short: a nap, and 0.1 s for stops that are late, or up to endWait if
+// threads have no CPU to stop on. Suspend waits for a dump to its end.
 func Suspend(stop func()) {
 	hold.wanted.Add(1)
 	hold.Lock()
@@ -38,9 +38,9 @@ func Suspend(stop func()) {
 // SuspendWanted reports whether a goroutine waits in Suspend. Code that may hold threads must end its OS thread then.
 func SuspendWanted() bool { return hold.wanted.Load() > 0 }
 
-// OnOwnThread runs f on an OS thread that ends afterwards, and waits for its end: the place for a Tracer. With the
-// thread the kernel lets go of everything that it has seized (kernel/ptrace.c, exit_ptrace). Go never ends the main
-// thread. If f would run there, the main thread is kept busy and another OS thread runs f.
+// OnOwnThread runs f on an OS thread that ends afterwards, and waits for its end: the place for a Tracer. When the OS
+// thread ends, the kernel lets go of everything that it has seized (kernel/ptrace.c, exit_ptrace). Go never ends the
+// main thread. If f would run there, OnOwnThread keeps the main thread busy, and another OS thread runs f.
 func OnOwnThread(f func()) {
 	hold.RLock()
 	defer hold.RUnlock()
@@ -114,7 +114,7 @@ func awaitEnd(tid int) {
 	}
 }
 
-// StopAfterSuspend delays stops of this process by Ctrl-Z, and by writing to a terminal from the background where that
+// StopAfterSuspend delays stops of this process by Ctrl-Z, and by writing to a terminal from the background if that
 // stops a process. The process stops only once it holds no thread (Suspend). This lasts until the function end is
 // called.
 func StopAfterSuspend() (end func()) {
@@ -146,7 +146,7 @@ func StopAround(around func(sig unix.Signal, stop func())) (end func()) {
 }
 
 // stopSelf stops this process as if the signal had not been caught, and returns when it goes on. SIGSTOP would not do:
-// for the real signal the kernel leaves out a process that no other would continue (an orphaned process group,
+// unlike the real signal, it also stops a process that no other would continue (an orphaned process group,
 // kernel/signal.c, get_signal). signal.Reset would not do either: it leaves Go's handler where it is.
 func stopSelf(sig unix.Signal) {
 	runtime.LockOSThread()

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What Go's runtime does to a sampling thread, and how it does so less often.
+// What Go's runtime does to a sampling thread, and how to make it do so less often.
 //
 // The sampling thread sleeps without telling Go's scheduler (SleepUntil). So to Go it runs all the time. sysmon, an OS
 // thread of Go's runtime, looks each 10 ms whether a goroutine has run for 10 ms (runtime/proc.go, sysmon, retake).
@@ -23,12 +23,12 @@ import (
 // (docs/evidence/performance.md).
 //
 // sysmon cannot be told to leave a thread alone. But the kernel may let an ordinary thread sleep longer than it asked,
-// by the thread's timer slack: then the thread wakes up together with others, or at the end of the slack. So sysmon
-// gets more of that.
+// by the thread's timer slack: then the thread wakes up together with others, or at the end of the slack. So this file
+// gives sysmon a larger slack.
 
-// sysmonSlack is how much longer sysmon may sleep. sysmon also takes the turn of a goroutine that is in a long system
-// call and gives it to one that waits: that one may wait so much longer. OS threads that sysmon starts inherit the
-// slack, so a timer of Go's may be late by as much. The sampling thread sets its own slack, and has none.
+// sysmonSlack is how much longer sysmon may sleep. sysmon also takes the processor of a goroutine that is in a long
+// system call and gives it to one that waits: that one may wait so much longer. OS threads that sysmon starts inherit
+// the slack, so a timer of Go's may be late by as much. The sampling thread sets its own slack, and has none.
 const sysmonSlack = 40 * time.Millisecond
 
 // sysmon is what is known of that thread.
@@ -51,9 +51,9 @@ func LetSysmonRest() {
 	countSleepers(0)
 }
 
-// RestSysmon has sysmon rest, where that is permitted, until the function that it returns is called. It is for a
-// goroutine that waits as Go knows it, and is woken up often: each time sysmon would look some fifty times, 20 us
-// apart, whether there is something for it to do.
+// RestSysmon lets sysmon rest, where that is permitted, until the returned function is called. It is for a goroutine
+// that waits as Go knows it, and is woken up often: each time sysmon would look some fifty times, 20 us apart, whether
+// there is something for it to do.
 func RestSysmon() (end func()) {
 	countSleepers(1)
 	return func() { countSleepers(-1) }
@@ -70,7 +70,7 @@ func countSleepers(more int) {
 	}
 }
 
-// mayRest tells whether sysmon may have its slack. Each sleeper keeps one of Go's processors. Where they keep all of
+// mayRest reports whether sysmon may have its slack. Each sleeper keeps one of Go's processors. Where they keep all of
 // them, only sysmon gets one for the others.
 func mayRest() bool {
 	return sysmon.sleepers > 0 && sysmon.sleepers < runtime.GOMAXPROCS(0)

@@ -4,7 +4,7 @@ package ptrace
 
 import "golang.org/x/sys/unix"
 
-// LeaveInPeace keeps Go's scheduler from asking this OS thread to give way while it sleeps (SleepUntil). The scheduler
+// LeaveInPeace keeps Go's scheduler from interrupting this OS thread while it sleeps (SleepUntil). The scheduler
 // believes that the thread is busy, and sends it a signal every 10 ms, which ends the sleep. Handing the OS thread over
 // and back then costs more than all of the sampler's work in between. With the signal blocked, the thread gets one
 // signal, and handles it when it wakes up (runtime, preemptM: no second signal is sent before the first has been

@@ -12,11 +12,10 @@ import (
 // unstoppedTries is how often a look is tried. A look is void if the thread runs meanwhile.
 const unstoppedTries = 3
 
-// LookUnstopped looks at a blocked thread without stopping it. The kernel tells the thread's stack pointer and pc;
-// snap.Regs holds no other register, for the kernel does not tell the frame pointer in this way. Then the stack is
-// copied. A thread that has not run in between has changed neither its registers nor its stack. So state, CPU time and
-// the number of the thread's turns on a CPU must be the same before and after. Otherwise the look is void and is
-// repeated.
+// LookUnstopped looks at a blocked thread without stopping it. The kernel reports the thread's stack pointer and pc,
+// but not the frame pointer, so snap.Regs holds no other register. Then the stack is copied. A thread that has not run
+// in between has changed neither its registers nor its stack. So state, CPU time and the number of the thread's turns
+// on a CPU must be the same before and after. Otherwise the look is void and is repeated.
 //
 // A thread that is running cannot be looked at in this way: the outcome is Running.
 func (t *Tracer) LookUnstopped(tid int, hint Hint, snap *look.Look) Outcome {
@@ -171,7 +170,7 @@ type Motion struct {
 	CPU      int // the CPU that the thread last ran on
 	Ticks    uint64
 	Charged  procfs.Schedstat
-	Switches uint64 // how often the thread has given up its CPU or lost it; 0 where Charged tells
+	Switches uint64 // how often the thread has given up its CPU or lost it; 0 where Charged says
 }
 
 // motion reads the thread's Motion. Where the kernel keeps no schedstat, switch counts stand in for it.

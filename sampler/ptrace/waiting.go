@@ -29,7 +29,7 @@ func (t *Tracer) setWaiting(snap *look.Look, number int64, first, second uint64)
 	}
 }
 
-// polled tells what sort of file a poll is about. It takes the first descriptor only. The array at addr holds struct
+// polled says what sort of file a poll is about. It takes the first descriptor only. The array at addr holds struct
 // pollfd; the descriptor is the first member of struct pollfd. Java polls one at a time (sun.nio.ch.Net.poll).
 func (t *Tracer) polled(tid int, addr uint64) look.FileKind {
 	b := t.reader.small[:8]

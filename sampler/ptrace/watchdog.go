@@ -19,11 +19,11 @@ import (
 )
 
 // SIGSTOP cannot be caught. It may stop goprof while goprof holds a thread, or while a thread that goprof has told to
-// stop is about to. Then that thread would stay standing. So a process of its own watches goprof. The watchdog makes a
-// stopped goprof go on. Then goprof lets all threads go, and stops again. In the end, some milliseconds later, goprof
+// stop is about to stop. Then that thread would stay stopped. So a separate process watches goprof. The watchdog makes
+// a stopped goprof go on. Then goprof lets all threads go, and stops again. In the end, some milliseconds later, goprof
 // alone is stopped.
 //
-// One case remains: a stop of both at once (a frozen container, pkill -STOP goprof) can leave a thread standing until
+// One case remains: a stop of both at once (a frozen container, pkill -STOP goprof) can leave a thread stopped until
 // goprof goes on or is killed.
 
 const (
@@ -136,9 +136,9 @@ type dog struct {
 }
 
 // Watch watches over the process that started this one, until it ends. It makes all its system calls without telling
-// Go's scheduler. A call that Go is told of wakes up sysmon, which then looks some fifty times, 20 us apart, whether
-// the call lasts long (runtime/proc.go, sysmon), and a timer of Go's wakes up several OS threads. Together that took
-// four fifths of the watchdog's CPU time.
+// Go's scheduler. A call that Go knows of wakes up sysmon, which then looks some fifty times, 20 us apart, whether the
+// call lasts long (runtime/proc.go, sysmon), and a timer of Go's wakes up several OS threads. Together that took four
+// fifths of the watchdog's CPU time.
 func Watch() {
 	runtime.LockOSThread()
 	d := dog{parent: unix.Getppid(), from: 3, to: 4}

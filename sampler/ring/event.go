@@ -35,8 +35,8 @@ const (
 // SampleAttr asks for a sample after each period of a thread's CPU time.
 //
 // The clock is the kernel's task clock, a timer that runs while the thread runs. The CPU's cycle counter would be
-// worse. Most virtual machines have none. Its interrupt is an NMI, in which the kernel does not tell the registers of
-// system calls. Cycles are not time. And a cycle counter would gain nothing: a timer of nanoseconds is as exact as the
+// worse: most virtual machines have none; its interrupt is an NMI, in which the kernel does not report the registers of
+// system calls; and cycles are not time. It would gain nothing, because a timer of nanoseconds is as exact as the
 // instruction that it meets. As events of a thread, task-clock and cpu-clock are the same.
 func SampleAttr(cpu *arch.CPU, period int64, stack int, kernel Kernel, prompt bool) unix.PerfEventAttr {
 	attr := unix.PerfEventAttr{

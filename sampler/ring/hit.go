@@ -8,9 +8,9 @@ package ring
 //	u32 pid, tid; u64 time; u64 id; [u64 n; u64 ips[n]]; u32 size; bytes[size]; [u64 abi, regs[];
 //	u64 size; bytes[size]; u64 copied, if size is not 0]
 //
-// ips are there where the kernel's frames are wanted, what ParseMachine reads where the thread is. goprof does not ask
-// for the period: with the period the kernel makes a sample of every event of its own counters (kernel/events/core.c,
-// perf_swevent_event).
+// ips are there if the kernel's frames are wanted, and what ParseMachine reads if the thread's state is wanted. goprof
+// does not ask for the period: with the period the kernel makes a sample of every event of its own counters
+// (kernel/events/core.c, perf_swevent_event).
 type Hit struct {
 	Sample
 	ID     uint64 // of the event that the record comes from

@@ -172,7 +172,7 @@ func (b Bytes) ParseMachine(at uint64, r Record, cpu *arch.CPU, s *Sample) bool 
 	return true
 }
 
-// parseLost tells how many records the kernel had no room for.
+// parseLost says how many records the kernel had no room for.
 func (b Bytes) parseLost(r Record) int64 {
 	at := r.At
 	if r.Kind == perfLost {

@@ -54,9 +54,10 @@ func openOne(cpu, size int, attr *unix.PerfEventAttr) (*Ring, error) {
 	}, nil
 }
 
-// Open makes a ring of size bytes for each of these CPUs, or smaller ones where goprof may not have as much, of no
-// fewer than least. All have the same size: what a process without CAP_IPC_LOCK may lock is one sum for all rings of
-// its user (kernel/events/core.c, perf_mmap: kernel.perf_event_mlock_kb, 516, for each CPU, and RLIMIT_MEMLOCK).
+// Open makes a ring of size bytes for each of these CPUs, or smaller ones, of no fewer than least, if goprof may not
+// have as much. All have the same size. The memory that a process without CAP_IPC_LOCK may lock is one sum for all
+// rings of its user (kernel/events/core.c, perf_mmap: kernel.perf_event_mlock_kb, 516, for each CPU, and
+// RLIMIT_MEMLOCK).
 func Open(cpus []int, size, least int) (rings Set, err error) {
 	attr := holderAttr()
 	for ; size >= least; size /= 2 {
@@ -84,7 +85,7 @@ func (r *Ring) close() {
 	unix.Close(r.FD)
 }
 
-// Taker is who takes what a ring holds.
+// Taker takes what a ring holds.
 type Taker interface {
 	// Record takes a sample or a switch. It lies in the ring, and is gone when Record returns: meanwhile the kernel may
 	// want its room back.
@@ -95,8 +96,8 @@ type Taker interface {
 
 // Drain hands over what there is, in order.
 //
-// Go's atomic loads and stores order the code around them. So records are not read before the head that says that they
-// are whole. They are not given back before they were read (kernel/events/ring_buffer.c, perf_output_put_handle).
+// Go's atomic loads and stores order the code around them. So a record is read only after the head that covers it, and
+// given back only after it was read (kernel/events/ring_buffer.c, perf_output_put_handle).
 func (r *Ring) Drain(to Taker) {
 	head, tail := atomic.LoadUint64(r.Head), *r.Tail
 	for tail != head {
@@ -174,8 +175,8 @@ func (s Set) OpenEvents(attr *unix.PerfEventAttr, tid int, cpus []int) (fds []in
 const ListBytes = 32 << 10
 
 // EachThread calls open with each thread of a process. A thread that begins later inherits the events of the thread
-// that made it. So threads are listed until no new one has come in between. Where new threads come all the time, most
-// of them inherit.
+// that made it. So EachThread lists threads until no new one has come in between. If new threads come all the time,
+// most of them inherit.
 func EachThread(proc *procfs.Dir, open func(tid int) error) error {
 	seen := map[int]bool{}
 	for range 16 {

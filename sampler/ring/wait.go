@@ -41,7 +41,7 @@ func NewWaiter(fds []unix.PollFd) (*Waiter, error) {
 	return &Waiter{epoll: os.NewFile(uintptr(fd), "rings")}, nil
 }
 
-// Wait returns when there is something, by what has tells, or at that moment at the latest. A moment that is set
+// Wait returns when there is something, by what has says, or at that moment at the latest. A moment that is set
 // already is not set again: for a new timer Go wakes up the OS thread that waits for all timers.
 func (w *Waiter) Wait(until int64, has func() bool) error {
 	if until != w.until {

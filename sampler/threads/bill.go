@@ -15,14 +15,14 @@ import (
 	"goprof/sampler/look"
 )
 
-// To which thread and which sample CPU time belongs.
+// How CPU time is assigned to threads and samples.
 //
 // A sample counts one. It also carries the time that its thread has used since the sample before (look.Look.CPU), as
 // the kernel charged it, read after the stop. So the sum over a profile is what the process has used, however late or
 // uneven the samples came. Time goes only to a stack that was seen on a CPU. If a thread is found asleep, its time
-// waits for the thread's next stack on a CPU. Time that finds no such stack is NotSampled. A thread that ends takes the
-// rest of its time with it, and some threads come and go between two listings. The time of these is known by the
-// process's own clock alone: that clock counts threads that have ended, too.
+// waits for the thread's next stack on a CPU. Time that finds no such stack is NotSampled. When a thread ends, the rest
+// of its time is lost with it, and some threads come and go between two listings. Only the process's own clock shows
+// the time of these: it counts threads that have ended, too.
 
 // bills keeps the account.
 type bills struct {
@@ -104,7 +104,7 @@ func (s *List) Sum(over bool) sampler.Times {
 	return s.Bills.sum(s.ByTID, over && !s.upkeep.Pools, s.Interval)
 }
 
-// sum is the account so far. When the run is over, all threads that live have been read. If the process's clock says
+// sum returns the account so far. When the run is over, all living threads have been read. If the process's clock says
 // more than their sum, threads that have ended have used the rest. Before the end it is not known which threads have
 // ended. interval is a sample's worth.
 func (b *bills) sum(threads map[int]*Thread, over bool, interval int64) sampler.Times {

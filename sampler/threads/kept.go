@@ -17,8 +17,8 @@ type KeptFiles struct {
 func KeepFiles(most int) KeptFiles { return KeptFiles{most, most} }
 
 // Read reads a thread's file through the descriptor that is kept, or opens the file. The new descriptor is kept if keep
-// says so and there are descriptors left. nil: the thread has ended. giveUp closes some descriptors; read calls it
-// where the rest of goprof has taken more than was reserved for it.
+// says so and there are descriptors left. nil means that the thread has ended. giveUp closes some descriptors; read
+// calls it when the rest of goprof has taken more than was reserved for it.
 func (k *KeptFiles) Read(proc *procfs.Dir, tid int, name string, kept *int32, keep bool, giveUp func()) []byte {
 	if *kept >= 0 {
 		return proc.ReadFD(int(*kept))

@@ -94,7 +94,7 @@ func (s *List) noteListed(tid int) {
 }
 
 // randomPart is some part of an interval. A thread begins with this credit. So a thread that uses less than an interval
-// in all its life is sampled, on the average, as often as it uses CPU time.
+// in all its life is sampled, on average, as often as it uses CPU time.
 func (s *List) randomPart() int64 { return s.rng.Int64N(s.Interval) }
 
 // forget drops a thread that has ended. The thread leaves its list later.

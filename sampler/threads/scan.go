@@ -23,13 +23,13 @@ import (
 //
 //	samples = CPU time / interval
 //
-// in the long run, whatever the kernel's ticks are, and whether or not there are
-// more runnable threads than CPUs: R includes waiting for a CPU, the account does not.
+// in the long run, whatever the kernel's ticks are, and whether or not there are more runnable threads than CPUs: state
+// R includes waiting for a CPU, but credit does not.
 //
 // Where CPUs are short, most threads in state R wait for one. Such a thread stands where it lost its CPU, however often
-// it is looked at. The scheduler or the thread's own system call chose that place. So the time that the thread has
-// waited is read again after the look. If the thread had no CPU when the tick began, the look is no sample and the
-// thread gets back what it paid (visit/account.go, refund).
+// it is looked at. The scheduler or the thread's own system call chose that place. So after the look goprof reads again
+// how long the thread has waited. If the thread had no CPU when the tick began, the look is no sample and the thread
+// gets back what it paid (visit/account.go, refund).
 //
 // A thread is never sampled for time that it spent earlier in another place: a thread that is found asleep keeps its
 // credit until it is seen running. A thread that runs in short bursts (0.2 ms every 20 ms) is seen running at one tick
@@ -43,8 +43,8 @@ import (
 //     walker was behind), there is no burst of catching up.
 //   - Cold threads (below) are looked at less often when there are more of them than fit the budget. Their bursts are
 //     then met less often, and count when the threads become hot.
-//   - State R is read some microseconds before the stop. A thread that goes to sleep in
-//     between is stopped in its system call (1 in 10 for bursts of 0.1 ms).
+//   - State R is read some microseconds before the stop. A thread that goes to sleep in between is stopped in its
+//     system call (1 in 10 for bursts of 0.1 ms).
 const (
 	// maxCredit is how much CPU time a thread can be owed samples for, or two samples' worth.
 	maxCredit = int64(time.Second)
@@ -357,9 +357,9 @@ func (s *List) Charged(th *Thread) (procfs.Schedstat, bool) {
 	return procfs.Schedstat{Ran: stat.Ticks * uint64(procfs.Tick)}, stat.State != 0
 }
 
-// Sleeps reports whether a thread has left the queue of its CPU to sleep: then the kernel tells a place where it waits
-// (kernel/sched/core.c, get_wchan). A thread that was preempted while it was about to sleep is in state S, too, but
-// still in the queue. To read the system call of such a thread would take milliseconds (wait_task_inactive).
+// Sleeps reports whether a thread has left the queue of its CPU to sleep: then the kernel reports a place where it
+// waits (kernel/sched/core.c, get_wchan). A thread that was preempted while it was about to sleep is in state S, too,
+// but still in the queue. Reading the system call of such a thread would take milliseconds (wait_task_inactive).
 func (s *List) Sleeps(th *Thread) bool {
 	if waits, told := procfs.InKernel(s.readFile(th, fdWchan)); told {
 		return waits
@@ -368,8 +368,8 @@ func (s *List) Sleeps(th *Thread) bool {
 }
 
 // HasSuccessor forgets a thread that has ended, and reports whether its number has passed to another thread of the
-// process. A visit does not ask who has the number before the look. So what was known of the thread that has ended,
-// such as where its stack is, was used for the other one.
+// process. A visit does not check before the look which thread has the number. So the look used facts about the ended
+// thread, such as where its stack is, for the other one.
 func (s *List) HasSuccessor(th *Thread) bool {
 	tid := th.TID
 	s.forget(th)

@@ -8,14 +8,14 @@ import (
 
 // How a visit finds the thread that it took the CPU from.
 //
-// The kernel notes the thread's number where that is permitted (visit/switches.go). Elsewhere /proc tells the thread.
-// The kernel notes when it last charged a thread (se.exec_start in /proc/PID/task/TID/sched, kernel/sched/debug.c). At
-// a switch it reads the clock once. By that reading it charges the thread that goes, and dates the thread that comes
-// (kernel/sched/core.c, __schedule). So the thread that is looked for has the number there that the preempter had when
-// it came, to the nanosecond.
+// The kernel notes the thread's number where that is permitted (visit/switches.go). Elsewhere goprof reads /proc: the
+// kernel notes when it last charged a thread (se.exec_start in /proc/PID/task/TID/sched, kernel/sched/debug.c). At a
+// switch it reads the clock once. By that reading it charges the thread that leaves, and dates the thread that comes
+// (kernel/sched/core.c, __schedule). So the wanted thread has the same moment there as the preempter has for its
+// coming, to the nanosecond.
 //
-// Each visit reads the number of the threads that have run lately (hot). It reads the others where the process's clock
-// says that one of them has run. Where there are too many others for that, only some visits read them, drawn by lot. A
+// Each visit reads the number of the threads that have run lately (hot). It reads the others if the process's clock
+// says that one of them has run. If there are too many others for that, only some visits read them, drawn by lot. A
 // sample that such a search finds also counts for the visits that did not search.
 
 // searchShare of a CPU is what searching threads that are not hot may cost: a tenth.

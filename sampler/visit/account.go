@@ -9,7 +9,7 @@ import (
 	"goprof/sampler/threads"
 )
 
-// This file keeps the account of one look: what became of it, and who pays for it.
+// This file keeps the account of one look: what became of it, and which thread pays for it.
 
 // look samples one thread that is due. Whatever comes of it, the thread has paid.
 func (r *run) look(th *threads.Thread) {
@@ -73,9 +73,9 @@ func (r *run) account(snap *look.Look, o ptrace.Outcome) {
 	r.Queue.Done(snap)
 }
 
-// chargedFor is the thread that pays for a look, and what the kernel has charged it; nil: no thread pays. Whether
-// goprof was stopped in the middle of the look is asked after the reading: what is read after the question could have
-// been used while goprof was stopped.
+// chargedFor is the thread that pays for a look, and what the kernel has charged it. nil means that no thread pays.
+// Check whether goprof was stopped in the middle of the look only after this reading: otherwise the reading could
+// include time from while goprof was stopped.
 func (r *run) chargedFor(snap *look.Look, o ptrace.Outcome) (th *threads.Thread, after procfs.Schedstat, ok bool) {
 	read := func() {
 		if th = r.scan.ByTID[snap.TID]; th != nil && o == ptrace.Taken {

@@ -11,7 +11,7 @@ import (
 )
 
 // CPUs that come while goprof works: switched on, or off and on again, or given to the program. Threads that run on a
-// CPU that nobody visits would have no samples, and nobody would be told.
+// CPU without visits would have no samples, and no one would notice.
 
 // follow brings the list of CPUs up to date, once in a while. It returns false where goprof cannot go to one of these
 // CPUs.
@@ -100,7 +100,7 @@ func (v *visits) renewNotes(cpu *visited) {
 }
 
 // comesTo reports whether all of these CPUs are visited. A goprof that is kept to some CPUs (cpuset, taskset) would
-// never meet threads that run on others, and nobody would be told.
+// never meet threads that run on others, and no one would notice.
 func (v *visits) comesTo(cpus []int) bool {
 	for _, cpu := range cpus {
 		if !slices.ContainsFunc(v.cpus, func(c visited) bool { return c.number == cpu }) {

@@ -18,7 +18,7 @@ import (
 // Group samples the threads of many processes that use CPU time, with one visitor for all of them (visit.go).
 //
 // An Engine visits each CPU once in an interval for its one process. For fifty processes that is fifty times the
-// wake-ups, and nearly no Engine meets its own process. A Group comes to each CPU once in an interval, and asks the
+// wake-ups, and hardly any visit meets its own process. A Group comes to each CPU once in an interval, and asks the
 // kernel which thread it took the CPU from. The sample belongs to the process of that thread. So the cost of a Group
 // while no member works does not grow with the number of processes.
 //
@@ -28,7 +28,7 @@ type Group struct {
 	*sampler.Members[*Member]
 }
 
-// ErrNoVisits: CPUs cannot be visited, or the kernel does not note who was on them.
+// ErrNoVisits: CPUs cannot be visited, or the kernel does not note which threads were on them.
 var ErrNoVisits = errors.New("sampler: CPUs cannot be visited for several processes at once")
 
 // NewGroup makes a group. Its members are sampled once in interval, and their stacks are copied up to the size stack

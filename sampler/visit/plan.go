@@ -12,10 +12,10 @@ import (
 
 // Which CPU is visited at which moment.
 //
-// Moments are drawn (moments.go), and for each of them a CPU. A preempter is told its moments some time ahead. So the
-// moment of a visit depends on no other visit. Only where the sampling thread is busy with the visit of another CPU,
-// the preempter waits until it is free. A moment at which goprof itself has the CPU meets no thread, like one at which
-// the CPU is idle. The visit counts as held. So on each CPU
+// Moments are drawn (moments.go), and for each of them a CPU. A preempter gets its moments some time ahead. So the
+// moment of a visit depends on no other visit, with one exception: if the sampling thread is busy with the visit of
+// another CPU, the preempter waits until it is free. A moment at which goprof itself has the CPU meets no thread, like
+// one at which the CPU is idle. The visit counts as held. So on each CPU
 //
 //	visits held = time / interval
 //	visits that meet a thread = its CPU time / interval
@@ -28,7 +28,7 @@ const (
 )
 
 // napFor is how long the sampling thread sleeps at most before preempters are told more moments. They know their
-// moments for twice as long: on the average, so many that half of their room is full.
+// moments for twice as long: on average, so many that half of their room is full.
 func napFor(interval int64) int64 { return min(traced.MaxNap, ptrace.PreempterMoments/4*interval) }
 
 // plan draws the visits.
@@ -55,7 +55,8 @@ func newPlan(exact bool) plan {
 // startPlan begins anew: new preempters know no moments and have counted nothing.
 func (v *visits) startPlan() { v.until, v.counted = 0, ptrace.VisitCounts{} }
 
-// next draws which CPU to visit next. Where no thread was met lately on many CPUs, one of them has a turn in a round.
+// next draws which CPU to visit next. If visits met no thread on many CPUs lately, only one of these has a turn in a
+// round.
 //
 // The CPU is drawn again each time. The scheduler moves threads away from the CPU where the sampling thread is at work.
 // In a fixed order a thread that runs all the time would be met twice, or never.
@@ -103,11 +104,11 @@ func (v *visits) weight(which int) int64 {
 // meanGap is the mean time between two visits.
 func (v *visits) meanGap(interval int64) int64 { return interval / int64(max(len(v.round), 1)) }
 
-// tell tells the preempters their next moments.
+// tell gives the preempters their next moments.
 //
-// Which CPUs have turns, and how often, changes only where the moments end that were told before. No visit has chosen
-// that place. If a round of moments was cut off at one of its moments, visits would be too dense before that place: of
-// 32 moments in a time, the k-th is expected after k/33 of the time.
+// A preempter has its moments some time ahead. Which CPUs have turns, and how often, changes only behind the last of
+// these moments. That point does not depend on any visit. A round of moments must not end at one of its moments: visits
+// would be too dense before that point. (Of 32 moments in a time, the k-th is expected after k/33 of the time.)
 func (v *visits) tell(now, interval int64) {
 	nap := napFor(interval)
 	if v.until >= now+nap {

@@ -18,9 +18,9 @@ import (
 //
 // A CPU's perf event may note each switch between threads on that CPU, with the number of the thread that was there
 // before (kernel/events/core.c, perf_event_switch). The last switch before a visit is the switch to the preempter
-// (ptrace/preempter.go, whoWasHere). Without this note each thread has to be asked whether it was there. With hundreds
-// of threads that takes so long that the thread in question has gone on elsewhere meanwhile, and cannot be told any
-// more.
+// (ptrace/preempter.go, whoWasHere). Without this note goprof has to ask each thread whether it was there. With
+// hundreds of threads that takes so long that the thread in question has gone on elsewhere meanwhile, and cannot be
+// found.
 //
 // The event needs CAP_PERFMON, or kernel.perf_event_paranoid 0.
 
@@ -77,8 +77,8 @@ func (n *switchNotes) shared() *ptrace.SwitchNotes {
 	return &ptrace.SwitchNotes{Head: n.head, Data: n.data, All: ring.KnowsPIDs()}
 }
 
-// watch turns the notes on or off. Go's scheduler is not told of the call. A thread that comes back from a call that it
-// was told of waits for locks. With real-time priority, the thread may have taken the CPU from the holder of such a
+// watch turns the notes on or off, without telling Go's scheduler. A thread that comes back from a call of which the
+// scheduler knows waits for locks. With real-time priority, the thread may have taken the CPU from the holder of such a
 // lock (ptrace.SleepUntil).
 func (n *switchNotes) watch(on bool) {
 	request := uintptr(unix.PERF_EVENT_IOC_DISABLE)
@@ -97,9 +97,9 @@ const (
 	perfMiscPreempted = 1 << 14 // PERF_RECORD_MISC_SWITCH_OUT_PREEMPT: the thread left the CPU, but not its queue
 )
 
-// before tells which thread a preempter took the CPU from, and its process; a number of 0 is none. came is the head of
-// the notes when the preempter was there. ok is false unless the sampling thread has come next, and no other thread has
-// had the CPU since: else the thread may have run again.
+// before returns which thread a preempter took the CPU from, and its process; a number of 0 is none. came is the head
+// of the notes when the preempter was there. ok is true only if the sampling thread came next, and no other thread has
+// had the CPU since: otherwise the thread may have run again.
 func (n *switchNotes) before(came uint64, preempter, us int) (process, was int, ok bool) {
 	if n == nil {
 		return 0, 0, false

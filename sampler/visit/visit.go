@@ -16,8 +16,8 @@ import (
 
 // How goprof meets threads on their CPUs.
 //
-// In each interval a preempter wakes up once, on the average, on each CPU on which the program may run
-// (ptrace/preempter.go). Neither the program nor the visit before has chosen that moment (plan.go). With real-time
+// In each interval a preempter wakes up once, on average, on each CPU on which the program may run
+// (ptrace/preempter.go). That moment depends neither on the program nor on the visit before (plan.go). With real-time
 // priority the preempter takes the CPU from the thread that runs there. If that is a thread of the program, it is a
 // sample, and the preempter calls the sampling thread. So
 //
@@ -76,12 +76,12 @@ type visited struct {
 	gone   bool         // when goprof last asked, the program could not run there
 }
 
-// knows reports whether the kernel tells which thread a CPU was taken from.
+// knows reports whether the kernel says which thread a CPU was taken from.
 func (v *visits) knows() bool { return v.at >= 0 && v.cpus[v.at].notes != nil }
 
-// newVisits prepares to visit the CPUs on which the threads of the process may run. It returns nil and the reason where
-// that cannot be done: without real-time priority, since the running thread then chooses the moment of the visit; where
-// goprof may not use all of these CPUs; where the kernel does not tell which thread the CPU was taken from.
+// newVisits prepares to visit the CPUs on which the threads of the process may run. It returns nil and the reason if
+// that cannot be done: without real-time priority, because the running thread then chooses the moment of the visit; if
+// goprof may not use all of these CPUs; if the kernel does not report which thread the CPU was taken from.
 func newVisits(pid int, cfg *sampler.Config) (*visits, sampler.NoVisits) {
 	var ours, theirs unix.CPUSet
 	if isTraced() {
@@ -117,8 +117,7 @@ func isTraced() bool {
 }
 
 // openNotes asks for the notes of all CPUs. The first event of a machine waits until all CPUs have taken notice
-// (kernel/events/core.c, account_event). That takes long where they are busy, so openNotes is called before anything
-// else.
+// (kernel/events/core.c, account_event). That takes long if they are busy, so openNotes is called before anything else.
 func (v *visits) openNotes() {
 	for i := range v.cpus {
 		v.cpus[i].notes = openSwitches(v.cpus[i].number)
@@ -135,7 +134,7 @@ func (v *visits) closeNotes() {
 	}
 }
 
-// beginVisits is called on each new OS thread, and tells whether CPUs are visited from it.
+// beginVisits is called on each new OS thread, and reports whether CPUs are visited from it.
 func (r *run) beginVisits() bool {
 	switch {
 	case r.visits == nil: // newVisits or stopVisiting has told why
@@ -149,7 +148,7 @@ func (r *run) beginVisits() bool {
 	return false
 }
 
-// begin is called on each new OS thread, and tells whether visits can be made from it.
+// begin is called on each new OS thread, and reports whether visits can be made from it.
 func (v *visits) begin() bool {
 	v.end()
 	v.meetAgain(ptrace.Monotonic())
@@ -210,7 +209,7 @@ func (v *visits) idleBeside(which int) int {
 
 // rest returns the moment before which there is no visit, after a visit that took the time spent: the sampling thread
 // never has more than half of a CPU. rest lets visits come close together now and then (moments.go). The preempters'
-// own time does not count: they come as often during a rest, so on many CPUs a rest for their sake would never end.
+// own time does not count: they come as often during a rest, so on many CPUs a rest because of them would never end.
 func (v *visits) rest(now, spent int64) int64 {
 	v.restless = max(v.restless-(now-v.restAt), 0) + 2*spent
 	v.restAt = now
@@ -258,8 +257,8 @@ func (r *run) refresh() {
 }
 
 // meetsNobody reports whether far fewer threads were met than the CPU time of the program is worth. A CPU that shares
-// its visit with many is met by chance, so more must be expected there. Of 50 meets that are expected, 6 or fewer come
-// by chance once in 10^14 times.
+// its visit with many is met by chance, so more must be expected there. If 50 meets are expected, 6 or fewer come by
+// chance once in 10^14 times.
 func (v *visits) meetsNobody(expected, now int64) bool {
 	few := fewMeets * int64(max(len(v.strange), 1))
 	return expected > few && v.metFor < expected/8 && now-v.began > provesWithin
@@ -388,9 +387,9 @@ func (r *run) whoWas(now int64) (*threads.Thread, float64) {
 	return nil, 0
 }
 
-// noted tells which thread the preempter took the CPU from, and its process, where the kernel notes it. 0 is none. If
-// another thread has had the CPU between the preempter and the sampling thread, the visit is made once more: the
-// sampling thread was not asleep, and to move it took too long.
+// noted returns which thread the preempter took the CPU from, and its process, if the kernel notes it. 0 is none. If
+// another thread has had the CPU between the preempter and the sampling thread, the visit is repeated: the sampling
+// thread was not asleep, and moving it took too long.
 func (v *visits) noted() (process, tid int, noted bool) {
 	notes := v.cpus[v.at].notes
 	if v.process = 0; notes == nil {

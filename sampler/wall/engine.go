@@ -22,15 +22,15 @@ import (
 // threads take many short times instead of one long time.
 //
 //   - A thread that has not moved since its last look still has the same stack: that look counts once more
-//     (look.Tally). One pread of the thread's schedstat tells: the kernel has charged the thread nothing and given it
-//     no CPU.
+//     (look.Tally). One pread of the thread's schedstat shows that: the kernel has charged the thread nothing and given
+//     it no CPU.
 //   - A thread that is blocked is looked at without a stop (Tracer.LookUnstopped).
 //   - A thread that runs is stopped, as package visit does it. With NonBlocking the thread is not stopped: then the
 //     look has no stack.
 //
-// A thread that was woken and has no CPU yet has not moved either. Its letter in /proc/PID/stat would tell, but costs
-// seven times as much. But once the thread gets its CPU, the kernel counts how long it waited. Some looks were counted
-// as what the thread did before; they become looks at a thread that was ready (settleReady).
+// A thread that was woken and has no CPU yet has not moved either. Its letter in /proc/PID/stat would show that, but
+// costs seven times as much. But once the thread gets its CPU, the kernel counts how long it waited. Some looks were
+// counted as what the thread did before; they become looks at a thread that was ready (settleReady).
 //
 // One case is left: a thread that is seen running may go to sleep in the microseconds before its stop. It is then
 // stopped in its system call (LookCounts.Asleep). No tracer can prevent that; NonBlocking can.

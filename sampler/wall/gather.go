@@ -9,14 +9,13 @@ import (
 	"goprof/sampler/ptrace"
 )
 
-// Watching which threads are late where all threads are to come to rest.
+// How goprof watches which threads are late when all threads are to come to rest.
 //
 // At each tick an Engine with GatherOptions reads whether threads are being waited for. Only then it looks at the
-// threads that have not come, as it looks at any thread. A look counts for the time until the next look at its
-// thread, or until the thread has come. The first look also counts for the time since the threads were asked. When
-// all threads have come, the process itself tells how long that took. So the times of the last thread are exact, and
-// those of the others are exact to half a tick. A gathering that was over before a tick saw it is in no look, but in
-// the account.
+// threads that have not come, as it looks at any thread. A look counts for the time until the next look at its thread,
+// or until the thread has come. The first look also counts for the time since the threads were asked. When all threads
+// have come, the process itself says how long that took. So the times of the last thread are exact, and those of the
+// others are exact to half a tick. A gathering that was over before a tick saw it is in no look, but in the account.
 
 // Gathering is how far a process is with bringing its threads to rest.
 type Gathering struct {
@@ -29,7 +28,7 @@ type Gathering struct {
 
 // GatherOptions say what to ask of a process.
 type GatherOptions struct {
-	// Read tells how far the process is; false: it cannot be told now. All functions of GatherOptions are called on the
+	// Read says how far the process is; false: it is not known now. All functions of GatherOptions are called on the
 	// sampler's OS thread.
 	Read func() (Gathering, bool)
 	// Missing appends the threads that have not come, each as the Side of its Hint. False: the gathering is over.
@@ -143,7 +142,7 @@ func (r *gatherRun) tick() {
 	r.last, r.readAt = g, r.now
 }
 
-// sameAs tells whether both tell of one gathering that is under way.
+// sameAs reports whether both are of one gathering that is under way.
 func (g *Gathering) sameAs(o *Gathering) bool {
 	return g.Under && o.Under && g.Count == o.Count && g.Began == o.Began
 }

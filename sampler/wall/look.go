@@ -59,7 +59,7 @@ func (r *wallRun) visit(th *watched) {
 	}
 }
 
-// settleReady deals with a thread that has moved since it was found at rest. The kernel tells how long the thread
+// settleReady deals with a thread that has moved since it was found at rest. The kernel reports how long the thread
 // waited for its CPU when it was woken (schedstat's second field; with several turns since, the first is taken for
 // their mean). Ticks that fell into that time found the thread as if it had not moved. Chance decides how many ticks
 // fell into that time. What is settled here depends on chance as well, with the same mean.
@@ -140,7 +140,7 @@ func (r *wallRun) lookAtRest(th *watched, snap *look.Look) {
 }
 
 // restoreCall deals with a thread that was stopped in a system call and has gone on with the call since: the kernel
-// does not tell which call it was.
+// does not say which call it was.
 func (r *wallRun) restoreCall(th *watched, snap *look.Look) {
 	if w := &snap.Waiting; w.Call == arch.CallRestart {
 		if at := th.restAt(r.pcOf(snap), snap.SP); at != nil {

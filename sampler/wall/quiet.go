@@ -13,7 +13,7 @@ import (
 	"goprof/process/procfs"
 )
 
-// How to tell which threads have not moved, without asking each.
+// How to know which threads have not moved, without asking each.
 //
 // The process's clock adds up the very numbers that the threads' schedstat shows, as they stand, and what threads that
 // have ended had used (kernel/sched/cputime.c, thread_group_cputime, read_sum_exec_runtime). So the clock may say more
@@ -23,13 +23,13 @@ import (
 // clock costs the kernel a walk over the process's threads, a fifteenth of reading a file of each.
 //
 // Neither the clock nor schedstat knows what a thread on a CPU has used since its last tick, but the thread's file
-// would show that it was given the CPU. So a thread that runs for the first time in a second, has been on its CPU for
-// less than a tick, and is the only one that has run, is still told to stand where it stood. Where there may be no tick
-// for long (nohz_full, kernel/sched/core.c, sched_tick_remote), the clock is not asked.
+// would show that it was given the CPU. So one case is missed: a thread that runs for the first time in a second, has
+// been on its CPU for less than a tick, and is the only one that has run, still counts as unmoved. If there may be no
+// tick for long (nohz_full, kernel/sched/core.c, sched_tick_remote), the clock is not asked.
 //
-// The kernel does not tell what ended threads have left, but the difference shows it. If the difference is the same at
-// two moments, and every thread has been read between them, then the difference is what ended threads have left. If a
-// thread had run before the first moment and had not been read, its reading would have made the difference smaller.
+// The kernel does not report what ended threads have left, but the difference shows it. If the difference is the same
+// at two moments, and every thread has been read between them, then the difference is what ended threads have left. If
+// a thread had run before the first moment and had not been read, its reading would have made the difference smaller.
 
 // quiet is this account for a watchList.
 type quiet struct {

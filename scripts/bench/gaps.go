@@ -32,9 +32,9 @@ type pauses struct {
 	stops         float64 // in the time of with
 }
 
-// quantile is the length that a share q of the stops did not exceed, found from the longest gap downward:
-// there are as many longer ones, beyond those that were there without the profiler. Nothing is said of what
-// is shorter than most of the baseline's gaps, for there they cannot be told apart.
+// quantile returns the length that a share q of the stops did not exceed. It counts from the longest gap downward, and
+// leaves out as many gaps as there were without the profiler. It says nothing of gaps that are shorter than most of the
+// baseline's, because stops cannot be recognised among those.
 func (p *pauses) quantile(q float64) float64 {
 	want := (1 - q) * p.stops
 	for i := len(p.with) - 1; i >= 0; i-- {

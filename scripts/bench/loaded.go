@@ -27,7 +27,7 @@ func threadsName(p profiler) string {
 }
 
 // loadedSection measures pauses where CPUs are short. There a thread sees gaps all the time, and long ones. So the
-// kernel's own events tell how much of them is a profiler's doing (stops.c).
+// kernel's own events say how much of them is a profiler's doing (stops.c).
 func (b *bench) loadedSection() error {
 	if err := canTrace(); err != nil {
 		b.progress("without the pauses beside busy programs: %v", err)

@@ -1,11 +1,11 @@
 //go:build linux
 
-// Bench measures what goprof costs the program that it looks at, beside a C loop that does the least that
-// any profiler must which stops threads. `make bench` runs it; docs/evidence/performance.md holds what it printed.
+// Bench measures what goprof costs the program that it looks at. It compares with a C loop that does only what any
+// profiler that stops threads must do. `make bench` runs it; docs/evidence/performance.md holds what it printed.
 //
-// Figures of two runs cannot be compared, nor those of two machines. So all that is compared is measured
-// in turns, in rounds of an order of their own, and what counts is the ratio within a round. All
-// rounds count. Medians stand with their quartiles: where these are far apart the machine was busy.
+// Figures of two runs cannot be compared, nor those of two machines. So all that is compared is measured in turns, in
+// rounds of an order of their own, and what counts is the ratio within a round. All rounds count. Medians stand with
+// their quartiles: where these are far apart the machine was busy.
 package main
 
 import (
@@ -157,7 +157,7 @@ func (b *bench) run(sections []string) error {
 	return nil
 }
 
-// can tells whether goprof's record has that in its help.
+// can reports whether goprof's record has that in its help.
 func (b *bench) can(what string) bool {
 	help, _ := exec.Command(b.goprofs[0], "record", "--help").CombinedOutput()
 	return strings.Contains(string(help), what)

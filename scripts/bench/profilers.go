@@ -144,7 +144,7 @@ func (ourLook) begin(p *program, hz int, d time.Duration) (func() (result, error
 		strconv.Itoa(hz), seconds(d)}, samplesAndCPU(d))
 }
 
-// noWalk is goprof's sampler, with nobody who walks the stacks.
+// noWalk is goprof's sampler, without a walk of the stacks.
 type noWalk struct{}
 
 func (noWalk) name() string { return "our sampler, no walks" }

@@ -1,11 +1,11 @@
-// fleet tells what many JVMs come to at a collector. It replays batches that an agent has recorded (its folder of
+// fleet measures what many JVMs add up to at a collector. It replays batches that an agent has recorded (its folder of
 // files, one file a batch) as those of N JVMs, through goprof's own encoders and connections, to a server of its own
 // that takes all and counts.
 //
 //	go run ./scripts/fleet -jvms 200 -services 20 -every 15s /var/lib/goprof
 //
-// What it prints is for each kind of server: bytes of messages and on the wire for a JVM in an hour, series, and the
-// CPU time that encoding and sending take. docs/evidence/fleet.md holds what it printed.
+// It prints for each kind of server: bytes of messages and on the wire for a JVM in an hour, series, and the CPU time
+// that encoding and sending take. docs/evidence/fleet.md holds what it printed.
 package main
 
 import (

@@ -93,7 +93,7 @@ func batchOf(files []*recording.File) (*batch.Batch, error) {
 	return g.Take(nil, m, m.Start, m.Start.Add(m.Duration)), nil
 }
 
-// samplesOf is how many looks a batch has, on the average.
+// samplesOf is how many looks a batch has, on average.
 func samplesOf(recorded [][]*batch.Batch) float64 {
 	looks, batches := int64(0), 0
 	for _, jvm := range recorded {

@@ -13,7 +13,7 @@ import (
 
 func main() {
 	out := flag.String("out", "build/image", "`folder` of the image; it must not be there yet")
-	version := flag.String("version", "", "`version` that annotations tell")
+	version := flag.String("version", "", "`version` that annotations have")
 	flag.Parse()
 	if err := run(*out, *version, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "image:", err)

@@ -36,7 +36,7 @@ func (d *dump) core() {
 	}
 }
 
-// heap tells how full the heap was.
+// heap says how full the heap was.
 func (d *dump) heap(c *profile.Core) {
 	h := d.VM.NewHealth()
 	c.Collector = h.Collector()
@@ -135,7 +135,7 @@ func (d *dump) where(addr uint64) string {
 			case m.Path != "":
 				return m.Path
 			case m.Perm == 0:
-				return "memory that nobody may touch"
+				return "memory that no code may touch"
 			}
 			return "memory of the process"
 		}

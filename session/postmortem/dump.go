@@ -128,7 +128,7 @@ func (d *dump) stateOf(t vmstructs.Thread) string {
 	return cmp.Or(status, t.State.String())
 }
 
-// nameOfStack names a thread of the JVM's own after its C++ class, which its stack tells: no note of a core holds the
+// nameOfStack names a thread of the JVM's own after its C++ class, which its stack says: no note of a core holds the
 // names of threads.
 func nameOfStack(s *profile.Stack) string {
 	for i := len(s.Frames) - 1; i >= 0; i-- {

@@ -21,6 +21,7 @@ var limits = []struct {
 	{"ARCHITECTURE.md", 1500},
 	{"README.md", 1500},
 	{"docs/*.md", 1500},
+	{"docs/contributing/*.md", 1500},
 	{"docs/decisions/*.md", 900},
 }
 

@@ -22,7 +22,7 @@ func Forks(t *testing.T, sample func(pid int, end func(*atomic.Int64)) sampler.S
 	if children < 20 || odd != 0 || got.Taken < 500 {
 		t.Errorf("%d children, %d with something odd, %d samples", children, odd, got.Taken)
 	}
-	ctest.Eventually(t, "nobody traces it",
+	ctest.Eventually(t, "no process traces it",
 		func() bool { return ctest.TracerOf(p.PID) == 0 && ctest.State(p.PID, p.PID) == 'S' })
 }
 

@@ -86,9 +86,9 @@ func deadlocks(d *profile.Dump, _ *postmortem.Facts, name string) *profile.Findi
 
 const (
 	// fullHeap is how full a heap must be, as for a live JVM (package triage). A heap may be full between two
-	// collections. So it counts only if the program has met an OutOfMemoryError, if the JVM died while all threads
-	// were stopped for a collection, or if another process ended it by a signal: a JVM with a full heap collects all
-	// the time, and does not answer its watchdog. In other cores that is not known.
+	// collections. So it counts only if the program has met an OutOfMemoryError, if the JVM died while all threads were
+	// stopped for a collection, or if another process ended it by a signal: a JVM with a full heap collects all the
+	// time, and does not answer its watchdog. In other cores that is not known.
 	fullHeap = 0.9
 	// fullCode and roomy are package triage's, too.
 	fullCode, roomy = 0.97, 0.75
@@ -116,7 +116,7 @@ func heapFull(d *profile.Dump, f *postmortem.Facts, _ string) *profile.Finding {
 	default:
 		found.Severity = profile.Warning
 		found.Claim = fmt.Sprintf("The heap was nearly full when the signal came: %d %% of it were in use.", int(share*100))
-		found.Evidence = append(found.Evidence, "whether a collection would have freed it, one moment does not tell")
+		found.Evidence = append(found.Evidence, "whether a collection would have freed it, one moment does not show")
 	}
 	return found
 }
@@ -247,7 +247,7 @@ func unknown(d *profile.Dump, f *postmortem.Facts) (list []profile.Unknown) {
 		list = append(list, profile.Unknown{ID: profile.HeapFull, Why: "the heap's size or its limit could not be read"})
 	} else if share, _ := full(f.Heap.Heap.Used, f.Heap.Heap.Max); share >= fullHeap && heapFull(d, f, "") == nil {
 		list = append(list, profile.Unknown{ID: profile.HeapFull, Why: fmt.Sprintf("%d %% of the heap were in use: "+
-			"whether a collection would have freed it, one moment does not tell", int(share*100))})
+			"whether a collection would have freed it, one moment does not show", int(share*100))})
 	}
 	if !codeKnown(f) {
 		list = append(list, profile.Unknown{ID: profile.CodeCacheFull, Why: "the code cache could not be read"})

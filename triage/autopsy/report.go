@@ -74,7 +74,7 @@ func aborted(r *hserr.Report) {
 			continue
 		}
 		if i+1 < len(r.Frames) {
-			r.Frame = r.Frames[i+1] // who found out
+			r.Frame = r.Frames[i+1] // the frame that found out
 		}
 		return
 	}

@@ -3,9 +3,9 @@
 // Package examine gathers what package triage judges: two recordings of the same seconds, dumps, and a reading of the
 // vitals each second. It judges nothing.
 //
-// The recordings run side by side, each over a session of its own. A third session takes the dumps. If two of them
-// want the same thread in the same microseconds, the kernel gives it to one, and the other counts a lost look (about
-// one in a thousand, which the account of a recording says).
+// The recordings run side by side, each over a session of its own. A third session takes the dumps. If two of them want
+// the same thread in the same microseconds, the kernel gives it to one, and the other counts a lost look (about one in
+// a thousand, which the account of a recording says).
 package examine
 
 import (

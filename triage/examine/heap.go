@@ -17,8 +17,7 @@ import (
 const fullEnough = 0.8
 
 // countHeap counts what fills the heap, within the bounds of package heap, if that may matter: there were collections,
-// or the heap is nearly full. No rule needs it. Why it
-// could not be counted is noted.
+// or the heap is nearly full. No rule needs it. If it fails, the reason is noted.
 func (x *examination) countHeap(ctx context.Context) {
 	last := x.evidence.Readings[len(x.evidence.Readings)-1]
 	full, _ := last.JVM.GC.Heap.Full()

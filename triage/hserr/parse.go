@@ -18,9 +18,9 @@ type Report struct {
 	HasAddr  bool
 	SentBy   int // the process that sent the signal
 	Internal string
-	Message  string // of an internal error, or of memory that could not be had
+	Message  string // of an internal error, or of memory that was not available
 	NoMemory bool   // there was not enough memory for the JVM to go on
-	Wanted   uint64 // bytes that could not be had
+	Wanted   uint64 // bytes that were not available
 
 	PC       uint64
 	PID      int
@@ -74,7 +74,7 @@ const (
 )
 
 // ErrNone is returned for a file that is no crash file.
-var ErrNone = errors.New("it is no crash file of HotSpot: those begin with # and tell of a fatal error, or of " +
+var ErrNone = errors.New("it is no crash file of HotSpot: those begin with # and report a fatal error, or of " +
 	"insufficient memory")
 
 // Is reports whether a file that begins with head is a crash file.

@@ -7,7 +7,7 @@ import (
 	"goprof/process/procfs"
 )
 
-// Between tells what happened from one reading to a later one of the same process. Readings in the same moment, or in
+// Between says what happened from one reading to a later one of the same process. Readings in the same moment, or in
 // the wrong order, tell nothing.
 func Between(a, b *Reading) Rates {
 	r := Rates{Over: b.At.Sub(a.At)}

@@ -1,4 +1,4 @@
-// Package vitals tells how a JVM and its machine are: what the JVM's own structures say of its heap, collections,
+// Package vitals reads the state of a JVM and its machine: what the JVM's own structures say of its heap, collections,
 // safepoints, code cache, classes and threads, and what the kernel says of the process, its control group and the
 // machine.
 //

@@ -7,7 +7,7 @@ import (
 	"goprof/vmstructs"
 )
 
-// JVM is what the JVM's own structures tell.
+// JVM is what the JVM's own structures say.
 type JVM struct {
 	Uptime maybe.Value[time.Duration]
 	// Began is when the JVM was made, by the wall clock of that time (sun.rt.createVmBeginTime).

@@ -28,7 +28,7 @@ type Process struct {
 // Cgroup is what the process's control groups grant it. Its own group and each group above may have a limit: the least
 // one counts. A group outside of goprof's own namespace is not seen, so its facts are not known.
 type Cgroup struct {
-	// CPUs is the time of how many CPUs it may use. It is also not known where there is no limit: Limited tells which.
+	// CPUs is the time of how many CPUs it may use. It is also not known where there is no limit: Limited says which.
 	CPUs    maybe.Value[float64]
 	Limited maybe.Value[bool]
 	// Periods is in how many periods (of mostly 100 ms) it wanted to run. Throttled is in how many of these its time

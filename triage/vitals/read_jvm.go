@@ -105,7 +105,7 @@ const maxParallelism = 0x7fff
 var safepointStates = map[vmstructs.SafepointState]SafepointState{vmstructs.NotSynchronized: NoSafepoint,
 	vmstructs.Synchronizing: BeginsSafepoint, vmstructs.Synchronized: InSafepoint}
 
-// settled tells apart the two states in which threads have been asked to come to rest: some have not yet, or all have.
+// settled chooses between two states in which threads have been asked to come to rest: some have not yet, or all have.
 func settled(threads []vmstructs.Thread) vmstructs.SafepointState {
 	if len(holdOuts(threads)) > 0 {
 		return vmstructs.Synchronizing

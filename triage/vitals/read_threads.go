@@ -153,7 +153,7 @@ func (v *Vitals) nameThreads(threads []vmstructs.Thread, now time.Time) []string
 	return names
 }
 
-// nativeRole tells what a thread is for that runs no Java code. Where the Java threads could not be listed it may run
+// nativeRole says what a thread is for that runs no Java code. Where the Java threads could not be listed it may run
 // some, but not under these names.
 func nativeRole(comm string, listed bool) Role {
 	switch vmstructs.NativeRoleOf(comm) {

@@ -20,7 +20,7 @@ const (
 // Thread is one thread of the process.
 type Thread struct {
 	TID  int
-	Name string // as Java knows it, else the kernel's. It is read anew every few seconds
+	Name string // as Java knows it, otherwise the kernel's. It is read again every few seconds
 	Role Role
 
 	State byte // the kernel's, R S D T t Z

@@ -48,12 +48,12 @@ const maxMounts = 4 << 20
 // Close gives back descriptors. The session stays open.
 func (v *Vitals) Close() { v.dir.Close() }
 
-// OnlyWork has Read tell what the process, its threads and its collector do, and nothing else. That costs half as much.
+// OnlyWork has Read say what the process, its threads and its collector do, and nothing else. That costs half as much.
 func (v *Vitals) OnlyWork() { v.work = true }
 
 // Read reads all. It is an error only if the process has ended, runs another program, or its memory does not answer
-// (process.ErrGone, process.ErrSilent): what else cannot be read is not known. With ErrSilent, what the
-// kernel tells is there.
+// (process.ErrGone, process.ErrSilent): anything else that cannot be read is not known. With ErrSilent, what the kernel
+// reports is there.
 func (v *Vitals) Read() (*Reading, error) {
 	r := &Reading{At: time.Now()}
 	v.readKernelThreads(r)

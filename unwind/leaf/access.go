@@ -6,20 +6,20 @@ import (
 	"goprof/vmstructs"
 )
 
-// Compilers make one load of a getfield, and one of the load of an array's element. Such a load says which bytecodes it
-// can be: those that read a field at its displacement, or those that read an element, if a register is added as the
-// index. If only one bytecode on the route can be it, the load is that bytecode's. If several can, and the route
-// leads through no other method, it is that method's.
+// Compilers make one load instruction for a getfield, and one for the load of an array's element. So a load instruction
+// limits which bytecodes it can come from: those that read a field at its displacement, or, if a register is added as
+// the index, those that read an element. If only one bytecode on the route fits, the load is that bytecode's. If
+// several fit, and the route leads through no other method, the load belongs to that method.
 //
 // This holds on short routes only. On a long one goprof is more likely to have missed a method that is inlined there.
-// Stores are left out: C2 joins those that fill a new object with the object's allocation, so nobody knows how often
+// Stores are left out: C2 joins those that fill a new object with the object's allocation, so it is not known how often
 // the rule is right there.
 
 // maxAccessLegs bounds the legs of such a route, maxLikelyLegs those of a route on which the only such bytecode is more
 // likely than the place where the route is otherwise.
 const maxAccessLegs, maxLikelyLegs = 2, 7
 
-// loadAt tells which bytecodes can be the load of an object's memory at an instruction, nil if there is no such load.
+// loadAt says which bytecodes can be the load of an object's memory at an instruction, nil if there is no such load.
 func (q *question) loadAt(n int32) callsBytecode {
 	if n < 0 || int(n) >= len(q.code.list) {
 		return nil
@@ -83,9 +83,10 @@ func (r *router) isLoad() bool {
 	return len(r.legs) == 1
 }
 
-// mayBeField reports whether the only bytecode that was found asks for the length of an array, by a load that may just
-// as well be that of an object's first field. Its getfield may stand before the route: AbstractStringBuilder.append
-// reads its count, and the route begins in ensureCapacityInternal, which asks for value.length.
+// mayBeField reports whether a load that looks like arraylength may as well read an object's first field. The only
+// bytecode that was found asks for the length of an array, but the getfield may stand before the route. Example:
+// AbstractStringBuilder.append reads its count, and the route begins in ensureCapacityInternal, which asks for
+// value.length.
 func (r *router) mayBeField() bool {
 	s := r.found[0].scopes[0]
 	code := r.q.bytecodes(s.Method)

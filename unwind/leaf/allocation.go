@@ -8,10 +8,10 @@ import (
 	"goprof/vmstructs"
 )
 
-// C2 makes an object in the thread's own buffer (opto/macro.cpp, expand_allocate_common): it loads where the buffer has
-// room, compares with the buffer's end, branches to the slow path, notes how much room is left, and prefetches memory
-// for the next objects. So the slow path is that of the load ahead, or that of the note or the prefetch before. Another
-// allocation may follow at once: what stands behind the note and before the next load belongs to neither.
+// C2 makes an object in the thread's own buffer (opto/macro.cpp, expand_allocate_common). The code loads the buffer's
+// first free address, compares with the buffer's end, branches to the slow path, stores the new first free address, and
+// prefetches memory for the next objects. So the slow path belongs to the load ahead, or to the store or the prefetch
+// before. Another allocation may follow at once: code between that store and the next load belongs to neither.
 
 // maxAllocation bounds the instructions from where an allocation asks for room to the branch to its slow path, and
 // from there to where the allocation is done.
@@ -73,7 +73,7 @@ const (
 	notesRoom             // behind it
 )
 
-// filling tells whether an instruction reads or writes how far the thread's buffer is filled.
+// filling reports whether an instruction reads or writes how far the thread's buffer is filled.
 func (f *Finder) filling(i *instruction) fillingOf {
 	switch {
 	case i.base != arch.BaseThread || i.disp == 0 || i.disp != f.vm.AllocationTop() || i.flow != arch.FlowNext:

@@ -5,7 +5,7 @@ import (
 	"goprof/vmstructs"
 )
 
-// withinMethod tells what the records before and behind tell, where that is certain.
+// withinMethod says what the records before and behind tell, where that is certain.
 func (p *place) withinMethod() verdict {
 	if by := p.route(); by.sure == profile.Certain {
 		return verdict{p.inLoopOf(by.scopes), by.sure}
@@ -27,7 +27,7 @@ func (p *place) inLoopOf(told []vmstructs.Scope) []vmstructs.Scope {
 	return told
 }
 
-// onRoute tells what is most likely between the records before and behind.
+// onRoute says what is most likely between the records before and behind.
 func (p *place) onRoute() verdict {
 	by := p.route()
 	return verdict{by.scopes, by.sure}
@@ -42,7 +42,7 @@ type inferred struct {
 }
 
 // between infers the methods between two instructions: the thread is not behind last and not before next. If calls is
-// not nil, it tells which bytecodes may have called the code that the thread is in.
+// not nil, it says which bytecodes may have called the code that the thread is in.
 func (q *question) between(next, last int32, calls callsBytecode) ([]vmstructs.Scope, profile.Certainty) {
 	by := q.infer(next, last, router{q: q, calls: calls})
 	return by.scopes, by.sure
@@ -128,9 +128,10 @@ func (q *question) certainty(e evidence, told []vmstructs.Scope) profile.Certain
 	return profile.Certain
 }
 
-// sure is how sure the methods are between two such instructions. They are not sure at all, unless both instructions
-// tell the same and the way leads through no other method. C2 also moves instructions there from elsewhere: C2's code
-// is certain only where there is no other method, in a loop of such code, and at the beginning of a loop's round.
+// sure says how certain the methods between two such instructions are. They are a guess, unless both instructions are
+// evidence of the same methods and the route leads through no other method. C2 also moves instructions there from
+// elsewhere. So C2's code is certain only where there is no other method, in a loop of such code, and at the beginning
+// of a loop's round.
 func (r *router) sure(from, to []vmstructs.Scope) profile.Certainty {
 	if !sameMethods(from, to) {
 		return profile.Guessed
@@ -162,9 +163,9 @@ func sameMethods(from, to []vmstructs.Scope) bool {
 // compiler/compilerDefinitions.hpp: CompLevel_full_profile and CompLevel_full_optimization.
 const levelProfiled, levelC2 = 3, 4
 
-// isPoll reports whether pc is recorded as the place of a poll. A poll's record is the only one that tells of the
-// instruction at its pc. Every other record, a call's return address too, stands at the end of the instructions that it
-// tells of.
+// isPoll reports whether pc is recorded as the place of a poll. A poll's record is the only one that describes the
+// instruction at its pc. Every other record, also that of a call's return address, describes the instructions that end
+// at its pc.
 func (f *Finder) isPoll(b *vmstructs.Blob, pc uint64) bool {
 	if !f.vm.IsSafepoint(b, pc) {
 		return false

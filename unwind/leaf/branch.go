@@ -8,14 +8,14 @@ import (
 	"goprof/vmstructs"
 )
 
-// A branch in code is where two ways begin. It is known which methods are ahead on either way, and which were left
-// behind. So there are two routes through bytecodes that begin at one place. The last bytecode that they have in
-// common is the branch, if it is one: an ifeq, an if_icmplt and so on (parse2.cpp, do_if, makes one comparison and
-// one branch of each). The code must agree in what is compared (numbers, references, constants), in the relation that
-// is asked for, and in which of the two ways is the one that is taken.
+// At a branch in machine code two ways begin. The methods ahead on either way are known, and so are those behind. So
+// two routes through bytecodes begin at one place. The last bytecode that both routes have in common is the branch, if
+// it is an ifeq, an if_icmplt and so on (parse2.cpp, do_if, makes one comparison and one branch of each). The code must
+// agree with the bytecode in three points: what is compared (numbers, references, constants), which relation is asked
+// for, and which of the two ways is the one that is taken.
 //
-// C2 also makes branches without such a bytecode: of intrinsic methods, of casts, where it guards a call. They lie
-// between two bytecodes, so the routes part at no branch, or the code does not agree with the branch at which they
+// C2 also makes branches without such a bytecode: for intrinsic methods, for casts, and to guard a call. They lie
+// between two bytecodes. So the routes part at no branch, or the code does not agree with the branch at which they
 // part.
 
 // trailed is a bytecode on a route: that at an index of the innermost method of a chain.
@@ -71,9 +71,9 @@ func (q *question) branchingAt(n int32) (at branching) {
 	return at
 }
 
-// partedBefore reports whether the branch before a comparison, from which the code comes, is told as the same bytecode.
-// Then that one is it, and which one this is nobody knows: the routes are the shortest ones, and lead past branches
-// that go to the same place.
+// partedBefore reports whether the branch before a comparison, from which the code comes, was found to be the same
+// bytecode. Then the earlier branch is that bytecode, and the bytecode of this one is not known: the routes are the
+// shortest ones, and lead past branches that go to the same place.
 func (q *question) partedBefore(compare int32, scopes []vmstructs.Scope) bool {
 	m := q.code
 	n := compare
@@ -132,10 +132,9 @@ func (q *question) partingOf(compare, branch int32) (at branching) {
 	return at
 }
 
-// onlyBranch returns the methods at the branches on the trails that a condition may have been made of, nil if they
-// are of several methods. In a method that is inlined and returns a boolean, and whose caller asks for the result, C2
-// makes one branch of two. meets becomes false if an intrinsic method is on the way: C2 may have made branches for
-// that.
+// onlyBranch returns the methods at the branches on the trails from which C2 may have made a condition, or nil if these
+// are of several methods. If an inlined method returns a boolean and its caller asks for the result, C2 makes one
+// branch of two. meets becomes false if an intrinsic method is on the way: C2 may have made branches for that.
 func (q *question) onlyBranch(is arch.Condition, meets bool) ([]vmstructs.Scope, bool) {
 	var only *trailed
 	not := is
@@ -270,9 +269,9 @@ func (t *trailed) sameChain(o *trailed) bool {
 	return &t.chain[0] == &o.chain[0] && len(t.chain) == len(o.chain) || sameMethods(t.chain, o.chain)
 }
 
-// asksFor reports whether the branch at an index goes to its target if a condition holds. What the bytecode before puts
-// onto the operand stack says whether the second number is a constant. An invoke before tells nothing: C2 makes one
-// branch of that in a method which returns a boolean, and of the caller's.
+// asksFor reports whether the branch at an index goes to its target if a condition holds. The bytecode before, which
+// pushes the second operand, shows whether the second number is a constant. An invoke before shows nothing: C2 makes
+// one branch of the one in a method that returns a boolean and the one in its caller.
 func asksFor(code []vmstructs.Bytecode, i int, is arch.Condition) bool {
 	op, before := code[i].Op, code[i-1].Op
 	if isInvoke(before) || is.InMemory && is.Constant {
@@ -325,9 +324,9 @@ func (m *codeMap) asksForOrder(n int32) bool {
 
 func (p *place) mayBranch(s vmstructs.Scope) bool { return p.mayBeBranch(s, p.code.asksForOrder(p.n)) }
 
-// mayBeBranch reports whether C2 can have made a comparison and a branch for a place. All bytecodes count of which C2
-// makes any, whether the rule knows them or not. Checks ask whether two values are the same, or of numbers without
-// signs: order is asked for by branches, by comparisons, by switches, and for intrinsic methods.
+// mayBeBranch reports whether C2 can have made a comparison and a branch for a place. All bytecodes of which C2 makes
+// comparisons count, whether the rule knows them or not. Checks ask whether two values are equal, or compare numbers
+// without signs. Order is asked for by branches, comparisons, switches, and intrinsic methods.
 func (f *Finder) mayBeBranch(s vmstructs.Scope, order bool) bool {
 	b := f.bytecodeOf(s)
 	if b == nil || b.Branches() || b.Op >= vmstructs.OpLcmp && b.Op <= vmstructs.OpDcmpg {

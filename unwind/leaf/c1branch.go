@@ -7,12 +7,12 @@ import (
 	"goprof/vmstructs"
 )
 
-// C1 makes branches for what it checks: they lead to the VM's code, and the record there is that of what is checked.
-// Other branches are the program's own. One of these may lead to an allocation, or to a call of Java, with nothing
-// between. The record there is that of what comes behind the branch, perhaps of a method that is inlined there.
+// C1 makes branches for its checks: they lead to the VM's code, and the record there is that of the check. Other
+// branches are the program's own. Such a branch may lead straight to an allocation, or to a call of Java. The record
+// there is that of what comes behind the branch, perhaps of a method that is inlined there.
 
 // branchOfC1 returns what a branch of C1's tells that leads to an allocation or to a call of Java: such a way is what
-// the program does behind a branch of its own. It is no slow way of C1's, but for that of an intrinsic method.
+// the program does behind a branch of its own. It is no slow way of C1's, except for that of an intrinsic method.
 func (q *question) branchOfC1(n int32, e evidence) evidence {
 	m := q.code
 	if cast := q.castAt(n); cast.kind != noEvidence {

@@ -13,9 +13,10 @@ func (p *place) callMark() evidence {
 // maxCallMark bounds the instructions of a mark: arm64 has three.
 const maxCallMark = 3
 
-// markAt returns the call's return address if an instruction is part of the mark behind a call, which is part of the
-// call (since 19; cpu/x86/macroAssembler_x86.cpp and cpu/aarch64/macroAssembler_aarch64.cpp, post_call_nop): a nop that
-// has data in the place of a displacement, on arm64 a nop and two instructions that put data nowhere. 0: it is not.
+// markAt returns the call's return address if an instruction is part of the mark behind a call, and 0 otherwise. The
+// mark is part of the call (since 19; cpu/x86/macroAssembler_x86.cpp and cpu/aarch64/macroAssembler_aarch64.cpp,
+// post_call_nop): on x86 a nop with data in place of its displacement, on arm64 a nop and two instructions without
+// effect that hold data.
 func (q *question) markAt(n int32) (pc uint64) {
 	m := q.code
 	for range maxCallMark {

@@ -10,20 +10,20 @@ import (
 // Where a bytecode stores a reference, C2 also makes a barrier for the collector. Its instructions access neither field
 // nor array, but they are known:
 //
-//   - The card that the place of the reference lies in is marked: the place's address is shifted right by nine bits,
-//     and the table's address, a constant, is added (gc/shared/c2/cardTableBarrierSetC2.cpp, post_barrier). G1 first
-//     asks whether both objects lie in one region: it shifts the difference of their addresses by twenty bits or more
-//     (gc/g1/c2/g1BarrierSetC2.cpp, post_barrier; since 24 gc/g1/g1BarrierSetAssembler_x86.cpp).
-//   - G1 and Shenandoah note what is overwritten while they mark. Whether they mark is a byte of the thread
+//   - The barrier marks the card of the place to which the reference is stored: it shifts the place's address right by
+//     nine bits, and adds the table's address, a constant (gc/shared/c2/cardTableBarrierSetC2.cpp, post_barrier). G1
+//     first asks whether both objects lie in one region: it shifts the difference of their addresses by twenty bits or
+//     more (gc/g1/c2/g1BarrierSetC2.cpp, post_barrier; since 24 gc/g1/g1BarrierSetAssembler_x86.cpp).
+//   - G1 and Shenandoah note the overwritten reference while they mark. A byte of the thread says whether they mark
 //     (pre_barrier).
 
 // cardShift is the logarithm of a card's size (gc/shared/cardTable.hpp). Regions have a megabyte at least.
 const cardShift, minRegionShift = 9, 20
 
 const (
-	// maxMark bounds the instructions from the shift to the card's end of the barrier, on both CPUs: arm64 takes two more
-	// for the table's address. maxRegion bounds those from the question for the region to the shift, maxBefore those that
-	// make that question ready: two copies and their difference, or the store itself.
+	// maxMark bounds the instructions from the shift to the end of the barrier for the card, on both CPUs: arm64 takes
+	// two more for the table's address. maxRegion bounds those from the test of the region to the shift. maxBefore
+	// bounds those that prepare this test: two copies and their difference, or the store itself.
 	maxMark, maxRegion, maxBefore = 8, 7, 3
 	// maxTable bounds those from the shift to the end of the table's address, which takes three on arm64.
 	maxTable = 3
@@ -89,8 +89,8 @@ func (m *codeMap) isWithin(n, from int32, most int, ends func(int32) bool) bool 
 }
 
 // endsMark reports whether an instruction is the last of a card's mark: the first store of a byte, or the first branch,
-// call or return. G1 compares the card with that of young regions first, and branches; x86 compares in memory, arm64
-// loads the byte, so a load of a byte ends nothing. Parallel and Serial store at once.
+// call or return. Parallel and Serial store at once. G1 first compares the card with that of young regions, and
+// branches. x86 compares in memory, but arm64 loads the byte first, so a load of a byte does not end the mark.
 func (m *codeMap) endsMark(n int32) bool {
 	i := &m.list[n]
 	if i.flow != arch.FlowNext {
@@ -143,7 +143,7 @@ func (m *codeMap) shiftsToCard(n int32) bool {
 	return false
 }
 
-// marksCard reports whether a bytecode stores a reference, as far as the bytecode tells, and so may have a barrier.
+// marksCard reports whether a bytecode stores a reference, as far as the bytecode says, and so may have a barrier.
 func marksCard(_ *vmstructs.Method, b *vmstructs.Bytecode, intrinsic *vmstructs.Method) bool {
 	switch b.Op {
 	case vmstructs.OpPutfield, vmstructs.OpPutstatic, vmstructs.OpAastore:

@@ -5,10 +5,11 @@ import (
 	"goprof/vmstructs"
 )
 
-// C1 makes a cast in one piece (c1/c1_LIRAssembler_x86.cpp, emit_typecheck_helper): null is let through, the class that
-// is asked for and that of the object are put into registers, and one is compared with what the other has above it. If
-// that is not the class, a branch leads to the slow way, whose call has the cast's record. Where the class may stand in
-// a list, that list is searched by a call that has no record. Two branches before lead to the end of the cast.
+// C1 makes a cast in one piece (c1/c1_LIRAssembler_x86.cpp, emit_typecheck_helper). Null passes. The code loads the
+// wanted class and the class of the object into registers, and compares one with an entry in the other's list of
+// superclasses. If they differ, a branch leads to the slow path, and the call there has the cast's record. If the class
+// may stand in the list of secondary superclasses, a call without a record searches that list. Two branches before lead
+// to the end of the cast.
 
 // maxCast bounds the instructions from what makes the class that is asked for to the last such branch.
 const maxCast = 16
@@ -24,7 +25,7 @@ func (q *question) castAt(n int32) evidence {
 	return q.asksForClass(n)
 }
 
-// asksForClass is castAt but for the branch that lets null through.
+// asksForClass is castAt except for the branch that lets null through.
 func (q *question) asksForClass(n int32) evidence {
 	m := q.code
 	class, passed := q.classBefore(n)

@@ -8,9 +8,9 @@ import (
 )
 
 // Some bytecodes check something before they do their work: that a reference is not null, that an index lies within an
-// array's bounds, of which class an object is. C2 makes of a check a comparison and a branch. If the check fails, the
-// branch leads to the uncommon trap, where the interpreter does the bytecode again, or to the VM's own code. The record
-// of that call has the bytecode, so the comparison and the branch are known to be that bytecode's. The trap's argument
+// array's bounds, of which class an object is. C2 makes a comparison and a branch for a check. If the check fails, the
+// branch leads to the uncommon trap, where the interpreter executes the bytecode again, or to the VM's own code. The
+// record of that call has the bytecode. So the comparison and the branch belong to that bytecode. The trap's argument
 // says why it was called (vmstructs.TrapReason).
 
 // check is the check that the instruction is.
@@ -21,7 +21,7 @@ func (p *place) check() evidence {
 	return evidence{}
 }
 
-// branchKind tells what a branch is that leads to a call with a record. It is a check if nothing is done before the
+// branchKind says what a branch is that leads to a call with a record. It is a check if nothing is done before the
 // call but for the call: other work on the way may be that of other bytecodes, and so may the branch.
 func (q *question) branchKind(to detour) (evidenceKind, vmstructs.TrapReason) {
 	reason := vmstructs.NoTrap
@@ -42,9 +42,9 @@ func (q *question) branchKind(to detour) (evidenceKind, vmstructs.TrapReason) {
 	return atCheck, reason
 }
 
-// comparison returns the evidence of the branch that asks for the result of a comparison of C2's. What is compared with
-// memory is not told, unless it is an object's class: C2 makes one instruction of a load and a comparison, which may be
-// those of two bytecodes.
+// comparison returns the evidence of the branch that depends on a comparison of C2's. A comparison with memory is no
+// evidence, unless it compares an object's class: C2 makes one instruction of a load and a comparison, which may come
+// from two bytecodes.
 func (q *question) comparison(n int32) evidence {
 	m := q.code
 	i := &m.list[n]
@@ -60,9 +60,9 @@ func (q *question) comparison(n int32) evidence {
 	return evidence{}
 }
 
-// surelyOf reports whether a check is certainly that of the bytecode to which its branch leads. A method that is
-// inlined and returns a boolean has a branch of its own, and the caller another one for the result. C2 makes one of
-// both (opto/split_if.cpp).
+// surelyOf reports whether a check certainly belongs to the bytecode to which its branch leads. If an inlined method
+// returns a boolean, the method has a branch of its own, and its caller another one for the result. C2 makes one branch
+// of both (opto/split_if.cpp).
 func (f *Finder) surelyOf(e evidence, own []vmstructs.Scope) bool {
 	if e.reason != vmstructs.TrapBranch {
 		return true
@@ -96,10 +96,10 @@ func (f *Finder) mayBeCheck(s vmstructs.Scope, reason vmstructs.TrapReason) bool
 	return c.Method == nil || mayCheckInvoked(c, b.Op, reason)
 }
 
-// mayCheckInvoked reports whether C2 makes a check of an invoke of a method: that the receiver is not null, and of
-// which class it is where more than one method may be called. All else that is checked is checked for an intrinsic
-// method. Of these, one without a reference has nothing to check. Those of Unsafe are called on a constant, and
-// null stands for no object there.
+// mayCheckInvoked reports whether C2 makes a check for an invoke of a method: that the receiver is not null, and, where
+// more than one method may be called, of which class it is. All other checks are made for an intrinsic method. An
+// intrinsic method without a reference has nothing to check. Those of Unsafe are called on a constant, and null stands
+// for no object there.
 func mayCheckInvoked(c vmstructs.Invocation, op uint8, reason vmstructs.TrapReason) bool {
 	switch reason {
 	case vmstructs.TrapNull:

@@ -13,10 +13,10 @@ const maxClassChain = 5
 // class is the check of a class for which the instruction does something.
 func (p *place) class() evidence { return p.classAt(p.n) }
 
-// classAt returns the evidence of the check of a class, or of the slow path of a cast, for which an instruction does
-// something: it loads an object's class, makes an address of that, loads a class from the list of those above it, or
-// makes the constant with which the class is compared. Each hands its value on to the next one, and the last one to the
-// comparison.
+// classAt returns the evidence of the check of a class, or of a cast's slow path, to which an instruction belongs. Such
+// an instruction loads an object's class, computes an address from it, loads a class from the list of its superclasses,
+// or makes the constant with which the class is compared. Each hands its value on to the next one, and the last one to
+// the comparison.
 func (q *question) classAt(n int32) evidence {
 	n = q.handedTo(n)
 	if n == notInCode {
@@ -63,9 +63,9 @@ func (q *question) handsClass(n int32) bool {
 	return ok && o.Computes
 }
 
-// readsClass reports whether an instruction may read an object's class. It stands behind the first word of the header
-// (oops/oop.hpp), unless headers are compact: then it is part of that word, and an array's length or the first field
-// stands behind.
+// readsClass reports whether an instruction may read an object's class. The class lies behind the first word of the
+// header (oops/oop.hpp). With compact headers it is part of that word, and an array's length or the first field lies
+// behind it.
 func (f *Finder) readsClass(i *instruction) bool {
 	return i.base == arch.BaseOther && i.disp == maxHeader && !f.vm.CompactHeaders()
 }

@@ -8,9 +8,10 @@ import (
 	"goprof/vmstructs"
 )
 
-// codeMap is what is known of an nmethod's code: its instructions, and which of them jump where. Code is decoded where
-// the search for evidence comes to it, from the record before: at each record an instruction begins. What was decoded
-// is kept, and so is what an instruction tells: the ways from several pcs have much in common.
+// codeMap holds what is known of an nmethod's code: its instructions, and which of them jump where. The search for
+// evidence decodes code when it first comes to it, beginning at the record before, because an instruction begins at
+// each record. Decoded code is kept, and so is the evidence of each instruction, because the routes from several pcs
+// have much in common.
 type codeMap struct {
 	cpu    *arch.CPU
 	code   []byte
@@ -72,7 +73,7 @@ const instructionSize = 40
 // notInCode is the place of what is no instruction.
 const notInCode = -1
 
-// flowUnknown is how bytes go on that are data, or an instruction that nobody knows.
+// flowUnknown is how bytes go on that are data, or an unknown instruction.
 const flowUnknown arch.Flow = 0xff
 
 // maxMapped bounds the code that all codeMaps are of, and so that of a single one. A codeMap has some 8 bytes for each
@@ -218,7 +219,7 @@ func (m *codeMap) place(at uint32) int32 {
 	return m.chunks[c].first + int32(low)
 }
 
-// target is the place to which an instruction jumps, notInCode if it does not, or nobody knows where.
+// target is the place to which an instruction jumps, notInCode if it does not, or it is not known where.
 func (m *codeMap) target(n int32) int32 {
 	if i := &m.list[n]; i.jumps {
 		return m.place(i.to)
@@ -253,9 +254,9 @@ func (m *codeMap) before(n int32) int32 {
 	return m.chunks[c].first + m.chunks[c].n - 1
 }
 
-// spentAt is the instruction in which a thread has spent its time that was stopped before instruction n. An interrupt
-// that comes within an atomic instruction waits until that has retired (Intel SDM volume 3, 8.1: such an instruction
-// is not divided). Then the thread stands at the next one, which may be of another method.
+// spentAt returns the instruction in which a thread has spent its time before it was stopped at instruction n. An
+// interrupt that comes within an atomic instruction waits until that has retired (Intel SDM volume 3, 8.1: such an
+// instruction is not divided). Then the thread stands at the next instruction, which may be of another method.
 func (m *codeMap) spentAt(n int32, level uint8) int32 {
 	if n < 0 || int(n) >= len(m.list) {
 		return n
@@ -267,9 +268,9 @@ func (m *codeMap) spentAt(n int32, level uint8) int32 {
 	return m.pastJump(n, level)
 }
 
-// pastJump returns where the code goes on if an instruction of C2's is a jump. C2 makes jumps when all else has its
-// place (opto/block.cpp, insert_goto_at). They are no bytecode's, and a record behind one by address is that of code
-// which does not follow.
+// pastJump returns where the code goes on, if an instruction of C2's is a jump. C2 adds jumps after it has placed
+// everything else (opto/block.cpp, insert_goto_at). They belong to no bytecode, and the record behind a jump belongs to
+// code that does not follow it.
 func (m *codeMap) pastJump(n int32, level uint8) int32 {
 	for k := 0; level == levelC2 && k < maxLoops && n >= 0 && int(n) < len(m.list); k++ {
 		to := m.target(n)

@@ -7,20 +7,20 @@ import (
 )
 
 // C1 with profiling counts in a method's MethodData how often the method is entered, and how often each branch is
-// taken. The address of the MethodData stands in the code, so such code tells whose it is:
+// taken. The address of the MethodData is a constant in the code, so it shows which method the code counts for:
 //
 //   - A branch (c1_LIRGenerator.cpp, profile_branch; c1_LIRAssembler_x86.cpp, cmove): the address; the offset of one
 //     counter; a jump on the result of the comparison before; the offset of the other counter; the counter is loaded,
-//     made one more without a change of the flags, and stored; then the branch itself.
+//     incremented without a change of the flags, and stored; then the branch itself.
 //   - The entry of a method (c1_LIRGenerator.cpp, increment_event_counter_impl): the address; the counter is loaded,
-//     made more, stored and masked; if that is zero, a jump to the VM.
+//     incremented, stored and masked; if the result is zero, a jump to the VM.
 //   - On arm64 the address takes three instructions, csel chooses between both offsets (c1_LIRAssembler_aarch64.cpp,
-//     cmove), and the mask is compared with zero. Only by that comparison an entry differs from other counters.
+//     cmove), and the mask is compared with zero. Only that comparison distinguishes an entry from other counters.
 //
-// Other counters (of calls, of the types of receivers) are known by the address alone: it is in the register to which
-// the counter's offset is added, and all that is made of this register counts. C1 has no record of any of these, but of
-// what follows: full records have an entry with what the method does first, and a call with the method that is called.
-// The address says for whom is counted.
+// Other counters (of calls, of the types of receivers) are recognised by the address alone: it is in the register to
+// which the counter's offset is added, and all instructions that use the result belong to the counter. C1's records do
+// not describe counters. They describe what follows: at an entry what the method does first, at a call the method that
+// is called.
 
 const (
 	// maxCounter bounds the instructions from the address to the end of such code.
@@ -83,9 +83,9 @@ func (m *codeMap) wholeAddress(n int32) int32 {
 // maxBase bounds the instructions from a constant to what is made of it.
 const maxBase = 32
 
-// dataAt returns the address of a profile if an instruction puts it into a register, accesses memory at an offset from
-// it, or does something with what is made of it: the address of a counter, or what was loaded from there. 0: it does
-// none of these.
+// dataAt returns the address of a profile if an instruction loads it into a register, accesses memory at an offset from
+// it, or uses a value that was made from it: the address of a counter, or what was loaded from there. Otherwise dataAt
+// returns 0.
 func (m *codeMap) dataAt(n int32, isProfile func(data uint64) bool) uint64 {
 	n = m.asked(m.wholeAddress(n))
 	o, ok := m.operands(n)
@@ -134,7 +134,7 @@ func handsOn(i *instruction, o arch.Operands) bool {
 	return i.base == arch.BaseOther && !i.stores || i.base == arch.BaseNone && (o.Computes || i.kindOf == arch.KindLong)
 }
 
-// counterFrom tells what is counted by the code that begins with the address, if so many instructions behind it are
+// counterFrom says what is counted by the code that begins with the address, if so many instructions behind it are
 // part of that code.
 func (m *codeMap) counterFrom(begin int32, far int) counterKind {
 	var code [maxCounter]*instruction

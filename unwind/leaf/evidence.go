@@ -39,7 +39,7 @@ const (
 	maxLoops  = 8
 )
 
-// evidenceAt tells what an instruction itself says.
+// evidenceAt says what an instruction itself says.
 func (q *question) evidenceAt(n int32) evidence {
 	m := q.code
 	if of := m.pieceAt(n); of != nil {
@@ -157,9 +157,9 @@ func preparesCall(k arch.Kind) bool {
 	return k == arch.KindCopy || k == arch.KindLong || k == arch.KindConst || k == arch.KindNop
 }
 
-// ahead finds the evidence to which the code comes next from an instruction on. Compilers put what they expect right
-// behind a branch. But a branch back is the end of a loop, and the loop is expected to run again. ahead takes such a
-// branch once: if the loop itself tells nothing, the search leaves it for code that does.
+// ahead finds the evidence that the code reaches next from an instruction on. Compilers put the expected way right
+// behind a branch. A backward branch is different: it ends a loop, and the loop is expected to run again. ahead takes
+// such a branch once. If the loop itself has no evidence, the search leaves it for code that has some.
 func (q *question) ahead(n int32) evidence {
 	m := q.code
 	var back [maxLoops]int32 // the branches back that were taken
@@ -219,8 +219,8 @@ func (q *question) behind(n int32) evidence {
 // leftBehind is the way that behind goes. It ends where it would go in a circle.
 type leftBehind struct{ jumps []int32 } // those that it has gone back by
 
-// step returns the instruction before another on the way, notInCode at the begin of the code. ok is false if nobody
-// knows where the code came from.
+// step returns the instruction before another on the way, notInCode at the beginning of the code. ok is false if it is
+// not known where the code came from.
 func (s *leftBehind) step(m *codeMap, n int32) (before int32, ok bool) {
 	before = m.before(n)
 	if before < 0 {
@@ -263,15 +263,16 @@ func (q *question) told(e evidence) []vmstructs.Scope {
 	return s[min(int(e.outer), len(s)-1):]
 }
 
-// maxHeader is where an object's header ends at the latest, but for its class: the first field lies behind.
+// maxHeader is where an object's header ends at the latest, except for its class: the first field lies behind.
 const maxHeader = 8
 
 // maxOfField bounds the methods that hand their receiver on to the one that accesses the field.
 const maxOfField = 3
 
 // ofField returns the methods at an access of a field that finds a null reference, if the record is that of an invoke.
-// The receiver of the invoke is null then, and the method that is inlined there accesses the field, or the method that
-// it calls at once with the same receiver. So the method is no intrinsic there, though it may be one elsewhere.
+// Then the receiver of the invoke is null. The method that accesses the field is the one that is inlined there, or the
+// one that it calls at once with the same receiver. So the method is no intrinsic there, though it may be one
+// elsewhere.
 func (q *question) ofField(record []vmstructs.Scope) []vmstructs.Scope {
 	r := router{q: q}
 	s, at := record, record

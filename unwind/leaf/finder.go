@@ -1,14 +1,14 @@
 // Package leaf infers which methods run at an instruction of compiled code.
 //
 // Compilers record which methods are inlined where, and at which line, at calls and at safepoints only. A thread that
-// was stopped is hardly ever at one of them. The code before and behind the pc says something of its methods. From that
-// it follows which methods run at the pc, and how sure that is (docs/decisions/0007-the-leaf.md).
+// was stopped is hardly ever at one of them. The code before and behind the pc is evidence of its methods. From that
+// evidence the package infers which methods run at the pc, and how sure that is (docs/decisions/0007-the-leaf.md).
 //
 // The contract. A Finder returns the methods at a pc, innermost first, never none, and how sure the innermost is: it
-// says profile.Certain only where code and records leave no other method. Where nothing is known, the method that owns
-// the code is returned: it runs there, too. The Finder reads code and metadata when it is asked, so that may have
-// changed since the thread was stopped: the walk proves its Blob (vmstructs.Proof). All of it is bounded: instructions,
-// bytecodes, searches and caches. A Finder serves one goroutine.
+// says profile.Certain only where code and records leave no other method. Without evidence it returns the method that
+// owns the code, which runs there, too. The Finder reads code and metadata when it is asked, so they may have changed
+// since the thread was stopped: the walk proves its Blob (vmstructs.Proof). Instructions, bytecodes, searches and
+// caches are all bounded. A Finder serves one goroutine.
 package leaf
 
 import (

@@ -61,9 +61,9 @@ const (
 	maxTargets = 1 << 13
 )
 
-// recordedCallee tells what the call of a record calls. Only a call of Java is one which its bytecode makes: behind the
-// uncommon trap the interpreter goes on, and other calls of the VM are slow paths. Behind maxLooked all are taken for
-// calls of Java: what is called is not inlined, so no method is made up.
+// recordedCallee returns what the call of a record calls. Only for a call of Java is that the method of the invoke:
+// behind the uncommon trap the interpreter goes on, and other calls of the VM are slow paths. Beyond maxLooked calls,
+// each is taken for a call of Java. That is safe: a called method is not inlined, so no method is made up.
 func (q *question) recordedCallee(pc uint64) calledCode {
 	to, ok := q.recordedTarget(pc)
 	if !ok {
@@ -127,9 +127,9 @@ const (
 	maxInlineLevel = 15
 )
 
-// callee is the method that is inlined at an invoke of the innermost of some methods, nil where none is that anybody
-// could name. An invoke that the interpreter has not resolved is asked for if unresolved. byProfile: the invoke may
-// call others, too; that is so in a guess only.
+// callee returns the method that is inlined at an invoke of the innermost method, or nil if it is not known. If
+// unresolved is true, callee also looks at an invoke that the interpreter has not resolved. byProfile says that the
+// invoke may call other methods, too; that happens in a guess only.
 func (r *router) callee(chain []vmstructs.Scope, p vmstructs.Place, b *vmstructs.Bytecode,
 	unresolved bool) (m *vmstructs.Method, byProfile bool) {
 	if len(chain) > maxInlineLevel || r.asked >= maxCallees {
@@ -215,7 +215,7 @@ func (r *router) inlinesNothing() bool {
 			return false
 		}
 		if r.q.invoked(own[0].Method, &code[i]).HandsOn && r.inlinedAt(place.Site(code[i].BCI)) == 0 {
-			return false // nobody knows what to
+			return false // it is not known what to
 		}
 	}
 	return len(code) > 0
@@ -238,9 +238,9 @@ func (r *router) ways(m *vmstructs.Method, p vmstructs.Place) (on []int32) {
 	return on
 }
 
-// longWork is that of thirty instructions. x86's string_compare has eighty, but a route that gives it all of them takes
-// them from what stands beside it. Scored offline, javac, streams and others were right in 69.8 % instead of 68.6, and
-// programs that only call intrinsics in 76.6 % instead of 77.8. The former matter more.
+// longWork counts a long intrinsic as thirty instructions. x86's string_compare has eighty, but a route that gives it
+// all of them takes them from its neighbours. Scored offline, javac, streams and others were right in 69.8 % instead of
+// 68.6, and programs that only call intrinsics in 76.6 % instead of 77.8. The former matter more.
 const longWork = 1920
 
 // longIntrinsic is the work of an intrinsic method that C2 makes a loop of its own of, in place of the invoke.

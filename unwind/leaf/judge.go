@@ -7,12 +7,12 @@ import (
 	"goprof/vmstructs"
 )
 
-// The judge of the rules (testdata/oracle) holds what they tell against the records of a JVM that was started with
-// -XX:+DebugNonSafepoints. Some records are those of code that stands further behind: C2 has none of the instruction
-// itself. So the judge asks whether code of such a kind can have been made for the bytecode that a record has.
+// The judge of the rules (testdata/oracle) compares their answers with the records of a JVM that was started with
+// -XX:+DebugNonSafepoints. C2 has no record for some instructions: then the next record describes code further on. So
+// the judge asks whether C2 can have made such code for the bytecode that a record has.
 
 // Judge finds the rule that knows for which bytecode the code at pc was made, and reports whether such code can have
-// been made for what a record tells. No rule: "".
+// been made for what a record says. No rule: "".
 func (f *Finder) Judge(b *vmstructs.Blob, pc uint64, record vmstructs.Scope) (rule string, may bool) {
 	p := f.ask(b, pc)
 	defer p.answered()
@@ -60,9 +60,10 @@ func (f *Finder) HandsClassTo(b *vmstructs.Blob, pc uint64) uint64 {
 	return b.Begin + uint64(p.code.list[to].at)
 }
 
-// Counted returns the methods of a record from the one on for which code of C1's counts at pc. C1 records a counter
-// with what follows, and so the copies before it. no: the record is no truth. The code counts for a method that the
-// record does not have, or it is a copy before a counter, which may be part of it or not.
+// Counted returns the methods of a record, from the one on for which C1's code at pc counts. C1 has no record for a
+// counter and the copies before it, and records them with the code that follows. no means that the record does not
+// describe this code: the code counts for a method that the record does not have, or it is a copy before a counter,
+// which may or may not be part of the counter.
 func (f *Finder) Counted(b *vmstructs.Blob, pc uint64, record []vmstructs.Scope) (s []vmstructs.Scope, no bool) {
 	if b.Level != levelProfiled {
 		return nil, false

@@ -8,11 +8,11 @@ import (
 	"goprof/vmstructs"
 )
 
-// Compiled code calls some of HotSpot's own code as C code does. No collection can begin there, so the call has no
-// record (opto/callnode.hpp, CallLeafNode; c1/c1_LIRGenerator.cpp, call_runtime). Stubs for intrinsic methods are
-// called so, and copies of arrays, barriers of the collectors, and the barrier at a method's entry. The next record by
-// address is that of another call. The called code tells which bytecode has called: an invoke of an intrinsic method on
-// the route, or a store or a load that has a barrier.
+// Compiled code calls some of HotSpot's own code as C code does: stubs for intrinsic methods, copies of arrays,
+// barriers of the collectors, and the barrier at a method's entry. No collection can begin there, so the call has no
+// record (opto/callnode.hpp, CallLeafNode; c1/c1_LIRGenerator.cpp, call_runtime), and the next record by address is
+// that of another call. The called code shows which bytecode has called: an invoke of an intrinsic method on the route,
+// or a store or a load that has a barrier.
 
 // intrinsicAt is the intrinsic method that an invoke calls, nil if it is none.
 func (f *Finder) intrinsicAt(m *vmstructs.Method, b *vmstructs.Bytecode) *vmstructs.Method {
@@ -24,7 +24,7 @@ func (f *Finder) intrinsicAt(m *vmstructs.Method, b *vmstructs.Bytecode) *vmstru
 	return nil
 }
 
-// callsBytecode tells whether compilers let HotSpot's own code do a bytecode of a method. intrinsic is the method that
+// callsBytecode says whether compilers let HotSpot's own code do a bytecode of a method. intrinsic is the method that
 // an invoke calls, if that method is an intrinsic one.
 type callsBytecode func(in *vmstructs.Method, b *vmstructs.Bytecode, intrinsic *vmstructs.Method) bool
 

@@ -2,10 +2,10 @@ package leaf
 
 import "goprof/arch"
 
-// C1 notes where an instruction comes from only if it has a state: an access, a call, a check, or the begin of a block
-// (c1/c1_LIRAssembler.cpp, process_debug_info). What has none is recorded with what follows. Copies between registers,
-// those to and from the stack, and the constants for a call have none. The shift that makes an address of a compressed
-// reference is part of the load before it. The address of a profile is part of the counter: see counter.go.
+// C1 notes where an instruction comes from only if it has a state: an access, a call, a check, or the beginning of a
+// block (c1/c1_LIRAssembler.cpp, process_debug_info). An instruction without a state is recorded with what follows it:
+// a copy between registers, to or from the stack, or a constant for a call. The shift that makes an address of a
+// compressed reference is part of the load before it. The address of a profile is part of the counter: see counter.go.
 
 // maxUnnoted bounds the instructions to the one with which another one is noted.
 const maxUnnoted = 12
@@ -49,9 +49,9 @@ func (m *codeMap) constant(n int32) uint64 {
 	return o.Constant
 }
 
-// endsCast returns the branch of a cast to its slow way for what stands behind that branch: a jump to the next
-// instruction, and the copy of the object there (c1/c1_LIRAssembler_aarch64.cpp, emit_opTypeCheck). notInCode: an
-// instruction is neither.
+// endsCast returns the branch of a cast to its slow path, for an instruction behind that branch: a jump to the next
+// instruction, or the copy of the object there (c1/c1_LIRAssembler_aarch64.cpp, emit_opTypeCheck). For any other
+// instruction it returns notInCode.
 func (m *codeMap) endsCast(n int32) int32 {
 	if i := &m.list[n]; i.kindOf == arch.KindCopy && i.base == arch.BaseNone {
 		n = m.before(n)

@@ -44,7 +44,7 @@ func (m *codeMap) operands(n int32) (arch.Operands, bool) {
 	return m.cpu.Operands(m.code, m.list[n].at)
 }
 
-// stackOf tells how many values a bytecode takes off the operand stack, and how many it puts there. ok is false if the
+// stackOf says how many values a bytecode takes off the operand stack, and how many it puts there. ok is false if the
 // opcode does not tell, if it moves values on the stack, or if it is a jump.
 func stackOf(op uint8) (takes, puts int, ok bool) {
 	i := slices.IndexFunc(stackEffects[:], func(e stackEffect) bool { return op <= e.last })

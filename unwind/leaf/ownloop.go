@@ -7,18 +7,18 @@ import (
 	"goprof/vmstructs"
 )
 
-// C2 moves instructions out of a loop, but none into it: it puts each where it is executed least often
-// (opto/gcm.cpp, hoist_to_cheaper_block). So all instructions of a loop are those of the loop's bytecodes, and of what
-// is inlined there. If nothing is inlined into a loop, its instructions are all of one method.
+// C2 moves instructions out of a loop, but none into it: it puts each where it is executed least often (opto/gcm.cpp,
+// hoist_to_cheaper_block). So all instructions of a loop belong to the loop's bytecodes, and to what is inlined there.
+// If nothing is inlined into a loop, its instructions are all of one method.
 
 // maxLoop bounds the instructions that are read to find the way around a loop.
 const maxLoop = 400
 
-// inOwnLoop reports whether an instruction stands in a loop of the innermost of some methods. Two pieces of evidence
-// tell of these methods, at bytecodes of one loop. Nothing is inlined into that loop. Or the code turns around without
-// a call or a poll, which a small loop does. Then the evidence must be of two bytecodes: between two pieces of code for
-// one bytecode C2 also puts what is left of the method that the loop has called before. A loop of a method that is
-// inlined between both, and to which the way does not lead, is not thought of.
+// inOwnLoop reports whether an instruction stands in a loop of the innermost method. There are two ways to know. Either
+// two pieces of evidence name these methods, at bytecodes of one loop into which nothing is inlined. Or the code turns
+// around without a call or a poll, as a small loop does. Then the evidence must be of two bytecodes, because between
+// two pieces of code for one bytecode C2 also puts the rest of a method that the loop has called before. This misses a
+// loop of a method that is inlined between both and to which the route does not lead.
 func (r *router) inOwnLoop(n int32, from, to []vmstructs.Scope) bool {
 	if to[0].BCI < 0 || from[0].BCI < 0 {
 		return false
@@ -32,8 +32,8 @@ func (r *router) inOwnLoop(n int32, from, to []vmstructs.Scope) bool {
 }
 
 // beginsRound reports whether an instruction stands at the beginning of a loop's round: behind the poll that ends the
-// round before, and code leads back from there. It is executed as often as anything in the loop, so C2 has no reason to
-// move anything to it. Behind a poll may also stand what comes when the loop is left.
+// round before, where code leads back. It is executed as often as anything in the loop, so C2 has no reason to move
+// other code to it. Code for the end of the loop may stand behind a poll, too.
 func (r *router) beginsRound() bool {
 	return r.behindPoll && r.leadsBack(r.at, func(int32) bool { return true })
 }
@@ -58,9 +58,9 @@ func loopAround(code []vmstructs.Bytecode, first, last int32) (begin, end int32)
 
 // inlinesNone reports whether nothing is inlined into a loop. A call that has a record is not inlined if only one
 // method can be called. Otherwise C2 may have inlined the likeliest one, and calls the others. An invoke without a
-// record may be inlined even if the interpreter has not resolved it, and even if the method is an intrinsic: of some of
-// them C2 makes no code of its own (boxes, StringBuilder.append). Only a native method has no bytecode to inline, if it
-// does not hand on to another method.
+// record may be inlined even if the interpreter has not resolved it, and even if the method is an intrinsic: for some
+// of them C2 makes no code of its own (boxes, StringBuilder.append). Only a native method has no bytecode to inline,
+// unless it hands on to another method.
 func (r *router) inlinesNone(chain []vmstructs.Scope, code []vmstructs.Bytecode, begin, end int32) bool {
 	place, asked := vmstructs.PlaceOf(chain), 0
 	for i := range code {

@@ -5,7 +5,7 @@ import "goprof/vmstructs"
 // place is an instruction of an nmethod's code about which is asked, with the answers so far.
 type place struct {
 	*question
-	n      int32     // the instruction: its place in code.list, notInCode if nobody knows
+	n      int32     // the instruction: its place in code.list, notInCode if that is not known
 	routed inferred  // see route
 	forked branching // see fork
 }

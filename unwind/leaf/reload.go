@@ -6,18 +6,18 @@ import (
 )
 
 // C2 has more values than the CPU has registers. It keeps some on the stack, and loads a value right before the
-// instruction that takes it (opto/reg_split.cpp, PhaseChaitin::Split). Such a load is of no bytecode. It has no record
-// of its own, but that of what follows. So it counts for the instruction that takes the value.
+// instruction that takes it (opto/reg_split.cpp, PhaseChaitin::Split). Such a load belongs to no bytecode, and is
+// recorded with what follows. So it counts for the instruction that takes the value.
 //
-// Constants are made again where they are taken, too (opto/node.hpp, Node::rematerialize). On arm64 few fit into the
-// instruction that takes them, and a class takes two instructions of its own. On x86 they fit: what stands apart there
-// is taken in several places.
+// C2 also makes constants again where they are taken (opto/node.hpp, Node::rematerialize). On arm64 few fit into the
+// instruction that takes them, and a class takes two instructions of its own. On x86 they fit: a separate constant
+// there is taken in several places.
 
 // maxConstant bounds the instructions that make a constant.
 const maxConstant = 4
 
 // reloadedFor returns the instruction for which another one loads a value from the stack, or makes a constant.
-// It returns notInCode if the other one does neither, or if nobody knows.
+// It returns notInCode if the other one does neither, or if that is not known.
 func (m *codeMap) reloadedFor(n int32) int32 {
 	if n < 0 || int(n) >= len(m.list) {
 		return notInCode

@@ -7,9 +7,9 @@ import (
 )
 
 // Take two places of compiled code, and suppose that it is known which methods are inlined at each. Between them the
-// program goes a way through its bytecodes: out of the methods that it leaves, on in the method that both places have
-// in common, into the methods that it enters. How far a pc is on the way through machine code says how far it is on the
-// way through bytecodes.
+// program goes through its bytecodes on a route: out of the methods that it leaves, on in the method that both places
+// have in common, into the methods that it enters. A pc's position between the two places in machine code gives its
+// position on the route through bytecodes.
 
 // leg is a part of such a way. On a leg one method is the innermost.
 type leg struct {
@@ -37,7 +37,7 @@ type router struct {
 	offWay     bool          // they were found elsewhere
 	trail      []trailed     // the bytecodes on the way, if trails
 	trails     bool
-	guess      bool      // the way also leads into methods that only a profile tells: see loopAt
+	guess      bool      // the way also leads into methods that only a profile says: see loopAt
 	passed     []wayLoop // loops past which the way leads, if guess: see enterLoops
 	around     *around   // of goesAround, once it was asked
 	*weights
@@ -125,9 +125,9 @@ func (r *router) addLeg(scopes []vmstructs.Scope, work int) {
 // toReturn is where work ends that leaves the method; -1 is its entry.
 const toReturn = -2
 
-// through adds the legs that the innermost of some methods, and what is inlined into it there, has from one index to
-// another, or to a return. behind: the first of its bytecodes is done, as a call out of which the program comes.
-// unresolved: the program also comes to invokes that the interpreter has not resolved.
+// through adds the legs of the innermost method, and of what is inlined into it, from one index to another, or to a
+// return. behind says that the first bytecode is done, such as a call from which the program returns. unresolved says
+// that the route may also pass invokes that the interpreter has not resolved.
 func (r *router) through(chain []vmstructs.Scope, from int32, behind bool, to int32, unresolved bool) {
 	m := chain[0].Method
 	code := r.q.bytecodes(m)

@@ -5,7 +5,7 @@ import (
 	"goprof/vmstructs"
 )
 
-// rule tells which methods run at an instruction, where the instruction is of a kind that the rule knows.
+// rule says which methods run at an instruction, where the instruction is of a kind that the rule knows.
 type rule struct {
 	name  string
 	tiers tiers
@@ -14,12 +14,12 @@ type rule struct {
 	itself bool
 	tells  func(*place) verdict
 	// mayBe reports whether C2 can have made such an instruction for a place that a record has: see Judge. The answer
-	// must not depend on which bytecode the rule says it is: a judge that asks for the rule's bytecode would leave out
-	// just those samples where the rule is wrong. nil: what the record has is not doubted.
+	// must not depend on which bytecode the rule names: a judge that asked for the rule's bytecode would leave out just
+	// those samples where the rule is wrong. nil: the record is not doubted.
 	mayBe func(*place, vmstructs.Scope) bool
 }
 
-// verdict is what a rule tells.
+// verdict is what a rule says.
 type verdict struct {
 	scopes []vmstructs.Scope // nil: nothing
 	sure   profile.Certainty

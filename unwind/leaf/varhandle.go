@@ -7,9 +7,9 @@ import (
 )
 
 // A call of a VarHandle is three methods: the caller, the guard to which the interpreter has linked the call, and the
-// method with which the VarHandle accesses. The guard is the same for all VarHandles with such arguments. So what the
-// guard calls in the end is a matter of its caller, and kept with the call there. The caller tells it where it takes
-// the VarHandle from a static field that is final.
+// method by which the VarHandle accesses memory. All VarHandles with such arguments share the guard. So the method that
+// the guard finally calls depends on the caller, and is kept with the call there. It is known if the caller takes the
+// VarHandle from a static final field.
 
 // maxAccessAsked is how often the method with which a VarHandle accesses is asked for, while a collector moves objects.
 const maxAccessAsked = 16
@@ -88,9 +88,10 @@ func (r *router) vanishes(known knownHandle, m *vmstructs.Method, b *vmstructs.B
 // maxOperands bounds the bytecodes that make the arguments of a call.
 const maxOperands = 64
 
-// receiverOf is the place of the only bytecode that makes the receiver of an invoke, -1 if that is not known. The
-// receiver lies below all arguments on the operand stack. If code jumps to a bytecode behind, another one may have made
-// the receiver. effect is that of invokes on the operand stack, as stackOf tells it of others.
+// receiverOf returns the place of the only bytecode that makes the receiver of an invoke, or -1 if that is not known.
+// The receiver lies below all arguments on the operand stack. If a jump leads to a bytecode behind it, another bytecode
+// may have made the receiver. effect is the effect of invokes on the operand stack, as stackOf returns it for other
+// bytecodes.
 func receiverOf(code []vmstructs.Bytecode, invoke int, effect invokeEffect) int {
 	need, _, ok := effect(&code[invoke])
 	at := invoke
@@ -118,7 +119,7 @@ func receiverOf(code []vmstructs.Bytecode, invoke int, effect invokeEffect) int 
 // invokeEffect is described at vmstructs.VM.InvokeEffect.
 type invokeEffect func(b *vmstructs.Bytecode) (takes, puts int, ok bool)
 
-// effectOf is stackOf with invokes, and with what moves values and tells how many. It ends at branches.
+// effectOf is stackOf with invokes, and with what moves values and says how many. It ends at branches.
 func effectOf(b *vmstructs.Bytecode, effect invokeEffect) (takes, puts int, ok bool) {
 	switch {
 	case b.Op == opDup:

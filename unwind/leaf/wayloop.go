@@ -7,9 +7,9 @@ import (
 	"goprof/vmstructs"
 )
 
-// A loop that has neither call nor poll has no record. If code goes around from a pc to itself past no evidence, the pc
-// is in such a loop, most likely in one that the way leads to. A position in proportion to the work of bytecodes does
-// not know how often a loop turns, nor how far it is unrolled.
+// A loop that has neither call nor poll has no record. If code leads from a pc back to itself without evidence, the pc
+// is in such a loop, most likely in one on the route. A position in proportion to the work of bytecodes ignores how
+// often a loop turns, and how far it is unrolled.
 
 // maxWayLoops bounds the loops that are tried.
 const maxWayLoops = 8
@@ -21,7 +21,7 @@ type wayLoop struct {
 }
 
 // loop tells the methods of the loop in which the instruction most likely is, if the route tells others. It makes a way
-// of its own. That way also leads into methods that only a profile tells, so it must not make anything certain.
+// of its own. That way also leads into methods that only a profile says, so it must not make anything certain.
 func (p *place) loop() verdict {
 	supposed := p.route().scopes
 	if s := p.loopBesides(supposed); s != nil && !sameMethods(s, supposed) {
@@ -71,9 +71,9 @@ func (r *router) notePassed(chain []vmstructs.Scope, code []vmstructs.Bytecode, 
 	}
 }
 
-// enterLoops adds the legs once around loops past which the way leads. If the evidence stands before a loop and behind
-// it, the loop ends at once on the way that has the least work. JDK 8 has no poll in a loop that counts. If a record
-// names what is inlined into a loop, the loop has evidence of its own.
+// enterLoops adds the legs of loops that the route passes, once around each. If the evidence stands before a loop and
+// behind it, the route with the least work leaves the loop at once. JDK 8 has no poll in a loop that counts. If a
+// record names what is inlined into a loop, the loop has evidence of its own.
 func (r *router) enterLoops() {
 	for i := 0; i < len(r.passed); i++ { // what is inlined there may have loops, too
 		l := r.passed[i]
@@ -88,7 +88,7 @@ func (r *router) enterLoops() {
 	}
 }
 
-// recordsInvoke reports whether records tell what an invoke in a loop calls.
+// recordsInvoke reports whether records say what an invoke in a loop calls.
 func (r *router) recordsInvoke(l wayLoop) bool {
 	place := vmstructs.PlaceOf(l.chain)
 	return slices.ContainsFunc(r.q.bytecodes(l.chain[0].Method), func(b vmstructs.Bytecode) bool {
@@ -97,7 +97,7 @@ func (r *router) recordsInvoke(l wayLoop) bool {
 }
 
 // loopsOnlyIn reports whether all loops on the way are those of some methods, and nothing is inlined there that the way
-// leads past, or that only a profile tells.
+// leads past, or that only a profile says.
 func (r *router) loopsOnlyIn(methods []vmstructs.Scope) bool {
 	for i := range r.legs {
 		g := &r.legs[i]

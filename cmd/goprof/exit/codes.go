@@ -23,7 +23,7 @@ type Cause struct {
 // Codes is the documented table. Help, manual page and tests are made from it.
 var Codes = []Meaning{
 	{OK, "done; a recording that ended because its target did, too", []Cause{
-		{[]string{"library-replaced", "library-deleted", "library-unreadable"}, "some native functions have no names, which is told: the file of a library is gone since it was loaded", "sudo goprof ..."},
+		{[]string{"library-replaced", "library-deleted", "library-unreadable"}, "some native functions have no names, and a note says so: the file of a library is gone since it was loaded", "sudo goprof ..."},
 	}},
 	{General, "any other error, wrong usage among them", []Cause{
 		{nil, "a flag, an argument or a command that does not exist", "COMMAND --help"},
@@ -36,13 +36,13 @@ var Codes = []Meaning{
 		{[]string{"starved"}, "the machine is short of CPU: goprof got none in time", "once more, later"},
 		{[]string{"no-perf", "no-bpf", "perf-failed", "perf-rings", "time-namespace"}, "--engine perf or --event, and the kernel's perf_event or BPF cannot do that, or the rings would need more memory than goprof takes", "--engine ptrace"},
 		{[]string{"hangs"}, "the process hangs in the kernel and cannot be read", "cat /proc/PID/stack"},
-		{[]string{"unknown"}, "anything that nobody thought of", "goprof doctor --pid PID"},
+		{[]string{"unknown"}, "any other cause", "goprof doctor --pid PID"},
 	}},
 	{NoSuchProcess, "no such process, or no JVM of that name", []Cause{
 		{[]string{"no-process"}, "it has ended, or runs outside goprof's container", "goprof list"},
 		{nil, "no JVM has that in its main class or jar", "goprof list --args"},
-		{[]string{"thread-id"}, "it is the number of a thread", "the process's number, which is told"},
-		{[]string{"inner-pid"}, "it is a number inside a container", "the host's number, which is told"},
+		{[]string{"thread-id"}, "it is the number of a thread", "the process's number, which the message has"},
+		{[]string{"inner-pid"}, "it is a number inside a container", "the host's number, which the message has"},
 	}},
 	{NotJVM, "the process is not a HotSpot JVM, or not one that can be read", []Cause{
 		{[]string{"not-java"}, "another program: a start script, a wrapper", "goprof list"},
@@ -68,33 +68,33 @@ var Codes = []Meaning{
 			"kernel.kptr_restrict at 0 or 1, and CAP_SYSLOG"},
 		{[]string{"perf-nested"}, "--engine perf in a PID namespace", "--engine ptrace"},
 		{[]string{"perf-seccomp", "perf-module", "perf-refused"}, "--engine perf under a seccomp filter, SELinux, AppArmor, or for no known reason", "--engine ptrace"},
-		{[]string{"probe-capability", "bpf-capability", "bpf-memory", "bpf-seccomp"}, "probes or BPF programs without CAP_SYS_ADMIN, CAP_BPF, locked memory, or under a filter", "the command that is told"},
-		{[]string{"traced"}, "a debugger or strace traces it already", "end that one; its pid is told"},
+		{[]string{"probe-capability", "bpf-capability", "bpf-memory", "bpf-seccomp"}, "probes or BPF programs without CAP_SYS_ADMIN, CAP_BPF, locked memory, or under a filter", "the command in the message"},
+		{[]string{"traced"}, "a debugger or strace traces it already", "end that one; the message has its pid"},
 	}},
 	{TargetGone, "the process ended, or became another program, before there was anything to write", []Cause{
 		{[]string{"gone", "zombie"}, "it ended", "goprof list"},
 		{[]string{"exec"}, "it became another program", "the same command once more"},
 	}},
 	{NoSamples, "the recording holds no samples", []Cause{
-		{nil, "the process used no CPU time, or less than a sample stands for; which is told", "goprof dump --pid PID shows what its threads wait for"},
+		{nil, "the process used no CPU time, or less than a sample stands for; the message says which", "goprof dump --pid PID shows what its threads wait for"},
 		{nil, "the JVM is stopped", "kill -CONT PID"},
-		{nil, "the JVM is frozen by its cgroup, as docker pause does it; which one is told", "the command that is told"},
+		{nil, "the JVM is frozen by its cgroup, as docker pause does it; the message says which", "the command in the message"},
 		{nil, "no thread that --thread chooses used CPU time", "goprof dump --pid PID shows the threads' names"},
 		{nil, "it was too short for its rate", "-d or --rate"},
-		{nil, "filters leave none of a recording that is read; it is told which", "fewer of --from, --to, --thread, --include ..."},
+		{nil, "filters leave none of a recording that is read; the message says which", "fewer of --from, --to, --thread, --include ..."},
 	}},
 	{BadInput, "an input file is missing or is not what it should be", []Cause{
-		{nil, "a line that is not \"stack count\"; it is told which", "a file of goprof record"},
+		{nil, "a line that is not \"stack count\"; the message says which", "a file of goprof record"},
 		{nil, "an empty file, or one that is no text", "a file of goprof record"},
-		{nil, "a JFR file or a pprof profile that is damaged, or asks for more than is read; it is told where", "a file that is whole"},
-		{nil, "an event, a weight or a filter that needs what the file does not hold", "what it holds, which is told"},
+		{nil, "a JFR file or a pprof profile that is damaged, or asks for more than is read; the message says where", "a file that is whole"},
+		{nil, "an event, a weight or a filter that needs what the file does not hold", "what it holds; the message lists that"},
 	}},
 	{OutputFailed, "the result could not be written", []Cause{
 		{nil, "a folder that is missing or read-only, a full disk", "-o elsewhere"},
-		{nil, "a disk that became full while JFR was recorded: it is told how much is lost, and the file is whole up to there", "-o elsewhere"},
+		{nil, "a disk that became full while JFR was recorded: the message says how much is lost, and the file is whole up to there", "-o elsewhere"},
 		{nil, "a symbolic link: goprof writes through none", "the name that it leads to"},
 		{nil, "another user's file or pipe in a folder that all may write to", "-o in a folder of your own"},
-		{nil, "a pipe that nobody reads", "cat PIPE > FILE &, before"},
+		{nil, "a pipe without a reader", "cat PIPE > FILE &, before"},
 	}},
 	{Incomplete, "a dump lacks the stacks of some threads, locks what some wait for, or a snap some parts; what there is has been written", []Cause{
 		{nil, "they had no CPU to stop on: more threads want one than there are", "goprof dump --wait-stop 1m"},
@@ -121,13 +121,13 @@ var Codes = []Meaning{
 		{nil, "the policy allows the word, or a name that it is part of", "a policy without that line: docs/redaction.md"},
 		{nil, "the word is one of goprof's own, or part of a name of the JDK's", "a longer word in WORDLIST"},
 	}},
-	{NoEvent, "the event that --event names cannot be had here", []Cause{
-		{nil, "goprof may not set probes: no CAP_SYS_ADMIN, a limit, or a seccomp filter; it is told which", "the command that is told"},
+	{NoEvent, "the event that --event names is not available here", []Cause{
+		{nil, "goprof may not set probes: no CAP_SYS_ADMIN, a limit, or a seccomp filter; the message says which", "the command in the message"},
 		{nil, "the library has no such function, or no symbols that say where it is", "goprof events PID"},
 		{nil, "the machine has no such counter: virtual machines mostly have none of the CPU's", "goprof events PID"},
 		{nil, "there is no event of that name", "goprof events PID"},
 	}},
-	{Undelivered, "goprof ship: a server has not taken all of a recording; which, and why, is told", []Cause{
+	{Undelivered, "goprof ship: a server has not taken all of a recording; the message says which, and why", []Cause{
 		{nil, "it cannot be reached, or says no: a wrong URL, a token, a certificate", "the same command once more; --spool keeps what is left"},
 	}},
 }
@@ -145,6 +145,6 @@ func Help() string {
 			}
 		}
 	}
-	b.WriteString("\nErrors are written to standard error, as \"goprof: what: why\", and where a command\nmends them or tells more, a line \"try: command\" follows.")
+	b.WriteString("\nErrors are written to standard error, as \"goprof: what: why\", and where a command\nmends them or shows more, a line \"try: command\" follows.")
 	return b.String()
 }

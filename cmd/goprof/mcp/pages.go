@@ -23,7 +23,7 @@ type pages struct{ list []keptAnswer }
 
 type keptAnswer struct{ key, text string }
 
-// keyOf tells calls apart, whatever page they ask for.
+// keyOf distinguishes calls, whatever page they ask for.
 func keyOf(tool string, args Args) string {
 	named := Args{"": tool}
 	for name, value := range args {

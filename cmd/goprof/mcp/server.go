@@ -218,7 +218,7 @@ func (s *Server) call(ctx context.Context, m *message) {
 			delete(s.calls, id)
 		}()
 		text, failed := s.work(ctx, &t, args)
-		if ctx.Err() == nil { // nobody waits for the answer of a cancelled call
+		if ctx.Err() == nil { // nothing waits for the answer of a cancelled call
 			s.tell(m.ID, text, failed)
 		}
 	})

@@ -71,7 +71,7 @@ func (t *Terminal) takeAgain() error {
 	return err
 }
 
-// giveBack makes the terminal what it was. The kernel lets nobody do so in the background.
+// giveBack makes the terminal what it was. The kernel forbids that in the background.
 func (t *Terminal) giveBack() {
 	if InForeground() {
 		t.out.WriteString(Leave)
@@ -103,9 +103,10 @@ func (t *Terminal) Size() (columns, rows int) {
 	return int(size.Col), int(size.Row)
 }
 
-// Draw shows the lines. It writes those that have changed. No line may be wider than the terminal, and each ends the
-// styles that it begins. In the background it writes nothing: the kernel may answer each try by SIGTTOU and begin it
-// again after the handler (drivers/tty/tty_jobctrl.c, __tty_check_change: -ERESTARTSYS), while Stop waits for Draw.
+// Draw shows the lines. It writes only those that have changed. No line may be wider than the terminal, and each must
+// end the styles that it begins. In the background Draw writes nothing. There the kernel may answer a write with
+// SIGTTOU and repeat it after the handler, without end (drivers/tty/tty_jobctrl.c, __tty_check_change: -ERESTARTSYS),
+// while Stop waits for Draw.
 func (t *Terminal) Draw(lines []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -5,8 +5,8 @@
 //
 //   - What may pass is sent again: no connection, a reset, a deadline, 408, 429, 502, 503, 504, UNAVAILABLE ... A wait
 //     that the server asks for (Retry-After, RetryInfo) is kept.
-//   - What is wrong with the way, and not with the message, is sent again, too, so that nothing is lost while somebody
-//     mends a token, an address or a certificate: 401, 403, 404, redirects, UNAUTHENTICATED, PERMISSION_DENIED,
+//   - If the message is not at fault, but a token, an address or a certificate, it is sent again, too, so that nothing
+//     is lost while an operator mends that: 401, 403, 404, redirects, UNAUTHENTICATED, PERMISSION_DENIED,
 //     UNIMPLEMENTED, TLS.
 //   - What is wrong with the message is final: 400, 413, 415, 422, INVALID_ARGUMENT.
 //   - What may be the one or the other is doubtful: it is sent again a few times: 500, INTERNAL, RESOURCE_EXHAUSTED

@@ -27,7 +27,7 @@ type DumpOptions struct {
 	Gentle bool
 	Bare   bool // no thread is looked at: there are no stacks
 	// Wait is how long the dump waits for threads that were told to stop and have no CPU for it, while none of them
-	// stops. 0 is DumpWait.
+	// stops; and how long it asks for stops that are not begun, as they might not end in time. 0 is DumpWait.
 	Wait time.Duration
 	// Locks asks for what the threads hold and wait for. No thread is stopped longer for it.
 	Locks bool

@@ -14,8 +14,8 @@ const (
 	notShown  = "more than 100000 are not shown"
 )
 
-// DumpUnmounted makes a dump of the virtual threads that no carrier runs, and says what it lacks. keep gives a thread its
-// stack, or says in its Err why not.
+// DumpUnmounted makes a dump of the virtual threads that no carrier runs, and says what it lacks. keep gives a thread
+// its stack, or says in its Err why not.
 func (w *Walker) DumpUnmounted(c *vmstructs.Continuations, platform []vmstructs.Thread, to *[]profile.ThreadDump,
 	census *profile.VirtualCensus, keep func(*profile.ThreadDump, *profile.Stack) bool) error {
 	*to, *census = (*to)[:0], profile.VirtualCensus{Unread: map[string]int{}}

@@ -205,7 +205,8 @@ func (f *slowFlags) record(cmd *cobra.Command, args []string, g *requests.Gather
 	}
 	defer s.Close()
 	if why, remedy := standsStill(s); why != "" {
-		return &exit.Error{Code: exit.NoSamples, What: fmt.Sprintf("no requests of process %d", pid), Why: why, Remedy: remedy}
+		what := fmt.Sprintf("no requests of process %d", pid)
+		return &exit.Error{Code: exit.NoSamples, What: what, Why: why, Remedy: remedy}
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "goprof: looking at the threads of process %d for %s; Ctrl-C ends it\n", pid,
 		f.duration.Duration)

@@ -36,7 +36,8 @@ func TestBefore(t *testing.T) {
 		t.Fatalf("%d files, %v: one of three is empty", len(src), err)
 	}
 	var b bytes.Buffer
-	if _, err := convert.Write(&b, format.Collapsed, src, convert.Options{}); err != nil || b.String() != "main;a 5\nmain;b 1\n" {
+	_, err = convert.Write(&b, format.Collapsed, src, convert.Options{})
+	if err != nil || b.String() != "main;a 5\nmain;b 1\n" {
 		t.Errorf("%v %s", err, &b)
 	}
 	if src, err := openBefore(filepath.Join(dir, "none"), 7, time.Time{}); err == nil || len(src) > 0 {

@@ -79,14 +79,8 @@ type watchedJVM struct {
 }
 
 func makeSnapper(rules alarm.Rules, dir string, say func(string)) *snapper {
-<<<<<<< HEAD
 	s := &snapper{rules: rules, dir: dir, files: noFiles, began: time.Now(), say: say, watched: map[int]*watchedJVM{},
 		taken: map[int]time.Time{}, refused: map[int]bool{}}
-=======
-	s := &snapper{rules: rules, dir: dir, files: noFiles, say: say, watched: map[int]*watchedJVM{},
-		taken:   map[int]time.Time{},
-		refused: map[int]bool{}}
->>>>>>> main
 	s.take = s.snap
 	return s
 }

@@ -207,7 +207,7 @@ func cut(list []drawn) (left []drawn, next float64) {
 // sample is what was drawn of one class: an object stands for its bytes, or for least if that is more.
 type sample struct {
 	list         []drawn
-	least, part  float64 // part of the class's bytes that have stayed
+	least, part  float64 // part: of the bytes of the class, those that were drawn from
 	newer, whole bool    // whole: the heap was read as a whole
 }
 

@@ -366,10 +366,12 @@ func (f *heapFlags) dead(cmd *cobra.Command) error {
 	ctx, stop := interruptible(cmd.Context())
 	defer stop()
 	f.all = true
+	opt := f.options(ctx)
+	opt.Now = o.moment()
 	reader, err := heap.NewReader(o.VM)
 	mainClass, _, _ := strings.Cut(strings.TrimSpace(o.VM.JavaCommand()), " ")
 	if err == nil && f.held.class != "" {
-		held, err := reader.Holders(f.options(ctx), []string{f.held.class}, nil)
+		held, err := reader.Holders(opt, []string{f.held.class}, nil)
 		if err != nil {
 			return f.noHolders(err, o.Core.PID())
 		}
@@ -379,7 +381,7 @@ func (f *heapFlags) dead(cmd *cobra.Command) error {
 	}
 	var h *profile.Heap
 	if err == nil {
-		h, err = reader.Read(f.options(ctx))
+		h, err = reader.Read(opt)
 	}
 	if err != nil {
 		return &exit.Error{Code: exit.BadCore, What: "cannot read the heap out of " + f.core.file, Why: whyOf(err), Err: err}

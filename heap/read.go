@@ -100,7 +100,14 @@ func Why(err error) string {
 }
 
 // Read counts what fills the heap.
-func (r *Reader) Read(opt Options) (*profile.Heap, error) { return r.read(opt, nil) }
+func (r *Reader) Read(opt Options) (*profile.Heap, error) {
+	h, err := r.read(opt, nil)
+	if err == nil && h.Swept != nil && r.heap.HidesFillers() {
+		h.Notes = append(h.Notes, "a collection of this JDK puts int[] and java.lang.Object in the place of dead objects: "+
+			"they are counted here, and may be many")
+	}
+	return h, err
+}
 
 // read calls met for each object that it meets. It may meet some twice.
 func (r *Reader) read(opt Options, met func(o *vmstructs.Object, part vmstructs.HeapPart, unit int)) (*profile.Heap,
@@ -135,10 +142,6 @@ func (r *Reader) read(opt Options, met func(o *vmstructs.Object, part vmstructs.
 		h.OldCollections = &collections.Count
 		if ago, known := collections.Swept.Get(); known {
 			h.Swept = &ago
-			if collections.Filled {
-				h.Notes = append(h.Notes, "a collection of this JDK puts int[] and java.lang.Object in the place of dead objects: "+
-					"they are counted here, and may be many")
-			}
 		}
 	}
 	return h, nil

@@ -219,8 +219,6 @@ type OldCollections struct {
 	Count uint64 // since the JVM began
 	// Swept is how long ago the last one ended that has left no object in the old generation that it found dead.
 	Swept maybe.Value[time.Duration]
-	// Filled: it has put objects in the place of the dead ones that look like the program's. See ObjectClass.Filler.
-	Filled bool
 }
 
 // OldCollections reads them, as of the moment now. ok is false for a JVM that does not count them (-XX:-UsePerfData).
@@ -250,7 +248,6 @@ func (h *Heap) OldCollections(now time.Time) (o OldCollections, ok bool) {
 	began, ok1 := c.Long("sun.rt.createVmBeginTime") // by the wall clock: sun.os.hrt.ticks is gone since 25
 	hz, ok2 := c.Long("sun.os.hrt.frequency")
 	ago := float64(now.UnixMilli()-began)/1e3 - float64(swept)/float64(hz)
-	o.Filled = h.vm.version.Major < fillersSince
 	o.Swept = maybe.If(time.Duration(max(ago, 0)*1e9), ok1 && ok2 && hz > 0 && swept > 0 && ago < math.MaxInt64/2e9)
 	return o, ok
 }

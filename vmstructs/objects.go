@@ -310,6 +310,9 @@ func (o *Objects) findSize(class *ObjectClass, name string) error {
 // fillersSince is the first release that fills memory with classes of its own (JDK-8284435).
 const fillersSince = 19
 
+// HidesFillers reports whether the JVM's fillers look like objects of the program.
+func (h *Heap) HidesFillers() bool { return h.vm.version.Major < fillersSince }
+
 // isFiller reports whether a class is one that HotSpot fills memory with: since 19 two of its own (memory/universe.cpp,
 // genesis; classfile/vmSymbols.hpp). The array's name has changed.
 func isFiller(name string) bool {

@@ -59,7 +59,7 @@ With --redact, zeros stand for all numbers and texts. docs/heap-dump.md has the 
 
 const heapExample = `  goprof heap 1234                            or --pid 1234, or a part of its name
   goprof heap 1234 --area old                 what has stayed
-  goprof heap 1234 --live                     what was alive at the last collection of the old generation
+  goprof heap 1234 --live                     what the last collection has left in the old generation
   goprof heap 1234 -n 6 --every 10s           what grows: a leak
   goprof heap 1234 --leak --allocs 10s        what leaks, who holds it, who makes it
   goprof heap 1234 --holders byte[]           who holds the objects of a class
@@ -113,7 +113,7 @@ func newHeap() *cobra.Command {
 	f.core.addFlags(cmd)
 	fs.StringVar(&f.shape.Area, "area", "", "show only this `part`: young, old, humongous")
 	fs.BoolVar(&f.alive, "live", false,
-		"show only what has outlived the last collection of the old generation, and its age")
+		"show the old generation without what its last collection found dead, and how old that is")
 	fs.IntVar(&f.shape.Top, "top", 30, "`number` of classes to show (--json: all, unless given)")
 	fs.BoolVar(&f.all, "all", false, "read the whole heap, however long that takes")
 	fs.IntVarP(&f.count, "count", "n", 1, "`number` of readings")

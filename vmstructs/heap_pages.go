@@ -1,6 +1,10 @@
 package vmstructs
 
-import "goprof/process"
+import (
+	"math/bits"
+
+	"goprof/process"
+)
 
 // ZGC's table of pages has an entry for each 2 MB of the address space that its heap may use (gc/z/zPageTable.hpp). A
 // page knows its offset, and up to where it is filled. An object's header has no colour.
@@ -14,9 +18,20 @@ const (
 	leastGranules = 512
 	// oldPage is ZGenerationId::old, and oldAge is ZPageAge::old (gc/z/zGenerationId.hpp, zPageAge.hpp).
 	oldPage, oldAge = 1, 15
-	// largePage is ZPageType::large: one object has it for itself. ZPageTypeLarge before 21.
-	largePage = 2
+	// mediumPage and largePage are ZPageType::medium and large: of a large one an object has all. ZPageTypeMedium and
+	// ZPageTypeLarge before 21. A medium page has room for 2^mediumObjects objects (gc/z/zHeuristics.cpp,
+	// set_medium_page_size).
+	mediumPage, largePage = 1, 2
+	mediumObjects         = 13
 )
+
+// mediumPitch is at whose multiples objects begin in a medium page. ZObjectAlignmentMediumShift is exported with the
+// value that it has before the JVM has set it. So this repeats how the JVM sets it: the page is a 32nd of the largest
+// heap, rounded down to a power of two, at most 32 MB (set_medium_page_size).
+func (h *Heap) mediumPitch() uint64 {
+	page := min(max(h.Capacity()/32, 1<<granule), 16<<granule)
+	return 1 << (bits.Len64(page) - 1 - mediumObjects)
+}
 
 // zTables are where the tables are; see zPagesLayout.
 func (h *Heap) zTables() (l *zPagesLayout, globals uint64) {
@@ -87,7 +102,7 @@ func (h *Heap) zAreas() (areas []*HeapArea, err error) {
 	if size = span(l.start, l.top) - int(begin); size > maxRegionSpan {
 		return nil, ErrNoAreas
 	}
-	unknown := false
+	unknown, pitch := false, h.mediumPitch()
 	raw, ranges := make([]byte, regionBatch*size), make([]process.Range, 0, regionBatch)
 	for len(pages) > 0 {
 		n := min(len(pages), regionBatch)
@@ -116,6 +131,8 @@ func (h *Heap) zAreas() (areas []*HeapArea, err error) {
 			}
 			if kind.ok() && b[kind-begin] == largePage {
 				a.Part = HumongousPart
+			} else if kind.ok() && b[kind-begin] == mediumPage {
+				a.pitch = pitch
 			}
 			areas = append(areas, a)
 		}

@@ -115,47 +115,27 @@ func (c *climb) wayOf(n int32) way {
 }
 
 // prove looks once more at all steps, each once, and says by place whose object has moved, and which do not lead to a
-// root any more. A reference must lie within the object that has it: a length that was read while an array was made may
-// be of something else.
+// root any more.
 func (c *climb) prove() (moved, broken []bool) {
 	moved, broken = make([]bool, len(c.ways)), make([]bool, len(c.ways))
-	const batch, head = 1 << 9, 24 // of an array with its length
-	raw, width, ends := make([]byte, batch*32), c.t.heap.RefSize(), make([]uint64, len(c.ways))
+	const batch = 1 << 9
+	raw, width := make([]byte, batch*32), c.t.heap.RefSize()
 	for todo := c.order; len(todo) > 0; {
 		n := min(len(todo), batch)
 		ranges := make([]process.Range, 0, 2*n)
 		for i, at := range todo[:n] {
 			s, b := c.step(at), raw[32*i:]
-			ranges = append(ranges, process.Range{Addr: s.addr, Buf: b[:head]},
-				process.Range{Addr: cmp.Or(s.slot, s.addr), Buf: b[head : head+width]})
+			ranges = append(ranges, process.Range{Addr: s.addr, Buf: b[:16]},
+				process.Range{Addr: cmp.Or(s.slot, s.addr), Buf: b[16 : 16+width]})
 		}
 		c.t.heap.ReadMany(ranges)
 		for i, at := range todo[:n] {
-			s, own, ref, k, up := c.step(at), &ranges[2*i], &ranges[2*i+1], c.place(at), 0
-			if !own.OK { // the last object of all may be shorter
-				own.Buf = own.Buf[:16]
-				own.OK = c.t.heap.Bytes(s.addr, own.Buf) == nil
-			}
-			if o, ok := c.t.heap.ObjectIn(s.addr, own.Buf); ok && o.Bytes > 0 {
-				ends[k] = o.Addr + o.Bytes
-			}
-			if s.up != 0 {
-				up = c.place(s.up)
-			}
+			s, own, ref, k := c.step(at), &ranges[2*i], &ranges[2*i+1], c.place(at)
 			moved[k] = s.klass != 0 && (!own.OK || c.t.heap.KlassIn(own.Buf) != s.klass)
 			broken[k] = moved[k] || s.slot != 0 && (!ref.OK || c.t.heap.RefTo(ref.Buf) != s.addr) ||
-				s.up != 0 && (broken[up] || c.within(s) && ends[up] > 0 && s.slot >= ends[up])
+				s.up != 0 && broken[c.place(s.up)]
 		}
 		todo = todo[n:]
 	}
 	return moved, broken
-}
-
-// within reports whether a step leads to an object in which the reference stands, and not in its class.
-func (c *climb) within(s wayStep) bool {
-	kind := ""
-	if s.link >= 0 {
-		kind = c.t.links[s.link].Kind
-	}
-	return kind == profile.LinkField || kind == profile.LinkElement
 }

@@ -1,10 +1,6 @@
 package vmstructs
 
-import (
-	"math/bits"
-
-	"goprof/process"
-)
+import "math/bits"
 
 // ZGC's table of pages has an entry for each 2 MB of the address space that its heap may use (gc/z/zPageTable.hpp). A
 // page knows its offset, and up to where it is filled. An object's header has no colour.
@@ -103,41 +99,26 @@ func (h *Heap) zAreas() (areas []*HeapArea, err error) {
 		return nil, ErrNoAreas
 	}
 	unknown, pitch := false, h.mediumPitch()
-	raw, ranges := make([]byte, regionBatch*size), make([]process.Range, 0, regionBatch)
-	for len(pages) > 0 {
-		n := min(len(pages), regionBatch)
-		ranges = ranges[:0]
-		for i, page := range pages[:n] {
-			ranges = append(ranges, process.Range{Addr: page + uint64(begin), Buf: raw[i*size : (i+1)*size : (i+1)*size]})
+	h.health.eachAt(pages, begin, size, func(page uint64, b []byte, ok bool) {
+		a := &HeapArea{Start: h.zBase + (l.start - begin).u64(b), Top: h.zBase + (l.top - begin).u64(b), region: page}
+		honest := ok && (!kind.ok() || b[kind-begin] <= largePage)
+		if a.Start >= a.Top || a.Top > 2*h.zBase || a.Start%(1<<granule) != 0 || a.Top%8 != 0 || !honest {
+			return
 		}
-		h.vm.t.ReadMany(ranges)
-		for i := range ranges {
-			b := ranges[i].Buf
-			if !ranges[i].OK {
-				continue
+		if ages.ok() {
+			generation, age := b[ages-begin], b[ages-begin+1]
+			if a.Part = YoungPart; generation == oldPage {
+				a.Part = OldPart
 			}
-			a := &HeapArea{Start: h.zBase + (l.start - begin).u64(b), Top: h.zBase + (l.top - begin).u64(b),
-				region: pages[i]}
-			honest := !kind.ok() || b[kind-begin] <= largePage
-			if a.Start >= a.Top || a.Top > 2*h.zBase || a.Start%(1<<granule) != 0 || a.Top%8 != 0 || !honest {
-				continue
-			}
-			if ages.ok() {
-				generation, age := b[ages-begin], b[ages-begin+1]
-				if a.Part = YoungPart; generation == oldPage {
-					a.Part = OldPart
-				}
-				unknown = unknown || generation > oldPage || age > oldAge || (generation == oldPage) != (age == oldAge)
-			}
-			if kind.ok() && b[kind-begin] == largePage {
-				a.Part = HumongousPart
-			} else if kind.ok() && b[kind-begin] == mediumPage {
-				a.pitch = pitch
-			}
-			areas = append(areas, a)
+			unknown = unknown || generation > oldPage || age > oldAge || (generation == oldPage) != (age == oldAge)
 		}
-		pages = pages[n:]
-	}
+		if kind.ok() && b[kind-begin] == largePage {
+			a.Part = HumongousPart
+		} else if kind.ok() && b[kind-begin] == mediumPage {
+			a.pitch = pitch
+		}
+		areas = append(areas, a)
+	})
 	for _, a := range areas {
 		if unknown && a.Part != HumongousPart {
 			a.Part = WholeHeap // this release writes its pages otherwise

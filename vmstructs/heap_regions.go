@@ -1,6 +1,10 @@
 package vmstructs
 
-import "goprof/process"
+import (
+	"slices"
+
+	"goprof/process"
+)
 
 // regionRow is what is read of one region.
 type regionRow struct {
@@ -29,40 +33,49 @@ func (h *Health) eachRegion(table, length uint64, fields regionFields, f func(re
 	if begin < 0 || size > maxRegionSpan {
 		return false, ErrNoAreas
 	}
-	if len(h.raw) < regionBatch*(8+size) {
-		h.raw = make([]byte, regionBatch*(8+size))
+	words := make([]byte, 8*length)
+	if err := h.vm.mem.Bytes(table, words); err != nil {
+		return false, err
 	}
-	pointers, raw := h.raw[:8*regionBatch], h.raw[8*regionBatch:]
-	whole = true
-	for from := uint64(0); from < length; from += regionBatch {
-		n := min(length-from, regionBatch)
-		if err := h.vm.mem.Bytes(table+8*from, pointers[:8*n]); err != nil {
-			return false, err
+	regions := make([]uint64, 0, length)
+	for ; len(words) > 0; words = words[8:] {
+		if region := word(words); region != 0 {
+			regions = append(regions, region)
 		}
+	}
+	whole = true
+	h.eachAt(regions, begin, size, func(at uint64, b []byte, ok bool) {
+		row := regionRow{at: at, bottom: (fields.bottom - begin).u64(b), top: (fields.top - begin).u64(b),
+			end: (fields.end - begin).u64(b)}
+		if fields.tag.ok() {
+			row.tag = (fields.tag - begin).u32(b)
+		}
+		if ok && row.bottom != 0 && row.bottom%8 == 0 && row.top%8 == 0 && row.bottom <= row.top &&
+			row.top <= row.end && row.end-row.bottom <= maxHeapBytes {
+			f(row)
+		} else {
+			whole = false
+		}
+	})
+	return whole, nil
+}
+
+// eachAt reads so many bytes of structures, from begin on in each, some with each call. ok is false for those that cannot
+// be read.
+func (h *Health) eachAt(addrs []uint64, begin offset, size int, f func(addr uint64, b []byte, ok bool)) {
+	if len(h.raw) < regionBatch*size {
+		h.raw = make([]byte, regionBatch*size)
+	}
+	for batch := range slices.Chunk(addrs, regionBatch) {
 		h.ranges = h.ranges[:0]
-		for i := range int(n) {
-			if region := word(pointers[8*i:]); region != 0 {
-				buf := raw[i*size : (i+1)*size : (i+1)*size]
-				h.ranges = append(h.ranges, process.Range{Addr: region + uint64(begin), Buf: buf})
-			}
+		for i, addr := range batch {
+			h.ranges = append(h.ranges, process.Range{Addr: addr + uint64(begin), Buf: h.raw[i*size : (i+1)*size : (i+1)*size]})
 		}
 		h.vm.t.ReadMany(h.ranges)
 		for i := range h.ranges {
-			b := h.ranges[i].Buf
-			row := regionRow{at: h.ranges[i].Addr - uint64(begin), bottom: (fields.bottom - begin).u64(b),
-				top: (fields.top - begin).u64(b), end: (fields.end - begin).u64(b)}
-			if fields.tag.ok() {
-				row.tag = (fields.tag - begin).u32(b)
-			}
-			if h.ranges[i].OK && row.bottom != 0 && row.bottom%8 == 0 && row.top%8 == 0 && row.bottom <= row.top &&
-				row.top <= row.end && row.end-row.bottom <= maxHeapBytes {
-				f(row)
-			} else {
-				whole = false
-			}
+			f(batch[i], h.ranges[i].Buf, h.ranges[i].OK)
 		}
 	}
-	return whole, nil
 }
 
 // eachG1Region is eachRegion for G1's.

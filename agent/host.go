@@ -79,9 +79,11 @@ func NewHost(h diagnose.Host, version string, enrich func(pid int, a *resource.A
 // of the two cannot be done, say gets what that means for an agent that was asked for that engine.
 func (h *ThisHost) Run(ctx context.Context, want session.EngineName, say func(string)) {
 	var groups sync.WaitGroup
+	var said sync.Map // both may mean the same
 	for _, run := range []func(context.Context) error{h.perf.run, h.visits.run} {
 		groups.Go(func() {
-			if told := h.meaning(run(ctx), want); told != "" {
+			told := h.meaning(run(ctx), want)
+			if _, again := said.LoadOrStore(told, nil); told != "" && !again {
 				say(told)
 			}
 		})

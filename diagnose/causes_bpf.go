@@ -42,7 +42,7 @@ func (h Host) explainBPF(err error) Cause {
 		return Cause{Class: Forbidden, Name: "bpf-memory",
 			Why: fmt.Sprintf("before Linux %s the memory of BPF programs counts as locked memory, of which goprof may have "+
 				"%d KB (RLIMIT_MEMLOCK) and may not raise that (CAP_SYS_RESOURCE)", needBPFMemory.since, limit>>10),
-			Remedy: "ulimit -l unlimited; " + h.command() + ", or docker run --ulimit memlock=-1 ..."}
+			Remedy: h.toHave("SYS_RESOURCE") + ", or first: sudo prlimit --pid $$ --memlock=unlimited"}
 	}
 	return h.refused("BPF programs", err, "sudo dmesg | tail")
 }

@@ -120,7 +120,7 @@ func yamaMeaning(scope int) string {
 	if scope == 1 {
 		return "only a parent may trace its children"
 	}
-	return "only who has CAP_SYS_PTRACE may trace"
+	return "only programs with CAP_SYS_PTRACE may trace"
 }
 
 func (h Host) traced(tracer int) Cause {

@@ -57,7 +57,7 @@ func TestExplainPerf(t *testing.T) {
 			f.write("sys/kernel/osrelease", "5.10.0-32-amd64\n")
 			f.write("self/limits", "Limit Soft Limit Hard Limit Units\nMax locked memory 65536 65536 bytes\n")
 		}, refused("bpf", unix.EPERM), Forbidden, "bpf-memory", "of which goprof may have 64 KB (RLIMIT_MEMLOCK)",
-			"ulimit -l unlimited"},
+			"docker run --cap-add SYS_RESOURCE"},
 		{"BPF of 5.10 without a limit", func(f *fakeProc) {
 			f.as(root())
 			f.write("sys/kernel/osrelease", "5.10.0-32-amd64\n")

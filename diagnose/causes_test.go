@@ -137,7 +137,7 @@ func TestExplainFaked(t *testing.T) {
 		{"yama 1", func(f *fakeProc) { f.it(nil); f.yama("1") }, denied,
 			Forbidden, "yama", "ptrace_scope is 1: only a parent", "sudo sysctl kernel.yama.ptrace_scope=0"},
 		{"yama 2", func(f *fakeProc) { f.it(nil); f.yama("2") }, denied,
-			Forbidden, "yama", "ptrace_scope is 2: only who has CAP_SYS_PTRACE", "sudo sysctl"},
+			Forbidden, "yama", "ptrace_scope is 2: only programs with CAP_SYS_PTRACE", "sudo sysctl"},
 		{"yama 2 and root without the capability", func(f *fakeProc) { f.as(weak); f.it(weak); f.yama("2") }, denied,
 			Forbidden, "no-capability", "ptrace_scope is 2", "--cap-add SYS_PTRACE"},
 		{"yama 3", func(f *fakeProc) { f.it(nil); f.yama("3") }, denied,

@@ -83,7 +83,7 @@ func needs() []checked {
 		{Host.checkRealTime, tries, &need{name: "real-time",
 			wants: "CAP_SYS_NICE or RLIMIT_RTPRIO; in cgroups of version 1 cpu.rt_runtime_us above 0",
 			tried: "an OS thread takes the priority and gives it back",
-			lost: "short stops beside other programs that want the CPUs: looks are left out where a stop could last, and " +
+			lost: "short stops beside other threads that want the CPUs: looks are left out where a stop could last, and " +
 				"--engine auto takes perf there"}},
 		{Host.checkCPULimit, tries, &need{name: "cpu limit",
 			wants: "no cpu.max (cpu.cfs_quota_us) on goprof's own control group",

@@ -25,9 +25,9 @@ import (
 // mostHolderReads is some ten times what an honest answer takes.
 const mostHolderReads = 2 << 20
 
-// TestHostileHolders: damaged headers, lengths, references, classes and lists cost a bounded number of reads and bounded
-// memory, and shares that make sense. Where the damage is gone when goprof looks once more at what it has found, no holder
-// is named that the heap dump of the same moment does not have.
+// TestHostileHolders: damaged headers, lengths, references, classes and lists cost a bounded number of reads and
+// bounded memory, and shares that make sense. Where the damage is gone when goprof looks once more at what it has
+// found, no holder is named that the heap dump of the same moment does not have.
 func TestHostileHolders(t *testing.T) {
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm := jvmtest.Start(t, jdk, "truth.HeapLeaks", "-Xmx64m", "-XX:+UseSerialGC", "--")

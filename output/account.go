@@ -322,7 +322,11 @@ func (a *account) allocated() {
 		return
 	}
 	const most = 3
-	text := fmt.Sprintf("%s, %s a second", size(al.Bytes), size(int64(float64(al.Bytes)/a.s.Meta.Duration.Seconds())))
+	counted, known := a.s.Meta.Duration, ""
+	if al.Time > 0 && float64(al.Time) < 0.9*float64(counted) {
+		counted, known = al.Time, " in the first "+Span(al.Time)
+	}
+	text := fmt.Sprintf("%s%s, %s a second", size(al.Bytes), known, size(int64(float64(al.Bytes)/counted.Seconds())))
 	for i, th := range al.Threads[:min(len(al.Threads), most)] {
 		share := float64(th.Bytes) / float64(al.Bytes)
 		if i > 0 && share < 0.005 {

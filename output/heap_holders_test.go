@@ -42,7 +42,8 @@ func TestHeapHeldText(t *testing.T) {
 			t.Errorf("%q is missing:\n%s", want, rest)
 		}
 	}
-	if h.Leaks[0].AtLeast = true; HeapHeldText(&text, h, 10) != nil || !strings.Contains(text.String(), ": at least 1 MiB") {
+	h.Leaks[0].AtLeast = true
+	if HeapHeldText(&text, h, 10) != nil || !strings.Contains(text.String(), ": at least 1 MiB") {
 		t.Errorf("%s", text.String())
 	}
 	if h.Leaks = nil; HeapHeldText(&text, h, 10) != nil || !strings.Contains(text.String(), "No leak was found") {

@@ -237,6 +237,8 @@ func (s *Summary) cureLost() string {
 		return "-r lower: goprof could not keep up"
 	case ThreadGone.String(), StopTimeout.String(), StopMissed.String():
 		return s.cureStops(cureLonger)
+	case ProcessGone.String(): // and with it what was under way
+		return ""
 	case AlreadyTraced.String():
 		return s.cureStops("end the debugger that traces the program")
 	}

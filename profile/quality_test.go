@@ -114,6 +114,7 @@ func TestCures(t *testing.T) {
 		"no CPU": {many(Summary{Times: Times{Process: 10, NotSampled: 3, Unwatched: 3}}), "fewer programs beside the JVM"},
 		"threads end": {many(Summary{Lost: 900, LostBy: map[string]int64{ThreadGone.String(): 900}}),
 			"--engine perf, which stops no thread"},
+		"the process ends": {many(Summary{Lost: 900, LostBy: map[string]int64{ProcessGone.String(): 900}}), ""},
 		"in mode wall": {many(Summary{Lost: 900, LostBy: map[string]int64{ThreadGone.String(): 900},
 			Meta: Meta{Mode: ModeWall}}), "-d longer"},
 		"with perf": {many(Summary{Truncated: 900, TruncatedBy: map[string]int64{StackCut.String(): 900},

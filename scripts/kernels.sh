@@ -13,16 +13,15 @@
 #
 # Emulated code is some thirty times slower: exit codes, messages and stacks are what they are on such a machine, times are not.
 # With CPUS, THREADS says how many threads are busy ("1 4").
-# LIMIT is how many seconds a kernel may take (3600), SECTIONS which of root, user, settings, cgroup, oom, hotplug and boot are run (all but
-# boot). With RESUME=1 a job that LIMIT
-# has ended goes on where it stood. GOPROF_CACHE names another cache than ~/.cache/goprof. The first run downloads 0.5 GB.
+# LIMIT is how many seconds a kernel may take (3600), SECTIONS which of root, user, cgroup, oom, hotplug, boot and settings are run (all but
+# boot; settings comes last, since nothing lifts kernel.yama.ptrace_scope 3). With RESUME=1 a job that LIMIT has ended goes on where it stood. GOPROF_CACHE names another cache than ~/.cache/goprof. The first run downloads 0.5 GB.
 # Needs Debian or what is built like it, and root, for the mounts of debootstrap.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 suites=("$@")
 [ $# != 0 ] || suites=(bullseye bookworm trixie)
-sections=${SECTIONS:-root user settings cgroup oom hotplug}
+sections=${SECTIONS:-root user cgroup oom hotplug settings}
 [ -z "${CPUS:-}" ] || sections=${SECTIONS:-cpus}
 kernels=${GOPROF_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/goprof}/kernels
 # What a guest needs beside its root disk's file system. What is built into the kernel is not found, and not missed.
@@ -101,10 +100,11 @@ run() { # kernel, or kernel+words of its command line
     # The guest's clock counts instructions, 4 ns each, so that shares of CPU time do not depend on when the host runs which CPU.
     [ "$sections" != cpus ] || clock=(-icount "shift=2,sleep=off")
     truncate -s 256M "$work/result"
+    # Mitigations of CPU faults and a clock that is a device would make the emulated kernel several times slower.
     # One host thread emulates both CPUs: with two, a 6.12 has died in code that another CPU was just changing (a static key).
     timeout "${LIMIT:-3600}" qemu-system-x86_64 -accel tcg,thread=single "${clock[@]}" -cpu max -smp "${CPUS:-2}" -m 3G -nodefaults -display none -nic none \
         -no-reboot -serial "file:$out/console" -kernel "$kernels/${suite%%+*}/linux" -initrd "$kernels/${suite%%+*}/initrd" \
-        -append "console=ttyS0 rw panic=-1 ${words//+/ }" -drive "file=$disk,if=virtio,format=raw,snapshot=on" \
+        -append "console=ttyS0 rw panic=-1 mitigations=off tsc=reliable ${words//+/ }" -drive "file=$disk,if=virtio,format=raw,snapshot=on" \
         -drive "file=$work/job,if=virtio,format=raw,readonly=on" -drive "file=$work/result,if=virtio,format=raw" </dev/null >&2 ||
         say "$suite: the machine was ended"
     tar -C "$out" --strip-components 1 -xf "$work/result" 2>/dev/null || true
@@ -129,7 +129,7 @@ tables() {
     table cgroup 'As root, and the JVM in a control group of version 2 (300 MB; a fifth of a CPU; frozen)'
     table oom 'As root, and the kernel kills the JVM for want of memory'
     table hotplug 'As root, and CPU 1 of 2 goes off and on again'
-    table boot 'As root, with words on the kernel'"'"'s command line'
+    table boot 'As root, on other flavours, and with words on the kernel'"'"'s command line'
     table settings 'Settings and single capabilities. "user" is the JVM'"'"'s, "other" another one, neither with rights but those named'
 }
 

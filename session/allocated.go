@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"sort"
+	"time"
 
 	"goprof/profile"
 	"goprof/vmstructs"
@@ -51,11 +52,12 @@ type allocated struct {
 
 // allocations counts what threads allocate during a recording.
 type allocations struct {
-	reader *vmstructs.Allocations
-	of     map[allocating]*allocated
-	round  int
-	full   bool
-	pace   sparing
+	reader      *vmstructs.Allocations
+	of          map[allocating]*allocated
+	round       int
+	full        bool
+	pace        sparing
+	first, last time.Time // readings
 }
 
 func (s *Session) allocations() *allocations {
@@ -89,7 +91,10 @@ func (r *recording) countAllocated() {
 			r.dir.update(r.dir.allNames)
 			tids = r.dir.byNSTID()
 		}
-		a.round++
+		a.last = time.Now()
+		if a.round++; a.round == 1 {
+			a.first = a.last
+		}
 		for i := range java {
 			if t := &java[i]; t.NSTID != 0 && still[t.Addr] == t.NSTID {
 				n, ok := bytes[i].Get()
@@ -154,7 +159,7 @@ func (a *allocations) account() *profile.Allocated {
 	if a == nil || a.round < 2 { // nothing to compare with
 		return nil
 	}
-	out := &profile.Allocated{Full: a.full}
+	out := &profile.Allocated{Full: a.full, Time: a.last.Sub(a.first)}
 	all := slices.Collect(maps.Keys(a.of))
 	sort.Slice(all, func(i, j int) bool { return a.mostFirst(all[i], all[j]) < 0 })
 	for _, who := range all {

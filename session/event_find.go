@@ -5,6 +5,7 @@ package session
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"slices"
 	"strconv"
@@ -71,11 +72,22 @@ func (s *Session) findEvent(name string, every uint64) (*EventPlan, error) {
 		return s.preset(&p, every)
 	}
 	var bad *EventError
-	if missing := TracepointsError(); missing != nil && errors.As(err, &bad) {
-		bad.Why += "; if it is a tracepoint: " + missing.Why
-		bad.Remedy += "; or for a tracepoint: " + missing.Remedy
+	if errors.As(err, &bad) {
+		bad.orTracepoint()
 	}
 	return nil, err
+}
+
+// orTracepoint adds why the event cannot be a tracepoint, either.
+func (e *EventError) orTracepoint() {
+	missing := TracepointsError()
+	if missing == nil {
+		return
+	}
+	e.Why += "; if it is a tracepoint: " + missing.Why
+	if missing.Remedy != "" {
+		e.Remedy += "; or for a tracepoint: " + missing.Remedy
+	}
 }
 
 // rawCounter is the number of a counter of the CPU: "r1a2", as perf writes it. A name of letters only ("read", "rad")
@@ -269,6 +281,9 @@ func TracepointsError() *EventError {
 		if _, err := os.Stat(root + "/events"); err == nil {
 			return nil
 		}
+	}
+	if _, err := os.Stat(tracefs[0] + "/events"); errors.Is(err, fs.ErrPermission) { // its usual mode is 0700
+		return &EventError{Name: "group:tracepoint", Why: "only root may read tracefs", Remedy: "sudo goprof ..."}
 	}
 	if b, _ := os.ReadFile(lockdown); strings.Contains(string(b), "[confidentiality]") {
 		return &EventError{Name: "group:tracepoint", Why: "the kernel is locked down for confidentiality, and shows no " +

@@ -5,8 +5,11 @@ package session
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"goprof/profile"
 	"goprof/unwind"
@@ -43,6 +46,20 @@ func TestTracepoints(t *testing.T) {
 		bad := TracepointsError()
 		if bad == nil || strings.Contains(bad.Why, "locked down") != strings.Contains(mode, "[conf") {
 			t.Errorf("%q: %+v", mode, bad)
+		}
+		other := EventError{Why: "no such library", Remedy: "grep"}
+		if other.orTracepoint(); strings.HasSuffix(other.Remedy, ": ") || !strings.HasSuffix(other.Why, bad.Why) {
+			t.Errorf("%q: %+v", mode, other)
+		}
+	}
+	if os.Geteuid() == 0 { // whose folder this is
+		runtime.LockOSThread()
+		unix.RawSyscall(unix.SYS_SETFSUID, 1000, 0, 0)
+		bad := TracepointsError()
+		unix.RawSyscall(unix.SYS_SETFSUID, 0, 0, 0)
+		runtime.UnlockOSThread()
+		if bad == nil || bad.Why != "only root may read tracefs" {
+			t.Errorf("tracefs of root: %+v", bad)
 		}
 	}
 	point := filepath.Join(tracefs[1], "events", "sched", "sched_switch")

@@ -40,13 +40,13 @@ func inWords(h ptrace.Hindrance) (why, cure string) {
 		return "", ""
 	case ptrace.NoPriority:
 		if group, file := procfs.NoRealTime(); file != "" {
-			return "other programs want the CPUs, and goprof has no real-time priority: cpu.rt_runtime_us of its control " +
+			return "other threads want the CPUs, and goprof has no real-time priority: cpu.rt_runtime_us of its control " +
 				"group is 0", giveRealTime(group, file)
 		}
 		if _, cure = withoutPriority(); cure == "" {
 			cure = "goprof as root on the host"
 		}
-		return "other programs want the CPUs, and goprof has no real-time priority", cure
+		return "other threads want the CPUs, and goprof has no real-time priority", cure
 	case ptrace.GroupLimit:
 		return "goprof's own control group has a limit on CPU time, and uses it up",
 			"a higher CPU limit for goprof's container"

@@ -4,6 +4,7 @@ package session
 
 import (
 	"errors"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -11,8 +12,8 @@ import (
 	"goprof/process"
 	"goprof/profile"
 	"goprof/sampler"
+	"goprof/sampler/perf"
 	"goprof/sampler/ptrace"
-	"goprof/sampler/ring"
 )
 
 // account brings the profile's account up to date and sums it up.
@@ -39,7 +40,7 @@ func (r *recording) account() profile.Summary {
 	sum.Links = r.contexts.account()
 	sum.OwnCPU = ownCPU() - r.before
 	sum.Chosen = r.opt.Wants != nil
-	sum.NoPerf = ring.Nested()
+	sum.NoPerf = sum.Meta.Engine != profile.EnginePerf && noPerf()
 	r.manner.account(&sum, &stats)
 	if sum.Lost > 0 || sum.Times.Unwatched > 0 {
 		sum.LateWhy, sum.LateCure = lacksPriority()
@@ -47,6 +48,9 @@ func (r *recording) account() profile.Summary {
 	sum.SetQuality()
 	return sum
 }
+
+// noPerf reports whether perf cannot take samples of CPU time with the rights that goprof has kept.
+var noPerf = sync.OnceValue(func() bool { return perf.TryWide(0) != nil })
 
 // rateLowered is the rate that a recording has come down to; 0 if it has the rate that was asked for.
 func (r *recording) rateLowered(stats *sampler.Stats) float64 {

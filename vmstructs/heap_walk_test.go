@@ -97,7 +97,8 @@ func TestWalkBuffer(t *testing.T) {
 	}
 }
 
-// TestWalkMediumPage: in a medium page of ZGC there are gaps between the objects, in which old memory looks like objects.
+// TestWalkMediumPage: in a medium page of ZGC there are gaps between the objects, in which old memory looks like
+// objects.
 func TestWalkMediumPage(t *testing.T) {
 	w := newObjectWorld(t, headers[0])
 	plain, longs := w.klass("a/B", 24), w.klass("[J", w.arrayHelper(3))

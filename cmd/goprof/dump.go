@@ -227,7 +227,10 @@ func notStopped(command string, pid int, threads []profile.ThreadDump, wait time
 	case leftOut > 0:
 		why, cure := session.StopsUnbounded()
 		if why == "" { // it is over by now
-			why, cure = "goprof had no CPU in time", fmt.Sprintf("goprof %s --pid %d", command, pid)
+			why = "goprof had no CPU in time"
+			if _, cure = session.NoPriority(); cure == "" {
+				cure = fmt.Sprintf("goprof %s --pid %d", command, pid)
+			}
 		}
 		return &exit.Error{Code: exit.Incomplete, What: what(late + leftOut),
 			Why: "they run, and were not stopped, as they might have been held for too long: " + why, Remedy: cure}

@@ -112,7 +112,8 @@ func newHeap() *cobra.Command {
 	f.jvm.addFlags(cmd)
 	f.core.addFlags(cmd)
 	fs.StringVar(&f.shape.Area, "area", "", "show only this `part`: young, old, humongous")
-	fs.BoolVar(&f.alive, "live", false, "show only what has outlived the last collection of the old generation, and its age")
+	fs.BoolVar(&f.alive, "live", false,
+		"show only what has outlived the last collection of the old generation, and its age")
 	fs.IntVar(&f.shape.Top, "top", 30, "`number` of classes to show (--json: all, unless given)")
 	fs.BoolVar(&f.all, "all", false, "read the whole heap, however long that takes")
 	fs.IntVarP(&f.count, "count", "n", 1, "`number` of readings")
@@ -399,8 +400,8 @@ func (f *heapFlags) lacks(cmd *cobra.Command, h *profile.Heap) *exit.Error {
 		e.What = fmt.Sprintf("this heap has no part %q", f.shape.Area)
 		e.Why = h.Collector + " has none, or none of it is used"
 	case h.Collector == "Serial", h.Collector == "Parallel", h.Collector == "G1":
-		e.Why = "no collection that removed all dead objects is known: the old generation was not collected yet, or the JVM " +
-			"keeps no counters, or it is G1 before JDK 20, which leaves dead objects where they are"
+		e.Why = "no collection that removed all dead objects is known: the old generation was not collected yet, or the " +
+			"JVM keeps no counters, or it is G1 before JDK 20, which leaves dead objects where they are"
 	default:
 		e.Why = h.Collector + " leaves dead objects where they are, and does not export which those are"
 		if f.core.file == "" {

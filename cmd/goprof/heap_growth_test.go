@@ -78,7 +78,8 @@ func TestTooFew(t *testing.T) {
 	}
 }
 
-// TestHeapAlive: what is alive is shown with its age where the collector has left nothing dead. Elsewhere it is refused.
+// TestHeapAlive: what is alive is shown with its age where the collector has left nothing dead. Elsewhere it is
+// refused.
 func TestHeapAlive(t *testing.T) {
 	amount, ago := profile.HeapAmount{Objects: 10, Bytes: 4 << 20}, 12*time.Second
 	for _, row := range []struct {
@@ -101,8 +102,9 @@ func TestHeapAlive(t *testing.T) {
 		err = f.write(&cobra.Command{}, out, &profile.Heap{Collector: row.collector, Swept: row.swept,
 			Parts: []profile.HeapPart{{Name: "young", Used: 4 << 20, Seen: 4 << 20}, {Name: "old", Used: 4 << 20, Seen: 4 << 20},
 				{Name: "humongous", Used: 4 << 20, Seen: 4 << 20}},
-			Classes: []*profile.HeapClass{{Name: "shop.Order", Parts: map[string]profile.HeapAmount{"young": amount, "old": amount,
-				"humongous": amount}}, {Name: "shop.Gone", Parts: map[string]profile.HeapAmount{"young": amount}}}}, nil)
+			Classes: []*profile.HeapClass{{Name: "shop.Order",
+				Parts: map[string]profile.HeapAmount{"young": amount, "old": amount,
+					"humongous": amount}}, {Name: "shop.Gone", Parts: map[string]profile.HeapAmount{"young": amount}}}}, nil)
 		var failed *exit.Error
 		if errors.As(err, &failed) != (row.why != "") || failed != nil && !strings.Contains(failed.Why, row.why) {
 			t.Errorf("%s: %v", row.collector, err)

@@ -166,8 +166,8 @@ func checkRoots(t *testing.T, d *hprofread.Dump) {
 	}
 }
 
-// TestMoving: while a collector moves objects beside the program, there is no dump. When there is one, each reference of
-// what the program keeps leads to an object.
+// TestMoving: while a collector moves objects beside the program, there is no dump. When there is one, each reference
+// of what the program keeps leads to an object.
 func TestMoving(t *testing.T) {
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		if jdk.Version < 17 {

@@ -41,8 +41,11 @@ type run struct {
 // MaxRuns is how many recordings a side has at most.
 const MaxRuns = 64
 
-// cell is a node in a block of time. Each recording has blocks of its own. A recording without times has only one.
-type cell struct{ block, node int32 }
+// cell is a node in a block of time, which is the upper half. Each recording has blocks of its own. A recording without
+// times has only one.
+type cell uint64
+
+func cellOf(block, node int32) cell { return cell(block)<<32 | cell(node) }
 
 // ErrNoSamples is returned for a recording, or the chosen part of one, without samples.
 var ErrNoSamples = errors.New("there are no samples in it")
@@ -249,11 +252,12 @@ func (a *adder) add(s *profile.Sample) error {
 		a.c.tree.nodes[at.guessedIn].guessed[a.to] += weight
 		side.guessed += weight
 	}
-	key := cell{a.firstBlock, at.node}
+	block := a.firstBlock
 	if a.timed {
 		a.addLook(s, stay{at.node, weight})
-		key.block += a.block(moment(s))
+		block += a.block(moment(s))
 	}
+	key := cellOf(block, at.node)
 	if _, ok := side.cells[key]; !ok && len(side.cells) >= maxCells {
 		return errTooMuch
 	}

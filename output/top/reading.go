@@ -24,6 +24,7 @@ type Reading struct {
 	Alloc      float64 // of all threads, in bytes a second
 	AllocKnown bool
 	Threads    []Thread
+	Pools      []Pool // as far as they are known
 
 	// Methods are of the samples in the Window. Samples is the number of these.
 	Methods []Method

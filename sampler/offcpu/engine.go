@@ -95,6 +95,7 @@ type offRun struct {
 	records []offRecord
 	arena   arena
 	counts  sampler.OffCPUCounts
+	unmet   int64 // records that were lost, and may be the stacks of waits that are still to come
 	held    int
 	settled int64
 	thin    thinning

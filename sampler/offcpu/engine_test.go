@@ -63,6 +63,10 @@ func TestOffCPURecords(t *testing.T) {
 		{name: "began before", records: []offRecord{rec(30*ms, offIn)}},
 		{name: "too short", least: time.Second, records: []offRecord{stack(10 * ms), rec(10*ms+1, offOut), rec(30*ms, offIn)},
 			short: 1},
+		{name: "the host of a virtual machine took the CPU between stack and switch", records: []offRecord{rec(1*ms, offIn),
+			stack(5 * ms), rec(10*ms, offOut), rec(30*ms, offIn)}, want: []time.Duration{20 * time.Millisecond}},
+		{name: "it ran between stack and switch", records: []offRecord{stack(5 * ms), rec(6*ms, offIn), rec(6*ms+1, offOut),
+			rec(30*ms, offIn)}},
 		{name: "the stack is of another switch", records: []offRecord{stack(5 * ms), rec(10*ms, offOut), rec(30*ms, offIn)}},
 	} {
 		r := offFixture(c.least)
@@ -89,6 +93,20 @@ func TestOffCPUDropped(t *testing.T) {
 	r.work(&offRecord{when: 20, tid: 7, kind: offIn})
 	if got, _ := r.looks(); len(got) != 0 || r.counts.Dropped != 3 || r.Stats.Lost[ptrace.RingFull] != 3 {
 		t.Errorf("%v, %+v", got, r.counts)
+	}
+}
+
+// TestOffCPUCountsLossOnce: the kernel had no room for the stack of a wait, and for the records of its switch there
+// was.
+func TestOffCPUCountsLossOnce(t *testing.T) {
+	r := offFixture(0)
+	r.dropAll(1)
+	for i := range int64(2) { // the second one has no stack for another reason
+		r.work(&offRecord{when: 10 + 20*i, tid: 7, kind: offOut})
+		r.work(&offRecord{when: 20 + 20*i, tid: 7, kind: offIn})
+	}
+	if lost := r.Stats.Lost; lost[ptrace.RingFull] != 1 || lost[ptrace.NoRegisters] != 1 || r.Stats.Attempted != 2 {
+		t.Errorf("%d looks, lost: %v", r.Stats.Attempted, lost)
 	}
 }
 

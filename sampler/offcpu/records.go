@@ -144,6 +144,7 @@ func (r *offRun) dropAll(n int64) {
 	r.counts.Dropped += n
 	r.Stats.Attempted += n
 	r.Stats.Lost[ptrace.RingFull] += n
+	r.unmet += n
 	now := ptrace.Monotonic()
 	if r.wakes != nil {
 		r.wakes.lostAt = now

@@ -33,7 +33,9 @@ func (r *offRun) work(x *offRecord) {
 			return // this is a second record of one switch
 		}
 		th.out, th.counted, th.taken, th.tally, th.tries = x.when, x.when, x.kind == offOutReady, nil, 0
-		th.copied.has = th.copied.has && x.when-th.copied.when < int64(time.Millisecond)
+		// The stack is of this switch. It is copied just before, unless the host of a virtual machine takes the CPU.
+		near := x.when-th.copied.when < int64(time.Millisecond)
+		th.copied.has = th.copied.has && (near || th.ran > 0 && th.ran < th.copied.when)
 	case offIn:
 		if th.out != 0 && x.when >= th.out { // an older record is of the time before it was known that the thread waits
 			r.finish(th, x.when)
@@ -116,6 +118,12 @@ func (r *offRun) put(th *offThread, snap *look.Look, waits int64, of time.Durati
 // passCopy hands over the stack with which the thread left its CPU.
 func (r *offRun) passCopy(th *offThread, waits int64, of time.Duration, until int64) {
 	if r.known[th.tid].Skip {
+		return
+	}
+	if !th.copied.has && r.unmet > 0 {
+		r.unmet--
+		r.Stats.Attempted += waits - 1 // dropAll has counted one
+		r.Stats.Lost[ptrace.RingFull] += waits - 1
 		return
 	}
 	snap := r.Queue.Take()

@@ -64,14 +64,18 @@ func mayWatch(pid int) error {
 // TryWide finds out whether perf may watch the CPUs for samples of a process, and says why not. It opens an event of a
 // CPU that never begins. pid 0 is goprof itself.
 func TryWide(pid int) error {
-	if err := mayWatch(pid); err != nil {
-		return err
+	if !ring.KnowsPIDs() { // no right mends that
+		return ring.ErrNested
 	}
+	// Before the event: what lets a user have events does not let the user load programs.
 	prog, err := filterProgram(0).LoadForPerf(nil)
 	if err != nil {
 		return &ring.Error{Call: "bpf", Err: err}
 	}
 	defer unix.Close(prog)
+	if _, err := ring.Try(pid); err != nil {
+		return err
+	}
 	attr := ring.SampleAttr(cpus.Here(), 1e9, stackLeast, ring.InKernel, false)
 	attr.Config = unix.PERF_COUNT_SW_CPU_CLOCK
 	attr.Bits |= unix.PerfBitDisabled

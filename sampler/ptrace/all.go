@@ -32,12 +32,14 @@ type Subject struct {
 // mostReady is how many snapshots wait at most until no thread stands still.
 const mostReady = 64
 
-// mostPasses bounds how often AllUntil looks again at threads that were let go because of others, or whose stop was not
-// admitted. A stop is asked for again after the time admittedSoon. All passes together cover several periods of a limit
-// on CPU time, which last 100 ms as a rule.
+// mostPasses bounds how often AllUntil looks again at threads that were let go because of others. A stop that was not
+// admitted is asked for again after the time admittedSoon, and from the pass mostPasses on after admittedLater, until
+// the dump has waited for its time. The first passes together see several periods of a limit on CPU time, which last
+// 100 ms as a rule. After a long wait for a CPU no stop is admitted for a second or more (firstRest).
 const (
-	mostPasses   = 16
-	admittedSoon = 20 * time.Millisecond
+	mostPasses    = 16
+	admittedSoon  = 20 * time.Millisecond
+	admittedLater = 200 * time.Millisecond
 )
 
 // AllUntil looks at each thread once, for a dump. It calls each for every thread, with a snapshot that is valid during
@@ -54,13 +56,17 @@ const (
 // stop late.
 func AllUntil(gaveUp <-chan struct{}, t *Tracer, wait time.Duration, threads []Subject, each func(*look.Look,
 	Outcome)) bool {
-	a := all{t: t, wait: wait, each: each, gaveUp: gaveUp, hints: map[int]Hint{}}
+	a := all{t: t, wait: wait, until: Monotonic() + int64(wait), each: each, gaveUp: gaveUp, hints: map[int]Hint{}}
 	for len(threads) > 0 && a.pass(threads) {
 		threads, a.bystanders = a.bystanders, nil
 		a.passes++
 		if a.nap {
 			a.nap = false
-			ts := unix.NsecToTimespec(Monotonic() + int64(admittedSoon))
+			nap := admittedSoon
+			if a.passes >= mostPasses {
+				nap = admittedLater
+			}
+			ts := unix.NsecToTimespec(Monotonic() + int64(nap))
 			SleepUntil(&ts)
 		}
 	}
@@ -126,7 +132,7 @@ func (a *all) withoutStop(snap *look.Look, otherwise Outcome) Outcome {
 // look: because the memory of another thread did not answer, or by the releaser.
 func (a *all) keep(snap *look.Look, o Outcome) {
 	again := o == Unadmitted || o == Missed || o == Silent && a.t.reader != nil && a.t.silentThreads[snap.TID] == nil
-	if again && a.passes < mostPasses {
+	if again && (a.passes < mostPasses || o == Unadmitted && Monotonic() < a.until) {
 		a.nap = a.nap || o == Unadmitted
 		a.bystanders = append(a.bystanders, Subject{snap.TID, a.hints[snap.TID]})
 		a.spare = append(a.spare, snap)
@@ -139,6 +145,7 @@ func (a *all) keep(snap *look.Look, o Outcome) {
 type all struct {
 	t     *Tracer
 	wait  time.Duration
+	until int64 // stops that are not admitted are asked for again
 	each  func(*look.Look, Outcome)
 	ready []outcome
 	spare []*look.Look

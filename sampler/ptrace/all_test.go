@@ -6,6 +6,7 @@ import (
 	"os"
 	"runtime"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -69,4 +70,19 @@ func TestStopIsTheCause(t *testing.T) {
 	if o := a.withoutStop(snap, Unadmitted); o != Unadmitted {
 		t.Errorf("the stop was not admitted: %v", o)
 	}
+}
+
+// TestStopsAreAdmittedLater: goprof had to wait for a CPU, and begins no stop for a second. A dump waits for that.
+func TestStopsAreAdmittedLater(t *testing.T) {
+	p := ctest.Run(t, ctest.Shares, "1", "1", "0")
+	tid := p.Number(t)
+	onTracer(t, p.PID, func(tr *Tracer) {
+		g := tr.openGate()
+		g.why, g.until = NoPriority, Monotonic()+firstRest
+		AllUntil(nil, tr, time.Minute, []Subject{{TID: tid}}, func(_ *look.Look, o Outcome) {
+			if o != Taken {
+				t.Errorf("it runs, and %v", o)
+			}
+		})
+	})
 }

@@ -174,8 +174,5 @@ func KnowsPIDs() bool {
 	return err == nil && space == initialPIDs
 }
 
-// Nested reports whether goprof is in a PID namespace, where perf cannot take samples of CPU time.
-func Nested() bool { return !KnowsPIDs() }
-
 // ErrNested: goprof is in a PID namespace.
 var ErrNested = errors.New("sampler: BPF programs know processes by their numbers outside of goprof's PID namespace")

@@ -79,7 +79,7 @@ type wallRun struct {
 	hints   *sampler.Hints
 	opt     Options
 	threads watchList
-	heldAt  int64 // when the last tick was over
+	heldAt  int64 // when the last tick was over, or the run began
 	first   int   // the thread that this tick began with
 	now     int64 // when the visits that are under way began
 	rest    int64 // until when others have the CPU
@@ -88,7 +88,8 @@ type wallRun struct {
 
 func (w *Engine) run(ctx context.Context, cfg sampler.Config, q *sampler.Queue,
 	proc *procfs.Dir, t *ptrace.Tracer) (sampler.Stats, error) {
-	r := &wallRun{Run: traced.NewRun(t, proc, &w.Progress, ctx.Done(), cfg, q), cpu: w.CPU, hints: &w.Hints, opt: w.opt}
+	r := &wallRun{Run: traced.NewRun(t, proc, &w.Progress, ctx.Done(), cfg, q), cpu: w.CPU, hints: &w.Hints, opt: w.opt,
+		heldAt: ptrace.Monotonic()}
 	r.threads.open(proc, threads.FilesFor(&cfg))
 	defer r.threads.close()
 	r.Late, r.Sum = r.account, r.total
@@ -178,12 +179,10 @@ func (r *wallRun) slot(from, to int) bool {
 	return true
 }
 
-// countGap notes how long it was since the tick before was over.
+// countGap notes how long it was since the tick before was over, or since the run began.
 func (r *wallRun) countGap() {
 	now := ptrace.Monotonic()
-	if r.heldAt > 0 {
-		r.Stats.Gap = max(r.Stats.Gap, time.Duration(now-r.heldAt))
-	}
+	r.Stats.Gap = max(r.Stats.Gap, time.Duration(now-r.heldAt))
 	r.heldAt = now
 }
 

@@ -402,3 +402,11 @@ func TestQuietThreadsAreNotAsked(t *testing.T) {
 		t.Errorf("%d of %d looks were at threads that were not asked", stats.Looks.Quiet, stats.Attempted)
 	}
 }
+
+// TestGapBeforeTheFirstTick: a run of one tick has a gap, too: that before it.
+func TestGapBeforeTheFirstTick(t *testing.T) {
+	p := ctest.Run(t, "int main(void) { ready(); for (;;) pause(); }")
+	if stats, _ := walled(t, p.PID, 1, 500*time.Millisecond, Options{}); stats.Gap <= 0 {
+		t.Errorf("%d ticks, the longest gap is %v", stats.Ticks, stats.Gap)
+	}
+}

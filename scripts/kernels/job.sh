@@ -43,7 +43,8 @@ recorded() { # section, name, words before goprof and its flags, with "record" b
 begin() { # log, words before java...
     log=$1
     shift
-    "$@" java -XX:+UseSerialGC -Xmx256m -cp classes demo.Demo 100000 >"$log" 2>&1 &
+    # At the lowest priority: six busy threads would leave goprof a fifth of one emulated CPU.
+    "$@" nice -n 19 java -XX:+UseSerialGC -Xmx256m -cp classes demo.Demo 100000 >"$log" 2>&1 &
     until grep -q READY "$log"; do sleep 1; done
     pid=$(pgrep java)
 }
@@ -66,7 +67,7 @@ looks() { # who, words before each command...
     done <<RECORDINGS
 ptrace --engine ptrace -r 20
 perf --engine perf -r 20
-auto -r 20
+auto --engine auto -r 20
 wall --mode wall -r 5
 off-cpu --event off-cpu
 lock --event lock
@@ -153,8 +154,8 @@ boot() {
     if [ -d /sys/fs/cgroup/memory ]; then
         mkdir -p /sys/fs/cgroup/memory/jvm /sys/fs/cgroup/cpu/jvm
         echo 300M >/sys/fs/cgroup/memory/jvm/memory.limit_in_bytes
-        echo 20000 >/sys/fs/cgroup/cpu/jvm/cpu.cfs_quota_us
         begin out/boot/demo.log sh -c 'for of in memory cpu; do echo $$ >/sys/fs/cgroup/$of/jvm/cgroup.procs; done; exec "$@"' sh
+        echo 20000 >/sys/fs/cgroup/cpu/jvm/cpu.cfs_quota_us
     else
         begin out/boot/demo.log env
     fi

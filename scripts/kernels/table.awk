@@ -11,14 +11,14 @@ BEGIN {
     lines = split($6, line, "^")
     for (i = 1; i <= lines; i++) {
         # What is said whatever comes out: that goprof begins, which rights it keeps, what a triage finds, what helps.
-        if (line[i] ~ /^(try|Profile|goprof: ([0-9]+m?[0-9]*s left of|rights|recordings keep|recording the JVMs|looking at|process [0-9]+: [a-z-]+))/) continue
-        sub(/^goprof: (cannot (look at|record|dump) process [0-9]+|cannot take samples of [a-z-]+|engine|off-cpu): /, "", line[i])
+        if (line[i] ~ /^(try|Profile|goprof: ([0-9]+m?[0-9]*s left of|rights|recordings keep|recording CPU time|ended after|files: |looking at|process [0-9]+: [a-z-]+))/) continue
+        sub(/^goprof: (cannot (look at|record|dump) process [0-9]+|cannot take samples of [a-z_:-]+|engine|off-cpu): /, "", line[i])
         sub(/^(goprof:|Note) +/, "", line[i])
         gsub(/process [0-9]+/, "process N", line[i])
         gsub(/\|/, "\\|", line[i])
         if (line[i] != "") said = said (said == "" ? "" : "; ") line[i]
     }
-    if ($4 == 0 || $4 == 13) cell = said == "" ? "works" : "less: " said
+    if ($4 == 0 || $4 == 13 || $4 == 10) cell = said == "" ? "works" : "less: " said
     else if ($4 == 7 && said !~ /frozen/) cell = late ? "permitted; too late here" : "nothing met" # the right is there, and nothing was seen in so short a time
     else if ($4 == 124 || $4 == 137) cell = "not ended after 5 minutes here" # job.sh ended it
     else if ($4 == 2) cell = "**crashed**"
@@ -34,7 +34,10 @@ END {
     # Looks that came out the same on each kernel share a row.
     for (l = 1; l <= looks; l++) {
         row = ""
-        for (i = 1; i <= columns; i++) row = row " " of[look[l], suite[i]] " |"
+        for (i = 1; i <= columns; i++) {
+            cell = of[look[l], suite[i]]
+            row = row " " (i > 1 && length(cell) > 40 && cell == of[look[l], suite[i - 1]] ? "the same" : cell) " |"
+        }
         if (!(row in at)) { at[row] = ++rows; order[rows] = row; head[rows] = look[l] }
         else head[at[row]] = head[at[row]] "<br>" look[l]
     }

@@ -64,8 +64,8 @@ func (l *Liar) ReadMany(rs []process.Range) {
 	}
 }
 
-// Lie sets other lies, in some of these places: zeros, numbers at random, and words of other places, which make lists go
-// round in circles.
+// Lie sets other lies, in some of these places: zeros, numbers at random, and words of other places, which make lists
+// go round in circles.
 func (l *Liar) Lie(rnd *rand.Rand, places []uint64) {
 	words := map[uint64]uint64{}
 	for range 1 + rnd.IntN(200) {

@@ -128,6 +128,7 @@ func (b *budget) count(a *Agent, r *record) {
 	st := r.control.Latest()
 	now := countsOf(&st)
 	a.metrics.lost.Add(max(now.lost-r.counted.lost, 0))
+	a.metrics.leftOut.Add(max(now.leftOut-r.counted.leftOut, 0))
 	hits := max(now.hits-r.counted.hits, 0)
 	r.hits += hits
 	paused := max(now.paused-r.counted.paused, 0) + time.Duration(hits)*hitCost

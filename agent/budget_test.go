@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"goprof/sampler"
+	"goprof/sampler/ptrace"
 	"goprof/session"
 )
 
@@ -247,5 +249,14 @@ func TestSettingsAreChecked(t *testing.T) {
 	s := Default()
 	if err := s.Check(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestStopsLeftOutAreCounted: they are counted whatever their causes are.
+func TestStopsLeftOutAreCounted(t *testing.T) {
+	var st sampler.Stats
+	st.Holds.LeftOut[ptrace.NoPriority], st.Holds.LeftOut[ptrace.Stalled] = 3, 4
+	if n := countsOf(&st).leftOut; n != 7 {
+		t.Errorf("%d", n)
 	}
 }

@@ -71,11 +71,16 @@ type record struct {
 // lookCounts are what an engine has counted.
 type lookCounts struct {
 	taken, lost, hits int64
+	leftOut           int64 // stops that were not begun
 	paused            time.Duration
 }
 
 func countsOf(s *sampler.Stats) lookCounts {
-	return lookCounts{taken: s.Taken, lost: s.LostSum(), hits: hitsOf(s), paused: s.Pauses.Sum()}
+	c := lookCounts{taken: s.Taken, lost: s.LostSum(), hits: hitsOf(s), paused: s.Pauses.Sum()}
+	for _, n := range s.Holds.LeftOut {
+		c.leftOut += n
+	}
+	return c
 }
 
 // event is what a recording's goroutine tells Run.

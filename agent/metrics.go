@@ -19,7 +19,7 @@ import (
 // Metrics is what an agent counts. It can be read from any goroutine.
 type Metrics struct {
 	found, ended, endedRecorded, attached, released, delayed, execs atomic.Int64
-	evicted                                                         atomic.Int64
+	evicted, leftOut                                                atomic.Int64
 	batches, samples, lost, broken, unsaid, reloads                 atomic.Int64
 	paused, unwatched, interval                                     atomic.Int64 // ns
 	used, factor                                                    float
@@ -111,6 +111,7 @@ func (m *Metrics) census(guests map[int]*guest) {
 // Counts holds some metrics as numbers.
 type Counts struct {
 	Found, Ended, Batches, Samples, Lost int64
+	LeftOut                              int64   // stops that were not begun, as they might have lasted too long
 	Used                                 float64 // of the host, in the last 10 s
 }
 
@@ -123,7 +124,7 @@ const healthyWithin = 30 * time.Second
 // Counts reads these metrics.
 func (m *Metrics) Counts() Counts {
 	return Counts{Found: m.found.Load(), Ended: m.ended.Load(), Batches: m.batches.Load(), Samples: m.samples.Load(),
-		Lost: m.lost.Load(), Used: m.used.Load()}
+		Lost: m.lost.Load(), LeftOut: m.leftOut.Load(), Used: m.used.Load()}
 }
 
 // metric is one line of the exposition, or several with a label.

@@ -119,7 +119,7 @@ func TestExamineJVM(t *testing.T) {
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm := jvmtest.Start(t, jdk, "truth.Named")
 		report := runChild(t, nil, "noseize", "doctor", itoa(jvm.PID))
-		wantLines(t, report, "ok process: "+itoa(jvm.PID)+" (java)", "ok tracer: nobody", "ok fields: ", "ok threads: ",
+		wantLines(t, report, "ok process: "+itoa(jvm.PID)+" (java)", "ok tracer: no process", "ok fields: ", "ok threads: ",
 			"ok seccomp: a filter is on, and lets ptrace and process_vm_readv pass")
 		if jdk.Stripped(t) {
 			wantLines(t, report, "warn symbols: ... libjvm.so is stripped")

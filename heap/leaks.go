@@ -28,10 +28,11 @@ func Growers(g *profile.HeapGrowth) (names []string) {
 
 // FindLeaks joins what grows with what holds it. A class is a leak if it certainly grows and is certainly held by one
 // root: a chain to a root proves that it is no garbage. If a part of the heap was not looked through, a missing chain
-// proves nothing: then the objects of which the holder is not known are taken to be held as the others are, and the
-// rate is that of what was seen. What was drawn from may have more than what has grown: the collector has moved it, or
-// there was too little that is newer. A root that holds no more than this rest may hold nothing that grows. If the JVM
-// counts collections, one of them must have shown that what grows stays.
+// proves nothing: the rate of a leak is what was seen, and its weight as if the rest were held as what was seen is. If
+// the JVM counts collections, one of them must have shown that what grows stays.
+//
+// The objects were drawn from more than what has grown, where the collector has moved others, or too few are newer. A
+// root that holds no more than this rest may hold nothing that grows.
 func FindLeaks(h *profile.HeapHeld, g *profile.HeapGrowth) {
 	h.Growth, h.Leaks = g, []*profile.HeapLeak{}
 	if !g.Collected && !g.Uncounted && len(g.Classes) > 0 { // entries of a full cache that replace others look the same

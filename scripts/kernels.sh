@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # goprof on Debian's kernels, each booted in qemu without KVM: every kind of look at one JVM, as root and as the JVM's user without
 # any right of root, and recordings under settings and single capabilities (scripts/kernels/job.sh).
-#   scripts/kernels.sh                     bullseye (5.10), bookworm (6.1), trixie (6.12); half an hour to two
+#   scripts/kernels.sh                     bullseye (5.10), bookworm (6.1), trixie (6.12); 15 minutes each where a CPU is free
 #   scripts/kernels.sh bookworm            only this one
 #   scripts/kernels.sh bookworm-cloud      another flavour of it: cloud, rt
 #   SECTIONS=boot scripts/kernels.sh bookworm+lockdown=confidentiality+cgroups=v1
@@ -151,11 +151,7 @@ chmod 755 build/kernels/job/as
 echo "$sections" >build/kernels/job/sections
 echo "${THREADS:-1 4}" >build/kernels/job/threads
 failed=0
-for suite in "${suites[@]}"; do # as many at once as there are CPUs
-    while [ "$(jobs -rp | wc -l)" -ge "$(nproc)" ]; do wait -n || failed=1; done
-    run "$suite" &
-done
-while [ -n "$(jobs -rp)" ]; do wait -n || failed=1; done
+for suite in "${suites[@]}"; do run "$suite" || failed=1; done # one by one: guests that share a CPU starve each other
 [ $failed = 0 ] || exit 1
 if [ -n "${CPUS:-}" ]; then
     for suite in "${suites[@]}"; do (cd "build/kernels/$suite-$CPUS/cpus" && awk -f ../../../../scripts/kernels/shares.awk ./*.collapsed); done

@@ -31,7 +31,7 @@ const (
 	lastPause    = 32 * time.Millisecond
 )
 
-// LocksKnown returns nil if this JVM tells of its locks. Else the error says what it lacks.
+// LocksKnown returns nil if this JVM shows its locks. Else the error says what it lacks.
 func (s *Session) LocksKnown() error {
 	failed := make(chan error, 1)
 	if !s.guarded(func() {

@@ -13,10 +13,16 @@ const (
 	classRate = 20.0 // a second, in both halves of the time
 	// settled is how old the JVM is at least: a large server has most of its classes within its first minute.
 	settled = time.Minute
+	// leastCounts tell of both halves of the time.
+	leastCounts = 3
 )
 
 func classLoading(x *exam) *suspicion {
 	age, ok := x.last.JVM.Uptime.Get()
+	if n := len(x.Readings); n < leastCounts {
+		return x.cannotTell(fmt.Sprintf("the JVM's counters were read %d times in this time, and a rate that stays shows in "+
+			"%d readings only", n, leastCounts))
+	}
 	first, second, ok2 := x.classRates()
 	if !ok2 {
 		return x.cannotTell("the JVM's counters of classes could not be read")
@@ -41,9 +47,6 @@ func classLoading(x *exam) *suspicion {
 // classRates are the classes loaded a second in both halves of the time.
 func (x *exam) classRates() (first, second float64, ok bool) {
 	n := len(x.Readings)
-	if n < 3 {
-		return 0, 0, false
-	}
 	rate := func(a, b int) float64 {
 		before, ok1 := x.Readings[a].JVM.Classes.Loaded.Get()
 		after, ok2 := x.Readings[b].JVM.Classes.Loaded.Get()

@@ -2,6 +2,7 @@ package triage
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -42,5 +43,21 @@ func TestYoung(t *testing.T) {
 	got := Judge(p.Evidence)
 	if len(got.Findings) > 0 || len(got.Unknown) != 1 || got.Unknown[0].ID != profile.ClassLoading {
 		t.Errorf("%+v", got)
+	}
+}
+
+// TestShortLook: the machine was so slow that a look brought two readings. The result does not say that the JVM's
+// counters cannot be read.
+func TestShortLook(t *testing.T) {
+	p := healthy()
+	p.Readings = p.Readings[len(p.Readings)-2:]
+	why := ""
+	for _, u := range Judge(p.Evidence).Unknown {
+		if u.ID == profile.ClassLoading {
+			why = u.Why
+		}
+	}
+	if !strings.Contains(why, "were read 2 times in this time") {
+		t.Errorf("%q", why)
 	}
 }

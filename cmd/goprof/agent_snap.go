@@ -55,6 +55,7 @@ type snapper struct {
 	say     func(string)
 	watched map[int]*watchedJVM
 	files   string // the folder of the agent's files, or noFiles
+	began   time.Time
 	due     []dueSnap
 	taken   map[int]time.Time // when the last snap of a JVM began
 	refused map[int]bool      // it was said that an alarm after that gives no snap
@@ -78,9 +79,8 @@ type watchedJVM struct {
 }
 
 func makeSnapper(rules alarm.Rules, dir string, say func(string)) *snapper {
-	s := &snapper{rules: rules, dir: dir, files: noFiles, say: say, watched: map[int]*watchedJVM{},
-		taken:   map[int]time.Time{},
-		refused: map[int]bool{}}
+	s := &snapper{rules: rules, dir: dir, files: noFiles, began: time.Now(), say: say, watched: map[int]*watchedJVM{},
+		taken: map[int]time.Time{}, refused: map[int]bool{}}
 	s.take = s.snap
 	return s
 }
@@ -296,7 +296,11 @@ func (s *snapper) snap(ctx context.Context, pid int, why string, past io.Reader)
 	name := filepath.Join(s.dir, fmt.Sprintf("snap-%d-%s.zip", pid, time.Now().UTC().Format("20060102T150405Z")))
 	s.say(fmt.Sprintf("a snap of process %d is taken: %s", pid, why))
 	var talk bytes.Buffer
-	args := append([]string{"snap", "--pid", strconv.Itoa(pid), "-o", name, "--before", s.files}, s.flags...)
+	files := s.files
+	if len(s.flags) > 0 && time.Since(s.began) < beforeFor {
+		files = noFiles // an agent before this one may have written names into them
+	}
+	args := append([]string{"snap", "--pid", strconv.Itoa(pid), "-o", name, "--before", files}, s.flags...)
 	cmd := exec.CommandContext(ctx, self, args...)
 	cmd.Stdin, cmd.Stderr = past, &talk
 	cmd.Cancel, cmd.WaitDelay = func() error { return cmd.Process.Signal(os.Interrupt) }, 10*time.Second

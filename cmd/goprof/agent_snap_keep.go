@@ -26,7 +26,7 @@ const (
 	snapperLives = 10 * time.Second
 )
 
-// snapKeeper has a second process running, and tells it which JVMs there are.
+// snapKeeper has a second process running, and sends it the list of JVMs.
 type snapKeeper struct {
 	command func() *exec.Cmd
 	say     func(string)

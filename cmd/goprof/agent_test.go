@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"goprof/agent"
 	"goprof/agent/config"
 	"goprof/profile/batch"
 )
@@ -129,6 +130,17 @@ func TestExamplesFitTheUnit(t *testing.T) {
 	for _, one := range said {
 		if !strings.HasPrefix(one[1]+"/", string(may[1])+"/") {
 			t.Errorf("%s is not below %s", one[0], may[1])
+		}
+	}
+}
+
+// TestDeeds: an agent that took next to no samples, because it may begin no stop, says so.
+func TestDeeds(t *testing.T) {
+	const why = "500 looks were put off or left out"
+	for samples, wanted := range map[int64]bool{0: true, 1000: false} {
+		text := deeds(&agent.Counts{Found: 1, Samples: samples, LeftOut: 500}, time.Second)
+		if strings.Contains(text, why) != wanted {
+			t.Errorf("%d samples: %s", samples, text)
 		}
 	}
 }

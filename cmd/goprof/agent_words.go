@@ -41,8 +41,16 @@ var modeWords = map[session.Mode]string{session.CPUMode: "CPU time", session.Wal
 
 // deeds is what an agent has done.
 func deeds(m *agent.Counts, took time.Duration) string {
-	return fmt.Sprintf("ended after %v: %d JVMs were found, %s samples of them are in %s batches, %s were lost",
+	text := fmt.Sprintf("ended after %v: %d JVMs were found, %s samples of them are in %s batches, %s were lost",
 		output.Round(took), m.Found, output.Grouped(m.Samples), output.Grouped(m.Batches), output.Grouped(m.Lost))
+	if m.LeftOut > m.Samples {
+		text += fmt.Sprintf("; %s looks were put off or left out, as a thread might have been held for too long",
+			output.Grouped(m.LeftOut))
+		if why, _ := session.NoPriority(); why != "" {
+			text += ": " + why
+		}
+	}
+	return text
 }
 
 // deeds is what became of the batches.

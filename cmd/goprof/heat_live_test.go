@@ -18,7 +18,7 @@ func TestHeatTextLive(t *testing.T) {
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm := jvmtest.Start(t, jdk, "truth.Turns")
 		for range 5 {
-			if turnFound(t, jvm, "wall", "audit") {
+			if turnFound(t, jvm, "audit", "--mode", "wall") {
 				return
 			}
 			jvm.Command("usual")
@@ -33,7 +33,7 @@ func TestHeatTextAlone(t *testing.T) {
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		for range 3 {
 			jvm := jvmtest.Start(t, jdk, "truth.Turns", "--", "alone")
-			if turnFound(t, jvm, "cpu", "second") {
+			if turnFound(t, jvm, "second", "-r", "500") {
 				return
 			}
 		}
@@ -42,9 +42,10 @@ func TestHeatTextAlone(t *testing.T) {
 }
 
 // turnFound records a change, and reports whether heat tells that a method gains by it. What it tells must be right.
-func turnFound(t *testing.T, jvm *jvmtest.JVM, mode, method string) bool {
+func turnFound(t *testing.T, jvm *jvmtest.JVM, method string, args ...string) bool {
 	file := filepath.Join(t.TempDir(), "out.jfr")
-	record := exec.Command("goprof", "record", "--pid", strconv.Itoa(jvm.PID), "--mode", mode, "-d", "20s", "-o", file)
+	args = append([]string{"record", "--pid", strconv.Itoa(jvm.PID), "-d", "20s", "-o", file}, args...)
+	record := exec.Command("goprof", args...)
 	if err := record.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +61,8 @@ func turnFound(t *testing.T, jvm *jvmtest.JVM, mode, method string) bool {
 	if err != nil {
 		t.Fatalf("%v: %s", err, told)
 	}
-	found := regexp.MustCompile(`(?m)^from (\S+) \(\S+\) on:(?:.*\n)?.*\+[\d.]+ points  truth\.Turns\.` + method).FindSubmatch(told)
+	gains := regexp.MustCompile(`(?m)^from (\S+) \(\S+\) on:(?:.*\n)?.*\+[\d.]+ points  truth\.Turns\.` + method)
+	found := gains.FindSubmatch(told)
 	if found == nil {
 		t.Logf("%s", told)
 		return false

@@ -51,6 +51,9 @@ func TestSlow(t *testing.T) {
 		held := 0
 		for _, s := range r.Slow {
 			what := s.Parts[0].What
+			if strings.HasSuffix(what, " (runnable)") {
+				continue // the machine is busy
+			}
 			if s.Seconds <= (300*time.Millisecond).Seconds() || !strings.Contains(s.Thread, "server-") ||
 				what != "SlowRequests.enter (blocked)" && what != "SlowRequests.query (sleeping)" {
 				t.Errorf("%s: %+v", args, s)

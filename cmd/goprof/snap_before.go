@@ -27,7 +27,7 @@ const (
 	// beforeFor is how much of the past is kept. mostBefore bounds its files: the shortest batch lasts a second.
 	beforeFor  = 5 * time.Minute
 	mostBefore = int(beforeFor / time.Second)
-	// noFiles in place of a folder: the agent writes no files.
+	// noFiles in place of a folder: the agent has no files that may be taken.
 	noFiles = "-"
 )
 
@@ -57,7 +57,7 @@ func (p *snapPart) before() error {
 		return err
 	})
 	if p.flags.before == noFiles {
-		fmt.Fprintln(&p.notes, "no samples: the agent keeps no files")
+		fmt.Fprintln(&p.notes, "no samples: the agent keeps no files, or none for so long without names")
 		return nil
 	}
 	src, err := openBefore(p.flags.before, p.target.pid, p.contents.Start.Add(-beforeFor))

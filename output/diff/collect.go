@@ -154,9 +154,9 @@ func (a *adder) effective(i *recording.Info) int64 {
 // mostByChance bounds the share of a thread's looks that one stack may have for being met again by chance.
 const mostByChance = 0.5
 
-// withoutChance removes from the standings what chance alone makes: a stack with the share p is met again in the next
-// look with the chance p, and then runs have a mean square of (1+p)/(1-p) of their mean length. A thread's share is not
-// less than that of all threads. So taking the latter leaves noise larger, if anything.
+// withoutChance corrects the standings for chance. A stack with the share p is met again in the next look with the
+// chance p. By that alone, runs of equal stacks have a mean square of (1+p)/(1-p) of their mean length. withoutChance
+// uses the share of all threads, although that of a single thread may be larger. That leaves noise larger, if anything.
 func (c *Comparison) withoutChance(to Side) {
 	s, look := &c.sides[to], c.look(to)
 	for n := range c.tree.nodes {

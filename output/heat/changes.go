@@ -33,7 +33,7 @@ const (
 	threeQuarters = 1.15
 	// A share makes a step at a moment if it jumps there by leastStep or more, by leastScore deviations of how it usually
 	// jumps, and by mostOf of the change. A thread that leaves one long call for another one makes such a step.
-	leastStep = 0.1
+	leastStep = 0.25
 	// maxTests bounds how often the recording is read, tests of one time how many moments of it are tried.
 	maxTests    = 48
 	testsOfTime = 6

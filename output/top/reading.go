@@ -59,7 +59,7 @@ type Method struct {
 
 // GC is what the collector did in the span.
 type GC struct {
-	Known       bool    // its threads can be told from others
+	Known       bool    // its threads can be distinguished from others
 	CPU         float64 // of its threads, in CPUs
 	Counted     bool    // Collections is known
 	Collections int64

@@ -34,7 +34,7 @@ const mostReady = 64
 
 // mostPasses bounds how often AllUntil looks again at threads that were let go because of others. A stop that was not
 // admitted is asked for again after the time admittedSoon, and from the pass mostPasses on after admittedLater, until
-// the dump has waited for its time. The first passes together see several periods of a limit on CPU time, which last
+// the dump has waited for its time. The first passes together cover several periods of a limit on CPU time, which last
 // 100 ms as a rule. After a long wait for a CPU no stop is admitted for a second or more (firstRest).
 const (
 	mostPasses    = 16

@@ -12,7 +12,7 @@ import (
 	"goprof/vmstructs"
 )
 
-// Options say what to tell of the threads.
+// Options say what to say of the threads.
 type Options struct {
 	Depth   int
 	Locks   bool // what they hold and wait for

@@ -407,6 +407,7 @@ func (f *heapFlags) lacks(cmd *cobra.Command, h *profile.Heap) *exit.Error {
 	default:
 		e.Why = h.Collector + " leaves dead objects where they are, and does not export which those are"
 		if f.core.file == "" {
+			e.Why += ". The JVM itself knows, but collects its whole heap for that, and stands still meanwhile"
 			e.Remedy = fmt.Sprintf("jcmd %d GC.class_histogram", h.PID)
 		}
 	}

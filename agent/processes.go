@@ -69,7 +69,7 @@ func openProcessList() *processList {
 	if err != nil {
 		return l
 	}
-	// In some containers another program stands in for the file, and tells of a moment that has passed (lxcfs).
+	// In some containers another program stands in for the file, and shows an earlier moment (lxcfs).
 	var at unix.Statfs_t
 	if unix.Fstatfs(int(f.Fd()), &at) != nil || at.Type != unix.PROC_SUPER_MAGIC {
 		f.Close()

@@ -1,6 +1,6 @@
 package arch
 
-// Inst is what one instruction tells of the code that it is part of: how long it is, and where that goes on.
+// Inst is what one instruction says of the code that it is part of: how long it is, and where that goes on.
 type Inst struct {
 	Len  uint32
 	Flow Flow

@@ -127,7 +127,7 @@ func (h Host) Explain(pid int, err error) Cause {
 	return Cause{Name: "unknown", Why: err.Error(), Remedy: h.doctor(pid)}
 }
 
-// explainGone tells an exec from an exit.
+// explainGone distinguishes an exec from an exit.
 func (h Host) explainGone(pid int) Cause {
 	s, ok := h.status(pid)
 	if !ok || s.State == 'Z' || s.State == 'X' {
@@ -166,7 +166,7 @@ func (h Host) explainOtherProgram(pid int) Cause {
 	return c
 }
 
-// explainOtherCPU says what a JVM of 32 bits may still tell of itself. For others there is nothing to tell.
+// explainOtherCPU says what a JVM of 32 bits may still say of itself. For others there is nothing to tell.
 func (h Host) explainOtherCPU(pid int) Cause {
 	c := Cause{Class: NotJVM, Name: otherCPU,
 		Why: "it is not a 64-bit program of a CPU that goprof knows (x86-64, aarch64)"}
@@ -177,7 +177,7 @@ func (h Host) explainOtherCPU(pid int) Cause {
 	return c
 }
 
-// byJcmd is what a JVM that goprof cannot read may still tell of itself.
+// byJcmd is what a JVM that goprof cannot read may still say of itself.
 func byJcmd(pid int) string { return "jcmd " + strconv.Itoa(pid) + " Thread.print" }
 
 // explainNotJava also thinks of users who took a pid from inside a container, such as 1.

@@ -74,7 +74,8 @@ func TestExamineHost(t *testing.T) {
 			"warn map_files: ... sudo "}},
 		{"a user under yama 1", func(f *fakeProc) { f.yama("1") },
 			[]string{"warn yama: ... only a parent ... sysctl kernel.yama.ptrace_scope=0"}},
-		{"a user under yama 2", func(f *fakeProc) { f.yama("2") }, []string{"warn yama: ... only programs with CAP_SYS_PTRACE"}},
+		{"a user under yama 2", func(f *fakeProc) { f.yama("2") },
+			[]string{"warn yama: ... only programs with CAP_SYS_PTRACE"}},
 		{"yama 0", func(f *fakeProc) { f.yama("0") }, []string{"ok yama: ... is 0"}},
 		{"yama 3", func(f *fakeProc) { f.as(root()); f.yama("3") },
 			[]string{"fail yama: ... is 3 ... reboot", "cause forbidden yama"}},
@@ -118,7 +119,7 @@ func TestExamineJVM(t *testing.T) {
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm := jvmtest.Start(t, jdk, "truth.Named")
 		report := runChild(t, nil, "noseize", "doctor", itoa(jvm.PID))
-		wantLines(t, report, "ok process: "+itoa(jvm.PID)+" (java)", "ok tracer: nobody", "ok fields: ", "ok threads: ",
+		wantLines(t, report, "ok process: "+itoa(jvm.PID)+" (java)", "ok tracer: no process", "ok fields: ", "ok threads: ",
 			"ok seccomp: a filter is on, and lets ptrace and process_vm_readv pass")
 		if jdk.Stripped(t) {
 			wantLines(t, report, "warn symbols: ... libjvm.so is stripped")

@@ -20,7 +20,7 @@ type JVM struct {
 	PID      int
 	InnerPID int // its number in its own pid namespace, 0 if that is goprof's, too
 	// Container is a name of its container: the first digits of the id that Docker and others give
-	// it, what LXC and nspawn call it; empty if its cgroup tells of none.
+	// it, what LXC and nspawn call it; empty if its cgroup names none.
 	Container string
 	UID       int
 	User      string // the name that this host gives the number, otherwise the number

@@ -19,7 +19,7 @@ var containerNames = []*regexp.Regexp{
 	regexp.MustCompile(`/machine\.slice/machine-([0-9A-Za-z][0-9A-Za-z_.\\-]{0,63})\.scope`),
 }
 
-// container names the container of a process by its cgroups. It is empty if they tell of none. A goprof in a cgroup
+// container names the container of a process by its cgroups. It is empty if they name none. A goprof in a cgroup
 // namespace of its own sees only the groups below.
 func (h Host) container(pid int) string {
 	b, _ := h.read(h.file(pid, "cgroup"), procfs.MaxFile)

@@ -11,7 +11,7 @@ import (
 	"goprof/process/procfs"
 )
 
-// KernelFile is a file in which the kernel tells of the machine, of a process, or of its control groups.
+// KernelFile is a file in which the kernel describes the machine, of a process, or of its control groups.
 type KernelFile struct {
 	Name string
 	Text []byte
@@ -42,7 +42,7 @@ var (
 // withNames are the files that hold names. The group's files are named after its path.
 var withNames = map[string]bool{"sched": true, "status": true, "cgroup": true}
 
-// KernelFiles reads what the kernel tells of the machine, of a process, and of its control group and those above it. A
+// KernelFiles reads what the kernel says of the machine, of a process, and of its control group and those above it. A
 // file that is not there (another version, a controller that is switched off) is left out.
 func (h Host) KernelFiles(pid int) (files []KernelFile) {
 	read := func(name string, names bool) {

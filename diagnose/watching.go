@@ -12,9 +12,9 @@ import (
 // PIDs lists the processes of this host, nil if the list cannot be read.
 func (h Host) PIDs() []int { return h.pids() }
 
-// Brief is what one small file tells of a process, at a hundredth of the cost of a look.
+// Brief is what one small file says of a process, at a hundredth of the cost of a look.
 type Brief struct {
-	Started time.Duration // after the host's boot: with its number it tells a process from all others
+	Started time.Duration // after the host's boot: with its number it distinguishes a process from all others
 	Comm    string        // may hold anything
 	Threads int
 	CPU     time.Duration

@@ -70,10 +70,10 @@ func inTenured(h *profile.Heap) map[classKey]profile.HeapAmount {
 	for _, c := range h.Classes {
 		var sum profile.HeapAmount
 		for _, part := range tenured {
-			sum = plus(sum, c.Parts[part])
+			sum = sum.Plus(c.Parts[part])
 		}
 		if key := (classKey{c.Name, c.Loader}); sum.Objects > 0 && !c.Filler {
-			all[key] = plus(all[key], sum)
+			all[key] = all[key].Plus(sum)
 		}
 	}
 	return all

@@ -93,15 +93,15 @@ func (r *Reader) holders(opt Options, classes []string, known []Span) (h *profil
 			break
 		}
 	}
-	h = &profile.HeapHeld{At: read.At, Searched: c.part, Leaks: []*profile.HeapLeak{}}
+	h = &profile.HeapHeld{At: read.At, Searched: c.part, Leaks: []*profile.HeapLeak{}, Notes: read.Notes}
 	for i := range samples {
 		one, lost := c.result(&samples[i])
 		one.Class, moved = classes[i], max(moved, lost)
 		h.Holders = append(h.Holders, one)
 	}
 	if c.part < 1 {
-		h.Notes = append(h.Notes, "only a part of the heap was looked through for references ("+
-			percent(c.part)+" at least): holders may have been missed")
+		h.Notes = append(h.Notes, "only a part of the heap was looked through for references ("+percent(c.part)+
+			" at least): a share says what was found there, and may be as large as \"at most\" says")
 	}
 	if t.lost > 0 {
 		h.Notes = append(h.Notes, "some classes could not be read: what they hold is not known")
@@ -207,15 +207,15 @@ func cut(list []drawn) (left []drawn, next float64) {
 // sample is what was drawn of one class: an object stands for its bytes, or for least if that is more.
 type sample struct {
 	list         []drawn
-	least        float64
-	newer, whole bool // whole: the heap was read as a whole
+	least, part  float64 // part of the class's bytes that have stayed
+	newer, whole bool    // whole: the heap was read as a whole
 }
 
 func (d *drawing) sample(class int) (s sample) {
 	of := &d.of[class]
-	switch {
+	switch s.part = 1; {
 	case len(of[newer].list) >= leastNewer:
-		s.list, s.newer = of[newer].list, true
+		s.list, s.newer, s.part = of[newer].list, true, of[newer].bytes()/(of[newer].bytes()+of[stayed].bytes())
 	case len(of[newer].list)+len(of[stayed].list) > 0:
 		s.list = append(of[newer].list, of[stayed].list...)
 	default:
@@ -224,6 +224,15 @@ func (d *drawing) sample(class int) (s sample) {
 	s.list, s.least = cut(s.list)
 	s.list = s.list[:min(len(s.list), drawnObjects)]
 	return s
+}
+
+// bytes are those of all objects that took part.
+func (l *lottery) bytes() (sum float64) {
+	list, least := cut(slices.Clone(l.list))
+	for _, d := range list[:min(len(list), drawnObjects)] {
+		sum += max(d.bytes, least)
+	}
+	return sum
 }
 
 // rowKey distinguishes ways: by the first reference, by the root, and by why there is none.
@@ -244,7 +253,7 @@ type tallied struct {
 
 // result sums up how a sample is held. moved is the part whose holders are not known because something moved.
 func (c *climb) result(s *sample) (h *profile.HeapHolders, moved float64) {
-	h = &profile.HeapHolders{Looked: len(s.list), Newer: s.newer, Rows: []*profile.HeapHolder{}}
+	h = &profile.HeapHolders{Looked: len(s.list), Newer: s.newer, Drawn: s.part, Rows: []*profile.HeapHolder{}}
 	rows, all := map[rowKey]*tallied{}, 0.0
 	for i := range s.list {
 		w := &s.list[i].way
@@ -264,13 +273,22 @@ func (c *climb) result(s *sample) (h *profile.HeapHolders, moved float64) {
 		}
 		r.add(w, weight, i)
 	}
+	open := 0.0
 	for _, r := range rows {
 		r.row.Share = r.weight / all
 		r.row.Error = c.errorOf(s, r, all)
-		if r.row.Missing == "" {
-			r.row.Roots = len(r.roots)
+		if c.open(r.row) {
+			open += r.row.Share
 		}
 		h.Rows = append(h.Rows, r.row)
+	}
+	for _, r := range rows {
+		if r.row.Missing == "" {
+			r.row.Roots = len(r.roots)
+			if open > 0 { // it may hold all of these
+				r.row.Most = min(1, r.row.Share+r.row.Error+open)
+			}
+		}
 	}
 	slices.SortFunc(h.Rows, func(a, b *profile.HeapHolder) int {
 		return cmp.Or(cmp.Compare(a.Missing, b.Missing), cmp.Compare(b.Share, a.Share), cmp.Compare(pathText(a.Path),
@@ -278,6 +296,18 @@ func (c *climb) result(s *sample) (h *profile.HeapHolders, moved float64) {
 	})
 	h.Rows, h.Rest = cutRows(h.Rows)
 	return h, moved / max(all, 1)
+}
+
+// open reports whether it is not known who holds the objects of a row. Where all was looked through, an object without
+// a holder is garbage.
+func (c *climb) open(row *profile.HeapHolder) bool {
+	switch row.Missing {
+	case profile.HolderUncertain, profile.HolderFar:
+		return true
+	case "":
+		return c.part < 1 && row.Path[len(row.Path)-1].Kind == profile.LinkStack
+	}
+	return c.part < 1 || c.t.lost > 0
 }
 
 // cutRows leaves the largest rows of each kind. What has no path is one row, and so remains: shares add up with rest.

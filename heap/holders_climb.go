@@ -166,30 +166,63 @@ func (c *climb) level(frontier []int32) {
 	})
 }
 
-// pass looks through the heap, or through pieces of it that are drawn by lot.
+// pass looks through the heap. Where it is too large, it looks through the long arrays that are near to roots, such as
+// the tables of maps, and through pieces that are drawn by lot.
 func (c *climb) pass(sought *vmstructs.Sought, frontier []int32, until time.Time) {
 	areas, _, err := c.t.heap.Areas()
 	if err != nil {
 		c.part = 0
 		return
 	}
-	all, looked := total(areas), uint64(0)
+	over := func() bool { return time.Now().After(until) || c.cancelled() }
+	all, looked, left := total(areas), uint64(0), c.opt.Bytes
 	whole := c.opt.All || all <= c.opt.Bytes
 	draw := inOrder(areas)
 	if !whole {
 		draw = lots(c.rand, areas)
+		left -= c.longArrays(sought, frontier, left/2, over)
 	}
-	for looked < c.opt.Bytes || c.opt.All {
+	for looked < left || c.opt.All {
 		a, from, to, ok := draw()
-		if !ok || time.Now().After(until) || c.cancelled() {
+		if !ok || over() {
 			break
 		}
-		looked += to - from
-		c.unit(sought, frontier, a, from, to, whole)
+		b := c.buf[:min(to-from, climbUnit)]
+		if c.t.heap.Bytes(from, b) == nil {
+			looked += uint64(len(b))
+			c.unit(sought, frontier, a, from, b, whole)
+		}
 	}
 	if all > 0 {
 		c.part = min(c.part, float64(looked)/float64(all))
 	}
+}
+
+// longArrays looks through long arrays that were reached from roots, and returns how many bytes that were.
+func (c *climb) longArrays(sought *vmstructs.Sought, frontier []int32, most uint64, over func() bool) (looked uint64) {
+	for i := range c.reach.long {
+		o := &c.reach.long[i]
+		end := o.Addr + o.Class.Head() + uint64(o.Length)*uint64(c.t.heap.RefSize())
+		for from := o.Addr &^ 7; from < end && looked < most && !over(); from += climbUnit {
+			b := c.buf[:min(end-from+7, climbUnit)&^7]
+			if c.t.heap.Bytes(from, b) == nil {
+				looked += uint64(len(b))
+				c.take(o, c.hitsIn(sought, frontier, from, b))
+			}
+		}
+	}
+	return looked
+}
+
+// hitsIn looks for the addresses of objects of the frontier that still want holders.
+func (c *climb) hitsIn(sought *vmstructs.Sought, frontier []int32, from uint64, b []byte) []hit {
+	c.hits = c.hits[:0]
+	sought.InHeap(b, func(at int, object int32) {
+		if n := frontier[object]; c.nodes[n].count < holdersEach {
+			c.hits = append(c.hits, hit{from + uint64(at), n})
+		}
+	})
+	return c.hits
 }
 
 // inOrder goes through all areas.
@@ -208,20 +241,11 @@ func inOrder(areas []*vmstructs.HeapArea) func() (a *vmstructs.HeapArea, from, t
 	}
 }
 
-// unit looks through a piece of an area: first for addresses, then which objects and fields these are in. inTurn says
-// that the unit before came before it.
-func (c *climb) unit(sought *vmstructs.Sought, frontier []int32, a *vmstructs.HeapArea, from, to uint64, inTurn bool) {
-	to = min(to, from+climbUnit)
-	b := c.buf[:to-from]
-	c.hits = c.hits[:0]
-	if c.t.heap.Bytes(from, b) == nil {
-		sought.InHeap(b, func(at int, object int32) {
-			if n := frontier[object]; c.nodes[n].count < holdersEach {
-				c.hits = append(c.hits, hit{from + uint64(at), n})
-			}
-		})
-	}
-	hits := c.hits
+// unit looks through b, a copy of a piece of an area: first for addresses, then which objects and fields these are in.
+// inTurn says that the unit before came before it.
+func (c *climb) unit(sought *vmstructs.Sought, frontier []int32, a *vmstructs.HeapArea, from uint64, b []byte,
+	inTurn bool) {
+	hits := c.hitsIn(sought, frontier, from, b)
 	if a.Part == vmstructs.HumongousPart {
 		var head [headBytes]byte
 		if len(hits) > 0 && c.t.heap.Bytes(a.Start, head[:]) == nil {
@@ -238,7 +262,7 @@ func (c *climb) unit(sought *vmstructs.Sought, frontier []int32, a *vmstructs.He
 		hits = c.take(tail, hits)
 	}
 	last := vmstructs.Object{}
-	c.t.heap.Walk(a, from, to, c.cancelled, func(o *vmstructs.Object) {
+	c.t.heap.Walk(a, from, from+uint64(len(b)), c.cancelled, func(o *vmstructs.Object) {
 		hits, last = c.take(o, hits), *o
 	})
 	if last.Class != nil {

@@ -94,6 +94,80 @@ func TestHolders(t *testing.T) {
 	}
 }
 
+// keptBy are the roots of what "keep" keeps, and which of 10 orders each has.
+var keptBy = map[string]float64{"CACHE": 6, "KEPT": 3, "CHAIN": 1}
+
+// TestHoldersOfPart: of a heap of which a part is looked through, no share is larger than it is, and none may be larger
+// than it says. What was not seen is said. If all is looked through, the shares are right.
+func TestHoldersOfPart(t *testing.T) {
+	some := []string{"-XX:+UseSerialGC"}
+	if os.Getenv("GOPROF_JDKS") != "" {
+		some = append(some, "-XX:+UseG1GC", "-XX:+UseParallelGC", "-XX:+UseZGC")
+	}
+	const megabytes = 420
+	for _, flags := range some {
+		t.Run(flags[5:], func(t *testing.T) {
+			jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+				jvm := jvmtest.Start(t, jdk, "truth.HeapLeaks", "-Xms1g", "-Xmx1g", flags, "--")
+				r, err := openLive(t, jvm)
+				if err != nil {
+					t.Fatal(err)
+				}
+				jvm.Command("keep " + strconv.Itoa(megabytes))
+				jvm.Command("gc")
+				stopForGood(t, jvm)
+				for _, read := range []uint64{60, 200, 0} { // megabytes; 0: all
+					opt := Options{Seed: read, Bytes: read << 20, Time: jvmtest.Slow(time.Minute), All: read == 0}
+					h, err := r.Holders(opt, []string{order}, nil)
+					if err != nil {
+						t.Fatal(err)
+					}
+					checkKept(t, h, opt.All, megabytes*1000)
+				}
+			})
+		})
+	}
+}
+
+// checkKept holds shares by root against what the program has kept, beside some orders more in CACHE and elsewhere.
+func checkKept(t *testing.T, h *profile.HeapHeld, all bool, kept float64) {
+	t.Helper()
+	found, unknown, sum := map[string]*profile.HeapHolder{}, 0.0, h.Holders[0].Rest
+	for _, row := range h.Holders[0].Rows {
+		if sum += row.Share; row.Missing != "" {
+			unknown += row.Share
+			continue
+		}
+		root := row.Path[len(row.Path)-1].Field
+		if found[root] == nil {
+			found[root] = &profile.HeapHolder{}
+		}
+		f := found[root]
+		f.Share, f.Error, f.Most = f.Share+row.Share, math.Hypot(f.Error, row.Error), f.Most+row.Most
+	}
+	t.Logf("%.3f looked through, %.3f not known", h.Searched, unknown)
+	if math.Abs(sum-1) > 1e-6 || all != (h.Searched == 1) || !all && (unknown == 0 || len(h.Notes) == 0) {
+		t.Errorf("the shares are %f in sum; %f was looked through, %f is not known: %q", sum, h.Searched, unknown, h.Notes)
+	}
+	for root, tenths := range keptBy {
+		f := found[root]
+		if f == nil {
+			t.Errorf("%s is missing", root)
+			continue
+		}
+		want := tenths / 10 * kept
+		if root == "CACHE" {
+			want += 3000
+		}
+		want /= kept + 9000
+		t.Logf("%s: %.3f +- %.3f, at most %.3f; %.3f is true", root, f.Share, f.Error, f.Most, want)
+		switch lost := 2 * f.Error; {
+		case want < f.Share-lost, !all && want > f.Most+lost, all && want > f.Share+lost:
+			t.Errorf("%s holds %.3f +- %.3f, at most %.3f: %.3f is true", root, f.Share, f.Error, f.Most, want)
+		}
+	}
+}
+
 // stopForGood stops a JVM until the test ends.
 func stopForGood(t *testing.T, jvm *jvmtest.JVM) {
 	t.Helper()
@@ -236,14 +310,21 @@ func TestLeaks(t *testing.T) {
 					jvm.Command(garbage)
 					jvm.Command(what + " 1000")
 					found := false
-					for tries := 0; tries < 4 && !found; tries++ { // a program that has no CPU for a while leaks in steps
+					for tries := 0; tries < 8 && !found; tries++ { // a program that has no CPU for a while leaks in steps
 						held := leakOf(t, jvm, r, 8, every)
 						found = len(held.Leaks) > 0 && goes(held.Leaks[0].Path, endings[what][1:])
 						for _, l := range held.Leaks {
-							t.Logf("%s: %+v", what, l)
+							if t.Logf("%s: %+v", what, l); !goes(l.Path, endings[what][len(endings[what])-1:]) {
+								t.Errorf("%s: another leak is named", what)
+							}
 						}
 						if !found {
-							t.Logf("%s: %+v", what, held.Growth)
+							t.Logf("%s: %+v, %q", what, held.Growth, held.Notes)
+							for _, h := range held.Holders {
+								for _, row := range h.Rows {
+									t.Logf("%s: %.3f %s %+v", h.Class, row.Share, row.Missing, row.Path)
+								}
+							}
 						}
 					}
 					if !found {

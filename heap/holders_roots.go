@@ -14,9 +14,11 @@ import (
 // chain ends where it meets what was reached from above.
 
 const (
-	// maxReached bounds the objects that are reached from roots, maxElements the elements that are followed of one array.
+	// maxReached bounds the objects that are reached from roots, maxElements the elements that are followed of one array,
+	// maxLong the arrays with more.
 	maxReached  = 1 << 19
 	maxElements = 1 << 14
+	maxLong     = 1 << 12
 	// headBytes is what is read of an object first, reachBatch of how many objects with one call.
 	headBytes  = 128
 	reachBatch = 256
@@ -38,6 +40,7 @@ type reach struct {
 	t     *heldClasses
 	all   []reached
 	index map[uint64]int32
+	long  []vmstructs.Object // arrays of which not all elements were followed
 	heads []byte
 	buf   []byte
 }
@@ -154,6 +157,9 @@ func (r *reach) object(up int32, o *vmstructs.Object, c *heldClass, b []byte) {
 	width := uint64(r.t.heap.RefSize())
 	if c.isRefArray() {
 		n := min(uint64(o.Length), maxElements)
+		if uint64(o.Length) > maxElements && len(r.long) < maxLong {
+			r.long = append(r.long, *o)
+		}
 		at := o.Addr + o.Class.Head()
 		if b = r.buf[:n*width]; r.t.heap.Bytes(at, b) != nil {
 			return

@@ -28,7 +28,11 @@ func Growers(g *profile.HeapGrowth) (names []string) {
 
 // FindLeaks joins what grows with what holds it. A class is a leak if it certainly grows and is certainly held by one
 // root: a chain to a root proves that it is no garbage. If a part of the heap was not looked through, a missing chain
-// proves nothing. If the JVM counts collections, one of them must have shown that what grows stays.
+// proves nothing: the rate of a leak is what was seen, and its weight as if the rest were held as what was seen is. If
+// the JVM counts collections, one of them must have shown that what grows stays.
+//
+// The objects were drawn from more than what has grown, where the collector has moved others, or too few are newer. A
+// root that holds no more than this rest may hold nothing that grows.
 func FindLeaks(h *profile.HeapHeld, g *profile.HeapGrowth) {
 	h.Growth, h.Leaks = g, []*profile.HeapLeak{}
 	if !g.Collected && !g.Uncounted && len(g.Classes) > 0 { // entries of a full cache that replace others look the same
@@ -44,17 +48,20 @@ func FindLeaks(h *profile.HeapHeld, g *profile.HeapGrowth) {
 		if i < 0 {
 			continue
 		}
-		unseen := 0.0
+		unseen, same := 0.0, 0.0 // same: the part of what was drawn from that has not grown
+		if from := c.To * h.Holders[i].Drawn; from > 0 {
+			same = 1 - min(1, c.Bytes.Rate*g.Over.Seconds()/from)
+		}
 		for _, row := range h.Holders[i].Rows {
 			if row.Missing == profile.HolderUncertain || row.Missing != "" && g.Collected && h.Searched < 1 {
 				unseen += row.Share
 			}
 		}
 		for _, row := range h.Holders[i].Rows {
-			if row.Missing != "" || unseen >= 1 {
+			if row.Missing != "" || unseen >= 1 || row.Share <= same {
 				continue
 			}
-			share, err := row.Share/(1-unseen), row.Error/(1-unseen)
+			share, err := (row.Share-same)/(1-same), row.Error/(1-same)
 			key := row.Path[len(row.Path)-1]
 			key.Times = 0
 			l := leaks[key]
@@ -65,6 +72,7 @@ func FindLeaks(h *profile.HeapHeld, g *profile.HeapGrowth) {
 			rate := c.Bytes.Rate * share
 			l.Bytes.Rate += rate
 			l.Bytes.Error = math.Hypot(l.Bytes.Error, math.Hypot(c.Bytes.Error*share, c.Bytes.Rate*err))
+			l.likely, l.AtLeast = l.likely+rate/(1-unseen), l.AtLeast || unseen > 0 || same > 0
 			l.parts = append(l.parts, leakPart{c.Name, rate})
 			if rate > fastest[l] {
 				fastest[l], l.Path, l.Roots = rate, row.Path, row.Roots
@@ -72,7 +80,7 @@ func FindLeaks(h *profile.HeapHeld, g *profile.HeapGrowth) {
 		}
 	}
 	for _, l := range leaks {
-		if !l.Bytes.Sure() || l.Bytes.Rate < leastLeak*all {
+		if !l.Bytes.Sure() || l.likely < leastLeak*all {
 			continue
 		}
 		sort.Slice(l.parts, func(i, j int) bool {
@@ -92,7 +100,8 @@ func FindLeaks(h *profile.HeapHeld, g *profile.HeapGrowth) {
 // leak is one that is being summed up.
 type leak struct {
 	profile.HeapLeak
-	parts []leakPart
+	parts  []leakPart
+	likely float64 // its rate, if others are held as those are of which it is known
 }
 
 type leakPart struct {

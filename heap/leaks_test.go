@@ -27,7 +27,12 @@ func heldBy(class, root string, share, none float64) *profile.HeapHolders {
 // not looked through and a collection has shown that it stays.
 func TestFindLeaks(t *testing.T) {
 	grower := func(class string, rate float64) *profile.HeapGrower {
-		return &profile.HeapGrower{Name: class, Bytes: profile.HeapSlope{Rate: rate, Error: rate / 10}}
+		return &profile.HeapGrower{Name: class, To: 20 * rate, Bytes: profile.HeapSlope{Rate: rate, Error: rate / 10}}
+	}
+	some := func(class, root string, share, drawn float64) *profile.HeapHolders {
+		h := heldBy(class, root, share, 1-share)
+		h.Drawn = drawn
+		return h
 	}
 	for _, row := range []struct {
 		name           string
@@ -45,12 +50,16 @@ func TestFindLeaks(t *testing.T) {
 		{"garbage", []*profile.HeapHolders{heldBy("byte[]", "entries", 0.001, 0.999),
 			heldBy("shop.Order", "entries", 0, 1)}, 1, true, "", 0, 0, 0},
 		{"a part was looked through", []*profile.HeapHolders{heldBy("byte[]", "entries", 0.1, 0.9)},
-			0.1, true, "entries", 1000, 1, 1},
+			0.1, true, "entries", 100, 1, 1},
 		{"a part, and it was not collected", []*profile.HeapHolders{heldBy("byte[]", "entries", 0.01, 0.99)},
 			0.1, false, "", 0, 0, 0},
+		{"others of the class do not grow", []*profile.HeapHolders{some("byte[]", "entries", 0.8, 1)}, 1, true,
+			"entries", 600, 1, 1},
+		{"none of it need be what grows", []*profile.HeapHolders{some("byte[]", "entries", 0.4, 1)}, 1, true, "", 0, 0, 0},
+		{"newer ones grow", []*profile.HeapHolders{some("byte[]", "entries", 0.4, 0.5)}, 1, true, "entries", 400, 1, 1},
 	} {
-		g := &profile.HeapGrowth{Collected: row.collected, Classes: []*profile.HeapGrower{grower("byte[]", 1000),
-			grower("shop.Order", 100)}}
+		g := &profile.HeapGrowth{Collected: row.collected, Over: 10 * time.Second,
+			Classes: []*profile.HeapGrower{grower("byte[]", 1000), grower("shop.Order", 100)}}
 		h := &profile.HeapHeld{Holders: row.holders, Searched: row.searched}
 		FindLeaks(h, g)
 		if len(h.Leaks) != row.leaks {
@@ -60,7 +69,7 @@ func TestFindLeaks(t *testing.T) {
 		if row.leaks > 0 {
 			l := h.Leaks[0]
 			if root := l.Path[len(l.Path)-1].Field; root != row.root || len(l.Classes) != row.classes ||
-				math.Abs(l.Bytes.Rate-row.rate) > 1 {
+				math.Abs(l.Bytes.Rate-row.rate) > 1 || l.AtLeast != (row.searched < 1 || row.rate == 600) {
 				t.Errorf("%s: %+v", row.name, l)
 			}
 		}

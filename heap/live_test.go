@@ -55,7 +55,7 @@ func counted(t *testing.T, jvm *jvmtest.JVM) map[string]profile.HeapAmount {
 		bytes, err2 := strconv.ParseFloat(f[2], 64)
 		if err1 == nil && err2 == nil {
 			name := vmstructs.JavaName(f[3])
-			counts[name] = plus(counts[name], profile.HeapAmount{Objects: objects, Bytes: bytes})
+			counts[name] = counts[name].Plus(profile.HeapAmount{Objects: objects, Bytes: bytes})
 		}
 	}
 	return counts
@@ -64,7 +64,7 @@ func counted(t *testing.T, jvm *jvmtest.JVM) map[string]profile.HeapAmount {
 func byName(h *profile.Heap) map[string]profile.HeapAmount {
 	m := map[string]profile.HeapAmount{}
 	for _, c := range h.Classes {
-		m[c.Name] = plus(m[c.Name], c.HeapAmount)
+		m[c.Name] = m[c.Name].Plus(c.HeapAmount)
 	}
 	return m
 }
@@ -126,6 +126,44 @@ func TestLiveTruth(t *testing.T) {
 				if jdk.Version > 8 { // there garbage has arrays of chars, too
 					jvm.Command("garbage 20")
 					sampled(t, r, byName(got))
+				}
+			})
+		})
+	}
+}
+
+// TestLive: where a collection leaves no dead objects in the old generation, what lies there is what was alive.
+func TestLive(t *testing.T) {
+	some := []string{"-XX:+UseG1GC -XX:+ExplicitGCInvokesConcurrent", "-XX:+UseSerialGC", "-XX:+UseParallelGC",
+		"-XX:+UseG1GC", "-XX:+UseZGC"}
+	if os.Getenv("GOPROF_JDKS") == "" {
+		some = some[:1]
+	}
+	for _, flags := range some {
+		t.Run(flags, func(t *testing.T) {
+			jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+				began := time.Now()
+				jvm := jvmtest.Start(t, jdk, "truth.HeapLeaks", truthFlags(flags+" -XX:MaxTenuringThreshold=0", "")...)
+				r, err := openLive(t, jvm)
+				if err != nil {
+					t.Skip(err)
+				}
+				for _, command := range []string{"keep 20", "gc", "gc", "rest", "gc"} {
+					jvm.Command(command)
+				}
+				h, err := r.Read(Options{All: true})
+				if err != nil {
+					t.Fatal(err)
+				}
+				// 12,000 and 3,000 orders were alive at the collection before, and are no more.
+				orders := byName(h.Only(profile.HeapLive))[order].Objects
+				t.Logf("%v: %.0f orders, swept %v", jdk, orders, h.Swept)
+				swept := r.heap.CollectorName() != "ZGC" && (!strings.Contains(flags, "G1") || jdk.Version >= 20)
+				switch {
+				case swept != (h.Swept != nil):
+					t.Errorf("%v: swept %v", jdk, h.Swept)
+				case swept && (orders != 4000+2000+6000+2000 || *h.Swept > time.Since(began)):
+					t.Errorf("%v: %.0f orders are alive, as of %v ago", jdk, orders, *h.Swept)
 				}
 			})
 		})

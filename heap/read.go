@@ -125,7 +125,10 @@ func (r *Reader) read(opt Options, met func(o *vmstructs.Object, part vmstructs.
 	}
 	h := x.result()
 	if counted {
-		h.OldCollections = &collections
+		h.OldCollections = &collections.Count
+		if ago, known := collections.Swept.Get(); known {
+			h.Swept = &ago
+		}
 	}
 	return h, nil
 }

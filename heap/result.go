@@ -78,7 +78,7 @@ func (t *tally) class(r *row) *profile.HeapClass {
 		if r.parts[i].objects > 0 {
 			a := t.parts[i].amount(&r.parts[i])
 			c.Parts[vmstructs.HeapPart(i).String()] = a
-			c.HeapAmount = plus(c.HeapAmount, a)
+			c.HeapAmount = c.HeapAmount.Plus(a)
 		}
 	}
 	if c.Objects == 0 {
@@ -90,7 +90,7 @@ func (t *tally) class(r *row) *profile.HeapClass {
 			a := profile.HeapAmount{ObjectsError: n,
 				BytesError: min(n*size, float64(t.parts[i].used)-min(t.parts[i].size, float64(t.parts[i].used)))}
 			c.Parts[vmstructs.HeapPart(i).String()] = a
-			c.HeapAmount = plus(c.HeapAmount, a)
+			c.HeapAmount = c.HeapAmount.Plus(a)
 		}
 	}
 	if r.lengths == nil {
@@ -105,7 +105,7 @@ func (t *tally) class(r *row) *profile.HeapClass {
 			if t.rows[k].parts[i].objects > 0 {
 				a := t.parts[i].amount(&t.rows[k].parts[i])
 				l.Parts[vmstructs.HeapPart(i).String()] = a
-				l.HeapAmount = plus(l.HeapAmount, a)
+				l.HeapAmount = l.HeapAmount.Plus(a)
 			}
 		}
 		if l.Objects > 0 {

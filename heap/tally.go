@@ -222,9 +222,3 @@ const (
 	// movedShare is what was looked at, at most, of a part that a collection has moved meanwhile.
 	movedShare = 0.95
 )
-
-// plus adds amounts of two parts. Their errors are independent.
-func plus(a, b profile.HeapAmount) profile.HeapAmount {
-	return profile.HeapAmount{Objects: a.Objects + b.Objects, Bytes: a.Bytes + b.Bytes,
-		ObjectsError: math.Hypot(a.ObjectsError, b.ObjectsError), BytesError: math.Hypot(a.BytesError, b.BytesError)}
-}

@@ -13,7 +13,7 @@ import (
 
 // HeapShape says what HeapText shows.
 type HeapShape struct {
-	// Area is the part of the heap to show: young, old, humongous, or empty for all.
+	// Area is the part of the heap to show: young, old, humongous, profile.HeapLive, or empty for all.
 	Area string
 	// Top is how many classes are shown, and how many arrays. 0 is for all.
 	Top int
@@ -86,6 +86,9 @@ func (w *heapText) head() {
 		}
 		if text := unreadText(p.Unread); text != "" {
 			fmt.Fprintf(w, "; not counted: %s", text)
+		}
+		if p.Name == "old" && h.Swept != nil {
+			fmt.Fprintf(w, "; without what was dead %v ago", Round(*h.Swept))
 		}
 		fmt.Fprintln(w)
 		unseen = max(unseen, p.Unseen)

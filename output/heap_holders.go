@@ -5,14 +5,12 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
 	"goprof/profile"
 )
-
-// HeapHeldJSON writes who holds objects as JSON.
-func HeapHeldJSON(to io.Writer, h *profile.HeapHeld) error { return WriteJSON(to, h) }
 
 // HeapHeldText writes who holds objects for people: what leaks first, if that was asked for.
 func HeapHeldText(to io.Writer, h *profile.HeapHeld, top int) error {
@@ -45,7 +43,11 @@ func leaksText(w io.Writer, h *profile.HeapHeld) {
 		fmt.Fprintf(w, "No leak was found: nothing that grew for certain is held by one root for certain.\n")
 	}
 	for _, l := range h.Leaks {
-		fmt.Fprintf(w, "%s keeps what grows: %s of %s\n", linkText(l.Path[len(l.Path)-1]), rateText(l.Bytes),
+		least := ""
+		if l.AtLeast {
+			least = "at least "
+		}
+		fmt.Fprintf(w, "%s keeps what grows: %s%s of %s\n", linkText(l.Path[len(l.Path)-1]), least, rateText(l.Bytes),
 			classesText(l.Classes))
 		fmt.Fprintf(w, "  %s <- %s\n", CleanName(l.Classes[0]), PathText(l.Path))
 		for _, a := range l.Allocs {
@@ -73,21 +75,32 @@ func holdersText(w io.Writer, c *profile.HeapHolders, top int) {
 	if c.Newer {
 		newer = " that have come since the first reading"
 	}
-	fmt.Fprintf(w, "Who holds %s (%s objects%s were looked at)\n%8s  %7s  held by\n", CleanName(c.Class),
-		grouped(float64(c.Looked)), newer, "share", "+-")
+	fmt.Fprintf(w, "Who holds %s (%s objects%s were looked at)\n", CleanName(c.Class), grouped(float64(c.Looked)), newer)
+	open := slices.ContainsFunc(c.Rows, func(row *profile.HeapHolder) bool { return row.Most > 0 })
+	line := func(share, err, most, what string) {
+		if open {
+			err += fmt.Sprintf("  %8s", most)
+		}
+		fmt.Fprintf(w, "%8s  %s  %s\n", share, err, what)
+	}
+	line("share", "     +-", "at most", "held by")
 	rest, left := 0.0, 0
 	for i, row := range c.Rows {
 		if row.Missing == "" && (i >= top || row.Share < leastWay && i > 0) {
 			rest, left = rest+row.Share, left+1
 			continue
 		}
-		fmt.Fprintf(w, "%8s  %7s  %s\n", shareText(row.Share, 1), shareText(row.Error, 1), holderText(row))
+		most := ""
+		if row.Most > 0 {
+			most = shareText(row.Most, 1)
+		}
+		line(shareText(row.Share, 1), fmt.Sprintf("%7s", shareText(row.Error, 1)), most, holderText(row))
 	}
 	if left > 0 {
-		fmt.Fprintf(w, "%8s  %7s  %d more ways (--json has them)\n", shareText(rest, 1), "", left)
+		line(shareText(rest, 1), "       ", "", fmt.Sprintf("%d more ways (--json has them)", left))
 	}
 	if c.Rest > 0 {
-		fmt.Fprintf(w, "%8s  %7s  ways that are smaller still\n", shareText(c.Rest, 1), "")
+		line(shareText(c.Rest, 1), "       ", "", "ways that are smaller still")
 	}
 	fmt.Fprintln(w)
 }

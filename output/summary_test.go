@@ -391,8 +391,9 @@ func TestAccountOfUnfreed(t *testing.T) {
 func TestAccountOfAllocations(t *testing.T) {
 	s := someSummary()
 	s.Meta.Duration = 10 * time.Second
-	for counted, want := range map[time.Duration]string{0: "30 MiB, 3 MiB a second", 9500 * time.Millisecond: "30 MiB, 3 MiB",
-		2 * time.Second: "30 MiB in the first 2 s, 15 MiB a second"} {
+	for counted, want := range map[time.Duration]string{0: "30 MiB, 3 MiB a second",
+		9500 * time.Millisecond: "30 MiB, 3 MiB",
+		2 * time.Second:         "30 MiB in the first 2 s, 15 MiB a second"} {
 		s.Allocated = &profile.Allocated{Bytes: 30 << 20, Time: counted}
 		var b strings.Builder
 		if err := SummaryText(&b, &s); err != nil || !strings.Contains(b.String(), want) {

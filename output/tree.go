@@ -12,7 +12,7 @@ type Tree struct {
 	Labels []Name         // of all nodes
 	Nodes  []TreeNode     // Nodes[0] is the root, which is no frame; parents stand before their children
 	Total  int64          // of all counts
-	Weight profile.Weight // what is counted; the file's summary tells it for sure
+	Weight profile.Weight // what is counted; the file's summary says it for sure
 	Stacks int            // lines of the file
 	// Unnamed is how much of Total counts for a compiled method because the method inlined into it is a guess.
 	Unnamed int64
@@ -48,13 +48,13 @@ type TreeNode struct {
 	Name   int32 // index in Labels
 }
 
-// Name is a frame's name without its suffix, and what the label tells of its kind.
+// Name is a frame's name without its suffix, and what the label says of its kind.
 type Name struct {
 	Text string
 	Kind LabelKind
 }
 
-// LabelKind is what a label tells of a frame's kind: less than the profile knew.
+// LabelKind is what a label says of a frame's kind: less than the profile knew.
 type LabelKind uint8
 
 const (

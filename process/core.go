@@ -160,7 +160,7 @@ func (c *Core) Image(name string) (Image, bool) { return c.imageCalled(name) }
 // Global implements Target.
 func (c *Core) Global(image, symbol string) (uint64, error) { return c.globalOf(image, symbol) }
 
-// Mappings are the process's mappings, as far as the core tells of them.
+// Mappings are the process's mappings, as far as the core says of them.
 func (c *Core) Mappings() []Mapping { return c.mappings }
 
 // Threads are the threads in the core's order. The kernel puts the thread that has died first (fs/binfmt_elf.c,

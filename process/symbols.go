@@ -145,7 +145,7 @@ func (t *symtab) sorted(text func(uint64) bool) []uint32 {
 	return order
 }
 
-// isLabel leaves out nameless symbols and the marks by which arm64 tells code from data
+// isLabel leaves out nameless symbols and the marks by which arm64 distinguishes code from data
 // ("$x", "$d": ELF for the Arm 64-bit Architecture, "Mapping symbols").
 func (t *symtab) isLabel(s sym) bool {
 	if uint64(s.name)+1 >= uint64(len(t.names)) {

@@ -2,6 +2,7 @@ package profile
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"time"
 )
@@ -24,9 +25,15 @@ type Heap struct {
 	Largest []*HeapArray `json:"largest_arrays,omitempty"`
 	// OldCollections counts the collections of the old generation, or of the heap where it has none, since the JVM began.
 	// nil: the JVM does not count them.
-	OldCollections *uint64  `json:"old_collections,omitempty"`
-	Notes          []string `json:"notes,omitempty"`
+	OldCollections *uint64 `json:"old_collections,omitempty"`
+	// Swept is how long ago a collection ended that has left no object in the old generation, nor a humongous one, that it
+	// found dead. nil: there was none, or it is not known, or collections of this collector leave them.
+	Swept *time.Duration `json:"old_swept_ago_ns,omitempty"`
+	Notes []string       `json:"notes,omitempty"`
 }
+
+// HeapLive stands for the parts in which only what has died since the heap was Swept is garbage.
+const HeapLive = "live"
 
 // HeapPart is a part of the heap: "young", "old", "humongous", or "heap" where parts are not distinguished.
 type HeapPart struct {
@@ -61,6 +68,12 @@ type HeapAmount struct {
 	Bytes        float64 `json:"bytes"`
 	ObjectsError float64 `json:"objects_error,omitempty"`
 	BytesError   float64 `json:"bytes_error,omitempty"`
+}
+
+// Plus adds amounts of two parts. Their errors are independent.
+func (a HeapAmount) Plus(b HeapAmount) HeapAmount {
+	return HeapAmount{Objects: a.Objects + b.Objects, Bytes: a.Bytes + b.Bytes,
+		ObjectsError: math.Hypot(a.ObjectsError, b.ObjectsError), BytesError: math.Hypot(a.BytesError, b.BytesError)}
 }
 
 // HeapClass is one class.
@@ -112,29 +125,44 @@ func (h *Heap) Used() (used uint64) {
 	return used
 }
 
-// Only is what lies in one part.
+// Only is what lies in one part, or in those that HeapLive stands for.
 func (h *Heap) Only(part string) *Heap {
+	parts := []string{part}
+	if part == HeapLive {
+		parts = []string{"old", "humongous"}
+	}
 	only := *h
 	only.Parts, only.Classes, only.Largest = []HeapPart{}, []*HeapClass{}, nil
-	if p := h.Part(part); p != nil {
-		only.Parts = []HeapPart{*p}
+	for _, part := range parts {
+		if p := h.Part(part); p != nil {
+			only.Parts = append(only.Parts, *p)
+		}
+	}
+	in := func(of map[string]HeapAmount) (sum HeapAmount, in map[string]HeapAmount) {
+		in = map[string]HeapAmount{}
+		for _, part := range parts {
+			if a, ok := of[part]; ok {
+				in[part], sum = a, sum.Plus(a)
+			}
+		}
+		return sum, in
 	}
 	for _, c := range h.Classes {
-		if c.Parts[part].Objects == 0 {
+		one := *c
+		if one.HeapAmount, one.Parts = in(c.Parts); one.Objects == 0 {
 			continue
 		}
-		one := *c
-		one.HeapAmount, one.Parts, one.Lengths = c.Parts[part], map[string]HeapAmount{part: c.Parts[part]}, nil
+		one.Lengths = nil
 		for _, l := range c.Lengths {
-			if a := l.Parts[part]; a.Objects > 0 {
-				one.Lengths = append(one.Lengths, HeapLengths{l.From, l.To, a, map[string]HeapAmount{part: a}})
+			if l.HeapAmount, l.Parts = in(l.Parts); l.Objects > 0 {
+				one.Lengths = append(one.Lengths, l)
 			}
 		}
 		only.Classes = append(only.Classes, &one)
 	}
 	slices.SortStableFunc(only.Classes, func(a, b *HeapClass) int { return cmp.Compare(b.Bytes, a.Bytes) })
 	for _, a := range h.Largest {
-		if a.Part == part {
+		if slices.Contains(parts, a.Part) {
 			only.Largest = append(only.Largest, a)
 		}
 	}

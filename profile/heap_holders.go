@@ -23,6 +23,8 @@ type HeapHolders struct {
 	// Looked is how many objects were drawn. Newer: only such as lie where there were none at the first reading.
 	Looked int  `json:"objects_looked_at"`
 	Newer  bool `json:"newer_only,omitempty"`
+	// Drawn is the part of the class's bytes from which they were drawn. What a collector has moved looks newer, too.
+	Drawn float64 `json:"drawn_from_share,omitempty"`
 	// Rows are sorted: those that end at a root, the largest share first, then the others.
 	Rows []*HeapHolder `json:"holders"`
 	// Rest is the share of the smallest ways, which have no row: there are too many.
@@ -34,6 +36,8 @@ type HeapHolder struct {
 	// Share is the part of the objects' bytes, and Error half the width of the interval in which 95 of 100 true ones lie.
 	Share float64 `json:"share"`
 	Error float64 `json:"share_error,omitempty"`
+	// Most is the share at most, where it is not known of some objects who holds them. 0: it is known of all.
+	Most float64 `json:"share_at_most,omitempty"`
 	// Path leads from what refers to the objects up to a root. It is empty where no holder was seen.
 	Path []HeapLink `json:"path"`
 	// Roots is how many different roots end these ways: threads of a pool, for instance.
@@ -75,7 +79,9 @@ type HeapLeak struct {
 	// Path is the commonest way to the class that grows fastest.
 	Path  []HeapLink `json:"path"`
 	Roots int        `json:"roots,omitempty"`
-	Bytes HeapSlope  `json:"growth"` // of all its classes, as far as it holds them
+	Bytes HeapSlope  `json:"growth"` // of all its classes, as far as it was seen that it holds them
+	// AtLeast: of some objects of these classes it is not known who holds them.
+	AtLeast bool `json:"at_least,omitempty"`
 	// Classes grow and are held so, the fastest first.
 	Classes []string        `json:"classes"`
 	Allocs  []HeapAllocSite `json:"allocations,omitempty"`

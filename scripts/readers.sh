@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # make test-readers: without an argument, fetches by Maven what others read our files with, JMC's reader and rules, async-profiler's
-# converter, jstall's parser of thread dumps, VisualVM's reader of heap dumps, and async-profiler itself, for a recording of its own. Prints the folder of the jars, as GOPROF_READERS wants it.
+# converter, jstall's parser of thread dumps, the readers of heap dumps of VisualVM and of Eclipse MAT, and async-profiler itself, for a recording of its own. Prints the folder of the jars, as GOPROF_READERS wants it.
 # "npm" fetches by npm what shows our other files: speedscope with its schema, a validator, the Firefox Profiler's command line, the client of the Model Context Protocol, and
 # its node. Prints the folder of the packages, as GOPROF_VIEWERS wants it. Where npm gets them from is npm's own configuration.
 # GOPROF_CACHE names another cache than ~/.cache/goprof. Needs mvn and a JDK from 17 on; what is there already is not fetched again.
@@ -22,7 +22,7 @@ fi
 
 dependencies=""
 for item in org.openjdk.jmc:flightrecorder.rules.jdk:9.1.1 tools.profiler:jfr-converter:4.5 tools.profiler:async-profiler:4.5 \
-    me.bechberger:jthreaddump:0.5.8 org.gridkit.jvmtool:hprof-heap:0.16; do
+    me.bechberger:jthreaddump:0.5.8 org.gridkit.jvmtool:hprof-heap:0.16 com.squareup.haha:haha:1.3; do
     IFS=: read -r group artifact version <<<"$item"
     dependencies+="<dependency><groupId>$group</groupId><artifactId>$artifact</artifactId><version>$version</version></dependency>"
 done

@@ -45,7 +45,7 @@ func (r *recording) isTooOld(snap *look.Look) bool {
 }
 
 // proven reports whether a walk that was made just now shows where a thread was at the moment seen. since is what
-// Walker.Since tells of the walk.
+// Walker.Since says of the walk.
 func (r *recording) proven(snap *look.Look, seen, since int64) bool {
 	if gen := r.Process.Generation(); gen != r.mapped {
 		r.mapped, r.mappedAt = gen, now()

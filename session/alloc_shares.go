@@ -76,7 +76,7 @@ type heldSample struct {
 	stack  profile.Stack
 }
 
-// allocShares begins the account, if the recording's event tells of buffers.
+// allocShares begins the account, if the recording's event is about buffers.
 func (r *recording) allocShares(plan *EventPlan) *allocShares {
 	if !r.habits.buffers {
 		return nil

@@ -25,6 +25,7 @@ type DumpOptions struct {
 	// looked at without a stop only if the program would notice a stop (arch.Call.GoesOn) and its stack comes out
 	// whole.
 	Gentle bool
+	Bare   bool // no thread is looked at: there are no stacks
 	// Wait is how long the dump waits for threads that were told to stop and have no CPU for it, while none of them
 	// stops; and how long it asks for stops that are not begun, as they might not end in time. 0 is DumpWait.
 	Wait time.Duration
@@ -77,6 +78,9 @@ func (s *Session) Dump(opt DumpOptions) ([]profile.ThreadDump, error) {
 		}
 		looks, err = d.prepare(), nil
 		after, trail = s.afterLook()
+		if opt.Bare {
+			return
+		}
 		s.Walker.Warm() // walks come between stops: later stops would wait for the first walk, which takes long
 	})
 	if !prepared {
@@ -85,7 +89,7 @@ func (s *Session) Dump(opt DumpOptions) ([]profile.ThreadDump, error) {
 		return nil, err
 	}
 	ended := make(chan struct{})
-	looked := s.guarded(func() {
+	looked := opt.Bare || s.guarded(func() {
 		defer close(ended)
 		ptrace.OnOwnThread(func() { d.lookAtAll(looks, opt, after, trail) })
 	})

@@ -4,11 +4,12 @@ package session
 
 import (
 	"errors"
-	"slices"
+	"time"
 
 	"goprof/process"
+	"goprof/process/procfs"
 	"goprof/profile"
-	"goprof/vmstructs"
+	"goprof/unwind"
 )
 
 // ErrNoVirtual: the JVM has no virtual threads, or does not say where they are.
@@ -17,11 +18,8 @@ var ErrNoVirtual = errors.New("this JVM has no virtual threads that could be lis
 // HasVirtual reports whether the JVM has virtual threads that DumpVirtual could list.
 func (s *Session) HasVirtual() bool { return s.VM.HasVirtual() }
 
-// maxDumped bounds the virtual threads that are shown: a program may have millions.
-const (
-	maxDumped = 100_000
-	notShown  = "more than 100000 are not shown"
-)
+// zgcPatience is how long a dump tries to read all virtual threads while ZGC does not move objects.
+const zgcPatience = time.Second
 
 // DumpVirtual looks at every virtual thread that no carrier runs. It stops no thread: the frames of such a virtual
 // thread lie in the heap until a carrier runs it. Dump has the virtual threads that a carrier runs.
@@ -49,47 +47,20 @@ func (s *Session) dumpVirtual(opt DumpOptions, all *[]profile.ThreadDump, census
 	if err != nil {
 		return err
 	}
-	var stack profile.Stack
-	found, err := c.EachVirtual(platform, func(v *vmstructs.VirtualThread) {
-		if v.Mounted && v.Err == nil {
-			return // its carrier shows it
+	proc := procfs.OpenDir(s.Process.PID())
+	defer proc.Close()
+	read := func() { err = s.Walker.DumpUnmounted(c, platform, all, census, unwind.CopyStack) }
+	for began := time.Now(); ; time.Sleep(poolPause) { // a collection of ZGC's may begin meanwhile
+		rested := s.whileResting(c, proc, read)
+		if err != nil || !c.IsZGC() || rested && len(census.Unread) == 0 {
+			break
 		}
-		if len(*all) >= maxDumped {
-			census.Unread[notShown]++
-			return
-		}
-		t := profile.ThreadDump{Name: v.Name, State: v.State, Virtual: &profile.VirtualThread{ID: v.ID, Name: v.Name}}
-		switch {
-		case v.Err != nil:
-			t.Err = whyUnread(v.Err)
-			census.Unread[t.Err]++
-		case len(v.Stack.Chunks) > 0:
-			s.Walker.WalkContinuation(v.Stack, &stack)
-			t.Stack = stack
-			t.Stack.Frames = slices.Clone(stack.Frames) // a copy without spare room: there may be very many threads
-			if t.Stack.Truncated != profile.Whole {
-				census.Unread[t.Stack.Truncated.String()]++
+		if time.Since(began) > zgcPatience {
+			if !rested {
+				read() // without what cannot be followed
 			}
+			break
 		}
-		if t.Err == "" {
-			census.Shown++
-		}
-		*all = append(*all, t)
-	})
-	census.Seen, census.Untracked = found.Seen, found.Untracked
-	for why, n := range found.Failed {
-		census.Unread["a list of threads: "+why] += n
 	}
 	return errors.Join(err, s.Process.Alive())
-}
-
-// whyUnread puts an error into words for a user.
-func whyUnread(err error) string {
-	switch {
-	case errors.Is(err, vmstructs.ErrMoved):
-		return "the collector is moving it"
-	case errors.Is(err, vmstructs.ErrChanged):
-		return "it ran while it was looked at, again and again"
-	}
-	return err.Error()
 }

@@ -132,7 +132,7 @@ func (l *Live) list(all bool) error {
 	return l.session.dir.update(false)
 }
 
-// update reads what the kernel and the JVM's list tell of each thread, and finds those that have moved.
+// update reads what the kernel and the JVM's list say of each thread, and finds those that have moved.
 func (l *Live) update() {
 	l.round++
 	l.turn = l.turn[:0]

@@ -31,7 +31,7 @@ const (
 	lastPause    = 32 * time.Millisecond
 )
 
-// LocksKnown returns nil if this JVM tells of its locks. Else the error says what it lacks.
+// LocksKnown returns nil if this JVM shows its locks. Else the error says what it lacks.
 func (s *Session) LocksKnown() error {
 	failed := make(chan error, 1)
 	if !s.guarded(func() {
@@ -104,7 +104,7 @@ func (r *lockReader) read() error {
 			whole := r.told == nil || rounds > 1 // virtual threads are looked for after the first round
 			if done == confirmedAll && whole || !patient && rounds >= lockRounds {
 				r.tell(last, now)
-				r.tellUnmounted(last, now)
+				r.d.whileResting(r.k, r.proc, func() { r.tellUnmounted(last, now) })
 				return nil
 			}
 			if patient {
@@ -339,11 +339,12 @@ func (r *lockReader) ref(o *vmstructs.LockOwner) (ref profile.ThreadRef) {
 // virtualNames bounds the time of the search for names of virtual threads: there may be millions of these.
 const virtualNames = time.Second
 
-// nameVirtual finds the names of owners that are virtual threads without a carrier: a monitor knows their numbers only.
+// nameVirtual finds the names of owners that are virtual threads: a monitor knows the number of one without a carrier
+// only, and ZGC may have moved the name of one that a carrier runs.
 func (r *lockReader) nameVirtual() {
 	unnamed := map[uint64][]*profile.ThreadRef{}
 	for i := range r.d.threads {
-		if w := r.d.threads[i].WaitsFor; w != nil && w.Owner.TID == 0 && w.Owner.Virtual != 0 && w.Owner.Name == "" {
+		if w := r.d.threads[i].WaitsFor; w != nil && w.Owner.Virtual != 0 && w.Owner.Name == "" {
 			unnamed[w.Owner.Virtual] = append(unnamed[w.Owner.Virtual], &w.Owner)
 		}
 	}
@@ -356,10 +357,12 @@ func (r *lockReader) nameVirtual() {
 		return
 	}
 	// What cannot be read stays without a name.
-	_, _ = c.EachVirtual(platform, func(v *vmstructs.VirtualThread) {
-		for _, ref := range unnamed[v.ID] {
-			ref.Name = v.Name
-		}
+	r.d.whileResting(c, r.proc, func() {
+		_, _ = c.EachVirtual(platform, func(v *vmstructs.VirtualThread) {
+			for _, ref := range unnamed[v.ID] {
+				ref.Name = v.Name
+			}
+		})
 	})
 }
 

@@ -35,7 +35,7 @@ func (s *Session) isZWorker(proc *procfs.Dir, tid int) bool {
 	return workerName(string(proc.Read(tid, "comm")))
 }
 
-// zReader reads objects: vmstructs.Locks, vmstructs.Pools.
+// zReader reads objects: vmstructs.Locks, vmstructs.Pools, vmstructs.Continuations.
 type zReader interface {
 	IsZGC() bool
 	CollectorRests(bool)

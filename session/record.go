@@ -186,7 +186,7 @@ func (r *recording) configure(c *sampler.Config) {
 }
 
 // strangerShare: the search for unknown threads that are late for a safepoint may take one part in so many of the time.
-// Without this bound a thread that only the JVM's memory tells of, and not the kernel, would be searched in each tick.
+// Without this bound a thread that only the JVM's memory names, and not the kernel, would be searched in each tick.
 const strangerShare = 10
 
 // recording is a Record under way.
@@ -230,7 +230,7 @@ type advice struct {
 	advised    int                 // the round of the directory that the sampler knows of
 	hints      map[int]ptrace.Hint // what the sampler was told
 	carriers   map[int]bool        // threads that were seen to run virtual ones
-	newThreads <-chan struct{}     // tells of threads that are late and unknown; nil where they are not looked for
+	newThreads <-chan struct{}     // reports threads that are late and unknown; nil where they are not looked for
 	strangers  sparing             // looks for these
 }
 

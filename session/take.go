@@ -136,7 +136,7 @@ func (r *recording) take() {
 }
 
 // put adds a look to the profile that was walked into r.stack. alive says that the process was there after the walk,
-// since what Walker.Since tells of it.
+// since what Walker.Since says of it.
 func (r *recording) put(snap *look.Look, alive bool, since int64) {
 	m := r.manner
 	r.wantSoon(snap.TID, &r.stack)

@@ -30,7 +30,7 @@ type safepoints struct {
 // maxOperations bounds how many names of VM operations are kept. HotSpot has some 100.
 const maxOperations = 256
 
-// WatchSafepoints prepares a recording of TTSPMode. It fails with vmstructs.ErrNoSafepoints where nothing tells of the
+// WatchSafepoints prepares a recording of TTSPMode. It fails with vmstructs.ErrNoSafepoints where nothing shows the
 // JVM's safepoints, and with process.ErrSilent where its memory does not answer.
 func (s *Session) WatchSafepoints() (err error) {
 	if s.safepoints != nil {

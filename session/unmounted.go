@@ -13,6 +13,7 @@ import (
 	"goprof/profile"
 	"goprof/profile/naming"
 	"goprof/sampler"
+	"goprof/unwind"
 	"goprof/vmstructs"
 )
 
@@ -69,7 +70,7 @@ type unmounted struct {
 // newUnmounted is nil if the JVM has no virtual threads that could be read.
 func newUnmounted(w *wall) *unmounted {
 	reader := w.VM.NewContinuations()
-	lots := w.VM.NewLots(reader)
+	lots := vmstructs.NewLots(reader)
 	if lots == nil {
 		return nil
 	}
@@ -183,7 +184,7 @@ func (u *unmounted) draw() {
 	var err error
 	proc := procfs.OpenDir(u.Process.PID())
 	defer proc.Close()
-	u.whileResting(u.lots, proc, func() {
+	u.whileResting(u.reader, proc, func() {
 		lot, err = u.lots.Draw(platform, drawMost, func(v *vmstructs.VirtualThread, stands float64) {
 			if (v.Err != nil || !v.Mounted) && u.wantsThread(v) {
 				threads += stands
@@ -201,7 +202,7 @@ func (u *unmounted) draw() {
 	case err != nil:
 		// The next draw stands for this time, too.
 		if !u.moved() {
-			u.fail(whyUnread(err), 1)
+			u.fail(unwind.WhyUnread(err), 1)
 		}
 	case lot.Threads > 0 || lot.Untracked > 0:
 		u.told.Draws++
@@ -264,7 +265,7 @@ func (u *unmounted) take(v *vmstructs.VirtualThread, stands float64, passed time
 	u.owed -= float64(n)
 	if v.Err != nil {
 		w.profile.Lose(profile.Moved, n)
-		u.fail(whyUnread(v.Err), 1)
+		u.fail(unwind.WhyUnread(v.Err), 1)
 		return
 	}
 	u.stack.Frames = u.stack.Frames[:0]

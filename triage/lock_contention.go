@@ -50,7 +50,7 @@ func lockContention(x *exam) *suspicion {
 }
 
 // victims are the threads that wait for locks for most of their time, and the place where most of them do. Threads of a
-// deadlock, and those that wait behind them, are left out: the rule deadlock tells of them.
+// deadlock, and those that wait behind them, are left out: the rule deadlock reports them.
 func (x *exam) victims(dead map[int]bool) (tids []int, site string) {
 	sites := map[string]int64{}
 	for tid, w := range x.waits {

@@ -24,7 +24,7 @@ func safepointStall(x *exam) *suspicion {
 	lasted, holders := x.longestStall()
 	share, counted := x.Rates.SafepointSyncShare.Get()
 	_, told := x.last.JVM.Safepoints.State.Get()
-	told = told && x.last.JVM.Safepoints.Count.IsKnown() // else one cannot be told from the next
+	told = told && x.last.JVM.Safepoints.Count.IsKnown() // else one cannot be distinguished from the next
 	if !counted && !told {
 		return x.cannotTell("neither the JVM's counters nor its symbols report safepoints")
 	}

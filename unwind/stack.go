@@ -45,7 +45,7 @@ func (w *Walker) inCopy(addr uint64) bool {
 const mostBeyond = 8 << 20
 
 // orCut is why a step found no caller. A step that asked for words above a copy that was cut, and did not get them,
-// cannot tell a bad frame from one that is not in the copy.
+// cannot distinguish a bad frame from one that is not in the copy.
 func (w *Walker) orCut(why profile.Reason) profile.Reason {
 	if !w.wantedMore {
 		return why

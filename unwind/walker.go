@@ -30,7 +30,7 @@ type Walker struct {
 	// RawNames leaves the names of Java methods as the JVM has them. Otherwise the names are those of package naming.
 	// Set RawNames before the first walk.
 	RawNames bool
-	// KeepInterpreted makes InterpretedFrames tell of the last walk.
+	// KeepInterpreted makes InterpretedFrames describe the last walk.
 	KeepInterpreted bool
 
 	t      process.Target
@@ -204,7 +204,7 @@ type Together struct {
 	Snap      *process.Snapshot
 	Unstopped bool           // see WalkUnstopped
 	Out       *profile.Stack // its Frames are reused
-	Since     int64          // what Since would tell of the walk
+	Since     int64          // what Since would say of the walk
 }
 
 // WalkAll makes some walks. What they have used is proven together: one read costs little more than that for one walk.

@@ -48,6 +48,7 @@ type Continuations struct {
 	entry    uint64   // JavaThread::_cont_entry
 	mask     uint64   // the bits of a reference that are no colour
 	colours  zColours // of ZGC, while one continuation is read
+	locks    *Locks   // of a JVM with ZGC: follows stale references; nil where the JVM does not tell how
 
 	classes map[uint64]*javaClass // by Klass*; nil: of no interest
 	chunk   chunkFields
@@ -158,8 +159,23 @@ func (c *Continuations) prepare() error {
 	}
 	c.entry = uint64(entry)
 	c.side, c.sideSize = c.vm.Side()
+	if z := &c.vm.java.heap.z; z.on {
+		if c.locks, err = c.vm.NewLocks(); err == nil {
+			z.stale = c.locks.stale
+		}
+	}
 	c.ready = true
 	return nil
+}
+
+// IsZGC and CollectorRests are those of Locks.
+func (c *Continuations) IsZGC() bool { return c.prepare() == nil && c.locks != nil && c.locks.IsZGC() }
+
+// CollectorRests is that of Locks: until it is told that the collector rests, no stale reference is followed.
+func (c *Continuations) CollectorRests(rests bool) {
+	if c.prepare() == nil && c.locks != nil {
+		c.locks.rests = rests
+	}
 }
 
 // Read fills in snap.Continuation, soon after the thread was let go. when is the moment of the look.

@@ -15,12 +15,13 @@ var ErrNotDumped = errors.New("vmstructs: goprof cannot read all objects and ref
 // DumpAreas lists all areas of the heap for a heap dump. It refuses a collector if references may not lead to their
 // objects.
 //
-// Serial, Parallel and G1 move objects only while all threads stand still. ZGC and Shenandoah move them while the
-// program runs, and leave references to the old places behind. CMS keeps free memory among the objects of its old
-// generation.
+// Serial, Parallel and G1 move objects only while all threads stand still. Shenandoah moves them while the program
+// runs. Until the last reference to the old places is corrected, the regions with these are its collection set
+// (gc/shenandoah/shenandoahHeap.cpp, op_final_updaterefs). ZGC leaves references to the old places behind. CMS keeps
+// free memory among the objects of its old generation.
 func (h *Heap) DumpAreas() ([]*HeapArea, error) {
 	switch h.vm.Collector() {
-	case "Serial", "Parallel", "G1", "Epsilon":
+	case "Serial", "Parallel", "G1", "Epsilon", "Shenandoah":
 	default:
 		return nil, ErrNotDumped
 	}
@@ -30,6 +31,8 @@ func (h *Heap) DumpAreas() ([]*HeapArea, error) {
 	areas, unknown, err := h.Areas()
 	if err == nil && unknown != "" {
 		err = ErrNotDumped
+	} else if err == nil && h.evacuated {
+		err = ErrMoving
 	}
 	return areas, err
 }

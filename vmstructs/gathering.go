@@ -40,7 +40,7 @@ type Gathering struct {
 	Took    time.Duration // until all threads had come, all times together
 }
 
-// ErrNoSafepoints: nothing tells of this JVM's safepoints.
+// ErrNoSafepoints: nothing shows this JVM's safepoints.
 var ErrNoSafepoints = errors.New("vmstructs: neither libjvm.so's symbols nor the JVM's counters report safepoints")
 
 // The names of the counters in services/runtimeService.cpp.

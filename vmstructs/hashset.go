@@ -85,7 +85,7 @@ func (s *search) slotsOf(table uint64) (head arrayHead, at, size uint64, err err
 	return head, table + alignUp(h.arrayData, size), size, err
 }
 
-// arrayHead tells an array from another object.
+// arrayHead distinguishes an array from another object.
 type arrayHead struct {
 	klass uint64 // 0: a collector has moved it away
 	n     uint32

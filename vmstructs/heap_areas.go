@@ -3,11 +3,14 @@ package vmstructs
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"goprof/process"
+	"goprof/process/maybe"
 )
 
 // Heap finds what the heap holds: its areas, and the objects in them. The program and its collector run on meanwhile.
@@ -25,6 +28,8 @@ type Heap struct {
 	ranges  []process.Range
 	zBase   uint64 // ZGC: what to add to an offset in the heap
 	z       *Locks // ZGC: see zHeap
+	// evacuated: objects of some of Shenandoah's regions are being moved, or references to them corrected.
+	evacuated bool
 }
 
 // HeapPart is a part of the heap by what a collector does with it.
@@ -49,6 +54,7 @@ type HeapArea struct {
 	region     uint64 // where the JVM describes it, 0 if it is no region
 	topAt      uint64 // of a space: where its top is
 	tag        uint32
+	pitch      uint64 // objects begin at its multiples, if it is not 0
 	seams      []seam
 	last       extentEnd
 }
@@ -169,10 +175,7 @@ func (h *Heap) space(areas []*HeapArea, at uint64, bottom, top offset, part Heap
 
 func (h *Heap) serialAreas(heap uint64) (areas []*HeapArea, unknown string) {
 	l := &h.vm.l.health.serial
-	young, old := h.health.pointerAt(heap, l.young), h.health.pointerAt(heap, l.old)
-	if l.gens.ok() {
-		young, old = h.health.pointerAt(heap, l.gens), h.health.pointerAt(heap, l.gens+8)
-	}
+	young, old := h.health.serialGenerations(heap)
 	for _, space := range []offset{l.eden, l.from} {
 		areas = h.space(areas, h.health.pointerAt(young, space), l.bottom, l.top, YoungPart)
 	}
@@ -184,10 +187,7 @@ func (h *Heap) serialAreas(heap uint64) (areas []*HeapArea, unknown string) {
 
 func (h *Heap) parallelAreas(heap uint64) (areas []*HeapArea, unknown string) {
 	l := &h.vm.l.health.parallel
-	young, old := h.health.pointerAt(heap, l.young), h.health.pointerAt(heap, l.old)
-	if l.youngAt != 0 && l.oldAt != 0 {
-		young, old = h.health.pointerAt(l.youngAt, 0), h.health.pointerAt(l.oldAt, 0)
-	}
+	young, old := h.health.parallelGenerations(heap)
 	if h.vm.flagOn("UseNUMA") {
 		unknown = "with UseNUMA eden has a piece for each node of the machine: objects there are not counted"
 	} else {
@@ -214,12 +214,18 @@ func (h *Heap) Same(a *HeapArea) bool {
 	return true
 }
 
-// OldCollections counts the collections that emptied the old generation, or the heap where there is none, since the
-// JVM began. ok is false for a JVM that does not count them (-XX:-UsePerfData).
-func (h *Heap) OldCollections() (n uint64, ok bool) {
+// OldCollections are the collections that emptied the old generation, or the heap where there is none.
+type OldCollections struct {
+	Count uint64 // since the JVM began
+	// Swept is how long ago the last one ended that has left no object in the old generation that it found dead.
+	Swept maybe.Value[time.Duration]
+}
+
+// OldCollections reads them. ok is false for a JVM that does not count them (-XX:-UsePerfData).
+func (h *Heap) OldCollections() (o OldCollections, ok bool) {
 	c, counted := h.health.Counters()
 	if !counted {
-		return 0, false
+		return o, false
 	}
 	var names []string
 	for len(names) < maxCollectors {
@@ -229,13 +235,39 @@ func (h *Heap) OldCollections() (n uint64, ok bool) {
 		}
 		names = append(names, name)
 	}
+	swept := int64(0)
 	for i, kind := range KindsOfCollectors(names) {
 		young := kind == YoungCollections || kind == OtherCollections || strings.HasPrefix(names[i], "ZGC minor")
 		if invocations, known := c.Long(collectorCounter(i, "invocations")); known && invocations >= 0 && !young {
-			n, ok = n+uint64(invocations), true
+			o.Count, ok = o.Count+uint64(invocations), true
+		}
+		if ended, known := c.Long(collectorCounter(i, "lastExitTime")); known && h.sweeps(kind) {
+			swept = max(swept, ended)
 		}
 	}
-	return n, ok
+	began, ok1 := c.Long("sun.rt.createVmBeginTime") // by the wall clock: sun.os.hrt.ticks is gone since 25
+	hz, ok2 := c.Long("sun.os.hrt.frequency")
+	ago := float64(time.Now().UnixMilli()-began)/1e3 - float64(swept)/float64(hz)
+	o.Swept = maybe.If(time.Duration(max(ago, 0)*1e9), ok1 && ok2 && hz > 0 && swept > 0 && ago < math.MaxInt64/2e9)
+	return o, ok
+}
+
+// sweepsSince is the first release in which G1 replaces dead objects by fillers, at the end of a concurrent marking
+// (gc/g1/g1ConcurrentRebuildAndScrub.cpp) and in regions that a full collection does not compact
+// (g1FullGCResetMetadataTask.cpp, scrub_skip_compacting_region). Before, they stayed as they were.
+const sweepsSince = 20
+
+// sweeps reports whether a kind of collections leaves no dead objects in the old generation. Full collections of Serial
+// and Parallel put fillers where they do not compact (gc/serial/serialFullGC.cpp, DeadSpacer;
+// gc/parallel/psParallelCompact.cpp, fill_dead_objs_in_dense_prefix).
+func (h *Heap) sweeps(kind CollectorKind) bool {
+	switch h.vm.Collector() {
+	case "Serial", "Parallel":
+		return kind == FullCollections
+	case "G1":
+		return h.vm.version.Major >= sweepsSince && (kind == FullCollections || kind == ConcurrentPauses)
+	}
+	return false
 }
 
 // maxCollectors bounds the collectors that the JVM's counters name. They have up to three.

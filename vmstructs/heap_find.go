@@ -22,7 +22,7 @@ const (
 // last one must end there. It returns len(b) if there is none, or if stop told it to end.
 func (h *Heap) find(addr uint64, b []byte, limit uint64, stop func() bool) int {
 	asked, tried := 0, 0
-	for at := 0; at+klassBytes <= len(b); at += int(h.align) {
+	for at := int(h.after(addr) - addr); at+klassBytes <= len(b); at += int(max(h.align, h.pitch)) {
 		if !h.startsHere(b[at:], &asked) {
 			continue
 		}
@@ -67,8 +67,8 @@ func (h *Heap) markMakesSense(mark uint64) bool {
 func (h *Heap) follow(addr uint64, b []byte, at int, limit uint64) bool {
 	pos := addr + uint64(at)
 	for n := 0; n < chainLength; n++ {
-		if pos == limit {
-			return true
+		if pos >= limit {
+			return pos == limit
 		}
 		head, ok := h.headAt(pos, addr, b, limit)
 		if !ok || !h.markMakesSense(word(head)) {
@@ -78,7 +78,7 @@ func (h *Heap) follow(addr uint64, b []byte, at int, limit uint64) bool {
 		if err != nil || size == 0 || size > limit-pos {
 			return false
 		}
-		pos += size
+		pos = h.after(pos + size)
 	}
 	return true
 }

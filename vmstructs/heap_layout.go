@@ -33,6 +33,7 @@ type shenandoahRegions struct {
 	pinned, regular int32 // states
 	start, cont     int32
 	pinnedStart     int32
+	set, pinnedSet  int32 // in the collection set
 }
 
 func (r *resolver) areas() areasLayout {
@@ -88,5 +89,7 @@ func (r *resolver) shenandoahRegions() shenandoahRegions {
 		start:       state("_humongous_start"),
 		cont:        state("_humongous_cont"),
 		pinnedStart: state("_pinned_humongous_start"),
+		set:         state("_cset"),
+		pinnedSet:   state("_pinned_cset"),
 	}
 }

@@ -1,6 +1,6 @@
 package vmstructs
 
-import "goprof/process"
+import "math/bits"
 
 // ZGC's table of pages has an entry for each 2 MB of the address space that its heap may use (gc/z/zPageTable.hpp). A
 // page knows its offset, and up to where it is filled. An object's header has no colour.
@@ -14,9 +14,20 @@ const (
 	leastGranules = 512
 	// oldPage is ZGenerationId::old, and oldAge is ZPageAge::old (gc/z/zGenerationId.hpp, zPageAge.hpp).
 	oldPage, oldAge = 1, 15
-	// largePage is ZPageType::large: one object has it for itself. ZPageTypeLarge before 21.
-	largePage = 2
+	// mediumPage and largePage are ZPageType::medium and large: of a large one an object has all. ZPageTypeMedium and
+	// ZPageTypeLarge before 21. A medium page has room for 2^mediumObjects objects (gc/z/zHeuristics.cpp,
+	// set_medium_page_size).
+	mediumPage, largePage = 1, 2
+	mediumObjects         = 13
 )
+
+// mediumPitch is at whose multiples objects begin in a medium page. ZObjectAlignmentMediumShift is exported with the
+// value that it has before the JVM has set it. So this repeats how the JVM sets it: the page is a 32nd of the largest
+// heap, rounded down to a power of two, at most 32 MB (set_medium_page_size).
+func (h *Heap) mediumPitch() uint64 {
+	page := min(max(h.Capacity()/32, 1<<granule), 16<<granule)
+	return 1 << (bits.Len64(page) - 1 - mediumObjects)
+}
 
 // zTables are where the tables are; see zPagesLayout.
 func (h *Heap) zTables() (l *zPagesLayout, globals uint64) {
@@ -87,40 +98,27 @@ func (h *Heap) zAreas() (areas []*HeapArea, err error) {
 	if size = span(l.start, l.top) - int(begin); size > maxRegionSpan {
 		return nil, ErrNoAreas
 	}
-	unknown := false
-	raw, ranges := make([]byte, regionBatch*size), make([]process.Range, 0, regionBatch)
-	for len(pages) > 0 {
-		n := min(len(pages), regionBatch)
-		ranges = ranges[:0]
-		for i, page := range pages[:n] {
-			ranges = append(ranges, process.Range{Addr: page + uint64(begin), Buf: raw[i*size : (i+1)*size : (i+1)*size]})
+	unknown, pitch := false, h.mediumPitch()
+	h.health.eachAt(pages, begin, size, func(page uint64, b []byte, ok bool) {
+		a := &HeapArea{Start: h.zBase + (l.start - begin).u64(b), Top: h.zBase + (l.top - begin).u64(b), region: page}
+		honest := ok && (!kind.ok() || b[kind-begin] <= largePage)
+		if a.Start >= a.Top || a.Top > 2*h.zBase || a.Start%(1<<granule) != 0 || a.Top%8 != 0 || !honest {
+			return
 		}
-		h.vm.t.ReadMany(ranges)
-		for i := range ranges {
-			b := ranges[i].Buf
-			if !ranges[i].OK {
-				continue
+		if ages.ok() {
+			generation, age := b[ages-begin], b[ages-begin+1]
+			if a.Part = YoungPart; generation == oldPage {
+				a.Part = OldPart
 			}
-			a := &HeapArea{Start: h.zBase + (l.start - begin).u64(b), Top: h.zBase + (l.top - begin).u64(b),
-				region: pages[i]}
-			honest := !kind.ok() || b[kind-begin] <= largePage
-			if a.Start >= a.Top || a.Top > 2*h.zBase || a.Start%(1<<granule) != 0 || a.Top%8 != 0 || !honest {
-				continue
-			}
-			if ages.ok() {
-				generation, age := b[ages-begin], b[ages-begin+1]
-				if a.Part = YoungPart; generation == oldPage {
-					a.Part = OldPart
-				}
-				unknown = unknown || generation > oldPage || age > oldAge || (generation == oldPage) != (age == oldAge)
-			}
-			if kind.ok() && b[kind-begin] == largePage {
-				a.Part = HumongousPart
-			}
-			areas = append(areas, a)
+			unknown = unknown || generation > oldPage || age > oldAge || (generation == oldPage) != (age == oldAge)
 		}
-		pages = pages[n:]
-	}
+		if kind.ok() && b[kind-begin] == largePage {
+			a.Part = HumongousPart
+		} else if kind.ok() && b[kind-begin] == mediumPage {
+			a.pitch = pitch
+		}
+		areas = append(areas, a)
+	})
 	for _, a := range areas {
 		if unknown && a.Part != HumongousPart {
 			a.Part = WholeHeap // this release writes its pages otherwise

@@ -1,6 +1,10 @@
 package vmstructs
 
-import "goprof/process"
+import (
+	"slices"
+
+	"goprof/process"
+)
 
 // regionRow is what is read of one region.
 type regionRow struct {
@@ -11,14 +15,14 @@ type regionRow struct {
 // regionFields are the fields of a region.
 type regionFields struct{ bottom, top, end, tag offset }
 
-// eachRegion reads the regions that a table of pointers names, some with each call, and calls f for each. A null
-// pointer is a region that was never committed.
-func (h *Heap) eachRegion(table, length uint64, fields regionFields, f func(regionRow)) error {
+// eachRegion reads the regions that a table of pointers names, some with each call, and calls f for each that makes
+// sense. A null pointer is a region that was never committed. whole is false if others could not be read.
+func (h *Health) eachRegion(table, length uint64, fields regionFields, f func(regionRow)) (whole bool, err error) {
 	switch {
 	case table == 0 || length == 0:
-		return ErrNoAreas
+		return false, ErrNoAreas
 	case length > maxAreas:
-		return ErrManyRegions
+		return false, ErrManyRegions
 	}
 	begin := min(fields.bottom, fields.top, fields.end)
 	end := span(fields.bottom, fields.top, fields.end)
@@ -27,45 +31,65 @@ func (h *Heap) eachRegion(table, length uint64, fields regionFields, f func(regi
 	}
 	size := end - int(begin)
 	if begin < 0 || size > maxRegionSpan {
-		return ErrNoAreas
+		return false, ErrNoAreas
 	}
-	pointers, raw := make([]byte, 8*regionBatch), make([]byte, regionBatch*size)
-	ranges := make([]process.Range, 0, regionBatch)
-	for from := uint64(0); from < length; from += regionBatch {
-		n := min(length-from, regionBatch)
-		if err := h.vm.mem.Bytes(table+8*from, pointers[:8*n]); err != nil {
-			return err
-		}
-		ranges = ranges[:0]
-		for i := range int(n) {
-			if region := word(pointers[8*i:]); region != 0 {
-				buf := raw[i*size : (i+1)*size : (i+1)*size]
-				ranges = append(ranges, process.Range{Addr: region + uint64(begin), Buf: buf})
-			}
-		}
-		h.vm.t.ReadMany(ranges)
-		for i := range ranges {
-			if !ranges[i].OK {
-				continue
-			}
-			b := ranges[i].Buf
-			row := regionRow{at: ranges[i].Addr - uint64(begin), bottom: (fields.bottom - begin).u64(b),
-				top: (fields.top - begin).u64(b), end: (fields.end - begin).u64(b)}
-			if fields.tag.ok() {
-				row.tag = (fields.tag - begin).u32(b)
-			}
-			if row.bottom != 0 && row.bottom%8 == 0 && row.top%8 == 0 && row.bottom <= row.top && row.top <= row.end &&
-				row.end-row.bottom <= maxHeapBytes {
-				f(row)
-			}
+	words := make([]byte, 8*length)
+	if err := h.vm.mem.Bytes(table, words); err != nil {
+		return false, err
+	}
+	regions := make([]uint64, 0, length)
+	for ; len(words) > 0; words = words[8:] {
+		if region := word(words); region != 0 {
+			regions = append(regions, region)
 		}
 	}
-	return nil
+	whole = true
+	h.eachAt(regions, begin, size, func(at uint64, b []byte, ok bool) {
+		row := regionRow{at: at, bottom: (fields.bottom - begin).u64(b), top: (fields.top - begin).u64(b),
+			end: (fields.end - begin).u64(b)}
+		if fields.tag.ok() {
+			row.tag = (fields.tag - begin).u32(b)
+		}
+		if ok && row.bottom != 0 && row.bottom%8 == 0 && row.top%8 == 0 && row.bottom <= row.top &&
+			row.top <= row.end && row.end-row.bottom <= maxHeapBytes {
+			f(row)
+		} else {
+			whole = false
+		}
+	})
+	return whole, nil
 }
 
-func (h *Heap) g1Fields() regionFields {
+// eachAt reads so many bytes of structures, from begin on in each, some with each call. ok is false for those that cannot
+// be read.
+func (h *Health) eachAt(addrs []uint64, begin offset, size int, f func(addr uint64, b []byte, ok bool)) {
+	if len(h.raw) < regionBatch*size {
+		h.raw = make([]byte, regionBatch*size)
+	}
+	for batch := range slices.Chunk(addrs, regionBatch) {
+		h.ranges = h.ranges[:0]
+		for i, addr := range batch {
+			h.ranges = append(h.ranges, process.Range{Addr: addr + uint64(begin), Buf: h.raw[i*size : (i+1)*size : (i+1)*size]})
+		}
+		h.vm.t.ReadMany(h.ranges)
+		for i := range h.ranges {
+			f(batch[i], h.ranges[i].Buf, h.ranges[i].OK)
+		}
+	}
+}
+
+// eachG1Region is eachRegion for G1's.
+func (h *Health) eachG1Region(heap uint64, f func(regionRow)) (whole bool, err error) {
 	l := &h.vm.l.health.g1
-	return regionFields{l.bottom, l.top, l.end, l.kind}
+	if !l.regions.ok() || !l.length.ok() || !l.base.ok() || !l.bottom.ok() || !l.top.ok() || !l.end.ok() {
+		return false, ErrNoAreas
+	}
+	table := heap + uint64(l.regions)
+	length, err := h.vm.mem.U64(table + uint64(l.length))
+	if err != nil {
+		return false, err
+	}
+	return h.eachRegion(h.pointerAt(table, l.base), length, regionFields{l.bottom, l.top, l.end, l.kind}, f)
 }
 
 // g1Areas lists G1's regions. A humongous object begins in one region and goes on in those behind it; together they are
@@ -73,17 +97,9 @@ func (h *Heap) g1Fields() regionFields {
 // humongous (gc_implementation/g1/heapRegion.cpp, set_startsHumongous).
 func (h *Heap) g1Areas(heap uint64) (areas []*HeapArea, err error) {
 	l, more := &h.vm.l.health.g1, &h.vm.l.areas
-	if !l.regions.ok() || !l.length.ok() || !l.base.ok() || !l.bottom.ok() || !l.top.ok() || !l.end.ok() {
-		return nil, ErrNoAreas
-	}
-	table := heap + uint64(l.regions)
-	length, err := h.vm.mem.U64(table + uint64(l.length))
-	if err != nil {
-		return nil, err
-	}
 	grain, _ := h.vm.mem.U64(max(l.grain, 1))
 	covered := uint64(0) // up to where a humongous object reaches
-	err = h.eachRegion(h.health.pointerAt(table, l.base), length, h.g1Fields(), func(r regionRow) {
+	_, err = h.health.eachG1Region(heap, func(r regionRow) {
 		part := OldPart
 		switch {
 		case l.kind.ok() && more.hasRest && r.tag == more.rest:
@@ -110,15 +126,15 @@ func (h *Heap) g1Areas(heap uint64) (areas []*HeapArea, err error) {
 }
 
 func (h *Heap) sameG1(a *HeapArea) bool {
-	f := h.g1Fields()
+	f := &h.vm.l.health.g1
 	bottom, top := h.health.pointerAt(a.region, f.bottom), h.health.pointerAt(a.region, f.top)
 	if bottom != a.Start || top < a.Top && a.Part != HumongousPart || top == bottom {
 		return false
 	}
-	if !f.tag.ok() {
+	if !f.kind.ok() {
 		return true
 	}
-	tag, err := h.vm.mem.U32(a.region + uint64(f.tag))
+	tag, err := h.vm.mem.U32(a.region + uint64(f.kind))
 	return err == nil && tag == a.tag
 }
 
@@ -132,14 +148,16 @@ func (h *Heap) shenandoahFields() regionFields {
 func (h *Heap) shenandoahAreas(heap uint64) (areas []*HeapArea, err error) {
 	l := &h.vm.l.areas.shen
 	f := h.shenandoahFields()
-	if !l.table.ok() || !l.number.ok() || !f.bottom.ok() || !f.top.ok() || !f.end.ok() || !f.tag.ok() || l.regular < 0 {
+	if !l.table.ok() || !l.number.ok() || !f.bottom.ok() || !f.top.ok() || !f.end.ok() || !f.tag.ok() ||
+		min(l.regular, l.set, l.pinnedSet) < 0 {
 		return nil, ErrNoAreas
 	}
 	length, err := h.vm.mem.U64(heap + uint64(l.number))
 	if err != nil {
 		return nil, err
 	}
-	err = h.eachRegion(h.health.pointerAt(heap, l.table), length, f, func(r regionRow) {
+	h.evacuated = false
+	_, err = h.health.eachRegion(h.health.pointerAt(heap, l.table), length, f, func(r regionRow) {
 		part := WholeHeap
 		switch state := int32(r.tag); {
 		case state == l.cont:
@@ -150,6 +168,7 @@ func (h *Heap) shenandoahAreas(heap uint64) (areas []*HeapArea, err error) {
 		case state == l.start || state == l.pinnedStart:
 			part = HumongousPart
 		case state != l.regular && state != l.pinned:
+			h.evacuated = h.evacuated || state == l.set || state == l.pinnedSet
 			return
 		}
 		if r.top > r.bottom {

@@ -86,7 +86,7 @@ func (h *Heap) Walk(area *HeapArea, from, to uint64, stop func() bool, visit fun
 		h.window = make([]byte, lastWindow)
 	}
 	to = min(to, area.Top)
-	h.klasses.inPlace = h.inPlace(area)
+	h.klasses.inPlace, h.pitch = h.inPlace(area), area.pitch
 	x := &extent{h: h, area: area, pos: from, to: to, synced: from == area.Start, earlier: from != area.Start,
 		window: firstWindow, seams: area.seams, visit: visit, stop: stop}
 	if last := area.last; last.to == from && !x.synced && last.to != 0 {
@@ -202,7 +202,7 @@ func (x *extent) count(b []byte, limit uint64) {
 			return
 		}
 		proven := class.kind == plainObject || x.area.Part == HumongousPart || size < provenFrom
-		if !proven && !x.leads(addr+size, base, b, limit) {
+		if !proven && !x.leads(x.h.after(addr+size), base, b, limit) {
 			x.doubtful, x.pos = true, addr
 			return
 		}
@@ -247,8 +247,8 @@ func (x *extent) count(b []byte, limit uint64) {
 
 // leads reports whether another object begins at a place, or nothing more.
 func (x *extent) leads(at, base uint64, b []byte, limit uint64) bool {
-	if at == limit {
-		return true
+	if at >= limit {
+		return at == limit
 	}
 	head, ok := x.h.headAt(at, base, b, limit)
 	if !ok || !x.h.markMakesSense(word(head)) {

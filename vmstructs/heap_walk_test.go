@@ -97,6 +97,28 @@ func TestWalkBuffer(t *testing.T) {
 	}
 }
 
+// TestWalkMediumPage: in a medium page of ZGC there are gaps between the objects, in which old memory looks like
+// objects.
+func TestWalkMediumPage(t *testing.T) {
+	w := newObjectWorld(t, headers[0])
+	plain, longs := w.klass("a/B", 24), w.klass("[J", w.arrayHelper(3))
+	var want []string
+	for i := range 20 {
+		want = append(want, fmt.Sprintf("+%d long[] %d", len(w.heap), 16+16*(500+i)))
+		for w.object(longs, 16+16*(500+i), w.lengthAt, int32(2*(500+i))); len(w.heap)%4096 > 0; {
+			w.object(plain, 16, 0, 0)
+		}
+	}
+	h, a := walkedHeap(w)
+	a.pitch = 4096
+	if found, unread := walked(h, a, a.Start, a.Top); !slices.Equal(found, want) || unread != (Unread{}) {
+		t.Errorf("%q %+v", found, unread)
+	}
+	if found, unread := walked(h, a, a.Start+100, a.Top); !slices.Equal(found, want[1:]) || unread != (Unread{}) {
+		t.Errorf("from within an object: %q %+v", found, unread)
+	}
+}
+
 // TestWalkDamaged: what cannot be read is counted as that, by reason. Objects behind it are found again, and no class
 // is made up.
 func TestWalkDamaged(t *testing.T) {
@@ -269,7 +291,7 @@ func TestFindEnds(t *testing.T) {
 func TestHeapBounds(t *testing.T) {
 	w := newObjectWorld(t, headers[0])
 	h, _ := walkedHeap(w)
-	err := h.eachRegion(8, maxAreas+1, regionFields{0, 8, 16, 24}, func(regionRow) { t.Error("a region") })
+	_, err := h.health.eachRegion(8, maxAreas+1, regionFields{0, 8, 16, 24}, func(regionRow) { t.Error("a region") })
 	if !errors.Is(err, ErrManyRegions) || errors.Is(err, ErrMissing) {
 		t.Error(err)
 	}

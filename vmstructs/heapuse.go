@@ -1,16 +1,11 @@
 package vmstructs
 
-import (
-	"goprof/process"
-	"goprof/process/maybe"
-)
+import "goprof/process/maybe"
 
 const (
 	// maxHeapBytes is more than any heap has (ZGC: 16 TB).
 	maxHeapBytes = 1 << 46
-	// maxRegions bounds how many of G1's regions are read: a heap of 2 TB has that many of the largest regions.
 	// regionBatch is how many regions are read with one call, and maxRegionSpan bounds the bytes that are read of each.
-	maxRegions    = 1 << 16
 	regionBatch   = 512
 	maxRegionSpan = 1024
 	// maxNodes bounds the number of ZGC's partitions.
@@ -82,10 +77,7 @@ func (h *Health) HeapRange() (start, end uint64, ok bool) {
 // say how full that space is.
 func (h *Health) serialHeap(heap uint64, u *HeapUse) {
 	l := &h.vm.l.health.serial
-	young, old := h.pointerAt(heap, l.young), h.pointerAt(heap, l.old)
-	if l.gens.ok() { // 8: an array of pointers in the heap itself
-		young, old = h.pointerAt(heap, l.gens), h.pointerAt(heap, l.gens+8)
-	}
+	young, old := h.serialGenerations(heap)
 	used := func(generation uint64, space offset) maybe.Value[uint64] {
 		return h.between(h.pointerAt(generation, space), l.bottom, l.top)
 	}
@@ -99,6 +91,22 @@ func (h *Health) serialHeap(heap uint64, u *HeapUse) {
 	}
 }
 
+func (h *Health) serialGenerations(heap uint64) (young, old uint64) {
+	l := &h.vm.l.health.serial
+	if l.gens.ok() { // 8: an array of pointers in the heap itself
+		return h.pointerAt(heap, l.gens), h.pointerAt(heap, l.gens+8)
+	}
+	return h.pointerAt(heap, l.young), h.pointerAt(heap, l.old)
+}
+
+func (h *Health) parallelGenerations(heap uint64) (young, old uint64) {
+	l := &h.vm.l.health.parallel
+	if l.youngAt != 0 && l.oldAt != 0 {
+		return h.pointerAt(l.youngAt, 0), h.pointerAt(l.oldAt, 0)
+	}
+	return h.pointerAt(heap, l.young), h.pointerAt(heap, l.old)
+}
+
 // generation reads how much memory a generation has.
 func (h *Health) generation(generation uint64, a *Amount) {
 	l, code := &h.vm.l.health, &h.vm.l.code
@@ -109,10 +117,7 @@ func (h *Health) generation(generation uint64, a *Amount) {
 
 func (h *Health) parallelHeap(heap uint64, u *HeapUse) {
 	l := &h.vm.l.health.parallel
-	young, old := h.pointerAt(heap, l.young), h.pointerAt(heap, l.old)
-	if l.youngAt != 0 && l.oldAt != 0 {
-		young, old = h.pointerAt(l.youngAt, 0), h.pointerAt(l.oldAt, 0)
-	}
+	young, old := h.parallelGenerations(heap)
 	used := func(generation uint64, space offset) maybe.Value[uint64] {
 		return h.between(h.pointerAt(generation, space), l.bottom, l.top)
 	}
@@ -158,76 +163,20 @@ func (h *Health) g1OldRegions(heap uint64) maybe.Value[uint64] {
 	old, err1 := h.vm.mem.U32(heap + uint64(l.oldSet))
 	big, err2 := h.vm.mem.U32(heap + uint64(l.bigSet))
 	grain, err3 := h.vm.mem.U64(l.grain)
-	ok := err1 == nil && err2 == nil && err3 == nil && max(old, big) <= maxRegions && grain <= maxHeapBytes/maxRegions
+	ok := err1 == nil && err2 == nil && err3 == nil && max(old, big) <= maxAreas && grain <= maxHeapBytes/maxAreas
 	return maybe.If((uint64(old)+uint64(big))*grain, ok)
 }
 
 // g1Regions adds up what all regions hold, and what the young regions hold.
 func (h *Health) g1Regions(heap uint64) (all, young uint64, ok bool) {
 	l := &h.vm.l.health.g1
-	if !l.regions.ok() || !l.length.ok() || !l.base.ok() || !l.bottom.ok() || !l.top.ok() || !l.end.ok() {
-		return 0, 0, false
-	}
-	table := heap + uint64(l.regions)
-	length, err := h.vm.mem.U64(table + uint64(l.length))
-	base, err2 := h.vm.mem.Ptr(table + uint64(l.base))
-	if err != nil || err2 != nil || base == 0 || length == 0 || length > maxRegions {
-		return 0, 0, false
-	}
-	pointers := make([]byte, 8*regionBatch)
-	for from := uint64(0); from < length; from += regionBatch {
-		n := min(length-from, regionBatch)
-		if h.vm.mem.Bytes(base+8*from, pointers[:8*n]) != nil {
-			return 0, 0, false
+	whole, err := h.eachG1Region(heap, func(r regionRow) {
+		all += r.top - r.bottom
+		if l.kind.ok() && r.tag&l.young != 0 {
+			young += r.top - r.bottom
 		}
-		a, y, ok := h.g1Batch(pointers[:8*n])
-		if !ok {
-			return 0, 0, false
-		}
-		all, young = all+a, young+y
-	}
-	return all, young, all <= maxHeapBytes
-}
-
-// g1Batch adds up what some regions hold. A null pointer is a region that was never committed.
-func (h *Health) g1Batch(pointers []byte) (all, young uint64, ok bool) {
-	l := &h.vm.l.health.g1
-	begin := min(l.bottom, l.top, l.end)
-	end := span(l.bottom, l.top, l.end)
-	if l.kind.ok() {
-		begin, end = min(begin, l.kind), max(end, int(l.kind)+4)
-	}
-	size := end - int(begin)
-	if size > maxRegionSpan {
-		return 0, 0, false
-	}
-	n := len(pointers) / 8
-	if len(h.raw) < n*size {
-		h.raw = make([]byte, n*size)
-	}
-	h.ranges = h.ranges[:0]
-	for i := range n {
-		if region := word(pointers[8*i:]); region != 0 {
-			buf := h.raw[i*size : (i+1)*size : (i+1)*size]
-			h.ranges = append(h.ranges, process.Range{Addr: region + uint64(begin), Buf: buf})
-		}
-	}
-	h.vm.t.ReadMany(h.ranges)
-	for i := range h.ranges {
-		b := h.ranges[i].Buf
-		if !h.ranges[i].OK {
-			return 0, 0, false
-		}
-		bottom, top, limit := (l.bottom - begin).u64(b), (l.top - begin).u64(b), (l.end - begin).u64(b)
-		if bottom > top || top > limit || limit-bottom > maxHeapBytes/maxRegions {
-			return 0, 0, false
-		}
-		all += top - bottom
-		if l.kind.ok() && (l.kind-begin).u32(b)&l.young != 0 {
-			young += top - bottom
-		}
-	}
-	return all, young, true
+	})
+	return all, young, err == nil && whole && all <= maxHeapBytes
 }
 
 func (h *Health) zHeap(heap uint64, u *HeapUse) {

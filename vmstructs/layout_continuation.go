@@ -20,7 +20,7 @@ type contLayout struct {
 	zOffsetMask, xOffsetMask offset // pointers to the bits of a reference that are not colour
 }
 
-// capVirtual is lost by JVMs that have virtual threads and do not tell of them.
+// capVirtual is lost by JVMs that have virtual threads and do not show them.
 const capVirtual = "virtual threads"
 
 func (r *resolver) continuation() contLayout {

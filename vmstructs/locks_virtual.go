@@ -56,6 +56,7 @@ func (k *Locks) FindVirtual(c *Continuations) (seen, left int, err error) {
 	if err := c.prepare(); err != nil {
 		return 0, 0, err
 	}
+	c.CollectorRests(k.rests)
 	platform := make([]Thread, 0, len(k.threads))
 	for i := range k.threads {
 		platform = append(platform, k.threads[i].Thread)

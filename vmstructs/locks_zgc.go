@@ -128,26 +128,32 @@ func (k *Locks) generation(symbol string, pages uint64) uint64 {
 }
 
 // CollectorRests is told whether all of ZGC's threads rest, and will rest while the next round is read.
-func (k *Locks) CollectorRests(rests bool) { k.rests = rests }
+func (k *Locks) CollectorRests(rests bool) {
+	k.rests = rests
+	if s := k.unmounted.search; s != nil {
+		s.c.CollectorRests(rests)
+	}
+}
 
 // IsZGC reports whether CollectorRests makes a difference.
 func (k *Locks) IsZGC() bool { return k.pages.on }
 
 // uncolour turns a reference in the heap or in a handle into an address.
 func (k *Locks) uncolour(v uint64) (uint64, error) {
-	addr, err := k.follow(v)
-	if err != nil {
-		k.lost = true
+	addr, err := k.vm.uncolour(v)
+	if err != nil && k.rests {
+		addr, err = k.stale(v)
 	}
+	k.lost = k.lost || err != nil
 	return addr, err
 }
 
-func (k *Locks) follow(v uint64) (uint64, error) {
-	addr, err := k.vm.uncolour(v)
-	if err == nil || !k.rests || !k.pages.on {
-		return addr, err
+// stale follows a reference with a bad colour.
+func (k *Locks) stale(v uint64) (uint64, error) {
+	if !k.rests || !k.pages.on {
+		return 0, ErrMoved
 	}
-	addr = v
+	addr := v
 	if k.vm.java.heap.z.shift != 0 {
 		shift := 16
 		if k.pages.shifts {

@@ -17,13 +17,12 @@ import (
 // Threads of a StructuredTaskScope that a virtual thread owns are found by their owner alone. A draw reads some of
 // them, each of which stands for its owner's part of all.
 //
-// A Lots uses a Continuations and the VM that this was made from: all belong to one goroutine.
+// A Lots uses a Continuations: both belong to one goroutine.
 type Lots struct {
 	// Blockers and Names: VirtualThread.For is wanted, and VirtualThread.Name.
 	Blockers, Names bool
 
 	s       *search
-	k       *Locks // follows stale references of ZGC; nil where the JVM does not tell how
 	looked  int    // how often classes were looked for
 	visit   func(v *VirtualThread, stands float64)
 	visited int
@@ -66,16 +65,13 @@ const (
 
 const classCounting = "jdk/internal/vm/ThreadContainers$RootContainer$CountingRootContainer"
 
-// NewLots makes a Lots that reads by c. Nil where c is.
-func (vm *VM) NewLots(c *Continuations) *Lots {
+// NewLots makes a Lots that reads by c. Nil where c is. Of a JVM with ZGC it draws only while c was told that the
+// collector rests.
+func NewLots(c *Continuations) *Lots {
 	if c == nil {
 		return nil
 	}
-	k, err := vm.NewLocks()
-	if err != nil {
-		k = nil
-	}
-	return &Lots{s: &search{c: c}, k: k}
+	return &Lots{s: &search{c: c}}
 }
 
 // Draw visits about most of the virtual threads that no carrier runs, and says how many each stands for. A thread that
@@ -137,7 +133,7 @@ func (l *Lots) begin() bool {
 	vm := l.s.c.vm
 	vm.letGoColours()
 	l.moment = vm.heapMoment()
-	return l.moment.quiet && (!l.IsZGC() || l.k.rests) && vm.holdColours(&l.s.c.colours) == nil
+	return l.moment.quiet && (!l.s.c.IsZGC() || l.s.c.locks.rests) && vm.holdColours(&l.s.c.colours) == nil
 }
 
 // still reports whether no collection has begun since begin.
@@ -147,18 +143,11 @@ func (l *Lots) still() bool {
 	return vm.holdColours(&l.s.c.colours) == nil && same && vm.nothingMoved(l.moment)
 }
 
-// IsZGC and CollectorRests are those of Locks. Without rest there is no draw.
-func (l *Lots) IsZGC() bool               { return l.k != nil && l.k.IsZGC() }
-func (l *Lots) CollectorRests(rests bool) { l.k.CollectorRests(rests) }
-
 // Prepare finds what is found once. It looks through all loaded classes, so it may take longer than a draw.
 func (l *Lots) Prepare() error {
 	c := l.s.c
 	if err := c.prepare(); err != nil || l.s.klasses != nil {
 		return err
-	}
-	if l.k != nil {
-		c.vm.java.heap.z.stale = l.k.uncolour
 	}
 	return l.findClasses()
 }

@@ -3,8 +3,6 @@ package vmstructs
 import (
 	"cmp"
 	"slices"
-
-	"goprof/process"
 )
 
 // MemoryUse is what the JVM has a range of addresses for.
@@ -40,7 +38,7 @@ const (
 	mapperBytes, tableBytes = 96, 384
 )
 
-// MemoryRanges lists what the JVM's structures tell of its memory. What could not be read is missing.
+// MemoryRanges lists what the JVM's structures say of its memory. What could not be read is missing.
 func (h *Health) MemoryRanges() (ranges []MemoryRange) {
 	add := func(start, end uint64, use MemoryUse, name string) {
 		if start != 0 && end > start && end-start <= maxHeapBytes {
@@ -152,22 +150,15 @@ func (h *Health) metadata() (ranges []MemoryRange) {
 	if size > maxRegionSpan {
 		return nil
 	}
-	waiting, raw := []uint64{object}, make([]byte, threadBatch*size)
+	waiting := []uint64{object}
 	for looked := 0; len(waiting) > 0 && looked < maxBootKlasses; {
-		n := min(len(waiting), threadBatch)
-		h.ranges = h.ranges[:0]
-		for i, klass := range waiting[len(waiting)-n:] {
-			buf := raw[i*size : (i+1)*size : (i+1)*size]
-			h.ranges = append(h.ranges, process.Range{Addr: klass + uint64(begin), Buf: buf})
-		}
-		waiting = waiting[:len(waiting)-n]
-		h.vm.t.ReadMany(h.ranges)
-		for i := range h.ranges {
-			b := h.ranges[i].Buf
-			if looked++; !h.ranges[i].OK {
-				continue
+		n := len(waiting) - min(len(waiting), threadBatch)
+		batch := slices.Clone(waiting[n:])
+		waiting = waiting[:n]
+		h.eachAt(batch, begin, size, func(klass uint64, b []byte, ok bool) {
+			if looked++; !ok {
+				return
 			}
-			klass := h.ranges[i].Addr - uint64(begin)
 			if compressed {
 				note(klass, ClassSpaceMemory)
 			} else {
@@ -181,7 +172,7 @@ func (h *Health) metadata() (ranges []MemoryRange) {
 					waiting = append(waiting, next)
 				}
 			}
-		}
+		})
 	}
 	for chunk, use := range chunks {
 		ranges = append(ranges, MemoryRange{Start: chunk, End: chunk + rootChunk, Use: use, Rough: true})

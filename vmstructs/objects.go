@@ -18,6 +18,7 @@ type Objects struct {
 	head     int    // bytes of the smallest object
 	lengthAt int    // of an array
 	align    uint64 // objects begin at its multiples
+	pitch    uint64 // of the piece under way, if it is more: objects begin at its multiples
 	oopSize  int    // where in a java.lang.Class its size is, in words
 	bitmap   uint64 // bits that a stack chunk keeps for each word of its stack
 	classes  map[uint64]*ObjectClass
@@ -132,9 +133,17 @@ func (o *Objects) Walk(addr uint64, b []byte, visit func(addr uint64, class *Obj
 			break
 		}
 		visit(addr+at, class, size)
-		at += size
+		at = o.after(at + size)
 	}
 	return addr + at, nil
+}
+
+// after is where the object begins that follows one that ends there.
+func (o *Objects) after(end uint64) uint64 {
+	if o.pitch <= o.align {
+		return end
+	}
+	return (end + o.pitch - 1) &^ (o.pitch - 1)
 }
 
 // object is the class and the size of the object at the beginning of b. size is 0 if b ends before the size.

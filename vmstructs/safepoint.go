@@ -12,12 +12,12 @@ const (
 	NotSynchronized SafepointState = 0
 	Synchronizing   SafepointState = 1 // the VM thread waits until all threads have come to rest
 	Synchronized    SafepointState = 2
-	// Polled stands for one of the two: the threads have been asked. It comes from what libjvm.so tells of itself
+	// Polled stands for one of the two: the threads have been asked. It comes from what libjvm.so says of itself
 	// without symbols.
 	Polled SafepointState = 3
 )
 
-// healthSymbols are variables of libjvm.so that only its .symtab tells of: 0 where there is none.
+// healthSymbols are variables of libjvm.so that only its .symtab names: 0 where there is none.
 type healthSymbols struct {
 	safepoint, operation  uint64
 	compile               uint64 // CompileBroker::_should_compile_new_jobs

@@ -99,7 +99,7 @@ func visitVirtual(t process.Target, share int) (seen int, err error) {
 
 // drawVirtual draws virtual threads by lot. Where the JVM does not lie, those visited stand for as many as there are.
 func drawVirtual(vm *VM, s *search, platform []Thread, most int, honest bool) error {
-	l := vm.NewLots(s.c)
+	l := NewLots(s.c)
 	l.Blockers, l.Names, l.s.klasses = true, true, s.klasses
 	if len(s.klasses) == 0 {
 		return nil
@@ -165,7 +165,7 @@ func TestDrawDuringCollection(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l := vm.NewLots(vm.NewContinuations())
+		l := NewLots(vm.NewContinuations())
 		if l.s.klasses, err = l.s.findKlasses(classContainers, classTrackingRoot, classVirtual); err != nil {
 			t.Fatal(err) // a recording has no further ones
 		}

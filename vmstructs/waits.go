@@ -101,7 +101,7 @@ func (w *Waits) readThread(thread uint64) bool {
 	return true
 }
 
-// status is the state that java.lang.Thread tells of the thread. It is empty if the state cannot be read now.
+// status is the state that java.lang.Thread says of the thread. It is empty if the state cannot be read now.
 func (w *Waits) status(t Thread) string {
 	for range 2 { // the collector may be moving the object
 		before, err := w.vm.threadObject(t)

@@ -24,9 +24,6 @@ type Rules struct {
 // Any reports whether there is an alarm.
 func (r *Rules) Any() bool { return r.Stuck || r.OutOfMemory || r.Signal || r.CPU > 0 }
 
-// Watches reports whether a rule needs readings.
-func (r *Rules) Watches() bool { return r.Stuck || r.OutOfMemory || r.CPU > 0 }
-
 // String writes rules as Parse reads them.
 func (r *Rules) String() string {
 	var list []string

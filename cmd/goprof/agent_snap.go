@@ -54,10 +54,12 @@ type snapper struct {
 	flags   []string // of the command snap
 	say     func(string)
 	watched map[int]*watchedJVM
+	files   string // the folder of the agent's files, or noFiles
+	began   time.Time
 	due     []dueSnap
 	taken   map[int]time.Time // when the last snap of a JVM began
 	refused map[int]bool      // it was said that an alarm after that gives no snap
-	take    func(ctx context.Context, pid int, why string)
+	take    func(ctx context.Context, pid int, why string, past io.Reader)
 }
 
 // dueSnap is a snap that waits for its turn.
@@ -71,19 +73,20 @@ type watchedJVM struct {
 	session *session.Session
 	vitals  *vitals.Vitals
 	watch   alarm.Watch
+	past    pastVitals
 	looked  time.Time
 	retry   time.Time
 }
 
 func makeSnapper(rules alarm.Rules, dir string, say func(string)) *snapper {
-	s := &snapper{rules: rules, dir: dir, say: say, watched: map[int]*watchedJVM{}, taken: map[int]time.Time{},
-		refused: map[int]bool{}}
+	s := &snapper{rules: rules, dir: dir, files: noFiles, began: time.Now(), say: say, watched: map[int]*watchedJVM{},
+		taken: map[int]time.Time{}, refused: map[int]bool{}}
 	s.take = s.snap
 	return s
 }
 
 func newSnapper() *cobra.Command {
-	var on, dir string
+	var on, dir, files string
 	var redacted redactFlags
 	cmd := &cobra.Command{
 		Use:    snapperName,
@@ -96,6 +99,7 @@ func newSnapper() *cobra.Command {
 				return usageError(cmd, err.Error())
 			}
 			s := makeSnapper(rules, dir, func(text string) { fmt.Fprintln(cmd.ErrOrStderr(), "goprof: "+text) })
+			s.files = files
 			for flag, value := range map[string]string{"redact": redacted.policy, "redact-key": redacted.key} {
 				if value != "" {
 					s.flags = append(s.flags, "--"+flag, value)
@@ -108,6 +112,7 @@ func newSnapper() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&on, "on", "", "`alarms`")
 	cmd.Flags().StringVar(&dir, "dir", "", "`folder`")
+	cmd.Flags().StringVar(&files, "files", noFiles, "`folder` of the agent's files")
 	redacted.add(cmd)
 	return cmd
 }
@@ -166,9 +171,13 @@ func (s *snapper) takeNext(ctx context.Context) (taken chan struct{}) {
 	s.taken[next.pid] = time.Now()
 	delete(s.refused, next.pid)
 	taken = make(chan struct{})
+	var past bytes.Buffer
+	if w := s.watched[next.pid]; w != nil {
+		w.past.write(&past)
+	}
 	go func() {
 		defer close(taken)
-		s.take(ctx, next.pid, next.why)
+		s.take(ctx, next.pid, next.why, &past)
 	}()
 	return taken
 }
@@ -237,7 +246,7 @@ func (w *watchedJVM) close() {
 
 // look reads a JVM, and says why a snap is due. It stops no thread.
 func (s *snapper) look(pid int, w *watchedJVM) (why string) {
-	if !s.rules.Watches() || w.vitals == nil && !w.open(pid) {
+	if w.vitals == nil && !w.open(pid) {
 		return ""
 	}
 	r, err := w.vitals.Read()
@@ -245,6 +254,7 @@ func (s *snapper) look(pid int, w *watchedJVM) (why string) {
 		w.close()
 		return ""
 	}
+	w.past.add(r)
 	if why = w.watch.Judge(&s.rules, r); why != "" || !s.rules.Stuck || time.Since(w.looked) < lookEvery {
 		return why
 	}
@@ -276,7 +286,7 @@ func (w *watchedJVM) open(pid int) bool {
 }
 
 // snap takes a snap in a process of its own, which may be killed. What was read before a JVM's death is kept.
-func (s *snapper) snap(ctx context.Context, pid int, why string) {
+func (s *snapper) snap(ctx context.Context, pid int, why string, past io.Reader) {
 	self, err := os.Executable()
 	if err != nil {
 		return
@@ -286,9 +296,13 @@ func (s *snapper) snap(ctx context.Context, pid int, why string) {
 	name := filepath.Join(s.dir, fmt.Sprintf("snap-%d-%s.zip", pid, time.Now().UTC().Format("20060102T150405Z")))
 	s.say(fmt.Sprintf("a snap of process %d is taken: %s", pid, why))
 	var talk bytes.Buffer
-	args := append([]string{"snap", "--pid", strconv.Itoa(pid), "-o", name}, s.flags...)
+	files := s.files
+	if len(s.flags) > 0 && time.Since(s.began) < beforeFor {
+		files = noFiles // an agent before this one may have written names into them
+	}
+	args := append([]string{"snap", "--pid", strconv.Itoa(pid), "-o", name, "--before", files}, s.flags...)
 	cmd := exec.CommandContext(ctx, self, args...)
-	cmd.Stderr = &talk
+	cmd.Stdin, cmd.Stderr = past, &talk
 	cmd.Cancel, cmd.WaitDelay = func() error { return cmd.Process.Signal(os.Interrupt) }, 10*time.Second
 	err = cmd.Run()
 	var ended *exec.ExitError

@@ -26,7 +26,7 @@ const (
 	snapperLives = 10 * time.Second
 )
 
-// snapKeeper has a second process running, and tells it which JVMs there are.
+// snapKeeper has a second process running, and sends it the list of JVMs.
 type snapKeeper struct {
 	command func() *exec.Cmd
 	say     func(string)
@@ -55,6 +55,9 @@ func startSnapper(c *config.Config, a *agent.Agent, talk io.Writer, say func(str
 		return nil, err
 	}
 	args := []string{snapperName, "--on", on.String(), "--dir", c.Snaps.Dir}
+	if c.Files.Dir != "" {
+		args = append(args, "--files", c.Files.Dir)
+	}
 	if c.Redact != "" {
 		args = append(args, "--redact", c.Redact)
 	}

@@ -4,6 +4,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -64,6 +65,13 @@ func TestAgentSnaps(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer r.Close()
+		before, err := r.File("before.csv")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if head, err := io.ReadAll(before); err != nil || !strings.HasPrefix(string(head), "time,uptime_seconds,") {
+			t.Errorf("before.csv: %q, %v", head, err)
+		}
 		kept := 0
 		contents, err := r.Contents()
 		if err != nil {

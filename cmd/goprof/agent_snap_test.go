@@ -86,7 +86,7 @@ func TestSnapQueue(t *testing.T) {
 	var h heard
 	s := makeSnapper(alarm.Rules{Signal: true}, t.TempDir(), h.say)
 	took := make(chan int)
-	s.take = func(ctx context.Context, pid int, _ string) {
+	s.take = func(ctx context.Context, pid int, _ string, _ io.Reader) {
 		took <- pid
 		<-ctx.Done() // as a snap that takes minutes
 	}

@@ -50,6 +50,9 @@ func TestDumpTellsOfStop(t *testing.T) {
 		"-"); !strings.Contains(waits, ";[stopped] ") {
 		t.Errorf("the waits of a stopped JVM: %.300s", waits)
 	}
+	if _, told := said(t, exit.NoSamples, "slow", pid, "-d", "1h"); !strings.Contains(told, "it is stopped (SIGSTOP") {
+		t.Errorf("slow requests of a stopped JVM: %s", told)
+	}
 	text, _ := dump()
 	if lines := strings.Split(string(text), "\n"); len(lines) < 2 || lines[1] != note {
 		t.Errorf("%.300s", text)

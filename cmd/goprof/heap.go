@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -33,7 +34,7 @@ heap from outside. The JVM runs on meanwhile, collects nothing, and answers noth
 on a JVM that hangs, is stopped or frozen, and on a JRE without tools.
 
 Garbage counts, too. What lies in the old generation has stayed ("in old"). --area old shows that
-part alone.
+part alone. --live also says how long ago the collector removed what was dead in it.
 
 heap reads at most 200 MiB in one second. Of a larger heap it reads pieces that are drawn by lot, and
 says how far each share may be off (+-, in 95 of 100 cases). --all reads everything. What a sample has
@@ -58,6 +59,7 @@ With --redact, zeros stand for all numbers and texts. docs/heap-dump.md has the 
 
 const heapExample = `  goprof heap 1234                            or --pid 1234, or a part of its name
   goprof heap 1234 --area old                 what has stayed
+  goprof heap 1234 --live                     what was alive at the last collection of the old generation
   goprof heap 1234 -n 6 --every 10s           what grows: a leak
   goprof heap 1234 --leak --allocs 10s        what leaks, who holds it, who makes it
   goprof heap 1234 --holders byte[]           who holds the objects of a class
@@ -74,6 +76,7 @@ type heapFlags struct {
 	core      coreFile
 	shape     output.HeapShape
 	json, all bool
+	alive     bool
 	output    string
 	stop      bool // for a heap dump
 	count     int
@@ -109,6 +112,8 @@ func newHeap() *cobra.Command {
 	f.jvm.addFlags(cmd)
 	f.core.addFlags(cmd)
 	fs.StringVar(&f.shape.Area, "area", "", "show only this `part`: young, old, humongous")
+	fs.BoolVar(&f.alive, "live", false,
+		"show only what has outlived the last collection of the old generation, and its age")
 	fs.IntVar(&f.shape.Top, "top", 30, "`number` of classes to show (--json: all, unless given)")
 	fs.BoolVar(&f.all, "all", false, "read the whole heap, however long that takes")
 	fs.IntVarP(&f.count, "count", "n", 1, "`number` of readings")
@@ -131,6 +136,8 @@ func (f *heapFlags) check(cmd *cobra.Command, args []string) error {
 	case f.shape.Area != "" && !slices.Contains([]string{"young", "old", "humongous"}, f.shape.Area):
 		return usageError(cmd, fmt.Sprintf("--area is young, old or humongous, not %q", f.shape.Area),
 			with("area", "old"))
+	case f.alive && given("area"):
+		return usageError(cmd, "--live shows the old generation and humongous objects: leave out --area", without("area"))
 	case f.shape.Top < 1 || f.shape.Top > maxHeapLines:
 		return usageError(cmd, fmt.Sprintf("--top is between 1 and %d", maxHeapLines), without("top"))
 	case f.count < 1 || f.count > maxReadings:
@@ -142,6 +149,9 @@ func (f *heapFlags) check(cmd *cobra.Command, args []string) error {
 		return usageError(cmd, fmt.Sprintf("--json does not write %s: leave one of them out", f.output), without("json"))
 	case given("every") && f.count == 1:
 		return usageError(cmd, "--every says when the next reading comes: -n N is missing", with("count", "6"))
+	}
+	if f.alive {
+		f.shape.Area = profile.HeapLive
 	}
 	if f.json && !given("top") {
 		f.shape.Top = 0
@@ -161,8 +171,9 @@ func (f *heapFlags) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if isSnap(args) {
-		if f.drawing() != nil || f.wantsDump() {
-			return usageError(cmd, args[0]+" holds the table of the heap as text and JSON", without("output"))
+		if f.drawing() != nil || f.wantsDump() || f.shape.Area != "" {
+			return usageError(cmd, args[0]+" holds the table of the whole heap as text and JSON",
+				without("output", "area", "live"))
 		}
 		return showKept(cmd, args[0], "heap", keptFormat(f.json), f.output, f.by)
 	}
@@ -378,14 +389,36 @@ func (f *heapFlags) dead(cmd *cobra.Command) error {
 	return f.write(cmd, out, h, nil)
 }
 
+// lacks says why a heap does not have what is to be shown, nil if it has it.
+func (f *heapFlags) lacks(cmd *cobra.Command, h *profile.Heap) *exit.Error {
+	e := &exit.Error{Code: exit.General, What: "what is alive is not known",
+		Remedy: commandLine(without("live", "area")(cmd, os.Args))}
+	switch {
+	case f.alive && h.Swept != nil, !f.alive && (f.shape.Area == "" || h.Part(f.shape.Area) != nil):
+		return nil
+	case !f.alive:
+		e.What = fmt.Sprintf("this heap has no part %q", f.shape.Area)
+		e.Why = h.Collector + " has none, or none of it is used"
+	case h.Collector == "Serial", h.Collector == "Parallel", h.Collector == "G1":
+		e.Why = "no collection that removed all dead objects is known: the old generation was not collected yet, or the " +
+			"JVM keeps no counters, or it is G1 before JDK 20, which leaves dead objects where they are"
+	default:
+		e.Why = h.Collector + " leaves dead objects where they are, and does not export which those are"
+		if f.core.file == "" {
+			e.Remedy = fmt.Sprintf("jcmd %d GC.class_histogram", h.PID)
+		}
+	}
+	return e
+}
+
 // write writes the last reading, and how the heap grew if there are several.
 func (f *heapFlags) write(cmd *cobra.Command, out *outfile.File, last *profile.Heap, growth *profile.HeapGrowth) error {
-	if f.shape.Area != "" && last.Part(f.shape.Area) == nil {
-		what, why := fmt.Sprintf("this heap has no part %q", f.shape.Area), last.Collector+" has none, or none of it is used"
-		if growth == nil {
-			return &exit.Error{Code: exit.General, What: what, Why: why, Remedy: "the same command without --area"}
-		}
-		last.Notes = append(last.Notes, what+" at the last reading: "+why) // what the readings before it show is kept
+	if e := f.lacks(cmd, last); e != nil && growth == nil {
+		return e
+	} else if e != nil {
+		last.Notes = append(last.Notes, e.What+" at the last reading: "+e.Why) // what the readings before it show is kept
+	} else if f.alive && last.Collector == "G1" && *last.Swept < time.Minute {
+		last.Notes = append(last.Notes, "that collection may still be removing what it found dead")
 	}
 	name, err := out.Write(func(w io.Writer) error {
 		if f.drawing() != nil {

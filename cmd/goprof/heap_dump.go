@@ -49,7 +49,7 @@ func (f *heapFlags) checkDump(cmd *cobra.Command) error {
 		}
 		return nil
 	}
-	for _, name := range []string{"area", "top", "all", "count", "every", "json"} {
+	for _, name := range []string{"area", "live", "top", "all", "count", "every", "json"} {
 		if cmd.Flags().Changed(name) {
 			return usageError(cmd, "--"+name+" is not for heap dumps (-o FILE.hprof)")
 		}

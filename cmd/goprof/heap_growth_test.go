@@ -77,3 +77,44 @@ func TestTooFew(t *testing.T) {
 		}
 	}
 }
+
+// TestHeapAlive: what is alive is shown with its age where the collector has left nothing dead. Elsewhere it is
+// refused.
+func TestHeapAlive(t *testing.T) {
+	amount, ago := profile.HeapAmount{Objects: 10, Bytes: 4 << 20}, 12*time.Second
+	for _, row := range []struct {
+		collector string
+		swept     *time.Duration
+		wants     []string
+		why       string
+	}{
+		{"G1", &ago, []string{"without what was dead 12s ago", "may still be removing", "20        8 MiB  100.0 %"}, ""},
+		{"Serial", &ago, []string{"without what was dead 12s ago"}, ""},
+		{"G1", nil, nil, "not collected yet"},
+		{"ZGC", nil, nil, "leaves dead objects"},
+	} {
+		f := &heapFlags{output: filepath.Join(t.TempDir(), "heap.txt"), alive: true, count: 1}
+		f.shape = output.HeapShape{Area: profile.HeapLive, Top: 10}
+		out, err := outfile.Reserve(f.output)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = f.write(&cobra.Command{}, out, &profile.Heap{Collector: row.collector, Swept: row.swept,
+			Parts: []profile.HeapPart{{Name: "young", Used: 4 << 20, Seen: 4 << 20}, {Name: "old", Used: 4 << 20, Seen: 4 << 20},
+				{Name: "humongous", Used: 4 << 20, Seen: 4 << 20}},
+			Classes: []*profile.HeapClass{{Name: "shop.Order",
+				Parts: map[string]profile.HeapAmount{"young": amount, "old": amount,
+					"humongous": amount}}, {Name: "shop.Gone", Parts: map[string]profile.HeapAmount{"young": amount}}}}, nil)
+		var failed *exit.Error
+		if errors.As(err, &failed) != (row.why != "") || failed != nil && !strings.Contains(failed.Why, row.why) {
+			t.Errorf("%s: %v", row.collector, err)
+			continue
+		}
+		text, _ := os.ReadFile(f.output)
+		for _, want := range row.wants {
+			if !strings.Contains(string(text), want) || strings.Contains(string(text), "shop.Gone") {
+				t.Errorf("%s: no %q in %s", row.collector, want, text)
+			}
+		}
+	}
+}

@@ -56,9 +56,9 @@ func (f *heapFlags) checkHeld(cmd *cobra.Command) error {
 			without("holders"))
 	case given("holders") && h.class == "":
 		return usageError(cmd, "--holders needs the name of a class, as goprof heap writes it", with("holders", "byte[]"))
-	case given("area"):
-		return usageError(cmd, "--area is not for --leak and --holders: objects that have stayed are looked at",
-			without("area"))
+	case given("area") || f.alive:
+		return usageError(cmd, "--area and --live are not for --leak and --holders: objects that have stayed are looked at",
+			without("area", "live"))
 	case h.class != "" && given("count"):
 		return usageError(cmd, "-n is for growth, and for --leak", without("count", "every"))
 	case f.drawing() != nil || f.wantsDump():
@@ -189,7 +189,7 @@ func (f *heapFlags) writeHeld(cmd *cobra.Command, out *outfile.File, held *profi
 	}
 	name, err := out.Write(func(w io.Writer) error {
 		if f.json {
-			return output.HeapHeldJSON(w, held)
+			return output.WriteJSON(w, held)
 		}
 		return output.HeapHeldText(w, held, f.shape.Top)
 	})

@@ -101,8 +101,8 @@ func heapDumpFailed(err error, what, instead string) error {
 		e.Why = "a collection was moving objects, so references do not lead to where the objects are"
 		e.Remedy = instead + " (it counts what can be read)"
 	case errors.Is(source.Err, vmstructs.ErrNotDumped):
-		e.Why = "goprof makes heap dumps of Serial, Parallel and G1. With this collector objects, or the references to " +
-			"them, would be missing"
+		e.Why = "goprof makes heap dumps of Serial, Parallel, G1 and Shenandoah. With this collector objects, or " +
+			"references to them, would be missing"
 		e.Remedy = instead
 	case errors.Is(source.Err, vmstructs.ErrMissing):
 		e.Why = "this JVM does not export all that a heap dump needs: " + whyOf(source.Err)

@@ -18,7 +18,7 @@ func TestHeatTextLive(t *testing.T) {
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm := jvmtest.Start(t, jdk, "truth.Turns")
 		for range 5 {
-			if turnFound(t, jvm) {
+			if turnFound(t, jvm, "audit", "--mode", "wall") {
 				return
 			}
 			jvm.Command("usual")
@@ -27,10 +27,25 @@ func TestHeatTextLive(t *testing.T) {
 	})
 }
 
-// turnFound records a change, and reports whether heat tells it. What it tells must be right.
-func turnFound(t *testing.T, jvm *jvmtest.JVM) bool {
+// TestHeatTextAlone: the only thread of a program leaves a call that would never end for another one.
+func TestHeatTextAlone(t *testing.T) {
+	t.Parallel()
+	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+		for range 3 {
+			jvm := jvmtest.Start(t, jdk, "truth.Turns", "--", "alone")
+			if turnFound(t, jvm, "second", "-r", "500") {
+				return
+			}
+		}
+		t.Error("the change was never found")
+	})
+}
+
+// turnFound records a change, and reports whether heat tells that a method gains by it. What it tells must be right.
+func turnFound(t *testing.T, jvm *jvmtest.JVM, method string, args ...string) bool {
 	file := filepath.Join(t.TempDir(), "out.jfr")
-	record := exec.Command("goprof", "record", "--pid", strconv.Itoa(jvm.PID), "--mode", "wall", "-d", "20s", "-o", file)
+	args = append([]string{"record", "--pid", strconv.Itoa(jvm.PID), "-d", "20s", "-o", file}, args...)
+	record := exec.Command("goprof", args...)
 	if err := record.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +61,8 @@ func turnFound(t *testing.T, jvm *jvmtest.JVM) bool {
 	if err != nil {
 		t.Fatalf("%v: %s", err, told)
 	}
-	found := regexp.MustCompile(`(?m)^from (\S+) \(\S+\) on:.*\+[\d.]+ points  truth\.Turns\.audit`).FindSubmatch(told)
+	gains := regexp.MustCompile(`(?m)^from (\S+) \(\S+\) on:(?:.*\n)?.*\+[\d.]+ points  truth\.Turns\.` + method)
+	found := gains.FindSubmatch(told)
 	if found == nil {
 		t.Logf("%s", told)
 		return false

@@ -11,19 +11,21 @@ import (
 	"goprof/output"
 	"goprof/process"
 	"goprof/profile"
+	"goprof/session"
 )
 
 // noSamples says why a recording is empty.
 func (r *recorder) noSamples(res *result) error {
-	sum, frozen := &res.summary, r.session.Frozen()
+	sum := &res.summary
+	still, letGo := standsStill(r.session)
 	e := &exit.Error{Code: exit.NoSamples, What: fmt.Sprintf("no samples of process %d", r.pid)}
 	e.Why, e.Remedy = r.nothingSeen(res)
 	switch {
 	case r.session.Process.Alive() != nil:
 		c := host().Explain(r.pid, r.session.Process.Alive())
 		e.Code, e.Why, e.Remedy = exit.TargetGone, c.Why+" before it had used enough CPU time", c.Remedy
-	case frozen != nil:
-		e.Why, e.Remedy = "it is "+frozen.Text()+": no thread runs", frozen.Thaw()
+	case still != "":
+		e.Why, e.Remedy = still, letGo
 	case sum.LostBy[profile.AlreadyTraced.String()] > 0:
 		return attachError(r.pid, diagnose.ErrTraced)
 	case sum.LostBy[profile.NotPermitted.String()] > 0:
@@ -40,9 +42,6 @@ func (r *recorder) noSamples(res *result) error {
 	case r.session.Held():
 		c := host().Explain(r.pid, diagnose.ErrTraced)
 		e.Why, e.Remedy = "a debugger holds its threads: "+c.Why, c.Remedy
-	case r.session.Stopped():
-		e.Why = "it is stopped (SIGSTOP or Ctrl-Z)"
-		e.Remedy = fmt.Sprintf("kill -CONT %d lets it run; goprof dump --pid %d shows where it stands", r.pid, r.pid)
 	case r.event != nil:
 		e.Why, e.Remedy = r.nothingHappened(sum)
 	case r.flags.wants.wants() != nil:
@@ -57,6 +56,18 @@ func (r *recorder) noSamples(res *result) error {
 		e.Remedy = "" // the account has it
 	}
 	return e
+}
+
+// standsStill says why no thread of a process can run now, and what lets them run. why is empty if they can.
+func standsStill(s *session.Session) (why, remedy string) {
+	switch frozen := s.Frozen(); {
+	case frozen != nil:
+		return "it is " + frozen.Text() + ": no thread runs", frozen.Thaw()
+	case s.Stopped():
+		return "it is stopped (SIGSTOP or Ctrl-Z)",
+			fmt.Sprintf("kill -CONT %d lets it run; goprof dump --pid %[1]d shows where it stands", s.Process.PID())
+	}
+	return "", ""
 }
 
 // nothingHappened says why there is no sample of an event.

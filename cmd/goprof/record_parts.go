@@ -277,7 +277,7 @@ type partSink interface {
 	BeginPart(at profile.Instant, m profile.Meta)
 }
 
-// sideSink passes on the samples of a further part, and nothing else. The part that leads tells of threads and of the
+// sideSink passes on the samples of a further part, and nothing else. The part that leads reports threads and the
 // time.
 type sideSink struct{ to partSink }
 

@@ -207,7 +207,7 @@ func (f *redactCommand) write(cmd *cobra.Command, input string, by *redact.Redac
 	return nil
 }
 
-// sinking tells errors of writing from those of reading.
+// sinking distinguishes errors of writing from those of reading.
 type sinking struct{ to io.Writer }
 
 type sinkError struct{ error }

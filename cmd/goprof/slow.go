@@ -29,7 +29,8 @@ Requests are traces, where the program publishes for which trace each thread wor
 Elsewhere --per METHOD makes them: a request is the time for which a thread has a frame that fits the
 expression. Requests of one thread that follow one another within one look count as one then.
 
-Of a JVM slow records wall-clock time. FILE is a JFR file of goprof record --mode wall.`
+Of a JVM slow records wall-clock time, and reads now and then which thread has the locks that others
+wait for. FILE is a JFR file of goprof record --mode wall, which does not have that.`
 
 const slowExample = `  goprof slow 1234 -d 1m
   goprof slow 1234 -d 1m --per 'shop[.]Api[.]handle'
@@ -203,14 +204,17 @@ func (f *slowFlags) record(cmd *cobra.Command, args []string, g *requests.Gather
 		return err
 	}
 	defer s.Close()
-	if s.Stopped() {
-		fmt.Fprintf(cmd.ErrOrStderr(), "goprof: process %d is stopped; kill -CONT %[1]d lets it go on\n", pid)
+	if why, remedy := standsStill(s); why != "" {
+		what := fmt.Sprintf("no requests of process %d", pid)
+		return &exit.Error{Code: exit.NoSamples, What: what, Why: why, Remedy: remedy}
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "goprof: looking at the threads of process %d for %s; Ctrl-C ends it\n", pid,
 		f.duration.Duration)
+	holds := watchLocks(ctx, cmd.ErrOrStderr(), pid)
 	_, sum, err := s.Record(ctx, session.RecordOptions{Mode: session.WallMode, Engine: session.PtraceEngine,
 		Duration: f.duration.Duration, Interval: time.Duration(float64(time.Second) / f.rate), LeaveIdle: true,
 		MaxOverhead: 0.01, Sink: toRequests{g}})
+	g.Holds(holds())
 	if err != nil {
 		return attachError(pid, err)
 	}

@@ -35,7 +35,10 @@ func TestSlow(t *testing.T) {
 			Slow []struct {
 				Thread  string
 				Seconds float64
-				Parts   []struct{ What string }
+				Parts   []struct {
+					What   string
+					HeldBy []struct{ Lock, Thread string } `json:"held_by"`
+				}
 			}
 			More []struct{ What string } `json:"slow_ones_spend_more_in"`
 		}
@@ -45,12 +48,25 @@ func TestSlow(t *testing.T) {
 		if len(r.Slow) == 0 || len(r.Slow) >= r.Seen || len(r.More) == 0 {
 			t.Fatalf("%s: %+v", args, r)
 		}
+		held := 0
 		for _, s := range r.Slow {
 			what := s.Parts[0].What
+			if strings.HasSuffix(what, " (runnable)") {
+				continue // the machine is busy
+			}
 			if s.Seconds <= (300*time.Millisecond).Seconds() || !strings.Contains(s.Thread, "server-") ||
 				what != "SlowRequests.enter (blocked)" && what != "SlowRequests.query (sleeping)" {
 				t.Errorf("%s: %+v", args, s)
 			}
+			for _, h := range s.Parts[0].HeldBy {
+				held++
+				if h.Lock != "java.lang.Object" || !strings.HasPrefix(h.Thread, `"holder" tid=`) {
+					t.Errorf("%s: %+v", args, s)
+				}
+			}
+		}
+		if args[0] != file && held == 0 {
+			t.Errorf("nobody holds the lock: %+v", r.Slow)
 		}
 	}
 	collapsed := filepath.Join(t.TempDir(), "x.collapsed")

@@ -48,6 +48,7 @@ type snapFlags struct {
 	all      bool
 	duration durationFlag
 	output   string
+	before   string           // the folder of an agent's files, noFiles, or "": no agent takes this snap
 	by       *redact.Redactor // nil: all names may be shown
 	redactFlags
 }
@@ -79,6 +80,8 @@ func newSnap() *cobra.Command {
 	fs.VarP(&f.duration, "duration", "d", "how long to record; triage takes 4s at least")
 	fs.StringVarP(&f.output, "output", "o", "",
 		"`file`; - is standard output, %p the pid, %t the time (snap.zip, or with --all snap-%p.zip, numbered)")
+	fs.StringVar(&f.before, "before", "", "`folder` of an agent's files; the vitals before come on standard input")
+	fs.MarkHidden("before")
 	f.redactFlags.add(cmd)
 	return cmd
 }

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"encoding/csv"
 	"fmt"
 	"io"
 	"os"
@@ -124,20 +123,18 @@ func seconds(v maybe.Value[time.Duration]) string {
 }
 
 func writeVitals(to io.Writer, readings []*vitals.Reading) error {
-	w := csv.NewWriter(to)
-	row := make([]string, len(vitalColumns))
-	for i, c := range vitalColumns {
-		row[i] = c.name
-	}
-	w.Write(row)
+	var rows pastVitals
 	for _, r := range readings {
-		for i, c := range vitalColumns {
-			row[i] = c.of(r)
-		}
-		w.Write(row)
+		rows = append(rows, vitalsRow(r))
 	}
-	w.Flush()
-	return w.Error()
+	return rows.write(to)
+}
+
+func vitalsRow(r *vitals.Reading) (row []string) {
+	for _, c := range vitalColumns {
+		row = append(row, c.of(r))
+	}
+	return row
 }
 
 // snapMin is the shortest wait that gets a stack. Shorter ones are counted. In an incident goprof must be cheap: a

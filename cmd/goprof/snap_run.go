@@ -104,7 +104,12 @@ func (s *snapping) takeAll() {
 	s.part("gc", "the end of the log of garbage collection", (*snapPart).gcLog)
 	s.part("hs_err", "files that crashed JVMs have left beside it", (*snapPart).crashFiles)
 	s.triageAndRecord()
-	beside := s.begin("neighbours", "processes that used CPU meanwhile") // takes no time, so it comes after Ctrl-C, too
+	// What takes no time comes after Ctrl-C, too.
+	if s.flags.before != "" { // this late, so that the batch of the alarm is there
+		p := s.begin("before", "what the agent saw of it in the five minutes before")
+		p.end(p.before())
+	}
+	beside := s.begin("neighbours", "processes that used CPU meanwhile")
 	beside.end(beside.neighbours(neighbours))
 	s.part("kernel-after", "the kernel's files once more", (*snapPart).kernel)
 	s.part("memory", "goprof memory: where resident memory is", (*snapPart).memory)

@@ -23,7 +23,7 @@ import (
 const topHelp = `top shows a JVM in the terminal, once a second:
   - its threads, with CPU, allocation, state and topmost Java method
   - the methods that ran in the last seconds
-  - the collector
+  - the collector, and how much of each pool is used
   - what goprof itself costs
 
 A thread at rest is not stopped. It is looked at once, after it has moved. Threads that use CPU time
@@ -41,7 +41,8 @@ Keys:
   q         quit
 
 --once takes one reading and ends. It writes a table, or with --json
-  {"threads":[{"tid","name","state","cpu","frame","alloc_rate"}],"methods":[{"name","self","total"}]}
+  {"threads":[{"tid","name","state","cpu","frame","alloc_rate"}],"methods":[{"name","self","total"}],
+   "pools":[{"name","busy","count","queued"}]}
   cpu           1 is one CPU all the time
   alloc_rate    bytes a second; null if it is not known
   self, total   shares of the samples of CPU time, 0 to 1`
@@ -172,6 +173,9 @@ func redactReading(r *top.Reading, by *redact.Redactor) {
 	}
 	for i := range r.Methods {
 		r.Methods[i].Name = by.Label(r.Methods[i].Name)
+	}
+	for i := range r.Pools {
+		r.Pools[i].Name = by.ThreadName(r.Pools[i].Name)
 	}
 }
 

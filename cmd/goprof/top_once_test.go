@@ -36,6 +36,33 @@ type onceJSON struct {
 		Self  float64 `json:"self"`
 		Total float64 `json:"total"`
 	} `json:"methods"`
+	Pools []struct {
+		Name   string `json:"name"`
+		Busy   int    `json:"busy"`
+		Count  int    `json:"count"`
+		Queued *int64 `json:"queued"`
+	} `json:"pools"`
+}
+
+// TestTopPools: a program that has executors of each kind knows how many of their threads are busy, and what waits.
+func TestTopPools(t *testing.T) {
+	t.Parallel()
+	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+		pools := map[string]string{}
+		for _, p := range once(t, jvmtest.Start(t, jdk, "truth.Executing", "-Xmx64m")).Pools {
+			queued := "?"
+			if p.Queued != nil {
+				queued = fmt.Sprint(*p.Queued)
+			}
+			pools[p.Name] = fmt.Sprintf("%d of %d, %s wait", p.Busy, p.Count, queued)
+		}
+		for name, want := range map[string]string{"linked-*": "4 of 4, 7 wait", "idle-*": "0 of 3, 0 wait",
+			"timed-*": "1 of 1, ? wait", "handed-*": "2 of 2, 0 wait"} {
+			if pools[name] != want {
+				t.Errorf("%s: %q, want %q: %v", name, pools[name], want, pools)
+			}
+		}
+	})
 }
 
 // rate is what a thread of truth.Rates has used and allocated, measured by that thread.

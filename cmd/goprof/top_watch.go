@@ -147,7 +147,9 @@ func (w *topWatch) read(all bool) (*top.Reading, error) {
 	if before.at.IsZero() {
 		return nil, nil
 	}
-	return w.compare(&before, &now, threads), nil
+	r := w.compare(&before, &now, threads)
+	r.Pools = w.pools(threads)
+	return r, nil
 }
 
 // compare makes a reading from two moments.

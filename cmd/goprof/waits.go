@@ -123,7 +123,7 @@ func (p *part) tryWakers() error {
 		Remedy: c.Remedy + ", or without --wakers", Err: err}
 }
 
-// chooseOffCPU finds out whether context switches can tell of waits.
+// chooseOffCPU finds out whether context switches can show waits.
 func (p *part) chooseOffCPU(talk io.Writer) error {
 	if p.flags.wakers {
 		return p.tryWakers()
@@ -150,7 +150,7 @@ func (p *part) chooseOffCPU(talk io.Writer) error {
 	return nil
 }
 
-// prepareSafepoints fails if nothing tells of the JVM's safepoints.
+// prepareSafepoints fails if nothing shows the JVM's safepoints.
 func (p *part) prepareSafepoints() error {
 	err := p.session.WatchSafepoints()
 	if errors.Is(err, vmstructs.ErrNoSafepoints) {

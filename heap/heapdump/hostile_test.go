@@ -3,7 +3,6 @@
 package heapdump_test
 
 import (
-	"encoding/binary"
 	"errors"
 	"io"
 	"math/rand/v2"
@@ -18,38 +17,6 @@ import (
 	"goprof/testdata/lies"
 	"goprof/vmstructs"
 )
-
-// liar is a JVM that stands still, with other words in some places.
-type liar struct {
-	*process.Process
-	lies   map[uint64]uint64 // by address, a multiple of 8
-	asked  []uint64          // where it was read
-	listen bool
-	reads  int
-}
-
-// errEndless ends a dump that reads without end.
-var errEndless = errors.New("it reads without end")
-
-func (l *liar) Read(addr uint64, p []byte) error {
-	if l.reads++; l.reads > mostReads {
-		panic(errEndless)
-	}
-	if l.listen {
-		for at := addr &^ 7; at < addr+min(uint64(len(p)), 256); at += 8 {
-			l.asked = append(l.asked, at)
-		}
-	}
-	err := l.Process.Read(addr, p)
-	lies.Tell(l.lies, addr, p)
-	return err
-}
-
-func (l *liar) ReadMany(rs []process.Range) {
-	for i := range rs {
-		rs[i].OK = l.Read(rs[i].Addr, rs[i].Buf) == nil
-	}
-}
 
 const (
 	// mostReads is some ten times what an honest dump of this JVM takes.
@@ -72,16 +39,16 @@ func TestHostile(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { p.Close() })
-		l := &liar{Process: p}
+		l := &lies.Liar{Target: p, Most: mostReads}
 		vm, err := vmstructs.Open(l)
 		if err != nil {
 			t.Fatal(err)
 		}
-		l.listen = true
+		l.Listen = true
 		if _, err := heapdump.Write(io.Discard, vm, heapdump.Options{}); err != nil {
 			t.Fatal(err)
 		}
-		l.listen = false
+		l.Listen = false
 		cancel := make(chan struct{})
 		close(cancel)
 		res, err := heapdump.Write(io.Discard, vm, heapdump.Options{Cancel: cancel, Objects: func() { t.Error("objects") }})
@@ -90,34 +57,16 @@ func TestHostile(t *testing.T) {
 		}
 		rnd, whole := rand.New(rand.NewPCG(1, 2)), 0
 		for round := range 30 {
-			l.lie(rnd)
+			l.Lie(rnd, l.Asked)
 			if _, err := heapdump.Write(io.Discard, vm, heapdump.Options{Size: 1}); err == nil {
 				whole++
 			}
 			live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 			metrics.Read(live)
-			if n := live[0].Value.Uint64() - uint64(8*cap(l.asked)); n > mostMemory {
+			if n := live[0].Value.Uint64() - uint64(8*cap(l.Asked)); n > mostMemory {
 				t.Errorf("round %d: %d MB are in use", round, n>>20)
 			}
 		}
-		t.Logf("%d of 30 dumps came to their end, %d reads in the last one", whole, l.reads)
+		t.Logf("%d of 30 dumps came to their end, %d reads in the last one", whole, l.Reads)
 	})
-}
-
-// lie chooses other lies: zeros, numbers at random, and words of other places, which make lists go round in circles.
-func (l *liar) lie(rnd *rand.Rand) {
-	l.lies, l.reads = map[uint64]uint64{}, 0
-	for range 1 + rnd.IntN(200) {
-		at, v := l.asked[rnd.IntN(len(l.asked))], uint64(0)
-		switch rnd.IntN(4) {
-		case 0:
-		case 1:
-			v = rnd.Uint64() >> rnd.IntN(64)
-		default:
-			var b [8]byte
-			l.Process.Read(l.asked[rnd.IntN(len(l.asked))], b[:])
-			v = binary.LittleEndian.Uint64(b[:])
-		}
-		l.lies[at] = v
-	}
 }

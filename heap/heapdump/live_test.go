@@ -4,6 +4,7 @@ package heapdump_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -62,14 +63,15 @@ func held(t *testing.T, jdk jvmtest.JDK, blank bool, flags ...string) (dump []by
 }
 
 // forms are what a heap dump is tried with.
-var forms = [][]string{{"-XX:+UseSerialGC"}, {"-XX:+UseParallelGC", "-XX:-UseCompressedOops"}, {"-XX:+UseG1GC"}}
+var forms = [][]string{{"-XX:+UseSerialGC"}, {"-XX:+UseParallelGC", "-XX:-UseCompressedOops"}, {"-XX:+UseG1GC"},
+	{"-XX:+UseShenandoahGC", "-XX:+IgnoreUnrecognizedVMOptions"}}
 
 // TestLive: classes, counts, values, paths, threads and roots are those of the program. Where GOPROF_JDKS names no JDKs
 // one collector is enough.
 func TestLive(t *testing.T) {
 	some := forms
 	if os.Getenv("GOPROF_JDKS") == "" {
-		some = forms[2:]
+		some = forms[2:3]
 	}
 	for _, flags := range some {
 		t.Run(flags[0][5:], func(t *testing.T) {
@@ -164,6 +166,77 @@ func checkRoots(t *testing.T, d *hprofread.Dump) {
 	}
 }
 
+// TestMoving: while a collector moves objects beside the program, there is no dump. When there is one, each reference
+// of what the program keeps leads to an object.
+func TestMoving(t *testing.T) {
+	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+		if jdk.Version < 17 {
+			t.Skip("it has no Shenandoah")
+		}
+		jvm := jvmtest.Start(t, jdk, "truth.HeapLeaks", "-Xmx128m", "-XX:+UseShenandoahGC",
+			"-XX:+UnlockDiagnosticVMOptions", "-XX:ShenandoahGCHeuristics=aggressive", "--")
+		jvm.Command("garbage 20")
+		for _, way := range []string{"1", "2", "4", "8"} {
+			jvm.Command("healthy " + way)
+		}
+		s, err := session.Attach(jvm.PID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		moving, dumps := 0, 0
+		for tries := 0; tries < 1000 && dumps < 5; tries++ {
+			var out bytes.Buffer
+			var failed error
+			err := s.Hold(nil, jvmtest.Slow(time.Minute), func(threads func(func(*heapdump.Thread)), cut <-chan struct{}) {
+				_, failed = heapdump.Write(&out, s.VM, heapdump.Options{Threads: threads, Cancel: cut})
+			})
+			if errors.Is(failed, vmstructs.ErrMoving) {
+				moving++
+				time.Sleep(5 * time.Millisecond)
+				continue
+			}
+			if err != nil || failed != nil {
+				t.Fatal(err, failed)
+			}
+			dumps++
+			checkKept(t, hprofread.Parse(out.Bytes()))
+		}
+		t.Logf("%d dumps; %d times objects were being moved", dumps, moving)
+		if dumps == 0 || moving == 0 {
+			t.Errorf("%d dumps, %d times objects were being moved", dumps, moving)
+		}
+	})
+}
+
+// checkKept follows the program's maps and lists.
+func checkKept(t *testing.T, d *hprofread.Dump) {
+	t.Helper()
+	statics := d.ByName("truth/HeapLeaks").Statics
+	seen, orders, lost := map[uint64]bool{0: true}, 0, 0
+	for _, name := range []string{"CACHE", "LRU", "QUEUE", "BATCH", "snapshot"} {
+		for todo := []uint64{statics[name]}; len(todo) > 0; {
+			id := todo[len(todo)-1]
+			if todo = todo[:len(todo)-1]; seen[id] || d.Classes[id] != nil {
+				continue
+			}
+			seen[id] = true
+			o := d.Objects[id]
+			if o == nil {
+				lost++
+				continue
+			}
+			if c := d.Classes[o.Class]; c != nil && c.Name == "truth/HeapLeaks$Order" {
+				orders++
+			}
+			todo = append(todo, d.Refs(o)...)
+		}
+	}
+	if lost > 0 || orders < 3000+4000+2000 {
+		t.Errorf("%d references lead to no object; %d orders were met", lost, orders)
+	}
+}
+
 // TestBlank: the shape is there, and no number and no text.
 func TestBlank(t *testing.T) {
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
@@ -187,7 +260,8 @@ func TestBlank(t *testing.T) {
 	})
 }
 
-// TestReader: the library behind VisualVM finds the same classes, values, stacks and roots.
+// TestReader: the library behind VisualVM finds the same classes, values, stacks and roots, and so does the parser of
+// Eclipse MAT.
 func TestReader(t *testing.T) {
 	jars, jdk := jvmtest.Readers(t)
 	jvmtest.ForNewestJDK(t, func(t *testing.T, target jvmtest.JDK) {
@@ -221,6 +295,19 @@ func TestReader(t *testing.T) {
 			if !strings.HasSuffix(name, "[]") && count != n {
 				t.Errorf("%s: %d, want %d", name, n, count)
 			}
+		}
+		out = jdk.Java(t, "-cp", filepath.Join(jars, "*"), "../../testdata/readers/ReadWithMAT.java", file,
+			"truth.HeapHeld")
+		for _, want := range []string{"\nclass truth.HeapHeld$Node 2501\n", "\nclass truth.HeapHeld$Sub 2500\n",
+			"\nclass truth.HeapHeld$Holder 1\n", "\nframe at truth.HeapHeld$Holder.run (HeapHeld.java:44)\n",
+			"\nstatic aDouble 2.5\n", "\nstatic big retains 4000024\n", "\nstatic anInt -123456\n",
+			"\nstatic head retains 600000\n"} {
+			if !strings.Contains(out, want) {
+				t.Errorf("MAT does not print %q", want)
+			}
+		}
+		if strings.Contains(out, "WARNING") || strings.Contains(out, "ERROR") {
+			t.Errorf("MAT says: %s", out)
 		}
 	})
 }

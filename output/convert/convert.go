@@ -84,7 +84,7 @@ func (w *watched) settled(f format.Format) (recording.Source, error) {
 	return w, nil
 }
 
-// watched counts samples, and tells errors of reading from errors of the samples' receiver.
+// watched counts samples, and distinguishes errors of reading from errors of the samples' receiver.
 type watched struct {
 	recording.Source
 	samples int64

@@ -41,8 +41,11 @@ type run struct {
 // MaxRuns is how many recordings a side has at most.
 const MaxRuns = 64
 
-// cell is a node in a block of time. Each recording has blocks of its own. A recording without times has only one.
-type cell struct{ block, node int32 }
+// cell is a node in a block of time, which is the upper half. Each recording has blocks of its own. A recording without
+// times has only one.
+type cell uint64
+
+func cellOf(block, node int32) cell { return cell(block)<<32 | cell(node) }
 
 // ErrNoSamples is returned for a recording, or the chosen part of one, without samples.
 var ErrNoSamples = errors.New("there are no samples in it")
@@ -151,9 +154,9 @@ func (a *adder) effective(i *recording.Info) int64 {
 // mostByChance bounds the share of a thread's looks that one stack may have for being met again by chance.
 const mostByChance = 0.5
 
-// withoutChance removes from the standings what chance alone makes: a stack with the share p is met again in the next
-// look with the chance p, and then runs have a mean square of (1+p)/(1-p) of their mean length. A thread's share is not
-// less than that of all threads. So taking the latter leaves noise larger, if anything.
+// withoutChance corrects the standings for chance. A stack with the share p is met again in the next look with the
+// chance p. By that alone, runs of equal stacks have a mean square of (1+p)/(1-p) of their mean length. withoutChance
+// uses the share of all threads, although that of a single thread may be larger. That leaves noise larger, if anything.
 func (c *Comparison) withoutChance(to Side) {
 	s, look := &c.sides[to], c.look(to)
 	for n := range c.tree.nodes {
@@ -249,11 +252,12 @@ func (a *adder) add(s *profile.Sample) error {
 		a.c.tree.nodes[at.guessedIn].guessed[a.to] += weight
 		side.guessed += weight
 	}
-	key := cell{a.firstBlock, at.node}
+	block := a.firstBlock
 	if a.timed {
 		a.addLook(s, stay{at.node, weight})
-		key.block += a.block(moment(s))
+		block += a.block(moment(s))
 	}
+	key := cellOf(block, at.node)
 	if _, ok := side.cells[key]; !ok && len(side.cells) >= maxCells {
 		return errTooMuch
 	}

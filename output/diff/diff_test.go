@@ -332,7 +332,7 @@ func (c *Comparison) AddTree(to Side, t *output.Tree, looks int64) error {
 		c.tree.nodes[at[n]].inlined = c.tree.nodes[at[n]].inlined || t.Labels[from.Name].Kind == output.LabelInlined
 		if from.Self > 0 {
 			c.tree.nodes[at[n]].self[to] += from.Self
-			s.cells[cell{first, at[n]}] += from.Self
+			s.cells[cellOf(first, at[n])] += from.Self
 		}
 	}
 	return nil

@@ -1,7 +1,6 @@
 package diff
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 
@@ -71,6 +70,15 @@ func (it *items) each(n int32, visit func(number int32)) {
 		}
 		visit(2*keys + at)
 	}
+}
+
+// name is the key of an item; of a path, that of its last frame.
+func (it *items) name(number int32) string {
+	keys := int32(len(it.names))
+	if number < 2*keys {
+		return it.names[number%keys]
+	}
+	return it.names[it.keys[number-2*keys]]
 }
 
 // choose makes the list of the items with enough samples, with their sums.
@@ -147,13 +155,11 @@ type products struct{ squares, withAll float64 }
 
 // addBlocks sums up what one recording's blocks hold of each item.
 func (it *items) addBlocks(of Side, s *side) (all [levels]float64) {
-	cells := slices.SortedFunc(maps.Keys(s.cells), func(a, b cell) int {
-		return cmp.Or(cmp.Compare(a.block, b.block), cmp.Compare(a.node, b.node))
-	})
+	cells := slices.Sorted(maps.Keys(s.cells))
 	for level := range levels {
 		part := partSums{it: it, of: of, level: level, sums: make([]float64, len(it.list))}
 		for _, c := range cells {
-			part.add(c.block>>shifts[level], c.node, float64(s.cells[c]))
+			part.add(int32(c>>32)>>shifts[level], int32(c), float64(s.cells[c]))
 		}
 		part.end()
 		all[level] = part.squares

@@ -37,14 +37,17 @@ func (e *evidence) pooled() float64 {
 	return float64(e.item.sum[Before]+e.item.sum[After]) / (e.total[Before] + e.total[After])
 }
 
-// judge makes evidence of an item.
-func (c *Comparison) judge(i *item, n *noise) evidence {
+// judge makes evidence of an item. step: it is one of Options.Steps.
+func (c *Comparison) judge(i *item, n *noise, step bool) evidence {
 	e := evidence{item: i, total: [sides]float64{float64(c.sides[Before].total), float64(c.sides[After].total)}}
 	inflation, df := n.inflation(c, &e)
 	e.df = df
 	for s := range sides {
 		alone := c.independent(&e, s)
-		e.variance[s] = max(alone*inflation, c.standing(&e, s), alone+c.drift(&e, s))
+		e.variance[s] = max(alone*inflation, alone+c.drift(&e, s))
+		if !step {
+			e.variance[s] = max(e.variance[s], c.standing(&e, s))
+		}
 		e.inflation = max(e.inflation, e.variance[s]/alone)
 	}
 	e.fewest = c.fewest(&e)

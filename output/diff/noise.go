@@ -170,9 +170,9 @@ func (n *noise) inflation(c *Comparison, e *evidence) (ratio, df float64) {
 const leastExcess = 0.2
 
 // slowOf is the factor by which long blocks show more variance, for an item with this inflation between short blocks.
-// Blocks miss what reaches beyond their ends, and so a part of what samples have in common. An item that has more of
-// that than others misses more. No item is taken to miss less, because something may vary slowly of which short blocks
-// show nothing.
+// Blocks miss what is common to samples on both sides of a block's end. An item whose samples have more in common than
+// those of others misses more. No item is assumed to miss less: something may vary so slowly that short blocks show
+// nothing of it.
 func (n *noise) slowOf(ratio float64) float64 {
 	own := 1 - 1/max(ratio, 1)
 	return 1 + (n.slow-1)*max(own/max(n.excess, leastExcess), 1)

@@ -2,7 +2,7 @@ package diff
 
 import "math"
 
-// prior is what all items tell of a ratio of variances, so that an item's own ratio, which few blocks or recordings
+// prior is what all items say of a ratio of variances, so that an item's own ratio, which few blocks or recordings
 // know badly, can be drawn towards it (Smyth's moderated t test).
 type prior struct {
 	ratio float64

@@ -25,6 +25,9 @@ type Options struct {
 	By        string  // one of Keys
 	Top       int     // changes of each sort that are kept, 0 for all
 	MinChange float64 // shares that change by less are not told, and not significant
+	// Steps are keys whose share is known to have changed at the moment between both sides, so that looks in a row that
+	// find the same stack are no noise of theirs. A path is of its last frame.
+	Steps map[string]bool
 }
 
 // Result is what has changed.
@@ -120,7 +123,7 @@ func (c *Comparison) Compare(o Options) (*Result, error) {
 	noise := newNoise(c, r.items)
 	r.evidence = make([]evidence, len(r.items.list))
 	for i := range r.items.list {
-		r.evidence[i] = c.judge(&r.items.list[i], &noise)
+		r.evidence[i] = c.judge(&r.items.list[i], &noise, o.Steps[r.items.name(r.items.list[i].number)])
 		r.evidence[i].between = c.between(&r.evidence[i], &noise.spreads)
 	}
 	r.Compared, r.limit, r.limitWithin = c.decide(r.evidence, r.items.nested())
@@ -257,12 +260,7 @@ func (r *Result) change(e *evidence, sort string) Change {
 	if r.c.tooFew() {
 		ch.Usual, ch.Within, ch.Likely = e.usual(), e.within(r.limitWithin*e.weight), r.isLikely(e)
 	}
-	switch keys := int32(len(r.items.names)); sort {
-	case OfSelf:
-		ch.Name = r.items.names[e.item.number]
-	case OfTotal:
-		ch.Name = r.items.names[e.item.number-keys]
-	default:
+	if ch.Name = r.items.name(e.item.number); sort == OfPath {
 		ch.node = r.node(e)
 		ch.Path = r.c.tree.path(ch.node)
 		ch.Name = ch.Path[len(ch.Path)-1]

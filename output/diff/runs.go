@@ -15,7 +15,7 @@ import (
 // items are alike, it is drawn far; if they differ much, only a little (Smyth's moderated t test, limma; Statistical
 // Applications in Genetics and Molecular Biology 3, 2004).
 
-// between is what the recordings tell of an item.
+// between is what the recordings say of an item.
 type between struct {
 	df       float64        // 0: there is one recording a side, so nothing is known
 	variance float64        // of the share that one recording has
@@ -26,7 +26,7 @@ type between struct {
 	freedom  float64
 }
 
-// between finds what the recordings tell of an item, before others are known.
+// between finds what the recordings say of an item, before others are known.
 func (c *Comparison) between(e *evidence, spreads *[sides]spread) (b between) {
 	for s := range sides {
 		side := &c.sides[s]
@@ -188,7 +188,7 @@ const (
 	MaybeOther Starts = "maybe other" // whether they are of one start or two is not known
 )
 
-// starts tells it by the recordings.
+// starts decides that by the recordings.
 func (c *Comparison) starts() Starts {
 	var all []string
 	known, several := true, false

@@ -8,7 +8,7 @@ import (
 	"goprof/profile"
 )
 
-// threadLocks are the lines that tell of a thread's locks, without their beginnings. They are sorted by frame if the
+// threadLocks are the lines about a thread's locks, without their beginnings. They are sorted by frame if the
 // frame is known. Other lines stand above all frames or below them.
 type threadLocks struct {
 	above, below []string

@@ -110,7 +110,7 @@ func poolsJSON(d *profile.Dump) *jsonPools {
 	j := &jsonPools{Pools: []jsonPool{}, Error: d.Pools.Err}
 	for _, p := range pools.Known(d.Threads, d.Pools) {
 		out := jsonPool{Name: p.Name, Executors: len(p.Executors), Count: len(p.Members), Busy: p.Busy(),
-			Queued: pointer(p.Queued()), Completed: pointer(p.Done()), Does: pools.Does(p.Members)}
+			Queued: p.Queued().Pointer(), Completed: p.Done().Pointer(), Does: pools.Does(p.Members)}
 		for i := range p.Members {
 			out.TIDs = append(out.TIDs, p.Members[i].TID)
 		}
@@ -119,27 +119,20 @@ func poolsJSON(d *profile.Dump) *jsonPools {
 		}
 		if len(p.Executors) == 1 {
 			e := p.Executors[0]
-			out.Core, out.Most, out.Room = pointer(e.Core), pointer(e.Most), pointer(e.Room)
+			out.Core, out.Most, out.Room = e.Core.Pointer(), e.Most.Pointer(), e.Room.Pointer()
 			out.Next, out.Late, out.Virtual = e.Next, int64(e.Late), e.Kind == profile.Scheduler
 		}
 		j.Pools = append(j.Pools, out)
 	}
 	for i := range d.Pools.Connections {
 		c := &d.Pools.Connections[i]
-		out := jsonConnections{Name: c.Name, Lent: len(c.Lent), Total: c.All, Most: pointer(c.Most),
-			Waiting: pointer(c.Waiting), TIDs: c.Holders,
+		out := jsonConnections{Name: c.Name, Lent: len(c.Lent), Total: c.All, Most: c.Most.Pointer(),
+			Waiting: c.Waiting.Pointer(), TIDs: c.Holders,
 			Does: pools.Does(pools.Users(d.Threads, c, len(d.Pools.Connections) == 1))}
 		if longest, ok := c.Longest.Get(); ok {
-			out.Longest = pointer(maybe.Known(int64(longest)))
+			out.Longest = maybe.Known(int64(longest)).Pointer()
 		}
 		j.Connections = append(j.Connections, out)
 	}
 	return j
-}
-
-func pointer(v maybe.Value[int64]) *int64 {
-	if n, ok := v.Get(); ok {
-		return &n
-	}
-	return nil
 }

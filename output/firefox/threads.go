@@ -3,7 +3,6 @@ package firefox
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -124,7 +123,7 @@ func (w *writer) makeRows(t *viewerThread, tr *timeline.Track) {
 		add(last)
 	}
 	if !sorted { // several threads are on the track
-		slices.SortStableFunc(t.rows, func(a, b row) int { return cmp.Compare(a.at, b.at) })
+		sort.SliceStable(t.rows, func(i, j int) bool { return t.rows[i].at < t.rows[j].at })
 	}
 	if len(t.rows) > 0 {
 		t.from = t.rows[0].at

@@ -53,7 +53,7 @@ type Graph struct {
 // was is the earlier recording of a differential page.
 type was struct {
 	// Nodes has the same order as page.Nodes, with the root first, in base64. For each node it holds the node's own
-	// samples before, what the comparison tells of it, and the noise in thousandths of a point, as variable-length
+	// samples before, what the comparison says of it, and the noise in thousandths of a point, as variable-length
 	// numbers.
 	Nodes string `json:"nodes"`
 	Usual bool   `json:"usual,omitempty"` // the noise is what starts usually differ by

@@ -31,6 +31,9 @@ const (
 	// Of the jumps between windows three quarters are less than this many standard deviations. A few lasting changes do
 	// not change that; work that comes and goes does.
 	threeQuarters = 1.15
+	// A share makes a step at a moment if it jumps there by leastStep or more, by leastScore deviations of how it usually
+	// jumps, and by mostOf of the change. A thread that leaves one long call for another one makes such a step.
+	leastStep = 0.25
 	// maxTests bounds how often the recording is read, tests of one time how many moments of it are tried.
 	maxTests    = 48
 	testsOfTime = 6
@@ -55,6 +58,7 @@ type changeSearch struct {
 	start  int64   // ns since 1970
 	width  float64 // ns, of a bin
 	total  []float64
+	names  []string    // of methods
 	counts [][]float64 // of each method, itself and what it calls: looks before a bin
 	usual  []float64   // of each method: the variance of its share in one bin, by how it jumps
 	least  float64
@@ -114,6 +118,7 @@ func newSearch(src recording.Source, h *heat) *changeSearch {
 		s.least = leastWallChange
 	}
 	m := newMethods(&h.stacks.tree)
+	s.names = m.names
 	s.counts = make([][]float64, m.count)
 	for i := range s.counts {
 		s.counts[i] = make([]float64, bins+1)
@@ -140,12 +145,11 @@ func newSearch(src recording.Source, h *heat) *changeSearch {
 // jumps measures how a share differs between neighbouring windows, and returns the variance in one bin that this stands
 // for. What comes in bursts differs by more than independent samples do.
 func (s *changeSearch) jumps(sums []float64) float64 {
-	window := max((len(s.total)-1)/usualWindow, leastBins)
+	window := s.window()
 	var list []float64
 	for at := window; at+window < len(sums); at++ {
-		before, after := s.total[at]-s.total[at-window], s.total[at+window]-s.total[at]
-		if min(before, after) > 0 {
-			list = append(list, math.Abs((sums[at+window]-sums[at])/after-(sums[at]-sums[at-window])/before))
+		if min(s.total[at]-s.total[at-window], s.total[at+window]-s.total[at]) > 0 {
+			list = append(list, math.Abs(s.jump(sums, at-window, at, at+window)))
 		}
 	}
 	if len(list) == 0 {
@@ -156,6 +160,9 @@ func (s *changeSearch) jumps(sums []float64) float64 {
 	return deviation * deviation * float64(window) / 2
 }
 
+// window is how many bins neighbouring windows have.
+func (s *changeSearch) window() int { return max((len(s.total)-1)/usualWindow, leastBins) }
+
 // methods are the names that count, whatever kind of code a method was. A state counts as one, too. Native functions
 // below a Java method do not: which ones these are changes whenever a method is compiled.
 type methods struct {
@@ -163,7 +170,8 @@ type methods struct {
 	java  []bool // by node: the stack has a Java method
 	of    []int  // by label: a method's number, or less than 0
 	count int
-	met   []int // by method: the turn of each in which it was met last
+	names []string // by method
+	met   []int    // by method: the turn of each in which it was met last
 	turn  int
 }
 
@@ -172,13 +180,15 @@ func newMethods(tree *output.Tree) *methods {
 	for n := 1; n < len(tree.Nodes); n++ {
 		m.java[n] = m.java[tree.Nodes[n].Parent] || tree.Labels[tree.Nodes[n].Name].Kind.Java()
 	}
-	names := map[string]int{}
+	known := map[string]int{}
+	var names []string
 	for l := range tree.Labels {
 		name := tree.Labels[l].Text
-		if _, known := names[name]; !known {
-			names[name] = len(names)
+		if _, met := known[name]; !met {
+			known[name] = len(names)
+			names = append(names, name)
 		}
-		m.of[l] = names[name]
+		m.of[l] = known[name]
 	}
 	m.met = make([]int, len(names))
 	sums := make([]int64, len(names))
@@ -192,6 +202,7 @@ func newMethods(tree *output.Tree) *methods {
 		numbers[i] = -1
 		if float64(sum) >= leastShare*float64(tree.Total) && m.count < maxCounted {
 			numbers[i] = m.count
+			m.names = append(m.names, names[i])
 			m.count++
 		}
 	}
@@ -282,6 +293,29 @@ func (s *changeSearch) best(from, to int) (c split) {
 	return c
 }
 
+// steps are the methods whose share makes a step at a moment between two others.
+func (s *changeSearch) steps(from, at, to int) map[string]bool {
+	width := min(s.window(), at-from, to-at)
+	found := map[string]bool{}
+	for method, sums := range s.counts {
+		jump, change := s.jump(sums, at-width, at, at+width), s.jump(sums, from, at, to)
+		usual := math.Sqrt(s.usual[method] * 2 / float64(width))
+		if math.Abs(jump) >= max(leastStep, leastScore*usual, mostOf*math.Abs(change)) {
+			found[s.names[method]] = true
+		}
+	}
+	return found
+}
+
+// jump is by how much a method's share is larger between at and to than between from and at.
+func (s *changeSearch) jump(sums []float64, from, at, to int) float64 {
+	before, after := s.total[at]-s.total[from], s.total[to]-s.total[at]
+	if min(before, after) <= 0 {
+		return 0
+	}
+	return (sums[to]-sums[at])/after - (sums[at]-sums[from])/before
+}
+
 // compare returns what differs between the times before and after a moment, the largest change first.
 func (s *changeSearch) compare(from, at, to int) ([]diff.Change, error) {
 	c := diff.New()
@@ -297,7 +331,7 @@ func (s *changeSearch) compare(from, at, to int) ([]diff.Change, error) {
 			return nil, err
 		}
 	}
-	r, err := c.Compare(diff.Options{By: "method", MinChange: s.least})
+	r, err := c.Compare(diff.Options{By: "method", MinChange: s.least, Steps: s.steps(from, at, to)})
 	if err != nil {
 		return nil, err
 	}

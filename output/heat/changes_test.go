@@ -78,6 +78,69 @@ func TestNoChange(t *testing.T) {
 	}
 }
 
+// standing is a recording of a minute in which each thread stays in one stack for a time of its own. The times of a
+// thread are given, or drawn with a mean.
+func standing(seed uint64, mode string, threads int, mean time.Duration, given ...time.Duration) *fake {
+	f, n, rng := &fake{}, names{}, rand.New(rand.NewPCG(seed, 2))
+	f.info.Timed = true
+	f.info.Meta.Mode, f.info.Meta.Start, f.info.Meta.Duration = mode, begin, time.Minute
+	f.info.Meta.Interval = 20 * time.Millisecond
+	next, in := make([]time.Duration, threads), make([]int, threads)
+	for t := time.Duration(0); t < time.Minute; t += f.info.Meta.Interval {
+		for th := range threads {
+			for next[th] <= t {
+				if in[th]++; mean > 0 {
+					in[th] = rng.IntN(5)
+					next[th] += time.Duration(rng.ExpFloat64() * float64(mean))
+				} else if next[th] = time.Hour; in[th] <= len(given) {
+					next[th] = given[in[th]-1]
+				}
+			}
+			f.samples = append(f.samples, profile.Sample{At: at(t + time.Duration(rng.IntN(1e6))), Count: 1,
+				Thread: profile.Thread{TID: 10 + th}, Stack: n.stack("shop.Main.run", fmt.Sprint("shop.Part", in[th]%2, ".work"))})
+		}
+	}
+	return f
+}
+
+// TestLongCalls: a thread that leaves one call that lasts for another one is told, each time, if it does so seldom.
+func TestLongCalls(t *testing.T) {
+	for name, given := range map[string][]time.Duration{
+		"once":            {30 * time.Second},
+		"there and back":  {20 * time.Second, 40 * time.Second},
+		"late":            {52 * time.Second},
+		"a short call":    {25 * time.Second, 29 * time.Second},
+		"three times":     {10 * time.Second, 25 * time.Second, 45 * time.Second},
+		"early, for good": {5 * time.Second},
+	} {
+		for mode, threads := range map[string]int{profile.ModeCPU: 1, profile.ModeWall: 2} {
+			moments, _, err := Changes(standing(1, mode, threads, 0, given...))
+			if err != nil || len(moments) != len(given) {
+				t.Errorf("%s, %s: %v %+v", name, mode, err, moments)
+				continue
+			}
+			for i, m := range moments {
+				if off := (m.From - given[i]).Abs(); off > time.Second || len(m.Changes) == 0 {
+					t.Errorf("%s, %s: %+v", name, mode, m)
+				}
+			}
+		}
+	}
+}
+
+// TestBusyPools: threads that stay in one call for seconds, and then in another, are no change. Of one thread each call
+// that lasts longer than most is one.
+func TestBusyPools(t *testing.T) {
+	for threads, mean := range map[int]time.Duration{1: time.Second, 3: 4 * time.Second, 10: 10 * time.Second,
+		25: 10 * time.Second} {
+		for seed := range uint64(3) {
+			if moments, _, err := Changes(standing(seed, profile.ModeWall, threads, mean)); err != nil || len(moments) > 0 {
+				t.Errorf("%d threads, %s, seed %d: %v %+v", threads, mean, seed, err, moments)
+			}
+		}
+	}
+}
+
 func TestText(t *testing.T) {
 	var b strings.Builder
 	if err := Text(&b, turning(1, time.Minute, 20*time.Second, time.Hour, 0.5), Told{Name: "out.jfr"}); err != nil {

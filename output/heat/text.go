@@ -17,7 +17,7 @@ import (
 // maxRows bounds the changes that are told of one moment.
 const maxRows = 4
 
-// Told says what Text tells of a recording.
+// Told says what Text says of a recording.
 type Told struct {
 	Name  string        // as commands take it, with the flags that choose samples; "": no command can read it again
 	After time.Duration // src begins so much later than the recording

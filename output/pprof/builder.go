@@ -32,7 +32,7 @@ type Options struct {
 	// What and Unit name what the samples of an event count, in place of the usual names. They name the count itself
 	// with CountOnly.
 	What, Unit string
-	// Parts are the sorts of samples of a recording that has several, and Part tells of which a sample is: each has its
+	// Parts are the sorts of samples of a recording that has several, and Part says of which a sample is: each has its
 	// own values. Without Parts all samples are of one sort.
 	Parts []profile.EventKind
 	Part  func(*profile.Sample) int

@@ -13,7 +13,7 @@ import (
 	"goprof/profile"
 )
 
-// scan is a first reading of a JFR file: which events it has, and what they tell of the recording. scan decodes no
+// scan is a first reading of a JFR file: which events it has, and what they say of the recording. scan decodes no
 // samples.
 type scan struct {
 	contents
@@ -283,7 +283,7 @@ func (s *scan) note(_ *jfr.Reader, f fields) {
 	}
 }
 
-// jvm reads what the JDK and async-profiler tell of the JVM. Of the program's arguments it takes only the first
+// jvm reads what the JDK and async-profiler say of the JVM. Of the program's arguments it takes only the first
 // word, which is the main class or jar.
 func (s *scan) jvm(_ *jfr.Reader, f fields) {
 	m := &s.meta

@@ -73,7 +73,7 @@ type Info struct {
 	// Kind is the event of the samples, if all are of one. It has no Name for CPU time and for wall-clock modes.
 	Kind profile.EventKind
 	// Parts are the sorts of samples of a recording that has several; the first one is the usual one. All says that the
-	// samples are of all of them, and not of one: Part tells of which.
+	// samples are of all of them, and not of one: Part says of which.
 	Parts []Part
 	All   bool
 	// Others are events with stacks that are in no part, and how many there are.

@@ -13,7 +13,7 @@ import (
 // reads the file, all its samples get its last name. A tid may belong to another thread later. Then the numbers that
 // the JVM gives to its threads differ, or the file says that the first one ended.
 
-// toldThreads are the threads that a file tells of, in the order in which it tells of them.
+// toldThreads are the threads that a file lists, in its order.
 type toldThreads struct {
 	met     []profile.Thread
 	seen    map[profile.Thread]bool

@@ -26,6 +26,7 @@ type look struct {
 	at, span int64 // ns
 	part     int32 // of Gatherer.parts
 	link     int32 // of Gatherer.links; with a method 0: it is on the stack; -1: neither
+	waits    bool
 }
 
 // Gatherer takes the samples of a recording, in any order.
@@ -34,6 +35,8 @@ type Gatherer struct {
 	threads map[profile.Thread][]look
 	parts   numbering[string]
 	links   numbering[profile.Link]
+	holds   map[int][]Hold // by the thread that waited
+	byTID   map[int][]look // of threads that are not virtual
 	looks   int
 	// counted is how many looks the samples stand for, and stoodFor is for how much time.
 	counted  int64
@@ -78,7 +81,8 @@ func (g *Gatherer) Sample(s *profile.Sample) {
 	g.looks++
 	g.counted += s.Looks()
 	g.stoodFor += s.Span
-	l := look{at: s.At.Wall, span: int64(s.Span), part: g.parts.of(partOf(s)), link: -1}
+	l := look{at: s.At.Wall, span: int64(s.Span), part: g.parts.of(partOf(s)), link: -1,
+		waits: s.State != profile.Running && s.State != profile.Runnable}
 	switch {
 	case g.method != nil && g.has(s.Stack):
 		l.link = g.links.of(profile.Link{})
@@ -125,23 +129,30 @@ type Request struct {
 
 // Part is time that a request spent in something.
 type Part struct {
-	What string
-	For  time.Duration
+	What    string
+	For     time.Duration
+	Holders []Holder // of the lock for which it waited, as far as they are known; the most frequent first
 }
 
 // Requests are all requests, the longest first.
 func (g *Gatherer) Requests() []Request {
 	found := map[int32]*building{}
 	var all []*building
+	g.byTID = map[int][]look{}
 	for thread, looks := range g.threads {
 		sort.Slice(looks, func(i, j int) bool { return looks[i].at < looks[j].at })
+		if !thread.Virtual {
+			g.byTID[thread.TID] = looks
+		}
+	}
+	for thread, looks := range g.threads {
 		for _, run := range runs(looks, g.method == nil) {
 			b := found[run[0].link]
 			if b == nil || g.method != nil {
-				b = &building{link: run[0].link, parts: map[int32]int64{}}
+				b = &building{link: run[0].link, parts: map[int32]int64{}, holders: map[holderOf]int{}}
 				found[b.link], all = b, append(all, b)
 			}
-			b.add(thread, run)
+			b.add(g, thread, run)
 		}
 	}
 	out := make([]Request, len(all))
@@ -184,11 +195,17 @@ type building struct {
 	spans   [][2]int64
 	threads []profile.Thread
 	parts   map[int32]int64
+	holders map[holderOf]int
 }
 
-func (b *building) add(of profile.Thread, run []look) {
+func (b *building) add(g *Gatherer, of profile.Thread, run []look) {
 	end := run[0].at
+	var holds []Hold
+	if !of.Virtual {
+		holds = g.holds[of.TID]
+	}
 	for i := range run {
+		b.heldWhile(g, &run[i], holds)
 		b.parts[run[i].part] += run[i].span
 		end = max(end, run[i].at+run[i].span)
 	}
@@ -217,7 +234,7 @@ func (b *building) request(g *Gatherer) (r Request) {
 	}
 	r.Threads = len(seen)
 	for part, ns := range b.parts {
-		r.Parts = append(r.Parts, Part{g.parts.all[part], time.Duration(ns)})
+		r.Parts = append(r.Parts, Part{g.parts.all[part], time.Duration(ns), b.holdersIn(part)})
 	}
 	byTime(r.Parts)
 	return r

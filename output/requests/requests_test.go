@@ -70,6 +70,40 @@ func TestTraces(t *testing.T) {
 	}
 }
 
+// TestHolders: the thread that has the lock for which a request waits is named, with the trace for which it works then.
+func TestHolders(t *testing.T) {
+	g := New(nil)
+	for at := range int64(10) {
+		g.Sample(sampleAt(10*at, 1, 0xa, profile.Blocked, "com.shop.Cart.lock"))
+		trace := byte(0xb)
+		if at > 5 {
+			trace = 0
+		}
+		g.Sample(sampleAt(10*at, 2, trace, profile.Running, "com.shop.Cart.total"))
+	}
+	var holds []Hold
+	for _, at := range []int64{5, 15, 45, 75, 500} {
+		owner := profile.ThreadRef{TID: 2, Name: "b"}
+		if at == 45 {
+			owner = profile.ThreadRef{TID: 3, Name: "c"}
+		}
+		holds = append(holds, Hold{At: time.Unix(0, 1e18+at*ms), TID: 1, Lock: "com.shop.Ledger", Owner: owner},
+			Hold{At: time.Unix(0, 1e18+at*ms), TID: 2, Lock: "no wait", Owner: owner})
+	}
+	g.Holds(holds)
+	for _, r := range g.Requests() {
+		for _, p := range r.Parts {
+			want := ""
+			if r.Thread == "[tid=1]" {
+				want = `, com.shop.Ledger held by "b" tid=2 in trace 0b000000000000000000000000000000, at other times by 2 more`
+			}
+			if got := p.heldBy(); got != want {
+				t.Errorf("%s %s%s\nwant %s", r.Thread, p.What, got, want)
+			}
+		}
+	}
+}
+
 // TestMethod: a request is as long as its frame stands on the stack. A gap of one look ends it.
 func TestMethod(t *testing.T) {
 	g := New(regexp.MustCompile(`Api[.]handle$`))
@@ -107,7 +141,7 @@ func TestNotLooks(t *testing.T) {
 // TestDifferences: what slow requests spend more in is named, and what all spend alike is not.
 func TestDifferences(t *testing.T) {
 	part := func(lock, sum time.Duration) Request {
-		return Request{For: lock + sum, Parts: []Part{{"lock", lock}, {"sum", sum}}}
+		return Request{For: lock + sum, Parts: []Part{{What: "lock", For: lock}, {What: "sum", For: sum}}}
 	}
 	all := []Request{part(900, 50), part(700, 60), part(10, 50), part(20, 60), part(0, 50)}
 	got := Differences(all, 2)

@@ -50,7 +50,7 @@ func (r *Report) Text(w io.Writer) error {
 				fmt.Fprintf(&b, "          %8s  %d more\n", "", len(one.Parts)-at)
 				break
 			}
-			fmt.Fprintf(&b, "          %8s  %s\n", round(p.For), output.Printable(p.What))
+			fmt.Fprintf(&b, "          %8s  %s\n", round(p.For), output.Printable(p.What)+p.heldBy())
 		}
 		if one.Unseen > 2*r.Interval {
 			fmt.Fprintf(&b, "          %8s  %s\n", round(one.Unseen), Unseen)
@@ -103,8 +103,16 @@ type requestJSON struct {
 }
 
 type partJSON struct {
-	What    string  `json:"what"`
-	Seconds float64 `json:"seconds"`
+	What    string       `json:"what"`
+	Seconds float64      `json:"seconds"`
+	Holders []holderJSON `json:"held_by,omitempty"`
+}
+
+type holderJSON struct {
+	Lock   string `json:"lock"`
+	Thread string `json:"thread"`
+	Trace  string `json:"trace_id,omitempty"`
+	Times  int    `json:"times"`
 }
 
 type moreJSON struct {
@@ -122,7 +130,11 @@ func (r *Report) JSON(w io.Writer) error {
 		of := requestJSON{Trace: one.Trace, Thread: one.Thread, Threads: one.Threads,
 			At: one.From.UTC().Format(time.RFC3339Nano), Seconds: one.For.Seconds(), Unseen: one.Unseen.Seconds()}
 		for _, p := range one.Parts {
-			of.Parts = append(of.Parts, partJSON{p.What, p.For.Seconds()})
+			part := partJSON{What: p.What, Seconds: p.For.Seconds()}
+			for _, h := range p.Holders {
+				part.Holders = append(part.Holders, holderJSON{h.Lock, h.Owner.String(), h.Trace, h.Times})
+			}
+			of.Parts = append(of.Parts, part)
 		}
 		out.Slow = append(out.Slow, of)
 	}

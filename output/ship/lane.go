@@ -272,7 +272,7 @@ func (l *lane) done(e *spooled, f fate, err error) {
 	}
 }
 
-// failed notes a problem, and tells it unless the last one told was the same.
+// failed notes a problem, and says it unless the last one told was the same.
 func (l *lane) failed(err error) {
 	text := err.Error()
 	l.count.LastError = text

@@ -70,7 +70,11 @@ func (m *Model) head(columns, rows int) []Line {
 	title = append(title, Span{about, Plain})
 	lines := []Line{title, {{usage(r, columns < frameFrom), Plain}}}
 	if rows >= bothFrom {
-		lines = append(lines, Line{{collector(r), Plain}}, Line{{cost(r), Faint}})
+		lines = append(lines, Line{{collector(r), Plain}})
+		if len(r.Pools) > 0 {
+			lines = append(lines, Line{{poolsLine(r.Pools), Plain}})
+		}
+		lines = append(lines, Line{{cost(r), Faint}})
 	}
 	return lines
 }

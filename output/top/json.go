@@ -12,6 +12,13 @@ type (
 	jsonReading struct {
 		Threads []jsonTopThread `json:"threads"`
 		Methods []jsonMethod    `json:"methods"`
+		Pools   []jsonTopPool   `json:"pools,omitempty"`
+	}
+	jsonTopPool struct {
+		Name   string `json:"name"`
+		Busy   int    `json:"busy"` // of count threads; of connections, those that are lent
+		Count  int    `json:"count"`
+		Queued *int64 `json:"queued"` // tasks; threads that wait for a connection; null: not known
 	}
 	jsonTopThread struct {
 		TID   int     `json:"tid"`
@@ -42,6 +49,10 @@ func JSON(to io.Writer, r *Reading) error {
 	}
 	for _, m := range r.Methods {
 		j.Methods = append(j.Methods, jsonMethod{m.Name, rounded(m.Self), rounded(m.Total)})
+	}
+	sortPools(r.Pools)
+	for _, p := range r.Pools {
+		j.Pools = append(j.Pools, jsonTopPool{p.Name, p.Busy, p.Count, p.Queued})
 	}
 	return output.WriteJSON(to, j)
 }

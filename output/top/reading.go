@@ -24,6 +24,7 @@ type Reading struct {
 	Alloc      float64 // of all threads, in bytes a second
 	AllocKnown bool
 	Threads    []Thread
+	Pools      []Pool // as far as they are known
 
 	// Methods are of the samples in the Window. Samples is the number of these.
 	Methods []Method
@@ -58,7 +59,7 @@ type Method struct {
 
 // GC is what the collector did in the span.
 type GC struct {
-	Known       bool    // its threads can be told from others
+	Known       bool    // its threads can be distinguished from others
 	CPU         float64 // of its threads, in CPUs
 	Counted     bool    // Collections is known
 	Collections int64

@@ -25,6 +25,9 @@ func example() *Reading {
 		r.Threads = append(r.Threads, Thread{TID: 100 + i, Name: name, State: "running", CPU: float64(i) / 10,
 			Frame: "com.example.shop.Cart.total", Alloc: float64(i << 20), AllocKnown: i != 3})
 	}
+	n := int64(187)
+	r.Pools = []Pool{{Name: "idle\x1b[2J", Count: 4}, {Name: "http-*", Busy: 199, Count: 200},
+		{Name: "HikariPool-1", Busy: 10, Count: 10, Queued: &n, Connections: true}}
 	r.Methods = []Method{{"com.example.shop.Cart.total", 0.6, 0.9}, {"libc\x1b[2J", 0.1, 0.1}}
 	return r
 }
@@ -181,7 +184,7 @@ func TestText(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"goprof top  4711 shop.Main?[2J", "名前の長いスレッド", "zalgo",
-		"200 samples of the last 300ms",
+		"200 samples of the last 300ms", "pools   HikariPool-1: 10 of 10 lent, 187 wait; http-*: 199 of 200 busy\n",
 		"60.0    90.0  com.example.shop.Cart.total"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("%q is not in\n%s", want, b.String())

@@ -35,6 +35,14 @@ func (m Value[T]) Or(otherwise T) T {
 	return otherwise
 }
 
+// Pointer points to a copy of the fact; nil where it is not known.
+func (m Value[T]) Pointer() *T {
+	if !m.known {
+		return nil
+	}
+	return &m.value
+}
+
 // String writes the fact, or "not known".
 func (m Value[T]) String() string {
 	if !m.known {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Container is what the paths of control groups tell of a container. Empty texts are not known.
+// Container is what the paths of control groups say of a container. Empty texts are not known.
 type Container struct {
 	ID  string // of the container: 64 hexadecimal digits, or the id that Amazon's ECS gives
 	Pod string // the uid of its Kubernetes pod, with hyphens

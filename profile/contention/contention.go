@@ -9,6 +9,7 @@ package contention
 import (
 	"cmp"
 	"slices"
+	"sort"
 
 	"goprof/profile"
 )
@@ -109,8 +110,9 @@ func (g *Graph) cycles(owners []int, threads []profile.ThreadDump) []int {
 		}
 		g.cycle(at, owners, threads)
 	}
-	slices.SortStableFunc(g.Deadlocks, func(a, b []int) int {
-		return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a[0], b[0]))
+	sort.Slice(g.Deadlocks, func(i, j int) bool {
+		a, b := g.Deadlocks[i], g.Deadlocks[j]
+		return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a[0], b[0])) < 0
 	})
 	for n, cycle := range g.Deadlocks {
 		for _, i := range cycle {

@@ -55,12 +55,15 @@ func Known(threads []profile.ThreadDump, known *profile.Pools) []*Pool {
 // alone reports whether an executor never has more than one thread.
 func alone(e *profile.Executor) bool { return e.Most.Or(0) == 1 }
 
-// Busy is how many members are inside a task. An executor knows that. Otherwise the stacks tell who waits for work.
+// Running is how many members are inside a task, if all executors know that.
+func (p *Pool) Running() maybe.Value[int64] {
+	n, ok := p.sum(func(e *profile.Executor) maybe.Value[int64] { return e.Running }).Get()
+	return maybe.If(min(n, int64(len(p.Members))), ok)
+}
+
+// Busy is Running. Where that is not known, the stacks tell who waits for work.
 func (p *Pool) Busy() int {
-	if n, ok := p.sum(func(e *profile.Executor) maybe.Value[int64] { return e.Running }).Get(); ok {
-		return min(int(n), len(p.Members))
-	}
-	return len(p.Members) - p.Count(Idle)
+	return int(p.Running().Or(int64(len(p.Members) - p.Count(Idle))))
 }
 
 // Queued is how many tasks wait for a thread of the pool, if that is known of all executors.

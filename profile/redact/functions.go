@@ -31,7 +31,7 @@ func (r *Redactor) Func(f profile.Func) profile.Func {
 	return out
 }
 
-// isJava tells a Java method from a function of C++: a method has a class before a dot.
+// isJava distinguishes a Java method from a function of C++: a method has a class before a dot.
 func isJava(name string) bool {
 	if strings.Contains(name, "::") || offsetOf.MatchString(name) {
 		return false

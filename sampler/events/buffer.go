@@ -69,7 +69,7 @@ const (
 // bufferMap makes the map of threads.
 func bufferMap() (int, error) { return bpf.NewMap(bpfMapLRUHash, bufferKey, bufferState, mostBuffered) }
 
-// A hit that tells of buffers has these words behind its copies.
+// A hit about buffers has these words behind its copies.
 const (
 	lotChance = 0  // the amount by which the hit was drawn, if that is less than the interval
 	lotSort   = 8  // a look.HitSort

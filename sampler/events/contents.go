@@ -146,7 +146,7 @@ func (r *eventRun) lotOf(b ring.Bytes, e *ring.Hit, number int) (lot hitLot) {
 	return lot
 }
 
-// take copies the buffer that a hit tells of, if the lot falls on it.
+// take copies the buffer that a hit names, if the lot falls on it.
 func (c *contentReader) take(tid int, lot *hitLot) {
 	if c.Contents == nil || lot.whole == 0 {
 		return

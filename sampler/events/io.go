@@ -150,7 +150,7 @@ func (f *File) Peer() (peer netip.AddrPort, name string) {
 	return peer, ""
 }
 
-// Note is what the engine tells of a File: that it has ended, with its sums; or the link of one that was just seen.
+// Note is what the engine says of a File: that it has ended, with its sums; or the link of one that was just seen.
 type Note struct {
 	File  File
 	Ended bool
@@ -496,7 +496,7 @@ func setWord(fd int, at uint32, word uint64) error {
 	return err
 }
 
-// Call is what a sample tells of its call.
+// Call is what a sample says of its call.
 type Call struct {
 	ID     uint64 // of the File
 	FD     int64
@@ -505,7 +505,7 @@ type Call struct {
 	Took   int64 // nanoseconds
 }
 
-// ReadCall reads what a hit tells of its call.
+// ReadCall reads what a hit says of its call.
 func ReadCall(data []byte) (c Call, ok bool) {
 	if len(data) < ioDataSize {
 		return c, false

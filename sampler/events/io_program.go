@@ -52,7 +52,7 @@ const (
 	ioNew      = ioArgs - callSize
 )
 
-// What a record tells of a call, in Look.Event.Data.
+// What a record says of a call, in Look.Event.Data.
 const (
 	ioDataID   = 0
 	ioDataFD   = 8

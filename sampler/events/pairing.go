@@ -109,14 +109,14 @@ const (
 	bpfJumpNe = 0x5d
 )
 
-// What a record tells of a piece, in Look.Event.Data.
+// What a record says of a piece, in Look.Event.Data.
 const (
 	pairedAddr = 0
 	pairedWhen = 8
 	PairedSize = 16
 )
 
-// Paired reads what a hit tells of its piece.
+// Paired reads what a hit says of its piece.
 func Paired(data []byte) (addr uint64, when int64, ok bool) {
 	if len(data) < PairedSize {
 		return 0, 0, false

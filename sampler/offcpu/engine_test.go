@@ -96,7 +96,8 @@ func TestOffCPUDropped(t *testing.T) {
 	}
 }
 
-// TestOffCPUCountsLossOnce: the kernel had no room for the stack of a wait, and for the records of its switch there was.
+// TestOffCPUCountsLossOnce: the kernel had no room for the stack of a wait, and for the records of its switch there
+// was.
 func TestOffCPUCountsLossOnce(t *testing.T) {
 	r := offFixture(0)
 	r.dropAll(1)

@@ -177,7 +177,7 @@ func (r *perfRun) rewatch(w *perfThread, stack int) {
 	r.openEvents(w)
 }
 
-// note keeps what a sample tells of its thread. need is how much stack the thread had, 0 if that is not known.
+// note keeps what a sample says of its thread. need is how much stack the thread had, 0 if that is not known.
 func (r *perfRun) note(w *perfThread, s *ring.Sample, need uint64) {
 	if w.batch != r.batch {
 		w.batch = r.batch

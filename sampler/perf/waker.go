@@ -45,7 +45,7 @@ func (w *waker) wake() {
 	if one := uint64(1); w.fd > 0 {
 		syscall.RawSyscall(unix.SYS_WRITE, uintptr(w.fd), uintptr(unsafe.Pointer(&one)), unsafe.Sizeof(one))
 	}
-	w.woken.Store(true) // last: settle may have come in between, and Go's poller may not tell of the write again
+	w.woken.Store(true) // last: settle may have come in between, and Go's poller may not report the write again
 }
 
 // settle has the thread sleep again. It reads in any case: wake may have been about to write.

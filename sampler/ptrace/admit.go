@@ -59,7 +59,7 @@ const (
 	trialNap  = int64(time.Millisecond)
 )
 
-// account is what the kernel tells of the sampling thread's chances to have a CPU. The zero account hinders nothing.
+// account is what the kernel says of the sampling thread's chances to have a CPU. The zero account hinders nothing.
 type account struct {
 	urgent   bool   // it has real-time priority
 	waited   uint64 // for how long this OS thread has waited for a CPU so far

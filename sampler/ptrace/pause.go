@@ -15,7 +15,7 @@ import (
 // Signals are blocked around them: Go's scheduler interrupts a loop by SIGURG, and Go's profiler does so by SIGPROF.
 // Nothing is allocated.
 
-// state is what waitid tells of a tracee.
+// state is what waitid says of a tracee.
 type state uint8
 
 const (

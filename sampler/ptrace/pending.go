@@ -210,7 +210,7 @@ func (t *Tracer) expectEnd(tid int) {
 	t.letGoLater(tid)
 }
 
-// letGoLater puts a seized thread on the list, and tells it to stop again. The first time may have missed the thread:
+// letGoLater puts a seized thread on the list, and asks it to stop again. The first time may have missed the thread:
 // an exec may come between seizing it and telling it.
 func (t *Tracer) letGoLater(tid int) {
 	now := Monotonic()

@@ -99,7 +99,7 @@ func (r *gatherRun) loop() {
 	}
 }
 
-// noteHint notes what is known of a thread, and the name by which Missing tells of it.
+// noteHint notes what is known of a thread, and the name by which Missing names it.
 func (r *gatherRun) noteHint(tid int, hint ptrace.Hint) bool {
 	if r.setHint(tid, hint); r.threads.byTID[tid] == nil {
 		return false

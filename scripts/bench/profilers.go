@@ -160,7 +160,7 @@ func (noWalk) begin(p *program, hz int, d time.Duration) (func() (result, error)
 // record is the whole goprof.
 type record struct {
 	goprof, dir string
-	which       string // tells it from other binaries
+	which       string // distinguishes it from other binaries
 	engine      string // "": as it comes
 	mode        string
 }

@@ -147,7 +147,7 @@ func (p plan) replay(kind server, recorded [][]*batch.Batch) (r result, err erro
 	return r, nil
 }
 
-// resource is whose the batches of a JVM are, as an agent tells it in a cluster.
+// resource is whose the batches of a JVM are, as an agent says it in a cluster.
 func (p plan) resource(jvm int) (a resource.Attributes) {
 	a.Set(resource.ServiceName, fmt.Sprintf("service-%d", jvm%p.services))
 	a.Set(resource.ServiceVersion, "1.4.2")

@@ -4,15 +4,15 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"goprof/process"
 	"goprof/profile"
+	"goprof/unwind"
 	"goprof/vmstructs"
 )
 
-// Options say what to tell of the threads.
+// Options say what to say of the threads.
 type Options struct {
 	Depth   int
 	Locks   bool // what they hold and wait for
@@ -85,9 +85,7 @@ func (d *dump) keep(t *profile.ThreadDump, stack *profile.Stack) bool {
 		t.Err = fmt.Sprintf("not shown: the stacks have more than %d frames together", maxFrames)
 		return false
 	}
-	t.Stack = *stack
-	t.Stack.Frames = slices.Clone(stack.Frames)
-	return true
+	return unwind.CopyStack(t, stack)
 }
 
 // maxFrames bounds the frames of all stacks together, of 40 bytes each: threads of a core file that was
@@ -145,7 +143,6 @@ func nameOfStack(s *profile.Stack) string {
 
 // virtual adds the virtual threads that no carrier ran.
 func (d *dump) virtual() error {
-	census := profile.VirtualCensus{Unread: map[string]int{}}
 	if d.conts == nil {
 		return ErrNoVirtual
 	}
@@ -154,41 +151,9 @@ func (d *dump) virtual() error {
 		return err
 	}
 	var all []profile.ThreadDump
-	var stack profile.Stack
-	found, err := d.conts.EachVirtual(platform, func(v *vmstructs.VirtualThread) {
-		if v.Mounted && v.Err == nil {
-			return // its carrier shows it
-		}
-		if len(all) >= maxDumped {
-			census.Unread["more than 100000 are not shown"]++
-			return
-		}
-		t := profile.ThreadDump{Name: v.Name, State: v.State, Virtual: &profile.VirtualThread{ID: v.ID, Name: v.Name}}
-		if v.Err != nil {
-			t.Err = v.Err.Error()
-			census.Unread[t.Err]++
-		} else {
-			census.Shown++
-			if len(v.Stack.Chunks) > 0 {
-				d.Walker.WalkContinuation(v.Stack, &stack)
-				if !d.keep(&t, &stack) {
-					census.Unread[t.Err]++
-				}
-			}
-			if t.Stack.Truncated != profile.Whole {
-				census.Unread[t.Stack.Truncated.String()]++
-			}
-		}
-		all = append(all, t)
-	})
-	census.Seen, census.Untracked = found.Seen, found.Untracked
-	for why, n := range found.Failed {
-		census.Unread["a list of threads: "+why] += n
-	}
+	d.out.Virtual = &profile.VirtualCensus{}
+	err = d.Walker.DumpUnmounted(d.conts, platform, &all, d.out.Virtual, d.keep)
 	profile.OrderVirtual(all)
-	d.out.Threads, d.out.Virtual = append(d.out.Threads, all...), &census
+	d.out.Threads = append(d.out.Threads, all...)
 	return err
 }
-
-// maxDumped bounds the virtual threads that are shown.
-const maxDumped = 100_000

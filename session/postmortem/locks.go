@@ -17,7 +17,7 @@ var ErrNoVirtual = errors.New("this JVM has no virtual threads that could be lis
 // HasVirtual says whether the JVM can have virtual threads that could be listed.
 func (j *JVM) HasVirtual() bool { return j.conts != nil }
 
-// LocksKnown says whether the JVM tells of its locks, and what it lacks if not.
+// LocksKnown says whether the JVM shows its locks, and what it lacks if not.
 func (j *JVM) LocksKnown() error {
 	_, err := j.VM.NewLocks()
 	return err

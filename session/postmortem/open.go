@@ -42,7 +42,9 @@ func Open(file io.ReaderAt, size int64, opt process.CoreOptions) (*JVM, error) {
 	if maps := core.Mappings(); len(maps) > 0 {
 		j.Walker.MemoryEnds(highest(maps))
 	}
-	j.conts = vm.NewContinuations()
+	if j.conts = vm.NewContinuations(); j.conts != nil {
+		j.conts.CollectorRests(true)
+	}
 	return j, j.findThreads()
 }
 

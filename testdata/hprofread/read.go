@@ -246,3 +246,23 @@ func (d *Dump) Text(id uint64) string {
 	}
 	return string(text)
 }
+
+// Refs are the references of an object, its own fields first.
+func (d *Dump) Refs(o *Object) (ids []uint64) {
+	data := o.Data
+	if o.Type == 2 {
+		for ; len(data) >= 8; data = data[8:] {
+			ids = append(ids, binary.BigEndian.Uint64(data))
+		}
+		return ids
+	}
+	for c := d.Classes[o.Class]; c != nil; c = d.Classes[c.Super] {
+		for _, f := range c.Fields {
+			if f.Type == 2 {
+				ids = append(ids, binary.BigEndian.Uint64(data))
+			}
+			data = data[Size(f.Type):]
+		}
+	}
+	return ids
+}

@@ -7,6 +7,7 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
+import java.util.LinkedList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
@@ -18,7 +19,8 @@ import java.util.concurrent.locks.LockSupport;
  * Each command begins something that goes on until the next "rest", beside what was begun before: "cache KB",
  * "listener KB", "local KB" and "loader KB" leak so many KB a second, "garbage MB" makes so many MB of garbage a second,
  * "healthy N" behaves in one of ten ways that grow for a while and end. "rest" ends all, and
- * frees what leaked. "stop" only ends all.
+ * frees what leaked. "stop" only ends all. "keep MB" keeps so many MB at once: 6 of 10 orders in a map, 3 in an array,
+ * 1 in a list.
  */
 public final class HeapLeaks {
     private HeapLeaks() {}
@@ -76,6 +78,8 @@ public final class HeapLeaks {
     };
     static final ArrayDeque<Order> QUEUE = new ArrayDeque<>();
     static final List<Order> BATCH = new ArrayList<>();
+    static final ArrayList<Order> KEPT = new ArrayList<>();
+    static final LinkedList<Order> CHAIN = new LinkedList<>();
     static Map<Integer, Order> snapshot = new HashMap<>();
     static SoftReference<byte[][]> soft = new SoftReference<>(null);
     static final Map<String, Long> rates = new ConcurrentHashMap<>();
@@ -124,6 +128,19 @@ public final class HeapLeaks {
             case 7: if (n % 64 == 0) new PluginLoader().load().changed(); break; // classes come and go
             case 8: CACHE.put(n % 3000, new Order()); break; // entries that are replaced
             default: ("id-" + n % 5000).intern(); garbage = "id-" + n; break; // the same names again and again
+        }
+    }
+
+    private static void keep(int orders) {
+        KEPT.ensureCapacity(3 * orders / 10);
+        for (int i = 0; i < orders; i++) {
+            if (i % 10 < 6) {
+                CACHE.put(3000 + i, new Order());
+            } else if (i % 10 < 9) {
+                KEPT.add(new Order());
+            } else {
+                CHAIN.add(new Order());
+            }
         }
     }
 
@@ -184,6 +201,7 @@ public final class HeapLeaks {
                     break;
                 case "stop": rates.clear(); break; // and keep what leaked
                 case "gc": System.gc(); break;
+                case "keep": keep(1000 * Integer.parseInt(words[1])); break;
                 case "healthy": rates.put(command, 1000L); break;
                 case "garbage": rates.put("garbage", 1000 * Long.parseLong(words[1])); break;
                 default: rates.put(words[0], Long.parseLong(words[1]));

@@ -6,6 +6,9 @@ import java.util.concurrent.locks.LockSupport;
  * Three threads that price carts. From the command "audit" on, each cart is audited, too: one at a time, in some 20 ms,
  * while the other threads wait. From "slow" on, a price takes three times as long. "usual" takes both back. The answer
  * is when it began, in milliseconds since 1970.
+ *
+ * <p>With an argument there is one thread, which computes in one method and never leaves it. From "audit" on it does so
+ * in another one.
  */
 public final class Turns {
     private static final Object ledger = new Object();
@@ -16,8 +19,8 @@ public final class Turns {
     private Turns() {}
 
     public static void main(String[] args) {
-        for (int i = 0; i < 3; i++) {
-            Thread t = new Thread(Turns::serve, "cart-" + i);
+        for (int i = 0; i < (args.length > 0 ? 1 : 3); i++) {
+            Thread t = new Thread(args.length > 0 ? Turns::compute : Turns::serve, "cart-" + i);
             t.setDaemon(true);
             t.start();
         }
@@ -40,6 +43,25 @@ public final class Turns {
                 audit();
             }
             LockSupport.parkNanos(2_000_000);
+        }
+    }
+
+    private static void compute() {
+        while (true) {
+            first();
+            second();
+        }
+    }
+
+    private static void first() {
+        for (long x = 1; !audited; x = x * 31 + 7) {
+            sink = x;
+        }
+    }
+
+    private static void second() {
+        for (long x = 1; audited; x = x * 31 + 7) {
+            sink = x;
         }
     }
 

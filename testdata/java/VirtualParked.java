@@ -17,7 +17,7 @@ import java.util.concurrent.locks.LockSupport;
  * Thread number i is called "parked-i", has gone down i % 40 times, and then parks for ever (i % 4 is
  * not 0) or sleeps for an hour. They are started in turns by Thread.ofVirtual(), by an executor with a thread for
  * each task, by a pool of virtual threads, and in a flock, as structured task scopes make them (needs
- * --add-exports java.base/jdk.internal.misc=ALL-UNNAMED). Argument: how many (300).
+ * --add-exports java.base/jdk.internal.misc=ALL-UNNAMED). Argument: how many (300). "collect" collects garbage.
  */
 public final class VirtualParked {
     private VirtualParked() {}
@@ -59,7 +59,8 @@ public final class VirtualParked {
             Thread.sleep(5);
         }
         Control.serve((command, out) -> {
-            throw new IllegalArgumentException("no such command: " + command);
+            Control.check(command.equals("collect"), "no such command: " + command);
+            System.gc();
         }, () -> {
             stop = true;
             NEVER.countDown();

@@ -17,16 +17,20 @@ func Invent(pool []uint64, addr uint64, p []byte) {
 
 // Tell overwrites what was read at addr with those words that lie in it, by their address.
 func Tell(words map[uint64]uint64, addr uint64, p []byte) {
-	var b [8]byte
 	for at, v := range words {
-		if at+8 <= addr || at >= addr+uint64(len(p)) {
-			continue
+		if at+8 > addr && at < addr+uint64(len(p)) {
+			tell(at, v, addr, p)
 		}
-		binary.LittleEndian.PutUint64(b[:], v)
-		if at >= addr {
-			copy(p[at-addr:], b[:])
-		} else {
-			copy(p, b[addr-at:])
-		}
+	}
+}
+
+// tell overwrites what was read at addr with a word that lies in it.
+func tell(at, v, addr uint64, p []byte) {
+	var b [8]byte
+	binary.LittleEndian.PutUint64(b[:], v)
+	if at >= addr {
+		copy(p[at-addr:], b[:])
+	} else {
+		copy(p, b[addr-at:])
 	}
 }

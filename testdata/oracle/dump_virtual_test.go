@@ -36,6 +36,8 @@ func TestVirtualParked(t *testing.T) {
 					"--add-exports", "java.base/jdk.internal.misc=ALL-UNNAMED", "--", fmt.Sprint(count))
 				s := attach(t, jvm.PID)
 				checkAllParked(t, s, count)
+				jvm.Command("collect") // ZGC leaves stale references behind
+				checkAllParked(t, s, count)
 				signal(t, jvm.PID, syscall.SIGSTOP)
 				awaitStates(t, jvm.PID, "T")
 				checkAllParked(t, s, count)

@@ -116,7 +116,8 @@ func TestRefusalsAreNamed(t *testing.T) {
 				record("--engine", "auto")), 0, "Profile"},
 		} {
 			if out, code := runSampled(t, c.rules, c.words); code != c.code || !strings.Contains(out, c.says) ||
-				strings.Contains(out, "security module (") || strings.Contains(out, "or --engine perf") || strings.Contains(out, "its file cannot be opened") ||
+				strings.Contains(out, "security module (") || strings.Contains(out, "or --engine perf") ||
+				strings.Contains(out, "its file cannot be opened") ||
 				!slices.Contains(c.words, theirs) && strings.Contains(out, "sudo goprof") {
 				t.Errorf("%v: exit code %d, %q is wanted:\n%s", c.words, code, c.says, out)
 			}

@@ -40,6 +40,34 @@ func TestWallVirtual(t *testing.T) {
 	})
 }
 
+// TestLockVirtual: a recording of waits for locks has the virtual threads that wait for one without a carrier, for as
+// long as it lasts, and none of those that sleep or read.
+func TestLockVirtual(t *testing.T) {
+	t.Parallel()
+	virtualJDKs(t, func(t *testing.T, jdk jvmtest.JDK) {
+		const count = 400 // a tenth of them for the lock
+		jvm := jvmtest.Start(t, jdk, "truth.VirtualWaits", "-Xmx96m", "--", fmt.Sprint(count), "0", "0")
+		ctx, cancel := context.WithTimeout(t.Context(), longEnough(1500*time.Millisecond))
+		defer cancel()
+		p, sum := record(t, attach(t, jvm.PID), ctx, session.RecordOptions{Mode: session.WaitingMode,
+			Interval: 50 * time.Millisecond, Weight: profile.Samples,
+			States: func(s profile.State) bool { return s == profile.Blocked || s == profile.Parked }})
+		waited := map[string]float64{}
+		p.Each(func(frames []profile.Frame, n int64) {
+			for _, f := range frames {
+				waited[f.Func.Name] += float64(n) * float64(sum.Meta.Interval) / float64(sum.Meta.Duration)
+			}
+		})
+		if got := waited["truth.VirtualWaits.forLock"]; math.Abs(got-count/10) > count/10*0.5 ||
+			waited["[parked: java.util.concurrent.locks.ReentrantLock$NonfairSync]"] == 0 {
+			t.Errorf("%.1f threads wait for the lock: %v", got, waited)
+		}
+		if n := waited["truth.VirtualWaits.asleep"] + waited["truth.VirtualWaits.forSocket"]; n != 0 {
+			t.Errorf("%.1f threads that wait for no lock: %v", n, waited)
+		}
+	})
+}
+
 // virtualWait is what truth.VirtualWaits says of the threads that wait for the same.
 type virtualWait struct {
 	method string

@@ -89,7 +89,7 @@ type examination struct {
 	vitals   *vitals.Vitals
 	memory   *memory.Reader
 	others   [2]*session.Session // of the recordings
-	locks    bool                // the JVM tells of them
+	locks    bool                // the JVM shows them
 	opened   connections         // when the last dump was taken
 	children *children           // nil: no thread waited for one
 	evidence *triage.Evidence

@@ -11,7 +11,7 @@ import (
 	"goprof/triage"
 )
 
-// dumpPools adds to the last dump what tells of pools.
+// dumpPools adds to the last dump what is known of pools.
 func (x *examination) dumpPools() error {
 	d := &x.evidence.Dumps[len(x.evidence.Dumps)-1]
 	d.Took = time.Since(d.At)

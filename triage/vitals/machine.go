@@ -8,7 +8,7 @@ import (
 	"goprof/process/procfs"
 )
 
-// Process is what the kernel tells of the process.
+// Process is what the kernel says of the process.
 type Process struct {
 	CPU      maybe.Value[time.Duration] // of all threads, also of those that have ended
 	InKernel maybe.Value[time.Duration] // the part of it in the kernel
@@ -45,7 +45,7 @@ type Cgroup struct {
 	Tasks         Pool                // processes and threads, not bytes
 }
 
-// Machine is what the kernel tells of the machine, or of the virtual one.
+// Machine is what the kernel says of the machine, or of the virtual one.
 type Machine struct {
 	CPUs    maybe.Value[uint64] // that run
 	Running maybe.Value[uint64] // threads that have a CPU or want one, now

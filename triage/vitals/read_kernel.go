@@ -31,7 +31,7 @@ const maxKernelFile = 1 << 20
 
 func (v *Vitals) file(name string) string { return fmt.Sprintf("/proc/%d/%s", v.p.PID(), name) }
 
-// readProcess reads what the kernel tells of what the process does.
+// readProcess reads what the kernel says of what the process does.
 func (v *Vitals) readProcess(r *Reading) {
 	p := &r.Process
 	if b := readFile(v.file("stat")); b != nil {
@@ -117,7 +117,7 @@ func countEntries(path string) maybe.Value[uint64] {
 	return maybe.Known(n)
 }
 
-// readMachine reads what the kernel tells of the machine.
+// readMachine reads what the kernel says of the machine.
 func readMachine(m *Machine) {
 	if s, ok := procfs.ParseMachineStat(readFile("/proc/stat")); ok {
 		m.CPUs, m.Running = maybe.Known(uint64(s.CPUs)), maybe.Known(s.Running)

@@ -31,7 +31,7 @@ type Thread struct {
 	// threads only. The bytes of virtual threads are counted for their carriers.
 	Allocated maybe.Value[uint64]
 
-	began uint64 // ticks since the machine did; tells it from another that gets its number later
+	began uint64 // ticks since the machine did; distinguishes it from another that gets its number later
 }
 
 // MaxThreads bounds how many threads a Reading holds.

@@ -33,7 +33,7 @@ func (p *place) onRoute() verdict {
 	return verdict{by.scopes, by.sure}
 }
 
-// inferred is what a route tells of an instruction.
+// inferred is what a route says of an instruction.
 type inferred struct {
 	scopes []vmstructs.Scope
 	sure   profile.Certainty

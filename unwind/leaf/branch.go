@@ -270,8 +270,8 @@ func (t *trailed) sameChain(o *trailed) bool {
 }
 
 // asksFor reports whether the branch at an index goes to its target if a condition holds. The bytecode before, which
-// pushes the second operand, shows whether the second number is a constant. An invoke before shows nothing: C2 makes
-// one branch of the one in a method that returns a boolean and the one in its caller.
+// pushes the second operand, shows whether the second number is a constant. An invoke before shows nothing, because C2
+// makes one branch for two: that in a method which returns a boolean, and that of its caller.
 func asksFor(code []vmstructs.Bytecode, i int, is arch.Condition) bool {
 	op, before := code[i].Op, code[i-1].Op
 	if isInvoke(before) || is.InMemory && is.Constant {

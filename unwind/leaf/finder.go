@@ -96,7 +96,7 @@ func (f *Finder) Called(b *vmstructs.Blob, pc uint64, name string) ([]vmstructs.
 	return s, sure, nil
 }
 
-// Recorded returns the methods at a pc where a thread was stopped, in code whose records tell of every instruction.
+// Recorded returns the methods at a pc where a thread was stopped, in code whose records cover every instruction.
 func (f *Finder) Recorded(b *vmstructs.Blob, pc uint64) ([]vmstructs.Scope, profile.Certainty, error) {
 	p := f.ask(b, pc)
 	defer p.answered()

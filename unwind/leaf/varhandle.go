@@ -60,7 +60,7 @@ const (
 	inAccess             // what the method that accesses reads out of the VarHandle
 )
 
-// knownIn tells it of the innermost of some methods.
+// knownIn says it of the innermost of some methods.
 func (r *router) knownIn(chain []vmstructs.Scope) knownHandle {
 	switch {
 	case r.q.blob.Level != levelC2 || len(chain) < 2:

@@ -1,0 +1,98 @@
+package requests
+
+import (
+	"cmp"
+	"fmt"
+	"sort"
+	"time"
+
+	"goprof/output"
+	"goprof/profile"
+)
+
+// Hold says that a thread waited at a moment for a lock that another thread had.
+type Hold struct {
+	At    time.Time
+	TID   int    // of the thread that waited
+	Lock  string // the lock's class
+	Owner profile.ThreadRef
+}
+
+// Holder is a thread that had the lock for which a request waited.
+type Holder struct {
+	Lock  string
+	Owner profile.ThreadRef
+	Trace string // for which the owner worked at that time; "" if that is not known
+	Times int    // how often it was seen
+}
+
+// Holds takes what was seen of locks beside the samples, in the order of time.
+func (g *Gatherer) Holds(list []Hold) {
+	g.holds = map[int][]Hold{}
+	for _, h := range list {
+		g.holds[h.TID] = append(g.holds[h.TID], h)
+	}
+}
+
+// heldWhile counts who had the lock for which the thread of a look waited.
+func (b *building) heldWhile(g *Gatherer, l *look, list []Hold) {
+	if !l.waits {
+		return
+	}
+	for i := firstFrom(list, l.at); i < len(list) && list[i].At.UnixNano() < l.at+l.span; i++ {
+		h := &list[i]
+		b.holders[holderOf{l.part, Holder{Lock: h.Lock, Owner: h.Owner, Trace: g.traceOf(h.Owner.TID, h.At.UnixNano())}}]++
+	}
+}
+
+// holderOf is a Holder while a request was in a part.
+type holderOf struct {
+	part int32
+	Holder
+}
+
+func firstFrom(list []Hold, at int64) int {
+	return sort.Search(len(list), func(i int) bool { return list[i].At.UnixNano() >= at })
+}
+
+// traceOf is the trace for which a thread worked at a moment.
+func (g *Gatherer) traceOf(tid int, at int64) string {
+	looks := g.byTID[tid]
+	i := sort.Search(len(looks), func(i int) bool { return looks[i].at > at }) - 1
+	if i < 0 || looks[i].link < 0 || at >= looks[i].at+looks[i].span {
+		return ""
+	}
+	return g.links.all[looks[i].link].TraceID()
+}
+
+// holdersIn are those of one part, the most frequent first.
+func (b *building) holdersIn(part int32) (list []Holder) {
+	for of, times := range b.holders {
+		if of.part == part {
+			of.Times = times
+			list = append(list, of.Holder)
+		}
+	}
+	sort.Slice(list, func(i, j int) bool {
+		x, y := &list[i], &list[j]
+		return cmp.Or(cmp.Compare(y.Times, x.Times), cmp.Compare(x.Owner.String(), y.Owner.String()),
+			cmp.Compare(x.Lock+x.Trace, y.Lock+y.Trace)) < 0
+	})
+	return list
+}
+
+// heldBy says who had the lock: ", java.lang.Object held by "server-2" tid=12 in trace 4bf9".
+func (p *Part) heldBy() string {
+	if len(p.Holders) == 0 {
+		return ""
+	}
+	h := &p.Holders[0]
+	text := fmt.Sprintf(", %s held by %s", output.CleanName(h.Lock), output.Printable(h.Owner.String()))
+	if h.Trace != "" {
+		text += " in trace " + h.Trace
+	}
+	if more := len(p.Holders) - 1; more > 0 {
+		text += fmt.Sprintf(", at other times by %d more", more)
+	}
+	return text
+}

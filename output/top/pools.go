@@ -1,0 +1,59 @@
+package top
+
+import (
+	"cmp"
+	"fmt"
+	"sort"
+	"strings"
+)
+
+// Pool is a pool of threads, or of connections.
+type Pool struct {
+	Name        string
+	Busy, Count int    // of its threads; of its connections, those that are lent
+	Queued      *int64 // tasks in its queue; threads that wait for a connection; nil: not known
+	Connections bool
+}
+
+// load says how much of the pool is used: "http-*: 200 of 200 busy, 31 wait".
+func (p *Pool) load() string {
+	word, wait := "busy", ""
+	if p.Connections {
+		word = "lent"
+	}
+	if p.Queued != nil && *p.Queued > 0 {
+		wait = fmt.Sprintf(", %d wait", *p.Queued)
+	}
+	return fmt.Sprintf("%s: %d of %d %s%s", clean(p.Name), p.Busy, p.Count, word, wait)
+}
+
+// full orders pools: what is waited for comes first, then what is used most.
+func (p *Pool) full() (waits int64, used float64) {
+	if p.Queued != nil {
+		waits = *p.Queued
+	}
+	return waits, float64(p.Busy) / float64(max(p.Count, 1))
+}
+
+func sortPools(list []Pool) {
+	sort.SliceStable(list, func(i, j int) bool {
+		a, aUsed := list[i].full()
+		b, bUsed := list[j].full()
+		return cmp.Or(cmp.Compare(b, a), cmp.Compare(bUsed, aUsed)) < 0
+	})
+}
+
+// poolsLine is the line of the head about pools, the fullest first. Idle ones are not in it.
+func poolsLine(list []Pool) string {
+	sortPools(list)
+	var loads []string
+	for i := range list {
+		if waits, used := list[i].full(); waits > 0 || used > 0 {
+			loads = append(loads, list[i].load())
+		}
+	}
+	if loads == nil {
+		return "pools   idle"
+	}
+	return "pools   " + strings.Join(loads, "; ")
+}

@@ -1,0 +1,71 @@
+package unwind
+
+import (
+	"errors"
+	"slices"
+
+	"goprof/profile"
+	"goprof/vmstructs"
+)
+
+// maxDumped bounds the virtual threads that are shown: a program may have millions.
+const (
+	maxDumped = 100_000
+	notShown  = "more than 100000 are not shown"
+)
+
+// DumpUnmounted makes a dump of the virtual threads that no carrier runs, and says what it lacks. keep gives a thread
+// its stack, or says in its Err why not.
+func (w *Walker) DumpUnmounted(c *vmstructs.Continuations, platform []vmstructs.Thread, to *[]profile.ThreadDump,
+	census *profile.VirtualCensus, keep func(*profile.ThreadDump, *profile.Stack) bool) error {
+	*to, *census = (*to)[:0], profile.VirtualCensus{Unread: map[string]int{}}
+	var stack profile.Stack
+	found, err := c.EachVirtual(platform, func(v *vmstructs.VirtualThread) {
+		switch {
+		case v.Mounted && v.Err == nil:
+			return // its carrier shows it
+		case len(*to) >= maxDumped:
+			census.Unread[notShown]++
+			return
+		}
+		t := profile.ThreadDump{Name: v.Name, State: v.State, Virtual: &profile.VirtualThread{ID: v.ID, Name: v.Name}}
+		switch {
+		case v.Err != nil:
+			t.Err = WhyUnread(v.Err)
+		case len(v.Stack.Chunks) > 0:
+			w.WalkContinuation(v.Stack, &stack)
+			if keep(&t, &stack) && t.Stack.Truncated != profile.Whole {
+				census.Unread[t.Stack.Truncated.String()]++
+			}
+		}
+		if t.Err == "" {
+			census.Shown++
+		} else {
+			census.Unread[t.Err]++
+		}
+		*to = append(*to, t)
+	})
+	census.Seen, census.Untracked = found.Seen, found.Untracked
+	for why, n := range found.Failed {
+		census.Unread["a list of threads: "+why] += n
+	}
+	return err
+}
+
+// CopyStack gives a thread a copy of a stack, without spare room: there may be very many threads.
+func CopyStack(t *profile.ThreadDump, stack *profile.Stack) bool {
+	t.Stack = *stack
+	t.Stack.Frames = slices.Clone(stack.Frames)
+	return true
+}
+
+// WhyUnread puts the error of a virtual thread into words for a user.
+func WhyUnread(err error) string {
+	switch {
+	case errors.Is(err, vmstructs.ErrMoved):
+		return "the collector is moving it"
+	case errors.Is(err, vmstructs.ErrChanged):
+		return "it ran while it was looked at, again and again"
+	}
+	return err.Error()
+}

@@ -21,6 +21,7 @@ look() { # section, name, command...
     section=$1 name=$2
     shift 2
     ! known "$section" "$name" || return 0
+    rm -f "out/$section/$name".*
     echo "$section $name" >/dev/console
     for seconds in ${lengths:-4 15}; do # emulated code may bring nothing in the shorter time
         rc=0

@@ -60,8 +60,8 @@ func (h *Health) eachRegion(table, length uint64, fields regionFields, f func(re
 	return whole, nil
 }
 
-// eachAt reads so many bytes of structures, from begin on in each, some with each call. ok is false for those that cannot
-// be read.
+// eachAt reads so many bytes of structures, from begin on in each, some with each call. ok is false for those that
+// cannot be read.
 func (h *Health) eachAt(addrs []uint64, begin offset, size int, f func(addr uint64, b []byte, ok bool)) {
 	if len(h.raw) < regionBatch*size {
 		h.raw = make([]byte, regionBatch*size)

@@ -5,6 +5,7 @@ package main
 import (
 	"io"
 
+	"goprof/cmd/goprof/product"
 	"goprof/output"
 	"goprof/output/format"
 	"goprof/output/outfile"
@@ -15,7 +16,7 @@ import (
 // names, neither has the account: logs are read by others, too.
 func (r *recorder) tellAccount(talk io.Writer, sum *profile.Summary) {
 	if r.out.names != nil {
-		sum = r.out.names.soFar(&soFar{summary: sum}).summary
+		sum = r.out.names.Of(&product.Recorded{Summary: sum}).Summary
 	}
 	output.SummaryText(talk, sum)
 	if r.flags.verbose {

@@ -12,6 +12,7 @@ import (
 
 	"goprof/annotate"
 	"goprof/annotate/machine"
+	"goprof/cmd/goprof/caption"
 	"goprof/cmd/goprof/exit"
 	"goprof/output"
 	"goprof/output/outfile"
@@ -185,7 +186,7 @@ func (a *annotation) read(name string) error {
 			Why:    "collapsed stacks are names alone",
 			Remedy: "goprof record --pid PID -d 30s -o out.jfr, and goprof annotate " + a.name + " out.jfr"}
 	}
-	a.from, a.weight, a.mode = output.Printable(name), info.Meta.Weight, otherMode(&info.Meta)
+	a.from, a.weight, a.mode = output.Printable(name), info.Meta.Weight, caption.Mode(&info.Meta)
 	a.LinesAlone = info.Format == recording.Pprof
 	src, err := recording.Settled(in.src)
 	if err == nil {

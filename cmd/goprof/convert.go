@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"goprof/cmd/goprof/caption"
 	"goprof/output"
 	"goprof/output/convert"
 	"goprof/output/flame"
@@ -219,7 +220,7 @@ func (in *openInput) convert(cmd *cobra.Command, to format.Format, f *convertFla
 	o.Sum.Threads = o.Sum.Threads || f.shape.GroupThreads && in.file.Info().Threads
 	o.Page = func(tree *output.Tree) flame.Options {
 		info := in.src.Info()
-		return drawingOf(in.pageName(), f.title, tree, &info)
+		return caption.Drawing(version(), in.pageName(), f.title, tree, &info)
 	}
 	samples := int64(0)
 	_, err := file.Write(func(w io.Writer) (err error) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"goprof/cmd/goprof/caption"
 	"goprof/cmd/goprof/exit"
 	"goprof/output"
 	"goprof/output/flame"
@@ -146,7 +147,7 @@ func tellHeat(cmd *cobra.Command, input string, f *heatFlags) error {
 // writeHeat draws the page. It reads samples meanwhile, so an error may be about reading.
 func writeHeat(file *outfile.File, in *openInput, f *heatFlags) (name string, err error) {
 	info := in.src.Info()
-	o := heat.Options{Title: heatTitle(in.name, f.title, &info), Source: sourceOf(in.name), Line: heatLine(&info),
+	o := heat.Options{Title: heatTitle(in.name, f.title, &info), Source: caption.Source(in.name), Line: heatLine(&info),
 		About: heatAbout(in.name, &info), Threads: f.in.threads, Shape: f.drawing.of(output.Shape{})}
 	var unread error
 	name, err = file.Write(func(w io.Writer) error {
@@ -207,7 +208,7 @@ func heatTitle(input, title string, i *recording.Info) string {
 	if title == "" && i.Meta.MainClass == "" && input == outfile.Stdout {
 		return "heat map"
 	}
-	return flameTitle(input, title, i)
+	return caption.Title(input, title, i)
 }
 
 // heatLine says in one line what was recorded.
@@ -216,7 +217,7 @@ func heatLine(i *recording.Info) string {
 	if i.Meta.Interval > 0 {
 		rate = fmt.Sprintf("%.4g Hz", i.Meta.Rate())
 	}
-	return infoLine(cmp.Or(output.CleanName(rate), i.Format), i)
+	return caption.Line(cmp.Or(output.CleanName(rate), i.Format), i)
 }
 
 // heatAbout is what is known of the recording, and its own account.
@@ -224,10 +225,10 @@ func heatAbout(input string, i *recording.Info) (facts [][2]string) {
 	if input != outfile.Stdout {
 		facts = append(facts, [2]string{"file", i.Name})
 	}
-	facts = append(facts, aboutRecording(i)...)
+	facts = append(facts, caption.Recording(i)...)
 	if s := i.Summary; s != nil {
 		facts = append(facts, [2]string{"rate", fmt.Sprintf("%.4g Hz reached, %.4g Hz asked", s.RateReached, s.Rate)})
-		facts = append(facts, aboutAccount(s)...)
+		facts = append(facts, caption.Account(s)...)
 		for _, n := range s.Notes {
 			facts = append(facts, [2]string{"note", n.Text})
 		}

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"goprof/cmd/goprof/product"
 	"goprof/output"
 	"goprof/profile"
 )
@@ -81,10 +82,10 @@ func (p *progress) look() (sums []profile.Summary) {
 			var sum profile.Summary
 			var stacks *profile.Profile
 			var before output.Hottest // of the stacks that are in memory no more
-			var names *names
+			var names *product.Names
 			if !r.visitPart(one, func(now *profile.Profile, s *profile.Summary) {
 				if sum = *s; glance && i == 0 {
-					stacks, before, names = now.Copy(), one.hottest.soFar(), r.out.names
+					stacks, before, names = now.Copy(), one.hottest.SoFar(), r.out.names
 				}
 			}) {
 				continue
@@ -100,11 +101,12 @@ func (p *progress) look() (sums []profile.Summary) {
 }
 
 // seenIn is an account with what was seen so far, without names that may not be shown.
-func seenIn(sum *profile.Summary, stacks *profile.Profile, before output.Hottest, names *names) *profile.Summary {
+func seenIn(sum *profile.Summary, stacks *profile.Profile, before output.Hottest,
+	names *product.Names) *profile.Summary {
 	seen := *sum
 	before.Describe(&seen, output.TreeOf(stacks))
 	if names != nil {
-		return names.soFar(&soFar{summary: &seen}).summary
+		return names.Of(&product.Recorded{Summary: &seen}).Summary
 	}
 	return &seen
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"goprof/cmd/goprof/product"
 	"goprof/profile"
 	"goprof/session"
 )
@@ -40,16 +41,16 @@ func TestProgressOnce(t *testing.T) {
 	earlier := profile.New()
 	earlier.Add("", stack("shop.Cart.sell"), 1)
 	for range 100 {
-		r := &recorder{part: part{visits: make(chan session.Visit), hottest: new(hottestSoFar)}, out: &outputs{},
+		r := &recorder{part: part{visits: make(chan session.Visit), hottest: new(product.Hottest)}, out: &outputs{},
 			ended: make(chan struct{})}
-		r.hottest.add(earlier)
+		r.hottest.Add(earlier)
 		now := profile.New()
 		now.Add("", stack("shop.Cart.total"), 1)
 		added := make(chan struct{})
 		go func() {
 			defer close(added)
 			(<-r.visits)(now, &profile.Summary{Samples: 2})
-			r.hottest.add(now)
+			r.hottest.Add(now)
 		}()
 		p := progress{recorders: []*recorder{r}}
 		p.look()

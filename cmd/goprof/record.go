@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"goprof/cmd/goprof/product"
 	"goprof/output"
 	"goprof/output/format"
 	"goprof/output/outfile"
@@ -351,8 +352,8 @@ func (f *recordFlags) checkOutput(cmd *cobra.Command) (err error) {
 	return f.loopFlags.check(cmd)
 }
 
-func (f *recordFlags) productOptions() productOptions {
-	return productOptions{chunk: f.chunk, nameless: f.by != nil, tell: func(note string) {
+func (f *recordFlags) productOptions() product.Options {
+	return product.Options{Version: version(), Chunk: f.chunk, Nameless: f.by != nil, Tell: func(note string) {
 		if !f.quiet {
 			fmt.Fprintf(f.talk, "goprof: %s\n", output.Printable(note))
 		}

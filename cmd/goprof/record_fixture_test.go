@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"goprof/cmd/goprof/exit"
+	"goprof/cmd/goprof/product"
 	"goprof/output/jfr"
 	"goprof/profile"
 	machine "goprof/testdata/host"
@@ -164,19 +165,19 @@ func chunksOf(t *testing.T, name string) (n int) {
 
 // counter counts samples by the second, besides writing the file.
 type counter struct {
-	*jfrProduct
+	*product.JFR
 	seconds map[int64]int64
 	began   int
 }
 
 func (c *counter) Begin(at profile.Instant, m profile.Meta) {
 	c.began++
-	c.jfrProduct.Begin(at, m)
+	c.JFR.Begin(at, m)
 }
 
 func (c *counter) Sample(s *profile.Sample) {
 	c.seconds[s.At.Wall/int64(time.Second)] += s.Looks()
-	c.jfrProduct.Sample(s)
+	c.JFR.Sample(s)
 }
 
 // waitForFile waits until a file has at least so many bytes. It returns how many it has.

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"goprof/cmd/goprof/exit"
+	"goprof/cmd/goprof/product"
 	"goprof/output/format"
 	"goprof/output/outfile"
 	"goprof/session"
@@ -82,19 +83,19 @@ func TestSecondsOfJFR(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	made, err := newProduct(format.JFR, file, productOptions{chunk: time.Second})
+	made, err := product.New(format.JFR, file, product.Options{Chunk: time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	c := &counter{jfrProduct: made.(*jfrProduct), seconds: map[int64]int64{}}
-	c.begin(s.Facts(), stop)
+	c := &counter{JFR: product.JFROf(made), seconds: map[int64]int64{}}
+	c.Start(s.Facts(), stop)
 	p, sum, err := s.Record(ctx, session.RecordOptions{Duration: 3 * time.Second, Interval: 2 * time.Millisecond, Sink: c})
 	if err != nil {
 		t.Fatal(err)
 	}
-	name, err := c.finish(&soFar{p, &sum, s.Now()})
+	name, err := c.Finish(&product.Recorded{Profile: p, Summary: &sum, At: s.Now()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"goprof/cmd/goprof/product"
 	"goprof/output/format"
 	"goprof/output/jfr"
 	"goprof/profile"
@@ -81,12 +82,9 @@ func (c *jvmCounts) close() {
 }
 
 // begin writes events into a JFR file until end is called.
-func (c *jvmCounts) begin(ctx context.Context, into product) (end func()) {
-	if redacted, ok := into.(*redactedProduct); ok {
-		into = redacted.product // these events have no names of the program
-	}
-	to, ok := into.(*jfrProduct)
-	if c == nil || !ok {
+func (c *jvmCounts) begin(ctx context.Context, into product.Product) (end func()) {
+	to := product.JFROf(into) // these events have no names of the program
+	if c == nil || to == nil {
 		return func() {}
 	}
 	ctx, stop := context.WithCancel(ctx)
@@ -99,8 +97,8 @@ func (c *jvmCounts) begin(ctx context.Context, into product) (end func()) {
 }
 
 // write writes events until ctx is done.
-func (c *jvmCounts) write(ctx context.Context, to *jfrProduct) {
-	to.do(func(w *jfr.Writer) error { w.SetConfiguration(configurationOf(&c.last)); return nil })
+func (c *jvmCounts) write(ctx context.Context, to *product.JFR) {
+	to.Do(func(w *jfr.Writer) error { w.SetConfiguration(configurationOf(&c.last)); return nil })
 	tick := time.NewTicker(countEvery)
 	defer tick.Stop()
 	for n := 1; ; n++ {
@@ -122,7 +120,7 @@ func (c *jvmCounts) write(ctx context.Context, to *jfrProduct) {
 		if len(ended) > 0 {
 			heap, _ = c.vitals.Heap()
 		}
-		to.do(func(w *jfr.Writer) error { return c.events(w, &j, now, ended, heap, n%sumsEvery == 0) })
+		to.Do(func(w *jfr.Writer) error { return c.events(w, &j, now, ended, heap, n%sumsEvery == 0) })
 		c.keep(j, now)
 	}
 }

@@ -110,12 +110,12 @@ func (f *recordFlags) over(spent time.Duration) bool {
 // finishOne writes one of a loop's files, and says so. Without samples there is no file.
 func (r *recorder) finishOne(out *outputs, res *result) error {
 	if res.summary.AllSamples() == 0 {
-		if err := out.leaveOut(&soFar{res.profile, &res.summary, res.at}, false); err != nil {
+		if err := out.leaveOut(res.recorded(), false); err != nil {
 			return outputFailed(err)
 		}
 		return nil
 	}
-	name, err := out.write(&soFar{res.profile, &res.summary, res.at})
+	name, err := out.write(res.recorded())
 	if err != nil {
 		return outputFailed(err)
 	}
@@ -131,7 +131,7 @@ func (r *recorder) finishOne(out *outputs, res *result) error {
 // if it has the same name.
 func (r *recorder) keepNewest(out *outputs) {
 	var files []*outfile.Made
-	for _, f := range []*outfile.File{out.file(), out.summary} {
+	for _, f := range []*outfile.File{out.File(), out.summary} {
 		if f == nil {
 			continue
 		}

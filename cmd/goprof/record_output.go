@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"goprof/cmd/goprof/product"
 	"goprof/output"
 	"goprof/output/format"
 	"goprof/output/outfile"
@@ -17,13 +18,13 @@ import (
 // outputs are the files that a recording writes. They are checked before it begins. A signal may have them written
 // while a loop finishes the same files.
 type outputs struct {
-	product
+	product.Product
 	mu      sync.Mutex // held while they are written
 	done    bool       // they were written for the last time, or will not be written
 	summary *outfile.File
-	beside  bool   // the summary goes beside the product, where "goprof flame" looks for it
-	asked   bool   // the user has named the summary
-	names   *names // nil: names stay as they are
+	beside  bool           // the summary goes beside the product, where "goprof flame" looks for it
+	asked   bool           // the user has named the summary
+	names   *product.Names // nil: names stay as they are
 }
 
 // reserve opens the files for a recording of a process that begins now.
@@ -38,13 +39,13 @@ func (f *recordFlags) reserve(pid int) (*outputs, error) {
 		return o, &outfile.FileError{Name: f.output, Err: errLoopStream}
 	}
 	if f.spool != nil {
-		o.product = &jfrProduct{to: file, growing: spooled{f.spool, file}, o: f.productOptions()}
-	} else if o.product, err = newProduct(f.as, file, f.productOptions()); err != nil {
+		o.Product = product.NewSpooled(file, f.spool, f.productOptions())
+	} else if o.Product, err = product.New(f.as, file, f.productOptions()); err != nil {
 		return o, err
 	}
 	if f.by != nil {
-		o.names = newNames(f.by, &f.byLock)
-		o.product = &redactedProduct{o.product, o.names}
+		o.names = product.NewNames(f.by, &f.byLock)
+		o.Product = product.Redacted(o.Product, o.names)
 	}
 	switch {
 	case f.summary != "":
@@ -109,11 +110,11 @@ var errDone = errors.New("it has been written to the end")
 
 // write writes all files for the last time, and returns the name of the first. An account that the user has named is
 // written even if the product failed: it says what was recorded.
-func (o *outputs) write(r *soFar) (string, error) {
+func (o *outputs) write(r *product.Recorded) (string, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.done = true
-	name, err := o.finish(r)
+	name, err := o.Finish(r)
 	if err != nil && !o.asked {
 		return "", err
 	}
@@ -121,13 +122,13 @@ func (o *outputs) write(r *soFar) (string, error) {
 }
 
 // writeSoFar writes the files that can be written again at the end. A stream can be written only once.
-func (o *outputs) writeSoFar(r *soFar) (string, error) {
+func (o *outputs) writeSoFar(r *product.Recorded) (string, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.done {
 		return "", errDone
 	}
-	name, err := o.soFar(r)
+	name, err := o.SoFar(r)
 	if err == nil && (o.summary == nil || !o.summary.IsStream()) {
 		err = o.writeSummary(name, r)
 	}
@@ -136,11 +137,11 @@ func (o *outputs) writeSoFar(r *soFar) (string, error) {
 
 // leaveOut removes the files of a recording without samples. An account that the user has named stays. The error that
 // leaveOut returns may be why there are no samples.
-func (o *outputs) leaveOut(r *soFar, account bool) error {
+func (o *outputs) leaveOut(r *product.Recorded, account bool) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.done = true
-	err := o.discard()
+	err := o.Discard()
 	if o.asked && account {
 		err = errors.Join(err, o.writeSummary("", r))
 	}
@@ -148,8 +149,8 @@ func (o *outputs) leaveOut(r *soFar, account bool) error {
 }
 
 // writeSummary writes the account, if one is wanted. Its place may depend on the name that the product got.
-func (o *outputs) writeSummary(name string, r *soFar) (err error) {
-	if o.summary == nil && o.beside && !o.file().IsStream() {
+func (o *outputs) writeSummary(name string, r *product.Recorded) (err error) {
+	if o.summary == nil && o.beside && !o.File().IsStream() {
 		if o.summary, err = reserveBeside(name); err != nil {
 			return err
 		}
@@ -158,14 +159,14 @@ func (o *outputs) writeSummary(name string, r *soFar) (err error) {
 		return nil
 	}
 	if o.beside { // another recording may have ended meanwhile
-		if err := mayReplace(o.summary, o.file().Name()); err != nil {
+		if err := mayReplace(o.summary, o.File().Name()); err != nil {
 			return &accountError{err}
 		}
 	}
-	account := *r.summary
-	account.Of = filepath.Base(o.file().Name())
+	account := *r.Summary
+	account.Of = filepath.Base(o.File().Name())
 	if o.names != nil {
-		account = *o.names.soFar(&soFar{summary: &account, at: r.at}).summary
+		account = *o.names.Of(&product.Recorded{Summary: &account, At: r.At}).Summary
 	}
 	_, err = o.summary.Write(func(w io.Writer) error { return output.WriteSummary(w, &account) })
 	return err

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"goprof/cmd/goprof/exit"
+	"goprof/cmd/goprof/product"
 	"goprof/output/format"
 	"goprof/output/outfile"
 	"goprof/profile"
@@ -43,9 +44,9 @@ func recordedOnto(t *testing.T, account string) *recorder {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &jfrProduct{to: file, growing: fullDisk{file.Name()}, o: productOptions{chunk: time.Second}}
+	p := product.NewJFR(file, fullDisk{file.Name()}, product.Options{Chunk: time.Second})
 	stopped := false
-	p.begin(session.Facts{}, func() { stopped = true })
+	p.Start(session.Facts{}, func() { stopped = true })
 	p.Begin(profile.Instant{}, profile.Meta{})
 	for i := range 4 {
 		p.Tick(profile.Instant{Wall: int64(i) * 1e9, Ticks: int64(i) * 1e9}, 1)
@@ -54,7 +55,7 @@ func recordedOnto(t *testing.T, account string) *recorder {
 		t.Fatal("a full disk has not ended the recording")
 	}
 	return &recorder{part: part{flags: &recordFlags{quiet: true}}, talk: io.Discard,
-		out: &outputs{product: p, summary: summary, asked: true}}
+		out: &outputs{Product: p, summary: summary, asked: true}}
 }
 
 // TestFullDiskWithoutSamples: goprof says that the disk was full, and not that all threads were idle.
@@ -87,16 +88,16 @@ func TestNothingAfterTheEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	made, err := newProduct(format.Collapsed, file, productOptions{})
+	made, err := product.New(format.Collapsed, file, product.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	now := &soFar{profile: profile.New(), summary: &profile.Summary{}}
+	now := &product.Recorded{Profile: profile.New(), Summary: &profile.Summary{}}
 	for name, end := range map[string]func(*outputs) error{
 		"written":  func(o *outputs) error { _, err := o.write(now); return err },
 		"left out": func(o *outputs) error { return o.leaveOut(now, true) },
 	} {
-		o := &outputs{product: made, beside: true}
+		o := &outputs{Product: made, beside: true}
 		if err := end(o); err != nil {
 			t.Fatal(err)
 		}
@@ -121,7 +122,7 @@ func TestAccountsOfALoop(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := o.writeSummary("", &soFar{summary: &profile.Summary{}}); err != nil {
+		if err := o.writeSummary("", &product.Recorded{Summary: &profile.Summary{}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -142,7 +143,8 @@ func TestAccountOfAnother(t *testing.T) {
 		}
 		o, err := f.reserve(7)
 		if err == nil {
-			_, err = o.write(&soFar{profile: profile.New(), summary: &profile.Summary{Meta: profile.Meta{Version: "v1"}}})
+			_, err = o.write(&product.Recorded{Profile: profile.New(),
+				Summary: &profile.Summary{Meta: profile.Meta{Version: "v1"}}})
 		}
 		return err
 	}
@@ -176,7 +178,7 @@ func TestAccountOfAnother(t *testing.T) {
 		t.Fatal(err)
 	}
 	done(&recordFlags{output: in("late.summary.json")}) // while the other one records
-	now := &soFar{profile: profile.New(), summary: &profile.Summary{}}
+	now := &product.Recorded{Profile: profile.New(), Summary: &profile.Summary{}}
 	if _, err := o.write(now); !errors.As(err, new(*accountError)) {
 		t.Errorf("a file that came meanwhile was replaced: %v", err)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"goprof/cmd/goprof/product"
 	"goprof/output/format"
 	"goprof/profile"
 	"goprof/sampler"
@@ -43,7 +44,7 @@ type part struct {
 	session *session.Session
 	engine  session.EngineName
 	event   *session.EventPlan // nil: CPU time, or a mode
-	hottest *hottestSoFar      // of the file that is being recorded
+	hottest *product.Hottest   // of the file that is being recorded
 	visits  chan session.Visit
 }
 
@@ -211,10 +212,10 @@ func (p *part) record(ctx context.Context, length time.Duration, sink session.Si
 	started func(sampler.Engine)) (*profile.Profile, profile.Summary, error) {
 	f := p.flags
 	threads := f.threads || f.group
-	p.hottest = new(hottestSoFar)
+	p.hottest = new(product.Hottest)
 	var full func(*profile.Profile)
 	if sink != nil { // such a product is made from the Sink's samples, and each of them has its thread
-		full, threads = p.hottest.add, false
+		full, threads = p.hottest.Add, false
 	}
 	stacks, sum, err := p.session.Record(ctx, session.RecordOptions{
 		Mode: p.want.session(), NonBlocking: p.want.nonBlocking, NativeOnce: p.want.nativeOnce,
@@ -243,10 +244,10 @@ func (r *recorder) recordParts(ctx context.Context, length time.Duration, sink s
 		for i, p := range r.beside {
 			others.Go(func() {
 				var stacks *profile.Profile
-				if stacks, sums[i], errs[i] = p.record(ctx, 0, sideSink{sink.(partSink)}, nil); errs[i] != nil {
+				if stacks, sums[i], errs[i] = p.record(ctx, 0, sideSink{sink.(product.PartSink)}, nil); errs[i] != nil {
 					stop()
 				}
-				p.hottest.describe(&sums[i], stacks)
+				p.hottest.Describe(&sums[i], stacks)
 				sums[i] = p.further(&sums[i])
 			})
 		}
@@ -255,7 +256,7 @@ func (r *recorder) recordParts(ctx context.Context, length time.Duration, sink s
 	end()
 	others.Wait()
 	sum.Notes = r.notes(&sum)
-	r.hottest.describe(&sum, stacks)
+	r.hottest.Describe(&sum, stacks)
 	if begun {
 		sum.Parts = sums
 	}
@@ -271,15 +272,9 @@ func (p *part) further(s *profile.Summary) profile.Summary {
 	return sum
 }
 
-// partSink is a Sink that takes several parts of a recording.
-type partSink interface {
-	session.Sink
-	BeginPart(at profile.Instant, m profile.Meta)
-}
-
 // sideSink passes on the samples of a further part, and nothing else. The part that leads reports threads and the
 // time.
-type sideSink struct{ to partSink }
+type sideSink struct{ to product.PartSink }
 
 func (s sideSink) Begin(at profile.Instant, m profile.Meta)        { s.to.BeginPart(at, m) }
 func (s sideSink) Sample(sample *profile.Sample)                   { s.to.Sample(sample) }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"goprof/cmd/goprof/exit"
+	"goprof/cmd/goprof/product"
 	"goprof/output"
 	"goprof/output/outfile"
 	"goprof/profile"
@@ -115,6 +116,10 @@ type result struct {
 	err     error
 }
 
+func (r *result) recorded() *product.Recorded {
+	return &product.Recorded{Profile: r.profile, Summary: &r.summary, At: r.at}
+}
+
 func (r *recorder) record(ctx context.Context) result {
 	defer close(r.ended)
 	if r.flags.rawNames {
@@ -138,16 +143,14 @@ func (r *recorder) record(ctx context.Context) result {
 // once records what becomes one file.
 func (r *recorder) once(ctx context.Context, length time.Duration) result {
 	ctx, stop := context.WithCancel(ctx)
-	if p, ok := r.out.product.(interface{ endSoon() }); ok {
-		defer context.AfterFunc(ctx, p.endSoon)()
-		if length > 0 {
-			defer time.AfterFunc(length, p.endSoon).Stop()
-		}
+	defer context.AfterFunc(ctx, r.out.EndSoon)()
+	if length > 0 {
+		defer time.AfterFunc(length, r.out.EndSoon).Stop()
 	}
 	defer stop()
 	before := r.session.CPUTime()
-	sink := r.out.begin(r.session.Facts(), stop)
-	stopCounting := r.counts.begin(ctx, r.out.product)
+	sink := r.out.Start(r.session.Facts(), stop)
+	stopCounting := r.counts.begin(ctx, r.out.Product)
 	p, sum, err := r.recordParts(ctx, length, sink, stop)
 	stopCounting()
 	used := sum.Times.Process
@@ -201,7 +204,7 @@ func (r *recorder) tell(talk io.Writer, res *result) error {
 	if res.summary.AllSamples() == 0 {
 		return r.tellEmpty(talk, res)
 	}
-	name, err := r.out.write(&soFar{res.profile, &res.summary, res.at})
+	name, err := r.out.write(res.recorded())
 	if err != nil {
 		return outputFailed(err)
 	}
@@ -225,7 +228,7 @@ func (r *recorder) tell(talk io.Writer, res *result) error {
 // tellEmpty ends a recording without samples. It writes no stacks: an empty file is useless, and could replace a full
 // one. It writes an account that the user has named, because the account says what became of the looks.
 func (r *recorder) tellEmpty(talk io.Writer, res *result) error {
-	if err := r.out.leaveOut(&soFar{res.profile, &res.summary, res.at}, true); err != nil {
+	if err := r.out.leaveOut(res.recorded(), true); err != nil {
 		return outputFailed(err)
 	}
 	if r.loopErr != nil {
@@ -272,7 +275,7 @@ func (r *recorder) writeNow(talk io.Writer) {
 	var out *outputs
 	var hottest output.Hottest
 	if !r.visit(func(p *profile.Profile, s *profile.Summary) {
-		now, sum, out, hottest = p.Copy(), *s, r.out, r.hottest.soFar()
+		now, sum, out, hottest = p.Copy(), *s, r.out, r.hottest.SoFar()
 	}) {
 		return // it has ended, and is about to be written
 	}
@@ -285,10 +288,10 @@ func (r *recorder) writeNow(talk io.Writer) {
 	}
 	sum.Meta.Version, sum.Notes = version(), r.notes(&sum)
 	hottest.Describe(&sum, output.TreeOf(now))
-	name, err := out.writeSoFar(&soFar{now, &sum, r.session.Now()})
+	name, err := out.writeSoFar(&product.Recorded{Profile: now, Summary: &sum, At: r.session.Now()})
 	switch {
 	case errors.Is(err, errDone): // a file of a loop was just finished, and holds all of it
-	case errors.Is(err, errAtEnd): // its reader would count twice what is written twice
+	case errors.Is(err, product.ErrAtEnd): // its reader would count twice what is written twice
 		fmt.Fprintln(talk, "goprof: SIGUSR1 writes what there is into a file (-o FILE); "+
 			"what is not a file gets all of it at the end")
 	case err != nil:

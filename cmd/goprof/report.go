@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"goprof/cmd/goprof/caption"
 	"goprof/output"
 	"goprof/output/outfile"
 	"goprof/profile"
@@ -140,7 +141,7 @@ func (f *reportFlags) run(cmd *cobra.Command, name string) error {
 	if err != nil {
 		return err
 	}
-	r.Mode = otherMode(&meta)
+	r.Mode = caption.Mode(&meta)
 	if cure := r.Lacks(); cure != "" {
 		fmt.Fprintf(cmd.ErrOrStderr(), "goprof: the recording does not say the %s of its samples\ntry: %s\n", f.by, cure)
 	}

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"goprof/cmd/goprof/product"
 	"goprof/output/format"
 	"goprof/output/top"
 	"goprof/profile"
@@ -89,10 +90,8 @@ func (t *topSamples) segment(ctx context.Context, length time.Duration) error {
 	file := t.begin(stop)
 	if file != nil {
 		opt.Interval, opt.HideInternal = file.flags.interval, false
-		if p, ok := file.out.product.(interface{ endSoon() }); ok {
-			defer context.AfterFunc(ctx, p.endSoon)()
-		}
-		if sink := file.out.begin(t.session.Facts(), stop); sink != nil {
+		defer context.AfterFunc(ctx, file.out.EndSoon)()
+		if sink := file.out.Start(t.session.Facts(), stop); sink != nil {
 			opt.Sink = twoSinks{t, sink}
 		}
 	}
@@ -141,7 +140,7 @@ const nothingRecorded = "no samples: nothing was recorded"
 // finish writes what was recorded, and notes what to tell the user.
 func (t *topSamples) finish(file *topRecording, p *profile.Profile, sum *profile.Summary) {
 	sum.Meta.Version, p.Meta.Version = version(), version()
-	now := &soFar{p, sum, t.session.Now()}
+	now := &product.Recorded{Profile: p, Summary: sum, At: t.session.Now()}
 	say := ""
 	if sum.Samples == 0 {
 		say = nothingRecorded
@@ -182,7 +181,7 @@ func (t *topSamples) record(output string) (name string, err error) {
 		return "", outputFailed(err)
 	}
 	t.recordings++
-	t.file = &topRecording{out: out, flags: f, name: out.file().Name()}
+	t.file = &topRecording{out: out, flags: f, name: out.File().Name()}
 	t.endSegment()
 	return t.file.name, nil
 }

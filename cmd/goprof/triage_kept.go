@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"goprof/cmd/goprof/product"
 	"goprof/output"
 	"goprof/output/format"
 	"goprof/output/outfile"
@@ -20,7 +21,7 @@ import (
 // keptRecordings are the recordings of a triage, which stay beside its page: findings.cpu.jfr and findings.wall.jfr
 // beside findings.html. They can be drawn again, by other commands and with other flags. They replace no file.
 type keptRecordings struct {
-	files map[session.Mode]product
+	files map[session.Mode]product.Product
 
 	mu    sync.Mutex
 	names []string
@@ -35,12 +36,12 @@ func keepBeside(page *outfile.File) (*keptRecordings, error) {
 	if page == nil || page.IsStream() {
 		return nil, nil
 	}
-	k := &keptRecordings{files: make(map[session.Mode]product)}
+	k := &keptRecordings{files: make(map[session.Mode]product.Product)}
 	base := strings.TrimSuffix(page.Name(), filepath.Ext(page.Name()))
 	for _, mode := range keptModes {
 		file, err := outfile.ReserveNumbered(base+"."+string(mode)+".jfr", nil)
 		if err == nil {
-			k.files[mode], err = newProduct(format.JFR, file, productOptions{chunk: maxChunk})
+			k.files[mode], err = product.New(format.JFR, file, product.Options{Version: version(), Chunk: maxChunk})
 		}
 		if err != nil {
 			k.discard()
@@ -54,13 +55,13 @@ func keepBeside(page *outfile.File) (*keptRecordings, error) {
 func (k *keptRecordings) begin(mode session.Mode, s *session.Session) (session.Sink,
 	func(*profile.Profile, *profile.Summary)) {
 	p := k.files[mode]
-	return p.begin(s.Facts(), func() {}), func(stacks *profile.Profile, sum *profile.Summary) {
+	return p.Start(s.Facts(), func() {}), func(stacks *profile.Profile, sum *profile.Summary) {
 		if stacks == nil || sum.Samples == 0 {
-			k.note("", p.discard())
+			k.note("", p.Discard())
 			return
 		}
 		sum.Meta.Version = version()
-		k.note(p.finish(&soFar{stacks, sum, s.Now()}))
+		k.note(p.Finish(&product.Recorded{Profile: stacks, Summary: sum, At: s.Now()}))
 	}
 }
 
@@ -99,6 +100,6 @@ func (k *keptRecordings) discard() {
 		return
 	}
 	for _, p := range k.files {
-		p.discard()
+		p.Discard()
 	}
 }

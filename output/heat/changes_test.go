@@ -84,7 +84,7 @@ func standing(seed uint64, mode string, threads int, mean time.Duration, given .
 	f, n, rng := &fake{}, names{}, rand.New(rand.NewPCG(seed, 2))
 	f.info.Timed = true
 	f.info.Meta.Mode, f.info.Meta.Start, f.info.Meta.Duration = mode, begin, time.Minute
-	f.info.Meta.Interval = 20 * time.Millisecond
+	f.info.Meta.Interval = max(20, time.Duration(4*threads)) * time.Millisecond
 	next, in := make([]time.Duration, threads), make([]int, threads)
 	for t := time.Duration(0); t < time.Minute; t += f.info.Meta.Interval {
 		for th := range threads {

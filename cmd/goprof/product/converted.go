@@ -1,6 +1,6 @@
 //go:build linux
 
-package main
+package product
 
 import (
 	"errors"
@@ -21,40 +21,40 @@ import (
 type convertedProduct struct {
 	to     *outfile.File
 	as     format.Format
-	o      productOptions
+	o      Options
 	spool  *os.File
-	stream *jfrProduct
+	stream *JFR
 }
 
-func newConverted(to *outfile.File, as format.Format, o productOptions) (product, error) {
+func newConverted(to *outfile.File, as format.Format, o Options) (Product, error) {
 	spool, err := to.Spool()
 	if err != nil {
 		return nil, err
 	}
 	return &convertedProduct{to: to, as: as, o: o, spool: spool,
-		stream: &jfrProduct{to: to, growing: spooled{spool, to}, o: o}}, nil
+		stream: NewSpooled(to, spool, o)}, nil
 }
 
-func (p *convertedProduct) file() *outfile.File { return p.to }
+func (p *convertedProduct) File() *outfile.File { return p.to }
 
-func (p *convertedProduct) begin(about session.Facts, stop func()) session.Sink {
-	return p.stream.begin(about, stop)
+func (p *convertedProduct) Start(about session.Facts, stop func()) session.Sink {
+	return p.stream.Start(about, stop)
 }
 
-func (p *convertedProduct) soFar(r *soFar) (string, error) {
+func (p *convertedProduct) SoFar(r *Recorded) (string, error) {
 	if p.to.IsStream() {
-		return "", errAtEnd
+		return "", ErrAtEnd
 	}
-	if _, err := p.stream.soFar(r); err != nil {
+	if _, err := p.stream.SoFar(r); err != nil {
 		return "", err
 	}
 	return p.write()
 }
 
-// finish writes the result. If the spool's disk was full, the result holds what was recorded before.
-func (p *convertedProduct) finish(r *soFar) (string, error) {
+// Finish writes the result. If the spool's disk was full, the result holds what was recorded before.
+func (p *convertedProduct) Finish(r *Recorded) (string, error) {
 	defer p.spool.Close()
-	if _, err := p.stream.finish(r); err != nil {
+	if _, err := p.stream.Finish(r); err != nil {
 		if p.stream.writer.Written() > 0 {
 			_, err2 := p.write()
 			err = errors.Join(err, err2)
@@ -71,18 +71,25 @@ func (p *convertedProduct) write() (string, error) {
 	}
 	defer file.Close()
 	name := p.to.Name()
-	if p.o.nameless {
+	if p.o.Nameless {
 		name = outfile.Stdout
 	}
 	return p.to.Write(func(w io.Writer) error {
-		_, err := convert.Write(w, p.as, spooledRecording{file, name}, convert.Options{Tell: p.o.tell})
+		_, err := convert.Write(w, p.as, spooledRecording{file, name}, convert.Options{Tell: p.o.Tell})
 		return err
 	})
 }
 
-func (p *convertedProduct) discard() error {
+func (p *convertedProduct) EndSoon() { p.stream.EndSoon() }
+
+func (p *convertedProduct) Discard() error {
 	defer p.spool.Close()
-	return p.stream.discard()
+	return p.stream.Discard()
+}
+
+// NewSpooled makes a JFR file in a spool, which becomes a part of another file.
+func NewSpooled(to *outfile.File, spool *os.File, o Options) *JFR {
+	return NewJFR(to, spooled{spool, to}, o)
 }
 
 // spooled is a spool. Unlike an outfile.Growing it stays open for its reader.

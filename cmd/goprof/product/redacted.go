@@ -1,6 +1,6 @@
 //go:build linux
 
-package main
+package product
 
 import (
 	"sync"
@@ -10,65 +10,77 @@ import (
 	"goprof/session"
 )
 
-// redactedProduct passes on to a product what may be shown, and nothing else. It does not cover what goprof says on
+// redactedProduct passes on to a product what may be told, and nothing else. It does not cover what goprof says on
 // standard error.
 type redactedProduct struct {
-	product
-	names *names
+	Product
+	names *Names
 }
 
-// names guards a Redactor with a lock. Several goroutines ask it for names: those that record, and those that write
+// Redacted is a product that is given no names.
+func Redacted(p Product, n *Names) Product { return &redactedProduct{p, n} }
+
+// JFROf is the JFR file behind a product; nil if it is none. What is written there is not redacted.
+func JFROf(p Product) *JFR {
+	if r, ok := p.(*redactedProduct); ok {
+		p = r.Product
+	}
+	j, _ := p.(*JFR)
+	return j
+}
+
+// Names guards a Redactor with a lock. Several goroutines ask it for names: those that record, and those that write
 // meanwhile. All recordings of a run have one Redactor, and so one lock.
-type names struct {
+type Names struct {
 	mu    *sync.Mutex
 	by    *redact.Redactor
 	known *redact.Functions
 }
 
-func newNames(by *redact.Redactor, lock *sync.Mutex) *names {
-	return &names{mu: lock, by: by, known: by.Functions()}
+// NewNames asks a Redactor under its lock.
+func NewNames(by *redact.Redactor, lock *sync.Mutex) *Names {
+	return &Names{mu: lock, by: by, known: by.Functions()}
 }
 
-// soFar is a recording without names.
-func (n *names) soFar(r *soFar) *soFar {
+// Of is a recording without names.
+func (n *Names) Of(r *Recorded) *Recorded {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	out := &soFar{profile: r.profile, summary: n.by.Summary(r.summary), at: r.at}
-	if r.profile != nil {
-		out.profile = r.profile.Renamed(n.known.Of)
-		out.profile.Meta = n.by.Meta(r.profile.Meta)
+	out := &Recorded{Summary: n.by.Summary(r.Summary), At: r.At}
+	if r.Profile != nil {
+		out.Profile = r.Profile.Renamed(n.known.Of)
+		out.Profile.Meta = n.by.Meta(r.Profile.Meta)
 	}
 	return out
 }
 
-// begin tells the product only the CPUs of the machine.
-func (p *redactedProduct) begin(about session.Facts, stop func()) session.Sink {
+// Start tells the product only the CPUs of the machine.
+func (p *redactedProduct) Start(about session.Facts, stop func()) session.Sink {
 	p.names.mu.Lock()
 	defer p.names.mu.Unlock()
 	about.VMName, about.VMInfo = p.names.by.Version(about.VMName), p.names.by.Version(about.VMInfo)
 	about.OS, about.CPU = "", ""
-	sink := p.product.begin(about, stop)
+	sink := p.Product.Start(about, stop)
 	if sink == nil {
 		return nil
 	}
 	return &redactedSink{to: sink, names: p.names}
 }
 
-func (p *redactedProduct) soFar(r *soFar) (string, error)  { return p.product.soFar(p.names.soFar(r)) }
-func (p *redactedProduct) finish(r *soFar) (string, error) { return p.product.finish(p.names.soFar(r)) }
+func (p *redactedProduct) SoFar(r *Recorded) (string, error)  { return p.Product.SoFar(p.names.Of(r)) }
+func (p *redactedProduct) Finish(r *Recorded) (string, error) { return p.Product.Finish(p.names.Of(r)) }
 
-// endSoon is passed on to a product that has it.
-func (p *redactedProduct) endSoon() {
-	if h, ok := p.product.(interface{ endSoon() }); ok {
-		h.endSoon()
-	}
+// PartSink is a Sink that takes several parts of a recording.
+type PartSink interface {
+	session.Sink
+	BeginPart(at profile.Instant, m profile.Meta)
 }
 
 // redactedSink passes samples on without names. It embeds no Sink: a method that Sink gets later must be written here
 // by hand, with thought for its names.
 type redactedSink struct {
 	to    session.Sink
-	names *names
+	names *Names
 	// one is held while a sample is passed on: the redacted sample is reused, and parts of a recording deliver samples
 	// at the same time.
 	one sync.Mutex
@@ -81,12 +93,12 @@ func (s *redactedSink) Begin(at profile.Instant, m profile.Meta) {
 	s.to.Begin(at, m)
 }
 
-// BeginPart is partSink.
+// BeginPart is PartSink.
 func (s *redactedSink) BeginPart(at profile.Instant, m profile.Meta) {
 	s.names.mu.Lock()
 	m = s.names.by.Meta(m)
 	s.names.mu.Unlock()
-	if to, ok := s.to.(partSink); ok {
+	if to, ok := s.to.(PartSink); ok {
 		to.BeginPart(at, m)
 	}
 }

@@ -1,6 +1,6 @@
 //go:build linux
 
-package main
+package product
 
 import (
 	"fmt"
@@ -24,11 +24,11 @@ func BenchmarkRecordJFR(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	made, err := newProduct(format.JFR, file, productOptions{})
+	made, err := New(format.JFR, file, Options{})
 	if err != nil {
 		b.Fatal(err)
 	}
-	sink := made.begin(session.Facts{}, func() { b.Error("it was stopped") })
+	sink := made.Start(session.Facts{}, func() { b.Error("it was stopped") })
 	all := benchStacks()
 	sink.Begin(profile.Instant{Wall: 1, Ticks: 1}, profile.Meta{Mode: profile.ModeCPU, Interval: time.Millisecond})
 	worker := profile.Thread{TID: 7, Name: "worker", JavaName: "worker", JavaID: 21}
@@ -47,7 +47,7 @@ func BenchmarkRecordJFR(b *testing.B) {
 	var use unix.Rusage
 	unix.Getrusage(unix.RUSAGE_SELF, &use)
 	b.ReportMetric(float64(use.Maxrss)/1024, "MB-resident")
-	if _, err := made.finish(&soFar{nil, &profile.Summary{}, sample.At}); err != nil {
+	if _, err := made.Finish(&Recorded{nil, &profile.Summary{}, sample.At}); err != nil {
 		b.Fatal(err)
 	}
 }

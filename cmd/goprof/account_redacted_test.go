@@ -4,7 +4,6 @@ package main
 
 import (
 	"bytes"
-	"fmt"
 	"io/fs"
 	"strings"
 	"sync"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"goprof/cmd/goprof/product"
 	"goprof/output/jfr"
 	"goprof/output/redaction"
 	"goprof/process"
@@ -20,38 +20,13 @@ import (
 	"goprof/profile/redact"
 )
 
-// TestNamesOfSeveral: several JVMs may be recorded at once. One Redactor serves them all.
-func TestNamesOfSeveral(t *testing.T) {
-	const words, jvms = 5_000, 4
-	key := []byte("the key of this test")
-	alone := redact.New(redact.Default(), key)
-	f := recordFlags{by: redact.New(redact.Default(), key)}
-	var all sync.WaitGroup
-	for jvm := range jvms {
-		n := newNames(f.by, &f.byLock)
-		sink := &redactedSink{names: n}
-		all.Go(func() {
-			for i := range words {
-				sink.thread(profile.Thread{Name: fmt.Sprintf("qxzz%dq", i*jvms+jvm)})
-			}
-		})
-	}
-	all.Wait()
-	sink := &redactedSink{names: newNames(f.by, &f.byLock)}
-	for i := range words * jvms {
-		name := fmt.Sprintf("qxzz%dq", i)
-		if got, want := sink.thread(profile.Thread{Name: name}).Name, alone.ThreadName(name); got != want {
-			t.Fatalf("%s became %s, want %s", name, got, want)
-		}
-	}
-}
-
 // TestAccountIsRedacted: a recording without names prints no names on standard error either. Nor do messages about a
 // core file, or about events that were left out.
 func TestAccountIsRedacted(t *testing.T) {
 	by := redact.New(redact.Default(), []byte("the key of this test"))
 	var said bytes.Buffer
-	r := &recorder{part: part{flags: &recordFlags{verbose: true}}, out: &outputs{names: newNames(by, new(sync.Mutex))}}
+	r := &recorder{part: part{flags: &recordFlags{verbose: true}},
+		out: &outputs{names: product.NewNames(by, new(sync.Mutex))}}
 	sum := &profile.Summary{Samples: 3, Meta: profile.Meta{Duration: time.Second},
 		Hottest: []profile.Part{{Name: "com.qxzz.Shop.qxzzPay", Share: 0.5}, {Name: "java.lang.Thread.run", Share: 0.5}},
 		Events:  []profile.EventCount{{Name: "libqxzz.so:qxzz_hash", Hits: 7}},

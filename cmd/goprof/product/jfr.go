@@ -1,6 +1,6 @@
 //go:build linux
 
-package main
+package product
 
 import (
 	"cmp"
@@ -13,16 +13,16 @@ import (
 	"goprof/session"
 )
 
-// jfrProduct is a JFR file that grows while it is recorded. Each chunk is whole on the disk as soon as it is written:
+// JFR is a JFR file that grows while it is recorded. Each chunk is whole on the disk as soon as it is written:
 // if goprof is killed, only the open chunk is lost. The file gets its name with the first chunk after the first sample,
 // so a recording without samples replaces nothing.
 //
 // The lock is for signals. It is also for a recording that was given up because the process does not answer: its
 // goroutine may come back when all is over.
-type jfrProduct struct {
+type JFR struct {
 	to      *outfile.File
-	growing growing
-	o       productOptions
+	growing Growing
+	o       Options
 
 	mu      sync.Mutex
 	writer  *jfr.Writer
@@ -34,8 +34,8 @@ type jfrProduct struct {
 	failed  error
 }
 
-// growing is what a JFR file is written to: an outfile.Growing, or a spool.
-type growing interface {
+// Growing is what a JFR file is written to: an outfile.Growing, or a spool.
+type Growing interface {
 	io.WriteSeeker
 	Truncate(size int64) error
 	Publish() error
@@ -44,27 +44,30 @@ type growing interface {
 	Name() string
 }
 
-func (p *jfrProduct) file() *outfile.File { return p.to }
+// NewJFR makes a JFR file that is written to a Growing, for the place of a file.
+func NewJFR(file *outfile.File, to Growing, o Options) *JFR { return &JFR{to: file, growing: to, o: o} }
 
-func (p *jfrProduct) begin(about session.Facts, stop func()) session.Sink {
+func (p *JFR) File() *outfile.File { return p.to }
+
+func (p *JFR) Start(about session.Facts, stop func()) session.Sink {
 	p.about, p.stop = about, stop
-	p.writer = jfr.NewWriter(p.growing, jfr.Options{ChunkLength: p.o.chunk})
+	p.writer = jfr.NewWriter(p.growing, jfr.Options{ChunkLength: p.o.Chunk})
 	return p
 }
 
 // BeginPart begins a further part of the recording.
-func (p *jfrProduct) BeginPart(at profile.Instant, m profile.Meta) {
-	m.Version = version()
-	p.do(func(w *jfr.Writer) error {
+func (p *JFR) BeginPart(at profile.Instant, m profile.Meta) {
+	m.Version = p.o.Version
+	p.Do(func(w *jfr.Writer) error {
 		w.AddPart(m)
 		return w.Tick(at)
 	})
 }
 
 // Begin writes what stands in each chunk.
-func (p *jfrProduct) Begin(at profile.Instant, m profile.Meta) {
-	m.Version = version()
-	p.do(func(w *jfr.Writer) error {
+func (p *JFR) Begin(at profile.Instant, m profile.Meta) {
+	m.Version = p.o.Version
+	p.Do(func(w *jfr.Writer) error {
 		w.SetMeta(m)
 		w.SetJVM(jfr.JVM{Name: p.about.VMName, Version: cmp.Or(p.about.VMInfo, m.JVM), MainClass: m.MainClass,
 			Start: p.about.Started, PID: m.PID})
@@ -76,8 +79,8 @@ func (p *jfrProduct) Begin(at profile.Instant, m profile.Meta) {
 }
 
 // Sample writes a sample. The samples before it may become a chunk by that.
-func (p *jfrProduct) Sample(s *profile.Sample) {
-	p.do(func(w *jfr.Writer) error {
+func (p *JFR) Sample(s *profile.Sample) {
+	p.Do(func(w *jfr.Writer) error {
 		err := w.Sample(s)
 		p.publish()
 		p.samples += s.Looks()
@@ -85,19 +88,19 @@ func (p *jfrProduct) Sample(s *profile.Sample) {
 	})
 }
 
-func (p *jfrProduct) ThreadStart(at profile.Instant, t profile.Thread) {
-	p.do(func(w *jfr.Writer) error {
+func (p *JFR) ThreadStart(at profile.Instant, t profile.Thread) {
+	p.Do(func(w *jfr.Writer) error {
 		p.threads.Started++
 		return w.ThreadStart(at, t)
 	})
 }
 
-func (p *jfrProduct) ThreadEnd(at profile.Instant, t profile.Thread) {
-	p.do(func(w *jfr.Writer) error { return w.ThreadEnd(at, t) })
+func (p *JFR) ThreadEnd(at profile.Instant, t profile.Thread) {
+	p.Do(func(w *jfr.Writer) error { return w.ThreadEnd(at, t) })
 }
 
-func (p *jfrProduct) Tick(at profile.Instant, javaThreads int) {
-	p.do(func(w *jfr.Writer) error {
+func (p *JFR) Tick(at profile.Instant, javaThreads int) {
+	p.Do(func(w *jfr.Writer) error {
 		p.threads.Active = int64(javaThreads)
 		p.threads.Peak = max(p.threads.Peak, p.threads.Active)
 		err := w.Threads(at, p.threads)
@@ -107,12 +110,12 @@ func (p *jfrProduct) Tick(at profile.Instant, javaThreads int) {
 }
 
 // Allocated is session.AllocationSink.
-func (p *jfrProduct) Allocated(at profile.Instant, t profile.Thread, bytes uint64) {
-	p.do(func(w *jfr.Writer) error { return w.Allocated(at, t, bytes) })
+func (p *JFR) Allocated(at profile.Instant, t profile.Thread, bytes uint64) {
+	p.Do(func(w *jfr.Writer) error { return w.Allocated(at, t, bytes) })
 }
 
-// do calls write, unless the file is finished or has failed. The first failure ends the recording.
-func (p *jfrProduct) do(write func(*jfr.Writer) error) {
+// Do calls write, unless the file is finished or has failed. The first failure ends the recording.
+func (p *JFR) Do(write func(*jfr.Writer) error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.done || p.failed != nil {
@@ -123,7 +126,7 @@ func (p *jfrProduct) do(write func(*jfr.Writer) error) {
 	}
 }
 
-func (p *jfrProduct) fail(err error) {
+func (p *JFR) fail(err error) {
 	if p.failed == nil {
 		p.failed = err
 		p.stop()
@@ -131,7 +134,7 @@ func (p *jfrProduct) fail(err error) {
 }
 
 // publish gives the file its name when it holds samples.
-func (p *jfrProduct) publish() {
+func (p *JFR) publish() {
 	if p.samples == 0 || p.writer.Written() == 0 {
 		return
 	}
@@ -140,10 +143,10 @@ func (p *jfrProduct) publish() {
 	}
 }
 
-// soFar ends the open chunk.
-func (p *jfrProduct) soFar(r *soFar) (string, error) {
-	p.do(func(w *jfr.Writer) error {
-		err := w.Flush(r.at)
+// SoFar ends the open chunk.
+func (p *JFR) SoFar(r *Recorded) (string, error) {
+	p.Do(func(w *jfr.Writer) error {
+		err := w.Flush(r.At)
 		p.publish()
 		return err
 	})
@@ -152,15 +155,15 @@ func (p *jfrProduct) soFar(r *soFar) (string, error) {
 	return p.growing.Name(), p.problem()
 }
 
-// finish writes the account and the last chunk.
-func (p *jfrProduct) finish(r *soFar) (string, error) {
+// Finish writes the account and the last chunk.
+func (p *JFR) Finish(r *Recorded) (string, error) {
 	p.growing.EndSoon()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.done && p.failed == nil {
-		err := p.writer.Account(r.at, r.summary)
+		err := p.writer.Account(r.At, r.Summary)
 		if err == nil {
-			err = p.writer.Close(r.at)
+			err = p.writer.Close(r.At)
 		}
 		if err != nil {
 			p.fail(err)
@@ -174,10 +177,10 @@ func (p *jfrProduct) finish(r *soFar) (string, error) {
 	return p.growing.Name(), p.problem()
 }
 
-// endSoon is called when the recording ends. It takes no lock: a write may hold the lock while it waits for a reader.
-func (p *jfrProduct) endSoon() { p.growing.EndSoon() }
+// EndSoon is called when the recording ends. It takes no lock: a write may hold the lock while it waits for a reader.
+func (p *JFR) EndSoon() { p.growing.EndSoon() }
 
-func (p *jfrProduct) discard() error {
+func (p *JFR) Discard() error {
 	p.growing.EndSoon()
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -187,7 +190,7 @@ func (p *jfrProduct) discard() error {
 }
 
 // problem is what went wrong, with the name of the file.
-func (p *jfrProduct) problem() error {
+func (p *JFR) problem() error {
 	if _, named := p.failed.(*outfile.FileError); p.failed == nil || named {
 		return p.failed
 	}

@@ -1,6 +1,6 @@
 //go:build linux
 
-package main
+package product
 
 import (
 	"testing"
@@ -17,11 +17,11 @@ func TestHottestSoFar(t *testing.T) {
 		p.Add("main", &profile.Stack{Frames: []profile.Frame{{Kind: profile.C2, Func: &profile.Func{Name: method}}}}, 1)
 		return p
 	}
-	var h hottestSoFar
-	h.add(of("a.B.c"))
-	before := h.soFar()
-	h.add(of("d.E.f"))
-	h.soFar() // this adds the copy up
+	var h Hottest
+	h.Add(of("a.B.c"))
+	before := h.SoFar()
+	h.Add(of("d.E.f"))
+	h.SoFar() // this adds the copy up
 	var sum profile.Summary
 	before.Describe(&sum, output.TreeOf(profile.New()))
 	if len(sum.Hottest) != 1 || sum.Hottest[0].Name != "a.B.c" {

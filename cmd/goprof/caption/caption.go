@@ -1,0 +1,167 @@
+// Package caption is what pages and tables say of a recording: title, one line, and a list of facts.
+package caption
+
+import (
+	"cmp"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"goprof/output"
+	"goprof/output/flame"
+	"goprof/output/outfile"
+	"goprof/output/recording"
+	"goprof/profile"
+)
+
+// Mode is the mode of a recording in words for a title, empty for the usual one.
+func Mode(m *profile.Meta) string {
+	if m.Mode == "" || m.Mode == profile.ModeCPU {
+		return ""
+	}
+	return output.CleanName(m.Mode)
+}
+
+func Title(input, title string, i *recording.Info) string {
+	switch {
+	case title != "":
+		return title
+	case i.Meta.MainClass != "":
+		title := output.CleanName(i.Meta.MainClass)
+		if mode := Mode(&i.Meta); mode != "" {
+			title += ", " + mode
+		}
+		return title
+	case input == outfile.Stdout:
+		return "flame graph"
+	}
+	return filepath.Base(input)
+}
+
+// Drawing is what a flame graph says of its recording.
+func Drawing(version, input, title string, tree *output.Tree, i *recording.Info) flame.Options {
+	return flame.Options{Title: Title(input, title, i), Source: Source(input),
+		Line:  Line(output.Amount(tree.Weight, tree.Total), i),
+		About: append(about(input, tree, i), [2]string{"drawn by", "goprof " + version})}
+}
+
+// Source is the name of the file that is drawn, or empty.
+func Source(input string) string {
+	if input == outfile.Stdout {
+		return ""
+	}
+	return input
+}
+
+// Line says in one line what was recorded, and how much. A collapsed file without a summary tells no more than the
+// amount.
+func Line(amount string, i *recording.Info) string {
+	facts := []string{amount}
+	m := &i.Meta
+	if i.Summary != nil || m.Mode != "" {
+		mode := cmp.Or(output.CleanName(m.Mode), "cpu")
+		facts = append([]string{mode + " mode"}, facts...)
+	}
+	if m.Duration > 0 {
+		facts = append(facts, output.Span(m.Duration))
+	}
+	if !m.Start.IsZero() {
+		facts = append(facts, m.Start.Format("2006-01-02 15:04:05 MST"))
+	}
+	if m.PID > 0 {
+		where := fmt.Sprintf("pid %d", m.PID)
+		if m.Host != "" {
+			where += " on " + output.CleanName(m.Host)
+		}
+		facts = append(facts, where)
+	}
+	if s := i.Summary; s != nil && s.Quality != "" && s.Quality != profile.Good {
+		facts = append(facts, "quality "+output.CleanName(string(s.Quality)))
+	}
+	return strings.Join(facts, " \u00b7 ")
+}
+
+// about is what the page says of its recording.
+func about(input string, tree *output.Tree, i *recording.Info) (facts [][2]string) {
+	add := func(name, format string, values ...any) {
+		facts = append(facts, [2]string{name, fmt.Sprintf(format, values...)})
+	}
+	if input != outfile.Stdout {
+		add("file", "%s", filepath.Base(input))
+	}
+	facts = append(facts, Recording(i)...)
+	s := i.Summary
+	if s != nil {
+		add("rate", "%.4g Hz reached, %.4g Hz asked", s.RateReached, s.Rate)
+	}
+	switch {
+	case tree.Weight == profile.Samples:
+		add("samples", "%s", output.Grouped(tree.Total))
+	case tree.Weight == profile.CPUTime:
+		add("CPU time", "%s", output.Amount(tree.Weight, tree.Total))
+	case tree.Weight == profile.Bytes:
+		add("allocated", "%s", output.Amount(tree.Weight, tree.Total))
+	default:
+		add("time", "%s", output.Amount(tree.Weight, tree.Total))
+	}
+	if s != nil && tree.Weight.IsTime() {
+		add("samples", "%s", output.Grouped(s.Samples))
+	}
+	if tree.Unnamed > 0 {
+		add("guesses", "in %s which inlined method was running is a guess: these count for the compiled method",
+			output.Percent(tree.Unnamed, tree.Total))
+	}
+	add("stacks", "%s different", output.Grouped(int64(tree.Stacks)))
+	add("frames", "%s", output.Grouped(int64(len(tree.Nodes)-1)))
+	if s != nil {
+		facts = append(facts, Account(s)...)
+	}
+	return facts
+}
+
+// Recording is what is known of how a recording was made.
+func Recording(i *recording.Info) (facts [][2]string) {
+	m := &i.Meta
+	add := func(name, text string) {
+		if text != "" {
+			facts = append(facts, [2]string{name, text})
+		}
+	}
+	add("program", m.MainClass)
+	if m.PID > 0 {
+		add("pid", strconv.Itoa(m.PID))
+	}
+	add("host", m.Host)
+	add("JVM", m.JVM)
+	add("collector", m.Collector)
+	if !m.Start.IsZero() {
+		add("recorded", fmt.Sprintf("%s, for %s", m.Start.Format(time.RFC3339), output.Span(m.Duration)))
+	}
+	add("mode", m.Mode)
+	add("events", i.Event)
+	return facts
+}
+
+// Account is the recording's own account of the run.
+func Account(s *profile.Summary) (facts [][2]string) {
+	add := func(name, format string, values ...any) {
+		facts = append(facts, [2]string{name, fmt.Sprintf(format, values...)})
+	}
+	if s.Quality != "" && s.Quality != profile.Good {
+		why := ""
+		if len(s.Doubts) > 0 { // JFR files hold no doubts
+			why = ": " + strings.Join(s.Doubts, "; ")
+		}
+		add("quality", "%s%s", output.CleanName(string(s.Quality)), why)
+	}
+	add("truncated", "%s (%s)", output.Grouped(s.Truncated), output.Percent(s.Truncated, s.Attempted))
+	add("lost", "%s (%s)", output.Grouped(s.Lost), output.Percent(s.Lost, s.Attempted))
+	if p := &s.Pauses; p.Count > 0 { // perf's samples and recordings of other tools have none
+		add("pauses", "p50 %s, p99 %s, max %s", output.Span(p.P50), output.Span(p.P99), output.Span(p.Max))
+	}
+	add("goprof's CPU", "%s", output.Span(s.OwnCPU))
+	add("recorded by", "goprof %s", s.Meta.Version)
+	return facts
+}

@@ -1,0 +1,39 @@
+//go:build linux
+
+package product
+
+import (
+	"sync"
+
+	"goprof/output"
+	"goprof/profile"
+)
+
+// Hottest sums up the hottest methods of stacks that were written already and are no longer in memory.
+type Hottest struct {
+	mu  sync.Mutex
+	sum output.Hottest
+}
+
+// Add sums up, while the recording goes on.
+func (h *Hottest) Add(stacks *profile.Profile) {
+	h.mu.Lock()
+	go func() {
+		defer h.mu.Unlock()
+		h.sum.Add(output.TreeOf(stacks), &stacks.Meta)
+	}()
+}
+
+// SoFar is what was added so far. What is added later does not change it.
+func (h *Hottest) SoFar() output.Hottest {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.sum
+}
+
+// Describe fills in Hottest and States of all stacks, with those that are still in memory.
+func (h *Hottest) Describe(s *profile.Summary, rest *profile.Profile) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.sum.Describe(s, output.TreeOf(rest))
+}

@@ -23,7 +23,7 @@ type Lots struct {
 	Blockers, Names bool
 
 	s       *search
-	looked  int    // how often classes were looked for
+	looked  int // how often classes were looked for
 	visit   func(v *VirtualThread, stands float64)
 	visited int
 	most    int // visits of one draw

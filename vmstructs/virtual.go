@@ -2,8 +2,8 @@ package vmstructs
 
 import (
 	"errors"
-	"strings"
 	"fmt"
+	"strings"
 
 	"goprof/process"
 )

@@ -62,7 +62,7 @@ func TestHostileHolders(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		rnd, rounds, named := rand.New(rand.NewPCG(3, 4)), 12, 0
+		rnd, rounds, named := rand.New(rand.NewPCG(3, 4)), 6, 0
 		if os.Getenv("GOPROF_PROVE") != "" {
 			rounds = 60
 		}

@@ -153,9 +153,9 @@ func (w *Walker) toAnchor(why profile.Reason) profile.Reason {
 	return w.toCaller(pc, a.SP, a.FP, a.FP != 0)
 }
 
-// notesNoPC reports whether pc lies in code that calls the VM without noting where: the interpreter and stubs. At any
-// other pc an earlier call left that word: a signal met the thread after it had noted its stack pointer, and before it
-// called the VM.
+// notesNoPC reports whether pc lies in code that calls the VM without noting its pc in the anchor: the interpreter and
+// stubs. If it does not, the word below the noted stack pointer is left from an earlier call: a signal met the thread
+// after it had noted its stack pointer, and before it called the VM.
 func (w *Walker) notesNoPC(pc uint64) bool {
 	if w.vm.InInterpreter(pc) {
 		return true

@@ -69,7 +69,8 @@ func (h *Health) eachAt(addrs []uint64, begin offset, size int, f func(addr uint
 	for batch := range slices.Chunk(addrs, regionBatch) {
 		h.ranges = h.ranges[:0]
 		for i, addr := range batch {
-			h.ranges = append(h.ranges, process.Range{Addr: addr + uint64(begin), Buf: h.raw[i*size : (i+1)*size : (i+1)*size]})
+			buf := h.raw[i*size : (i+1)*size : (i+1)*size]
+			h.ranges = append(h.ranges, process.Range{Addr: addr + uint64(begin), Buf: buf})
 		}
 		h.vm.t.ReadMany(h.ranges)
 		for i := range h.ranges {

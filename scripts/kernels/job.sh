@@ -12,7 +12,8 @@
 # Writes a line for each look to out/table: section, what, exit code, the samples, and lines of what goprof says besides
 # with ^ behind each. Tabs separate them.
 cd /job
-mkdir -p -m 777 out/root out/user out/settings out/cgroup out/oom out/boot out/hotplug out/cpus
+mkdir -p out/root out/user out/settings out/cgroup out/oom out/boot out/hotplug out/cpus
+chmod 777 out/* # of RESUME, too
 
 known() { grep -qs "^$1	$2	" out/table; } # from a job that was ended: RESUME
 
@@ -20,6 +21,7 @@ look() { # section, name, command...
     section=$1 name=$2
     shift 2
     ! known "$section" "$name" || return 0
+    rm -f "out/$section/$name".*
     echo "$section $name" >/dev/console
     for seconds in ${lengths:-4 15}; do # emulated code may bring nothing in the shorter time
         rc=0

@@ -101,6 +101,9 @@ func TestRefusalsAreNamed(t *testing.T) {
 				"or CAP_DAC_READ_SEARCH: CAP_SYS_PTRACE does not open them"},
 			{[]oldkernel.Rule{oldkernel.Debian}, slices.Concat(noAdmin, record("--engine", "perf")), 5,
 				"the kernel refuses perf_event by no rule that goprof knows"}, // by this machine's level
+			// kernel.perf_event_paranoid 1 would not help: BPF programs would still be refused
+			{[]oldkernel.Rule{oldkernel.Debian}, traces("record", "--engine", "perf", "-o", "-"), 5,
+				"BPF programs need CAP_BPF and CAP_PERFMON"},
 			// no cure names perf, which does not work
 			{[]oldkernel.Rule{oldkernel.Debian}, slices.Concat([]string{"setpriv", "--bounding-set=-sys_admin,-sys_nice"},
 				record("--engine", "ptrace")), 0, "it lacks CAP_SYS_NICE"},
@@ -117,6 +120,7 @@ func TestRefusalsAreNamed(t *testing.T) {
 		} {
 			if out, code := runSampled(t, c.rules, c.words); code != c.code || !strings.Contains(out, c.says) ||
 				strings.Contains(out, "security module (") || strings.Contains(out, "or --engine perf") ||
+				strings.Contains(out, "paranoid=1") ||
 				strings.Contains(out, "its file cannot be opened") ||
 				!slices.Contains(c.words, theirs) && strings.Contains(out, "sudo goprof") {
 				t.Errorf("%v: exit code %d, %q is wanted:\n%s", c.words, code, c.says, out)

@@ -20,8 +20,8 @@ const (
 func classLoading(x *exam) *suspicion {
 	age, ok := x.last.JVM.Uptime.Get()
 	if n := len(x.Readings); n < leastCounts {
-		return x.cannotTell(fmt.Sprintf("the JVM's counters were read %d times in this time, and a rate that stays shows in "+
-			"%d readings only", n, leastCounts))
+		return x.cannotTell(fmt.Sprintf("the JVM's counters were read %d times in this time; it takes %d readings to see "+
+			"whether a rate stays", n, leastCounts))
 	}
 	first, second, ok2 := x.classRates()
 	if !ok2 {

@@ -282,7 +282,7 @@ func TestReasonsAreCounted(t *testing.T) {
 	for _, k := range c.Failed {
 		n += k
 	}
-	if n != 2000 || c.Failed[ErrMoved.Error()] != 1000 || len(c.Failed) > maxReasons+1 {
+	if n != 2000 || c.Failed["object is being moved"] != 1000 || len(c.Failed) > maxReasons+1 {
 		t.Errorf("%d counted, by %d reasons", n, len(c.Failed))
 	}
 }

@@ -3,6 +3,7 @@ package vmstructs
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"goprof/process"
 )
@@ -38,7 +39,7 @@ func (s *Census) fail(err error) {
 	if s.Failed == nil {
 		s.Failed = map[string]int{}
 	}
-	why := err.Error()
+	why := strings.TrimPrefix(err.Error(), "vmstructs: ") // users see it
 	if _, known := s.Failed[why]; !known && len(s.Failed) >= maxReasons {
 		why = "other reasons"
 	}

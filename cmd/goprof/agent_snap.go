@@ -241,7 +241,7 @@ func (w *watchedJVM) close() {
 		w.vitals.Close()
 		w.session.Close()
 	}
-	*w = watchedJVM{retry: time.Now().Add(time.Minute)}
+	*w = watchedJVM{past: w.past, retry: time.Now().Add(time.Minute)}
 }
 
 // look reads a JVM, and says why a snap is due. It stops no thread.

@@ -32,10 +32,11 @@ var recordHelp = `record samples the stacks of a running JVM. The output's name 
 ` + formatTable() + `
 Without -o the file is out.collapsed: a line "root;caller;leaf count" for each different stack, where
 the count is samples. JFR is written while goprof records: whatever ends goprof, the file is whole up
-to its last chunk. JFR, pprof, speedscope and Firefox keep every thread and every sample.
+to its last chunk. JFR, pprof, speedscope and Firefox keep every thread; JFR and Firefox also the time
+of every sample.
 
-A sample is one look at a thread that uses CPU time, while its registers and stack are copied in a
-few microseconds. Samples are proportional to CPU time: at 100 Hz one for each 10 ms. Threads that
+A sample is one look at a thread that uses CPU time: its registers and stack are copied within a few
+microseconds. Samples are proportional to CPU time: at 100 Hz one for each 10 ms. Threads that
 sleep are not stopped.
 
 With --weight cpu the count is nanoseconds of CPU time: the time that the kernel has charged a thread

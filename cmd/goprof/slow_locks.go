@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -33,12 +34,14 @@ func watchLocks(ctx context.Context, talk io.Writer, pid int) (end func() []requ
 			defer s.Close()
 			err = s.LocksKnown()
 		}
+		var all []requests.Hold
+		if err == nil {
+			all, err = readHolds(ctx, s)
+		}
 		if err != nil {
 			fmt.Fprintf(talk, "goprof: who holds locks is not shown: %s\n", output.Printable(err.Error()))
-			found <- nil
-			return
 		}
-		found <- readHolds(ctx, s)
+		found <- all
 	}()
 	return func() []requests.Hold {
 		stop()
@@ -46,20 +49,36 @@ func watchLocks(ctx context.Context, talk io.Writer, pid int) (end func() []requ
 	}
 }
 
-func readHolds(ctx context.Context, s *session.Session) (all []requests.Hold) {
+// errLongReading: by then the threads wait for other locks.
+var errLongReading = errors.New("a reading takes longer than " + locksSeldom.String())
+
+// readHolds returns an error if no reading counts.
+func readHolds(ctx context.Context, s *session.Session) (all []requests.Hold, failed error) {
+	some := false
 	for wait := locksEvery; sleepUntil(ctx, time.Now().Add(wait)); {
 		began := time.Now()
 		threads, err := s.Dump(session.DumpOptions{Bare: true, Locks: true, Cancel: ctx})
-		if s.Process.Alive() != nil {
+		if ctx.Err() != nil || s.Process.Alive() != nil {
 			break
 		}
-		now := time.Now()
-		for i := 0; i < len(threads) && err == nil && len(all) < mostHolds; i++ {
+		took := time.Since(began)
+		wait = min(max(locksEvery, locksShare*took), locksSeldom)
+		if err == nil && took > locksSeldom {
+			err = errLongReading
+		}
+		if err != nil {
+			failed = err
+			continue
+		}
+		some = true
+		for i := 0; i < len(threads) && len(all) < mostHolds; i++ {
 			if w := threads[i].WaitsFor; w != nil && w.OfAnother() && w.Owner.TID != 0 {
-				all = append(all, requests.Hold{At: now, TID: threads[i].TID, Lock: w.Class, Owner: w.Owner})
+				all = append(all, requests.Hold{At: began.Add(took / 2), TID: threads[i].TID, Lock: w.Class, Owner: w.Owner})
 			}
 		}
-		wait = min(max(locksEvery, locksShare*now.Sub(began)), locksSeldom)
 	}
-	return all
+	if some {
+		failed = nil
+	}
+	return all, failed
 }

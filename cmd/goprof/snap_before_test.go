@@ -45,14 +45,16 @@ func TestBefore(t *testing.T) {
 	}
 }
 
-// TestPastVitals: the newest readings of five minutes stay.
+// TestPastVitals: the newest readings of five minutes stay, also of a JVM that does not answer any more.
 func TestPastVitals(t *testing.T) {
 	var past pastVitals
 	for i := range 100 {
 		past.add(&vitals.Reading{At: time.Unix(int64(i), 0)})
 	}
+	w := &watchedJVM{past: past}
+	w.close() // it did not answer
 	var b bytes.Buffer
-	err := past.write(&b)
+	err := w.past.write(&b)
 	lines := strings.Split(strings.TrimSpace(b.String()), "\n")
 	if err != nil || len(lines) != 61 || !strings.HasPrefix(lines[0], "time,uptime_seconds,") ||
 		!strings.HasPrefix(lines[1], "1970-01-01T00:00:40Z,") {

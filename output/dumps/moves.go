@@ -72,6 +72,10 @@ const maxMoves = 40
 //	14 threads did not move: the same stack each time, and no CPU time
 //	    10 PARKED "pool-1-thread-*"
 func MovesText(to io.Writer, dumps []*profile.Dump) error {
+	if len(dumps) < 2 {
+		_, err := fmt.Fprintln(to, "\n=== one dump: it does not say what moves")
+		return err
+	}
 	w := bufio.NewWriter(to)
 	moves := profile.Moves(dumps)
 	fmt.Fprintf(w, "\n=== %d dumps in %s\n", len(dumps), output.Round(lengthOf(dumps)))

@@ -37,6 +37,10 @@ func TestDumpMovesText(t *testing.T) {
 	if d := cmp.Diff(want, wordsOfLines(b.String())); d != "" {
 		t.Error(d)
 	}
+	b.Reset()
+	if err := MovesText(&b, movingDumps()[:1]); err != nil || strings.Contains(b.String(), "no thread") {
+		t.Errorf("of one dump: %s, %v", &b, err)
+	}
 }
 
 func TestDumpSeriesJSON(t *testing.T) {

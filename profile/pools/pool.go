@@ -61,7 +61,9 @@ func grouped(threads []profile.ThreadDump, ask func(*profile.ThreadDump) bool,
 
 // At says what a thread of a dump does.
 func At(t *profile.ThreadDump) Spot {
-	blocked := t.State == "BLOCKED" || t.State == "blocked" // of a platform thread, of a virtual one
+	// A virtual thread without a carrier is "blocked" at a monitor. A platform thread of which only the JVM's own state is
+	// known is "blocked" wherever it waits: while ZGC moves its state, for one.
+	blocked := t.State == "BLOCKED" || t.State == "blocked" && t.TID == 0
 	return Look(t.Stack.Frames, blocked || t.WaitsFor != nil && t.WaitsFor.How == profile.ToEnter)
 }
 

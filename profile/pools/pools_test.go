@@ -156,6 +156,18 @@ func TestLook(t *testing.T) {
 	}
 }
 
+// TestAt: the JVM's own word for a thread that waits, for whatever, is no lock.
+func TestAt(t *testing.T) {
+	asleep := stackOf("java.lang.Thread.sleep " + shop)
+	for want, thread := range map[Doing]profile.ThreadDump{Paused: {TID: 7, State: "blocked"},
+		ForLock: {State: "blocked", Virtual: &profile.VirtualThread{ID: 30}}} {
+		thread.Stack.Frames = asleep
+		if got := At(&thread).Doing; got != want {
+			t.Errorf("%v, want %v", got, want)
+		}
+	}
+}
+
 // TestOf: names that differ only by a number are one pool.
 func TestOf(t *testing.T) {
 	var threads []profile.ThreadDump

@@ -103,6 +103,9 @@ func (r *Reader) holders(opt Options, classes []string, known []Span) (h *profil
 		h.Notes = append(h.Notes, "only a part of the heap was looked through for references ("+percent(c.part)+
 			" at least): a share says what was found there, and may be as large as \"at most\" says")
 	}
+	if c.stacksCut {
+		h.Notes = append(h.Notes, "not all stacks of threads were looked through")
+	}
 	if t.lost > 0 {
 		h.Notes = append(h.Notes, "some classes could not be read: what they hold is not known")
 	}
@@ -207,7 +210,7 @@ func cut(list []drawn) (left []drawn, next float64) {
 // sample is what was drawn of one class: an object stands for its bytes, or for least if that is more.
 type sample struct {
 	list         []drawn
-	least, part  float64 // part of the class's bytes that have stayed
+	least, part  float64 // part: of the bytes of the class, those that were drawn from
 	newer, whole bool    // whole: the heap was read as a whole
 }
 
@@ -307,7 +310,7 @@ func (c *climb) open(row *profile.HeapHolder) bool {
 	case "":
 		return c.part < 1 && row.Path[len(row.Path)-1].Kind == profile.LinkStack
 	}
-	return c.part < 1 || c.t.lost > 0
+	return c.part < 1 || c.stacksCut || c.t.lost > 0
 }
 
 // cutRows leaves the largest rows of each kind. What has no path is one row, and so remains: shares add up with rest.

@@ -56,6 +56,8 @@ type climb struct {
 	tail   vmstructs.Object // that goes on behind the last unit
 	// part is how much of the heap was looked through, at the level where it was the least.
 	part float64
+	// stacksCut: at some level not all stacks of threads were looked through.
+	stacksCut bool
 }
 
 // hit is a place that has the address of an object that is looked for.
@@ -128,7 +130,10 @@ func (c *climb) run() {
 				frontier = append(frontier, int32(n))
 			}
 		}
-		if from = len(c.nodes); len(frontier) == 0 || c.cancelled() {
+		if from = len(c.nodes); len(frontier) == 0 {
+			return
+		} else if c.cancelled() {
+			c.part = 0 // of this level
 			return
 		}
 		c.rand.Shuffle(len(frontier), func(i, k int) { frontier[i], frontier[k] = frontier[k], frontier[i] })
@@ -158,12 +163,13 @@ func (c *climb) level(frontier []int32) {
 		until = until.Add(24 * time.Hour)
 	}
 	c.pass(sought, frontier, until)
-	onStacks(c.t, sought, until, func(object, link int32) {
+	whole := onStacks(c.t, sought, until, func(object, link int32) {
 		if n := frontier[object]; c.nodes[n].any < 0 && !c.nodes[n].rooted() {
 			c.nodes[n].root = link
 			c.tellBelow(n)
 		}
 	})
+	c.stacksCut = c.stacksCut || !whole
 }
 
 // pass looks through the heap. Where it is too large, it looks through the long arrays that are near to roots, such as

@@ -179,17 +179,17 @@ func (r *reach) object(up int32, o *vmstructs.Object, c *heldClass, b []byte) {
 	}
 }
 
-// onStacks looks for objects on the stacks of threads.
-func onStacks(t *heldClasses, sought *vmstructs.Sought, until time.Time, found func(object, link int32)) {
+// onStacks looks for objects on the stacks of threads. whole is false if it did not look at all of them.
+func onStacks(t *heldClasses, sought *vmstructs.Sought, until time.Time, found func(object, link int32)) (whole bool) {
 	threads, err := t.heap.Threads()
 	if err != nil {
-		return
+		return false
 	}
 	read := 0
 	for _, thread := range threads {
 		b := t.heap.StackOf(thread, maxStack)
 		if read += len(b); read > maxStacks || time.Now().After(until) {
-			return
+			return false
 		}
 		name, link := "", int32(-1)
 		sought.OnStack(b, func(object int32) {
@@ -200,4 +200,5 @@ func onStacks(t *heldClasses, sought *vmstructs.Sought, until time.Time, found f
 			found(object, link)
 		})
 	}
+	return true
 }

@@ -63,3 +63,21 @@ func TestLongWays(t *testing.T) {
 		}
 	}
 }
+
+// TestClimbEnds: if no level was looked through, an object without a holder is not taken for garbage.
+func TestClimbEnds(t *testing.T) {
+	cancel := make(chan struct{})
+	close(cancel)
+	c := &climb{t: &heldClasses{}, opt: Options{Cancel: cancel}, nodes: []held{{up: -1, any: -1, below: -1, root: -1}}}
+	c.run()
+	nothing := &profile.HeapHolder{Missing: profile.NoHolder}
+	if c.part != 0 || !c.open(nothing) {
+		t.Errorf("%v was looked through", c.part)
+	}
+	if c.part, c.stacksCut = 1, true; !c.open(nothing) {
+		t.Error("not all stacks were looked through, but nothing is open")
+	}
+	if c.stacksCut = false; c.open(nothing) {
+		t.Error("an object is open though all was looked through")
+	}
+}

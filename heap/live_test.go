@@ -137,7 +137,7 @@ func TestLive(t *testing.T) {
 	some := []string{"-XX:+UseG1GC -XX:+ExplicitGCInvokesConcurrent", "-XX:+UseSerialGC", "-XX:+UseParallelGC",
 		"-XX:+UseG1GC", "-XX:+UseZGC"}
 	if os.Getenv("GOPROF_JDKS") == "" {
-		some = some[:1]
+		some = some[:2]
 	}
 	for _, flags := range some {
 		t.Run(flags, func(t *testing.T) {
@@ -164,6 +164,13 @@ func TestLive(t *testing.T) {
 					t.Errorf("%v: swept %v", jdk, h.Swept)
 				case swept && (orders != 4000+2000+6000+2000 || *h.Swept > time.Since(began)):
 					t.Errorf("%v: %.0f orders are alive, as of %v ago", jdk, orders, *h.Swept)
+				case strings.Contains(strings.Join(h.Notes, ""), "int[]") != (swept && jdk.Version < 19):
+					t.Errorf("%v: which classes stand for dead objects: %q", jdk, h.Notes)
+				}
+				core := began.Add(time.Hour) // the age is that at the moment of a core, whenever it is read
+				h, err = r.Read(Options{All: true, Now: core})
+				if err != nil || !h.At.Equal(core) || swept && (*h.Swept < 50*time.Minute || *h.Swept > time.Hour) {
+					t.Errorf("%v: at %v, swept %v, %v", jdk, h.At, h.Swept, err)
 				}
 			})
 		})

@@ -18,6 +18,8 @@ type Options struct {
 	Time  time.Duration
 	// All reads the whole heap, however long that takes.
 	All bool
+	// Now is the moment of a heap that does not change any more. Zero: the heap is read as it is now.
+	Now time.Time
 	// Seed makes the lots. The same seed draws the same pieces of the same heap.
 	Seed uint64
 	// Cancel ends the reading early. What was read until then is told. May be nil.
@@ -98,7 +100,14 @@ func Why(err error) string {
 }
 
 // Read counts what fills the heap.
-func (r *Reader) Read(opt Options) (*profile.Heap, error) { return r.read(opt, nil) }
+func (r *Reader) Read(opt Options) (*profile.Heap, error) {
+	h, err := r.read(opt, nil)
+	if err == nil && h.Swept != nil && r.heap.HidesFillers() {
+		h.Notes = append(h.Notes, "a collection of this JDK puts int[] and java.lang.Object in the place of dead objects: "+
+			"they are counted here, and may be many")
+	}
+	return h, err
+}
 
 // read calls met for each object that it meets. It may meet some twice.
 func (r *Reader) read(opt Options, met func(o *vmstructs.Object, part vmstructs.HeapPart, unit int)) (*profile.Heap,
@@ -108,7 +117,11 @@ func (r *Reader) read(opt Options, met func(o *vmstructs.Object, part vmstructs.
 	x := &reading{heap: r.heap, opt: opt, tally: newTally(), rand: rand.New(rand.NewPCG(opt.Seed, 0)),
 		began: time.Now(), met: met}
 	x.settle()
-	collections, counted := r.heap.OldCollections()
+	at := x.began
+	if !opt.Now.IsZero() {
+		at = opt.Now
+	}
+	collections, counted := r.heap.OldCollections(at)
 	areas, err := x.areas()
 	if err != nil {
 		return nil, err
@@ -124,6 +137,7 @@ func (r *Reader) read(opt Options, met func(o *vmstructs.Object, part vmstructs.
 		x.sample(areas)
 	}
 	h := x.result()
+	h.At = at
 	if counted {
 		h.OldCollections = &collections.Count
 		if ago, known := collections.Swept.Get(); known {

@@ -12,7 +12,7 @@ import (
 // result is what the tally says.
 func (x *reading) result() *profile.Heap {
 	t := x.tally
-	h := &profile.Heap{At: x.began, Took: time.Since(x.began), Collector: x.heap.CollectorName(),
+	h := &profile.Heap{Took: time.Since(x.began), Collector: x.heap.CollectorName(),
 		Capacity: x.heap.Capacity(), Copied: x.copied, Largest: t.biggest, Notes: x.notes}
 	if x.unknown != "" {
 		h.Notes = append(h.Notes, x.unknown)

@@ -238,7 +238,7 @@ func (x *reading) kernel() {
 	mode, _ := procfs.Read("/sys/kernel/mm/transparent_hugepage/enabled", procfs.MaxFile)
 	always := strings.Contains(string(mode), "[always]")
 	if asked, _ := x.health.Flag("UseTransparentHugePages"); !always && !asked.Bool {
-		return // the kernel makes such pages never, or for those that ask
+		return // the kernel makes no such pages, or only on request
 	}
 	if k.RSS > rollupBelow {
 		x.note("transparent huge pages are on: stacks and arenas may be in memory in steps of 2 MiB")

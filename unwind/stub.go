@@ -49,8 +49,8 @@ func (w *Walker) kept(b *vmstructs.Blob) (bcp uint64, hasBCP bool, kept uint64) 
 	return bcp, hasBCP, r.exit.Kept & w.cur.known
 }
 
-// stubCaller finds where a stub returns to. If the stub is in a call, its frame size says. Elsewhere its code says.
-// Where the code goes on in another frame without returning, the frame that the stub made at its beginning says.
+// stubCaller finds where a stub returns to: by its frame size if the stub is in a call, elsewhere by its code. Where the
+// code goes on in another frame without returning, the frame that the stub made at its beginning has the caller.
 func (w *Walker) stubCaller(b *vmstructs.Blob) (caller, bool) {
 	r := w.exitAt(b, w.cur.pc)
 	sized := b.FrameSize > 0 && !w.cur.exact

@@ -29,10 +29,10 @@ func (vm *VM) Thaws(pc uint64) bool {
 	return false
 }
 
-// noBarrier: nothing says where the return barrier, or a variable, is.
+// noBarrier: it is not known where the return barrier, or a variable, is.
 const noBarrier = ^uint64(0)
 
-// returnBarrier is the address of the return barrier, 0 if nothing says.
+// returnBarrier is the address of the return barrier, 0 if that is not known.
 func (vm *VM) returnBarrier() uint64 {
 	if vm.barrier == 0 {
 		vm.barrier = vm.findReturnBarrier()
@@ -59,7 +59,7 @@ func (vm *VM) findReturnBarrier() uint64 {
 	return pc
 }
 
-// global is the address of a variable of libjvm.so, 0 if nothing says. The variable is looked up once.
+// global is the address of a variable of libjvm.so, 0 if that is not known. The variable is looked up once.
 func (vm *VM) global(known *uint64, symbol string) uint64 {
 	if *known == 0 {
 		if at, err := vm.t.Global(libjvm, symbol); err == nil {
@@ -90,7 +90,7 @@ func (vm *VM) entryOffset() (offset, bool) {
 	return vm.derived, vm.derived > 0
 }
 
-// deriveEntry returns absent where nothing says, and 0 if it is to be asked again.
+// deriveEntry returns absent if the offset cannot be found, and 0 if it may be found later.
 func (vm *VM) deriveEntry() offset {
 	barrier, read := vm.returnBarrier(), vm.t.CPU().ThreadSlot
 	if vm.barrier == noBarrier {
@@ -109,8 +109,8 @@ func (vm *VM) deriveEntry() offset {
 	return absent
 }
 
-// ContinuationReturn is where the lowest frame of a continuation returns to, 0 if nothing says: the
-// only call in the code of the entry's frame (ContinuationEntry::_return_pc).
+// ContinuationReturn is where the lowest frame of a continuation returns to, 0 if that is not known: behind the only
+// call in the code of the entry's frame (ContinuationEntry::_return_pc).
 func (vm *VM) ContinuationReturn() uint64 {
 	if vm.contRet != 0 {
 		return vm.contRet

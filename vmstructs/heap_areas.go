@@ -221,8 +221,8 @@ type OldCollections struct {
 	Swept maybe.Value[time.Duration]
 }
 
-// OldCollections reads them. ok is false for a JVM that does not count them (-XX:-UsePerfData).
-func (h *Heap) OldCollections() (o OldCollections, ok bool) {
+// OldCollections reads them, as of the moment now. ok is false for a JVM that does not count them (-XX:-UsePerfData).
+func (h *Heap) OldCollections(now time.Time) (o OldCollections, ok bool) {
 	c, counted := h.health.Counters()
 	if !counted {
 		return o, false
@@ -247,7 +247,7 @@ func (h *Heap) OldCollections() (o OldCollections, ok bool) {
 	}
 	began, ok1 := c.Long("sun.rt.createVmBeginTime") // by the wall clock: sun.os.hrt.ticks is gone since 25
 	hz, ok2 := c.Long("sun.os.hrt.frequency")
-	ago := float64(time.Now().UnixMilli()-began)/1e3 - float64(swept)/float64(hz)
+	ago := float64(now.UnixMilli()-began)/1e3 - float64(swept)/float64(hz)
 	o.Swept = maybe.If(time.Duration(max(ago, 0)*1e9), ok1 && ok2 && hz > 0 && swept > 0 && ago < math.MaxInt64/2e9)
 	return o, ok
 }

@@ -1,7 +1,7 @@
 package vmstructs
 
-// DataOf returns the address of what a method's profile is kept in (oops/methodData.hpp), or 0
-// if that is not known. Code that counts for the profile has that address in it.
+// DataOf returns the address of the memory that holds a method's profile (oops/methodData.hpp). It returns 0 if the
+// method has none, or if the address is not known. Code that counts for the profile has that address in it.
 func (vm *VM) DataOf(m *Method) uint64 {
 	at := vm.l.method.data
 	if !at.ok() || m.Addr == 0 {

@@ -31,7 +31,7 @@ type Objects struct {
 type ObjectClass struct {
 	Klass uint64
 	Name  string // in Java's spelling
-	// Filler: these are no objects of the program. HotSpot fills a rest of memory with one. Up to 17 it takes a
+	// Filler: these are no objects of the program. HotSpot fills a rest of memory with one. Up to 18 it takes a
 	// java.lang.Object or an int[] for that, which look like the program's (gc/shared/collectedHeap.cpp,
 	// fill_with_object_impl).
 	Filler bool
@@ -307,8 +307,14 @@ func (o *Objects) findSize(class *ObjectClass, name string) error {
 	return nil
 }
 
-// isFiller reports whether a class is one that HotSpot fills memory with: since 18 or so two of its own
-// (memory/universe.cpp, genesis; classfile/vmSymbols.hpp). The array's name has changed.
+// fillersSince is the first release that fills memory with classes of its own (JDK-8284435).
+const fillersSince = 19
+
+// HidesFillers reports whether the JVM's fillers look like objects of the program.
+func (h *Heap) HidesFillers() bool { return h.vm.version.Major < fillersSince }
+
+// isFiller reports whether a class is one that HotSpot fills memory with: since 19 two of its own (memory/universe.cpp,
+// genesis; classfile/vmSymbols.hpp). The array's name has changed.
 func isFiller(name string) bool {
 	return name == "jdk/internal/vm/FillerObject" || name == "Ljdk/internal/vm/FillerArray;" ||
 		name == "[Ljdk/internal/vm/FillerElement;"

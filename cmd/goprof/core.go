@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -259,6 +260,14 @@ func remedyOfUnpack(name string, err error) string {
 	return ""
 }
 
+// moment is when the core was written, zero if that is not known.
+func (o *openedCore) moment() time.Time {
+	if st, err := os.Stat(o.from.file); err == nil {
+		return st.ModTime()
+	}
+	return time.Time{}
+}
+
 // dump walks the threads of the core, and says what it is a dump of.
 func (o *openedCore) dump(cmd *cobra.Command, opt postmortem.Options, hide bool) (*profile.Dump, error) {
 	noLocks := ""
@@ -270,8 +279,8 @@ func (o *openedCore) dump(cmd *cobra.Command, opt postmortem.Options, hide bool)
 	if err != nil {
 		return nil, &exit.Error{Code: exit.BadCore, What: "cannot read " + o.from.file, Why: whyOf(err), Err: err}
 	}
-	if st, err := os.Stat(o.from.file); err == nil {
-		dump.At = st.ModTime()
+	if at := o.moment(); !at.IsZero() {
+		dump.At = at
 	}
 	dump.Core.File, dump.NoLocks = filepath.Base(o.from.file), noLocks
 	if hide {

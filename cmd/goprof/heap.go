@@ -59,7 +59,7 @@ With --redact, zeros stand for all numbers and texts. docs/heap-dump.md has the 
 
 const heapExample = `  goprof heap 1234                            or --pid 1234, or a part of its name
   goprof heap 1234 --area old                 what has stayed
-  goprof heap 1234 --live                     what was alive at the last collection of the old generation
+  goprof heap 1234 --live                     what the last collection has left in the old generation
   goprof heap 1234 -n 6 --every 10s           what grows: a leak
   goprof heap 1234 --leak --allocs 10s        what leaks, who holds it, who makes it
   goprof heap 1234 --holders byte[]           who holds the objects of a class
@@ -113,7 +113,7 @@ func newHeap() *cobra.Command {
 	f.core.addFlags(cmd)
 	fs.StringVar(&f.shape.Area, "area", "", "show only this `part`: young, old, humongous")
 	fs.BoolVar(&f.alive, "live", false,
-		"show only what has outlived the last collection of the old generation, and its age")
+		"show the old generation without what its last collection found dead, and how old that is")
 	fs.IntVar(&f.shape.Top, "top", 30, "`number` of classes to show (--json: all, unless given)")
 	fs.BoolVar(&f.all, "all", false, "read the whole heap, however long that takes")
 	fs.IntVarP(&f.count, "count", "n", 1, "`number` of readings")
@@ -366,10 +366,12 @@ func (f *heapFlags) dead(cmd *cobra.Command) error {
 	ctx, stop := interruptible(cmd.Context())
 	defer stop()
 	f.all = true
+	opt := f.options(ctx)
+	opt.Now = o.moment()
 	reader, err := heap.NewReader(o.VM)
 	mainClass, _, _ := strings.Cut(strings.TrimSpace(o.VM.JavaCommand()), " ")
 	if err == nil && f.held.class != "" {
-		held, err := reader.Holders(f.options(ctx), []string{f.held.class}, nil)
+		held, err := reader.Holders(opt, []string{f.held.class}, nil)
 		if err != nil {
 			return f.noHolders(err, o.Core.PID())
 		}
@@ -379,7 +381,7 @@ func (f *heapFlags) dead(cmd *cobra.Command) error {
 	}
 	var h *profile.Heap
 	if err == nil {
-		h, err = reader.Read(f.options(ctx))
+		h, err = reader.Read(opt)
 	}
 	if err != nil {
 		return &exit.Error{Code: exit.BadCore, What: "cannot read the heap out of " + f.core.file, Why: whyOf(err), Err: err}
@@ -405,6 +407,7 @@ func (f *heapFlags) lacks(cmd *cobra.Command, h *profile.Heap) *exit.Error {
 	default:
 		e.Why = h.Collector + " leaves dead objects where they are, and does not export which those are"
 		if f.core.file == "" {
+			e.Why += ". The JVM itself knows, but collects its whole heap for that, and stands still meanwhile"
 			e.Remedy = fmt.Sprintf("jcmd %d GC.class_histogram", h.PID)
 		}
 	}

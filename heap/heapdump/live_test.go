@@ -185,7 +185,7 @@ func TestMoving(t *testing.T) {
 		}
 		defer s.Close()
 		moving, dumps := 0, 0
-		for tries := 0; tries < 1000 && dumps < 5; tries++ {
+		for tries := 0; tries < 1000 && (dumps < 5 || moving == 0 && dumps < 50); tries++ {
 			var out bytes.Buffer
 			var failed error
 			err := s.Hold(nil, jvmtest.Slow(time.Minute), func(threads func(func(*heapdump.Thread)), cut <-chan struct{}) {

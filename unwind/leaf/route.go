@@ -37,7 +37,7 @@ type router struct {
 	offWay     bool          // they were found elsewhere
 	trail      []trailed     // the bytecodes on the way, if trails
 	trails     bool
-	guess      bool      // the way also leads into methods that only a profile says: see loopAt
+	guess      bool      // the way also leads into methods that only a profile suggests: see loopAt
 	passed     []wayLoop // loops past which the way leads, if guess: see enterLoops
 	around     *around   // of goesAround, once it was asked
 	*weights

@@ -21,7 +21,7 @@ type wayLoop struct {
 }
 
 // loop tells the methods of the loop in which the instruction most likely is, if the route tells others. It makes a way
-// of its own. That way also leads into methods that only a profile says, so it must not make anything certain.
+// of its own. That way also leads into methods that only a profile suggests, so it must not make anything certain.
 func (p *place) loop() verdict {
 	supposed := p.route().scopes
 	if s := p.loopBesides(supposed); s != nil && !sameMethods(s, supposed) {
@@ -97,7 +97,7 @@ func (r *router) recordsInvoke(l wayLoop) bool {
 }
 
 // loopsOnlyIn reports whether all loops on the way are those of some methods, and nothing is inlined there that the way
-// leads past, or that only a profile says.
+// leads past, or that only a profile suggests.
 func (r *router) loopsOnlyIn(methods []vmstructs.Scope) bool {
 	for i := range r.legs {
 		g := &r.legs[i]

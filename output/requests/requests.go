@@ -26,7 +26,7 @@ type look struct {
 	at, span int64 // ns
 	part     int32 // of Gatherer.parts
 	link     int32 // of Gatherer.links; with a method 0: it is on the stack; -1: neither
-	waits    bool
+	waits    bool  // perhaps for a lock
 }
 
 // Gatherer takes the samples of a recording, in any order.
@@ -82,7 +82,7 @@ func (g *Gatherer) Sample(s *profile.Sample) {
 	g.counted += s.Looks()
 	g.stoodFor += s.Span
 	l := look{at: s.At.Wall, span: int64(s.Span), part: g.parts.of(partOf(s)), link: -1,
-		waits: s.State != profile.Running && s.State != profile.Runnable}
+		waits: s.State == profile.Blocked || s.State == profile.Parked || s.State == profile.Waiting}
 	switch {
 	case g.method != nil && g.has(s.Stack):
 		l.link = g.links.of(profile.Link{})

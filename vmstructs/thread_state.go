@@ -28,8 +28,8 @@ func (s ThreadState) String() string {
 		name = "in VM"
 	case StateInJava:
 		name = "in Java"
-	case StateBlocked:
-		name = "blocked"
+	case StateBlocked: // for a lock, a time, a safepoint, whatever (_thread_blocked)
+		name = "waiting"
 	default:
 		return fmt.Sprintf("state %d", int32(s&^otherState))
 	}

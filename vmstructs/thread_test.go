@@ -213,7 +213,7 @@ func TestVFrames(t *testing.T) {
 
 func TestThreadStateNames(t *testing.T) {
 	for s, want := range map[ThreadState]string{2: "new", 4: "in native", 5: "in native transition", 6: "in VM",
-		8: "in Java", 10: "blocked", 11: "blocked transition", 99: "state 99"} {
+		8: "in Java", 10: "waiting", 11: "waiting transition", 99: "state 99"} {
 		if got := s.String(); got != want {
 			t.Errorf("%d: %q, want %q", int(s), got, want)
 		}
@@ -231,7 +231,7 @@ func TestStateNumbers(t *testing.T) {
 		number int32
 		want   string
 	}{{old, 4, "in native"}, {old, 5, "in native transition"}, {new, 2, "in native"}, {new, 4, "in Java"},
-		{new, 5, "blocked"}, {new, 10, "state 10"}, {new, 0, "state 0"}} {
+		{new, 5, "waiting"}, {new, 10, "state 10"}, {new, 0, "state 0"}} {
 		if got := c.of.of(c.number).String(); got != c.want {
 			t.Errorf("%d: %q, want %q", c.number, got, c.want)
 		}

@@ -61,9 +61,7 @@ func grouped(threads []profile.ThreadDump, ask func(*profile.ThreadDump) bool,
 
 // At says what a thread of a dump does.
 func At(t *profile.ThreadDump) Spot {
-	// A virtual thread without a carrier is "blocked" at a monitor. A platform thread of which only the JVM's own state is
-	// known is "blocked" wherever it waits: while ZGC moves its state, for one.
-	blocked := t.State == "BLOCKED" || t.State == "blocked" && t.TID == 0
+	blocked := t.State == "BLOCKED" || t.State == "blocked" // a virtual thread without a carrier, at a monitor
 	return Look(t.Stack.Frames, blocked || t.WaitsFor != nil && t.WaitsFor.How == profile.ToEnter)
 }
 

@@ -159,7 +159,7 @@ func TestLook(t *testing.T) {
 // TestAt: the JVM's own word for a thread that waits, for whatever, is no lock.
 func TestAt(t *testing.T) {
 	asleep := stackOf("java.lang.Thread.sleep " + shop)
-	for want, thread := range map[Doing]profile.ThreadDump{Paused: {TID: 7, State: "blocked"},
+	for want, thread := range map[Doing]profile.ThreadDump{Paused: {TID: 7, State: "waiting"},
 		ForLock: {State: "blocked", Virtual: &profile.VirtualThread{ID: 30}}} {
 		thread.Stack.Frames = asleep
 		if got := At(&thread).Doing; got != want {

@@ -27,11 +27,12 @@ const (
 	MallocKept      FindingID = "malloc-kept"
 	MemoryLimit     FindingID = "memory-limit"
 	CompilerBehind  FindingID = "compiler-behind"
+	StandsStill     FindingID = "stopped"
 )
 
 // FindingIDs are all of them. They order findings that are equally likely: an earlier one is more often the cause of a
 // later one.
-var FindingIDs = []FindingID{Deadlocked, SafepointStall, HeapFull, MemoryLimit, CPUThrottled, Swapping, FDLimit,
+var FindingIDs = []FindingID{Deadlocked, StandsStill, SafepointStall, HeapFull, MemoryLimit, CPUThrottled, Swapping, FDLimit,
 	CodeCacheFull, DirectFull, LockContention, WaitingRemote, PoolStuck, Pinned, FinalizerBehind, NativeGrowth,
 	ThreadLeak, ClassLoading, MallocKept, CompilerBehind, Exceptions, GCBusy, CPUHot, CPUShort}
 
@@ -57,7 +58,7 @@ type Finding struct {
 type Triage struct {
 	// Findings are in the order of likelihood.
 	Findings []Finding `json:"findings"`
-	// Notes are what a reader must know of the look itself, such as that the JVM is stopped.
+	// Notes are what a reader must know of the look itself.
 	Notes []string `json:"notes"`
 	// Unknown is what could not be looked at.
 	Unknown []Unknown `json:"unknown"`

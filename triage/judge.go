@@ -44,6 +44,7 @@ var rules = map[profile.FindingID]func(*exam) *suspicion{
 	profile.MallocKept:      mallocKept,
 	profile.MemoryLimit:     memoryLimit,
 	profile.CompilerBehind:  compilerBehind,
+	profile.StandsStill:     standsStill,
 }
 
 // exam is a judgement under way.
@@ -84,9 +85,6 @@ func Judge(e *Evidence) profile.Triage {
 		t.Findings = append(t.Findings, v.Finding)
 	}
 	t.Notes = append(t.Notes, x.notes...)
-	if e.Stopped {
-		t.Notes = append(t.Notes, e.stoppedNote())
-	}
 	if e.Outdated != "" {
 		t.Notes = append(t.Notes, e.Outdated)
 	}
@@ -98,24 +96,9 @@ func Judge(e *Evidence) profile.Triage {
 
 // judgesStill are the rules that judge a process that stands still, too. A stopped or frozen process uses nothing and
 // collects nothing, so that the other rules have nothing to judge.
-var judgesStill = map[profile.FindingID]bool{profile.Deadlocked: true, profile.FDLimit: true,
-	profile.CodeCacheFull: true, profile.DirectFull: true, profile.MallocKept: true, profile.MemoryLimit: true}
-
-// standstill says why the process stands still.
-func (e *Evidence) standstill() string {
-	if e.Frozen != "" {
-		return "the process is " + e.Frozen
-	}
-	return "the process is stopped (SIGSTOP, Ctrl-Z, a debugger)"
-}
-
-func (e *Evidence) stoppedNote() string {
-	thaw := e.Thaw
-	if thaw == "" {
-		thaw = "kill -CONT"
-	}
-	return e.standstill() + ": only what stands still was judged. " + thaw + " lets it run"
-}
+var judgesStill = map[profile.FindingID]bool{profile.Deadlocked: true, profile.StandsStill: true,
+	profile.FDLimit: true, profile.CodeCacheFull: true, profile.DirectFull: true, profile.MallocKept: true,
+	profile.MemoryLimit: true}
 
 func newExam(e *Evidence) *exam {
 	x := &exam{Evidence: e, roles: map[int]vitals.Role{}, first: &vitals.Reading{}, last: &vitals.Reading{}}

@@ -39,6 +39,7 @@ var diseases = map[profile.FindingID]func(*patient){
 			wait(&p.Dumps[i].Threads[3], 0x20, 2) // these wait behind them
 		}
 	},
+	profile.StandsStill: func(p *patient) { p.Stopped = true },
 	profile.LockContention: func(p *patient) {
 		for tid := 2; tid <= 5; tid++ {
 			p.rest(tid, 900, "blocked: shop.Ledger", "shop.Ledger.book", "shop.Worker.run")

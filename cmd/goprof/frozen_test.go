@@ -16,8 +16,8 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
-// TestFrozen: each command names the cgroup that has frozen a JVM, and what thaws it. A dump has all stacks. Of what
-// does not move triage says that it is not known.
+// TestFrozen: each command names the cgroup that has frozen a JVM, and what thaws it. A dump has all stacks. Triage
+// finds that the JVM is frozen, and says of what does not move that it is not known.
 func TestFrozen(t *testing.T) {
 	t.Parallel()
 	freezers := ctest.Freezers(t)
@@ -40,7 +40,7 @@ func TestFrozen(t *testing.T) {
 			{[]string{"heap", pid}, 0},
 			{[]string{"memory", pid}, 0},
 			{[]string{"doctor", "--pid", pid}, 0},
-			{[]string{"triage", pid, "-d", "4s"}, 0},
+			{[]string{"triage", pid, "-d", "4s"}, exit.Found},
 			{[]string{"record", pid, "-d", "1s", "-o", filepath.Join(t.TempDir(), "out.collapsed")}, exit.NoSamples},
 		} {
 			told, code := goprofSays(t, c.line...)

@@ -3,18 +3,23 @@
 package jvmtest
 
 import (
+	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
 
 // HoldThreads keeps the threads of a process from running whose name holds a text, until the function that it
-// returns is called. It returns how many there are.
+// returns is called. It returns how many there are. All of them sleep in the kernel then: one that is held on its way
+// through the JVM may have a lock, or keep a safepoint waiting, and the whole JVM would wait for it.
 func HoldThreads(t testing.TB, pid int, called string) (held int, release func()) {
 	t.Helper()
 	var tids []int
@@ -29,17 +34,39 @@ func HoldThreads(t testing.TB, pid int, called string) (held int, release func()
 	go func() {
 		runtime.LockOSThread() // only the OS thread that stops a thread can let it go; it ends with this goroutine
 		defer close(ended)
-		stopped <- holdAll(tids)
+		stopped <- holdAsleep(tids)
 		<-end
-		for _, tid := range tids {
-			unix.PtraceDetach(tid)
-		}
+		letGo(tids)
 	}()
 	err := <-stopped
 	if err != nil {
 		t.Fatal(err)
 	}
 	return len(tids), func() { close(end); <-ended }
+}
+
+// holdAsleep tries again until all threads sleep.
+func holdAsleep(tids []int) error {
+	for range 1000 {
+		if err := holdAll(tids); err != nil || !slices.ContainsFunc(tids, awake) {
+			return err
+		}
+		letGo(tids)
+		time.Sleep(20 * time.Millisecond)
+	}
+	return errors.New("the threads do not come to rest")
+}
+
+// awake reports whether a thread that is held was not in a system call (proc_pid_syscall(5)).
+func awake(tid int) bool {
+	call, err := os.ReadFile("/proc/" + strconv.Itoa(tid) + "/syscall")
+	return err != nil || bytes.HasPrefix(call, []byte("-1"))
+}
+
+func letGo(tids []int) {
+	for _, tid := range tids {
+		unix.PtraceDetach(tid)
+	}
 }
 
 func holdAll(tids []int) error {

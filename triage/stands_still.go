@@ -1,0 +1,26 @@
+package triage
+
+import (
+	"cmp"
+	"fmt"
+
+	"goprof/profile"
+)
+
+// standsStill finds that the process does not run at all. Whatever else is wrong, nothing is answered until it does.
+func standsStill(x *exam) *suspicion {
+	if !x.Stopped {
+		return nil
+	}
+	return &suspicion{sure: 0.99, severity: profile.Critical, claim: "No thread runs: " + x.standstill() + ".",
+		evidence: []string{"only what can be judged of a process that stands still was judged"},
+		next:     cmp.Or(x.Thaw, fmt.Sprintf("kill -CONT %d", x.PID)) + "  (lets it run)"}
+}
+
+// standstill says why the process stands still.
+func (e *Evidence) standstill() string {
+	if e.Frozen != "" {
+		return "the process is " + e.Frozen
+	}
+	return "the process is stopped (SIGSTOP, Ctrl-Z, a debugger)"
+}

@@ -32,8 +32,8 @@ const (
 
 // FindingIDs are all of them. They order findings that are equally likely: an earlier one is more often the cause of a
 // later one.
-var FindingIDs = []FindingID{Deadlocked, StandsStill, SafepointStall, HeapFull, MemoryLimit, CPUThrottled, Swapping, FDLimit,
-	CodeCacheFull, DirectFull, LockContention, WaitingRemote, PoolStuck, Pinned, FinalizerBehind, NativeGrowth,
+var FindingIDs = []FindingID{Deadlocked, StandsStill, SafepointStall, HeapFull, MemoryLimit, CPUThrottled, Swapping,
+	FDLimit, CodeCacheFull, DirectFull, LockContention, WaitingRemote, PoolStuck, Pinned, FinalizerBehind, NativeGrowth,
 	ThreadLeak, ClassLoading, MallocKept, CompilerBehind, Exceptions, GCBusy, CPUHot, CPUShort}
 
 // Severity is how bad a finding is for the program.

@@ -104,6 +104,9 @@ func drawVirtual(vm *VM, s *search, platform []Thread, most int, honest bool) er
 	if len(s.klasses) == 0 {
 		return nil
 	}
+	if !honest {
+		l.looked = mostSearches // a further search for classes is bounded by maxKlasses, and not by fewKlasses
+	}
 	stood, visits, largest := 0.0, 0, 0.0
 	lot, err := l.Draw(platform, most, func(v *VirtualThread, stands float64) {
 		stood += stands

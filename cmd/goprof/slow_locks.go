@@ -16,9 +16,11 @@ import (
 
 const (
 	// locksEvery is how often slow reads who holds the locks that threads wait for. A reading takes no more than one part
-	// in locksShare of the time, as long as it comes once in locksSeldom.
-	locksEvery, locksSeldom = 100 * time.Millisecond, time.Second
+	// in locksShare of the time, as long as it comes once in locksSeldom. One that takes longer than longestReading does
+	// not count.
+	locksEvery, locksSeldom = 100 * time.Millisecond, 5 * time.Second
 	locksShare              = 20
+	longestReading          = time.Second
 	// mostHolds bounds what is kept of that.
 	mostHolds = 1 << 18
 )
@@ -50,7 +52,7 @@ func watchLocks(ctx context.Context, talk io.Writer, pid int) (end func() []requ
 }
 
 // errLongReading: by then the threads wait for other locks.
-var errLongReading = errors.New("a reading takes longer than " + locksSeldom.String())
+var errLongReading = errors.New("a reading takes longer than " + longestReading.String())
 
 // readHolds returns an error if no reading counts.
 func readHolds(ctx context.Context, s *session.Session) (all []requests.Hold, failed error) {
@@ -63,7 +65,7 @@ func readHolds(ctx context.Context, s *session.Session) (all []requests.Hold, fa
 		}
 		took := time.Since(began)
 		wait = min(max(locksEvery, locksShare*took), locksSeldom)
-		if err == nil && took > locksSeldom {
+		if err == nil && took > longestReading {
 			err = errLongReading
 		}
 		if err != nil {

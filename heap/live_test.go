@@ -145,8 +145,11 @@ func TestLive(t *testing.T) {
 				began := time.Now()
 				jvm := jvmtest.Start(t, jdk, "truth.HeapLeaks", truthFlags(flags+" -XX:MaxTenuringThreshold=0", "")...)
 				r, err := openLive(t, jvm)
+				if jdk.Version < 17 && errors.Is(err, vmstructs.ErrMissing) {
+					t.Skip("ZGC of 11 does not export where its objects are")
+				}
 				if err != nil {
-					t.Skip(err)
+					t.Fatal(err)
 				}
 				for _, command := range []string{"keep 20", "gc", "gc", "rest", "gc"} {
 					jvm.Command(command)

@@ -186,7 +186,7 @@ func (c *climb) pass(sought *vmstructs.Sought, frontier []int32, until time.Time
 	draw := inOrder(areas)
 	if !whole {
 		draw = lots(c.rand, areas)
-		left -= c.longArrays(sought, frontier, left/2, over)
+		left -= min(left, c.longArrays(sought, frontier, left/2, over)) // it may read a piece more
 	}
 	for looked < left || c.opt.All {
 		a, from, to, ok := draw()

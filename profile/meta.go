@@ -199,7 +199,7 @@ type Allocated struct {
 	Bytes   int64         `json:"bytes"`             // by all of them
 	Threads []ThreadBytes `json:"threads,omitempty"` // those that allocated most, the largest first
 	Full    bool          `json:"full,omitempty"`    // there were more threads than are counted
-	Time    time.Duration `json:"-"`                 // in which it was counted: less than the recording's where the process ended
+	Time    time.Duration `json:"-"`                 // for how long it was counted: at most to the process's end
 }
 
 // ThreadBytes is what one thread has allocated.

@@ -13,7 +13,7 @@ func standsStill(x *exam) *suspicion {
 		return nil
 	}
 	return &suspicion{sure: 0.99, severity: profile.Critical, claim: "No thread runs: " + x.standstill() + ".",
-		evidence: []string{"only what can be judged of a process that stands still was judged"},
+		evidence: []string{"what stands under \"Not known\" can be judged only while it runs"},
 		next:     cmp.Or(x.Thaw, fmt.Sprintf("kill -CONT %d", x.PID)) + "  (lets it run)"}
 }
 

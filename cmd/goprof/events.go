@@ -17,9 +17,9 @@ import (
 	"goprof/session"
 )
 
-const eventsHelp = `events lists what "goprof record --event" can take samples of in one JVM. If an event is not available,
-the list says why, and what mends that. events looks for the functions and asks the kernel. It sets
-and changes nothing.
+const eventsHelp = `events lists what "goprof record --event" can take samples of in one JVM.
+If an event is not available, the list says why, and what mends that. events looks for the functions
+and asks the kernel. It sets and changes nothing.
 
 --event also takes these, which are not listed:
   libc:write                     any function of a native library that the process has loaded

@@ -402,8 +402,8 @@ func (f *heapFlags) lacks(cmd *cobra.Command, h *profile.Heap) *exit.Error {
 		e.What = fmt.Sprintf("this heap has no part %q", f.shape.Area)
 		e.Why = h.Collector + " has none, or none of it is used"
 	case h.Collector == "Serial", h.Collector == "Parallel", h.Collector == "G1":
-		e.Why = "no collection that removed all dead objects is known: the old generation was not collected yet, or the " +
-			"JVM keeps no counters, or it is G1 before JDK 20, which leaves dead objects where they are"
+		e.Why = "the old generation was not collected yet, or that left dead objects where they are (G1 before JDK 20), " +
+			"or this JVM does not count its collections"
 	default:
 		e.Why = h.Collector + " leaves dead objects where they are, and does not export which those are"
 		if f.core.file == "" {

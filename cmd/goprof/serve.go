@@ -16,9 +16,9 @@ import (
 	"goprof/cmd/goprof/exit"
 )
 
-const serveHelp = `serve shows recordings in a browser: those of a folder, or one file. Each page (flame graph, heat map,
-table) is made when it is asked for. Each recording can also be loaded in the formats of
-speedscope, the Firefox Profiler and pprof.
+const serveHelp = `serve shows recordings in a browser: those of a folder, or one file. Each page (flame
+graph, heat map, table) is made when it is asked for. Each recording can also be loaded in the
+formats of speedscope, the Firefox Profiler and pprof.
 
 serve listens on this machine alone (127.0.0.1), and the address has a secret in it: other users of
 the machine do not know it. Only files of the folder are read that look like recordings, none in

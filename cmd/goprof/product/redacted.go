@@ -37,7 +37,7 @@ type Names struct {
 	known *redact.Functions
 }
 
-// NewNames asks a Redactor under its lock.
+// NewNames makes the Names of one recording. by and lock are those of the run.
 func NewNames(by *redact.Redactor, lock *sync.Mutex) *Names {
 	return &Names{mu: lock, by: by, known: by.Functions()}
 }

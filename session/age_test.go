@@ -46,7 +46,12 @@ func TestThreadNumbersComeBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	th := process.Thread{TID: self, Start: start}
-	r := &recording{Session: &Session{dir: &directory{threads: map[int]*listedThread{th.TID: {kernel: th}}}}}
+	p, err := process.Open(self)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	r := &recording{Session: &Session{dir: &directory{p: p, threads: map[int]*listedThread{th.TID: {kernel: th}}}}}
 	if r.beganAfter(th.TID, now()) {
 		t.Error("this process began before now")
 	}
@@ -69,9 +74,14 @@ func TestThreadNumbersComeBack(t *testing.T) {
 	if r.tellThread(r.dir.threads[th.TID], false); sink.started != 1 {
 		t.Error("a thread that has just started is not told")
 	}
-	r.dir.threads[th.TID].kernel.Start = 0 // as of one that an event of the kernel's tells of
-	if r.tellThread(r.dir.threads[th.TID], false); sink.started != 2 {
-		t.Error("a thread that was announced is not told")
+	r.dir.threads[th.TID].kernel.Start = 0 // as of one that is new in a list
+	if r.tellThread(r.dir.threads[th.TID], false); sink.started != 1 {
+		t.Error("a thread from before the recording, of which the list alone was read, has just started")
+	}
+	gone := &listedThread{kernel: process.Thread{TID: 1}}
+	r.dir.threads[1] = gone
+	if r.tellThread(gone, false); sink.started != 2 {
+		t.Error("a new thread that has ended meanwhile is not told")
 	}
 }
 

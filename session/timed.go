@@ -81,12 +81,17 @@ func (r *recording) tick() {
 
 // tellThread reports that a thread came, or went. A listing can miss a thread while others end (fs/proc/base.c,
 // proc_task_readdir). So a thread that is listed late may have begun before the recording: it counts as present from
-// the start. The start of a thread that the kernel has just announced was not read.
+// the start. One that ended before its beginning could be read counts as new.
 func (r *recording) tellThread(th *listedThread, ended bool) {
 	t := r.timed
 	if ended {
 		t.sink.ThreadEnd(t.clock.at(now()), th.at(now()))
 		return
+	}
+	if th.kernel.Start == 0 {
+		if k, err := r.dir.p.Thread(th.kernel.TID); err == nil {
+			th.kernel = k
+		}
 	}
 	if th.kernel.Start != 0 && !r.beganAfter(th.kernel.TID, t.begun) {
 		return

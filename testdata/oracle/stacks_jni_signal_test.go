@@ -24,7 +24,7 @@ import (
 // GOPROF_SIGNAL_STOPS is the number of stops.
 func TestSignals(t *testing.T) {
 	t.Parallel()
-	stops := envNumber("GOPROF_SIGNAL_STOPS", 1000)
+	stops := envNumber("GOPROF_SIGNAL_STOPS", 500)
 	cfi := buildNative(t, "jnisignal.c", "libjnisignal.so", withCFI...)
 	none := buildNative(t, "jnisignal.c", "libjnisignalbare.so", bare...).strip(t)
 	modes := []struct {

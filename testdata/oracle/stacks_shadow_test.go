@@ -76,7 +76,7 @@ func (c *shadowCount) String() string {
 // TestShadow stops a thread that keeps its own stack and compares frame by frame.
 func TestShadow(t *testing.T) {
 	t.Parallel()
-	stops := 2000
+	stops := 1000
 	if s := os.Getenv("GOPROF_SHADOW_STOPS"); s != "" {
 		stops, _ = strconv.Atoi(s)
 	}

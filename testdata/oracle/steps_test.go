@@ -61,7 +61,7 @@ const (
 // GOPROF_SHOW=1 prints walks that did not reach their root, too.
 func TestSteps(t *testing.T) {
 	t.Parallel()
-	steps := 100_000
+	steps := 60_000
 	if n, _ := strconv.Atoi(os.Getenv("GOPROF_STEPS")); n > 0 {
 		steps = n
 	}

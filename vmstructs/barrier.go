@@ -2,10 +2,10 @@ package vmstructs
 
 import "strings"
 
-// ReturnBarrier reports whether pc is where the lowest frame of a virtual thread returns to while its callers are still
-// in the heap: StubRoutines::_cont_returnBarrier (stubGenerator_*.cpp, generate_cont_thaw). The tables export the
-// barrier since 27; before that, .symtab has it. Without either, ReturnBarrier takes any return into a continuation
-// stub for the barrier, because those stubs do not call Java.
+// ReturnBarrier reports whether pc is the return barrier. The lowest frame of a virtual thread returns there while its
+// callers are still in the heap: StubRoutines::_cont_returnBarrier (stubGenerator_*.cpp, generate_cont_thaw). The
+// tables export the barrier since 27; before that, .symtab has it. If neither has it, ReturnBarrier regards any return
+// into a continuation stub as the barrier, because those stubs do not call Java.
 func (vm *VM) ReturnBarrier(b *Blob, pc uint64) bool {
 	if at := vm.returnBarrier(); at != 0 {
 		return pc == at

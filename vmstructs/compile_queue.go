@@ -18,8 +18,8 @@ type CompileQueue struct {
 }
 
 // CompileQueue begins with const char* _name, CompileTask *_first, *_last, *_first_stale, int _size in all releases
-// since 9 (compiler/compileBroker.hpp). It is not exported, so it is believed only if its name is one that HotSpot
-// gives.
+// since 9 (compiler/compileBroker.hpp). These fields are not exported, so goprof believes them only if the name is one
+// of HotSpot's.
 const (
 	queueFirst, queueLast, queueSize = 8, 16, 32
 	queueBytes                       = 40
@@ -93,8 +93,8 @@ const maxTask = 512
 
 // waited returns how long ago a task was queued. _time_queued and _time_started stand behind _prev, the last field that
 // is exported. Up to 25 a bool is between (compiler/compileTask.hpp). A waiting task has not started, so its
-// _time_started is 0, and one of two words is the time. If either may be, waited does not know. Both times count from
-// os::init.
+// _time_started is 0, and one of two words is the time. If both may be the time, the result is not known. Both times
+// count from os::init.
 func (h *Health) waited(task []byte, now int64) maybe.Value[time.Duration] {
 	prev := int(h.vm.l.task.prev)
 	began, err := h.vm.mem.U64(h.symbols.began)

@@ -6,9 +6,9 @@ import (
 	"goprof/process"
 )
 
-// A thread that turns a compiled frame into interpreted ones keeps a description of these in a vframeArray
-// (runtime/vframeArray.hpp). That takes microseconds. Then the array is freed, and the next array often lies in the
-// same place. So the pause copies the array, as Snapshot.Followed.
+// A thread that turns a compiled frame into interpreted ones describes the new frames in a vframeArray
+// (runtime/vframeArray.hpp). The array is freed microseconds later, and the next array often lies in the same place. So
+// goprof copies the array in the pause, as Snapshot.Followed.
 
 const (
 	// maxVFrames bounds the frames that one compiled frame is turned into.

@@ -140,9 +140,9 @@ func (vm *VM) array(addr uint64, data offset, size int) ([]byte, error) {
 	return b, vm.mem.Bytes(p+uint64(data), b)
 }
 
-// fieldStream decodes what JDK 21 and later have: UNSIGNED5 numbers, how many fields of
-// Java and how many injected, then for each its name, signature, offset, access, flags,
-// and what the flags announce (oops/fieldInfo.inline.hpp, FieldInfoReader).
+// fieldStream decodes the list of fields of JDK 21 and later. It consists of UNSIGNED5 numbers: how many fields of Java
+// and how many injected ones, then for each field its name, signature, offset, access, flags, and further numbers that
+// the flags announce (oops/fieldInfo.inline.hpp, FieldInfoReader).
 func (vm *VM) fieldStream(b []byte, most int) (fields []rawField, err error) {
 	s := stream{b: b, x: vm.l.method.unsigned5X}
 	n := s.u5()

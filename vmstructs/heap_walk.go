@@ -78,8 +78,9 @@ type extentEnd struct {
 }
 
 // Walk visits the objects of an area that begin between from and to. If from is neither the beginning of the area nor
-// the end of the walk before, Walk looks for the first object. It returns how many bytes it has copied, what it could
-// not count, and whether it came to the end. Walk calls stop from time to time, which may end it earlier.
+// the end of the walk before, Walk looks for the first object. It returns how many bytes it has copied, how much it
+// could not count, and whether it reached the end. Walk calls stop from time to time, and ends early if stop returns
+// true.
 func (h *Heap) Walk(area *HeapArea, from, to uint64, stop func() bool, visit func(*Object)) (read uint64, unread Unread,
 	whole bool) {
 	if h.window == nil {
@@ -103,8 +104,8 @@ func (h *Heap) Walk(area *HeapArea, from, to uint64, stop func() bool, visit fun
 	return x.read, x.unread, true
 }
 
-// inPlace reports whether an object is still in its old place although its mark says that a collection has marked it or
-// will move it. A full collection of Serial and Parallel marks first, and moves objects last
+// inPlace reports whether an object is still in its old place, although its mark word says that a collection has marked
+// it or will move it. A full collection of Serial and Parallel marks first, and moves objects last
 // (gc/serial/serialFullGC.cpp, gc/parallel/psParallelCompact.cpp). Their other collections move no old object.
 func (h *Heap) inPlace(a *HeapArea) bool {
 	return a.Part == OldPart && a.topAt != 0 && !h.klasses.compact

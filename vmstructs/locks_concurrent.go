@@ -243,9 +243,9 @@ func (k *Locks) virtualName(at uint64) string {
 	return name
 }
 
-// heldByBlockers adds to what the owners hold: the locks of java.util.concurrent, and the classes under initialisation,
-// for which other threads wait. Locks for which no thread waits are not found: they are objects of the heap like all
-// others.
+// heldByBlockers adds locks to the threads that hold them: locks of java.util.concurrent, and classes under
+// initialisation, for which other threads wait. Locks for which no thread waits are not found: they are objects of the
+// heap like all others.
 func (k *Locks) heldByBlockers(all []ThreadLocks) {
 	type held struct{ owner, object uint64 }
 	seen := map[held]bool{}

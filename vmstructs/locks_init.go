@@ -11,7 +11,7 @@ import (
 //
 // The threads wait on an int[] of length 0 that only the class's mirror refers to (java_lang_Class::init_lock). The JVM
 // exports neither the int[] nor a path from it to the class. It exports which classes are being initialised, and by
-// which threads. The awaited class is the one of these whose mirror refers to the int[].
+// which threads. The threads wait for the one of these classes whose mirror refers to the int[].
 
 // initLayout: which thread initialises a class. oops/instanceKlass.hpp, oops/klass.hpp.
 type initLayout struct {

@@ -10,12 +10,13 @@ import (
 // Lots draws virtual threads that no carrier runs by lot. There may be a million of them, so a draw reads a bounded
 // number. The JDK keeps virtual threads in concurrent hash sets (containers.go). Each set counts its elements
 // (ConcurrentHashMap.baseCount and counterCells), so the number is known without a visit. A draw reads some bins of
-// each set, at random places of its table. Threads are in bins by their numbers, so threads of one bin may be alike:
-// every fourth does the same, say. So a draw visits one thread of each bin, which stands for all of it. On average each
-// thread counts equally, and all visited threads together stand for as many as the sets count.
+// each set, at random places of its table. The bin of a thread follows from its number, so threads of one bin may be
+// alike, for example if every fourth thread does the same. So a draw visits one thread of each bin, which stands for
+// the whole bin. On average each thread counts equally, and all visited threads together stand for all threads of the
+// sets.
 //
-// Threads of a StructuredTaskScope that a virtual thread owns are found by their owner alone. A draw reads some of
-// them, each of which stands for its owner's part of all.
+// If a virtual thread owns a StructuredTaskScope, only that owner leads to the scope's threads. A draw reads some of
+// them. Each counts as much as its owner.
 //
 // A Lots uses a Continuations: both belong to one goroutine.
 type Lots struct {
@@ -74,10 +75,10 @@ func NewLots(c *Continuations) *Lots {
 	return &Lots{s: &search{c: c}}
 }
 
-// Draw visits about most of the virtual threads that no carrier runs, and says how many each stands for. A thread that
-// could not be read is visited with its error, and a thread that a carrier runs as Mounted. No thread is stopped, and
-// each is shown as it was at another moment. platform are the threads that may own a StructuredTaskScope. The error
-// says that there was no draw.
+// Draw visits about most of the virtual threads that no carrier runs, and says how many each stands for. visit also
+// gets threads that could not be read, with the error, and threads that a carrier runs, marked as Mounted. No thread is
+// stopped, so each is shown as it was at a different moment. platform are the threads that may own a
+// StructuredTaskScope. If Draw returns an error, it has drawn nothing.
 func (l *Lots) Draw(platform []Thread, most int, visit func(v *VirtualThread, stands float64)) (Lot, error) {
 	s := l.s
 	*s = search{c: s.c, klasses: s.klasses, states: s.states, suspended: s.suspended,

@@ -28,7 +28,7 @@ type MemoryRange struct {
 }
 
 const (
-	// rootChunk is the size in which the JVM hands out metaspace: an aligned piece of that size has no other use
+	// rootChunk is the size of the largest pieces of metaspace: an aligned piece of that size has no other use
 	// (memory/metaspace/chunklevel.hpp, MAX_CHUNK_BYTE_SIZE; larger since 24). Up to 15 a node of metaspace may be
 	// smaller.
 	rootChunk = 4 << 20

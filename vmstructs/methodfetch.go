@@ -2,7 +2,7 @@ package vmstructs
 
 // A method is read in steps, and each step depends on the one before: the method points to its ConstMethod, this to the
 // constants of the class, and these to names. fetchMethods makes each step for several methods with one read. It is
-// only an optimisation: what it leaves out is read later.
+// only an optimisation: everything that it leaves out is read later.
 
 // maxFetched bounds the methods that are fetched together.
 const maxFetched = maxWanted / 2

@@ -8,10 +8,10 @@ import (
 )
 
 // nearMemory reads the target's memory in large pieces, and keeps the pieces while one question is being answered. A
-// class's metadata lie together, and each question follows them in many small steps. A read of 8 bytes takes nearly as
-// long as one of a piece. Pieces may be older than a method that is loaded meanwhile. So facts are proven by reads that
-// bypass the pieces (Proof, holdsTrue), and bytecodes, which are kept by method but are no fact, bypass them, too.
-// Signatures, the names of source files, and which method an invoke names are not proven.
+// class's metadata lie together, each question follows them in many small steps, and a read of 8 bytes takes nearly as
+// long as a read of a large piece. But a piece may be older than a method that was loaded meanwhile. So the reads that
+// prove facts (Proof, holdsTrue) bypass the pieces. Bytecodes bypass them, too: they are kept by method, but are no
+// fact. Signatures, the names of source files, and the methods that invokes name are not proven.
 type nearMemory struct {
 	process.Memory
 	depth  int // 0: nothing is kept

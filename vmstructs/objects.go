@@ -7,11 +7,11 @@ import (
 )
 
 // Objects walks pieces of the Java heap. In a piece that a thread or a collector has filled, one object follows the
-// other. Each object's header names its class, and class and header tell where the next object begins (oops/oop.hpp,
-// oopDesc::size_given_klass; oops/klass.hpp, layout helpers). The caller copies the bytes of a piece, and knows that an
-// object begins where the piece does.
+// other. Each object's header names its class. Class and header together show where the next object begins
+// (oops/oop.hpp, oopDesc::size_given_klass; oops/klass.hpp, layout helpers). The caller copies the bytes of a piece,
+// and knows that an object begins where the piece does.
 //
-// A walk never goes past what it does not understand. It ends there, and the error names the reason.
+// A walk ends at bytes that it does not understand, and the error names the reason.
 type Objects struct {
 	vm       *VM
 	klasses  klassModel
@@ -31,8 +31,8 @@ type Objects struct {
 type ObjectClass struct {
 	Klass uint64
 	Name  string // in Java's spelling
-	// Filler: these are no objects of the program. HotSpot fills a rest of memory with one. Up to 18 it takes a
-	// java.lang.Object or an int[] for that, which look like the program's (gc/shared/collectedHeap.cpp,
+	// Filler: the object does not belong to the program. HotSpot fills an unused rest of memory with such an object. Up
+	// to 18 that is a java.lang.Object or an int[], which look like the program's (gc/shared/collectedHeap.cpp,
 	// fill_with_object_impl).
 	Filler bool
 	// Sum is for the caller's visit: Walk does not touch it.
@@ -120,7 +120,7 @@ func (o *Objects) Forget() {
 
 // Walk calls visit for each object that begins in b, which is a copy of the memory at addr. size is how many bytes the
 // object takes, even if it ends behind b. next is where the object after the last one begins; an object whose size
-// cannot be read from b is left for the next piece. What visit gets is valid until Forget.
+// cannot be read from b is left for the next piece. The arguments of visit are valid until Forget.
 func (o *Objects) Walk(addr uint64, b []byte, visit func(addr uint64, class *ObjectClass, size uint64)) (next uint64,
 	err error) {
 	at := uint64(0)

@@ -9,9 +9,9 @@ import (
 )
 
 // A compiler records two kinds of pcs. Safepoints are polls and the return addresses of calls. The collector may look
-// at the frame there, so each safepoint has an OopMap (code/debugInfoRec.cpp, add_safepoint). Other pcs have no
-// OopMap, and are recorded only with -XX:+DebugNonSafepoints (add_non_safepoint), which agents and JFR switch on, too.
-// What an OopMap holds does not matter here.
+// at the frame there, so each safepoint has an OopMap (code/debugInfoRec.cpp, add_safepoint). Other pcs have no OopMap,
+// and are recorded only with -XX:+DebugNonSafepoints (add_non_safepoint), which agents and JFR switch on, too. goprof
+// reads only which pcs have an OopMap, not the OopMap itself.
 
 // maxOopMaps bounds the OopMaps of an nmethod: it has at most one for each of its records.
 const maxOopMaps = maxDebugBytes / pcDescSize

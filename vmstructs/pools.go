@@ -7,8 +7,9 @@ import (
 	"goprof/process/maybe"
 )
 
-// Pools reads which executors the threads run for, and what these executors and their queues hold. No thread is stopped
-// for that. A field that a class lacks, or that a collector moves away, is not known.
+// Pools reads for which executors the threads run, how many tasks these executors run, and how many wait in their
+// queues. No thread is stopped for that. If a class lacks a field, or a collector moves the object during the read, the
+// value is not known.
 //
 // A Pools uses the VM that it was made from: both belong to one goroutine.
 type Pools struct {

@@ -50,10 +50,10 @@ func (vm *VM) reads(r *process.Reader, f *fact) bool {
 	return r.Bytes(f.addr, got) == nil && f.agrees(got)
 }
 
-// noteBlob keeps what identifies b: that its block is in use and has its size, and the name and size of the blob. For
-// an nmethod it also keeps the method, the entry and, above all, the compile id, which is never given twice. Since 23
-// an nmethod also has data outside the code cache. The JVM frees that data before it frees the blocks. So noteBlob also
-// keeps the pointers to the data (code/nmethod.cpp, nmethod::purge, sets them to the blob's end;
+// noteBlob notes the facts that identify b: its block is in use and has this size, and the name and size of the blob.
+// For an nmethod it also keeps the method, the entry and, above all, the compile id, which is never given twice. Since
+// 23 an nmethod also has data outside the code cache. The JVM frees that data before it frees the blocks. So noteBlob
+// also keeps the pointers to the data (code/nmethod.cpp, nmethod::purge, sets them to the blob's end;
 // gc/shared/classUnloadingContext.cpp frees the blocks afterwards).
 func (vm *VM) noteBlob(b *Blob, blk block) {
 	parts := vm.blobParts(b.Kind.IsNmethod())
@@ -100,9 +100,9 @@ func (l *layout) blobParts(nmethod bool) []part {
 	return parts
 }
 
-// Proof shows that what a walk used was true: walk first with what is cached, note each blob and method, then Check.
-// Check reads all that was noted again in one batch. What has changed is forgotten, and the walk must be done again. A
-// warm Proof does not allocate.
+// Proof shows that the data which a walk used was true. First walk with cached data and note each blob and method, then
+// call Check. Check reads all noted facts again, in one batch. If a fact has changed, Check forgets the cached data,
+// and the walk must be done again. A Proof that has been used before does not allocate.
 //
 // Several walks may be proven at once, with one read: call End after each of them; SinceOf returns the result of each.
 //

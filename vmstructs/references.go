@@ -7,8 +7,9 @@ import (
 )
 
 // Dead objects with a finalizer wait in the queue of java.lang.ref.Finalizer, which counts them. Other references that
-// the collector has found wait in a list that the Reference Handler takes as a whole: it begins in Reference.pending
-// (up to 8) or Universe::_reference_pending_list, and is linked by Reference.discovered.
+// the collector has found wait in a list, which begins in Reference.pending (up to 8) or
+// Universe::_reference_pending_list, and is linked by Reference.discovered. The thread "Reference Handler" takes the
+// whole list at once.
 
 const (
 	classFinalizer = "java/lang/ref/Finalizer"

@@ -121,7 +121,7 @@ func (h *Health) Safepoint() maybe.Value[SafepointState] {
 
 // polled reads the state from the page that compiled code reads at each safepoint poll. JDK 8 removes the right to read
 // that page right after it has asked the threads (runtime/safepoint.cpp, SafepointSynchronize::begin), and restores it
-// first of all at the end. Later releases have a poll for each thread.
+// as the first step at the end of the safepoint. Later releases have a poll for each thread.
 func (h *Health) polled() maybe.Value[SafepointState] {
 	variable := h.vm.l.health.polling
 	if !h.vm.l.jdk8 || variable == 0 {

@@ -9,12 +9,12 @@ import (
 	"goprof/process"
 )
 
-// Sightings notes, as soon as a thread runs again, what generated code its stack points into: the first bytes of
-// each piece, which identify it. Each piece is noted once, so where no code is new this costs one pass over the copy of
-// the stack. With the note, a walk that comes late can show that the code it found was there at the look already
-// (age.go).
+// Sightings notes the pieces of generated code that a stack points into, as soon as its thread runs again. It keeps the
+// first bytes of each piece, which identify the piece. It notes each piece once. So if no code is new, it only searches
+// the copy of the stack. With the note, a walk that comes late can show that the code it found was there at the look
+// already (age.go).
 //
-// Note is called on another goroutine than all else of the VM, and never waits.
+// Note is called on another goroutine than all other methods of the VM, and never waits.
 type Sightings struct {
 	t      process.Target
 	clock  func() int64

@@ -1,8 +1,8 @@
 package vmstructs
 
 // A class's static fields are in its mirror, the java.lang.Class (oops/instanceMirrorKlass.hpp). The mirror and the
-// objects of its fields are in the heap, where a collector may move them while they are read. So the references are
-// followed twice, and count if they were the same.
+// objects of its fields are in the heap, where a collector may move them while they are read. So goprof follows the
+// references twice, and believes the result if both times agree.
 
 // handleLayout says where a mirror is, and how an object tells its class: oops/klass.hpp, compressedKlass.hpp.
 type handleLayout struct {

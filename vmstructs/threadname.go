@@ -166,7 +166,7 @@ func (vm *VM) ThreadName(t Thread) (string, error) {
 const maxComm = 15
 
 // FitsComm reports whether the kernel's short name can be that of a thread with this name. HotSpot gives the kernel the
-// first 15 bytes; since 26, of a longer name, 7 bytes, two dots and the last 6 (os_linux.cpp,
+// first 15 bytes. Since 26 it shortens a longer name to its first 7 bytes, two dots and its last 6 bytes (os_linux.cpp,
 // os::set_native_thread_name).
 func FitsComm(name, comm string) bool {
 	if len(name) <= maxComm {

@@ -30,9 +30,9 @@ func (v Version) JDK() string {
 	return v.Release
 }
 
-// zero reports whether this is a Zero VM, which has no interpreter of generated code. The VM's name says so
-// (runtime/abstract_vm_version.cpp, VMNAME). The call stub's return address does not: it is null, as in a JVM that is
-// still starting.
+// zero reports whether this is a Zero VM, whose interpreter is written in C++, so that no generated code is there. The
+// VM's name says so (runtime/abstract_vm_version.cpp, VMNAME). The call stub's return address does not: it is null, as
+// in a JVM that is still starting.
 func (v *Version) zero() bool { return strings.Contains(v.Info, " Zero VM ") }
 
 const maxVersionText = 1024

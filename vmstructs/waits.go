@@ -36,9 +36,9 @@ func (w *Waits) ReadFrom(t process.Target) *Waits {
 	return w
 }
 
-// Read returns what the JVM knows of a thread that was found in that system call. The thread must not run meanwhile.
-// The collector may: references in the heap are followed twice, and the answer is not known if they lead to two places.
-// Nor is it known while a collection has stopped all threads.
+// Read returns what the JVM knows of a thread that was found in that system call. The thread must not run meanwhile,
+// but the collector may. Read follows references in the heap twice. If they lead to two places, or if a collection has
+// stopped all threads, the answer is not known.
 func (w *Waits) Read(snap *process.Snapshot, call arch.Call) (j process.JavaWait) {
 	if snap.SideAddr == 0 || len(snap.Side) == 0 {
 		return j // not a Java thread

@@ -22,11 +22,12 @@ import (
 // sample like that of any event. If it does, the address goes into a map in the kernel. free has a probe, which takes
 // the address out of the map. What is in the map at the end was not given back.
 //
-// So a piece of memory is followed from its beginning to its end or not at all, whatever the interval is in between.
+// So a piece of memory is followed from malloc to free, or not at all. A change of the interval in between does not
+// matter.
 //
-// The end of a call belongs to the beginning with the same stack pointer: no inner call has that. realloc(NULL, n) goes
-// on in malloc by a jump, and ends where malloc does. Where functions call each other (musl's calloc calls malloc) the
-// inner call takes the place of the outer one, whose end then finds nothing.
+// The end of a call belongs to the beginning with the same stack pointer, because an inner call has another stack
+// pointer. realloc(NULL, n) jumps to malloc, and ends where malloc does. Where functions call each other (musl's calloc
+// calls malloc), the inner call replaces the outer one, and the end of the outer call finds no beginning.
 
 // Pairing says where pieces of memory begin, and where they are given back. The event's Probes are the instructions
 // that end the functions of Begins, with the result in its register.

@@ -252,9 +252,9 @@ func (r *eventRun) isAlive(tid int) bool {
 	return state != 0 && state != 'Z' && state != 'X'
 }
 
-// closeBreakpoints has the kernel remove the breakpoints. For each it waits until no CPU stands at the breakpoint
-// (kernel/events/uprobes.c, uprobe_unregister_sync), some 50 to 200 ms. So many are closed at a time, each by an OS
-// thread.
+// closeBreakpoints has the kernel remove the breakpoints. For each breakpoint the kernel waits some 50 to 200 ms until
+// no CPU stands at it (kernel/events/uprobes.c, uprobe_unregister_sync). So many breakpoints are closed at the same
+// time, each by an OS thread.
 func (r *eventRun) closeBreakpoints(which func(*eventProbe) bool) {
 	var all sync.WaitGroup
 	room := make(chan struct{}, 32)

@@ -10,8 +10,9 @@ import (
 )
 
 // This file bounds how often probes bring samples. For each sample the kernel copies a stack, and goprof walks it. If
-// there are too many samples, the interval becomes longer. When they have become few, it becomes shorter again, down to
-// what was asked for. What a sample stands for is decided at its hit, so sums stay right whenever the interval changes.
+// there are too many samples, the interval becomes longer. When there are few, it becomes shorter again, but never
+// shorter than the user asked for. The program decides at the hit how much the sample stands for. So sums stay right
+// when the interval changes.
 
 const (
 	rateWindow = int64(100 * time.Millisecond)

@@ -1,6 +1,6 @@
-// Package look is the result of one look at a thread: the machine's state, and what the sampler knows of the look. The
-// queues between sampler and session carry it. A walker gets the machine's state alone (process.Snapshot): it knows
-// nothing of weights and tallies, and may not import this package.
+// Package look holds the result of one look at a thread: the machine's state, and what the sampler knows of the look.
+// Looks go through the queues between sampler and session. A walker gets only the machine's state (process.Snapshot).
+// It knows nothing of weights and tallies, and may not import this package.
 package look
 
 import "goprof/process"

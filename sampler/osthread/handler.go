@@ -12,7 +12,7 @@ func handler()
 // handlerPC is the address of handler.
 func handlerPC() uintptr
 
-// handle is where handler goes on.
+// handle is the part of handler that is written in Go.
 //
 //lint:ignore U1000 the assembly calls it
 //go:nosplit

@@ -14,13 +14,14 @@ import (
 	"goprof/sampler/ring"
 )
 
-// A checker is an OS thread that looks at each sample as soon as the kernel has written it, and leaves it in its ring.
-// It calls the sampling thread at once in three cases: the sample goes through new code, which must be noted in time;
-// its thread or process is not known; or a ring fills. Otherwise the sample waits for the next moment at which goprof
-// does what can wait. In an agent the checker calls then, too (sampler/pulse.go).
+// A checker is an OS thread that looks at each sample as soon as the kernel has written it into a ring (memory that
+// goprof shares with the kernel). It leaves the sample in the ring. It calls the sampling thread at once in three
+// cases: the sample goes through new code, which must be noted in time; its thread or process is not known; or a ring
+// fills. Otherwise the sample waits for the next pulse: the moment at which goprof does all work that can wait
+// (sampler/pulse.go). In an agent the checker calls at the pulse, too.
 //
-// Waking the sampling thread needs Go's scheduler, and a sample that comes alone finds all its caches cold. A checker
-// takes some microseconds for a sample (docs/decisions/0021).
+// Waking the sampling thread for each sample would cost more: it needs Go's scheduler, and the caches are cold. A
+// checker takes some microseconds for a sample (docs/decisions/0021).
 //
 // All functions in this file run on the checker's OS thread, which Go does not know: see osthread.Thread. The sampling
 // thread may read a record while the checker looks at it, and then the kernel may write another one in its place. So
@@ -90,7 +91,7 @@ type checkedRing struct {
 	seen       uint64 // how far the checker has looked
 }
 
-// runChecker is what a checker does.
+// runChecker is the loop of a checker.
 //
 //go:nosplit
 func runChecker(room unsafe.Pointer) {
@@ -177,7 +178,7 @@ func (s *checker) lookIntoRings(now int64) {
 	}
 }
 
-// noteFind notes how often there is something.
+// noteFind keeps count of how often a ring had a new sample.
 //
 //go:nosplit
 func (s *checker) noteFind(found bool, now int64) {
@@ -227,7 +228,8 @@ func (s *checker) look(r *checkedRing, head uint64) (urgent bool) {
 	return urgent
 }
 
-// isNews reports whether a sample tells something that is not known: see Sample.
+// isNews reports whether the sampling thread must see this sample at once: its code, thread or process is not known
+// yet.
 //
 //go:nosplit
 func (s *checker) isNews(r *checkedRing, at, end uint64) bool {
@@ -279,7 +281,7 @@ func (s *checker) isNews(r *checkedRing, at, end uint64) bool {
 	return false
 }
 
-// codeOf is what is known of a process.
+// codeOf returns the known code of a process.
 //
 //go:nosplit
 func (s *checker) codeOf(pid int32) *process.KnownCode {
@@ -291,7 +293,7 @@ func (s *checker) codeOf(pid int32) *process.KnownCode {
 	return nil
 }
 
-// word is a word of the ring.
+// word reads a word of the ring.
 //
 //go:nosplit
 func (r *checkedRing) word(at uint64) uint64 {

@@ -21,8 +21,8 @@ import (
 
 // The second engine: perf_event_open(2). No thread is stopped. The kernel keeps a timer for each CPU. In the timer's
 // interrupt the kernel writes the running thread's registers and a copy of its stack into memory that goprof shares
-// with the kernel. So a sample costs the thread that interrupt and no more, and its moment does not depend on what
-// goprof does.
+// with the kernel. So a sample costs the thread only that interrupt, and the moment of the sample does not depend on
+// what goprof does.
 //
 // Snapshots of this engine differ:
 //   - The copy of a stack ends at 64 KB (PerfStack), and at a page that was never used or is swapped out: an interrupt
@@ -31,8 +31,8 @@ import (
 //     (native code without unwind information, a signal on a stack of its own) ends there. Threads with Hint.Soon are
 //     an exception where the kernel accepts goprof's programs (copy.go): their Side, and what the trail leads to, are
 //     copied in that moment, too.
-//   - The thread runs on meanwhile. What is to be read soon afterwards (Config.After) is read some 50 us later for
-//     these threads. For the others, new code is noted within some milliseconds (Config.Note).
+//   - The thread runs on after the sample. For threads with Hint.Soon, memory that must be read soon (Config.After) is
+//     read some 50 us later. For other threads, new code is noted within some milliseconds (Config.Note).
 //
 // There is one event for each CPU, and a BPF program of goprof's keeps the kernel from taking samples of other
 // processes (wide.go). Threads with Hint.Soon have events of their own, because each has a program of its own

@@ -122,8 +122,9 @@ func (r *perfGroupRun) endAll() {
 // shift takes samples until no member is left.
 //
 // Unlike an engine of one process, it waits through Go's poller, as Go's connections do (ring/wait.go), and without
-// real-time priority, because a group never ends. A thread that sleeps without telling Go keeps a processor of Go's and
-// holds up each garbage collection, and waking it takes more OS threads: half of what an agent used at 19 Hz.
+// real-time priority, because a group never ends. A thread that sleeps without telling Go keeps one of Go's processors
+// and delays each garbage collection, and waking it involves other OS threads. At 19 Hz this was half of the CPU time
+// that an agent used.
 func (r *perfGroupRun) shift() {
 	r.now, r.due = 0, 0
 	if !r.open() {

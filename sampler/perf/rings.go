@@ -157,8 +157,9 @@ func (r *perfRings) nextLook(now, until int64) int64 {
 const hiddenMost = int64(40 * time.Millisecond)
 
 // wait sleeps until the checker calls, until a thread with Hint.Soon has a sample, or until that moment. Like
-// ptrace.SleepUntil, wait does not tell Go's scheduler; see there. It is called on an OS thread of its own, which keeps
-// the priority of the sampling thread: where CPUs are short, rings would be full before it had another turn.
+// ptrace.SleepUntil, wait does not tell Go's scheduler that it sleeps. It is called on an OS thread of its own, which
+// keeps the priority of the sampling thread: without that priority, the rings could be full on a busy machine before
+// the thread had a CPU again.
 func (r *perfRings) wait(until int64) {
 	now := ptrace.Monotonic()
 	until = r.nextLook(now, until)

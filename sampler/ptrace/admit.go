@@ -11,13 +11,13 @@ import (
 	"goprof/process/procfs"
 )
 
-// A stop ends when this OS thread lets the thread go. So a stop lasts until this OS thread has a CPU. No other OS
-// thread can end it: ptrace binds a tracee to the OS thread that seized it. With real-time priority this OS thread has
-// a CPU at once, unless others with such priority have it. Without, it waits in the queue of the CPU, or until its
-// control group may run again (Documentation/scheduler/sched-bwc.rst). So no stop begins that cannot be expected to end
-// in time: the gate asks before each.
+// When a stop may begin. Only this OS thread can end the stop: ptrace binds a tracee to the OS thread that seized it.
+// So a stop lasts until this OS thread has a CPU. With real-time priority this OS thread has a CPU at once, unless
+// others with such priority have it. Without it, this OS thread waits in the queue of the CPU, or until its control
+// group may run again (Documentation/scheduler/sched-bwc.rst). So the gate decides before each stop whether the stop
+// can be expected to end in time.
 //
-// A refusal of the gate loses no CPU time: the time of the thread stays on its account until a look succeeds.
+// If the gate refuses, no CPU time is lost: the thread's time waits for the next look that succeeds.
 
 // Hindrance is why a stop might not end in time.
 type Hindrance uint8
@@ -212,8 +212,8 @@ type Holds struct {
 const lateUnknown = -1
 
 // admits reports whether a stop may begin now. late is how long the visit that asks has waited, or lateUnknown. During
-// a visit a thread waits for the sampling thread. So admits then asks the kernel only if there was a wait or a hold of
-// longWait or more.
+// a visit a thread of the target waits for the sampling thread, and asking the kernel takes time. So admits then asks
+// only if there was a wait or a hold of longWait or more.
 func (t *Tracer) admits(late int64) bool {
 	g := t.openGate()
 	var why Hindrance
@@ -245,7 +245,7 @@ func (t *Tracer) openGate() *gate {
 	return t.gate
 }
 
-// noteHold takes in how long a thread has stood still.
+// noteHold records how long a thread has stood still.
 //
 //go:nosplit
 func (t *Tracer) noteHold(ns int64) {

@@ -18,10 +18,9 @@ import (
 	"goprof/process/procfs"
 )
 
-// SIGSTOP cannot be caught. It may stop goprof while goprof holds a thread, or while a thread that goprof has told to
-// stop is about to stop. Then that thread would stay stopped. So a separate process watches goprof. The watchdog makes
-// a stopped goprof go on. Then goprof lets all threads go, and stops again. In the end, some milliseconds later, goprof
-// alone is stopped.
+// SIGSTOP cannot be caught. It may stop goprof while goprof holds a thread of the target, or has told one to stop. Then
+// that thread would stay stopped. So a separate process, the watchdog, watches goprof. The watchdog makes a stopped
+// goprof go on. Then goprof lets all threads go, and stops again. Some milliseconds later only goprof is stopped.
 //
 // One case remains: a stop of both at once (a frozen container, pkill -STOP goprof) can leave a thread stopped until
 // goprof goes on or is killed.

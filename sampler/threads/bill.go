@@ -17,12 +17,12 @@ import (
 
 // How CPU time is assigned to threads and samples.
 //
-// A sample counts one. It also carries the time that its thread has used since the sample before (look.Look.CPU), as
-// the kernel charged it, read after the stop. So the sum over a profile is what the process has used, however late or
-// uneven the samples came. Time goes only to a stack that was seen on a CPU. If a thread is found asleep, its time
-// waits for the thread's next stack on a CPU. Time that finds no such stack is NotSampled. When a thread ends, the rest
-// of its time is lost with it, and some threads come and go between two listings. Only the process's own clock shows
-// the time of these: it counts threads that have ended, too.
+// A sample counts one. It also carries the CPU time that its thread has used since the sample before (look.Look.CPU).
+// goprof reads after the stop what the kernel has charged. So the sum over a profile is the CPU time of the process,
+// even if samples came late or at uneven intervals. Time goes only to a stack that was seen on a CPU. If a thread is
+// found asleep, its time waits for the thread's next stack on a CPU. Time that finds no such stack is NotSampled. When
+// a thread ends, the rest of its time is lost with it, and some threads come and go between two listings. Only the
+// process's own clock shows the time of these: it counts threads that have ended, too.
 
 // bills keeps the account.
 type bills struct {
@@ -105,8 +105,8 @@ func (s *List) Sum(over bool) sampler.Times {
 }
 
 // sum returns the account so far. When the run is over, all living threads have been read. If the process's clock says
-// more than their sum, threads that have ended have used the rest. Before the end it is not known which threads have
-// ended. interval is a sample's worth.
+// more than their sum, threads that have ended have used the rest. During the run this rest is not known, because some
+// threads were not read lately. interval is the CPU time that one sample stands for.
 func (b *bills) sum(threads map[int]*Thread, over bool, interval int64) sampler.Times {
 	b.read()
 	unsampled, skipped, small := b.Excused, b.skipped, int64(0)

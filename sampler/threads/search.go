@@ -6,13 +6,13 @@ import (
 	"goprof/process/procfs"
 )
 
-// How a visit finds the thread that it took the CPU from.
+// How a visit finds the thread from which it took the CPU.
 //
 // The kernel notes the thread's number where that is permitted (visit/switches.go). Elsewhere goprof reads /proc: the
 // kernel notes when it last charged a thread (se.exec_start in /proc/PID/task/TID/sched, kernel/sched/debug.c). At a
-// switch it reads the clock once. By that reading it charges the thread that leaves, and dates the thread that comes
-// (kernel/sched/core.c, __schedule). So the wanted thread has the same moment there as the preempter has for its
-// coming, to the nanosecond.
+// switch of threads it reads the clock once, and uses this time for both threads: the one that leaves the CPU and the
+// one that gets it (kernel/sched/core.c, __schedule). So the wanted thread's exec_start equals the moment at which the
+// preempter got the CPU, to the nanosecond.
 //
 // Each visit reads the number of the threads that have run lately (hot). It reads the others if the process's clock
 // says that one of them has run. If there are too many others for that, only some visits read them, drawn by lot. A

@@ -9,13 +9,14 @@ import (
 	"goprof/sampler/ptrace"
 )
 
-// How goprof watches which threads are late when all threads are to come to rest.
+// How goprof finds the threads that are late when all threads are to stop, as for a safepoint.
 //
-// At each tick an Engine with GatherOptions reads whether threads are being waited for. Only then it looks at the
-// threads that have not come, as it looks at any thread. A look counts for the time until the next look at its thread,
-// or until the thread has come. The first look also counts for the time since the threads were asked. When all threads
-// have come, the process itself says how long that took. So the times of the last thread are exact, and those of the
-// others are exact to half a tick. A gathering that was over before a tick saw it is in no look, but in the account.
+// At each tick an Engine with GatherOptions reads whether the process waits for threads. If it does, the engine looks
+// at the threads that have not stopped yet, as it looks at any thread. A look counts for the time until the next look
+// at its thread, or until the thread has stopped. The first look also counts for the time since the threads were asked
+// to stop. When all threads have stopped, the process itself says how long that took. So the times of the last thread
+// are exact, and those of the others are exact to half a tick. If all threads stopped between two ticks, there is no
+// look, but the account has the time.
 
 // Gathering is how far a process is with bringing its threads to rest.
 type Gathering struct {

@@ -17,8 +17,8 @@ const kernelLibrary = "[vdso]"
 // assemblyCaller finds the caller of a function without unwind rules. HotSpot has a few such functions in hand-written
 // assembly (os_cpu/linux_*/*.S: SpinPause, the copy loops). On arm64 the kernel's vdso has rules for signals only
 // (arch/arm64/kernel/vdso/Makefile). assemblyCaller reads the code ahead to find out how these functions return, as it
-// does for stubs, and for the C library's clone. Other libraries without unwind information are a gap: they may do
-// anything.
+// does for stubs, and for the C library's clone. For other libraries without unwind information it returns false, and
+// the walk notes a gap: their code may do anything.
 func (w *Walker) assemblyCaller(site *nativeSite) (caller, bool) {
 	if !w.cur.exact || !w.byHand(site.fn.Module) && !w.hasCloned(site) {
 		return caller{}, false

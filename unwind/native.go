@@ -154,7 +154,7 @@ func (w *Walker) toAnchor(why profile.Reason) profile.Reason {
 }
 
 // notesNoPC reports whether pc lies in code that calls the VM without noting its pc in the anchor: the interpreter and
-// stubs. If it does not, the word below the noted stack pointer is left from an earlier call: a signal met the thread
+// stubs. In other code, the word below the noted stack pointer is from an earlier call: a signal interrupted the thread
 // after it had noted its stack pointer, and before it called the VM.
 func (w *Walker) notesNoPC(pc uint64) bool {
 	if w.vm.InInterpreter(pc) {

@@ -5,10 +5,10 @@
 // (native.go).
 //
 // The contract. Words of the stack are believed only if they lie in the copy that was taken while the thread stood
-// still. Everything else (code, debug information, metadata) is read later, when it may have changed. What a walk used
-// of that is proven afterwards (vmstructs.Proof), and the walk is repeated if the proof fails. A stack ends at the
-// thread's root or with a named profile.Reason; it never goes on by guessing. A Walker serves one goroutine and does
-// not allocate once it is warm.
+// still. Everything else (code, debug information, metadata) is read later, when it may have changed. After the walk, a
+// vmstructs.Proof shows that the data which the walk used was true. If the proof fails, the walk is repeated. A stack
+// ends at the thread's root, or with a named profile.Reason. A caller is never guessed. A Walker serves one goroutine,
+// and allocates only in its first walks.
 package unwind
 
 import (

@@ -95,8 +95,8 @@ func (vm *VM) Accessed(m *Method, call, load *Bytecode) (*Method, error) {
 }
 
 // accessMethod looks for the static method of that name that klass or its next superclass declares, up to base, as
-// Lookup.findStatic does for VarForm.java. There is only one method of that name. The result is 0 if there is none, or
-// if klass is not below base: then there was no VarHandle.
+// Lookup.findStatic does for VarForm.java. The result is 0 if there is no such method or more than one, or if klass is
+// not below base: then there was no VarHandle.
 func (vm *VM) accessMethod(klass, base, name uint64) (method uint64) {
 	l := &vm.l.invoke.named
 	found := 0

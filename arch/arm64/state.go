@@ -50,8 +50,8 @@ func (s state) set(r uint8, v arch.Loc) {
 }
 
 // settleSP deals with a stack pointer that has just been set. If its value was in memory at the start (the
-// interpreter's sender sp, in the frame), all places are relative to it from here on, and none to an earlier stack
-// pointer.
+// interpreter's sender sp, in the frame), all places on the stack are relative to it from now on, and places relative
+// to an earlier stack pointer are forgotten.
 func (s state) settleSP() {
 	sp := s.Regs[regSP]
 	switch {

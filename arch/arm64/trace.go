@@ -103,11 +103,10 @@ func (t *tracer) near(at uint32, in *inst) arch.Loc {
 	return someAddress
 }
 
-// takesCallersSP reports whether the code goes back with a stack pointer that it takes from its caller's frame pointer.
-// Up to JDK 17 it does so if a method handle's caller handles an exception (c1_Runtime1_aarch64.cpp,
-// handle_exception_from_callee and generate_unwind_exception). The value equals the stack pointer that the code has
-// already, because interpreted callees have restored it. So both ways of that condition go on with the same stack
-// pointer.
+// takesCallersSP reports whether the code here sets the stack pointer from its caller's frame pointer before it
+// returns. Up to JDK 17 code does so, on one of two ways, if the caller of a method handle handles an exception
+// (c1_Runtime1_aarch64.cpp, handle_exception_from_callee and generate_unwind_exception). The value equals the present
+// stack pointer, because interpreted callees have restored it. So both ways go on with the same stack pointer.
 func (t *tracer) takesCallersSP(at uint32) bool {
 	const movSPFP = 0x910003bf
 	var next inst

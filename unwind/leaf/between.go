@@ -129,9 +129,9 @@ func (q *question) certainty(e evidence, told []vmstructs.Scope) profile.Certain
 }
 
 // sure says how certain the methods between two such instructions are. They are a guess, unless both instructions are
-// evidence of the same methods and the route leads through no other method. C2 also moves instructions there from
-// elsewhere. So C2's code is certain only where there is no other method, in a loop of such code, and at the beginning
-// of a loop's round.
+// evidence of the same methods and the route leads through no other method. C2 may also have moved an instruction there
+// from elsewhere. So for C2's code they are certain only if the nmethod has no other method, in a loop of one method,
+// and at the beginning of a loop's round.
 func (r *router) sure(from, to []vmstructs.Scope) profile.Certainty {
 	if !sameMethods(from, to) {
 		return profile.Guessed

@@ -5,11 +5,11 @@ import (
 	"goprof/vmstructs"
 )
 
-// C1 makes a cast in one piece (c1/c1_LIRAssembler_x86.cpp, emit_typecheck_helper). Null passes. The code loads the
-// wanted class and the class of the object into registers, and compares one with an entry in the other's list of
-// superclasses. If they differ, a branch leads to the slow path, and the call there has the cast's record. If the class
-// may stand in the list of secondary superclasses, a call without a record searches that list. Two branches before lead
-// to the end of the cast.
+// C1 makes a cast in one piece (c1/c1_LIRAssembler_x86.cpp, emit_typecheck_helper). A null reference passes. For others
+// the code loads the wanted class and the object's class, and compares the wanted class with an entry in the list of
+// superclasses of the object's class. If they differ, a branch leads to the slow path, and the call there has the
+// cast's record. If the class may stand in the list of secondary superclasses, a call without a record searches that
+// list. Two branches before lead to the end of the cast.
 
 // maxCast bounds the instructions from what makes the class that is asked for to the last such branch.
 const maxCast = 16

@@ -8,8 +8,8 @@ import (
 	"goprof/vmstructs"
 )
 
-// codeMap holds what is known of an nmethod's code: its instructions, and which of them jump where. The search for
-// evidence decodes code when it first comes to it, beginning at the record before, because an instruction begins at
+// codeMap holds what is known of an nmethod's code: its instructions, and which of them jump where. Code is decoded
+// when the search for evidence first reaches it. Decoding begins at the record before, because an instruction begins at
 // each record. Decoded code is kept, and so is the evidence of each instruction, because the routes from several pcs
 // have much in common.
 type codeMap struct {

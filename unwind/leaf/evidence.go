@@ -157,9 +157,10 @@ func preparesCall(k arch.Kind) bool {
 	return k == arch.KindCopy || k == arch.KindLong || k == arch.KindConst || k == arch.KindNop
 }
 
-// ahead finds the evidence that the code reaches next from an instruction on. Compilers put the expected way right
-// behind a branch. A backward branch is different: it ends a loop, and the loop is expected to run again. ahead takes
-// such a branch once. If the loop itself has no evidence, the search leaves it for code that has some.
+// ahead finds the evidence that the code reaches next from an instruction on. Compilers put the likely code right
+// behind a branch, so the search goes on there. A backward branch is different: it ends a loop, and most likely the
+// loop runs again. So the search takes such a branch once. If the loop itself has no evidence, the search leaves the
+// loop.
 func (q *question) ahead(n int32) evidence {
 	m := q.code
 	var back [maxLoops]int32 // the branches back that were taken
@@ -269,10 +270,10 @@ const maxHeader = 8
 // maxOfField bounds the methods that hand their receiver on to the one that accesses the field.
 const maxOfField = 3
 
-// ofField returns the methods at an access of a field that finds a null reference, if the record is that of an invoke.
-// Then the receiver of the invoke is null. The method that accesses the field is the one that is inlined there, or the
-// one that it calls at once with the same receiver. So the method is no intrinsic there, though it may be one
-// elsewhere.
+// ofField is for an access of a field whose null check has the record of an invoke: there the receiver of the invoke
+// would be null. It returns the methods at the access. The innermost one is the method that is inlined at the invoke,
+// or a method that this one calls at once with the same receiver. So that method is not an intrinsic here, though it
+// may be one elsewhere.
 func (q *question) ofField(record []vmstructs.Scope) []vmstructs.Scope {
 	r := router{q: q}
 	s, at := record, record

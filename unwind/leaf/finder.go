@@ -4,11 +4,11 @@
 // was stopped is hardly ever at one of them. The code before and behind the pc is evidence of its methods. From that
 // evidence the package infers which methods run at the pc, and how sure that is (docs/decisions/0007-the-leaf.md).
 //
-// The contract. A Finder returns the methods at a pc, innermost first, never none, and how sure the innermost is: it
-// says profile.Certain only where code and records leave no other method. Without evidence it returns the method that
-// owns the code, which runs there, too. The Finder reads code and metadata when it is asked, so they may have changed
-// since the thread was stopped: the walk proves its Blob (vmstructs.Proof). Instructions, bytecodes, searches and
-// caches are all bounded. A Finder serves one goroutine.
+// The contract. A Finder returns the methods at a pc, innermost first, at least one, and how sure the innermost is. It
+// says profile.Certain only if code and records permit no other method. Without evidence it returns only the method
+// that owns the code, which is on the stack in any case. The Finder reads code and metadata when it is asked, so they
+// may have changed since the thread was stopped: the walk proves its Blob (vmstructs.Proof). Instructions, bytecodes,
+// searches and caches are all bounded. A Finder serves one goroutine.
 package leaf
 
 import (

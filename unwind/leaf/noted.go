@@ -2,10 +2,11 @@ package leaf
 
 import "goprof/arch"
 
-// C1 notes where an instruction comes from only if it has a state: an access, a call, a check, or the beginning of a
-// block (c1/c1_LIRAssembler.cpp, process_debug_info). An instruction without a state is recorded with what follows it:
-// a copy between registers, to or from the stack, or a constant for a call. The shift that makes an address of a
-// compressed reference is part of the load before it. The address of a profile is part of the counter: see counter.go.
+// C1 records the bytecode of an instruction only if the instruction has a state: an access, a call, a check, or the
+// beginning of a block (c1/c1_LIRAssembler.cpp, process_debug_info). An instruction without a state has the record of
+// the instruction that follows it: a copy between registers, to or from the stack, or a constant for a call. The shift
+// that makes an address of a compressed reference is part of the load before it. The address of a profile is part of
+// the counter: see counter.go.
 
 // maxUnnoted bounds the instructions to the one with which another one is noted.
 const maxUnnoted = 12

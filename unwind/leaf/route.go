@@ -6,10 +6,10 @@ import (
 	"goprof/vmstructs"
 )
 
-// Take two places of compiled code, and suppose that it is known which methods are inlined at each. Between them the
-// program goes through its bytecodes on a route: out of the methods that it leaves, on in the method that both places
-// have in common, into the methods that it enters. A pc's position between the two places in machine code gives its
-// position on the route through bytecodes.
+// Take two places in compiled code at which the inlined methods are known. Between them the program executes bytecodes,
+// which are its route: first in the methods that it leaves, then in the method that both places have in common, then in
+// the methods that it enters. A pc's position between the two places in machine code gives its position on the route
+// through bytecodes.
 
 // leg is a part of such a way. On a leg one method is the innermost.
 type leg struct {
@@ -125,9 +125,9 @@ func (r *router) addLeg(scopes []vmstructs.Scope, work int) {
 // toReturn is where work ends that leaves the method; -1 is its entry.
 const toReturn = -2
 
-// through adds the legs of the innermost method, and of what is inlined into it, from one index to another, or to a
-// return. behind says that the first bytecode is done, such as a call from which the program returns. unresolved says
-// that the route may also pass invokes that the interpreter has not resolved.
+// through adds the legs of the innermost method, and of methods that are inlined into it, from the bytecode index from
+// to the index to, or to a return. behind says that the first bytecode is already done, such as a call from which the
+// program returns. unresolved says that the route may also pass invokes that the interpreter has not resolved.
 func (r *router) through(chain []vmstructs.Scope, from int32, behind bool, to int32, unresolved bool) {
 	m := chain[0].Method
 	code := r.q.bytecodes(m)

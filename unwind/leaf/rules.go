@@ -14,8 +14,8 @@ type rule struct {
 	itself bool
 	tells  func(*place) verdict
 	// mayBe reports whether C2 can have made such an instruction for a place that a record has: see Judge. The answer
-	// must not depend on which bytecode the rule names: a judge that asked for the rule's bytecode would leave out just
-	// those samples where the rule is wrong. nil: the record is not doubted.
+	// must not depend on which bytecode the rule names: otherwise the judge would leave out just those samples where
+	// the rule is wrong. nil: the record is always believed.
 	mayBe func(*place, vmstructs.Scope) bool
 }
 

@@ -18,12 +18,12 @@ var (
 	ErrCoreCPU = errors.New("a core file of a CPU that goprof does not know")
 )
 
-// Core is a process as a core file has kept it. It is a Target, so the code that walks a live process walks this one,
-// too. Nothing in it changes, so code that reads twice to prove that finds the same.
+// Core is the process in a core file. It is a Target, so the same code walks live processes and cores. Nothing in a
+// core changes. So code that reads twice to detect changes finds none.
 //
-// A core file is foreign bytes. Its headers and notes are bounded and checked, overlapping segments count once, and
-// memory that is not in the file is ErrFault, never zeros. However long the file is, no more than some MB of it are in
-// memory at any time. A Core belongs to one goroutine.
+// A core file is not trusted. Its headers and notes are bounded and checked, overlapping segments count once, and
+// memory that is not in the file is ErrFault, never zeros. At most some MB of the file are in memory at any time. A
+// Core belongs to one goroutine.
 type Core struct {
 	space
 	cpu      *arch.CPU

@@ -17,8 +17,8 @@ import (
 
 // A core lacks most memory that was mapped from files and never changed: code, constants, the class archive. goprof
 // reads such memory from these files, if they prove to be the files that were mapped. A library proves that by its
-// build id: the kernel writes the first page of each library into the core. Another file proves it by its content: the
-// parts that are in the core nevertheless must agree with the file.
+// build id: the kernel writes the first page of each library into the core. Other files prove it by their contents: the
+// core has some parts of them nevertheless, and these must agree with the file.
 
 // MissingFile is a file that was needed and not found.
 type MissingFile struct {
@@ -224,9 +224,9 @@ func sameBuild(id []byte, e *elfFile) error {
 	return nil
 }
 
-// sameHead returns nil if the first page of the file is that of the core, byte for byte. It is used where a program's
-// build id lies behind that page (patchelf moves it there). The page says how long all parts of the file are, where
-// they lie, and what they export.
+// sameHead returns nil if the first page of the file is that of the core, byte for byte. It is used if a program's
+// build id is not in that page (patchelf moves it). The page has the length and the place of each part of the file, so
+// few other files have the same.
 func (b *backing) sameHead(name string, file *os.File, e *elfFile) error {
 	if e == nil || len(e.buildID()) == 0 {
 		return errNoBuildID

@@ -78,9 +78,9 @@ func (f *elfFile) at(addr, n, bias uint64) []byte {
 	return nil
 }
 
-// countGNUHash finds out how many symbols there are. The hash table does not say that. But the chain that begins last,
-// of all buckets, ends with the last symbol. The table has four words, the Bloom filter, a word for each bucket, then a
-// word for each hashed symbol: its lowest bit ends a chain (binutils, elflink.c).
+// countGNUHash finds out how many symbols there are. The hash table does not contain that number. But of the chains of
+// all buckets, the one that begins last ends with the last symbol. The table has four words, the Bloom filter, a word
+// for each bucket, then a word for each hashed symbol: its lowest bit ends a chain (binutils, elflink.c).
 func (f *elfFile) countGNUHash(addr, bias uint64) uint64 {
 	head := f.at(addr, 16, bias)
 	if head == nil {

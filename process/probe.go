@@ -26,8 +26,8 @@ var ErrIndirect = errors.New("process: the function is chosen while the program 
 // maxFunctions bounds how many functions may have one name: overloaded ones, and copies that a compiler made.
 const maxFunctions = 8
 
-// Functions finds the functions of a name: a linkage name, or one of C++ without template arguments and parameters
-// (ObjectMonitor::enter). Images are looked for by the name of their file, with or without its end: libc, libc.so,
+// Functions finds the functions of that name: a linkage name, or a name of C++ without template arguments and
+// parameters (ObjectMonitor::enter). image is the name of the image's file, with or without its ending: libc, libc.so,
 // libc.so.6.
 func (p *Process) Functions(image, name string) ([]Function, error) {
 	if !p.lock() {
@@ -116,9 +116,9 @@ type linkageName struct {
 	whole bool
 }
 
-// covers reports whether a symbol is that function. In a C++ name the parameters follow, and then marks of the compiler
-// for copies. A cold part is not the beginning of a function. A part, or a copy with fewer parameters (isra), does not
-// have the parameters of the source.
+// covers reports whether a symbol is that function. In a mangled C++ name the parameters follow, and then the
+// compiler's marks for copies. Two sorts of marks do not count: a cold part is not the beginning of a function, and a
+// part or a copy with fewer parameters (isra) does not have the parameters of the source.
 func (n linkageName) covers(symbol string) bool {
 	if n.whole {
 		plain, _, _ := strings.Cut(symbol, "@") // read@@GLIBC_2.2.5

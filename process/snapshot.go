@@ -31,9 +31,9 @@ type Snapshot struct {
 	// Followed is a copy of memory that a pointer in Side pointed at, made in the same moment. It is empty where the
 	// pointer was nil, led nowhere, or could not be followed in that moment.
 	Followed []byte
-	// RunsOn says that the thread has run on since, so memory that Side points at counts only if it is in Followed.
-	// Without RunsOn the thread still stands there, or did so when it was recorded: then the memory itself may be read.
-	// Recordings keep RunsOn only together with bytes of Followed.
+	// RunsOn says that the thread has run on since the look. Then memory that Side points at counts only if it is in
+	// Followed. If RunsOn is false, the thread still stands where it was, or did so when the walk was recorded. Then
+	// the memory itself may be read. Recorded walks (in tests) keep RunsOn only together with the bytes of Followed.
 	RunsOn bool
 	// Trail is what was copied in the same moment of what Trail leads to. Recordings do not keep it.
 	Trail Pieces

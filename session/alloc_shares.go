@@ -14,14 +14,16 @@ import (
 )
 
 // The end of a buffer shows where objects of a class are allocated, but not how many bytes the class has: a program
-// that repeats itself may move in step with its buffers (sampler/events/buffer.go). The bytes come from elsewhere:
+// that repeats itself may move in step with its buffers (sampler/events/buffer.go). The bytes of each class come from
+// two other sources:
 //
 //   - The contents of buffers, by class, from copies of buffers that were drawn by lot.
 //   - The objects outside of buffers, by class: each object has its own lot.
 //
-// Both together say how the bytes for which all samples at ends of buffers stand are shared among the classes. A
-// class's part goes to the samples of the class that are held back at the moment. So each sample stands for what its
-// class allocated around that time, and the sums of classes are right whatever the program does.
+// The samples at ends of buffers together stand for a number of bytes. These two sources show how the bytes are shared
+// among the classes. goprof holds the samples of the last moments back, and gives each class's bytes to the samples of
+// the class among them. So each sample stands for bytes that its class allocated around that time, and the sums of
+// classes are right whatever the program does.
 
 const (
 	// heldOfClass is how many samples of a class are held back at most. The older half then gets no more bytes. Each

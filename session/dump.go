@@ -31,9 +31,9 @@ type DumpOptions struct {
 	Wait time.Duration
 	// Locks asks for what the threads hold and wait for. No thread is stopped longer for it.
 	Locks bool
-	// Virtual asks for the waits of virtual threads that no carrier runs, too. Such threads that wait, and such threads
-	// that others wait for, follow the other threads. The dump notes in Virtual how far that went. If Virtual is nil,
-	// they are left out.
+	// Virtual asks for the waits of virtual threads that no carrier runs, too. Such threads follow the other threads in
+	// the dump, if they wait or others wait for them. The dump notes in Virtual whether it has read all of them. If
+	// Virtual is nil, they are left out.
 	Virtual *profile.VirtualWaits
 	// Find is how long virtual threads are looked for, each time: there may be millions of them. 0: three seconds.
 	Find time.Duration

@@ -15,11 +15,11 @@ import (
 	"goprof/vmstructs"
 )
 
-// Locks are read after all stacks, and no thread is stopped for them. All that a dump says of a thread's locks was
-// found in two rounds, one after the other. A wait for a lock of another thread is reported only if the waiting thread
-// did not run during the second round: its state, its CPU time and its number of turns on a CPU say that. So all such
-// waits of a dump were there at one moment, and a cycle of them is a deadlock: a thread that waits cannot release what
-// it holds.
+// Locks are read after all stacks, and no thread is stopped for them. goprof reads all locks in two rounds, and a dump
+// reports only locks that both rounds have found. A wait for a lock of another thread is reported only if the waiting
+// thread did not run during the second round: its state, its CPU time and its number of turns on a CPU show that. So
+// all such waits of a dump existed at one moment. A cycle of them is a deadlock, because a waiting thread cannot
+// release the locks that it holds.
 
 const (
 	// lockRounds bounds how often locks are read while threads come and go.
@@ -151,7 +151,8 @@ func (r *lockReader) unconfirmed(last, now *lockRound) roundGain {
 	return p
 }
 
-// round reads all locks once. The threads that waited for another one in the round before are watched meanwhile.
+// round reads all locks once. last is the round before, or nil: then round also checks that the threads which waited
+// for another thread in that round do not run meanwhile.
 func (r *lockReader) round(last *lockRound) (*lockRound, error) {
 	threads, err := r.d.VM.Threads()
 	for range lockRounds { // the list may change while it is read

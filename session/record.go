@@ -51,9 +51,10 @@ type RecordOptions struct {
 	Wakers bool
 	// Sink gets each sample with its time, if it is not nil.
 	Sink Sink
-	// Full gets the stacks so far when they need much memory, if it is not nil. The profile forgets them then. It is
-	// for callers that have the samples by Sink, and want only sums of the profile. It is called where stacks are
-	// walked. With Threads, whose names may be learnt late, the profile keeps all stacks.
+	// Full, if not nil, is called with the stacks so far when they need much memory. The profile then forgets them.
+	// Full is for callers that get the samples by Sink, and need only sums from the profile. It is called on the
+	// goroutine that walks stacks. With Threads the profile keeps all stacks, because names of threads may be learnt
+	// late.
 	Full func(stacks *profile.Profile)
 	// Member makes the engine, if it is not nil and Mode is CPUMode: one that takes samples together with those of other
 	// recordings, in the way that Engine says.

@@ -13,8 +13,8 @@ import (
 )
 
 // This file finds out what a thread did or waited for. The kernel knows files and sockets. The JVM knows locks and
-// sleeps, which are all futexes to the kernel. If the JVM's state could not be read, because a collector was moving the
-// thread's object, the topmost Java frame decides.
+// sleeps, which the kernel sees only as futexes. If the JVM's state could not be read, because a collector was moving
+// the thread's object, the topmost Java frame decides.
 
 // stateOf is the state of a thread that was looked at, and what it waits for, if that was asked.
 func stateOf(w *look.Waiting, stack *profile.Stack) (profile.State, string) {

@@ -11,12 +11,12 @@ import (
 	"goprof/unwind"
 )
 
-// A look has one way into the profile, whatever is recorded:
+// Each look takes the same way into the profile, whatever is recorded:
 //
 //	wanted -> walk -> prove -> shape -> account -> tell
 //
-// Looks that are there are walked together (sampler/queue.go). What their walks relied on is proven together, too, and
-// so is that the process is still there.
+// All looks that wait in the queue are walked together (sampler/queue.go). One read then proves the data that all of
+// these walks used, and one check shows that the process still exists.
 
 // manner is what differs between recordings of CPU time (cpu.go), of events (event.go) and of wall-clock time
 // (wall.go).

@@ -18,8 +18,8 @@ type Sink interface {
 	// Begin is called first, with what is known of the recording then.
 	Begin(at profile.Instant, m profile.Meta)
 	// Sample is called for each sample when it is counted. The samples are not in the order of time. The sum of their
-	// Looks is the number of samples of the profile. In wall-clock modes a Sample stands for the looks of about a
-	// second at a thread that has not moved, and At is the first of these.
+	// Looks is the number of samples of the profile. In wall-clock modes a Sample stands for all looks of about a
+	// second at a thread that has not moved, and At is the time of the first look.
 	Sample(s *profile.Sample)
 	// ThreadStart and ThreadEnd are called when the list of threads, which is read about each second, has a new thread
 	// or lacks one that it had. ThreadStart is not called for threads that were there before the recording.
@@ -80,8 +80,8 @@ func (r *recording) tick() {
 }
 
 // tellThread reports that a thread came, or went. A listing can miss a thread while others end (fs/proc/base.c,
-// proc_task_readdir). So a thread that is listed late may have begun before the recording: it counts as present from
-// the start. The start of a thread that the kernel has just announced was not read.
+// proc_task_readdir). So a thread that is listed late may have begun before the recording. Then it counts as present
+// from the start. If the kernel has just announced the thread, goprof has not read when it started.
 func (r *recording) tellThread(th *listedThread, ended bool) {
 	t := r.timed
 	if ended {

@@ -48,10 +48,10 @@ func (w *wall) forgetLook(st *standing) {
 	}
 }
 
-// tellLooks reports how often a look has counted since its last report: looks in its state, and looks while its thread
-// was ready to run. The kernel says late which looks were of the second kind. So more looks of the first kind may have
-// been reported than there were. Then fewer looks are reported as ready to run, so that the sum is right. If looks of
-// the second kind are not wanted, fewer of the thread's next looks in the state are reported.
+// tellLooks reports to the sink how often a look has counted since the last report: looks in its state, and looks while
+// its thread was ready to run. The kernel says late which looks were of the second kind. So more looks of the first
+// kind may have been reported than there were. Then fewer looks are reported as ready to run, so that the sum is right.
+// If looks of the second kind are not wanted, fewer of the thread's next looks in the state are reported.
 func (w *wall) tellLooks(st *standing, looks int64, d time.Duration, ready int64, readyTime time.Duration) {
 	if w.timed == nil || st.lost != profile.Whole {
 		return

@@ -18,9 +18,9 @@ import (
 )
 
 // A recording of wall-clock time also counts virtual threads that no carrier runs. The engine cannot see them: no
-// thread of the kernel has their stacks. So they are drawn by lot out of the heap (vmstructs.Lots), some times a
-// second, between two walks. Each thread that is drawn counts for as many as it stands for, and for the time since the
-// last draw.
+// thread of the kernel has their stacks. So goprof draws some of them by lot from the heap (vmstructs.Lots), some times
+// a second, between two walks. Each drawn thread counts for all the threads that it stands for, and for the time since
+// the last draw.
 
 const (
 	// drawEvery is the time between two draws, on average. A draw comes at a random moment, so no program runs in step

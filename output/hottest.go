@@ -12,10 +12,10 @@ import (
 	"goprof/profile"
 )
 
-// These functions say in a few words what a recording was spent in. A sample counts for the topmost Java method of its
-// stack, with all that this method has called: "the hottest method" is one that a reader can find in the program. A
-// sample in the kernel counts for the system call. A stack without a Java method counts for the job of its thread, by
-// the names of its native functions: collector, compiler, or other work of the JVM.
+// These functions say in a few words in what code the samples of a recording are. A sample counts for the topmost Java
+// method of its stack, also if it is in native code that this method called. So a reader can find "the hottest method"
+// in the program. A sample in the kernel counts for the system call. A stack without a Java method counts for the job
+// of its thread, by the names of its native functions: collector, compiler, or other work of the JVM.
 
 // mostParts is how many of the hottest are kept.
 const mostParts = 8
@@ -267,10 +267,10 @@ func factsOf(l Name) (f labelFacts) {
 }
 
 // isClass reports whether the leaf of an allocation is the class of an object that was put outside of its thread's
-// buffer. Such a class has the suffix of the kernel's functions in collapsed stacks, as async-profiler writes it. Other
-// events of the recording may have real functions of the kernel as leaves. These have no bracket, and a dot only before
-// a suffix that a compiler has added. A class without a dot begins with a capital letter and has no underscore:
-// ZSTD_compress is a function.
+// buffer. In collapsed stacks such a class has the suffix of the kernel's functions, as async-profiler writes it. But
+// the leaves of other events may really be functions of the kernel. Such a function has no bracket, and a dot only
+// before a suffix of the compiler. If a name has no dot, it is a class if it begins with a capital letter and has no
+// underscore: ZSTD_compress is a function.
 func isClass(l Name) bool {
 	if l.Kind != LabelKernel {
 		return false

@@ -177,8 +177,8 @@ func (m *shaper) add(leaf int32) int32 {
 var entryTexts = [...]string{vmJob: "[JVM]", jitJob: "[JIT compiler]", c1Job: "[C1 compiler]", c2Job: "[C2 compiler]",
 	gcJob: "[GC worker]"}
 
-// entryText is the frame that replaces those by which the thread of the stack began: it says what a thread of the JVM
-// is for. The first function from the root that shows a job counts. A thread of the compilers is named after its own
+// entryText returns the frame that replaces the frames in which a thread of the JVM began. It says which job the thread
+// has. The first function from the root that shows a job counts. A thread of the compilers is named after its own
 // compiler. A stack with a Java method is a thread of the program.
 func (m *shaper) entryText(ofProgram string) string {
 	job := noJob

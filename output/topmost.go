@@ -47,10 +47,11 @@ func stateOf(leaf Name) (state string, waited bool) {
 	return state, state != profile.Running.String()
 }
 
-// Owners says, for a report by a key, as which node each node of a tree counts. Most count as themselves. All frames of
-// a thread count as that thread. A state counts for its caller, and if the thread waited, for the topmost frame in
-// which threads do more than wait. Frames of a waker count for the wait. By class, package and line, native code counts
-// for the Java frame that calls it. Node 0 is the root, and parents stand before their children.
+// Owners returns, for a report by a key (by), the node for which each node of a tree counts. Most nodes count for
+// themselves. By thread, all frames count for their thread. A state counts for its caller, or, if the thread waited,
+// for the topmost frame in which threads do more than wait. Frames of a waker count for the wait. By class, package and
+// line, native code counts for the Java frame that calls it. Node 0 is the root, and parents come before their
+// children.
 func Owners(by string, labels []Name, nodes int, at func(n int32) (parent, label int32)) []int32 {
 	waits := make([]bool, len(labels))
 	for i, l := range labels {

@@ -21,7 +21,7 @@ import (
 
 //
 // A Java thread of the JVM that has no Java frames has a name of the JVM's, such as Attach Listener. No thread of a
-// program has such a name and no Java frames. A look without a stop shows only the first of its frames.
+// program has such a name and no Java frames. A look without a stop shows only the first frame of such a thread.
 
 // isIdleOwn reports whether a thread in that state is one of the JVM's own that has nothing to do. gap is
 // where a look without a stop left frames out of a Java thread with a name that the JVM gives to its own; otherwise -1.

@@ -81,7 +81,7 @@ func (r *recording) tick() {
 
 // tellThread reports that a thread came, or went. A listing can miss a thread while others end (fs/proc/base.c,
 // proc_task_readdir). So a thread that is listed late may have begun before the recording. Then it counts as present
-// from the start. If the kernel has just announced the thread, goprof has not read when it started.
+// from the start. If the kernel has just announced the thread, its start was not read (0), and the thread is new.
 func (r *recording) tellThread(th *listedThread, ended bool) {
 	t := r.timed
 	if ended {

@@ -154,9 +154,10 @@ func (a *adder) effective(i *recording.Info) int64 {
 // mostByChance bounds the share of a thread's looks that one stack may have for being met again by chance.
 const mostByChance = 0.5
 
-// withoutChance corrects the standings for chance. A stack with the share p is met again in the next look with the
-// chance p. By that alone, runs of equal stacks have a mean square of (1+p)/(1-p) of their mean length. withoutChance
-// uses the share of all threads, although that of a single thread may be larger. That leaves noise larger, if anything.
+// withoutChance corrects the lengths of standings (see stay) for chance. A stack with the share p is met again in the
+// next look with probability p, even if looks are independent. Chance alone makes the mean square of a run's length
+// (1+p)/(1-p) times its mean. withoutChance uses the share of the stack in all threads. In a single thread it may be
+// larger. Then the noise comes out too large, never too small.
 func (c *Comparison) withoutChance(to Side) {
 	s, look := &c.sides[to], c.look(to)
 	for n := range c.tree.nodes {
@@ -201,9 +202,8 @@ type threadID struct {
 	id  int64
 }
 
-// stay is a run of looks at one thread that found it in the same stack: it waits there, or a call lasts. Together they
-// say no more than one look. Each thread's samples stand in the file in the order of time, in all formats that have
-// times.
+// stay is a run of looks that found one thread in the same stack, because it waits or is in a long call. Together these
+// looks say no more than one look. In all formats with times, the samples of a thread are in the order of time.
 type stay struct {
 	node   int32
 	weight int64

@@ -142,9 +142,9 @@ func Named(name string) (Format, error) {
 	return Collapsed, &Unknown{Name: name, Named: true}
 }
 
-// Of is the format that a file is to have: named, if that is not empty, else what the file's name ends in. The longest
-// end counts: x.speedscope.json is no table of methods. Standard output ("-"), and names without any extension
-// (/dev/fd/3), are collapsed. Case does not matter.
+// Of returns the format that a file is to have: named, if that is not empty, otherwise the format of the file name's
+// ending. The longest ending counts: x.speedscope.json is no table of methods. Standard output ("-"), and names without
+// any extension (/dev/fd/3), are collapsed. Case does not matter.
 func Of(file, named string) (Format, error) {
 	if named != "" {
 		return Named(named)

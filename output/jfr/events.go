@@ -47,8 +47,8 @@ func certainties() (all []string) {
 }
 
 // Sample writes a sample. A sample of CPU time is written as often as it has looks, each with its share of the CPU
-// time. One of a wall-clock mode or of an event is written once, with their number. Once its thread and frames are
-// known to the chunk, that allocates nothing.
+// time. A sample of a wall-clock mode or of an event is written once, with the number of its looks. If the chunk
+// already has its thread and frames, Sample allocates nothing.
 func (w *Writer) Sample(s *profile.Sample) error {
 	if err := w.at(s.At); err != nil {
 		return err

@@ -9,8 +9,9 @@ import (
 )
 
 // Samples of events. If the JDK's recorder has the same event, its type is written, so that every viewer knows it.
-// Others get a type of their own, with the event's name behind ownEventPrefix. What an event was about is a class in
-// either, and not a frame. So code that redacts a recording, or counts classes, finds it where classes are.
+// Others get a type of their own, with the event's name behind ownEventPrefix. In both types, a field of type class
+// holds the class that the event is about; it is no frame of the stack. So code that redacts recordings, or counts
+// classes, finds it.
 
 // The JDK's types.
 const (

@@ -7,8 +7,8 @@ import (
 )
 
 // Calls that read and write have the JDK's types if the JDK's recorder has such events. Others are goprof.IOCall. Each
-// event is one call, with its own time and bytes. Short calls are in the file by lot, so fields of ours say how many
-// calls an event stands for. goprof.IOSum has the kernel's counts of all calls.
+// event is one call, with its own time and bytes. Of short calls only some are in the file, drawn by lot. So additional
+// fields say how many calls an event stands for. goprof.IOSum has the kernel's counts of all calls.
 
 const ioCallName = "goprof.IOCall"
 

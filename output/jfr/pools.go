@@ -12,9 +12,9 @@ import (
 )
 
 // pool is a constant pool of one chunk in the form in which it is written. Keys go up through all chunks of a file, and
-// a constant that comes again in a later chunk keeps its key. The JDK's reader needs that: it takes a key that it knows
-// from the last chunk for the same constant (ChunkParser.fillConstantPools), and its views count two classes with two
-// keys separately (Histogram.MethodEquality).
+// a constant that comes again in a later chunk keeps its key. The JDK's reader needs that: it assumes that a key from
+// the last chunk means the same constant (ChunkParser.fillConstantPools), and its views count two classes with two keys
+// separately (Histogram.MethodEquality).
 type pool struct {
 	data  []byte
 	count int

@@ -5,9 +5,9 @@ import "strings"
 // keptTypePrefixes are where types lie that are no events and stay: the JDK's, async-profiler's and ours.
 var keptTypePrefixes = []string{"java.lang.", "jdk.types.", "jdk.jfr.", "jdk.settings.", "profiler.types.", "goprof."}
 
-// keptEvents are the events that stay, of the JDK, of async-profiler and ours. All others are dropped: those that hold
-// system properties, the environment, other processes, thread dumps, flags with texts, files of libraries, and all
-// events of applications.
+// keptEvents are the events that stay: those of the JDK, of async-profiler and of goprof that are listed here. All
+// others are dropped: those that hold system properties, the environment, other processes, thread dumps, flags with
+// texts, files of libraries, and all events of applications.
 var keptEvents = listOf(`
 	goprof.Recording goprof.Account goprof.Unseen goprof.Pauses goprof.Note goprof.Source goprof.Mark goprof.SampleDetail
 	goprof.EventKind goprof.EventCount goprof.EarlierName goprof.IOCall goprof.IOSum

@@ -62,9 +62,9 @@ func (e *WriteError) Unwrap() error { return e.Err }
 
 var errClosed = errors.New("the recording has been closed")
 
-// NewWriter makes a writer of a new recording at the beginning of to. Each chunk is one call of to.Write at most each
-// second or so, never a small one: to needs no buffer, and a file is whole after each. If to can be truncated
-// (os.File), a write that fails halfway is undone.
+// NewWriter makes a writer of a new recording at the beginning of to. Each chunk is one call of to.Write. Calls are a
+// second or more apart and never small, so to needs no buffer, and a file is complete after each call. If to can be
+// truncated (os.File), a write that fails halfway is undone.
 func NewWriter(to io.Writer, o Options) *Writer {
 	if o.ChunkLength <= 0 || o.ChunkLength > maxChunkLength {
 		o.ChunkLength = maxChunkLength

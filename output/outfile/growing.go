@@ -7,10 +7,10 @@ import (
 	"os"
 )
 
-// Growing is a file that is written piece by piece and used before it is complete. It lies beside the place that is
-// meant, under a hidden name, until Publish gives it its final name: an older file of that name is replaced only
-// once there is something worth it. A stream (a pipe, standard output) is written to at once. All rules of File
-// hold. Growing is not safe for concurrent use.
+// Growing is a file that is written piece by piece and used before it is complete. It has a hidden name in the same
+// folder until Publish gives it its final name. So an older file of that name is replaced only by a file with contents.
+// A stream (a pipe, standard output) is written to at once. All rules of File hold. Growing is not safe for concurrent
+// use.
 type Growing struct {
 	f    *File
 	out  *patient   // a stream; nil for a file

@@ -274,9 +274,9 @@ func (b *Builder) sample(l *labels) *pb.Sample {
 	return sum
 }
 
-// frames makes locations from a stack's frames: one for a physical frame with all that is inlined into it, from the
-// leaf on. Inlined methods without their physical frame get a location, too. It returns false if there is no room
-// for one.
+// frames makes locations from a stack's frames, from the leaf on: one for each physical frame together with the methods
+// that are inlined into it. Inlined methods without their physical frame get a location, too. It returns false if there
+// is no room for one.
 func (b *Builder) frames(s *profile.Stack) bool {
 	if s == nil {
 		return true

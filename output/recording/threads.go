@@ -9,9 +9,9 @@ import (
 )
 
 // A file may know a thread by several names. The program renames it, or its Java name is learnt late, or one part of a
-// recording never learns it. Each name makes another profile.Thread. So that a thread is one thread for all code that
-// reads the file, all its samples get its last name. A tid may belong to another thread later. Then the numbers that
-// the JVM gives to its threads differ, or the file says that the first one ended.
+// recording never learns it. Each name makes another profile.Thread. So all samples of a thread get its last name: then
+// it is one thread for all code that reads the file. A tid may later belong to another thread. That shows in the
+// numbers that the JVM gives to its threads, or the file says that the first thread ended.
 
 // toldThreads are the threads that a file lists, in its order.
 type toldThreads struct {

@@ -58,9 +58,9 @@ type Left struct {
 	Where string // "in the file", "unpacked", "in base64"
 }
 
-// Search looks for words in a file's bytes and in all that is packed in them: gzip, zip, base64, names that a page
-// shortens. It looks for each word as UTF-8, Latin-1, UTF-16 and the numbers of JFR, and as JSON, HTML and URLs
-// write it. It returns each word once. Of a file of any length, some MB are in memory (search_stream.go).
+// Search looks for words in a file's bytes and in everything that is packed in them: gzip, zip, base64, names that a
+// page shortens. It looks for each word as UTF-8, Latin-1, UTF-16 and the numbers of JFR, and as JSON, HTML and URLs
+// write it. It returns each word once. At most some MB of the file are in memory (search_stream.go).
 func Search(from io.Reader, words []string) ([]Left, error) { return searchBy(from, window, words...) }
 
 func searchBy(from io.Reader, window int, words ...string) ([]Left, error) {

@@ -1,4 +1,5 @@
-// Package replay makes batches of a recording, as an agent makes them of a JVM: for servers that keep profiles.
+// Package replay turns a recording into batches for servers that keep profiles, like those that an agent makes from a
+// JVM.
 //
 // It takes a recording.Source, and returns a batch.Batch for each part of the recording in each span of time. An error
 // is one of reading. Batches have the names that an agent gives them (resource.Process, batch.Batch.Of).

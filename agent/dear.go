@@ -38,9 +38,9 @@ func hitsOf(s *sampler.Stats) (n int64) {
 	return n
 }
 
-// dropDear ends the recording of an event whose hits alone have cost more than half of the budget twice in a row (a
-// program may throw many exceptions for a moment). Fewer samples would not help: each hit costs its thread the
-// breakpoint. An event that was dropped before is dropped the first time that it is too expensive.
+// dropDear ends the recording of an event if its hits alone have cost more than half of the budget twice in a row. Once
+// is not enough: a program may throw many exceptions for a moment. Fewer samples would not help, because each hit costs
+// its thread the breakpoint. If the event was dropped before, once is enough.
 func (b *budget) dropDear(a *Agent, g *guest, passed time.Duration, now time.Time) {
 	if b.max == 0 {
 		return

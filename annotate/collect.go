@@ -1,9 +1,9 @@
-// Package annotate shows one method by its places: lines and bytecodes with their samples, and the machine code that a
-// compiler made of them.
+// Package annotate shows where the samples of one method are: its lines and bytecodes with their samples, and the
+// machine code that a compiler made of them.
 //
-// A Collector takes stacks, and returns the method that a user means by a part of its name, as a Page. Package machine
-// adds to the Page what only the JVM knows. Text, JSON and the source's lines are made here. Names, lines and bytecode
-// indices come from a target or a file. They are only text and numbers here.
+// A Collector takes stacks. It finds the method that a user names, by a part of its name, and returns it as a Page.
+// Package machine adds to the Page the facts that only the JVM knows. This package writes text and JSON, and adds the
+// lines of the source. Names, lines and bytecode indices come from a target or a file, and are not trusted.
 package annotate
 
 import (

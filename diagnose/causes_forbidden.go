@@ -16,8 +16,8 @@ import (
 )
 
 // ExplainForbidden finds out which rule forbids goprof to look into a process (kernel/ptrace.c, __ptrace_may_access;
-// security/commoncap.c, cap_ptrace_access_check; security/yama/yama_lsm.c). Most rules hold only for a goprof without
-// CAP_SYS_PTRACE. The other rules hold always.
+// security/commoncap.c, cap_ptrace_access_check; security/yama/yama_lsm.c). Most rules apply only if goprof lacks
+// CAP_SYS_PTRACE. The others always apply.
 func (h Host) ExplainForbidden(pid int) Cause {
 	them, alive := h.status(pid)
 	if !alive {

@@ -24,7 +24,7 @@ var valueFollows = []string{
 
 // parseJavaCommand reads a command line as the launcher does. It does not read argument files (@file): with these the
 // main class may be missing. A program that has made its JVM itself (JNI_CreateJavaVM) has no main class. Then
-// parseJavaCommand returns the program's own name, or of Python the script's.
+// parseJavaCommand returns the program's name, or the script's name if the program is Python.
 func parseJavaCommand(argv []string) (c javaCommand) {
 	if len(argv) > 0 && !forLauncher(argv) {
 		first := 0

@@ -44,9 +44,9 @@ func (r *Reader) Tenured() (spans []Span) {
 	return spans
 }
 
-// Holders finds out what holds the objects of some classes. It reads the heap once to draw objects by lot, and once for
-// each reference on the way up, each time within the bounds of the options. known are places in which objects lay some
-// time ago, or nil. If a class has enough objects elsewhere, only these are looked at.
+// Holders finds out what holds the objects of some classes. It reads the heap once to draw objects by lot, and once
+// more for each step from an object to its holder, each time within the bounds of the options. known are the places in
+// which objects were some time ago, or nil. If a class has enough objects in other places, only those are drawn.
 func (r *Reader) Holders(opt Options, classes []string, known []Span) (*profile.HeapHeld, error) {
 	opt = opt.usual()
 	var res *profile.HeapHeld

@@ -324,9 +324,9 @@ func (x *reading) again(a *vmstructs.HeapArea) *vmstructs.HeapArea {
 	return nil
 }
 
-// unit counts the objects that begin in a piece of an area. The piece counts if it can be shown to be unchanged,
-// whatever the collector did meanwhile. A young piece does not count if a collection has begun or ended since epoch,
-// which unit brings up to date. whole is false if the time is up.
+// unit counts the objects that begin in a piece of an area. The piece counts only if unit can show that it did not
+// change during the reading. A young piece does not count if a collection has begun or ended since epoch; unit updates
+// epoch. whole is false if the time is up.
 func (x *reading) unit(a *vmstructs.HeapArea, from, to uint64, limit time.Duration, epoch *vmstructs.HeapEpoch) (whole,
 	valid bool) {
 	if epoch.Active {

@@ -182,8 +182,8 @@ func (t *ThreadDump) Part() DumpPart {
 }
 
 // Order puts the threads in an order for people: the application's first, with main at the top, then the JDK's own,
-// then virtual threads, then the JVM's. Within a part they are in the order of their birth, so that the threads of
-// a pool stand together, and two dumps can be compared line by line.
+// then virtual threads, then the JVM's. Within a part they are in the order in which they began. So the threads of a
+// pool are together, and two dumps can be compared line by line.
 func Order(threads []ThreadDump) {
 	sort.SliceStable(threads, func(i, j int) bool {
 		a, b := &threads[i], &threads[j]

@@ -5,9 +5,10 @@ import (
 	"slices"
 )
 
-// For a guessed leaf, only the compiled method is certain, not which method inlined into it ran. Nearly one guess in
-// two is wrong (docs/evidence/accuracy.md, Guesses), and wrong guesses of one compiled method may all be of one inlined
-// method. So if a compiled method has guessed leaves in GuessedMuch of all samples, they count for that method.
+// For a guessed leaf, only the compiled method is certain. It is not certain which method inlined into it ran. Nearly
+// one guess in two is wrong (docs/evidence/accuracy.md, Guesses), and wrong guesses of one compiled method may all be
+// of one inlined method. So if a compiled method has guessed leaves in GuessedMuch of all samples, they count for that
+// method.
 
 // GuessedMuch is the part of all samples from which on guesses in one compiled method do not count: half of it is five
 // points, as much as chance moves a share of few samples (fairSamples).

@@ -23,7 +23,7 @@ func (m *ThreadMoves) CPUSum() (sum time.Duration) {
 }
 
 // restless is how much CPU time a BLOCKED thread may use in a second and still count as one that does not move. Up to
-// JDK 23 one of the threads that wait for a monitor looks after it up to once a second (runtime/objectMonitor.cpp,
+// JDK 23 one of the threads that wait for a monitor wakes up about once a second to try it (runtime/objectMonitor.cpp,
 // MAX_RECHECK_INTERVAL).
 const restless = 100 * time.Microsecond
 

@@ -2,9 +2,9 @@ package profile
 
 import "strings"
 
-// In a recording with wakers, frames of the thread that ended a wait stand above the wait, as in wake-up flame graphs:
-// the wait's own stack with its state on top, then WokenBy, then the stack of the waker from its leaf down to its root,
-// and the label of the waker's thread last. Of a waker that is no thread of the JVM there is one frame.
+// In a recording with wakers, the frames of the thread that ended a wait are above the wait, as in wake-up flame
+// graphs. From the root upwards: the wait's own stack with its state on top, then WokenBy, then the stack of the waker
+// from its leaf to its root, then the label of the waker's thread. A waker that is no thread of the JVM has one frame.
 const (
 	WokenBy = "[woken by]"
 

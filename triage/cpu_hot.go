@@ -11,8 +11,8 @@ import (
 	"goprof/profile/naming"
 )
 
-// A program that uses CPU time does its work: a batch that computes for hours is healthy, so computing is only a note.
-// A finding is a thread that never rests and makes no progress, as far as samples show:
+// To use much CPU time is no disease: a batch that computes for hours is healthy, so computing is only a note. The
+// finding is a thread that never rests and, as far as samples show, makes no progress:
 //
 //   - All of its samples are in one method, by one path of callers: a loop that does not end. One long computation
 //     without calls looks the same, so the main thread, in which most batches compute, is left out.
@@ -22,9 +22,9 @@ const (
 	hotCPUs = 0.8 // of one CPU, less is no load that is felt
 	// onePath of a thread's samples must be at one place. Some samples fail.
 	onePath = 0.97
-	// A thread counts as one that never rests if it had a CPU for alwaysBusy of the time. The time in which it wanted a
-	// CPU and had none does not count. leastCPU is the least part of all of the time: a machine with fifty busy threads
-	// for each CPU gives a thread that much.
+	// A thread never rests if it had a CPU for the part alwaysBusy of the time, without the time in which it wanted a
+	// CPU and had none. It must also have had a CPU for the part leastCPU of the whole time: a machine with fifty busy
+	// threads for each CPU gives a thread that much.
 	alwaysBusy = 0.9
 	leastCPU   = 0.02
 	// hotSamples is the number of samples from which a thread is judged.

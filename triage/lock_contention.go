@@ -8,8 +8,8 @@ import (
 	"goprof/profile/contention"
 )
 
-// Threads of a healthy program wait for a lock for moments. The program waits for a lock if several threads spend most
-// of their time waiting for it. A thread that waits for a notification (a thread of a pool without work) waits for no
+// Threads of a healthy program wait for a lock for moments. A lock is the finding if several threads spend most of
+// their time waiting for it. A thread that waits for a notification (a thread of a pool without work) waits for no
 // lock.
 const (
 	lockedThreads = 2   // a program may be made so that one thread waits: for its turn, as in an exchange

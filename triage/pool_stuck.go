@@ -9,15 +9,15 @@ import (
 	"goprof/triage/vitals"
 )
 
-// A pool is stuck if hardly any of its threads is idle or works: they wait inside their tasks, and what they wait for
-// does not come. Package pools distinguishes waits inside a task from waits for work. Three kinds of pools are stuck:
+// A pool is stuck if hardly any of its threads is idle or works: they wait inside their tasks, and the waits do not
+// end. Package pools distinguishes waits inside a task from waits for work. Three kinds of pools are stuck:
 //
-//   - The threads wait for a resource (a connection), and the pool of resources has none left. Threads may get one now
-//     and then. So the rule judges the time that they wait. Or some wait for it, and the others stand still: these may
-//     hold what those want.
-//   - The threads resolve names. The same.
-//   - The threads wait for what other threads must do: for room in a queue, a permit, a result, a child process. In a
-//     healthy program threads do so, too, while others work. So not one of them may move while it is looked at.
+//   - The threads wait for a resource (a connection), and the pool of resources has none left. A thread may still get
+//     one now and then, so the rule judges the time for which threads wait. It is also enough that some threads wait
+//     for it and all others stand still, because those may hold the resources.
+//   - The threads wait for the resolution of a host name. The rule judges them in the same way.
+//   - The threads wait for other threads or processes: for room in a queue, a permit, a result, a child process. In a
+//     healthy program threads wait so, too, while others work. So the rule requires that none of them moves at all.
 const (
 	// stuckShare of a pool must be stuck. Of threads that wait for a resource, dryShare must: the others may have it.
 	stuckShare = 0.9

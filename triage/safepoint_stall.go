@@ -9,9 +9,9 @@ import (
 	"goprof/triage/vitals"
 )
 
-// Before a collection, and for much else, all threads must come to rest. That takes microseconds. Meanwhile the threads
-// that have come to rest wait. So a thread that does not come to rest (in a long loop without a safepoint poll, or
-// waiting for a page from a disk) holds up the whole program.
+// Before a collection, and for many other operations, all threads must stop at a safepoint. That takes microseconds.
+// Threads that have stopped wait for the others. So one thread that does not stop (in a long loop without a safepoint
+// poll, or waiting for a page from a disk) holds up the whole program.
 const (
 	// stallLasts is for how long all readings must say that one safepoint has not begun: on a machine that is short of
 	// CPU a safepoint may take some tenths of a second.

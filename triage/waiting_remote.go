@@ -9,7 +9,7 @@ import (
 )
 
 // A thread that waits for an answer waits for a connection that the program itself has opened. (A thread that waits
-// for a client's next request has nothing to do.) A program waits for a remote if all threads of a pool do: then no
+// for a client's next request has nothing to do.) The finding is that all threads of a pool wait for answers: then no
 // thread is left for the next request.
 const (
 	// poolOf is how many threads are a pool, at least. Fewer may be there only to wait: a consumer of messages, a

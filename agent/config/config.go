@@ -3,7 +3,7 @@
 // Package config reads the configuration of an agent: flags, variables of the environment and one YAML file. All three
 // use the same names and the same texts.
 //
-// An error says where something wrong stands and what may stand there. An unknown key is an error.
+// An error says which key or flag is wrong, where it is, and which values are possible. An unknown key is an error.
 package config
 
 import (

@@ -55,9 +55,9 @@ func podOfLink(name string) (a resource.Attributes) {
 	return a
 }
 
-// deploymentPod reports the name of a pod that a ReplicaSet of a Deployment has made. The two endings have only letters
-// and digits that cannot make a word (Kubernetes: apimachinery/pkg/util/rand, SafeEncodeString and String). Pods of a
-// CronJob have a number in place of the first.
+// deploymentPod matches the name of a pod that a ReplicaSet of a Deployment has made. The two endings consist of
+// letters and digits that cannot form a word (Kubernetes: apimachinery/pkg/util/rand, SafeEncodeString and String).
+// Pods of a CronJob have a number in place of the first.
 var deploymentPod = regexp.MustCompile(`^(.+)-([bcdfghjklmnpqrstvwxz2456789]{6,10})-[bcdfghjklmnpqrstvwxz2456789]{5}$`)
 
 // deploymentOf is the Deployment of a pod by its name, empty if the pod may be of something else.

@@ -1,8 +1,8 @@
-// Package machine adds to a page of package annotate what only the JVM knows: the bytecodes of the method, and the
-// machine code that compilers made of it, with what each instruction belongs to.
+// Package machine adds to a page of package annotate the facts that only the JVM knows: the bytecodes of the method,
+// and its machine code, with the bytecode to which each instruction belongs.
 //
 // It takes a JVM, live or in a core file, and only reads it. A JVM may unload, compile and throw away code meanwhile.
-// What was copied when a sample was taken stays, and names that cannot be read any more are left out.
+// Code that was copied when a sample was taken stays. Names that can no longer be read are left out.
 package machine
 
 import (

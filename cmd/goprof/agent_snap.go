@@ -31,9 +31,9 @@ import (
 	"goprof/triage/vitals"
 )
 
-// An agent that takes snaps by itself has a second process, which watches its JVMs and takes them. It starts before the
-// agent gives up rights: a snap needs more than samples do. It ends with the agent. The agent writes to its standard
-// input which JVMs there are ("jvms 12 34"), and that all need a snap ("all").
+// An agent that takes snaps by itself has a second process, which watches the JVMs and takes the snaps. That process
+// starts before the agent gives up rights, because a snap needs more rights than samples do. It ends with the agent.
+// The agent writes to its standard input which JVMs there are ("jvms 12 34"), or that all of them need a snap ("all").
 
 const (
 	snapperName = "snapper"

@@ -67,9 +67,9 @@ func (o *opener) open(what string) {
 	}
 }
 
-// openAddress shows an address with a secret in it. All users of the machine can read the arguments of a browser, so
-// these name a page in folder that leads to the address. Without a desktop it does nothing: the address has been
-// printed already.
+// openAddress opens an address that contains a secret in the user's browser. All users of the machine can read the
+// browser's arguments. So the argument is a page in folder, which redirects to the address. Without a desktop
+// openAddress does nothing: the address has been printed already.
 func (o *opener) openAddress(url, folder string) {
 	if o == nil || browser() == "" {
 		return

@@ -23,8 +23,8 @@ import (
 
 // A recording may have several parts that go into one JFR file: --event cpu,alloc,lock. All events are one part. CPU
 // time and each sort of waiting are others: each has its own engine, its own threads to look at, and its own account.
-// So each part has a Session. The parts share the file and the clock. The part that was named first leads: it reports
-// the threads to the file, and when it ends, all end.
+// So each part has its own Session. The parts share the file and the clock. The first part is the leader: it reports
+// the threads to the file, and when it ends, all parts end.
 
 // wantedPart is what a part is asked for.
 type wantedPart struct {

@@ -2,11 +2,11 @@ package naming
 
 import "goprof/profile"
 
-// Fold folds a stack, given root first: a run of frames that only pass calls on becomes one frame. In the stack's
-// order, it calls keep with the index of each frame that stays, and fold with the index at which each run begins.
+// Fold folds a stack (root first): a run of frames that only pass calls on becomes one frame. From the root on, it
+// calls keep with the index of each frame that stays, and fold with the index at which each run begins.
 //
-// The frames by which a thread began are such a run, at the root. The frames in which a thread waits for a futex are
-// one, at the leaf. Any other leaf stays as it is, so that Fold does not change where samples were taken.
+// The frames at the root in which a thread began are such a run. So are the frames at the leaf in which a thread waits
+// for a futex. Any other leaf stays as it is, so Fold does not change where samples were taken.
 func Fold(stack []Plumbing, keep func(i int), fold func(i int, what Plumbing)) {
 	rest := waiting(stack)
 	waits := rest < len(stack)

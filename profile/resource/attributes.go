@@ -1,5 +1,5 @@
-// Package resource says whose a profile is: a process, its container, its host, with the names of OpenTelemetry's
-// conventions.
+// Package resource holds the attributes of the process that a profile belongs to, of its container and its host, under
+// the names of OpenTelemetry's conventions.
 //
 // Code that reads /proc or memory makes Attributes, and code that ships profiles writes them. Texts may come from the
 // target: Set bounds them, and removes what backends refuse.

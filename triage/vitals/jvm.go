@@ -91,9 +91,9 @@ type Safepoints struct {
 	// Operation is what the VM thread executes now, "G1CollectForAllocation". Known where libjvm.so has symbols; empty:
 	// none.
 	Operation maybe.Value[string]
-	// HoldOuts are the threads that have not come to rest, while State is BeginsSafepoint: they run Java code, the
-	// JVM's own code, or change between the two. One reading proves little. A thread in several readings holds the
-	// safepoint up.
+	// HoldOuts are the threads that have not stopped yet, while State is BeginsSafepoint: they run Java code, the JVM's
+	// own code, or change between the two. One reading proves little. A thread in several readings holds the safepoint
+	// up.
 	HoldOuts []int
 }
 

@@ -91,7 +91,7 @@ func (h *ThisHost) Run(ctx context.Context, want session.EngineName, say func(st
 	groups.Wait()
 }
 
-// meaning is what it means for JVMs that a group has ended; empty where it means nothing.
+// meaning returns what it means for JVMs that a group has ended; empty where it means nothing.
 func (h *ThisHost) meaning(err error, want session.EngineName) string {
 	const visits = "one for all JVMs needs CAP_PERFMON, CAP_SYS_NICE and two CPUs"
 	wide := "one for all JVMs needs CAP_PERFMON, CAP_BPF and the first PID namespace"
@@ -173,7 +173,7 @@ func (t *hostTarget) Tell(j *Candidate) {
 func (t *hostTarget) Alive() bool { return t.session.Process.Alive() == nil }
 func (t *hostTarget) Close()      { t.session.Close() }
 
-// Resource is what enrich says, and what goprof knows by itself.
+// Resource returns what enrich says, and what goprof knows by itself.
 func (t *hostTarget) Resource() (a resource.Attributes) {
 	if pid := t.jvm.PID; t.host.enrich != nil {
 		a, _ = inTime(func() (a resource.Attributes) {

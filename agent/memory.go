@@ -71,7 +71,7 @@ func (a *Agent) growth() int64 {
 	return growth
 }
 
-// leastBusy is the JVM that is recorded and has used the least CPU time lately, nil if none is.
+// leastBusy returns the JVM that is recorded and has used the least CPU time lately, nil if none is.
 func (a *Agent) leastBusy(now time.Time) (least *guest) {
 	use := func(g *guest) float64 {
 		return float64(g.read-g.atWindow) / float64(max(now.Sub(g.window), time.Second))

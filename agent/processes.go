@@ -42,8 +42,8 @@ func (l *processList) read(now time.Time, list func() []int) []int {
 	return l.pids
 }
 
-// threads is the part of /proc/loadavg that says how many threads there are and which came last: of "0.20 0.18 0.12
-// 1/80 11206" what follows the slash. nil: that is not known.
+// threads returns the part of /proc/loadavg that says how many threads there are and which came last: of "0.20 0.18
+// 0.12 1/80 11206" what follows the slash. nil: that is not known.
 func (l *processList) threads() []byte {
 	if l.loadavg == nil {
 		return nil

@@ -26,7 +26,7 @@ type unsampled struct {
 	missing []time.Duration
 }
 
-// take is how much to add to a batch that is cut when the process has used so much since the recording began.
+// take returns how much to add to a batch that is cut when the process has used so much since the recording began.
 func (r *unsampled) take(used time.Duration, last bool) time.Duration {
 	r.missing = append(r.missing, used-r.sent)
 	if len(r.missing) > restCuts {

@@ -88,7 +88,7 @@ func New(name string) *Collector {
 // Wants reports whether a user may mean the method of that name.
 func (c *Collector) Wants(name string) bool { return strings.Contains(name, c.want) }
 
-// of is what was seen of a function, nil if it is not wanted.
+// of returns what was seen of a function, nil if it is not wanted.
 func (c *Collector) of(fn *profile.Func) *found {
 	m, met := c.known[fn]
 	if met || fn == nil {
@@ -156,7 +156,7 @@ func (c *Collector) Add(s *profile.Stack, n int64) {
 	}
 }
 
-// keep is what was seen of a place. Where there is no room, that is forgotten.
+// keep returns what was seen of a place. Where there is no room, that is forgotten.
 func keep[K comparable](in map[K]*placed, at K) *placed {
 	p := in[at]
 	if p == nil {
@@ -179,7 +179,7 @@ func interrupted(s *profile.Stack, i int) bool {
 	return s.Frames[i].Kind == profile.Inlined || s.Frames[i].Kind == profile.C1 || s.Frames[i].Kind == profile.C2
 }
 
-// owner is the compiled method whose code a frame runs, empty if it is not compiled.
+// owner returns the compiled method whose code a frame runs, empty if it is not compiled.
 func owner(s *profile.Stack, i int) string {
 	for ; i < len(s.Frames); i++ {
 		switch f := &s.Frames[i]; f.Kind {
@@ -193,8 +193,8 @@ func owner(s *profile.Stack, i int) string {
 	return ""
 }
 
-// Top is the index of the Java frame for which a sample counts, as in "report --by line": the topmost one, and where
-// the thread waits, the topmost one in which threads do not just wait. -1 is none.
+// Top returns the index of the Java frame for which a sample counts, as in "report --by line": the topmost one, and
+// where the thread waits, the topmost one in which threads do not just wait. -1 is none.
 func Top(s *profile.Stack, waits bool) int {
 	first := -1
 	for i := range s.Frames {
@@ -217,8 +217,8 @@ type Candidate struct {
 	Count
 }
 
-// Candidates are the methods that the name means: one of that very name, else those of which the name is the end, else
-// those that contain it. Those with most samples come first.
+// Candidates returns the methods that the name means: one of that very name, else those of which the name is the end,
+// else those that contain it. Those with most samples come first.
 func (c *Collector) Candidates() (list []Candidate) {
 	best := 0
 	for name, m := range c.methods {
@@ -243,7 +243,7 @@ func (c *Collector) Candidates() (list []Candidate) {
 	return list
 }
 
-// Page is what was seen of a method of that name.
+// Page returns what was seen of a method of that name.
 func (c *Collector) Page(name string) *Page {
 	m := c.methods[name]
 	if m == nil {

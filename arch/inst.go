@@ -110,7 +110,7 @@ const (
 // Not is what holds where a relation does not.
 func (r Relation) Not() Relation { return r ^ 1 }
 
-// Swapped is how the second number is to the first.
+// Swapped returns how the second number is to the first.
 func (r Relation) Swapped() Relation {
 	switch r {
 	case Less, NotLess:

@@ -52,7 +52,7 @@ var (
 		lost:  "what needs BPF programs"}
 )
 
-// needs are all of them, in the order of doctor's lines.
+// needs returns all of them, in the order of doctor's lines.
 func needs() []checked {
 	return []checked{
 		{Host.checkCPU, reads, &need{name: "cpu", wants: "x86-64 or aarch64", tried: "goprof was built for it",

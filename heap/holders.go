@@ -347,8 +347,8 @@ func pathText(links []profile.HeapLink) string {
 	return b.String()
 }
 
-// errorOf is the error of a share: of a ratio of sums over the objects, or over the pieces of the heap in which they
-// lie. It is 0 where all objects were looked at.
+// errorOf returns the error of a share: of a ratio of sums over the objects, or over the pieces of the heap in which
+// they lie. It is 0 where all objects were looked at.
 func (c *climb) errorOf(s *sample, r *tallied, all float64) float64 {
 	if s.least == 0 && s.whole {
 		return 0

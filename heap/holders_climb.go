@@ -105,7 +105,7 @@ func (c *climb) find(samples []sample) (left int) {
 	return left
 }
 
-// node is the number of an object.
+// node returns the number of an object.
 func (c *climb) node(addr, klass uint64) int32 {
 	n, ok := c.number[addr]
 	if !ok {

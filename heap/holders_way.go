@@ -83,7 +83,7 @@ func (c *climb) stretch(at int32) stretch {
 	return c.ways[c.place(at)]
 }
 
-// wayOf is the way from an object to a root, or how far it is known.
+// wayOf returns the way from an object to a root, or how far it is known.
 func (c *climb) wayOf(n int32) way {
 	w := way{at: n + 1}
 	s := c.stretch(w.at)

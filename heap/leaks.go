@@ -16,7 +16,7 @@ const (
 	leastLeak, leastOfLeak = 0.05, 0.005
 )
 
-// Growers are the classes that grow the fastest.
+// Growers returns the classes that grow the fastest.
 func Growers(g *profile.HeapGrowth) (names []string) {
 	for _, c := range g.Classes[:min(len(g.Classes), LeakClasses)] {
 		if !slices.Contains(names, c.Name) {

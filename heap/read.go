@@ -306,7 +306,7 @@ func (x *reading) doubt(areas []*vmstructs.HeapArea) {
 	}
 }
 
-// again is an area as it is after a collection, nil if it is gone: a region is, and a space may have less in it.
+// again returns an area as it is after a collection, nil if it is gone: a region is, and a space may have less in it.
 func (x *reading) again(a *vmstructs.HeapArea) *vmstructs.HeapArea {
 	if a.Region() {
 		return nil

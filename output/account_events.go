@@ -140,7 +140,7 @@ func hits(n int64) string {
 	return Grouped(n) + " hits"
 }
 
-// sumsOfEvents are the events of a recording. An event with probes at several places is one.
+// sumsOfEvents returns the events of a recording. An event with probes at several places is one.
 func sumsOfEvents(list []profile.EventCount) (sums []profile.EventCount) {
 	for _, e := range list {
 		i := slices.IndexFunc(sums, func(s profile.EventCount) bool { return s.Name == e.Name })

@@ -85,7 +85,7 @@ func suffixOf(k profile.Kind) string {
 	return ""
 }
 
-// Label is a function's name in a collapsed file.
+// Label returns a function's name in a collapsed file.
 func Label(f *profile.Func, k profile.Kind) string {
 	name := CleanName(f.Name)
 	if s := suffixOf(k); s != "" {

@@ -35,7 +35,7 @@ func (h *Hottest) Describe(s *profile.Summary, t *Tree) {
 	s.Hottest, s.States = all.parts(all.sums, mostParts), all.parts(all.states, 0)
 }
 
-// with is the sum of what was added and a tree.
+// with returns the sum of what was added and a tree.
 func (h *Hottest) with(t *Tree, of *profile.Meta) Hottest {
 	heat := newHeat(t, of)
 	for p, n := range h.sums {
@@ -104,7 +104,7 @@ func newHeat(t *Tree, of *profile.Meta) *heatSum {
 	return h
 }
 
-// above is what is known of a stack that has one more frame on top.
+// above returns what is known of a stack that has one more frame on top.
 func (h *heatSum) above(s hotPath, node, label int32) hotPath {
 	f, kind := &h.labels[label], h.tree.Labels[label].Kind
 	if s.state >= 0 { // what ended the wait
@@ -144,7 +144,7 @@ func (h *heatSum) count(s hotPath, node *TreeNode) {
 	h.sums[part{h.name(s, waits), state}] += node.Self
 }
 
-// name is the name under which a sample counts.
+// name returns the name under which a sample counts.
 func (h *heatSum) name(s hotPath, waits bool) string {
 	switch {
 	case !waits && s.native >= 0 && h.labels[s.native].call != "":
@@ -167,7 +167,7 @@ func (h *heatSum) name(s hotPath, waits bool) string {
 
 func (h *heatSum) nameOf(node int32) string { return h.tree.Labels[h.tree.Nodes[node].Name].Text }
 
-// nativeName is the name of a function. If the function has none, it is the name of its library: libfoo.so of
+// nativeName returns the name of a function. If the function has none, it is the name of its library: libfoo.so of
 // libfoo.so+0x1f.
 func nativeName(name string) string {
 	if image, _, ok := strings.Cut(name, "+0x"); ok && image != "" {
@@ -284,7 +284,7 @@ func isClass(l Name) bool {
 var compilersPart = regexp.MustCompile(
 	`(?:\.(?:part|isra|constprop|cold|lto_priv|llvm|clone|localalias|__uniq)(?:\.[0-9]+)?)+$`)
 
-// systemCall is the system call of a libc function, "" if the function makes none. Nearly all CPU time of such a
+// systemCall returns the system call of a libc function, "" if the function makes none. Nearly all CPU time of such a
 // function is the kernel's.
 func systemCall(l Name) string {
 	name := l.Text

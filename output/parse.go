@@ -188,7 +188,7 @@ func (p *parser) node(stack []byte) (int32, error) {
 	return at, nil
 }
 
-// common is how many labels of the last stack this one begins with.
+// common returns how many labels of the last stack this one begins with.
 func (p *parser) common(stack []byte) int {
 	same, limit := 0, min(len(stack), len(p.last))
 	for same < limit && stack[same] == p.last[same] {

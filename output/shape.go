@@ -90,7 +90,7 @@ func (t *Tree) ShapedLeaves(s Shape) (to *Tree, leaves []int32) {
 	return m.to, leaves
 }
 
-// plumbingOf is the sort of a label's frame, as far as a file says.
+// plumbingOf returns the sort of a label's frame, as far as a file says.
 func plumbingOf(l Name) naming.Plumbing {
 	switch {
 	case l.Kind.Java():
@@ -208,7 +208,7 @@ func (m *shaper) dropWaits() {
 	}
 }
 
-// labelIn is the label of to for a label of from.
+// labelIn returns the label of to for a label of from.
 func (m *shaper) labelIn(l Name) int32 {
 	if m.merged == nil || !l.Kind.Java() {
 		return m.newLabel(l)

@@ -14,7 +14,7 @@ type topmost struct {
 	java bool
 }
 
-// above is the topmost frame of a stack that has one more frame on top. waits: threads wait in that frame.
+// above returns the topmost frame of a stack that has one more frame on top. waits: threads wait in that frame.
 func (t topmost) above(node int32, kind LabelKind, waits bool) topmost {
 	switch java := kind.Java(); {
 	case !java && (t.java || kind != LabelNative && kind != LabelKernel && kind != LabelGap):

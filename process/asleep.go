@@ -87,8 +87,8 @@ func InTime(done <-chan struct{}, limit time.Duration) bool {
 	return false
 }
 
-// OwnDelay is how long the OS threads of this process have waited for a CPU so far, together. Threads that have ended
-// do not count.
+// OwnDelay returns how long the OS threads of this process have waited for a CPU so far, together. Threads that have
+// ended do not count.
 func OwnDelay() (waited time.Duration) {
 	tids, _ := listThreads(os.Getpid())
 	for _, tid := range tids {

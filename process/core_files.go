@@ -333,8 +333,8 @@ func (b *backing) unproven() (list []UnprovenFile) {
 // place is where a file may lie: a path below a folder.
 type place struct{ root, path string }
 
-// places are where a mapped file is looked for: under its own name, in the folders for debug files by build id, by its
-// path and by its name.
+// places returns where a mapped file is looked for: under its own name, in the folders for debug files by build id, by
+// its path and by its name.
 func (b *backing) places(name, id string) []place {
 	if !path.IsAbs(name) {
 		return nil

@@ -52,7 +52,7 @@ func (l *loaded) debugSymbols(f *elfFile) *symtab {
 	return nil
 }
 
-// debugLinkPaths are the places where the debug file of an image is looked for by its name.
+// debugLinkPaths returns the places where the debug file of an image is looked for by its name.
 func debugLinkPaths(image, link string) (paths []string) {
 	dir := path.Dir(image)
 	for _, name := range []string{path.Join(dir, link), path.Join(dir, ".debug", link), path.Join("/usr/lib/debug",

@@ -54,7 +54,7 @@ func (f *elfFile) dynamicSymtab(bias uint64) *symtab {
 // maxSoname bounds the name that a library calls itself by.
 const maxSoname = 64
 
-// soname is the name that a library calls itself by, empty if it has none.
+// soname returns the name that a library calls itself by, empty if it has none.
 func (f *elfFile) soname(bias uint64) string {
 	d := f.dynamic()
 	name, ok := d[elf.DT_SONAME]

@@ -81,7 +81,7 @@ func (l *loaded) place() {
 
 func (l *loaded) name() string { return l.Name }
 
-// ownName is the name that the file gives itself. Its name on disk may be another one by now.
+// ownName returns the name that the file gives itself. Its name on disk may be another one by now.
 func (l *loaded) ownName() string {
 	if !l.hasSoname {
 		l.hasSoname = true

@@ -21,8 +21,8 @@ type mapsFile struct {
 // no sum and is parsed each time.
 const maxMapsText = maxMappings * 256
 
-// sum is a number by which the text is known; 0 if it is too long. No program can choose the number: the hash begins
-// with a secret.
+// sum returns a number by which the text is known; 0 if it is too long. No program can choose the number: the hash
+// begins with a secret.
 func (m *mapsFile) sum() (uint64, error) {
 	if err := m.rewind(); err != nil {
 		return 0, err

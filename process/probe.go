@@ -99,7 +99,7 @@ func (l *loaded) functions(name string) (list []Function, indirect bool) {
 	return nil, indirect
 }
 
-// functionAt is where an address of the file is mapped as code.
+// functionAt returns where an address of the file is mapped as code.
 func (l *loaded) functionAt(addr uint64) (Function, bool) {
 	at := l.Bias + addr
 	for _, m := range l.exec {
@@ -127,7 +127,7 @@ func (n linkageName) covers(symbol string) bool {
 	return !strings.Contains(symbol, ".")
 }
 
-// linkageNames are the ways in which a name may be spelled in a symbol table (Itanium C++ ABI, "Mangling").
+// linkageNames returns the ways in which a name may be spelled in a symbol table (Itanium C++ ABI, "Mangling").
 func linkageNames(name string) []linkageName {
 	list := []linkageName{{name, true}}
 	parts := strings.Split(name, "::")

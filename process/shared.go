@@ -149,7 +149,7 @@ func (p *pieces) paidInPart(b []byte) bool {
 	return len(b) > 0 && known
 }
 
-// alike are the pieces that were found at such a place.
+// alike returns the pieces that were found at such a place.
 func (p *pieces) alike(at filePlace) (all [][]byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -59,8 +59,8 @@ func (s *Snapshot) Reset() {
 	}
 }
 
-// LowestInto is the lowest address within other bounds that a word of Stack holds, high if none does. A thread whose
-// Stack is a signal's uses its own stack from there upward.
+// LowestInto returns the lowest address within other bounds that a word of Stack holds, high if none does. A thread
+// whose Stack is a signal's uses its own stack from there upward.
 func (s *Snapshot) LowestInto(low, high uint64) uint64 {
 	for at := 0; at+8 <= len(s.Stack); at += 8 {
 		if word := binary.LittleEndian.Uint64(s.Stack[at:]); word >= low && word < high {
@@ -70,7 +70,7 @@ func (s *Snapshot) LowestInto(low, high uint64) uint64 {
 	return high
 }
 
-// Clone is a copy of s that shares no memory with it.
+// Clone returns a copy of s that shares no memory with it.
 func (s *Snapshot) Clone() *Snapshot {
 	c := *s
 	c.Stack = slices.Clone(s.Stack)

@@ -108,7 +108,8 @@ func (t *symtab) sort(f *elfFile) {
 	t.order = shared.order(t.raw, t.names, f.progs, func() []uint32 { return t.sorted(f.isText) })
 }
 
-// sorted are the symbols that name code by address, the best of each address. text reports whether an address is code.
+// sorted returns the symbols that name code by address, the best of each address. text reports whether an address is
+// code.
 func (t *symtab) sorted(text func(uint64) bool) []uint32 {
 	keys := make([]uint64, 0, t.len())
 	for i := range uint32(t.len()) {

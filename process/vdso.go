@@ -40,7 +40,7 @@ func (f *mappedFile) piece(off uint64) *Mapping {
 	return nil
 }
 
-// mappedSize is how far into the file the mappings reach.
+// mappedSize returns how far into the file the mappings reach.
 func (g *group) mappedSize() int64 {
 	var size uint64
 	for _, m := range g.all {

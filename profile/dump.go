@@ -76,8 +76,8 @@ type Dump struct {
 	NoLocks string
 }
 
-// StoppedNote is the dump's sentence for a process that is stopped or frozen, with what lets it run again. It is empty
-// for others.
+// StoppedNote returns the dump's sentence for a process that is stopped or frozen, with what lets it run again. It is
+// empty for others.
 func (d *Dump) StoppedNote() string {
 	switch {
 	case d.Frozen != "" && d.Unstopped:
@@ -166,7 +166,7 @@ const (
 	Died                 // the thread that died, in a dump of a core: it stands before all others
 )
 
-// Part is the part that the thread belongs to.
+// Part returns the part that the thread belongs to.
 func (t *ThreadDump) Part() DumpPart {
 	switch {
 	case t.TID == 0:

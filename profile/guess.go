@@ -14,7 +14,7 @@ import (
 // points, as much as chance moves a share of few samples (fairSamples).
 const GuessedMuch = 0.10
 
-// GuessedIn is the index of the compiled method in which the leaf is a guess, -1 if the leaf is none. Frames of
+// GuessedIn returns the index of the compiled method in which the leaf is a guess, -1 if the leaf is none. Frames of
 // HotSpot's own code, or of a thread's state, may stand above.
 func (s *Stack) GuessedIn() int {
 	if len(s.Frames) == 0 || s.Frames[0].Sure != Guessed {
@@ -96,8 +96,8 @@ func (g *Guesses) Much(in *Func) bool {
 
 func (g *Guesses) copy() Guesses { return Guesses{maps.Clone(g.of), g.all} }
 
-// Settled is the profile as it should be shown: where a compiled method has many guesses, they count for that method.
-// It is the profile itself if no guess is to be moved. Nothing can be added to what is not.
+// Settled returns the profile as it should be shown: where a compiled method has many guesses, they count for that
+// method. It is the profile itself if no guess is to be moved. Nothing can be added to what is not.
 func (p *Profile) Settled() *Profile {
 	var nodes []int32
 	for n := range p.guessed {
@@ -127,7 +127,7 @@ func (p *Profile) Settled() *Profile {
 	return c
 }
 
-// compiled is the compiled method in which the leaf at a node is a guess.
+// compiled returns the compiled method in which the leaf at a node is a guess.
 func (p *Profile) compiled(n int32) int32 {
 	for parent := p.tree.at(n).parent; parent != 0 && !p.tree.at(n).kind().Java(); parent = p.tree.at(n).parent {
 		n = parent
@@ -138,7 +138,7 @@ func (p *Profile) compiled(n int32) int32 {
 	return n
 }
 
-// above is the frames of a leaf that stand above its topmost Java method, from that method on.
+// above returns the frames of a leaf that stand above its topmost Java method, from that method on.
 func (p *Profile) above(n int32) (whats []uint32) {
 	for n != 0 && !p.tree.at(n).kind().Java() {
 		whats = append(whats, p.tree.at(n).what)

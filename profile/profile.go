@@ -184,8 +184,8 @@ func (p *Profile) child(parent int32, what uint32) int32 {
 	return p.tree.add(parent, what)
 }
 
-// cut is the frame that stands for all that is not kept below a node. If there is no room for another such frame, cut
-// is that of a caller, at last that of the root.
+// cut returns the frame that stands for all that is not kept below a node. If there is no room for another such frame,
+// cut is that of a caller, at last that of the root.
 func (p *Profile) cut(below int32) int32 {
 	id := p.must(p.full)
 	for n := below; ; n = p.tree.at(n).parent {

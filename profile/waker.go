@@ -23,8 +23,8 @@ func IsWaker(frame string) bool {
 	return frame == WokenBy || strings.HasPrefix(frame, wokenBy) || strings.HasPrefix(frame, notWoken)
 }
 
-// StateAt is the index of the frame that says what the thread did, -1 if there is none. Frames of the thread that ended
-// the wait may stand above.
+// StateAt returns the index of the frame that says what the thread did, -1 if there is none. Frames of the thread that
+// ended the wait may stand above.
 func (s *Stack) StateAt() int {
 	for i := range s.Frames {
 		if s.Frames[i].Kind == StateFrame {

@@ -58,7 +58,7 @@ func (p *Progress) Stats() Stats {
 	}
 }
 
-// Latest is what was known of the run at one of its last looks around, from any goroutine. It does not wait.
+// Latest returns what was known of the run at one of its last looks around, from any goroutine. It does not wait.
 func (p *Progress) Latest() Stats {
 	select {
 	case <-p.done:
@@ -85,7 +85,7 @@ func (p *Progress) Answer(sum func() Stats) {
 	}
 }
 
-// RunEngine is an engine's Run, from its beginning to its end.
+// RunEngine returns an engine's Run, from its beginning to its end.
 func (p *Progress) RunEngine(cfg Config, q *Queue, run func() (Stats, error)) (_ Stats, err error) {
 	defer close(q.full)
 	defer close(p.done)

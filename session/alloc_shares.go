@@ -121,7 +121,7 @@ func (a *allocShares) correct(counts []profile.EventCount) {
 	}
 }
 
-// class is the account of a class; nil: there are too many.
+// class returns the account of a class; nil: there are too many.
 func (a *allocShares) class(name string) *allocClass {
 	c := a.classes[name]
 	if c == nil && len(a.classes) < maxShareClasses {
@@ -368,7 +368,7 @@ var unreadNames = [events.NumUnread]string{
 	events.UnreadFailed:    "what it held could not be made out",
 }
 
-// contents is what the account says of how the bytes of classes are known; nil for another event.
+// contents returns what the account says of how the bytes of classes are known; nil for another event.
 func (r *recording) contents(plan *EventPlan) *profile.Contents {
 	if !slices.ContainsFunc(plan.parts, isAlloc) {
 		return nil
@@ -404,8 +404,8 @@ const (
 	sureShare  = 0.005
 )
 
-// apart is how far the ends of buffers would put the shares of classes from what they are, and whether that is more
-// than chance.
+// apart returns how far the ends of buffers would put the shares of classes from what they are, and whether that is
+// more than chance.
 func (a *allocShares) apart() (apart float64, sure bool) {
 	for _, c := range a.order {
 		share, ends := a.bytes(c)/a.stood, c.stood/a.stood

@@ -243,7 +243,7 @@ func (d *directory) remember(tid int, th *listedThread) {
 	d.ended[tid] = endedThread{th.makeLabel(), time.Now()}
 }
 
-// label is the frame that stands above a thread's stacks.
+// label returns the frame that stands above a thread's stacks.
 func (d *directory) label(tid int) string {
 	th := d.threads[tid]
 	if th == nil {

@@ -261,7 +261,7 @@ func (d *dumping) takeUnstopped(snap *look.Look, o ptrace.Outcome) {
 	d.take(snap, o)
 }
 
-// stateOf is the thread's state that Java says, otherwise the kernel's.
+// stateOf returns the thread's state that Java says, otherwise the kernel's.
 func (s *Session) stateOf(th *listedThread) string {
 	if th.java.Addr == 0 {
 		return kernelState(th.kernel.State)

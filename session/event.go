@@ -219,7 +219,7 @@ func (r *recording) io() *ioBook {
 	return r.events.io
 }
 
-// firstJava is how many frames lie on top of the first one of Java; 0 if there is none.
+// firstJava returns how many frames lie on top of the first one of Java; 0 if there is none.
 func firstJava(s *profile.Stack) int {
 	for i := range s.Frames {
 		if s.Frames[i].Kind.Java() {

@@ -90,8 +90,8 @@ func (e *EventError) orTracepoint() {
 	}
 }
 
-// rawCounter is the number of a counter of the CPU: "r1a2", as perf writes it. A name of letters only ("read", "rad")
-// is a word. To mean a number it is written "r0xead".
+// rawCounter returns the number of a counter of the CPU: "r1a2", as perf writes it. A name of letters only ("read",
+// "rad") is a word. To mean a number it is written "r0xead".
 func rawCounter(name string) (n uint64, ok bool) {
 	raw, ok := strings.CutPrefix(name, "r")
 	if !ok || !strings.ContainsAny(raw, "0123456789") {
@@ -216,7 +216,7 @@ type MarkerEvent struct {
 	Guarded bool // it has a semaphore, and cannot be recorded
 }
 
-// MarkerEvents are the markers of all libraries of the process.
+// MarkerEvents returns the markers of all libraries of the process.
 func (s *Session) MarkerEvents() (list []MarkerEvent, err error) {
 	var all []process.Marker
 	if !s.guarded(func() { all, err = s.Process.Markers() }) {
@@ -293,7 +293,7 @@ func TracepointsError() *EventError {
 		Remedy: "mount -t tracefs nodev " + tracefs[0]}
 }
 
-// tracepoint is the number of a tracepoint.
+// tracepoint returns the number of a tracepoint.
 func tracepoint(group, name string) (uint64, bool) {
 	if strings.ContainsAny(group+name, "/.") {
 		return 0, false

@@ -170,7 +170,7 @@ func (b *ioBook) targetOf(id uint64) *ioTarget {
 	return b.ended[id].ioTarget
 }
 
-// target is what a File leads to. link is that of its descriptor, empty if it is not known. What open, connect or
+// target returns what a File leads to. link is that of its descriptor, empty if it is not known. What open, connect or
 // accept has said counts for more than a link. A socket may be looked for again.
 func (b *ioBook) target(f *events.File, link string) *ioTarget {
 	known := b.named[f.ID]
@@ -191,7 +191,7 @@ func (b *ioBook) target(f *events.File, link string) *ioTarget {
 // isOpen reports whether a better name may be found.
 func (n *namedFile) isOpen() bool { return n.Name == noSocket }
 
-// of are the sums of a target.
+// of returns the sums of a target.
 func (b *ioBook) of(name profile.IOTarget) *ioTarget {
 	if t := b.targets[name]; t != nil {
 		return t

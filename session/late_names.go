@@ -19,7 +19,7 @@ type lateName struct {
 // the same one. A listing may leave out threads that live, and numbers are used again only after thousands of threads.
 const lateFor = 2 * refreshEvery
 
-// threadLabel is the label under which a thread's own stacks are added.
+// threadLabel returns the label under which a thread's own stacks are added.
 func (r *recording) threadLabel(tid int, label string) string {
 	th := r.dir.threads[tid]
 	late, was := r.late[tid]

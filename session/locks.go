@@ -295,7 +295,7 @@ func (r *lockReader) wanted(w *vmstructs.Wanted) *profile.WantedLock {
 		Owner: r.ref(&w.Owner)}
 }
 
-// held are the locks that both rounds have found.
+// held returns the locks that both rounds have found.
 func (r *lockReader) held(was, is []vmstructs.Held, stack *profile.Stack) (held []profile.HeldLock) {
 	type key struct{ monitor, object uint64 }
 	keyOf := func(l *vmstructs.Lock) key {

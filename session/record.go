@@ -382,7 +382,7 @@ func (r *recording) alive() bool {
 // maxPools bounds how many threads' labels are kept.
 const maxPools = 1 << 16
 
-// pool is the label of a thread's pool, if the threads of a pool are put together.
+// pool returns the label of a thread's pool, if the threads of a pool are put together.
 func (r *recording) pool(label string) string {
 	if !r.opt.GroupThreads {
 		return label
@@ -411,7 +411,7 @@ func (r *recording) follow(snap *look.Look) bool {
 	return !h.Skip
 }
 
-// hint is what the sampler should know of a thread.
+// hint returns what the sampler should know of a thread.
 func (r *recording) hint(tid int) (h ptrace.Hint) {
 	if th := r.dir.threads[tid]; th != nil {
 		h = th.hint(r.VM)
@@ -442,7 +442,7 @@ func (r *recording) refreshHints(tid int) {
 	maps.DeleteFunc(r.carriers, func(tid int, _ bool) bool { return r.dir.threads[tid] == nil })
 }
 
-// meta is what is known before the first sample.
+// meta returns what is known before the first sample.
 func (s *Session) meta(opt RecordOptions) profile.Meta {
 	v := s.VM.Version()
 	mode, interval := opt.Mode.name(), opt.Interval

@@ -73,7 +73,7 @@ func (k nativeRests) note(s *Session, snap *process.Snapshot, stack *profile.Sta
 	k[snap.TID] = kept
 }
 
-// nativePart is how many frames stand before the first of generated code.
+// nativePart returns how many frames stand before the first of generated code.
 func nativePart(s *Session, stack *profile.Stack) int {
 	for i := range stack.Frames {
 		if s.VM.InCode(stack.Frames[i].PC) {

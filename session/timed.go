@@ -111,7 +111,7 @@ func (th *listedThread) at(when int64) profile.Thread {
 	return t
 }
 
-// threadOf is the thread whose stack a snapshot shows. A virtual thread has the number of its carrier.
+// threadOf returns the thread whose stack a snapshot shows. A virtual thread has the number of its carrier.
 func (r *recording) threadOf(snap *look.Look, stack *profile.Stack) profile.Thread {
 	t := profile.Thread{TID: snap.TID}
 	if th := r.dir.threads[snap.TID]; th != nil {

@@ -119,7 +119,7 @@ func (w *wall) tellLook(st *standing, state profile.State, looks int64, d time.D
 	return true
 }
 
-// toldStack is the stack of a look, with the state as its leaf, as the profile has it.
+// toldStack returns the stack of a look, with the state as its leaf, as the profile has it.
 func (w *wall) toldStack(st *standing, state profile.State) *profile.Stack {
 	s := &w.timed.stack
 	if st.told.frames == nil {

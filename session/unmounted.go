@@ -308,7 +308,7 @@ func (u *unmounted) take(v *vmstructs.VirtualThread, stands float64, passed time
 	}
 }
 
-// account is what is said of such threads; nil if there were none.
+// account returns what is said of such threads; nil if there were none.
 func (u *unmounted) account() *profile.VirtualLooks {
 	if u == nil || u.told.Draws == 0 && len(u.told.Unread) == 0 {
 		return nil
@@ -333,7 +333,7 @@ func (u *unmounted) effective(samples int64) int64 {
 	return max(int64(n*n/(n-u.counted+u.squares)), 1)
 }
 
-// stateOfUnmounted is what a virtual thread that no carrier runs did, by its state and its stack. A thread that is
+// stateOfUnmounted returns what a virtual thread that no carrier runs did, by its state and its stack. A thread that is
 // ready to run waits for a carrier.
 func stateOfUnmounted(state string, stack *profile.Stack) profile.State {
 	switch state {
@@ -347,8 +347,8 @@ func stateOfUnmounted(state string, stack *profile.Stack) profile.State {
 	return profile.Runnable
 }
 
-// parkedIn is what a virtual thread is parked for. The JDK parks such a thread also where it sleeps, and where it waits
-// for a socket or for a file.
+// parkedIn returns what a virtual thread is parked for. The JDK parks such a thread also where it sleeps, and where it
+// waits for a socket or for a file.
 func parkedIn(stack *profile.Stack) profile.State {
 	for i := range stack.Frames {
 		switch name := stack.Frames[i].Func.Name; {

@@ -79,7 +79,7 @@ func newWall(r *recording) *wall {
 	return w
 }
 
-// frame is the leaf for a state, each made once.
+// frame returns the leaf for a state, each made once.
 func (s *wall) frame(state profile.State, what string) *profile.Func {
 	key := stateFrame{state, what}
 	fn := s.frames[key]

@@ -52,7 +52,7 @@ func codeCacheFull(x *exam) *suspicion {
 	return s
 }
 
-// refusals is how often there was no room, and how often of that before the first reading.
+// refusals returns how often there was no room, and how often of that before the first reading.
 func (x *exam) refusals() (now, before uint64) {
 	for _, h := range x.last.JVM.Code.Heaps {
 		now += h.Refused.Or(0)

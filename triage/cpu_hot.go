@@ -69,7 +69,7 @@ func cpuHot(x *exam) *suspicion {
 	return s
 }
 
-// busyText is the note on a program that computes.
+// busyText returns the note on a program that computes.
 func (w *work) busyText(used float64, never int) string {
 	text := fmt.Sprintf("the program computes: it uses %.1f CPUs", used)
 	if never > 0 {
@@ -89,7 +89,7 @@ func methodsText(names []string) string {
 	return fmt.Sprintf("%d methods, most in %s", len(names), names[0])
 }
 
-// hottest are the fewest methods that make up hotShare of the program's CPU time.
+// hottest returns the fewest methods that make up hotShare of the program's CPU time.
 func (w *work) hottest() (names []string, samples int64) {
 	for _, name := range ranked(w.methods) {
 		if float64(samples) >= hotShare*float64(w.app) || len(names) > hotMethods {
@@ -100,7 +100,7 @@ func (w *work) hottest() (names []string, samples int64) {
 	return names, samples
 }
 
-// busyThreads are the program's threads that never rest, by number.
+// busyThreads returns the program's threads that never rest, by number.
 func (x *exam) busyThreads() map[int]string {
 	busy := map[int]string{}
 	for i := range x.Rates.Threads {
@@ -206,7 +206,7 @@ func (c *callTree) add(frames []profile.Frame, n int64) {
 	c.here += n
 }
 
-// trunk is the path from the root that onePath of the samples have in common, and how many have it.
+// trunk returns the path from the root that onePath of the samples have in common, and how many have it.
 func (c *callTree) trunk() (path []string, samples int64) {
 	all := c.samples
 	for at := c; ; {

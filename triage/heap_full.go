@@ -63,7 +63,7 @@ func oldAfter(r *vitals.Reading) (float64, bool) {
 	return vitals.Pool{Used: r.JVM.GC.OldAfter, Max: r.JVM.GC.Old.Max}.Full()
 }
 
-// leastFull is the least of all readings. It is not known where one of them is not.
+// leastFull returns the least of all readings. It is not known where one of them is not.
 func (x *exam) leastFull(of func(*vitals.Reading) (float64, bool)) (least float64, known bool) {
 	least = 2
 	for _, r := range x.Readings {

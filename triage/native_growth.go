@@ -89,7 +89,7 @@ type outsidePoint struct {
 // hasLimit are the parts that do not count: the heap, and parts with limits of their own.
 var hasLimit = []string{profile.HeapPartOfMemory, profile.Metaspace, profile.ClassSpace, profile.CodeCache}
 
-// outside is how much there was at each reading of memory.
+// outside returns how much there was at each reading of memory.
 func (x *exam) outside() (points []outsidePoint) {
 	for _, m := range x.Memory {
 		p := outsidePoint{at: m.At}

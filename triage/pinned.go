@@ -68,8 +68,8 @@ func (x *exam) lastDump() *Dump {
 	return &x.Dumps[len(x.Dumps)-1]
 }
 
-// parallelism is how many carriers there may be: those that are there are no more than were needed so far, and the next
-// virtual thread gets another one. Without a property it is Runtime.availableProcessors().
+// parallelism returns how many carriers there may be: those that are there are no more than were needed so far, and the
+// next virtual thread gets another one. Without a property it is Runtime.availableProcessors().
 func (x *exam) parallelism() (n int, ok bool) {
 	if n, ok := x.last.JVM.Virtual.Parallelism.Get(); ok {
 		return n, true

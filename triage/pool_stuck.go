@@ -216,7 +216,7 @@ func (x *exam) served(on pools.Doing, tids []int) bool {
 	return false
 }
 
-// atWork is how many CPUs the program's other threads use or want.
+// atWork returns how many CPUs the program's other threads use or want.
 func (x *exam) atWork(except []int) (cpus float64) {
 	for i := range x.Rates.Threads {
 		if t := &x.Rates.Threads[i]; x.isApp(t.TID) && !slices.Contains(except, t.TID) {
@@ -226,7 +226,7 @@ func (x *exam) atWork(except []int) (cpus float64) {
 	return cpus
 }
 
-// mostly is the spot at which a thread was in most looks.
+// mostly returns the spot at which a thread was in most looks.
 func (w *waits) mostly() (most pools.Spot, looks int64) {
 	for spot, n := range w.spots {
 		if n > looks || n == looks && spot.Site < most.Site {
@@ -273,7 +273,7 @@ func (x *exam) unmoved(tids []int) bool {
 // leastCalm is between how many pairs of readings threads must be seen not to move.
 const leastCalm = 2
 
-// turns is how often each thread got a CPU.
+// turns returns how often each thread got a CPU.
 func turns(r *vitals.Reading) map[int]uint64 {
 	of := make(map[int]uint64, len(r.Threads))
 	for i := range r.Threads {
@@ -284,7 +284,7 @@ func turns(r *vitals.Reading) map[int]uint64 {
 	return of
 }
 
-// remoteOf is the other end of the connection that a thread waits for in all dumps, empty if there is none.
+// remoteOf returns the other end of the connection that a thread waits for in all dumps, empty if there is none.
 func (x *exam) remoteOf(tid int) string {
 	first := x.Dumps[0].Remotes[tid]
 	if !first.Address.IsValid() || slices.ContainsFunc(x.Dumps, func(d Dump) bool {

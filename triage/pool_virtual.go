@@ -59,7 +59,7 @@ func (x *exam) stuckVirtual(p *pools.Pool) *stuckPool {
 	return s
 }
 
-// before is how many threads of that name waited for the same in the first dump.
+// before returns how many threads of that name waited for the same in the first dump.
 func (s *stuckPool) before(x *exam) (n int) {
 	for _, p := range pools.Of(x.Dumps[0].Virtual, func(*profile.ThreadDump) bool { return true }) {
 		if p.Name == s.Name {
@@ -84,7 +84,7 @@ func (s *stuckPool) stayed(x *exam) bool {
 	return true
 }
 
-// carrierThreads are the threads of all ForkJoinPools: carriers are such threads, and their names do not tell them
+// carrierThreads returns the threads of all ForkJoinPools: carriers are such threads, and their names do not tell them
 // from others.
 func (x *exam) carrierThreads() (tids []int) {
 	for i := range x.last.Threads {

@@ -58,8 +58,8 @@ func safepointStall(x *exam) *suspicion {
 	return s
 }
 
-// longestStall is the longest run of readings at which the same safepoint had not begun, and the threads that had not
-// come to rest at any of them.
+// longestStall returns the longest run of readings at which the same safepoint had not begun, and the threads that had
+// not come to rest at any of them.
 func (x *exam) longestStall() (longest time.Duration, holders []int) {
 	var began *vitals.Reading
 	var still []int
@@ -113,7 +113,7 @@ func (x *exam) nameOf(tid int) string {
 	return fmt.Sprintf("thread %d", tid)
 }
 
-// whereIs is what a thread did in the last dump that has its stack.
+// whereIs returns what a thread did in the last dump that has its stack.
 func (x *exam) whereIs(tid int) string {
 	for i := len(x.Dumps) - 1; i >= 0; i-- {
 		if t := x.Dumps[i].thread(tid); t != nil && len(t.Stack.Frames) > 0 {

@@ -69,7 +69,7 @@ func (p *remotePool) suspicion(x *exam) *suspicion {
 	return s
 }
 
-// poolsByRemote are the pools of threads of the last dump, the largest first.
+// poolsByRemote returns the pools of threads of the last dump, the largest first.
 func (x *exam) poolsByRemote() []*remotePool {
 	pools := map[string]*remotePool{}
 	sizes := map[string]int{}

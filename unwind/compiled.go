@@ -213,7 +213,7 @@ func (w *Walker) calledName() string {
 	return ""
 }
 
-// ownerKind is the kind of the method that owns a compiled frame. Levels are those of
+// ownerKind returns the kind of the method that owns a compiled frame. Levels are those of
 // compiler/compilerDefinitions.hpp: 1 to 3 are C1's, 4 is C2's (or JVMCI's).
 func ownerKind(b *vmstructs.Blob) profile.Kind {
 	switch {

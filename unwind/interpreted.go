@@ -308,8 +308,8 @@ func (w *Walker) calledAt(fp uint64, l arch.InterpLayout) bool {
 	return ok && (at == 0 || at+aligned*8 >= sp && at <= sp+uint64(arguments+aligned)*8)
 }
 
-// notedSP is the stack pointer that the frame at fp has noted before it called Java, 0 if it has not. Up to JDK 17 it
-// may be the stack pointer of the operands, which is somewhere above.
+// notedSP returns the stack pointer that the frame at fp has noted before it called Java, 0 if it has not. Up to JDK 17
+// it may be the stack pointer of the operands, which is somewhere above.
 func (w *Walker) notedSP(fp uint64, l arch.InterpLayout) (at uint64, isOperands, ok bool) {
 	at, ok = w.slot(fp, l.LastSP)
 	at = vmstructs.SlotAddress(fp, at)

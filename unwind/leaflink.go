@@ -98,7 +98,7 @@ func (w *Walker) findLink(leaf *process.Code, ret uint64) uint64 {
 	return 0
 }
 
-// callTarget is what the call before ret has called.
+// callTarget returns what the call before ret has called.
 func (w *Walker) callTarget(ret uint64) (uint64, bool) {
 	var call [16]byte
 	n := min(w.cpu.MaxCall, len(call))

@@ -378,7 +378,7 @@ func (w *Walker) walkUnstopped() profile.Reason {
 // unstoppedGap stands for native frames whose unwind rules need more registers.
 var unstoppedGap = &profile.Func{Name: "[native frames that only a stop can tell]"}
 
-// UnstoppedGap is where in a stack of WalkUnstopped native frames are missing, -1 if none are.
+// UnstoppedGap returns where in a stack of WalkUnstopped native frames are missing, -1 if none are.
 func UnstoppedGap(s *profile.Stack) int {
 	for i := range s.Frames {
 		if s.Frames[i].Func == unstoppedGap {

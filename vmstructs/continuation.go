@@ -328,7 +328,7 @@ func (vm *VM) VirtualHandle(thread uint64) uint64 {
 	return handle
 }
 
-// mounted is the thread object that a JavaThread ran in the pause, or runs now; 0 if that is not known.
+// mounted returns the thread object that a JavaThread ran in the pause, or runs now; 0 if that is not known.
 func (c *Continuations) mounted(thread uint64) uint64 {
 	handle := c.vm.VirtualHandle(thread)
 	if handle == 0 {

@@ -63,8 +63,8 @@ func (h *Heap) Ref(b []byte) uint64 {
 // Head is how many bytes of an array come before its elements.
 func (c *ObjectClass) Head() uint64 { return c.size }
 
-// KlassOf is the class that an address names if an object begins there: it lies in an area, and what is there may be a
-// header. 0 otherwise. areas are sorted.
+// KlassOf returns the class that an address names if an object begins there: it lies in an area, and what is there may
+// be a header. 0 otherwise. areas are sorted.
 func (h *Heap) KlassOf(areas []*HeapArea, addr uint64) uint64 {
 	if addr == 0 || addr&(h.align-1) != 0 {
 		return 0
@@ -89,7 +89,7 @@ func (a *HeapArea) free(addr uint64) bool {
 	return i > 0 && addr < a.seams[i-1].next
 }
 
-// ThreadObject is the java.lang.Thread of a thread.
+// ThreadObject returns the java.lang.Thread of a thread.
 func (h *Heap) ThreadObject(t Thread) (uint64, error) {
 	obj, err := h.vm.threadObject(t)
 	if err == nil || !h.vm.java.heap.z.on || !h.vm.l.thread.objHandle {

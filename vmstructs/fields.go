@@ -81,7 +81,7 @@ func (vm *VM) fieldsOf(klass uint64) ([]javaField, error) {
 	return fields, nil
 }
 
-// constantsOf is the constant pool of a class, and how many constants it has.
+// constantsOf returns the constant pool of a class, and how many constants it has.
 func (vm *VM) constantsOf(klass uint64) (pool uint64, n uint32, err error) {
 	l := &vm.l.method
 	if !l.klassPool.ok() || !l.arrayLen.ok() {

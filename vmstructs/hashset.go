@@ -75,7 +75,7 @@ func (s *search) tableOf(table uint64, each func(obj uint64)) error {
 	return nil
 }
 
-// slotsOf is where the slots of a table begin, and the size of each.
+// slotsOf returns where the slots of a table begin, and the size of each.
 func (s *search) slotsOf(table uint64) (head arrayHead, at, size uint64, err error) {
 	h := &s.c.vm.java.heap
 	if size = 8; h.narrow {

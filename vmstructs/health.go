@@ -54,7 +54,7 @@ func (h *Health) Flag(name string) (Flag, bool) { return h.vm.Flag(name) }
 // JVMArgs returns the JVM's own arguments.
 func (h *Health) JVMArgs() []string { return h.vm.JVMArgs() }
 
-// ThreadCount is how many Java threads there are.
+// ThreadCount returns how many Java threads there are.
 func (h *Health) ThreadCount() maybe.Value[uint64] {
 	at := h.vm.l.health.threadCount
 	if at == 0 {

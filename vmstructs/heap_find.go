@@ -83,7 +83,7 @@ func (h *Heap) follow(addr uint64, b []byte, at int, limit uint64) bool {
 	return true
 }
 
-// headAt is the beginning of an object, out of b or out of memory.
+// headAt returns the beginning of an object, out of b or out of memory.
 func (h *Heap) headAt(pos, addr uint64, b []byte, limit uint64) ([]byte, bool) {
 	if pos-addr+findHead <= uint64(len(b)) {
 		return b[pos-addr:], true

@@ -267,7 +267,7 @@ func (x *extent) err(at uint64, err error) {
 	x.pos, x.synced, x.earlier, x.why = next, false, false, why
 }
 
-// reason is what bytes count as that an error has lost.
+// reason returns what bytes count as that an error has lost.
 func (x *extent) reason(err error) *uint64 {
 	switch {
 	case errors.Is(err, ErrNoObject):

@@ -20,7 +20,7 @@ type lockClass struct {
 	span     uint64 // how much of an object must be read for these fields
 }
 
-// classOf is the class of the object that begins with head. It is nil if the class is not known.
+// classOf returns the class of the object that begins with head. It is nil if the class is not known.
 func (k *Locks) classOf(head []byte) *lockClass {
 	klass := k.klasses.klassIn(head)
 	if klass == 0 || klass%8 != 0 {
@@ -172,7 +172,7 @@ func (k *Locks) synchronizer(at uint64) (l Lock, o LockOwner, ok bool) {
 
 const longSynchronizer = "java/util/concurrent/locks/AbstractQueuedLongSynchronizer"
 
-// readerCount is how many times a ReentrantReadWriteLock is held for reading: the upper half of its state
+// readerCount returns how many times a ReentrantReadWriteLock is held for reading: the upper half of its state
 // (ReentrantReadWriteLock.Sync.SHARED_SHIFT). The state has four bytes up to JDK 21, and eight in 25 and later.
 func (c *lockClass) readerCount(b []byte) uint64 {
 	switch {

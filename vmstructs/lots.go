@@ -241,7 +241,7 @@ func (s *search) counted(set uint64) (t threadSet, err error) {
 // maxCells bounds the cells of a counter: there are as many as CPUs, or twice that.
 const maxCells = 1 << 12
 
-// sum is the value of a counter with cells, for threads that would be in each other's way
+// sum returns the value of a counter with cells, for threads that would be in each other's way
 // (java.util.concurrent.atomic.Striped64, and the same in ConcurrentHashMap).
 func (s *search) sum(obj uint64, base, cells string) (int64, error) {
 	o, err := s.read(obj)

@@ -200,7 +200,7 @@ func (p *Pools) length(array uint64) maybe.Value[int64] {
 	return maybe.If(int64(n), err == nil && n >= 0)
 }
 
-// taskClass is the class of what the program has given to the executor.
+// taskClass returns the class of what the program has given to the executor.
 func (p *Pools) taskClass(task poolObject) string {
 	for range maxWrapped {
 		wrapped := uint64(0)

@@ -66,7 +66,7 @@ func (vm *VM) noteBlob(b *Blob, blk block) {
 	b.bytes += n
 }
 
-// blobParts are the parts of a block's beginning that identify what lies in it: an nmethod, or another blob.
+// blobParts returns the parts of a block's beginning that identify what lies in it: an nmethod, or another blob.
 func (vm *VM) blobParts(nmethod bool) []part {
 	i := 0
 	if nmethod {

@@ -141,8 +141,8 @@ func (h *Health) polled() maybe.Value[SafepointState] {
 	return maybe.If(Polled, ranges[1].OK)
 }
 
-// Operation is what the VM thread executes now, empty if it executes nothing. Operation is not known where the name
-// is not known.
+// Operation returns what the VM thread executes now, empty if it executes nothing. Operation is not known where the
+// name is not known.
 func (h *Health) Operation() maybe.Value[string] {
 	if h.symbols.operation == 0 || len(h.symbols.operations) == 0 {
 		return maybe.Value[string]{}

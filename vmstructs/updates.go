@@ -42,7 +42,7 @@ func (v Version) Outdated() string {
 	return ""
 }
 
-// update is the number of the update: 15 of "17.0.15+6", 0 of "25+36", 504 of "1.8.0_504-b01"; -1 where it is not
+// update returns the number of the update: 15 of "17.0.15+6", 0 of "25+36", 504 of "1.8.0_504-b01"; -1 where it is not
 // known.
 func (v Version) update() int {
 	text, separator := v.JDK(), "."

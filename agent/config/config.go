@@ -126,7 +126,7 @@ type Said []struct{ Name, Text string }
 // Add adds a text for an option.
 func (s *Said) Add(name, text string) { *s = append(*s, struct{ Name, Text string }{name, text}) }
 
-// Environment is what the variables say. A variable with several rules has each on a line of its own.
+// Environment returns what the variables say. A variable with several rules has each on a line of its own.
 func Environment(lookup func(string) (string, bool)) (said Said) {
 	for i := range Options {
 		o := &Options[i]

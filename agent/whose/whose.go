@@ -29,7 +29,7 @@ func Enrich(pid int, a *resource.Attributes) {
 	}
 }
 
-// Container is what the control groups of a process say of its container.
+// Container returns what the control groups of a process say of its container.
 func Container(pid int) (a resource.Attributes) {
 	b, err := procfs.Read(fmt.Sprintf("/proc/%d/cgroup", pid), procfs.MaxFile)
 	if err != nil {

@@ -70,8 +70,8 @@ func (code) Operands(code []byte, at uint32) (o arch.Operands, ok bool) {
 	return o, true
 }
 
-// arithmetic are the operands of an instruction with two registers, or one and memory. Bit 1 of its opcode says which
-// is written.
+// arithmetic returns the operands of an instruction with two registers, or one and memory. Bit 1 of its opcode says
+// which is written.
 func arithmetic(o arch.Operands, op uint8, reg, rm uint32) (arch.Operands, bool) {
 	switch {
 	case op&7 == 5: // rax and a constant

@@ -50,7 +50,7 @@ func (s state) moveSP(n int32) {
 	}
 }
 
-// address is the memory operand's address, if it is known.
+// address returns the memory operand's address, if it is known.
 func (s state) address(in *inst) arch.Loc {
 	if in.Base < 0 || in.Idx {
 		return arch.Loc{}

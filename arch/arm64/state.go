@@ -82,7 +82,7 @@ func plus(l arch.Loc, n int64) arch.Loc {
 	return l
 }
 
-// addReg is the value of rn + (rm << shift), or rn - it.
+// addReg returns the value of rn + (rm << shift), or rn - it.
 func (s state) addReg(in *inst) arch.Loc {
 	n, m := s.get(in.Rn), s.get(in.Rm)
 	if m.Kind != arch.Value || m.Reg != constReg || in.Imm < 0 {

@@ -114,8 +114,8 @@ func (t *tracer) takesCallersSP(at uint32) bool {
 		(next.Op == opRet || next.Op == opJump)
 }
 
-// postStep is what an indexPostReg adds to its base. The code that saves all registers loads that number before its
-// stores (macroAssembler_aarch64.cpp, push_CPU_state), and may have been interrupted between these.
+// postStep returns what an indexPostReg adds to its base. The code that saves all registers loads that number before
+// its stores (macroAssembler_aarch64.cpp, push_CPU_state), and may have been interrupted between these.
 func (t *tracer) postStep(s state, in *inst) arch.Loc {
 	by := s.get(in.Rm)
 	if in.Index != indexPostReg || by != arch.RegPlus(in.Rm, 0) {

@@ -53,7 +53,7 @@ func (code) Trampoline(code []byte, r *arch.Regs) (uint64, bool) {
 	return 0, false
 }
 
-// pageAddress is what adr and adrp compute.
+// pageAddress returns what adr and adrp compute.
 func pageAddress(w uint32, pc uint64) (uint64, bool) {
 	if field(w, 24, 5) != 0x10 {
 		return 0, false

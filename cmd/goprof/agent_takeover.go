@@ -27,7 +27,7 @@ const (
 	askedEvery = time.Second
 )
 
-// handoverFolders are the folders through which an agent asks another one to hand over.
+// handoverFolders returns the folders through which an agent asks another one to hand over.
 func handoverFolders(c *config.Config) (all []string) {
 	for _, dir := range []string{c.Files.Dir, c.To.Spool} {
 		if dir != "" {

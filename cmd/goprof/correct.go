@@ -92,8 +92,8 @@ func dropFlag(cmd *cobra.Command, args []string, name string) (rest []string, at
 	return rest, min(at, len(rest)), word
 }
 
-// flagAt is the flag that a word is, how it is spelled, and whether its value is in the same word. Several short flags
-// in one word are not looked at: such a word stays as it is.
+// flagAt returns the flag that a word is, how it is spelled, and whether its value is in the same word. Several short
+// flags in one word are not looked at: such a word stays as it is.
 func flagAt(cmd *cobra.Command, arg string) (f *pflag.Flag, spelled string, inside bool) {
 	switch {
 	case strings.HasPrefix(arg, "--"):

@@ -105,7 +105,7 @@ func cutTo(to io.Writer, columns int, text string) error {
 	return err
 }
 
-// thoseCalled are the JVMs of a name. A name that is a number is a pid.
+// thoseCalled returns the JVMs of a name. A name that is a number is a pid.
 func thoseCalled(jvms []diagnose.JVM, name string) []diagnose.JVM {
 	pid, err := strconv.Atoi(name)
 	return slices.DeleteFunc(jvms, func(j diagnose.JVM) bool {

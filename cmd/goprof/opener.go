@@ -82,7 +82,7 @@ func (o *opener) openAddress(url, folder string) {
 	}
 }
 
-// newOpener is the command that the second goprof runs.
+// newOpener returns the command that the second goprof runs.
 func newOpener() *cobra.Command {
 	return &cobra.Command{
 		Use:    openerName,
@@ -146,8 +146,8 @@ func showPage(talk io.Writer, what string) {
 	tellWhere(talk, what)
 }
 
-// browser is the program that opens pages, empty where there is no desktop. It does not run as root, nor under sudo:
-// the desktop is another user's then.
+// browser returns the program that opens pages, empty where there is no desktop. It does not run as root, nor under
+// sudo: the desktop is another user's then.
 func browser() string {
 	program := "xdg-open"
 	switch {

@@ -100,7 +100,7 @@ func (p *progress) look() (sums []profile.Summary) {
 	return sums
 }
 
-// seenIn is an account with what was seen so far, without names that may not be shown.
+// seenIn returns an account with what was seen so far, without names that may not be shown.
 func seenIn(sum *profile.Summary, stacks *profile.Profile, before output.Hottest,
 	names *product.Names) *profile.Summary {
 	seen := *sum
@@ -111,7 +111,7 @@ func seenIn(sum *profile.Summary, stacks *profile.Profile, before output.Hottest
 	return &seen
 }
 
-// text is one line: how far it is, and as much of what was seen as fits.
+// text returns one line: how far it is, and as much of what was seen as fits.
 func (p *progress) text(sums []profile.Summary, columns int) string {
 	line := progressLine(cmp.Or(p.flags.loop, p.flags.duration.Duration), sums)
 	if p.seen != nil {

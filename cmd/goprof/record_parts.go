@@ -123,7 +123,7 @@ func (f *eventFlags) checkParts(cmd *cobra.Command, o *recordFlags) error {
 	return nil
 }
 
-// parts are the parts of the recording. The first one leads.
+// parts returns the parts of the recording. The first one leads.
 func (f *recordFlags) parts() []wantedPart {
 	if len(f.others) == 0 {
 		name := ""
@@ -153,7 +153,7 @@ func (f *recordFlags) parts() []wantedPart {
 	return append(parts, events)
 }
 
-// modePart is a part that is no event, with the defaults that it has when it is recorded alone.
+// modePart returns a part that is no event, with the defaults that it has when it is recorded alone.
 func (f *recordFlags) modePart(name string) wantedPart {
 	mode, _ := modeOfPart(name)
 	p := wantedPart{name: name, engine: session.EngineName(f.engine), interval: f.interval}
@@ -174,7 +174,7 @@ func (f *recordFlags) modePart(name string) wantedPart {
 	return p
 }
 
-// chosenStates are the thread states that belong to an event that is a mode.
+// chosenStates returns the thread states that belong to an event that is a mode.
 func chosenStates(names []string) map[profile.State]bool {
 	chosen := map[profile.State]bool{}
 	for _, name := range names {

@@ -105,7 +105,7 @@ func known[T any](v maybe.Value[T]) string {
 	return ""
 }
 
-// queued is how many methods wait for all compilers.
+// queued returns how many methods wait for all compilers.
 func queued(code *vitals.Code) string {
 	queues, ok := code.Queues.Get()
 	n := 0

@@ -31,7 +31,7 @@ func newStatusLine(to io.Writer) *statusLine {
 // shown reports whether the line would be seen.
 func (l *statusLine) shown() bool { return l.terminal != nil }
 
-// columns is how many columns the line has. The last one of the terminal stays empty.
+// columns returns how many columns the line has. The last one of the terminal stays empty.
 func (l *statusLine) columns() int {
 	if l.shown() {
 		if width, _, err := term.GetSize(int(l.terminal.Fd())); err == nil && width > 0 {

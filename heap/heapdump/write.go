@@ -225,7 +225,7 @@ func (d *dumping) objects() error {
 	return nil
 }
 
-// name is the number of a name. It is written once.
+// name returns the number of a name. It is written once.
 func (d *dumping) name(text string) uint64 {
 	id, ok := d.names[text]
 	if !ok {

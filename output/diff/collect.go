@@ -70,8 +70,8 @@ func (s *side) begin(r run, timed bool) (block int32) {
 	return int32(len(s.runs)-1) * blocks
 }
 
-// assumedLooks is how many samples a recording has. If the recording does not say that, a sample is assumed for each
-// interval.
+// assumedLooks returns how many samples a recording has. If the recording does not say that, a sample is assumed for
+// each interval.
 func assumedLooks(w profile.Weight, total, looks int64, interval time.Duration) int64 {
 	switch {
 	case w == profile.Samples && looks <= 0:
@@ -137,8 +137,8 @@ func (c *Comparison) AddSource(to Side, src recording.Source, o Reading) error {
 	return nil
 }
 
-// effective is how many looks, each counted once, tell as much as those that there are (profile.Summary.Effective). 0:
-// it is not known.
+// effective returns how many looks, each counted once, tell as much as those that there are
+// (profile.Summary.Effective). 0: it is not known.
 func (a *adder) effective(i *recording.Info) int64 {
 	switch {
 	case i.Summary != nil && i.Summary.Effective > 0:
@@ -271,7 +271,7 @@ func (a *adder) block(at int64) int32 {
 	return int32(min(max(of*blocks, 0), blocks-1))
 }
 
-// node is where a sample's stack ends in the tree.
+// node returns where a sample's stack ends in the tree.
 func (a *adder) node(s *profile.Sample) (leafPlace, error) {
 	root := a.root(s)
 	context := uint64(root)<<8 | s.StateKey()
@@ -289,7 +289,7 @@ func (a *adder) node(s *profile.Sample) (leafPlace, error) {
 	return at, nil
 }
 
-// root is the label of a sample's thread; noLabel if threads do not count.
+// root returns the label of a sample's thread; noLabel if threads do not count.
 func (a *adder) root(s *profile.Sample) int32 {
 	if !a.o.Threads {
 		return noLabel

@@ -18,7 +18,7 @@ const (
 	driftTime = 5 * time.Second
 )
 
-// drift is the variance that this gives an item's count. Several recordings of a side measure it: see between.
+// drift returns the variance that this gives an item's count. Several recordings of a side measure it: see between.
 func (c *Comparison) drift(e *evidence, s Side) float64 {
 	side := &c.sides[s]
 	if !side.timed || len(c.sides[Before].runs)+len(c.sides[After].runs) > int(sides) {

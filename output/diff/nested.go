@@ -137,8 +137,9 @@ func correlation(inner, outer *evidence) float64 {
 	return math.Sqrt(in * (1 - out) / (out * (1 - in)) * least / most)
 }
 
-// both is the chance that two normal numbers of a correlation that is not negative are both so far from 0, on the same
-// side, as each alone is with the chances p and q. It is integrated over the correlation (Plackett, Biometrika 1954).
+// both returns the chance that two normal numbers of a correlation that is not negative are both so far from 0, on the
+// same side, as each alone is with the chances p and q. It is integrated over the correlation (Plackett, Biometrika
+// 1954).
 func both(p, q, correlation float64) float64 {
 	h, k := math.Sqrt2*math.Erfcinv(p), math.Sqrt2*math.Erfcinv(q)
 	const steps = 64

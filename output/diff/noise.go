@@ -143,7 +143,8 @@ func (n *noise) measure(c *Comparison, e *evidence) (m measured) {
 	return m
 }
 
-// inflation is an item's variance over that of independent looks, and with how many degrees of freedom it is known.
+// inflation returns an item's variance over that of independent looks, and with how many degrees of freedom it is
+// known.
 func (n *noise) inflation(c *Comparison, e *evidence) (ratio, df float64) {
 	if !n.timed {
 		return Assumed, math.Inf(1)
@@ -178,7 +179,7 @@ func (n *noise) slowOf(ratio float64) float64 {
 	return 1 + (n.slow-1)*max(own/max(n.excess, leastExcess), 1)
 }
 
-// quantile is what chi-squared over its degrees of freedom exceeds with this chance (Wilson and Hilferty).
+// quantile returns what chi-squared over its degrees of freedom exceeds with this chance (Wilson and Hilferty).
 func quantile(chance, df float64) float64 {
 	if df <= 0 {
 		return math.Inf(1)

@@ -269,7 +269,7 @@ func (r *Result) change(e *evidence, sort string) Change {
 	return ch
 }
 
-// own is the innermost method of a node's stack that is the program's own. It is empty if there is none.
+// own returns the innermost method of a node's stack that is the program's own. It is empty if there is none.
 func (t *tree) own(n int32) string {
 	for ; n != 0; n = t.nodes[n].parent {
 		if l := &t.labels[t.nodes[n].label]; l.Kind.Java() && !naming.OfLibrary(l.Text) {

@@ -8,7 +8,7 @@ type spread struct {
 	all  [levels]float64 // squares of the counts of all
 }
 
-// between is the variance of an item's count that the blocks of each level tell.
+// between returns the variance of an item's count that the blocks of each level tell.
 func (sp *spread) between(i *item, s Side, share float64) (v [levels]float64) {
 	for level := range levels {
 		k, b := float64(sp.runs*blocks>>shifts[level]), &i.blocks[s][level]

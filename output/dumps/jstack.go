@@ -86,7 +86,7 @@ var jstackStates = map[string]string{
 	"PARKED": "WAITING (parking)", "TIMED_PARKED": "TIMED_WAITING (parking)", "SLEEPING": "TIMED_WAITING (sleeping)",
 }
 
-// jstackDoing is what the JVM's record of an OS thread would say (OSThread::print_on).
+// jstackDoing returns what the JVM's record of an OS thread would say (OSThread::print_on).
 func jstackDoing(t *profile.ThreadDump) string {
 	switch t.State {
 	case "BLOCKED":
@@ -167,7 +167,7 @@ func jstackPlace(f *profile.Frame) string {
 	return jstackText(f.Func.File)
 }
 
-// jstackLocks are a thread's monitors, and the lock that it waits for, by frame. A lock without an identity cannot
+// jstackLocks returns a thread's monitors, and the lock that it waits for, by frame. A lock without an identity cannot
 // be shown.
 func jstackLocks(t *profile.ThreadDump) map[int][]string {
 	locks := map[int][]string{}

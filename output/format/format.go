@@ -126,7 +126,7 @@ func (e *Unknown) Error() string {
 	return fmt.Sprintf("no format has the extension %q; there are %s", e.Name, strings.Join(Extensions(), " "))
 }
 
-// Named is the format of a name that -f was given: a format's own, or an extension with or without its dot.
+// Named returns the format of a name that -f was given: a format's own, or an extension with or without its dot.
 func Named(name string) (Format, error) {
 	lower := strings.ToLower(name)
 	for _, f := range All() {

@@ -255,8 +255,8 @@ func (s *changeSearch) within(from, to int) ([]int, error) {
 	return nil, nil
 }
 
-// candidates are the moments that are worth a test, the likeliest first. What changes and changes back is hidden in a
-// long time, so shorter ones within it are searched, too (seeded intervals: Kovács and others, Biometrika 2023).
+// candidates returns the moments that are worth a test, the likeliest first. What changes and changes back is hidden in
+// a long time, so shorter ones within it are searched, too (seeded intervals: Kovács and others, Biometrika 2023).
 func (s *changeSearch) candidates(from, to int) (list []split) {
 	for n, shortest := to-from, (to-from)/16; n >= max(shortest, 2*leastBins); n /= 2 {
 		for at := from; at+n <= to; at += n / 2 {
@@ -269,7 +269,7 @@ func (s *changeSearch) candidates(from, to int) (list []split) {
 	return list[:min(len(list), testsOfTime)]
 }
 
-// best is the moment at which the shares of some method differ most between both sides.
+// best returns the moment at which the shares of some method differ most between both sides.
 func (s *changeSearch) best(from, to int) (c split) {
 	c = split{from: from, to: to}
 	side := max(leastBins, (len(s.total)-1)/leastSide)
@@ -293,7 +293,7 @@ func (s *changeSearch) best(from, to int) (c split) {
 	return c
 }
 
-// steps are the methods whose share makes a step at a moment between two others.
+// steps returns the methods whose share makes a step at a moment between two others.
 func (s *changeSearch) steps(from, at, to int) map[string]bool {
 	width := min(s.window(), at-from, to-at)
 	found := map[string]bool{}
@@ -338,7 +338,7 @@ func (s *changeSearch) compare(from, at, to int) ([]diff.Change, error) {
 	return told(r.Changes), nil
 }
 
-// told are the changes that noise does not explain, the largest first: of paths, whose methods change, too. A path
+// told returns the changes that noise does not explain, the largest first: of paths, whose methods change, too. A path
 // alone changes whenever a method is compiled again.
 func told(all []diff.Change) (found []diff.Change) {
 	methods := map[string]float64{}

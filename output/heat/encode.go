@@ -189,7 +189,7 @@ func (h *heat) number(of func(node int32, guess bool) stackEnd) (stacks []stackE
 	return stacks
 }
 
-// leastShown is the smallest weight of a frame that is shown, so that no more than most frames are.
+// leastShown returns the smallest weight of a frame that is shown, so that no more than most frames are.
 func leastShown(t *output.Tree, most int) int64 {
 	if len(t.Nodes) <= most {
 		return 1

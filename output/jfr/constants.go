@@ -190,7 +190,7 @@ func (k *constants) keep(class string, key uint64, r *record) {
 	}
 }
 
-// piece is the stack of a key; nil if there is none.
+// piece returns the stack of a key; nil if there is none.
 func (k *constants) piece(key uint64) *piece {
 	if n := key - k.firstKey; n < k.inRow {
 		return &k.pieces[n]
@@ -246,7 +246,7 @@ type recentText struct {
 	text string
 }
 
-// constant is the text of a constant of a class that is one string.
+// constant returns the text of a constant of a class that is one string.
 func (k *constants) constant(of *class, key uint64) string {
 	if of.name == symbolName {
 		return k.symbols.get(key)

@@ -147,7 +147,7 @@ func (r *Reader) decodeFields(of *class) *BadRecording {
 	return c.bad
 }
 
-// refText is the text of a constant: a class, a thread, or what is one string.
+// refText returns the text of a constant: a class, a thread, or what is one string.
 func (r *Reader) refText(of *class, key uint64) string {
 	switch of.name {
 	case "java.lang.Class":

@@ -143,7 +143,7 @@ func tlabOf(s *profile.Sample) TLAB {
 	return 0
 }
 
-// Kind is the kind of the frame that is the object's class.
+// Kind returns the kind of the frame that is the object's class.
 func (t TLAB) Kind() profile.Kind {
 	switch t {
 	case newTLAB:

@@ -55,7 +55,7 @@ type eventTypes struct {
 	wall     bool // one of list has async-profiler's type for samples of time that passed
 }
 
-// EventTypeName is the last part of the name of an event's own type: letters and digits of its name, and "_".
+// EventTypeName returns the last part of the name of an event's own type: letters and digits of its name, and "_".
 func EventTypeName(event string) string {
 	name := strings.Map(func(r rune) rune {
 		switch {
@@ -115,7 +115,7 @@ func (t *eventTypes) describe() {
 	t.metadata = encodeMetadata(all, metadataID+t.own)
 }
 
-// definition is an own type.
+// definition returns an own type.
 func (e *eventType) definition() typeDef {
 	if e.kind.Unit == profile.WallTime {
 		return wallEvent(e.id, e.name, cut(e.kind.Name), "A part of a recording that goprof was asked for by this name")
@@ -207,7 +207,7 @@ func (w *Writer) eventCounts(at profile.Instant, all []profile.EventCount) {
 // for an array, and its rules break off at one whose elements it does not know (MethodToolkit.fieldDescToBinaryJLS).
 const unknownClass = "unknown class"
 
-// descriptor is a class's name as a file has it: of an array, what the JVM calls it. className is the opposite.
+// descriptor returns a class's name as a file has it: of an array, what the JVM calls it. className is the opposite.
 func descriptor(name string) string {
 	if name == profile.UnknownClass {
 		return unknownClass

@@ -35,7 +35,7 @@ func ioEvent(id typeID, name, label string, fields ...fieldDef) typeDef {
 		hitCount, span("timeSpan", "Time It Stands For"))...)
 }
 
-// ioType is the type for a call. Only files and peers have types of the JDK's.
+// ioType returns the type for a call. Only files and peers have types of the JDK's.
 func ioType(c *profile.IOCall) typeID {
 	switch {
 	case c.Failed: // the JDK has none for these

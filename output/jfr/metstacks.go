@@ -99,7 +99,7 @@ func (p *pools) keepEncoded(number uint64, t trace) {
 	}
 }
 
-// again is the constant of a stack that was met, if it was.
+// again returns the constant of a stack that was met, if it was.
 func (p *pools) again(number uint64) (t trace, met bool) {
 	s, met := p.met.at.Get(number, 0)
 	if !met {

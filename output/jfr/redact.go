@@ -251,7 +251,7 @@ func (s *spilled) close() {
 	}
 }
 
-// DroppedNames are the names of the event types that were left out. The types with most events come first.
+// DroppedNames returns the names of the event types that were left out. The types with most events come first.
 func (r *Redacted) DroppedNames() []string {
 	return slices.SortedFunc(maps.Keys(r.Dropped), func(a, b string) int {
 		if d := r.Dropped[b] - r.Dropped[a]; d != 0 {

@@ -131,7 +131,7 @@ func (r *redactor) single(c *cursor, f *field, do action, m meaning, b []byte, d
 	}
 }
 
-// text is what a text becomes by its meaning.
+// text returns what a text becomes by its meaning.
 func (r *redactor) text(m meaning, s string, in *around) string {
 	by := r.by
 	switch m {
@@ -177,7 +177,7 @@ func (r *redactor) text(m meaning, s string, in *around) string {
 	return ""
 }
 
-// className is a class, or what stands for one above code that has none: an image's name without its end, a sort.
+// className returns a class, or what stands for one above code that has none: an image's name without its end, a sort.
 func (r *redactor) className(name string, in *around) string {
 	if in != nil && isImage(in.source) {
 		class, _, _ := cutImage(r.by.Path(in.source))

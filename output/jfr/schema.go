@@ -371,7 +371,7 @@ func (c *cursor) numbers(of *class, into *record) {
 	}
 }
 
-// least is the fewest bytes that a value of the field takes.
+// least returns the fewest bytes that a value of the field takes.
 func (f *field) least() int {
 	switch f.form {
 	case formFloat:

@@ -30,7 +30,7 @@ func (t *table[V]) begin() {
 	}
 }
 
-// find is what the last chunk that had the key had.
+// find returns what the last chunk that had the key had.
 func (t *table[V]) find(key uint64) (c constantOf[V]) {
 	switch {
 	case key >= lowKeys:

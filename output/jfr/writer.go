@@ -248,8 +248,8 @@ func (w *Writer) metadata() []byte {
 	return appendEvent(nil, b)
 }
 
-// constants is the checkpoint event, all constants of the chunk, in pieces, and how long these are together. The pools
-// are pieces as they are: a copy would be as large as the chunk.
+// constants returns the checkpoint event, all constants of the chunk, in pieces, and how long these are together. The
+// pools are pieces as they are: a copy would be as large as the chunk.
 func (w *Writer) constants() (pieces [][]byte, size int) {
 	b := appendInt(w.body[:0], uint64(typeCheckpoint))
 	b = appendInt(b, uint64(w.from))

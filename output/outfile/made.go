@@ -11,7 +11,7 @@ type Made struct {
 	info fs.FileInfo
 }
 
-// Made is the file as it is now; nil if it is no regular file.
+// Made returns the file as it is now; nil if it is no regular file.
 func (f *File) Made() *Made {
 	if f.folder == nil {
 		return nil

@@ -39,7 +39,7 @@ func OfBatch(b *batch.Batch, labels func(*profile.Sample)) ([]byte, error) {
 	return to.Bytes(), nil
 }
 
-// OptionsOf are the Options for a batch.
+// OptionsOf returns the Options for a batch.
 func OptionsOf(b *batch.Batch) Options {
 	o := Options{Weight: b.Weight(), States: true}
 	if b.Event.Name != "" {

@@ -64,7 +64,7 @@ func checkMemory(data []byte, left int64) error {
 	return nil
 }
 
-// memoryOf is how much memory the parser needs for a field of the outermost message.
+// memoryOf returns how much memory the parser needs for a field of the outermost message.
 func memoryOf(f protobuf.Field) int64 {
 	switch f.ID {
 	case profileSampleType:
@@ -116,7 +116,7 @@ func count(message []byte, id int) (n int64) {
 	return n
 }
 
-// numbers is how many numbers a field has: one, or those that are packed into it. Each ends with a byte below 128.
+// numbers returns how many numbers a field has: one, or those that are packed into it. Each ends with a byte below 128.
 func numbers(f protobuf.Field) int64 {
 	if f.Data == nil {
 		return 1

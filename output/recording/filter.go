@@ -29,7 +29,7 @@ func (f *Filter) Any() bool {
 		len(f.States) > 0
 }
 
-// Of is the part of a recording that the filter wants. If the recording does not have what the filter needs, the
+// Of returns the part of a recording that the filter wants. If the recording does not have what the filter needs, the
 // error is Lacks.
 func (f *Filter) Of(src Source) (*Filtered, error) {
 	i := src.Info()
@@ -83,7 +83,7 @@ type verdict struct{ include, exclude bool }
 // maxVerdicts bounds how many functions and threads are remembered.
 const maxVerdicts = 1 << 17
 
-// Info is the recording's. Its account is of all samples, so Info leaves it out.
+// Info returns the recording's. Its account is of all samples, so Info leaves it out.
 func (p *Filtered) Info() Info {
 	i := p.of.Info()
 	i.Summary = nil
@@ -148,7 +148,7 @@ func (p *Filtered) each(of func(Source, func(*profile.Sample) error) error,
 	})
 }
 
-// Marks are the marks that touch the wanted time.
+// Marks returns the marks that touch the wanted time.
 func (p *Filtered) Marks(visit func(Mark) error) error {
 	marked, ok := p.of.(Marked)
 	if !ok {

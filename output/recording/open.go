@@ -282,7 +282,7 @@ func opened[S source](s S, err error) (*File, error) {
 
 func isGzip(head []byte) bool { return len(head) >= 2 && head[0] == 0x1f && head[1] == 0x8b }
 
-// unpackedHead is the beginning of a packed file's content.
+// unpackedHead returns the beginning of a packed file's content.
 func unpackedHead(head []byte) []byte {
 	z, err := gzip.NewReader(bytes.NewReader(head))
 	if err != nil {

@@ -134,7 +134,7 @@ func (s *scan) recording(_ *jfr.Reader, f fields) {
 	m.Weight = weightNamed(f.text("weight"))
 }
 
-// part is the part of a name. It is made if it does not exist; it is nil if there are too many.
+// part returns the part of a name. It is made if it does not exist; it is nil if there are too many.
 func (s *scan) part(name string) *recordedPart {
 	for _, p := range s.parts {
 		if p.meta.Part == name {
@@ -156,7 +156,7 @@ func (s *scan) asked() (names []string) {
 	return names
 }
 
-// partOf is the part that has samples of a type; nil of others' recordings.
+// partOf returns the part that has samples of a type; nil of others' recordings.
 func (s *scan) partOf(event string) *recordedPart {
 	name := cmp.Or(s.waits[event], s.mode(event))
 	for _, p := range s.parts {
@@ -235,7 +235,7 @@ func (s *scan) ioSum(_ *jfr.Reader, f fields) {
 	}
 }
 
-// sum is the account that is being read. It comes in pieces: goprof.Account, and events behind it.
+// sum returns the account that is being read. It comes in pieces: goprof.Account, and events behind it.
 func (s *scan) sum() *profile.Summary {
 	if s.account == nil {
 		s.account = cmp.Or(s.part(""), new(recordedPart))

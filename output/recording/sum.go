@@ -127,7 +127,7 @@ func (s *summer) add(of *profile.Sample) error {
 	return nil
 }
 
-// Weigh is the weight of a sample.
+// Weigh returns the weight of a sample.
 func Weigh(s *profile.Sample, w profile.Weight) int64 {
 	switch w {
 	case profile.CPUTime:
@@ -159,7 +159,7 @@ func (s *summer) root(t *profile.Thread) root {
 	return r
 }
 
-// withLines is a stack whose methods have their lines in their names.
+// withLines returns a stack whose methods have their lines in their names.
 func (s *summer) withLines(of *profile.Stack) *profile.Stack {
 	stack := *of
 	stack.Frames = slices.Clone(of.Frames)

@@ -58,7 +58,7 @@ type settled struct {
 	earlier map[profile.Thread][]string
 }
 
-// of is the thread with its last name.
+// of returns the thread with its last name.
 func (s *settled) of(t *profile.Thread) profile.Thread {
 	if len(s.is) == 0 {
 		return *t
@@ -127,8 +127,8 @@ func (t *toldThreads) same(all []profile.Thread) (lists [][]profile.Thread) {
 	return lists
 }
 
-// numberOf is the JVM's number of the thread that is most likely meant where the file does not say it: the only one, if
-// it is not known to have ended; otherwise one to which the kernel gives the same name. 0 if there is none.
+// numberOf returns the JVM's number of the thread that is most likely meant where the file does not say it: the only
+// one, if it is not known to have ended; otherwise one to which the kernel gives the same name. 0 if there is none.
 func (t *toldThreads) numberOf(of *profile.Thread, ids []int64, lives map[int64][]profile.Thread) (found int64) {
 	numbers, only := 0, int64(0)
 	for _, id := range ids {

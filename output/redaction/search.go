@@ -96,7 +96,7 @@ type search struct {
 	longest int
 }
 
-// formsOf are the bytes that a word may have in a file.
+// formsOf returns the bytes that a word may have in a file.
 func formsOf(words []string) map[string][][]byte {
 	forms := make(map[string][][]byte)
 	for _, word := range words {
@@ -294,8 +294,8 @@ func (s *search) deflated(data []byte) {
 	_ = s.stream(&toDamage{flate.NewReader(bytes.NewReader(data))}, "in base64", maxNested)
 }
 
-// frontCoded are the names of a goprof page, in which each name says how much of it repeats the beginning of the one
-// before (output/flame). It is nil if there are none.
+// frontCoded returns the names of a goprof page, in which each name says how much of it repeats the beginning of the
+// one before (output/flame). It is nil if there are none.
 func frontCoded(data []byte) []byte {
 	var out []byte
 	for at := bytes.Index(data, []byte(beginNames)); at >= 0; {

@@ -24,7 +24,7 @@ type Options struct {
 	Every time.Duration // how long a batch is, where samples have times
 }
 
-// Whose is what a recording says of its process. service is its name, empty for what the recording says.
+// Whose returns what a recording says of its process. service is its name, empty for what the recording says.
 func Whose(m *profile.Meta, service string) resource.Attributes {
 	p := resource.Process{Service: profile.ProgramName(m.MainClass), PID: m.PID, Host: m.Host}
 	if strings.IndexFunc(m.JVM, unicode.IsDigit) == 0 { // goprof's recordings have a version, others sentences

@@ -134,7 +134,7 @@ type Part struct {
 	Holders []Holder // of the lock for which it waited, as far as they are known; the most frequent first
 }
 
-// Requests are all requests, the longest first.
+// Requests returns all requests, the longest first.
 func (g *Gatherer) Requests() []Request {
 	found := map[int32]*building{}
 	var all []*building

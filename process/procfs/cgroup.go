@@ -79,7 +79,7 @@ func unescape(s string) string {
 	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
 }
 
-// Dir is where the directory of a group is, if this mount shows it.
+// Dir returns where the directory of a group is, if this mount shows it.
 func (m *CgroupMount) Dir(group string) (string, bool) {
 	if !strings.HasPrefix(group, "/") || slices.Contains(strings.Split(group+m.Root, "/"), "..") {
 		return "", false // the group lies outside of goprof's namespace (kernel/cgroup/cgroup.c, cgroup_path_ns)

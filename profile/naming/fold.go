@@ -90,8 +90,8 @@ func run(stack []Plumbing, i int) (what Plumbing, end int) {
 	return what, end
 }
 
-// beyondVM is where the Java begins that the VM was asked to call: behind native frames and the call stub. If there is
-// no such Java, the native frames are work of the VM (it checks, or loads a class).
+// beyondVM returns where the Java begins that the VM was asked to call: behind native frames and the call stub. If
+// there is no such Java, the native frames are work of the VM (it checks, or loads a class).
 func beyondVM(stack []Plumbing, i, leaf int) int {
 	for k := i; k < leaf; k++ {
 		switch stack[k] {

@@ -13,8 +13,8 @@ package naming
 
 import "path"
 
-// Method is the readable name of a Java method, with its class. The class has dots. File is the name of
-// its source file as the class says, "" if it does not.
+// Method returns the readable name of a Java method, with its class. The class has dots. File is the name of its source
+// file as the class says, "" if it does not.
 func Method(class, method, file string) string {
 	class = hidden(class)
 	switch path.Ext(file) {

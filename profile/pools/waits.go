@@ -152,7 +152,7 @@ func handsOut(names []string) (from string, at int) {
 	return from, at
 }
 
-// caller is the first method that does not belong to what hands out: it is of another class and, for packages of
+// caller returns the first method that does not belong to what hands out: it is of another class and, for packages of
 // three parts or more, of another maker.
 func caller(names []string, at int) string {
 	class := names[at][:strings.LastIndexByte(names[at], '.')+1]

@@ -73,7 +73,7 @@ func (r *Redactor) Line(text string) string {
 	return time + strings.Join(parts, "\t")
 }
 
-// logPart is a part of a line without a tab.
+// logPart returns a part of a line without a tab.
 func (r *Redactor) logPart(text string) string {
 	text = r.hideAddresses(text)
 	var b strings.Builder

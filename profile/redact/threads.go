@@ -55,7 +55,7 @@ func (r *Redactor) allowedThread(word string) bool {
 	return r.allowed(strings.ToLower(word), threadWords) || word == "_"
 }
 
-// camelParts are the parts of a word that begin with a capital letter, or stand between underscores.
+// camelParts returns the parts of a word that begin with a capital letter, or stand between underscores.
 func camelParts(word string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		from := 0

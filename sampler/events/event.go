@@ -95,7 +95,7 @@ type Copy struct {
 // MaxCopies bounds what is read of one hit.
 const MaxCopies = 320
 
-// size is how many bytes all copies have together, and what describes a piece of memory.
+// size returns how many bytes all copies have together, and what describes a piece of memory.
 func (e *Event) size() (n int) {
 	if e.Pairing != nil {
 		n = PairedSize

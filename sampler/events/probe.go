@@ -78,7 +78,7 @@ func (r *eventRun) openBuffers(e *Event) (err error) {
 	return nil
 }
 
-// eventAttr is the part of the attributes that is the same for all events of a run.
+// eventAttr returns the part of the attributes that is the same for all events of a run.
 func (r *eventRun) eventAttr() unix.PerfEventAttr {
 	attr := unix.PerfEventAttr{
 		Size: unix.PERF_ATTR_SIZE_VER5,
@@ -220,7 +220,7 @@ func setProbe(kind uint32, tid int, at Probe, prog int) (int, error) {
 // CONFIG_UPROBE_EVENTS.
 var ErrNoUprobes = errors.New("sampler: this kernel has no uprobes for perf_event_open")
 
-// ProbeType is the number of the kernel's source of events that sets uprobes.
+// ProbeType returns the number of the kernel's source of events that sets uprobes.
 func ProbeType() (uint32, error) {
 	b, err := os.ReadFile("/sys/bus/event_source/devices/uprobe/type")
 	if err != nil {

@@ -68,7 +68,7 @@ func (r *eventRun) boundRates(window int64) {
 	}
 }
 
-// overBudget is the CPU time that goprof has used in a window, divided by what it may use. 0: there is no bound.
+// overBudget returns the CPU time that goprof has used in a window, divided by what it may use. 0: there is no bound.
 func (r *eventRun) overBudget(window int64) float64 {
 	if r.cfg.MaxOverhead <= 0 {
 		return 0
@@ -79,7 +79,7 @@ func (r *eventRun) overBudget(window int64) float64 {
 	return float64(since) / (float64(window) * r.cfg.MaxOverhead)
 }
 
-// fittingInterval is the next interval of an event that brings over times what it may bring. asked is the shortest
+// fittingInterval returns the next interval of an event that brings over times what it may bring. asked is the shortest
 // interval.
 func fittingInterval(now, asked, hits, amount uint64, over float64) uint64 {
 	switch {

@@ -77,7 +77,8 @@ var readOnly = []test{
 	{arg: 0, value: unix.PTRACE_DETACH}, {arg: 0, value: unix.PTRACE_GETEVENTMSG},
 }
 
-// rules are the calls of which some are allowed. The first ones are reached soonest: ptrace is what a pause is made of.
+// rules returns the calls of which some are allowed. The first ones are reached soonest: ptrace is what a pause is made
+// of.
 func rules(pid int) []rule {
 	own := uint32(pid)
 	return []rule{
@@ -116,8 +117,8 @@ const x32 = 0x4000_0000
 // auditArch is the kernel's number for the CPU that goprof was built for.
 var auditArch = map[string]uint32{"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AUDIT_ARCH_AARCH64}
 
-// program is the filter, in the kernel's classic BPF: straight on, with jumps over what follows.
-// One that sends may connect to other machines; it cannot listen. One that only reads files looks at no process.
+// program returns the filter, in the kernel's classic BPF: straight on, with jumps over what follows. One that sends
+// may connect to other machines; it cannot listen. One that only reads files looks at no process.
 func program(pid int, to purpose) []unix.SockFilter {
 	allowed, refused := rules(pid), slices.Concat(never, oldForks)
 	if to.sends {

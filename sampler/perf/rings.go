@@ -61,8 +61,8 @@ func (r *perfRings) openPrompt(cpus []int, size int) (ring.Set, error) {
 	return rings, err
 }
 
-// promptRings are the rings of threads with Hint.Soon: their samples wake the sampling thread up. These threads have
-// rings of their own, because the kernel wakes up all events of a ring, even thousands (kernel/events/core.c,
+// promptRings returns the rings of threads with Hint.Soon: their samples wake the sampling thread up. These threads
+// have rings of their own, because the kernel wakes up all events of a ring, even thousands (kernel/events/core.c,
 // ring_buffer_wakeup).
 func (r *perfRings) promptRings() ring.Set {
 	if r.prompt == nil && !r.denied {

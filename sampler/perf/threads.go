@@ -217,7 +217,7 @@ type stackFit struct {
 // begin sets how much is copied from now on.
 func (f *stackFit) begin(stack int) { f.stack, f.seen, f.deepest = stack, 0, 0 }
 
-// fit is how many bytes to copy from now on.
+// fit returns how many bytes to copy from now on.
 func (f *stackFit) fit(most int) int {
 	if f.deepest > uint64(f.stack) && f.stack < most {
 		f.window = min(max(f.window, stackWindow)*windowGrows, windowMost)

@@ -172,7 +172,7 @@ func (w *wideEvents) drawMoment(now int64) {
 	w.keeps = float64(w.changeAt()-now) / w.mean()
 }
 
-// changeAt is when the periods are changed, on average.
+// changeAt returns when the periods are changed, on average.
 func (w *wideEvents) changeAt() int64 {
 	switch {
 	case w.next == 0:

@@ -123,8 +123,8 @@ func (g *gate) decide(now int64, a account) Hindrance {
 	return NoHindrance
 }
 
-// hinderedSince is what has kept the sampling thread from a CPU, or a thread from going on, for long since the last
-// account.
+// hinderedSince returns what has kept the sampling thread from a CPU, or a thread from going on, for long since the
+// last account.
 func hinderedSince(before, now *account, held int64) Hindrance {
 	waited := int64(now.waited - before.waited)
 	if before.turns == 0 || now.turns <= before.turns {

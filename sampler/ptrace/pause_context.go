@@ -179,7 +179,7 @@ func (t *Tracer) fetchContext(tid int, n int) int {
 	return t.fetch(tid, 0, uintptr(n))
 }
 
-// threadPointer is the thread pointer of a stopped thread, of which the general registers have been read.
+// threadPointer returns the thread pointer of a stopped thread, of which the general registers have been read.
 //
 //go:nosplit
 func (t *Tracer) threadPointer(tid int) (uint64, bool) {

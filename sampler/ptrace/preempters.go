@@ -189,7 +189,7 @@ func (h *Preempters) Tell(number int, at, stands int64) bool {
 	return true
 }
 
-// Next is the moment of the next visit that a preempter was told; 0 where there is none.
+// Next returns the moment of the next visit that a preempter was told; 0 where there is none.
 func (h *Preempters) Next() (at int64) {
 	for number := range h.all {
 		if r := h.preempter(number); r != nil {
@@ -298,7 +298,7 @@ func (c *VisitCounts) add(th *osthread.Thread) {
 	c.CPU += int64(th.CPU())
 }
 
-// Counts is what became of all visits.
+// Counts returns what became of all visits.
 func (h *Preempters) Counts() VisitCounts {
 	sum := h.past
 	for _, th := range h.all {

@@ -63,8 +63,8 @@ func SampleAttr(cpu *arch.CPU, period int64, stack int, kernel Kernel, prompt bo
 	return attr
 }
 
-// holderAttr is an event that never happens. It asks for no watermark. So its ring wakes the reader when the ring is
-// half full, whatever the ring's size is (kernel/events/ring_buffer.c, ring_buffer_init).
+// holderAttr returns an event that never happens. It asks for no watermark. So its ring wakes the reader when the ring
+// is half full, whatever the ring's size is (kernel/events/ring_buffer.c, ring_buffer_init).
 func holderAttr() unix.PerfEventAttr {
 	return unix.PerfEventAttr{
 		Type:    unix.PERF_TYPE_SOFTWARE,

@@ -202,7 +202,7 @@ func (c *Run) CheckEnd(o ptrace.Outcome) {
 	}
 }
 
-// SoFar is what the run has counted.
+// SoFar returns what the run has counted.
 func (c *Run) SoFar() sampler.Stats {
 	s := c.Stats
 	s.Pauses, s.Holds = c.Tracer.Pauses, c.Tracer.Holds()

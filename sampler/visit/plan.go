@@ -91,7 +91,8 @@ func (v *visits) newRound(now int64) {
 	}
 }
 
-// weight is how many visits to that CPU one stands for: it stands also for the CPUs that have no turn in this round.
+// weight returns how many visits to that CPU one stands for: it stands also for the CPUs that have no turn in this
+// round.
 func (v *visits) weight(which int) int64 {
 	for _, i := range v.strange {
 		if i == which {

@@ -195,8 +195,8 @@ func (v *visits) come(number int, t *ptrace.Tracer) {
 	t.GoOnAt(v.idleBeside(number))
 }
 
-// idleBeside is the number of the preempter of another CPU that no thread needs, as far as the last visits tell; -1 is
-// none.
+// idleBeside returns the number of the preempter of another CPU that no thread needs, as far as the last visits tell;
+// -1 is none.
 func (v *visits) idleBeside(which int) int {
 	for i := range v.cpus {
 		if i != which && !v.cpus[i].gone && v.preempters.IsIdle(i) {

@@ -92,7 +92,7 @@ func (d *dump) unmounted(k *vmstructs.Locks, settled bool) {
 	})
 }
 
-// wants is what a thread waits for. While a collector moved objects, only a monitor is certain.
+// wants returns what a thread waits for. While a collector moved objects, only a monitor is certain.
 func (d *dump) wants(w *vmstructs.Wanted, settled bool) (wanted *profile.WantedLock, unconfirmed bool) {
 	switch {
 	case w.How == 0:

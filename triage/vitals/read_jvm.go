@@ -114,7 +114,7 @@ func settled(threads []vmstructs.Thread) vmstructs.SafepointState {
 	return vmstructs.Synchronized
 }
 
-// holdOuts are the threads that move, by their numbers inside the JVM's namespace: mergeThreads makes tids of them.
+// holdOuts returns the threads that move, by their numbers inside the JVM's namespace: mergeThreads makes tids of them.
 func holdOuts(threads []vmstructs.Thread) (list []int) {
 	for _, t := range threads {
 		if t.State.Moves() && t.NSTID != 0 {

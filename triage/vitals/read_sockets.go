@@ -15,8 +15,8 @@ import (
 // MaxSockets bounds what Sockets returns.
 const MaxSockets = 1 << 14
 
-// Sockets are the process's TCP sockets: those with the given descriptors, or all where none are given, lowest number
-// first. No more than MaxSockets are read. With thousands of sockets it costs more than Read.
+// Sockets returns the process's TCP sockets: those with the given descriptors, or all where none are given, lowest
+// number first. No more than MaxSockets are read. With thousands of sockets it costs more than Read.
 //
 // It finds only sockets of the process's present network namespace. A socket that the process made in another
 // namespace, or got from a process there, is missing.

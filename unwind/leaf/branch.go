@@ -47,8 +47,8 @@ func (p *place) branch() verdict {
 	return verdict{}
 }
 
-// branchOfOne tells the methods at the only branch of bytecodes that the code may be, or those at all such branches. If
-// the route tells the same, that is certain.
+// branchOfOne returns the methods at the only branch of bytecodes that the code may be, or those at all such branches.
+// If the route tells the same, that is certain.
 func (p *place) branchOfOne() verdict {
 	at := p.fork()
 	sure := profile.Likely
@@ -193,8 +193,8 @@ func (t *trailed) scopes() []vmstructs.Scope {
 	return scopes
 }
 
-// comparisonAndBranch are the places of a comparison and the branch behind it, if an instruction is either. A branch
-// may compare itself.
+// comparisonAndBranch returns the places of a comparison and the branch behind it, if an instruction is either. A
+// branch may compare itself.
 func (m *codeMap) comparisonAndBranch(n int32) (compare, branch int32) {
 	compare, branch = n, n
 	switch before := m.before(n); {

@@ -98,7 +98,7 @@ func (q *question) castBefore(n int32) evidence {
 	return q.slowCast(n)
 }
 
-// branchBefore is the branch right before an instruction, or before a jump to it, notInCode if there is none.
+// branchBefore returns the branch right before an instruction, or before a jump to it, notInCode if there is none.
 func (m *codeMap) branchBefore(n int32) int32 {
 	before := m.before(n)
 	if before != notInCode && m.list[before].flow == arch.FlowJump && m.target(before) == n {
@@ -153,7 +153,7 @@ func casts(op uint8) bool {
 	return op == vmstructs.OpCheckcast || op == vmstructs.OpInstanceof || op == vmstructs.OpAastore
 }
 
-// opcodeOf is the opcode of the bytecode that evidence has, 0 if it has none.
+// opcodeOf returns the opcode of the bytecode that evidence has, 0 if it has none.
 func (q *question) opcodeOf(e evidence) uint8 {
 	if s := q.told(e); s != nil {
 		if c := q.bytecodeOf(s[0]); c != nil {

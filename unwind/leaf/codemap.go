@@ -148,7 +148,7 @@ func (m *codeMap) begin(code []byte, base uint64, records iter.Seq[uint64]) {
 	m.findPieces()
 }
 
-// chunkAt is the number of the chunk that an offset lies in.
+// chunkAt returns the number of the chunk that an offset lies in.
 func (m *codeMap) chunkAt(at uint32) int {
 	low, high := 0, len(m.chunks) // by hand, as in place: searches with a callback were a tenth of a first sight
 	for low < high {
@@ -230,7 +230,7 @@ func (m *codeMap) target(n int32) int32 {
 // end is the offset behind an instruction.
 func (m *codeMap) end(n int32) uint32 { return m.list[n].at + uint32(m.list[n].len) }
 
-// next is the place of the instruction behind another, notInCode behind the last one.
+// next returns the place of the instruction behind another, notInCode behind the last one.
 func (m *codeMap) next(n int32) int32 {
 	if !m.list[n].ends {
 		return n + 1
@@ -242,7 +242,7 @@ func (m *codeMap) next(n int32) int32 {
 	return m.chunks[c].first
 }
 
-// before is the place of the instruction before another, notInCode before the first one.
+// before returns the place of the instruction before another, notInCode before the first one.
 func (m *codeMap) before(n int32) int32 {
 	if !m.list[n].begins {
 		return n - 1

@@ -119,7 +119,7 @@ func (m *codeMap) dataAt(n int32, isProfile func(data uint64) bool) uint64 {
 	return 0
 }
 
-// asked is the comparison for whose result a branch asks, if an instruction is such a branch.
+// asked returns the comparison for whose result a branch asks, if an instruction is such a branch.
 func (m *codeMap) asked(n int32) int32 {
 	if n != notInCode && m.list[n].flow == arch.FlowBranch {
 		if before := m.before(n); before != notInCode && m.list[before].kindOf == arch.KindCompare {
@@ -180,7 +180,7 @@ func (q *question) countedIn(n int32) uint64 {
 	return q.code.dataAt(n, q.vm.IsProfile)
 }
 
-// counter tells the methods at code that counts, by those on the route.
+// counter returns the methods at code that counts, by those on the route.
 func (p *place) counter() verdict {
 	data := p.countedIn(p.n)
 	if data == 0 {

@@ -28,8 +28,8 @@ func (q *question) inlinings() inlining {
 	return m.tree
 }
 
-// inlinedAt is the address of the method that is inlined at a site, isCalled if one is called there, or 0. What the
-// calls of a site call is looked at when a route comes to the site: it takes long, and few sites are on a route.
+// inlinedAt returns the address of the method that is inlined at a site, isCalled if one is called there, or 0. What
+// the calls of a site call is looked at when a route comes to the site: it takes long, and few sites are on a route.
 func (r *router) inlinedAt(s vmstructs.Site) uint64 {
 	m := r.q.code
 	tree := r.q.inlinings()
@@ -222,8 +222,8 @@ func (r *router) inlinesNothing() bool {
 	return len(code) > 0
 }
 
-// ways are the bytecodes on the ways through a method and around its loops on which there is the least work. An invoke
-// that the interpreter has not resolved is on them only where there is no way without.
+// ways returns the bytecodes on the ways through a method and around its loops on which there is the least work. An
+// invoke that the interpreter has not resolved is on them only where there is no way without.
 func (r *router) ways(m *vmstructs.Method, p vmstructs.Place) (on []int32) {
 	r.weights = weightsOf(r.q.blob.Level)
 	on, _, _ = r.shortest(m, p, 0, false, toReturn)
@@ -245,7 +245,7 @@ func (r *router) ways(m *vmstructs.Method, p vmstructs.Place) (on []int32) {
 // more.
 const longWork = 1920
 
-// longIntrinsic is the work of an intrinsic method that C2 makes a loop of its own of, in place of the invoke.
+// longIntrinsic returns the work of an intrinsic method that C2 makes a loop of its own of, in place of the invoke.
 func (r *router) longIntrinsic(m *vmstructs.Method, b *vmstructs.Bytecode) int {
 	if r.q.blob.Level != levelC2 {
 		return 0

@@ -303,8 +303,8 @@ func wayBack(path, before []int32, first, last int, behind bool) []int32 {
 	return path
 }
 
-// detour is the cost of going through an invoke that is not on the way: its call has a record, or the program has never
-// come to it.
+// detour returns the cost of going through an invoke that is not on the way: its call has a record, or the program has
+// never come to it.
 func (r *router) detour(m *vmstructs.Method, p vmstructs.Place, b *vmstructs.Bytecode) int {
 	switch r.inlinedAt(p.Site(b.BCI)) {
 	case isCalled:

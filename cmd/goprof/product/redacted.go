@@ -42,7 +42,7 @@ func NewNames(by *redact.Redactor, lock *sync.Mutex) *Names {
 	return &Names{mu: lock, by: by, known: by.Functions()}
 }
 
-// Of is a recording without names.
+// Of returns a recording without names.
 func (n *Names) Of(r *Recorded) *Recorded {
 	n.mu.Lock()
 	defer n.mu.Unlock()

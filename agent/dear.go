@@ -9,8 +9,8 @@ import (
 	"goprof/sampler"
 )
 
-// What an event's hits cost is not goprof's to lower. So an event of a JVM that costs too much is dropped. A program
-// that begins may throw many exceptions, and few later: so the event is tried again, after a minute at first.
+// goprof cannot lower the cost of an event's hits. So an event of a JVM that costs too much is dropped. A program that
+// begins may throw many exceptions, and few later: so the event is tried again, after a minute at first.
 
 // hitCost is what a hit of a probe costs its thread at most: the breakpoint, the BPF program and one step over the
 // instruction. 0.63 us were measured (docs/evidence/events.md).

@@ -40,7 +40,7 @@ func (c *Count) Sum(o *Count) {
 	c.Self, c.Total, c.Likely, c.Guessed = c.Self+o.Self, c.Total+o.Total, c.Likely+o.Likely, c.Guessed+o.Guessed
 }
 
-// Bounds of what a Collector keeps. What comes later counts for the method, and has no place.
+// Bounds of what a Collector keeps. Samples beyond these bounds count for the method, but for none of its places.
 const (
 	maxMethods = 1 << 14
 	maxPlaces  = 1 << 17 // of a method, a method may have 65,535 bytecodes, and overloads

@@ -16,8 +16,8 @@ type Exit struct {
 	// Jump: the code does not return by itself, it jumps out of its blob. RA and SP
 	// then say what the code that it jumps to would find as its return address.
 	Jump bool
-	// Indirect: that jump goes to an address in a register or in memory. Of several jumps out of a blob an indirect
-	// one is told, because it is the regular way. A direct one goes to a slow path.
+	// Indirect: that jump goes to an address in a register or in memory. If several jumps leave a blob, the Exit is an
+	// indirect one, because that is the regular way. A direct one goes to a slow path.
 	Indirect bool
 	// Target is where an indirect Jump goes, if that is known. A return address that the code pops and jumps to is a
 	// Target, too.

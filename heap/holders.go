@@ -313,7 +313,8 @@ func (c *climb) open(row *profile.HeapHolder) bool {
 	return c.part < 1 || c.stacksCut || c.t.lost > 0
 }
 
-// cutRows leaves the largest rows of each kind. What has no path is one row, and so remains: shares add up with rest.
+// cutRows leaves the largest rows of each kind. Objects without a path are one row of each kind, which is never cut. So
+// shares and rest add up.
 func cutRows(rows []*profile.HeapHolder) (left []*profile.HeapHolder, rest float64) {
 	kinds := map[string]int{}
 	left = slices.DeleteFunc(rows, func(row *profile.HeapHolder) bool {

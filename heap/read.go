@@ -22,7 +22,7 @@ type Options struct {
 	Now time.Time
 	// Seed makes the lots. The same seed draws the same pieces of the same heap.
 	Seed uint64
-	// Cancel ends the reading early. What was read until then is told. May be nil.
+	// Cancel ends the reading early. The result then has the parts that were read until then. May be nil.
 	Cancel <-chan struct{}
 }
 
@@ -372,7 +372,8 @@ func (x *reading) unit(a *vmstructs.HeapArea, from, to uint64, limit time.Durati
 	return true, true
 }
 
-// sample reads pieces of each part that are drawn by lot. Of humongous objects the headers are read, which are little.
+// sample reads pieces of each part that are drawn by lot. It reads the headers of all humongous objects, because these
+// are small.
 func (x *reading) sample(areas []*vmstructs.HeapArea) {
 	of := byPart(areas)
 	bytes := float64(total(areas) - total(of[vmstructs.HumongousPart]))

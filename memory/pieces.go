@@ -37,7 +37,7 @@ func wholePages(claims []claim, page uint64) (whole []claim) {
 }
 
 // cut gives pieces without a purpose that of the claims that they lie in, and cuts them where a claim begins or ends.
-// Of claims that overlap the lower one counts.
+// If claims overlap, the lower one counts.
 func cut(pieces []piece, claims []claim) (cut []piece) {
 	sort.SliceStable(claims, func(i, j int) bool { return claims[i].start < claims[j].start })
 	next := 0

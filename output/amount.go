@@ -49,8 +49,8 @@ func size(n int64) string {
 // inWords is a share as people say it.
 func inWords(share float64) string { return fmt.Sprintf("%.0f %%", 100*share) }
 
-// percentOf returns a share with as many digits as tell something. It says 100 % only of all. What goprof uses of a CPU
-// may be more than all.
+// percentOf returns a share with as many digits as tell something. It says 100 % only of all. goprof may use more than
+// 100 % of a CPU.
 func percentOf[N ~int64](n, of N) string {
 	if of <= 0 {
 		return "0 %"

@@ -8,7 +8,7 @@ import (
 )
 
 // topmost is the frame for which a stack counts if its thread waits: the topmost Java method in which threads do not
-// just wait (naming.Waits). Of a stack without Java it is the topmost such function.
+// just wait (naming.Waits). In a stack without Java it is the topmost such function.
 type topmost struct {
 	node int32 // 0: none
 	java bool

@@ -23,7 +23,7 @@ const (
 // runTables is the budget of all processes together.
 var runTables = &readBudget{left: maxTables}
 
-// readBudget is an amount of bytes. What it spends is also taken from another budget, if from is not nil.
+// readBudget is an amount of bytes. If from is not nil, each amount is also taken from that budget.
 type readBudget struct {
 	from *readBudget
 

@@ -12,7 +12,7 @@ const maxDynamic = 1024
 const maxChain = 4096
 
 // dynamic reads the dynamic section as a loader does, by PT_DYNAMIC: an image that is read out of memory has no section
-// headers. Of entries with the same tag the last one counts.
+// headers. If several entries have the same tag, the last one counts.
 func (f *elfFile) dynamic() map[elf.DynTag]uint64 {
 	p := f.prog(elf.PT_DYNAMIC)
 	if p == nil {

@@ -16,7 +16,7 @@ type KnownCode struct {
 const (
 	// knownShift: a place has 64 bytes. Pieces of code begin at such places.
 	knownShift = 6
-	// knownPlaces is how many places there can be, in 512 MB of code. What lies beyond is always new.
+	// knownPlaces is how many places there can be, in 512 MB of code. Code beyond that is always new.
 	knownPlaces = 8 << 20
 )
 

@@ -36,7 +36,8 @@ const (
 const UnknownClass = "[unknown class]"
 
 // Contents says how the bytes of classes are known, in a recording of allocations. Samples are taken where a thread's
-// buffer ends. They say where objects of a class are allocated. What buffers held says how many bytes a class has.
+// buffer ends. They say where objects of a class are allocated. The contents of buffers show how many bytes a class
+// has.
 type Contents struct {
 	Buffers int64            `json:"buffers"`          // that were read
 	Bytes   int64            `json:"bytes"`            // that these held

@@ -23,7 +23,8 @@ type HeapHolders struct {
 	// Looked is how many objects were drawn. Newer: only such as lie where there were none at the first reading.
 	Looked int  `json:"objects_looked_at"`
 	Newer  bool `json:"newer_only,omitempty"`
-	// Drawn is the part of the class's bytes from which they were drawn. What a collector has moved looks newer, too.
+	// Drawn is the part of the class's bytes from which they were drawn. Objects that a collector has moved look newer,
+	// too.
 	Drawn float64 `json:"drawn_from_share,omitempty"`
 	// Rows are sorted: those that end at a root, the largest share first, then the others.
 	Rows []*HeapHolder `json:"holders"`

@@ -194,7 +194,7 @@ type VirtualLooks struct {
 }
 
 // Allocated is how much threads have allocated while they were recorded, as HotSpot counts it for each Java thread: not
-// sampled, but exact. What a thread allocates in the second before its end is missing.
+// sampled, but exact. Bytes that a thread allocates in the second before its end are missing.
 type Allocated struct {
 	Bytes   int64         `json:"bytes"`             // by all of them
 	Threads []ThreadBytes `json:"threads,omitempty"` // those that allocated most, the largest first

@@ -170,8 +170,8 @@ func (b *ioBook) targetOf(id uint64) *ioTarget {
 	return b.ended[id].ioTarget
 }
 
-// target returns what a File leads to. link is that of its descriptor, empty if it is not known. What open, connect or
-// accept has said counts for more than a link. A socket may be looked for again.
+// target returns what a File leads to. link is that of its descriptor, empty if it is not known. The result of open,
+// connect or accept counts before a link. A socket may be looked for again.
 func (b *ioBook) target(f *events.File, link string) *ioTarget {
 	known := b.named[f.ID]
 	if link == "" {

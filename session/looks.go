@@ -37,8 +37,7 @@ func (s *Session) Threads() (map[int]Thread, error) {
 	return threads, err
 }
 
-// Thread looks a thread up. What it tells is at most a second old. It returns false if there is no thread of that
-// number.
+// Thread looks a thread up. The result is at most a second old. It returns false if there is no thread of that number.
 func (s *Session) Thread(tid int) (Thread, bool) {
 	th := s.dir.get(tid)
 	if th == nil {

@@ -103,7 +103,8 @@ func (s *Session) tellPools(to *profile.Pools, all []*vmstructs.Executor, lent [
 	}
 }
 
-// dotted is a class in Java's spelling. Of a hidden class only the part is left that does not differ from run to run.
+// dotted returns a class's name in Java's spelling. The name of a hidden class has only the part that is the same in
+// every run.
 func dotted(class string) string {
 	name := strings.ReplaceAll(class, "/", ".")
 	if at := strings.Index(name, "$$Lambda"); at >= 0 {

@@ -13,8 +13,9 @@ import (
 	"goprof/sampler/offcpu"
 )
 
-// What ended a wait (sampler/offcpu/wakeups.go). The look at the waker comes when the wait is over. Only then the wait
-// counts, with all of its time, at a place that has the waker's frames on top (profile/waker.go).
+// How the waker of a wait becomes frames (sampler/offcpu/wakeups.go finds it). The look at the waker comes when the
+// wait is over. Only then the wait counts, with all of its time, at a place that has the waker's frames on top
+// (profile/waker.go).
 
 // wakers is a recording of waits that wants to know what ended each.
 type wakers struct {

@@ -9,7 +9,7 @@ import (
 	"goprof/profile/pools"
 )
 
-// What the JVM's objects say of a pool is evidence, and no reason for a finding: a batch has a long queue, too.
+// The state of a pool's objects is evidence, but no reason for a finding: a batch has a long queue, too.
 
 // loadOf says how much of the pool of a thread is used, in the last dump: "pool-1-thread-*: 40 of 40 busy, 1431 queued;
 // 3 begun in 10 s". It is empty where no executor is known.

@@ -235,8 +235,8 @@ func (w *Walker) stillThere() bool {
 	return w.sameBase(from, w.snap.Continuation.Entry)
 }
 
-// sameBase compares the copied stack with what was read of it afterwards. Of a large frame, comparing the uppermost
-// part is enough.
+// sameBase compares the copied stack with what was read of it afterwards. If the frame is large, it compares only the
+// uppermost part.
 func (w *Walker) sameBase(from, to uint64) bool {
 	k := &w.snap.Continuation
 	from = max(from, k.BaseAddr)

@@ -34,7 +34,7 @@ func (w *Walker) traceStub(code []byte, b *vmstructs.Blob, pc uint64, r *exitRes
 	}
 }
 
-// keptExit returns what trace finds in the code of b. What was found for a pc before is not asked again.
+// keptExit returns what trace finds in the code of b. It keeps the result for each pc.
 func (w *Walker) keptExit(b *vmstructs.Blob, pc uint64,
 	trace func(w *Walker, code []byte, b *vmstructs.Blob, pc uint64, r *exitResult)) exitResult {
 	if r, ok := w.exits[pc]; ok && r.blob == b {

@@ -69,7 +69,7 @@ var (
 	jitSite = &nativeSite{fn: jitGap, gap: jitGap}
 )
 
-// native looks a pc up, through a cache. What is said of code of no file is not kept, since other code may take its
+// native looks a pc up, through a cache. The result for code of no file is not kept, since other code may take its
 // place (process.JITCode).
 func (w *Walker) native(pc uint64, exact bool) *nativeSite {
 	key := pc << 1

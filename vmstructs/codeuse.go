@@ -27,7 +27,7 @@ type CodeUse struct {
 const (
 	codeBefore = 24 // how much is read before _log2_segment_size, and behind it
 	codeBehind = 104
-	// What lies behind _log2_segment_size, from there.
+	// Offsets of the fields behind _log2_segment_size, counted from that field.
 	codeNext     = 8
 	codeFreeOld  = 24 // up to 8
 	codeFree     = 32

@@ -63,7 +63,7 @@ type Continuations struct {
 	heads  [maxChunks]chunkHead
 	nHeads int
 	again  [maxChunks * chunkHeadBytes]byte
-	// What is read again of a Continuation, and of JavaThread::_cont_entry.
+	// The second reading of a Continuation, and of JavaThread::_cont_entry.
 	tailAgain  [chunkHeadBytes]byte
 	entryAgain [8]byte
 	ranges     []process.Range

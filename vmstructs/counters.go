@@ -37,8 +37,8 @@ type perfCounter struct {
 // Counters are the JVM's counters as they were at one moment.
 type Counters struct{ area *counterArea }
 
-// Counters reads all counters. ok is false for a JVM that keeps none (-XX:-UsePerfData). What it returns is valid until
-// the next call.
+// Counters reads all counters. ok is false for a JVM that keeps none (-XX:-UsePerfData). The result is valid until the
+// next call.
 func (h *Health) Counters() (c Counters, ok bool) {
 	l := h.vm.l
 	if l.perfStart == 0 || l.perfCapacity == 0 {

@@ -99,7 +99,8 @@ func (vm *VM) constantsOf(klass uint64) (pool uint64, n uint32, err error) {
 	return pool, n, nil
 }
 
-// rawFields reads what a class says of its own fields, at most so many. What the VM has added is not among them.
+// rawFields reads what a class says of its own fields, at most so many. Fields that the VM has added are not among
+// them.
 func (vm *VM) rawFields(klass uint64, most int) ([]rawField, error) {
 	l := &vm.l.method
 	if l.fieldStream.ok() && l.arrayU1.ok() {

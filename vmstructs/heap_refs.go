@@ -119,7 +119,8 @@ func (w *Sought) inHalves(b []byte, found func(at int, object int32)) {
 	}
 }
 
-// OnStack looks at the words of a stack: whole addresses, and compressed ones. What it finds may be old, or a number.
+// OnStack looks at the words of a stack: whole addresses, and compressed ones. A word that it finds may be old, or a
+// number.
 func (w *Sought) OnStack(b []byte, found func(object int32)) {
 	for at := 0; at+8 <= len(b); at += 8 {
 		if i, ok := w.get(w.h.onPage(word(b[at:]))); ok {

@@ -144,8 +144,8 @@ func (h *Heap) shenandoahFields() regionFields {
 	return regionFields{l.bottom, l.top, l.end, l.state}
 }
 
-// shenandoahAreas lists Shenandoah's regions. Of a region that is being evacuated goprof reads nothing: its living
-// objects are in other regions, too.
+// shenandoahAreas lists Shenandoah's regions. goprof does not read a region that is being evacuated: its living objects
+// are in other regions, too.
 func (h *Heap) shenandoahAreas(heap uint64) (areas []*HeapArea, err error) {
 	l := &h.vm.l.areas.shen
 	f := h.shenandoahFields()

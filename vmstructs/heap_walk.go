@@ -43,8 +43,8 @@ const (
 	// provenFrom is from which size on an object that says itself how large it is must lead to another object: a length
 	// that is not true would hide what follows it.
 	provenFrom = 1 << 10
-	// nearSeam is how far before a seam an object may begin that is not whole yet. What it will have is old memory now,
-	// in which nothing is looked for.
+	// nearSeam is how far before a seam an object may begin that is not whole yet. Its rest is old memory now, in which
+	// goprof looks for no object.
 	nearSeam = 64 << 10
 	// slack is how much more than an extent is read: the header of the last object that begins in it.
 	slack = findHead
@@ -168,7 +168,7 @@ func (x *extent) load(limit uint64) ([]byte, bool) {
 	return b, err == nil
 }
 
-// search looks for the next object. What lies before it belongs to an object that began before the extent, or was lost.
+// search looks for the next object. Memory before it belongs to an object that began before the extent, or was lost.
 func (x *extent) search(b []byte, limit uint64) {
 	at := x.h.find(x.pos, b, limit, x.stop)
 	x.synced = at < len(b)
@@ -223,7 +223,7 @@ func (x *extent) count(b []byte, limit uint64) {
 		}
 		x.pos, x.synced = x.area.Top, true
 	case x.overlong && limit < x.area.Top && limit-x.pos <= nearSeam:
-		// The last object before a seam is not whole yet. What comes behind the seam does not depend on it.
+		// The last object before a seam is not whole yet. Objects behind the seam do not depend on it.
 		x.lose(min(limit, x.to)-x.pos, &x.unread.Making)
 		x.pos = limit
 	case x.overlong:

@@ -33,7 +33,7 @@ func (vm *VM) Invoked(m *Method, b *Bytecode) (call Invocation) {
 	if call.Method, err = vm.MethodNow(e.method); err != nil {
 		return Invocation{}
 	}
-	// What a handle's method is linked to is marked with an intrinsic method's number (vmIntrinsics.hpp,
+	// The method to which a handle's method is linked has the number of an intrinsic method (vmIntrinsics.hpp,
 	// _compiledLambdaForm), and as one to inline (VarHandleGuards.java; InvokerBytecodeGenerator.java, ForceInline).
 	call.Intrinsic, call.Forced = call.Method.Intrinsic && !b.Handle, b.Handle
 	call.HandsOn = call.Method.handsOn()

@@ -68,8 +68,8 @@ const (
 // Lock is a lock that a thread holds or waits for.
 type Lock struct {
 	Kind LockKind
-	// Class is of the object, with slashes; empty where the collector is moving the object. Of a ClassLock it is the class
-	// that is being initialised, and Object is what the threads wait on that need the class.
+	// Class is of the object, with slashes; empty where the collector is moving the object. In a ClassLock it is the
+	// class that is being initialised, and Object is the object on which the threads that need the class wait.
 	Class  string
 	Object uint64 // where the object is, 0 where that is not known now
 	// Monitor is the ObjectMonitor, 0 if the lock has none.

@@ -118,7 +118,7 @@ func (k *Locks) marked(l *Lock, t *lockThread, mark uint64) bool {
 		return m != nil && m.object == l.Object && m.owner.Thread == t.Addr
 	case mark&7 == biasedPattern:
 		// A biased lock (up to 14, and up to 17 by a flag). The mark word says which thread has locked the object last.
-		// That it is still locked the frame says.
+		// The frame shows that the object is still locked.
 		return k.legacy && mark>>biasedShift == t.Addr>>biasedShift
 	}
 	return false

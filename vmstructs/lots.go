@@ -66,8 +66,8 @@ const (
 
 const classCounting = "jdk/internal/vm/ThreadContainers$RootContainer$CountingRootContainer"
 
-// NewLots makes a Lots that reads by c. Nil where c is. Of a JVM with ZGC it draws only while c was told that the
-// collector rests.
+// NewLots makes a Lots that reads by c. Nil where c is. With ZGC it draws only while c was told that the collector
+// rests.
 func NewLots(c *Continuations) *Lots {
 	if c == nil {
 		return nil

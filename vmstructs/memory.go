@@ -38,7 +38,7 @@ const (
 	mapperBytes, tableBytes = 96, 384
 )
 
-// MemoryRanges lists what the JVM's structures say of its memory. What could not be read is missing.
+// MemoryRanges lists what the JVM's structures say of its memory. Ranges that could not be read are missing.
 func (h *Health) MemoryRanges() (ranges []MemoryRange) {
 	add := func(start, end uint64, use MemoryUse, name string) {
 		if start != 0 && end > start && end-start <= maxHeapBytes {

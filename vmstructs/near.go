@@ -84,7 +84,7 @@ func (m *nearMemory) piece(begin uint64) *[nearPiece]byte {
 	return &m.pieces[i]
 }
 
-// room returns the place for another piece. What was there is given up.
+// room returns the place for another piece. The old piece is dropped.
 func (m *nearMemory) room() int {
 	if m.pieces == nil {
 		m.pieces = nearBuffers.Get().(*nearBuffer)
@@ -120,7 +120,7 @@ func (m *nearMemory) want(addr uint64) {
 	m.wantedAt = append(m.wantedAt, i)
 }
 
-// fetch reads all wanted pieces with one call. What cannot be read is found out by the code that asks for it.
+// fetch reads all wanted pieces with one call. If a piece cannot be read, the code that asks for it gets the error.
 func (m *nearMemory) fetch() {
 	if len(m.wanted) == 0 {
 		return

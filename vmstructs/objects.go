@@ -230,8 +230,8 @@ const (
 	maxLogWidth       = 3
 )
 
-// readClass reads a class. That it is one shows in its name: an array's begins with a bracket, and no other does but
-// that of a filler. It also shows in the list of its superclasses.
+// readClass reads a class. Its name shows that: an array's name begins with a bracket, and so does only that of a
+// filler. It also shows in the list of its superclasses.
 func (o *Objects) readClass(klass uint64) (*ObjectClass, error) {
 	helper, err := o.vm.mem.I32(klass + uint64(o.vm.l.objects.layoutHelper))
 	if err != nil || !o.isOwnSuper(klass) {

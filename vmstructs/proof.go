@@ -146,7 +146,7 @@ func (vm *VM) NewProof() *Proof {
 func (p *Proof) Reset() {
 	p.vm.proofs++
 	p.first, p.gen = p.vm.proofs, p.vm.proofs
-	// What the facts point at may be large, and may be forgotten by all others.
+	// The facts may be the only pointers to large data.
 	clear(p.facts)
 	clear(p.blobs)
 	clear(p.methods)
@@ -154,7 +154,7 @@ func (p *Proof) Reset() {
 	p.ends = p.ends[:0]
 }
 
-// End ends the notes of one walk. What is noted from now on belongs to the next one.
+// End ends the notes of one walk. Later notes belong to the next walk.
 func (p *Proof) End() {
 	p.vm.takeNotes() // else there are none left for what is new while many walks are made
 	p.vm.proofs++
@@ -244,7 +244,7 @@ func (p *Proof) plan() {
 		}
 		n := int(end - begin)
 		if len(p.buf)-total < n {
-			// What was given out already stays with the old array.
+			// Results that were returned before keep the old array.
 			p.buf, total = make([]byte, 2*(len(p.buf)+n)), 0
 		}
 		p.ranges = append(p.ranges, process.Range{Addr: begin, Buf: p.buf[total : total+n : total+n]})

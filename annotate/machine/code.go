@@ -173,7 +173,8 @@ func (c *Codes) page(k *code, sites []*site) annotate.Code {
 	return out
 }
 
-// decode lists the instructions. What is none stays as bytes: the shortest instruction's length of them.
+// decode lists the instructions. Bytes that are no instruction are listed as bytes, as many as the shortest instruction
+// has.
 func (c *Codes) decode(k *code) (rows []annotate.Instruction) {
 	called := false // the instruction before is a call
 	for at := uint32(0); int(at) < len(k.text); {

@@ -6,7 +6,7 @@ import (
 	"goprof/annotate"
 )
 
-// codePlace is a bytecode index with its line. Of samples that have only a line, the index is -1; those of compiled
+// codePlace is a bytecode index with its line. Some samples have only a line: then the index is -1. Samples in compiled
 // code without a record nearby have no line, either.
 type codePlace struct{ bci, line int32 }
 

@@ -91,7 +91,7 @@ func (t *tracer) Step(to *arch.State) arch.Way {
 	}
 	if op := in.Op; op == 0x8b || op == 0x89 {
 		if t.Entry && s.Regs[rbp] == s.Regs[rsp] && !in.Mem {
-			// Frame made: rbp = rsp. What lies above the saved rbp is the return address.
+			// Frame made: rbp = rsp. The return address lies above the saved rbp.
 			s.Regs[rbp] = s.load(s.Regs[rsp])
 			s.moveSP(8)
 			return arch.WayBuildsFrame

@@ -41,7 +41,8 @@ func reg(w uint32, lo int) uint32 { return 1 << field(w, lo, 5) &^ (1 << 31) }
 // regOrSP is reg where 31 is the stack pointer.
 func regOrSP(w uint32, lo int) uint32 { return 1 << field(w, lo, 5) }
 
-// computes are the operands of an instruction that does arithmetic. What writes no register compares.
+// computes are the operands of an instruction that does arithmetic. An instruction that writes no register is a
+// comparison.
 func computes(reads, writes uint32) (arch.Operands, bool) {
 	return arch.Operands{Reads: reads, Writes: writes, Computes: writes&^(1<<31) != 0}, true
 }

@@ -132,8 +132,7 @@ func (s state) isDead(addr arch.Loc) bool {
 	return addr.Reg == regSP && addr.Off < 0 || addr.Reg == x29 && addr.Off < s.Dead
 }
 
-// store notes a word that goes to the stack. Of a value that no exit needs it only notes that the word is no longer
-// what it was.
+// store notes a word that goes to the stack. If no exit needs the value, it only notes that the word has changed.
 func (s state) store(addr, v arch.Loc) {
 	if addr.Kind != arch.Value || addr.Reg != x29 && addr.Reg != s.Regs[regSP].Reg {
 		return

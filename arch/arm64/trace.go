@@ -145,7 +145,7 @@ func (s state) enters() bool {
 // storesSenderSP reports whether the interpreter has stored its caller's stack pointer. That is the last word without
 // which its frame cannot be walked (templateInterpreterGenerator_aarch64.cpp, generate_fixed_frame).
 func (t *tracer) storesSenderSP(in *inst) bool {
-	// It is stored together with a zero. Code that saves all registers makes other pairs. What the register holds does
+	// It is stored together with a zero. Code that saves all registers makes other pairs. The register's contents do
 	// not matter: up to JDK 17 a collector's barrier may have called C before that.
 	return in.Pair && !in.Narrow && in.Index == indexOffset && in.Rn == regSP && in.Rd == zr &&
 		int(in.Rt2) == t.java.SenderSP

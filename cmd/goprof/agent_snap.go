@@ -285,7 +285,8 @@ func (w *watchedJVM) open(pid int) bool {
 	return err == nil
 }
 
-// snap takes a snap in a process of its own, which may be killed. What was read before a JVM's death is kept.
+// snap takes a snap in a process of its own, which may be killed. If the JVM dies, the parts that were read before are
+// kept.
 func (s *snapper) snap(ctx context.Context, pid int, why string, past io.Reader) {
 	self, err := os.Executable()
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"goprof/session"
 )
 
-// What an agent says at its start and at its end: what it records, and what it has done.
+// The messages of an agent at its start and at its end: what it records, and what it has done.
 
 // plan returns what an agent is about to do.
 func plan(c *config.Config) string {

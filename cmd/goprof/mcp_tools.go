@@ -247,7 +247,8 @@ func (m *mcpTools) diff(ctx context.Context, a mcp.Args) (string, error) {
 	return m.run(ctx, args)
 }
 
-// flagged makes flags of the arguments of the same name. What a client says is never a word of its own.
+// flagged makes flags of the arguments of the same name. A client's text is always the value of a flag, never a
+// separate word of the command line.
 func flagged(a mcp.Args, names ...string) (flags []string) {
 	for _, name := range names {
 		if a.Has(name) {
@@ -261,7 +262,7 @@ func flagged(a mcp.Args, names ...string) (flags []string) {
 var listedKeys = []string{"pid", "version", "vendor", "collector", "uptime_seconds", "threads", "cpu_seconds",
 	"cpu_percent"}
 
-// listed returns the list of JVMs. Of a redacted one only what is known to be no name stays.
+// listed returns the list of JVMs. In a redacted list only facts stay that are certainly no names.
 func (m *mcpTools) listed(ctx context.Context, _ mcp.Args) (string, error) {
 	text, err := m.run(ctx, []string{"list", "--json"})
 	if err != nil || m.by == nil {

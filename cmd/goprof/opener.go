@@ -122,7 +122,7 @@ func tellWhere(talk io.Writer, what string) {
 	fmt.Fprintf(talk, "goprof: open it in a browser: %s\n", output.Printable(what))
 }
 
-// showPage shows a page. Of a recording it first draws the flame graph.
+// showPage shows a page. If it is a recording, it first draws the flame graph.
 func showPage(talk io.Writer, what string) {
 	if !isPage(what) {
 		if self, err := os.Executable(); err == nil {

@@ -73,7 +73,7 @@ func (p *progress) run(end <-chan struct{}) {
 // toldColumns is how long a line for a pipe becomes.
 const toldColumns = 140
 
-// look asks each recording how far it is. What a single one sees is found out less often, if it takes long.
+// look asks each recording how far it is. If that takes long, it asks less often what each of them has seen.
 func (p *progress) look() (sums []profile.Summary) {
 	began := time.Now()
 	glance := len(p.recorders) == 1 && !began.Before(p.seenNext)

@@ -11,8 +11,7 @@ import (
 	"golang.org/x/term"
 )
 
-// statusLine is a line at the bottom of a terminal that is drawn again. What is written
-// meanwhile goes above it.
+// statusLine is a line at the bottom of a terminal that is drawn again. Other output appears above it.
 type statusLine struct {
 	to       io.Writer
 	terminal *os.File // nil if to is no terminal, or one that cannot erase

@@ -14,8 +14,8 @@ import (
 	"goprof/cmd/goprof/exit"
 )
 
-// What an unknown flag was meant to be: a known flag with a wrong letter, or a flag of async-profiler's asprof. The
-// remedy is the command as it was typed, with the right flag.
+// These functions guess what an unknown flag was meant to be: a known flag with a wrong letter, or a flag of
+// async-profiler's asprof. The remedy is the command as it was typed, with the right flag.
 
 // flagError returns what is wrong with a flag.
 func flagError(cmd *cobra.Command, err error) error {

@@ -239,8 +239,8 @@ func (r *Result) dropRepeated(list []*evidence) []*evidence {
 // isLikely reports whether a change is likely. Where starts are known, significance says all.
 func (r *Result) isLikely(e *evidence) bool { return r.c.tooFew() && e.likely() }
 
-// byRank puts first what is most beyond what starts usually differ by. What noise within the recordings explains is no
-// likelier for being large.
+// byRank puts first what is most beyond what starts usually differ by. If noise within the recordings explains a
+// change, its size does not make it likelier.
 func (r *Result) byRank(a, b *evidence) int {
 	if !r.c.tooFew() {
 		return 0

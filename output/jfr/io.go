@@ -26,7 +26,7 @@ var (
 	bytesWritten = fieldDef{name: "bytesWritten", typ: typeLong, label: "Bytes Written", as: byteCount}
 )
 
-// ioEvent is a type of such events. What its samples stand for comes last.
+// ioEvent is a type of such events. The last field is the number that its samples stand for.
 func ioEvent(id typeID, name, label string, fields ...fieldDef) typeDef {
 	return event(id, name, label, "", []string{"Java Application"}, append(append([]fieldDef{
 		{name: "duration", typ: typeLong, label: "Duration", as: tickSpan},

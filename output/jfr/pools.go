@@ -153,7 +153,7 @@ func newPools() *pools {
 	return p
 }
 
-// forget drops what was kept from chunk to chunk. What comes again gets a new key.
+// forget drops what was kept from chunk to chunk. A constant that comes again gets a new key.
 func (p *pools) forget() {
 	p.symbolOf = make(map[string]*constant)
 	p.classOf = make(map[classKey]*constant)

@@ -82,7 +82,7 @@ const (
 	eventTypeText // the type of an event: a name that stays, or nothing
 )
 
-// textFields say what the texts of events and constants are: "type.field". What is not here is emptied.
+// textFields say what the texts of events and constants are: "type.field". Texts that are not listed here are emptied.
 var textFields = map[string]meaning{
 	"goprof.Recording.version": versionText, "goprof.Recording.host": hostText,
 	"goprof.Recording.mainClass": programText,

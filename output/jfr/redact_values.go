@@ -66,7 +66,7 @@ type around struct {
 	source string // the file that the class comes from, where the recording says it
 }
 
-// value writes a value again. What it reads must be read whole, whatever is left out.
+// value writes a value again. It must read the whole value, even if parts are left out.
 func (r *redactor) value(c *cursor, of *class, b []byte, depth int, in *around) []byte {
 	if depth > maxValueDepth {
 		c.fail("%s: values more than %d deep", of.name, maxValueDepth)

@@ -132,8 +132,8 @@ func (e *encoder) timed() bool {
 	return true
 }
 
-// profile returns a Profile that counts one thing. Of looks with times it has only these: each counts 1. Servers of
-// today take several values of one sample for several types of value.
+// profile returns a Profile that counts one thing. If looks have times, the Profile has only the times: each counts 1.
+// Servers of today take several values of one sample for several types of value.
 func (e *encoder) profile(w profile.Weight, timed bool) []byte {
 	from, to := e.span()
 	b := protobuf.Bytes(nil, 1, e.valueType(w))

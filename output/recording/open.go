@@ -57,7 +57,7 @@ func (f *File) Close() error {
 	return f.close()
 }
 
-// Each visits the samples. What they count may not be more, together, than a number can hold.
+// Each visits the samples. The sum of their weights must fit into a number.
 func (f *File) Each(visit func(*profile.Sample) error) error {
 	return f.source.Each(added(visit))
 }

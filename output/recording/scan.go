@@ -283,8 +283,8 @@ func (s *scan) note(_ *jfr.Reader, f fields) {
 	}
 }
 
-// jvm reads what the JDK and async-profiler say of the JVM. Of the program's arguments it takes only the first
-// word, which is the main class or jar.
+// jvm reads what the JDK and async-profiler say of the JVM. It takes only the first word of the program's arguments,
+// which is the main class or jar.
 func (s *scan) jvm(_ *jfr.Reader, f fields) {
 	m := &s.meta
 	m.PID = cmp.Or(m.PID, int(f.number("pid")))

@@ -36,7 +36,7 @@ func (s *Status) InnerPID(otherwise int) int {
 // Can reports whether it has a capability.
 func (s *Status) Can(capability int) bool { return s.Effective&(1<<capability) != 0 }
 
-// ParseStatus reads status. What is missing or no number is 0.
+// ParseStatus reads status. A field that is missing or no number is 0.
 func ParseStatus(b []byte) (s Status) {
 	hasMemory := false
 	for line := range bytes.Lines(b) {

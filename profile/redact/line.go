@@ -45,7 +45,7 @@ var (
 )
 
 // Line redacts a line of a log, or of a file that a JVM wrote when it died. Its time stays, and words that nearly all
-// logs have. What is known to hold secrets is replaced as a whole.
+// logs have. Parts that are known to hold secrets are replaced as a whole.
 func (r *Redactor) Line(text string) string {
 	if head := memoryDump.FindString(text); head != "" {
 		return head + "(left out)"

@@ -79,7 +79,7 @@ func (a *Attributes) SetInt(key string, n int64) {
 	a.put(Attribute{Key: key, Number: n, IsInt: true})
 }
 
-// Add adds the attributes of another list that are not there yet. What was set first counts.
+// Add adds the attributes of another list that are not there yet. The value that was set first counts.
 func (a *Attributes) Add(more Attributes) {
 	for _, m := range more {
 		if _, known := a.find(m.Key); !known {

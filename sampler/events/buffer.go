@@ -45,7 +45,7 @@ const (
 	OutsideBuffer           // an object of the hit's amount is put outside of the buffer
 )
 
-// What is kept of each thread.
+// The fields that the program keeps for each thread.
 const (
 	bufferOwed   = 0  // bytes for the next sample; less than 0: the samples before have had too much
 	bufferSize   = 8  // of the buffer, without the object for which it was made; 0: not known

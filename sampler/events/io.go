@@ -131,7 +131,7 @@ func (f *File) Name() (name string, whole bool) {
 	return string(text), whole && len(text) < ioName-1
 }
 
-// Peer returns the address that connect was given, or that accept gave. Of a Unix socket it is the name.
+// Peer returns the address that connect was given, or that accept gave. For a Unix socket it is the name.
 func (f *File) Peer() (peer netip.AddrPort, name string) {
 	port := binary.BigEndian.Uint16(f.name[2:])
 	switch binary.NativeEndian.Uint16(f.name[:]) {

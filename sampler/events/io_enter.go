@@ -74,7 +74,7 @@ func (o *IO) enterProgram(pid, counts, zero int, cpu *arch.CPU) *probeCode {
 	return c.end()
 }
 
-// leave forgets a thread that ends. What it has waited for has no other end.
+// leave forgets a thread that ends. A wait of such a thread has no other end.
 func (o *IO) leave(c *probeCode) {
 	c.Jump(bpf.JumpNeImm, bpf.R9, 0, int(ioExit), "stays")
 	c.lookUp(o.threads, ioKey)

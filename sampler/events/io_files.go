@@ -10,7 +10,7 @@ import (
 	"goprof/sampler/bpf"
 )
 
-// What a descriptor leads to (File): the parts of programs that make, find and end entries of the map.
+// The parts of programs that make, find and end entries of the map from descriptors to Files.
 
 // sinceOf moves a register from a File to that File's word of since, in which the thread's call belongs: reading or
 // writing. The last bit of the kind says which.
@@ -186,7 +186,7 @@ func (o *IO) peer(c *probeCode, sort FileSort) {
 // unixPath is the size of the name in a struct sockaddr_un.
 const unixPath = 108
 
-// What is kept of a look-up of a name, by thread.
+// The fields that are kept for a look-up of a name, by thread.
 const (
 	lookupSP   = 0
 	lookupWhen = 8

@@ -20,7 +20,7 @@ import (
 // A call of malloc hits two probes. At its first instruction a program notes the size for the thread. At the
 // instruction with which the function ends, the result is in its register. There the hit is counted, and may become a
 // sample like that of any event. If it does, the address goes into a map in the kernel. free has a probe, which takes
-// the address out of the map. What is in the map at the end was not given back.
+// the address out of the map. Memory that is in the map at the end was not given back.
 //
 // So a piece of memory is followed from malloc to free, or not at all. A change of the interval in between does not
 // matter.
@@ -93,7 +93,7 @@ const (
 	countUnended
 )
 
-// What is kept of a call, and of a piece.
+// The fields that are kept for a call, and for a piece of memory.
 const (
 	pendingSP   = 0 // 0: there is none
 	pendingSize = 8
@@ -110,7 +110,7 @@ const (
 	bpfJumpNe = 0x5d
 )
 
-// What a record says of a piece, in Look.Event.Data.
+// The fields of a record about a piece of memory, in Look.Event.Data.
 const (
 	pairedAddr = 0
 	pairedWhen = 8

@@ -34,7 +34,7 @@ const (
 	countsSize    = 4096 // the least that can be mapped
 )
 
-// What stands before the copies in a record.
+// The fields before the copies in a record.
 const (
 	dataNumber = 0  // of the event + 1
 	dataAmount = 8  // that the sample stands for

@@ -32,7 +32,7 @@ func (a *arena) take(n int) []byte {
 	return a.mem[from:a.used:a.used]
 }
 
-// empty makes room again. What was taken before must no longer be used.
+// empty makes room again. Memory that was taken before must no longer be used.
 func (a *arena) empty() {
 	a.most, a.used = max(a.most, a.used), 0
 	if a.most > arenaKept {

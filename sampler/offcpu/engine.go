@@ -222,8 +222,8 @@ func (r *offRun) loop() {
 	}
 }
 
-// findWaiting finds out which threads wait when the run begins, those that a signal has stopped among them. What they
-// wait for is asked as for waits that begin later.
+// findWaiting finds out which threads wait when the run begins, those that a signal has stopped among them. They are
+// then treated like threads whose wait begins later.
 func (r *offRun) findWaiting() {
 	for tid, th := range r.threads {
 		r.forget(th, r.Began)

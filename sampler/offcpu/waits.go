@@ -11,7 +11,7 @@ import (
 	"goprof/sampler/ptrace"
 )
 
-// What becomes of a wait: the look that counts for it, or the stack with which it began.
+// The samples of a wait: either the look that counts for it, or the stack with which it began.
 
 // work deals with one record.
 func (r *offRun) work(x *offRecord) {

@@ -41,7 +41,7 @@ const (
 	mostSleepers = 1 << 15
 )
 
-// What the program of wake-ups writes.
+// The fields that the program at wake-ups writes.
 const (
 	wokeTID  = 0  // of the woken thread
 	wokeOut  = 8  // sleeperOut

@@ -64,7 +64,7 @@ type perfCopier struct {
 const maxCopiers = 128
 
 // arm gives a thread's events the program that copies with them, if the thread is to have a program and may have one.
-// What is known of the trail comes with the first samples.
+// Facts about the trail come with the first samples.
 func (r *perfRun) arm(w *perfThread) {
 	trail := r.cfg.Trail
 	hint := &w.th.Hint

@@ -137,8 +137,8 @@ func (p *Engine) run(ctx context.Context, cfg sampler.Config, q *sampler.Queue) 
 	return r.sum(), r.failed
 }
 
-// begin begins the account, when there are events. What the process used before has no sample, and to open events takes
-// long where CPUs are short.
+// begin begins the account, when there are events. CPU time from before has no sample, and on a busy machine it takes
+// long to open events.
 func (r *perfRun) begin() {
 	r.began, r.cpuAtStart = ptrace.Monotonic(), sampler.ThreadCPU()
 	r.scan.BeginBills()
@@ -168,7 +168,7 @@ func (r *perfRun) listen() error {
 	return nil
 }
 
-// startChecker starts a checker. What can wait is read when the sampling thread looks around.
+// startChecker starts a checker. Samples that can wait are read when the sampling thread next wakes up.
 func (r *perfRun) startChecker() {
 	if r.cfg.KnownIn == nil {
 		return

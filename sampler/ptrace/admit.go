@@ -345,7 +345,7 @@ func (s *sources) close() {
 	*s = sources{}
 }
 
-// read returns a new account. What is not asked for, or cannot be read, has its value from last.
+// read returns a new account. A value that is not asked for, or cannot be read, is taken from last.
 func (s *sources) read(last account, runnable bool) account {
 	a := last
 	a.urgent = s.urgent

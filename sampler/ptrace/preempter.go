@@ -52,8 +52,8 @@ const (
 	raiseLate = int64(300_000)
 )
 
-// What the word caller says: no preempter has called the sampling thread; a preempter is about to; the sampling thread
-// is busy; or 1 and more: the preempter of that number, counted from 1 on, has called it.
+// The values of the word caller: no preempter has called the sampling thread; a preempter is about to; the sampling
+// thread is busy; or 1 and more: the preempter of that number, counted from 1 on, has called it.
 const (
 	callerNone   = 0
 	callerComing = 1<<32 - 2

@@ -30,11 +30,12 @@ const (
 	watchEvery = 40 * time.Millisecond
 	// watchAgain is when it looks once more before it acts: goprof says so before it stops.
 	watchAgain = 2 * time.Millisecond
-	// dogSlack is how much longer the watchdog's other OS threads may sleep. Of these Go's sysmon alone is ever awake.
+	// dogSlack is how much longer the watchdog's other OS threads may sleep. Only Go's sysmon is ever awake among
+	// these.
 	dogSlack = time.Second
 )
 
-// What goprof tells its watchdog.
+// The messages of goprof to its watchdog.
 const (
 	stopsNow    = 's' // goprof holds no thread and is about to stop: leave goprof alone
 	goesOn      = 'c'

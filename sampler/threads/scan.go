@@ -228,7 +228,7 @@ func (s *List) Begin() (gap int64) {
 func (s *List) WasAway(now int64) bool { return s.lastTick != 0 && now-s.lastTick > LongGap+s.Interval }
 
 // Watched says that goprof could look all the time since the last tick, as where there were no ticks because there was
-// nothing to do. What was used meanwhile is not forgiven.
+// nothing to do. CPU time that was used meanwhile still counts.
 func (s *List) Watched(now int64) { s.lastTick = max(s.lastTick, now-LongGap/2) }
 
 // Next returns the next thread that is due in this tick, nil at the end of the tick.

@@ -37,8 +37,8 @@ type unseen struct {
 	cost   int64 // CPU time of reading the clock
 }
 
-// readClock reads the clock, at the beginning of a tick. What hot threads are charged after that is found in the same
-// tick, and makes the excess look smaller than it is, never greater.
+// readClock reads the clock, at the beginning of a tick. CPU time that hot threads are charged later in the same tick
+// is found, too. It makes the excess look smaller than it is, never greater.
 func (s *List) readClock() {
 	u := &s.unseen
 	u.fresh = false

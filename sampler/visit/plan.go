@@ -43,7 +43,7 @@ type plan struct {
 	held, missed, left int64
 	// All visits that were held, those that met a thread, and the CPU time of the preempters.
 	all, meeting, cpu int64
-	// What the preempters that there are have counted, as of takeCounts.
+	// The counts of the present preempters at the last takeCounts.
 	counted ptrace.VisitCounts
 }
 

@@ -39,7 +39,7 @@ var reasons = map[[2]int]string{
 	{8, 2}: "FPE_INTOVF", {5, 1}: "TRAP_BRKPT: a breakpoint",
 }
 
-// What is said of signals that were sent.
+// The words about signals that were sent.
 const (
 	SentByKill   = "sent by kill"
 	SentByTgkill = "sent by tgkill: by abort or raise, or by another process"

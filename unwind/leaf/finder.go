@@ -47,8 +47,8 @@ func New(t process.Target, vm *vmstructs.VM) *Finder {
 	return f
 }
 
-// Forget empties all caches. What they hold of compiled code, they hold with its Blob. Where code has been replaced,
-// the VM gives another Blob, and the old entry no longer counts.
+// Forget empties all caches. Entries about compiled code belong to its Blob. Where code has been replaced, the VM gives
+// another Blob, and the old entry no longer counts.
 func (f *Finder) Forget() {
 	f.codeMaps, f.mapped = make(map[*vmstructs.Blob]*codeMap), 0
 	f.targets = make(map[uint64]calledCode)

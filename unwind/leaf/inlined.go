@@ -28,8 +28,8 @@ func (q *question) inlinings() inlining {
 	return m.tree
 }
 
-// inlinedAt returns the address of the method that is inlined at a site, isCalled if one is called there, or 0. What
-// the calls of a site call is looked at when a route comes to the site: it takes long, and few sites are on a route.
+// inlinedAt returns the address of the method that is inlined at a site, isCalled if one is called there, or 0. The
+// calls of a site are looked at only when a route reaches the site: that takes long, and few sites are on a route.
 func (r *router) inlinedAt(s vmstructs.Site) uint64 {
 	m := r.q.code
 	tree := r.q.inlinings()

@@ -40,8 +40,8 @@ func (q *question) notedWith(n int32) int32 {
 	return n
 }
 
-// constant is the constant of 64 bits that an instruction puts into a register, 0 if it does not. What sets a part of a
-// register that was loaded does not: so arm64 makes an address of a class.
+// constant is the constant of 64 bits that an instruction puts into a register, 0 if it does not. An instruction that
+// sets only a part of a loaded register does not count: arm64 makes the address of a class in this way.
 func (m *codeMap) constant(n int32) uint64 {
 	if m.list[n].kindOf != arch.KindLong {
 		return 0

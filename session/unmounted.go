@@ -240,7 +240,7 @@ func (u *unmounted) fail(why string, n int64) {
 // maxUnread bounds the reasons that are kept: some have an address in them.
 const maxUnread = 16
 
-// wantsThread reports whether the user has chosen the thread. It returns false for a thread that could not be read.
+// wantsThread reports whether the user has chosen the thread. A thread that could not be read counts as chosen.
 func (u *unmounted) wantsThread(v *vmstructs.VirtualThread) bool {
 	if u.opt.Wants == nil || v.Err != nil {
 		return true

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// mostAnswer bounds how much of a command's output is kept.
+	// mostAnswer and mostTalk bound how much of a command's output is kept, and of its messages.
 	mostAnswer = 4 << 20
 	mostTalk   = 64 << 10
 	// endsWithin is how long a command may take to end when it was asked to: it lets go of threads, and publishes a

@@ -275,8 +275,8 @@ func (c *Code) LoadAs(kind uint32, log []byte) (fd int, err error) {
 	return Do(bpfProgLoad, unsafe.Pointer(&attr), unsafe.Sizeof(attr))
 }
 
-// bpfAddress is where a slice lies, for the kernel, until it is unpinned. The slice must be pinned and on the heap:
-// Go's stacks move.
+// bpfAddress pins a slice, and returns its address for the kernel. The slice must be on the heap, because Go's stacks
+// move.
 func bpfAddress[T any](pin *runtime.Pinner, s []T) uint64 {
 	first := unsafe.SliceData(s)
 	pin.Pin(first)

@@ -120,7 +120,7 @@ func (b *budget) charge(cost time.Duration) {
 	b.attached += cost
 }
 
-// count takes what a recording has done since it was counted last.
+// count adds the cost of a recording since the last count: its pauses, hits and samples.
 func (b *budget) count(a *Agent, r *record) {
 	if r.control == nil {
 		return

@@ -173,7 +173,7 @@ func (t *hostTarget) Tell(j *Candidate) {
 func (t *hostTarget) Alive() bool { return t.session.Process.Alive() == nil }
 func (t *hostTarget) Close()      { t.session.Close() }
 
-// Resource returns what enrich says, and what goprof knows by itself.
+// Resource returns the attributes that enrich finds, and those that goprof knows by itself.
 func (t *hostTarget) Resource() (a resource.Attributes) {
 	if pid := t.jvm.PID; t.host.enrich != nil {
 		a, _ = inTime(func() (a resource.Attributes) {
@@ -193,7 +193,7 @@ func (t *hostTarget) Resource() (a resource.Attributes) {
 	return a
 }
 
-// Record samples the JVM, together with the others where that can be done.
+// Record samples the JVM, together with the other JVMs if possible.
 func (t *hostTarget) Record(ctx context.Context, how Recording) (profile.Summary, error) {
 	s := how.Settings
 	pace := new(atomic.Int64)

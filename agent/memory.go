@@ -42,7 +42,7 @@ func (a *Agent) hasRoom(n int) bool {
 	return float64(live)*(1+1/float64(n)) <= mostLive*float64(a.settings.MaxMemory)
 }
 
-// holdMemory lets a JVM go where too much is in use.
+// holdMemory detaches from a JVM if too much memory is in use.
 func (a *Agent) holdMemory(now time.Time) {
 	live, collections := a.world.Memory()
 	bound := a.settings.MaxMemory

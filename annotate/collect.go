@@ -88,7 +88,7 @@ func New(name string) *Collector {
 // Wants reports whether a user may mean the method of that name.
 func (c *Collector) Wants(name string) bool { return strings.Contains(name, c.want) }
 
-// of returns what was seen of a function, nil if it is not wanted.
+// of returns the samples of a function, nil if the function is not wanted.
 func (c *Collector) of(fn *profile.Func) *found {
 	m, met := c.known[fn]
 	if met || fn == nil {
@@ -243,7 +243,7 @@ func (c *Collector) Candidates() (list []Candidate) {
 	return list
 }
 
-// Page returns what was seen of a method of that name.
+// Page returns the samples of a method of that name.
 func (c *Collector) Page(name string) *Page {
 	m := c.methods[name]
 	if m == nil {

@@ -89,7 +89,7 @@ func unreadOld(h *profile.Heap) bool {
 	return false
 }
 
-// Growth returns what grew. It is nil for fewer than three readings.
+// Growth returns the classes that grew. It is nil for fewer than three readings.
 func (t *Trend) Growth() *profile.HeapGrowth {
 	n := int(t.times.n)
 	if n < profile.LeastReadings {

@@ -59,7 +59,8 @@ func (c *climb) beginWays() {
 // place is where what belongs to a step stands.
 func (c *climb) place(at int32) int { return int(at) + len(c.reach.all) }
 
-// stretch is made for all steps above, if it is not known. It ends: a step gets one above it that has a way, for good.
+// stretch returns the stretch of a step. First it makes those of all steps above that have none. That ends: the step
+// above a step is never changed once it has a way.
 func (c *climb) stretch(at int32) stretch {
 	begun := len(c.order)
 	for up := at; up != 0 && c.ways[c.place(up)].top == 0; up = c.step(up).up {

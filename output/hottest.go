@@ -179,7 +179,7 @@ func nativeName(name string) string {
 	return name
 }
 
-// parts are sums as shares, the largest first; most of 0 is all.
+// parts returns sums as shares, the largest first. most is how many; 0: all.
 func (h *Hottest) parts(of map[part]int64, most int) []profile.Part {
 	var all []profile.Part
 	for p, n := range of {

@@ -195,7 +195,8 @@ func (f *elfFile) isText(addr uint64) bool {
 	return false
 }
 
-// global finds a symbol by name: in the dynamic table first, which is small.
+// global finds a symbol by name: first in the dynamic table, which is small, then in the full tables (which symbol
+// reads).
 func (l *loaded) global(name string) (uint64, error) {
 	l.place()
 	if !l.hasDyn {

@@ -200,7 +200,7 @@ func (w *wall) settle(st *standing) {
 	st.looks, st.time, st.readyLooks, st.readyTime = looks, d, ready, readyTime
 }
 
-// countAgain counts looks at a thread in that state, if it is wanted.
+// countAgain counts further looks at a thread in that state, if the state is wanted.
 func (w *wall) countAgain(st *standing, state profile.State, at profile.Place, looks int64, d time.Duration) {
 	switch {
 	case !w.wants(state):

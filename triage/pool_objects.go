@@ -64,7 +64,7 @@ func (s *stuckPool) connections(x *exam) *profile.Connections {
 	return &known.Connections[0]
 }
 
-// objects are lines on what the JVM's objects say of the pool, and of what it waits for.
+// objects returns lines about the objects of the pool in the JVM, and about those that it waits for.
 func (s *stuckPool) objects(x *exam) (lines []string) {
 	if load := x.loadOf(s.Members[0].TID); load != "" && !s.virtual {
 		lines = append(lines, load)

@@ -56,8 +56,8 @@ func poolStuck(x *exam) *suspicion {
 	return s
 }
 
-// stuckPools are those pools, the likeliest cause first: threads that wait for results may wait for threads that wait
-// for a connection.
+// stuckPools returns the stuck pools, the likeliest cause first: threads that wait for results may wait for threads
+// that wait for a connection.
 func (x *exam) stuckPools() (list []*stuckPool) {
 	dead := x.deadlocked()
 	for _, p := range pools.Of(x.lastDump().Threads, func(t *profile.ThreadDump) bool {

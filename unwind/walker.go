@@ -220,7 +220,7 @@ func (w *Walker) WalkAll(walks []Together) {
 	}
 }
 
-// proveAll is WalkAll where all that was used is true.
+// proveAll makes all walks, and then proves their data with one read. It returns false if any of the data has changed.
 func (w *Walker) proveAll(walks []Together) bool {
 	w.proof.Reset()
 	for i := range walks {

@@ -31,7 +31,7 @@ const (
 	queueTries = 3
 )
 
-// CompileQueues reads how many methods wait for each compiler. Now is the target's CLOCK_MONOTONIC. It returns false if
+// CompileQueues reads how many methods wait for each compiler. now is the target's CLOCK_MONOTONIC. It returns false if
 // that is not known: libjvm.so has no symbols, or the release is 8.
 func (h *Health) CompileQueues(now int64) (queues []CompileQueue, ok bool) {
 	for _, variable := range h.symbols.queues {

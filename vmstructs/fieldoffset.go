@@ -39,7 +39,7 @@ type fieldEntry struct {
 	final      bool
 }
 
-// fieldEntry reads that of a getfield or another such bytecode of m, whether the interpreter has resolved it or not.
+// fieldEntry reads the entry of a getfield or a similar bytecode of m, whether the interpreter has resolved it or not.
 func (vm *VM) fieldEntry(m *Method, b *Bytecode) (e fieldEntry, ok bool) {
 	l := &vm.l.invoke
 	if b.Op < OpGetstatic || b.Op > OpPutfield || !l.cache.ok() {

@@ -264,8 +264,9 @@ func (o *Objects) readClass(klass uint64) (*ObjectClass, error) {
 // maxPrimary is how many superclasses a class lists (oops/klass.hpp, _primary_super_limit).
 const maxPrimary = 8
 
-// isOwnSuper reports whether a class may be one: where a class with few superclasses says that its own entry in the
-// list of them is, there it is (oops/klass.cpp, initialize_supers). Interfaces and deep classes have no such entry.
+// isOwnSuper reports whether klass may be a class. A class with few superclasses has a list of them that also contains
+// the class itself, and a field says where (oops/klass.cpp, initialize_supers). isOwnSuper checks that entry.
+// Interfaces, and classes with many superclasses, have no such entry.
 func (o *Objects) isOwnSuper(klass uint64) bool {
 	l := &o.vm.l.objects
 	if !l.checkAt.ok() || !l.supers.ok() {

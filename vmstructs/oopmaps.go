@@ -37,8 +37,8 @@ func (vm *VM) IsSafepoint(b *Blob, pc uint64) bool {
 	return s.bits == nil || has(s.bits, b.debug.at(int32(pc-b.Begin)))
 }
 
-// SafepointsOnly is b as it would be if the compiler had recorded nothing but safepoints. The answers of a rule for
-// such code can then be compared with the full records. No cache holds the result.
+// SafepointsOnly returns b as it would be if the compiler had recorded only safepoints. The answers of a rule for such
+// code can then be compared with the full records. No cache holds the result.
 func (vm *VM) SafepointsOnly(b *Blob) *Blob {
 	s := vm.safepoints(b)
 	less := *b

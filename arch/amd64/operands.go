@@ -87,7 +87,8 @@ func arithmetic(o arch.Operands, op uint8, reg, rm uint32) (arch.Operands, bool)
 	return o, true
 }
 
-// operands0F are those of an instruction of the second table, or of one of vectors. Vectors themselves do not count.
+// operands0F returns the operands of an instruction of the second table, or of one of vectors. Vectors themselves do
+// not count.
 func (in *inst) operands0F(o arch.Operands, reg, rm uint32) (arch.Operands, bool) {
 	switch op := in.Op; {
 	case in.Vec || op >= 0x10 && op <= 0x17 || op >= 0x28 && op <= 0x29 || op >= 0x51 && op <= 0x7f ||

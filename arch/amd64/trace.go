@@ -151,7 +151,7 @@ func (t *tracer) group5(s state, in *inst) arch.Way {
 	return arch.WayGoesOn
 }
 
-// arithImm: add, or, adc, sbb, and, sub, xor, cmp with an immediate.
+// arithImm executes add, or, adc, sbb, and, sub, xor and cmp with an immediate.
 func (s state) arithImm(in *inst) {
 	if in.OpX == 7 {
 		return

@@ -110,7 +110,7 @@ func (e *evidence) chance(before, after float64) float64 {
 	return max(e.chanceWithin(before, after), e.between.chance(after-before))
 }
 
-// chanceWithin returns how often noise within the recordings alone does.
+// chanceWithin returns how likely noise within the recordings alone makes such a change.
 func (e *evidence) chanceWithin(before, after float64) float64 {
 	p := e.pooled()
 	if p <= 0 || p >= 1 {

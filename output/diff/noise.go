@@ -86,8 +86,8 @@ func newNoise(c *Comparison, it *items) noise {
 	return n
 }
 
-// slowness finds how much larger the variance is that long blocks say, for the mean of all items. The longest
-// blocks are few, so they count only where they tell far more than chance does.
+// slowness finds how much larger the variance of long blocks is, on average over all items. The longest blocks are few,
+// so they count only if the difference is far larger than chance explains.
 func (n *noise) slowness(sums, df [levels]float64) {
 	if n.items == 0 {
 		return
@@ -117,7 +117,7 @@ func (c *Comparison) enough(e *evidence) bool {
 	return true
 }
 
-// measure finds what the blocks of the sides that have times tell.
+// measure computes an item's variance from the blocks of the sides that have times.
 func (n *noise) measure(c *Comparison, e *evidence) (m measured) {
 	var sum, squares [levels]float64
 	independent := 0.0

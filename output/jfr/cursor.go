@@ -192,7 +192,7 @@ type text struct {
 // text reads a string, or skips it.
 func (c *cursor) text(skip bool) text { return c.textLike("", skip) }
 
-// textLike is text. If the string is like, that is taken, and nothing is allocated.
+// textLike is text, but if the string equals like, it returns like and allocates nothing.
 func (c *cursor) textLike(like string, skip bool) (t text) {
 	switch form := c.byte(); form {
 	case stringNull, stringEmpty:

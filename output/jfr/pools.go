@@ -361,7 +361,7 @@ func (p *pools) stack(s *profile.Stack) uint64 {
 	return *seen
 }
 
-// encode is stack for one that was not seen. Two stacks are the same if their encoded frames are.
+// encode is stack for a stack that was not met before. Two stacks are the same if their encoded frames are the same.
 func (p *pools) encode(s *profile.Stack) uint64 {
 	b := appendBool(p.scratch[:0], s.Truncated != profile.Whole)
 	n := len(s.Frames)

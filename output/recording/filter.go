@@ -229,6 +229,7 @@ func matches(re *regexp.Regexp, text string, otherwise bool) bool {
 	return re.MatchString(text)
 }
 
+// stack reports whether a stack passes --include and --exclude. The reason of a truncated stack counts like a frame.
 func (p *Filtered) stack(s *profile.Stack) bool {
 	included := p.f.Include == nil
 	if s.Truncated != profile.Whole {

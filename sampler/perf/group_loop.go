@@ -220,7 +220,7 @@ func (r *perfGroupRun) wait(due int64) {
 	}
 }
 
-// follow takes in what has changed: the interval, and which CPUs there are.
+// follow adapts the events to changes: of the interval, and of which CPUs there are.
 func (r *perfGroupRun) follow() {
 	if interval := int64(r.Interval()); interval != r.wide.interval {
 		r.stopChecker()
@@ -357,7 +357,7 @@ func (r *perfGroupRun) refresh(m *Member) {
 	}
 }
 
-// takeIn takes in the members that have come.
+// takeIn adds the members that have joined.
 func (r *perfGroupRun) takeIn() {
 	for _, m := range r.Next() {
 		if r.members[m.PID] != nil {

@@ -100,7 +100,7 @@ func (g *gate) mayStop(now int64) Hindrance {
 	return g.decide(now, g.sources.read(g.last, askRunnable))
 }
 
-// decide is mayStop for what the kernel has told.
+// decide is mayStop, with the kernel's numbers as arguments.
 func (g *gate) decide(now int64, a account) Hindrance {
 	before, held := g.last, g.longest
 	g.last, g.longest = a, 0

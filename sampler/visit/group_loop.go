@@ -321,7 +321,7 @@ func (r *groupRun) refresh(m *Member, now int64, away bool) {
 	}
 }
 
-// takeIn takes in the members that have come.
+// takeIn adds the members that have joined.
 func (r *groupRun) takeIn() {
 	var again []*Member
 	coming := r.Next()
@@ -344,7 +344,7 @@ func (r *groupRun) takeIn() {
 	r.PutBack(again)
 }
 
-// sendAway ends members that are to leave. It waits for stops that are late.
+// sendAway removes members that are to leave. It waits for their late stops.
 func (r *groupRun) sendAway() {
 	now := int64(0)
 	before := len(r.members)

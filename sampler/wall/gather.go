@@ -168,7 +168,7 @@ func (r *gatherRun) begin(g *Gathering) {
 // mostLate is how many threads are looked at in one tick. The others wait until the next tick.
 const mostLate = 64
 
-// lookAtMissing looks at those that have not come.
+// lookAtMissing looks at the threads that have not stopped yet.
 func (r *gatherRun) lookAtMissing() {
 	ok := false
 	r.Tracer.Apart(func() { r.missing, ok = r.ask.Missing(r.missing[:0]) })
@@ -198,7 +198,7 @@ func (r *gatherRun) lookAtMissing() {
 	}
 }
 
-// lookAtLate looks at a thread that has not come.
+// lookAtLate looks at a thread that has not stopped yet.
 func (r *gatherRun) lookAtLate(th *watched) {
 	now := ptrace.Monotonic()
 	l := r.late[th.tid]

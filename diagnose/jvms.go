@@ -134,7 +134,7 @@ func (h Host) lookInTime(pid int) (JVM, bool) {
 		func() (JVM, bool) { return h.hangs(pid) })
 }
 
-// inTime returns what look finds, and otherwise's answer where that takes too long.
+// inTime returns the result of look. If look takes too long, it returns the result of otherwise.
 func inTime(pid int, limit time.Duration, look, otherwise func() (JVM, bool)) (JVM, bool) {
 	type result struct {
 		jvm JVM

@@ -63,8 +63,8 @@ func forLauncher(argv []string) bool {
 	})
 }
 
-// splitCommand takes the JVM's own note of its command, "main arg arg", apart (sun.java.command). Its words may have
-// blanks in them. The command line says where they end. Without it the first blank ends the name.
+// splitCommand parses the JVM's own text of its command (sun.java.command), "main arg arg". Words may contain blanks,
+// and the command line shows where they end. Without a command line, the first blank ends the name.
 func splitCommand(command string, argv []string) (main string, args []string) {
 	// Words are the command only if they are as long as the command together. A hostile command line has half a million
 	// words, so each is looked at once.

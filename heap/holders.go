@@ -144,8 +144,8 @@ type lottery struct {
 	floor float64
 }
 
-// met draws an object, if it is of a class that is wanted: with a chance in proportion to its bytes. It is priority
-// sampling (Duffield, Lund, Thorup: Priority sampling for estimation of arbitrary subset sums).
+// met draws an object by lot if its class is wanted, with a probability in proportion to its bytes. The method is
+// priority sampling (Duffield, Lund, Thorup: Priority sampling for estimation of arbitrary subset sums).
 func (d *drawing) met(o *vmstructs.Object, part vmstructs.HeapPart, unit int) {
 	for int(o.Class.Sum) >= len(d.rows) {
 		d.rows = append(d.rows, 0)
@@ -186,7 +186,7 @@ func lotOf(addr, seed uint64) float64 {
 	return float64((z^z>>31)>>11+1) / (1 << 53)
 }
 
-// cut leaves those with the highest ranks, each once, and the rank of the next.
+// cut keeps the objects with the highest ranks, each once, and notes the rank of the next one.
 func cut(list []drawn) (left []drawn, next float64) {
 	sort.Slice(list, func(i, j int) bool {
 		a, b := &list[i], &list[j]

@@ -115,8 +115,8 @@ func (c *climb) wayOf(n int32) way {
 	return w
 }
 
-// prove looks once more at all steps, each once, and says by place whose object has moved, and which do not lead to a
-// root any more.
+// prove reads the reference of each step once more. It returns, by place, which steps' objects have moved, and which
+// steps no longer lead to a root.
 func (c *climb) prove() (moved, broken []bool) {
 	moved, broken = make([]bool, len(c.ways)), make([]bool, len(c.ways))
 	const batch = 1 << 9

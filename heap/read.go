@@ -306,7 +306,8 @@ func (x *reading) doubt(areas []*vmstructs.HeapArea) {
 	}
 }
 
-// again returns an area as it is after a collection, nil if it is gone: a region is, and a space may have less in it.
+// again returns an area as it is after a collection, nil if it no longer exists. A region may no longer exist. A space
+// still exists, but may hold less.
 func (x *reading) again(a *vmstructs.HeapArea) *vmstructs.HeapArea {
 	if a.Region() {
 		return nil

@@ -36,7 +36,8 @@ func parts(s *profile.Summary) []*profile.Summary {
 	return all
 }
 
-// partText writes the account of one part. The account of a further part leaves out what the first one says for all.
+// partText writes the account of one part. The account of a further part leaves out the lines that hold for all parts,
+// which the first one has.
 func partText(to io.Writer, s *profile.Summary, further bool, tried *[]string) error {
 	a := account{s: s, further: further, tried: tried}
 	if further || len(s.Parts) > 0 {
@@ -79,7 +80,8 @@ func (a *account) line(heading, format string, args ...any) {
 	a.b.WriteString(AccountLine(heading, fmt.Sprintf(format, args...)))
 }
 
-// amount says how much of what was seen.
+// amount writes the first line of the account: how much CPU time, other time or how many events, and of how many
+// threads.
 func (a *account) amount() {
 	s := a.s
 	took := Span(s.Meta.Duration)

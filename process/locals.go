@@ -99,8 +99,9 @@ const (
 	localUnknown
 )
 
-// resolve reads what the linker wrote. Words that are not plausible are not written yet. A linker writes them before
-// any code of the library runs, except descriptors up to glibc 2.33: these when code asks for the first time.
+// resolve reads the words that the linker has written. If they are not plausible, they are not written yet. A linker
+// writes them before any code of the library runs. Up to glibc 2.33 there is an exception: it writes a descriptor when
+// code uses it for the first time.
 func (v *exportedLocal) resolve(m Memory, layout *arch.LocalsLayout, tables *localTables) (Local, localState) {
 	if v.kind == localProgram {
 		return Local{Offset: v.distance}, localFound

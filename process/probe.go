@@ -64,7 +64,8 @@ func isCalled(file, name string) bool {
 	return ok && (rest == "" || rest[0] == '.' || rest[0] == '-' && strings.Contains(rest, ".so"))
 }
 
-// functions lists the functions of a name. indirect says that there is one that has no code of its own.
+// functions lists the functions of a name. indirect says that one of them is resolved at run time and has no code of
+// its own (IFUNC).
 func (l *loaded) functions(name string) (list []Function, indirect bool) {
 	for _, prefix := range linkageNames(name) {
 		for _, t := range l.syms {

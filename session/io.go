@@ -350,7 +350,7 @@ func leafOfCall(r *eventReader, hit *look.Look) string {
 	return profile.IOLabel(c.Op, c.Target.Name)
 }
 
-// endIO adds up what descriptors have counted that are still open.
+// endIO adds up the counts of descriptors that are still open.
 func (r *recording) endIO() {
 	b := r.io()
 	if b == nil {

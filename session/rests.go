@@ -102,7 +102,7 @@ func returnAt(snap *process.Snapshot, addr uint64) (uint64, bool) {
 	return binary.LittleEndian.Uint64(snap.Stack[at:]) &^ snap.PACMask, true
 }
 
-// complete puts the native part in place of the gap of a look without a stop.
+// complete replaces the gap of a look without a stop by the native frames that are kept.
 func (k nativeRests) complete(s *Session, snap *process.Snapshot, stack *profile.Stack) {
 	gap := unwind.UnstoppedGap(stack)
 	if gap < 0 {

@@ -45,7 +45,7 @@ type manner interface {
 	account(sum *profile.Summary, stats *sampler.Stats)
 }
 
-// Most manners do nothing at these moments.
+// Most kinds of recordings do nothing at these moments.
 func (r *recording) walked(*look.Look, *profile.Stack) {}
 func (r *recording) settleAll()                        {}
 func (r *recording) end()                              {}

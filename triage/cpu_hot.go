@@ -122,7 +122,7 @@ type caughtThread struct {
 	share          float64
 }
 
-// caught finds those among threads that never rest, the surest first.
+// caught finds the threads that make no progress among those that never rest, the surest first.
 func (x *exam) caught(busy map[int]string) (list []caughtThread) {
 	trees := map[int]*callTree{}
 	x.CPU.Each(func(frames []profile.Frame, n int64) {

@@ -61,8 +61,8 @@ const (
 // initialising is a class that is being initialised.
 type initialising struct{ klass, thread uint64 }
 
-// awaitedClass says what a thread waits for that waits on an int[], if that is the end of a class's initialisation.
-// runnable: Java takes the thread for one that runs, as it does in such a wait and in no other.
+// awaitedClass is for a thread that waits on an int[]. It returns the class for whose initialisation the thread waits,
+// if it does. runnable says that Java regards the thread as running, which it does only in such a wait.
 func (k *Locks) awaitedClass(at uint64, m *monitor, runnable bool) (w Wanted, ok bool) {
 	if m.class != intArray && k.awaited[at] == 0 {
 		return w, false

@@ -412,7 +412,7 @@ func (l *Lots) own(obj uint64) (scopes, blocker uint64) {
 	return scopes, blocker
 }
 
-// kin visits threads of the scopes that a thread owns, which stands for so many.
+// kin visits threads of the scopes that a thread owns. Each counts as much as the owner.
 func (l *Lots) kin(owner uint64, stands float64) {
 	s := l.s
 	if err := s.enter(); err != nil {

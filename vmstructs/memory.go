@@ -92,8 +92,8 @@ func (h *Health) collectorTables(heap uint64) (ranges []MemoryRange) {
 	switch h.Collector() {
 	case "G1":
 		// HeapRegionManager has a mapper for each table (gc/g1/heapRegionManager.hpp, g1RegionToSpaceMapper.hpp). A
-		// mapper has the two ends of the table (g1PageBasedVirtualSpace.hpp): a byte for each 512 bytes of the heap, or
-		// a bit for each 8.
+		// mapper has the addresses of the table's beginning and end (g1PageBasedVirtualSpace.hpp). A table has a byte
+		// for each 512 bytes of the heap, or a bit for each 8.
 		mapper := make([]byte, mapperBytes)
 		if !h.vm.l.memory.manager.ok() || h.vm.mem.Bytes(at+uint64(h.vm.l.memory.manager), words) != nil {
 			return nil

@@ -158,7 +158,8 @@ type poolObject struct {
 
 func (o *poolObject) is(class string) bool { return o.class != nil && o.class.supers[class] }
 
-// read reads an object, with its class. The class is in the same bytes as the fields.
+// read reads an object: its class and its fields. It reads the class once more together with the fields, so both are of
+// the same object.
 func (p *Pools) read(at uint64) (o poolObject, ok bool) {
 	var head [klassBytes]byte
 	if p.reads++; p.reads > maxPoolReads || at == 0 || at%8 != 0 || p.k.vm.mem.Bytes(at, head[:]) != nil ||

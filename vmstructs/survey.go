@@ -44,7 +44,7 @@ type survey struct {
 	ranges []process.Range
 }
 
-// heap finds where the blocks of a heap begin.
+// heap finds the beginnings of the blocks of a heap.
 func (s *survey) heap(h *codeHeap) {
 	window := make([]byte, segmapRead)
 	end := min((h.high-h.low)>>h.log2, mostSegments)

@@ -185,7 +185,7 @@ func (s *snapper) takeNext(ctx context.Context) (taken chan struct{}) {
 // sigusr2 is the reason for a snap that was asked for.
 const sigusr2 = "SIGUSR2"
 
-// want puts a snap into the queue, or says why there is none: for an alarm, which may last, once.
+// want puts a snap into the queue, or says why there is none. For an alarm, which may last, it says that once.
 func (s *snapper) want(pid int, why string) {
 	if s.place(pid) >= 0 {
 		return

@@ -35,8 +35,8 @@ func with(name, value string) fix {
 	}
 }
 
-// withoutWord leaves out the last argument that is equal: no value of a flag, and what is behind -- only if nothing
-// before it is equal.
+// withoutWord returns the arguments without the last one that equals word. Values of flags do not count. An argument
+// behind -- counts only if none before it is equal.
 func withoutWord(word string) fix {
 	return func(cmd *cobra.Command, args []string) []string {
 		found, dash := -1, len(args)

@@ -109,8 +109,8 @@ type Reading struct {
 	AllFrames    bool // otherwise, the frames by which a thread begins become one
 }
 
-// AddSource takes in one recording of a side, with its times if it has any. It reads the source twice: the first time
-// to know how long the recording is.
+// AddSource adds one recording to a side, with its times if it has any. It reads the source twice: the first time to
+// know how long the recording is.
 func (c *Comparison) AddSource(to Side, src recording.Source, o Reading) error {
 	s, i := &c.sides[to], src.Info()
 	s.weight = i.Meta.Weight

@@ -37,7 +37,7 @@ func (e *evidence) pooled() float64 {
 	return float64(e.item.sum[Before]+e.item.sum[After]) / (e.total[Before] + e.total[After])
 }
 
-// judge makes evidence of an item. step: it is one of Options.Steps.
+// judge makes the evidence about an item. step says that the item is one of Options.Steps.
 func (c *Comparison) judge(i *item, n *noise, step bool) evidence {
 	e := evidence{item: i, total: [sides]float64{float64(c.sides[Before].total), float64(c.sides[After].total)}}
 	inflation, df := n.inflation(c, &e)

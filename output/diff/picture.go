@@ -41,7 +41,7 @@ func (r *Result) told(e *evidence) flame.Told {
 	return flame.WithinNoise
 }
 
-// seen says what the colours of a page stand for where none of its frames is sure.
+// seen says what the colours of a page mean if no change of a frame is significant.
 func seen(d *flame.Diff) string {
 	most := flame.WithinNoise
 	for _, told := range d.Told {

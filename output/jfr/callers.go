@@ -39,7 +39,7 @@ func (k *callers) clear() {
 	}
 }
 
-// ends returns the places of stacks that end in the last bytes of b, for each reach that b has.
+// ends returns the places of earlier stacks that share the end of b: one for each length of end that is kept.
 func (k *callers) ends(b []byte) (places [len(reaches)]*uint8, n int) {
 	h, end := uint64(0), len(b)
 	for _, reach := range reaches {

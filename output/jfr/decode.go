@@ -10,8 +10,8 @@ import (
 	"goprof/profile"
 )
 
-// decode makes the reader's Event of the bytes of one. Sources and details are not handed out. A detail that is read
-// here belongs to no sample: see addDetail.
+// decode makes the reader's Event from the bytes of an event. Sources and details are not handed out. A detail that is
+// read here belongs to no sample: addDetail reads those of samples.
 func (r *Reader) decode(of *class) (bad *BadRecording) {
 	switch {
 	case of.name == detailName:

@@ -47,7 +47,7 @@ func ioType(c *profile.IOCall) typeID {
 	return typeIOCall
 }
 
-// call writes a call. It began when it had not lasted yet.
+// call writes a call. The time of its event is that of the call's beginning.
 func (w *Writer) call(s *profile.Sample) error {
 	if err := s.Read(); err != nil {
 		return err

@@ -202,7 +202,7 @@ func (r *Reader) Next() (*Event, error) {
 	return e, nil
 }
 
-// addDetail takes what the event behind a sample says of it. Both stand in the same chunk.
+// addDetail reads the detail that follows a sample, and adds its facts to the sample. Both are in the same chunk.
 func (r *Reader) addDetail(e *Event) {
 	if r.at >= r.end {
 		return

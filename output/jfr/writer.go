@@ -109,7 +109,7 @@ func (w *Writer) Close(now profile.Instant) error {
 // Written is how many bytes of whole chunks there are.
 func (w *Writer) Written() int64 { return w.written }
 
-// at sees to it that a chunk is open for an event of this moment.
+// at opens a chunk for an event of this moment, if none is open or the open one is full.
 func (w *Writer) at(now profile.Instant) error {
 	if w.err != nil {
 		return w.err

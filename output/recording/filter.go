@@ -187,7 +187,7 @@ func (p *Filtered) judgeStack(s *profile.Sample) (cause, error) {
 		if err := s.Read(); err != nil {
 			return wanted, err
 		}
-		ok = p.stack(s.Stack)
+		ok = p.keeps(s.Stack)
 		p.stacks.Put(s.StackNumber, 0, ok)
 	}
 	if ok {
@@ -229,8 +229,8 @@ func matches(re *regexp.Regexp, text string, otherwise bool) bool {
 	return re.MatchString(text)
 }
 
-// stack reports whether a stack passes --include and --exclude. The reason of a truncated stack counts like a frame.
-func (p *Filtered) stack(s *profile.Stack) bool {
+// keeps reports whether a stack passes --include and --exclude. The reason of a truncated stack counts like a frame.
+func (p *Filtered) keeps(s *profile.Stack) bool {
 	included := p.f.Include == nil
 	if s.Truncated != profile.Whole {
 		label := "[truncated: " + s.Truncated.String() + "]"

@@ -126,7 +126,7 @@ func (s *Shelf) reserve(name string) (*outfile.File, error) {
 // ours are the names that a Shelf gives: time, number, pid, name.
 var ours = regexp.MustCompile(`^\d{8}T\d{6}Z-\d{4}-\d{1,10}-[A-Za-z0-9._-]{0,80}\.(pb\.gz|jfr)$`)
 
-// list finds the files that an earlier goprof has left. It removes those that an earlier goprof began, and was killed.
+// list finds the files that an earlier goprof has left. It removes unfinished files of a goprof that was killed.
 func (s *Shelf) list() error {
 	entries, err := fs.ReadDir(s.folder.FS(), ".")
 	if err != nil {

@@ -397,8 +397,8 @@ type Pending struct {
 	Nanos int64 // so far
 }
 
-// Pending gives the calls that have not ended, after the run. A poll of one descriptor counts as a read. Calls of
-// virtual threads are in no call of the kernel: their File says since when they wait.
+// Pending calls its function for each call that has not ended, after the run. A poll of one descriptor counts as a
+// read. Calls of virtual threads are in no call of the kernel: their File says since when they wait.
 func (l *Ledger) Pending(do func(Pending)) {
 	eachKey(l.threads, mostIOThreads, func(key uint64) {
 		k, c := new(uint64), new(ioCall)

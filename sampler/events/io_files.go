@@ -89,7 +89,7 @@ func (o *IO) makeFile(c *probeCode, zero int, tell bool) {
 	c.Label("made")
 }
 
-// opened is for the end of calls that bring a descriptor. r9 is the descriptor. It puts the File of open into r6.
+// opened handles the end of calls that make a descriptor, which is in r9. For open it puts the File into r6.
 func (o *IO) opened(c *probeCode, zero int) {
 	c.Label("open")
 	c.Jump(bpfJumpSGE, bpf.R9, 0, 0, "is open")

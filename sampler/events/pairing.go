@@ -183,8 +183,8 @@ const (
 	pairShare, pairGrace = 0.2, 5e8
 )
 
-// boundPairs takes the probes at calls out once they have cost the program more than they may. Those that give back
-// stay, at free and at realloc: the samples so far are followed. They go, too, once they alone have cost that much.
+// boundPairs removes the probes at allocations once they have cost the program more than is permitted. The probes at
+// free and realloc stay, to follow the samples so far. They are removed, too, once they alone have cost that much.
 func (r *eventRun) boundPairs(now int64) {
 	may := cmp.Or(r.cfg.MaxOverhead, pairShare)*float64(now-r.began) + pairGrace
 	for i := range r.probes {
@@ -330,8 +330,8 @@ func (p *Pairing) oldProgram(b *Begin, cpu *arch.CPU, counts int) *probeCode {
 	return c.end()
 }
 
-// endOfCall puts the size of the piece that a call has brought into r8, and its address into the record. It ends the
-// program where no call ends here, or where it brings nothing.
+// endOfCall puts the size of the memory that a call has returned into r8, and its address into the record. It ends the
+// program if no call ends here, or if the call returned no memory.
 func (c *probeCode) endOfCall(p *Pairing, cpu *arch.CPU, data int) {
 	addr, key := data+dataCopies+pairedAddr, data-pairKey
 	c.Call(bpf.GetCurrentPIDTGID)

@@ -41,7 +41,7 @@ func (t *thinning) standsFor(length time.Duration, lot float64) (waits int64, of
 	return int64(1/likely + lot/likely), t.limit // lot/likely is a lot again: it rounds up or down
 }
 
-// fit is called in each tick. behind: many looks wait for their walk. used is the CPU time of goprof.
+// fit adapts the limit in each tick. behind says that many looks wait for their walk. used is the CPU time of goprof.
 func (t *thinning) fit(now int64, behind bool, used int64) {
 	if t.checkedAt == 0 {
 		t.checkedAt, t.ownCPU = now, used

@@ -336,7 +336,7 @@ func (th *offThread) wokenBy() *wakeup {
 	return nil
 }
 
-// endWait says of a wait that was handed over how it has ended, and hands over what ended it.
+// endWait notes how a wait has ended whose look was handed over already, and hands its waker over.
 func (r *offRun) endWait(th *offThread, at int64) {
 	if r.wakes == nil {
 		return

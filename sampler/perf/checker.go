@@ -43,7 +43,8 @@ const (
 	mostLooked = 64 << 10
 )
 
-// checker is the Room of a checker's Thread. At each wake-up it is cold: what a look needs lies together, on few pages.
+// checker is the Room of a checker's Thread. At each wake-up the caches are cold, so the data that a look needs lie
+// together, on few pages.
 type checker struct {
 	over   atomic.Uint32
 	calls  atomic.Uint32 // 1: it has called, and the sampling thread has not come yet
@@ -51,13 +52,13 @@ type checker struct {
 	most   atomic.Int32  // so many samples may lie in the rings
 	wakeFD uintptr       // the descriptor that the sampling thread waits for
 
-	n      int     // of rings
-	epoll  uintptr // waits for the rings, for timer, and for the descriptor that ends a sleep
-	timer  uintptr
-	armed  int64 // the moment that timer is set to
-	events [4]unix.EpollEvent
-	blind  bool // a ring cannot be waited for
-	deaf   bool // no ring can be waited for
+	n        int     // of rings
+	epoll    uintptr // waits for the rings, for timer, and for the descriptor that ends a sleep
+	timer    uintptr
+	armed    int64 // the moment that timer is set to
+	events   [4]unix.EpollEvent
+	ringLost bool // a ring cannot be waited for
+	noEpoll  bool // no ring can be waited for
 
 	chain bool    // samples have the kernel's frames
 	regs  uint64  // how many registers a sample has
@@ -111,12 +112,13 @@ func (s *checker) clock() int64 {
 // sleep sleeps until there is a sample, or until the sampling thread is to be called. If samples come often, it looks
 // at several together.
 //
-// It sleeps in epoll: the kernel keeps the descriptors and the timer from one sleep to the next. With poll(2) each
-// sleep cost more the more CPUs there were. sleep does not ask which ring has a sample: lookIntoRings looks into all.
+// It sleeps in epoll: the kernel keeps the descriptors and the timer from one sleep to the next. With poll(2) the cost
+// of a sleep grew with the number of CPUs. sleep does not find out which ring has a sample: lookIntoRings looks into
+// all.
 //
 //go:nosplit
 func (s *checker) sleep() {
-	if s.often == oftenMost || s.deaf {
+	if s.often == oftenMost || s.noEpoll {
 		s.ts.Sec, s.ts.Nsec = 0, perfSoon
 		syscall.RawSyscall6(unix.SYS_CLOCK_NANOSLEEP, unix.CLOCK_MONOTONIC, 0, uintptr(unsafe.Pointer(&s.ts)), 0, 0, 0)
 		return
@@ -126,21 +128,21 @@ func (s *checker) sleep() {
 		s.alarm.Value.Sec, s.alarm.Value.Nsec = s.due/1e9, s.due%1e9
 		_, _, e := syscall.RawSyscall6(unix.SYS_TIMERFD_SETTIME, s.timer, unix.TFD_TIMER_ABSTIME,
 			uintptr(unsafe.Pointer(&s.alarm)), 0, 0, 0)
-		s.deaf = e != 0
+		s.noEpoll = e != 0
 	}
 	limit := -1
-	if s.blind || s.deaf {
+	if s.ringLost || s.noEpoll {
 		limit = int(perfSoon / 1e6)
 	}
 	n, _, e := syscall.RawSyscall6(unix.SYS_EPOLL_PWAIT, s.epoll, uintptr(unsafe.Pointer(&s.events)),
 		uintptr(len(s.events)), uintptr(limit), 0, 0)
 	if e != 0 {
-		s.deaf = s.deaf || e != unix.EINTR // a thread that cannot wait must not hold a CPU
+		s.noEpoll = s.noEpoll || e != unix.EINTR // a thread that cannot wait must not hold a CPU
 		return
 	}
 	for i := range s.events[:min(uint(n), uint(len(s.events)))] {
 		if s.events[i].Events&^unix.EPOLLIN != 0 { // its owner has ended
-			s.blind = true
+			s.ringLost = true
 		}
 	}
 }

@@ -178,7 +178,8 @@ func (r *perfGroupRun) countChecker() {
 	}
 }
 
-// turn does what is to be done now. It returns when to do so again, or that no member is left.
+// turn makes one round of work, such as reading the rings. It returns when the next round is due, or that no member is
+// left.
 func (r *perfGroupRun) turn() (due int64, over bool) {
 	runtime.LockOSThread() // its CPU time is counted
 	defer runtime.UnlockOSThread()

@@ -69,7 +69,8 @@ func (t *paceKeeper) lose(n, stood int64) {
 	t.lacking += stood
 }
 
-// judge returns whether the factor has changed.
+// judge doubles the factor if too many samples were lost, and halves it after a time without losses. It reports whether
+// the factor has changed.
 func (t *paceKeeper) judge(now int64) bool {
 	was := t.factor
 	switch {
@@ -103,7 +104,8 @@ func (t *paceKeeper) makeUp(lacks *int64) int64 {
 // interval is the interval by which periods are set now.
 func (r *perfRun) interval() uint64 { return uint64(r.cfg.Interval) * uint64(max(r.thin.factor, 1)) }
 
-// keepPace changes the periods where too many samples are lost, or none any more. A group has other ways.
+// keepPace changes the periods of the events if too many samples are lost, or if none are lost any more. A group lowers
+// its rate in another way.
 func (r *perfRun) keepPace() {
 	if r.grouped || r.cfg.NoJitter {
 		return

@@ -100,7 +100,8 @@ func (g *gate) mayStop(now int64) Hindrance {
 	return g.decide(now, g.sources.read(g.last, askRunnable))
 }
 
-// decide is mayStop, with the kernel's numbers as arguments.
+// decide decides whether a stop may begin, from the kernel's numbers now (a) and at the last call. After a long wait or
+// hold it closes the gate for a while. The result says why not.
 func (g *gate) decide(now int64, a account) Hindrance {
 	before, held := g.last, g.longest
 	g.last, g.longest = a, 0

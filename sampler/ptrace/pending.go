@@ -133,7 +133,7 @@ func (t *Tracer) stillOurs(p *pendingStop, now int64) bool {
 	return true
 }
 
-// finishLate does for a thread whose stop has come late what Look does at once.
+// finishLate finishes the look at a thread whose stop has come late, as Look does for other stops.
 func (t *Tracer) finishLate(p pendingStop) Outcome {
 	t.lookTID = p.tid
 	want := p.snap != nil && t.reader != nil

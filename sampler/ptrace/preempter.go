@@ -371,8 +371,8 @@ func (h *preempter) watchWhen(now, coming int64) int64 {
 	return now + watchAfter
 }
 
-// isOurs reports whether this moment is goprof's own time: the sampling thread is here, and the thread that it was
-// called for is about to stop.
+// isOurs reports whether goprof itself uses this CPU now: the sampling thread is on it, and the thread for which it was
+// called is about to stop.
 //
 //go:nosplit
 func (h *preempter) isOurs(now int64) bool {

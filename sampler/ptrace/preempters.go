@@ -162,7 +162,7 @@ func (h *Preempters) preempter(number int) *preempter {
 	return (*preempter)(h.all[number].Room())
 }
 
-// wake has a preempter look for news.
+// wake wakes a preempter up, to look whether its moments or orders have changed.
 //
 //go:nosplit
 func (r *preempter) wake() {

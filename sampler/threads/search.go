@@ -68,8 +68,7 @@ func (s *List) isCharged(th *Thread, at uint64) bool {
 	return ok && when == at
 }
 
-// searchCold asks the threads that are not hot. It does so if the lot says so, and if the process's clock says that it
-// is worth it.
+// searchCold reads the files of the threads that are not hot, if the lot and the process's clock say that it should.
 func (s *List) searchCold(at uint64) (found *Thread, stands float64) {
 	chance := s.search.chance
 	if s.rng.Float64() >= chance {
@@ -102,7 +101,8 @@ func (s *List) updateHot() {
 // unfound is the CPU time that the process has used, and none of the threads that were asked.
 func (s *List) unfound() int64 { return s.Bills.Now - s.unseen.base - s.unseen.found }
 
-// askCold asks the threads that are not hot. It does not stop where all time is found: while it asks, threads use more.
+// askCold reads the files of the threads that are not hot. It does not stop when all time is found, because threads use
+// more while it reads.
 func (s *List) askCold(at uint64) *Thread {
 	u := &s.unseen
 	for range s.cold {

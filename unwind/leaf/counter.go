@@ -134,8 +134,8 @@ func handsOn(i *instruction, o arch.Operands) bool {
 	return i.base == arch.BaseOther && !i.stores || i.base == arch.BaseNone && (o.Computes || i.kindOf == arch.KindLong)
 }
 
-// counterFrom says what is counted by the code that begins with the address, if so many instructions behind it are
-// part of that code.
+// counterFrom returns what the code that begins with the address counts, if that code is at least so many instructions
+// long.
 func (m *codeMap) counterFrom(begin int32, far int) counterKind {
 	var code [maxCounter]*instruction
 	n := begin

@@ -13,9 +13,9 @@ type rule struct {
 	// certainly. Other rules say between which records the instruction stands.
 	itself bool
 	tells  func(*place) verdict
-	// mayBe reports whether C2 can have made such an instruction for a place that a record has: see Judge. The answer
-	// must not depend on which bytecode the rule names: otherwise the judge would leave out just those samples where
-	// the rule is wrong. nil: the record is always believed.
+	// mayBe reports whether C2 can have made such an instruction for the bytecode that a record names: see Judge. The
+	// answer must not depend on which bytecode the rule names: otherwise the judge would leave out just those samples
+	// where the rule is wrong. nil: the record is always believed.
 	mayBe func(*place, vmstructs.Scope) bool
 }
 

@@ -30,8 +30,8 @@ func (p *place) loop() verdict {
 	return verdict{}
 }
 
-// loopBesides returns those methods, nil if there is no loop, or if it can only be that of the methods which are
-// supposed anyway.
+// loopBesides returns the methods of such a loop. The result is nil if there is no loop, or only one of the methods
+// that are assumed anyway.
 func (p *place) loopBesides(supposed []vmstructs.Scope) []vmstructs.Scope {
 	ahead, behind := p.nearest(p.n, false), p.nearest(p.n, true)
 	to, from := p.told(ahead), p.told(behind)

@@ -65,6 +65,7 @@ func (r *Reader) Holders(opt Options, classes []string, known []Span) (*profile.
 	return res, nil
 }
 
+// holders draws objects of the classes, and looks for their holders. moved is the part of them that moved meanwhile.
 func (r *Reader) holders(opt Options, classes []string, known []Span) (h *profile.HeapHeld, moved float64, err error) {
 	d := &drawing{want: classes, known: known, seed: opt.Seed,
 		of: make([][drawnGroups]lottery, len(classes))}

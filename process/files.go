@@ -59,6 +59,7 @@ func (p patientFiles) openDebug(path string, where debugRoot) (imageFile, int64,
 	return p.open(0, func() (imageFile, int64, error) { return p.Process.openDebug(path, where) })
 }
 
+// open opens a file, and gives up if that takes too long. Then the file's device counts as dead.
 func (p patientFiles) open(dev uint64, do func() (imageFile, int64, error)) (imageFile, int64, error) {
 	if p.dead[dev] {
 		return nil, 0, ErrSilent

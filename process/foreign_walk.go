@@ -27,6 +27,7 @@ type foreignWalk struct {
 	file  bool // the walk is at something that is no folder
 }
 
+// walkForeign returns a descriptor that names the file at path below root.
 func walkForeign(root int, path string) (int, error) {
 	w := foreignWalk{root: root, names: strings.Split(path, "/")}
 	defer func() { w.leave(0) }()

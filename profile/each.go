@@ -110,6 +110,7 @@ func (w *walk) lines(nodes []int32, path []string, visit func([]string, int64, i
 	}
 }
 
+// branches groups the children of some nodes by their labels, in the order of the labels.
 func (w *walk) branches(nodes []int32, r *row) []branch {
 	kids := r.kids[:0]
 	for _, n := range nodes {

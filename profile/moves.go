@@ -58,6 +58,7 @@ func (t *ThreadDump) ref() ThreadRef {
 	return ThreadRef{TID: t.TID}
 }
 
+// movesOf says how a thread moved between dumps. byRef has the threads of each dump.
 func movesOf(last *ThreadDump, dumps []*Dump, byRef []map[ThreadRef]*ThreadDump) ThreadMoves {
 	m := ThreadMoves{ThreadDump: last, CPU: make([]time.Duration, max(len(dumps)-1, 0))}
 	still := len(dumps) > 1

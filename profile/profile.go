@@ -143,6 +143,8 @@ func (c *cursor) end() Place {
 	return Place{node: c.node}
 }
 
+// down goes to the child of a frame, and makes it if there is none. It takes a short cut while the stack equals the
+// last one.
 func (c *cursor) down(fn *Func, kind Kind) {
 	p := c.p
 	if c.full {

@@ -261,6 +261,7 @@ func (r *recording) pay(c *allocClass) {
 	r.payOut(c, int64(min(a.due(c), a.stood-a.paid)))
 }
 
+// payOut divides bytes of a class among the samples of the class that are held back, in proportion to their amounts.
 func (r *recording) payOut(c *allocClass, bytes int64) {
 	amounts := 0.0
 	for i := range c.held {

@@ -226,6 +226,7 @@ func NotStopped(threads []profile.ThreadDump) (late, leftOut, refused int) {
 // goneErr marks threads that ended meanwhile: there is nothing to show of them.
 var goneErr = profile.ThreadGone.String()
 
+// take walks the stack of a look, and puts the result into the thread's part of the dump.
 func (d *dumping) take(snap *look.Look, o ptrace.Outcome) {
 	i, ok := d.byTID[snap.TID]
 	if !ok {

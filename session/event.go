@@ -166,6 +166,7 @@ func (e *eventful) shape(snap *look.Look, stack *profile.Stack) bool {
 	return true
 }
 
+// count adds a sample of an event to the profile, or holds it back if its amount is not known yet.
 func (e *eventful) count(snap *look.Look, stack *profile.Stack, root string) {
 	n, amount := e.stands(snap)
 	e.contexts.link(&snap.Context, n) // none: nothing is stopped for an event

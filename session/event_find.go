@@ -42,6 +42,7 @@ func (s *Session) FindEvent(name string, every uint64) (plan *EventPlan, err err
 	return plan, err
 }
 
+// findEvent finds an event by its name: a preset, a raw counter, a function, a marker or a tracepoint.
 func (s *Session) findEvent(name string, every uint64) (*EventPlan, error) {
 	for i := range eventPresets {
 		if p := &eventPresets[i]; p.Name == name {
@@ -150,6 +151,7 @@ func (s *Session) preset(p *EventPreset, every uint64) (*EventPlan, error) {
 	return nil, s.explainEvent(p.Name, first)
 }
 
+// try plans a preset in one of its ways, and finds out whether goprof may record it so.
 func (s *Session) try(plan *EventPlan, way *presetWay, every uint64) error {
 	if c := way.counter; c != nil {
 		plan.list = []events.Event{{Name: plan.Name, Type: c.kind, Config: c.config, Interval: every}}

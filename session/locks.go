@@ -90,6 +90,7 @@ type lockRound struct {
 	still map[uint64]bool
 }
 
+// read reads rounds until two of them agree, or too many were needed.
 func (r *lockReader) read() error {
 	var last *lockRound
 	began, pause := time.Now(), firstPause

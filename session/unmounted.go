@@ -163,6 +163,7 @@ func (u *unmounted) mayCarry() bool {
 	return false
 }
 
+// draw draws virtual threads that no carrier runs, and counts each of them.
 func (u *unmounted) draw() {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

@@ -109,6 +109,7 @@ func (w *wakers) shape(snap *look.Look, stack *profile.Stack) bool {
 	return snap.Waker.Of != nil || w.wall.shape(snap, stack)
 }
 
+// count counts a look. If the look is at a waker, its stack is put above the wait that it ended.
 func (w *wakers) count(snap *look.Look, stack *profile.Stack, root string) {
 	if snap.Waker.Of == nil {
 		w.wall.count(snap, stack, root)

@@ -47,6 +47,7 @@ type kernelFacts struct {
 	interrupt, softirq, sends, thread bool
 }
 
+// factsOfKernel returns what the name of a kernel function says of a wake-up.
 func factsOfKernel(name string) (f kernelFacts) {
 	for _, c := range causes {
 		if hasPrefix(name, c.prefixes) {

@@ -96,6 +96,7 @@ func (s *wall) frame(state profile.State, what string) *profile.Func {
 func (w *wall) together() int              { return 1 }
 func (w *wall) seen(snap *look.Look) int64 { return snap.Tally.Last() }
 
+// wanted reports whether a look needs its stack. It first settles the look before at the same thread.
 func (w *wall) wanted(snap *look.Look) bool {
 	if old := w.of[snap.TID]; old != nil {
 		w.wakers.close(old)

@@ -47,6 +47,7 @@ func (w *Walker) hasCloned(site *nativeSite) bool {
 	return slices.Contains(clones, site.fn.Name) && w.cur.known&(1<<r) != 0 && w.cur.regs[r] != 0
 }
 
+// assemblyExit reads the code ahead of pc, in a function that was written in assembly.
 func (w *Walker) assemblyExit(pc uint64) (arch.Exit, bool) {
 	if r, ok := w.exits[pc]; ok {
 		return r.exit, r.ok

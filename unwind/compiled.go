@@ -158,6 +158,7 @@ func (w *Walker) emitCompiled(b *vmstructs.Blob, pc uint64, exact bool) profile.
 	return site.why
 }
 
+// site returns the known facts about a pc in compiled code. It keeps them for the next walk.
 func (w *Walker) site(b *vmstructs.Blob, pc uint64, exact bool) *compiledSite {
 	key := pc << 1
 	if exact {

@@ -179,6 +179,7 @@ func (w *Walker) WalkContinuation(k *process.Continuation, out *profile.Stack) {
 	w.run(&process.Snapshot{Continuation: *k}, out, w.walkContinuation)
 }
 
+// walkContinuation walks the frames of all chunks, up to the root of the virtual thread.
 func (w *Walker) walkContinuation() profile.Reason {
 	k := &w.snap.Continuation
 	for i := range k.Chunks {

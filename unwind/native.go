@@ -253,6 +253,7 @@ func (w *Walker) failed(state ruleState) profile.Reason {
 	return profile.NoUnwindInfo
 }
 
+// ruleValue computes the value of one register in the caller, by its unwind rule.
 func (w *Walker) ruleValue(old *cursor, cfa uint64, r *process.Rule) (uint64, ruleState) {
 	var v uint64
 	ok, failed := true, ruleFailed

@@ -312,6 +312,7 @@ func (w *Walker) trimCaches() {
 	}
 }
 
+// begin sets the cursor to the frame in which the snapshot's thread was.
 func (w *Walker) begin() {
 	w.out.Frames, w.interpreted = w.out.Frames[:0], w.interpreted[:0]
 	w.out.Truncated = profile.Whole

@@ -46,6 +46,7 @@ func (h *Health) Code() (parts []CodeUse) {
 	return parts
 }
 
+// codeHeap reads how full one heap of the code cache is.
 func (h *Health) codeHeap(heap *codeHeap) (use CodeUse) {
 	l := &h.vm.l.code
 	use.Max = maybe.Known(heap.boundary - heap.low)

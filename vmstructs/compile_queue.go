@@ -51,6 +51,7 @@ func (h *Health) CompileQueues(now int64) (queues []CompileQueue, ok bool) {
 	return queues, len(h.symbols.queues) > 0
 }
 
+// compileQueue reads the queue at an address. ok is false if no queue is there.
 func (h *Health) compileQueue(at uint64, now int64) (q CompileQueue, ok bool) {
 	var b [queueBytes]byte
 	for range queueTries {

@@ -179,6 +179,7 @@ func (h *Health) g1Regions(heap uint64) (all, young uint64, ok bool) {
 	return all, young, err == nil && whole && all <= maxHeapBytes
 }
 
+// zHeap reads how full the heap of ZGC is, with generations or without.
 func (h *Health) zHeap(heap uint64, u *HeapUse) {
 	l := &h.vm.l.health.z
 	if x := &h.vm.l.health.x; x.used.ok() && !h.vm.flagOn("ZGenerational") {

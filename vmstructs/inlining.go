@@ -95,6 +95,7 @@ func (t *inliningReader) site(at int32, depth int) Site {
 	return s
 }
 
+// decode adds the scope at an offset and its senders to the tree, and returns its site.
 func (t *inliningReader) decode(at int32, depth int) Site {
 	d := &t.b.debug
 	t.decoded++

@@ -260,6 +260,7 @@ func (k *Locks) compiledLocks(s *liveStack, f *LockFrame, locks []frameLock) []f
 // maxLockSites bounds the pcs whose locks are kept.
 const maxLockSites = 1 << 16
 
+// siteLocks returns the monitors that compiled code holds at pc. The answer is kept.
 func (k *Locks) siteLocks(b *Blob, pc uint64) []siteLock {
 	site := lockSite{b, pc}
 	locks, ok := k.sites[site]

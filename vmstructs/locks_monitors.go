@@ -101,6 +101,7 @@ func (k *Locks) monitorAt(at uint64) *monitor {
 	return m
 }
 
+// readMonitor reads a monitor: its object, which must name the monitor, and its owner.
 func (k *Locks) readMonitor(at uint64, m *monitor, b []byte) {
 	object := k.vm.l.wait.object.u64(b)
 	if k.vm.l.wait.handle && object != 0 {

@@ -61,6 +61,7 @@ func (vm *VM) entryAt(pool, number uint64) uint64 {
 	return pool + vm.l.method.poolSize + 8*uint64(i)
 }
 
+// wantNames asks for the symbols of a method's name and signature, to be read with the next read.
 func (vm *VM) wantNames(f *fetchedMethod) {
 	if f.pool == 0 {
 		return

@@ -42,6 +42,7 @@ func (p *Pools) connectionsOf(executor poolObject) *Connections {
 	return nil
 }
 
+// readConnections reads a HikariPool: its name, its limits, and how many connections are lent.
 func (p *Pools) readConnections(pool poolObject) *Connections {
 	name, ok1 := p.text(p.ref(&pool, classHikariBase, "poolName"))
 	bag, ok2 := p.follow(&pool, classHikari, "connectionBag")

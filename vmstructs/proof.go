@@ -78,6 +78,7 @@ func (vm *VM) blobParts(nmethod bool) []part {
 	return vm.blobs.parts[i]
 }
 
+// blobParts lists the parts of a blob's header that identify the blob.
 func (l *layout) blobParts(nmethod bool) []part {
 	cl, bl, nl := &l.code, &l.blob, &l.nm
 	at := func(o offset, n int) part {

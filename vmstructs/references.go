@@ -276,6 +276,7 @@ func (h *Health) pendingHead() (uint64, error) {
 	return h.vm.wideOopAt(at)
 }
 
+// pendingOnce counts the references of the pending list, most at most.
 func (h *Health) pendingOnce(most int) (n uint64, err error) {
 	next, ok := h.classes.reference.fields["discovered"]
 	if !ok {

@@ -72,6 +72,7 @@ func (vm *VM) classInStatic(klass uint64, at int32) (uint64, error) {
 // wayToStatic says where a mirror is, the object to which one of its fields refers, and the object's class.
 type wayToStatic struct{ mirror, object, klass uint64 }
 
+// wayToStatic follows the references from a class to the object in a static field.
 func (vm *VM) wayToStatic(klass uint64, at int32) (w wayToStatic, err error) {
 	handle, err := vm.mem.Ptr(klass + uint64(vm.l.handles.mirror))
 	if err != nil {

@@ -74,6 +74,7 @@ type wayToFacts struct {
 	system                bool
 }
 
+// wayToFacts follows the references from a thread to the objects with its facts.
 func (vm *VM) wayToFacts(t Thread) (w wayToFacts, err error) {
 	if w.thread, err = vm.threadObject(t); err != nil {
 		return w, err

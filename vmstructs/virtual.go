@@ -102,6 +102,7 @@ func (s *search) look(obj uint64) bool {
 	return true
 }
 
+// lookOnce reads a virtual thread. A collector may have moved it meanwhile.
 func (s *search) lookOnce(obj uint64) (t VirtualThread) {
 	c := s.c
 	c.heap.Reset()

@@ -138,6 +138,7 @@ func eachConstant(c *cursor, s *schema, stacks bool, met *tally,
 	return back
 }
 
+// one reads a constant, and keeps it if it is needed. A stack is kept as its bytes until it is asked for.
 func (k *constants) one(c *cursor, class *class, of *checkpoint) {
 	key := c.int()
 	switch {
@@ -160,6 +161,7 @@ func (k *constants) one(c *cursor, class *class, of *checkpoint) {
 	}
 }
 
+// text keeps a constant that is a text: a symbol, or a text of another type.
 func (k *constants) text(c *cursor, class *class, key uint64) {
 	if class.name == symbolName {
 		if t := c.textLike(k.symbols.last(key), k.symbols.has(key)); c.bad == nil {

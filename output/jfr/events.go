@@ -87,6 +87,7 @@ func (w *Writer) Sample(s *profile.Sample) error {
 	return nil
 }
 
+// sample writes one event for a sample, which stands for count looks.
 func (w *Writer) sample(typ typeID, s *profile.Sample, thread uint64, of trace, cpu time.Duration, count int64) {
 	w.event(typ, s.At.Ticks)
 	b := appendInt(w.body, thread)
@@ -172,6 +173,7 @@ func (w *Writer) ThreadEnd(at profile.Instant, t profile.Thread) error {
 	return w.threadEvent(typeThreadEnd, at, &t)
 }
 
+// threadEvent writes that a thread has begun or ended.
 func (w *Writer) threadEvent(typ typeID, at profile.Instant, t *profile.Thread) error {
 	if err := w.at(at); err != nil {
 		return err

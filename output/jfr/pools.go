@@ -238,6 +238,7 @@ func (p *pools) classAgain(at **constant, of classKey) uint64 {
 	return key
 }
 
+// class returns the key of a class. If the chunk does not have the class yet, class writes it.
 func (p *pools) class(of classKey) uint64 {
 	c, ok := p.classOf[of]
 	if !ok {
@@ -443,6 +444,7 @@ func (x *stackIndex) reset() {
 	x.used = 0
 }
 
+// find returns the key of an encoded stack, 0 if it is not in the pool.
 func (x *stackIndex) find(in *pool, stack []byte) uint64 {
 	if 2*x.used >= len(x.slots) {
 		x.grow()

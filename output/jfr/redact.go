@@ -75,6 +75,7 @@ type redactor struct {
 	metaID  uint64
 }
 
+// chunk redacts one chunk: first its types and constants, then its events.
 func (r *redactor) chunk() error {
 	if bad := r.readTypes(); bad != nil {
 		return bad
@@ -216,6 +217,7 @@ type spilled struct {
 // maxInMemory is how much of a chunk's events memory holds.
 const maxInMemory = 32 << 20
 
+// write keeps bytes in memory, or in a file once there are many.
 func (s *spilled) write(b []byte) (err error) {
 	s.size += int64(len(b))
 	s.mem = append(s.mem, b...)

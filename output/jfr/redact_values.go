@@ -44,6 +44,7 @@ func meaningOf(of *class, f *field) meaning {
 	return textFields[of.name+"."+f.name]
 }
 
+// action decides what happens to a field.
 func (r *redactor) action(f *field) action {
 	switch {
 	case !r.kept.keepsField(f.name, f.typ):
@@ -102,6 +103,7 @@ func (r *redactor) value(c *cursor, of *class, b []byte, depth int, in *around) 
 	return b
 }
 
+// single appends one value to b, as its action says.
 func (r *redactor) single(c *cursor, f *field, do action, m meaning, b []byte, depth int, in *around) []byte {
 	switch do {
 	case changeSymbol:

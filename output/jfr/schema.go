@@ -384,6 +384,7 @@ func (f *field) least() int {
 	return 1
 }
 
+// single reads one value of a field into a record, or skips it if there is no record.
 func (c *cursor) single(f *field, depth int, into *record) {
 	switch f.form {
 	case formInt:

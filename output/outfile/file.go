@@ -114,6 +114,7 @@ func (f *File) isMarked() bool {
 // them.
 func (f *File) IsStream() bool { return f.name == Stdout || f.stream != nil }
 
+// reserve opens the folder of a file, and checks that the file may be written.
 func reserve(f *File) (*File, error) {
 	if f.name == Stdout || !f.numbered && f.isInherited() {
 		return f, nil
@@ -153,6 +154,7 @@ func openFolder(name string) (*os.Root, error) {
 	return os.OpenRoot(name)
 }
 
+// check refuses names under which goprof must not write: links, folders, files of other users.
 func (f *File) check() error {
 	info, err := f.folder.Lstat(f.base)
 	switch {
@@ -221,6 +223,7 @@ func (f *File) closeStream() error {
 	return f.stream.Close()
 }
 
+// writeBeside writes a temporary file in the same folder, and then gives it the file's name.
 func (f *File) writeBeside(write func(io.Writer) error) (string, error) {
 	temp, err := f.temp()
 	if err != nil {

@@ -52,6 +52,7 @@ func (g *Growing) Write(b []byte) (int, error) {
 	return n, err
 }
 
+// to returns the place to which the next piece is written. It makes the file at the first call.
 func (g *Growing) to() (io.Writer, error) {
 	switch {
 	case g.done:

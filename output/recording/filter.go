@@ -164,6 +164,7 @@ func (p *Filtered) Marks(visit func(Mark) error) error {
 	})
 }
 
+// judge says why a sample is left out, or that it is wanted.
 func (p *Filtered) judge(s *profile.Sample, start int64) (cause, error) {
 	f := &p.f
 	at := time.Duration(s.At.Wall - start)

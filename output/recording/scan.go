@@ -70,6 +70,7 @@ var facts = map[string]func(*scan, *jfr.Reader, fields){
 	"jdk.CPUTimeSamplesLost": (*scan).samplesLost,
 }
 
+// run reads the whole file, without samples, and notes which events and threads it has.
 func (s *scan) run(file io.ReaderAt, size int64) error {
 	r := jfr.NewReader(file, size, s.wants)
 	r.Tally()

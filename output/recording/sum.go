@@ -94,6 +94,7 @@ type root struct {
 	number uint64
 }
 
+// add adds a sample to the profile. It refuses a sum that does not fit into a number.
 func (s *summer) add(of *profile.Sample) error {
 	n := Weigh(of, s.weight)
 	if n < 0 || n > maxTotal-s.total {

@@ -324,6 +324,7 @@ func namesEnd(data []byte) bool {
 
 const digits64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 
+// whole makes full names of names that repeat the beginning of the one before.
 func whole(names []string) (out []byte) {
 	last := ""
 	for _, n := range names {

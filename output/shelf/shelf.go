@@ -181,6 +181,7 @@ func (s *Shelf) Stats() Stats {
 	return s.stats
 }
 
+// work writes the batches that wait, one after the other.
 func (s *Shelf) work() {
 	defer close(s.done)
 	for b := range s.waiting {

@@ -126,6 +126,7 @@ func (c *collector) value() Value {
 	return Looks
 }
 
+// keep adds a sample to its track. If there is no room, it merges samples first.
 func (c *collector) keep(tr *Track, s *Sample) {
 	depth := int(c.stacks.depths[s.Node])
 	if !c.has(1, depth) && !c.full {
@@ -210,6 +211,7 @@ func (s *Sample) sort() uint64 {
 	return sort
 }
 
+// merge joins equal samples of a track, and returns the rest.
 func (m *merger) merge(all []Sample) []Sample {
 	sortByTime(all)
 	clear(m.open)

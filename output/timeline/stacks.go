@@ -234,6 +234,7 @@ func (s *stacks) below(st step) (int32, bool) {
 	return node, ok
 }
 
+// child returns the node of a frame below a node, and makes it if there is none. It returns false if there is no room.
 func (s *stacks) child(parent int32, f Frame) (int32, bool) {
 	frame, ok := s.frameOf[f]
 	if !ok {

@@ -139,6 +139,7 @@ func (f *Folder) each(s *profile.Stack, entry bool) {
 	s.Frames = append(virtual.Frames, carrier.Frames...)
 }
 
+// fold folds one stack, in place. entry: the frames in which a thread began are folded, too.
 func (f *Folder) fold(s *profile.Stack, entry bool) {
 	n := len(s.Frames)
 	f.stack, f.out = f.stack[:0], f.out[:0]
@@ -166,6 +167,7 @@ func (f *Folder) frame(what Plumbing) *profile.Func {
 	return fn
 }
 
+// plumbing says which sort of plumbing a frame is. It keeps the answer for each function.
 func (f *Folder) plumbing(frame *profile.Frame) Plumbing {
 	what, ok := f.known[frame.Func]
 	if ok {

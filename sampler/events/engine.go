@@ -124,6 +124,7 @@ func newEventRun(e *Engine) *eventRun {
 	return &eventRun{Engine: e, known: sampler.KnownHints{}, array: -1, buffers: -1, fewer: 1}
 }
 
+// run opens all events, reads their rings until the end, and returns the account.
 func (e *Engine) run(ctx context.Context, cfg sampler.Config, q *sampler.Queue) (sampler.Stats, error) {
 	r := newEventRun(e)
 	r.cfg, r.q, r.proc, r.most = cfg, q, procfs.OpenDir(e.PID), cmp.Or(cfg.MostSamples, mostSamples)
@@ -150,6 +151,7 @@ func (e *Engine) run(ctx context.Context, cfg sampler.Config, q *sampler.Queue) 
 	return r.sum(), r.failed
 }
 
+// open makes the rings, and opens the counters and probes.
 func (r *eventRun) open() (err error) {
 	threads.RaiseFileLimit()
 	r.cpus = cpuset.Online()
@@ -218,6 +220,7 @@ func (r *eventRun) close() {
 	r.rings.Close()
 }
 
+// loop reads the rings until ctx is done, the process ends or something fails.
 func (r *eventRun) loop(ctx context.Context) {
 	stop := ctx.Done()
 	for r.failed == nil {

@@ -96,6 +96,7 @@ func (r *eventRun) eventAttr() unix.PerfEventAttr {
 	return attr
 }
 
+// loadProgram loads the BPF program of one event, with the memory in which it counts.
 func (r *eventRun) loadProgram(number int) error {
 	e := &r.list[number]
 	fd, mem, err := bpf.NewMapped(countsSize)
@@ -276,6 +277,7 @@ func (r *eventRun) closeBreakpoints(which func(*eventProbe) bool) {
 
 func allProbes(*eventProbe) bool { return true }
 
+// closeProbes removes the breakpoints, and adds up what their programs have counted.
 func (r *eventRun) closeProbes() {
 	r.closeBreakpoints(allProbes)
 	for i := range r.probes {

@@ -82,6 +82,7 @@ type purpose struct {
 	sends bool // profiles to servers
 }
 
+// enter drops capabilities, installs the filter, and returns what was given up.
 func enter(keep Keep, to purpose) (g Given) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

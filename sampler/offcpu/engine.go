@@ -163,6 +163,7 @@ func kernelRelease() string {
 	return unix.ByteSliceToString(name.Release[:])
 }
 
+// open makes the rings, and opens an event on each thread and CPU.
 func (r *offRun) open() (err error) {
 	threads.RaiseFileLimit()
 	r.cpus = cpuset.Online()
@@ -200,6 +201,7 @@ func (r *offRun) close() {
 	r.arena.close()
 }
 
+// loop reads the rings in each tick. The first call also begins the account.
 func (r *offRun) loop() {
 	r.known.TakeFrom(&r.off.Hints)
 	if r.settled == 0 {

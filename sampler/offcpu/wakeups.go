@@ -362,6 +362,7 @@ func (r *offRun) endWait(th *offThread, at int64) {
 	th.tally.End(how)
 }
 
+// putWaker fills a snapshot with the waker of a wait, and hands it over.
 func (r *offRun) putWaker(snap *look.Look, th *offThread, x *wakeup) {
 	c := &x.copy
 	snap.When, snap.TID = x.when, x.tid

@@ -115,6 +115,7 @@ type perfRun struct {
 	checkerCPU time.Duration // of checkers that have ended
 }
 
+// run opens all events, reads their rings until the end, and returns the account.
 func (p *Engine) run(ctx context.Context, cfg sampler.Config, q *sampler.Queue) (sampler.Stats, error) {
 	r := newPerfRun(p, cfg, q)
 	defer r.proc.Close()
@@ -195,6 +196,7 @@ func newPerfRun(p *Engine, cfg sampler.Config, q *sampler.Queue) *perfRun {
 		threads: map[int]*perfThread{}, rng: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))}
 }
 
+// open makes the rings, and opens the events of the CPUs and of threads with Hint.Soon.
 func (r *perfRun) open() (err error) {
 	if err = mayWatch(r.perf.PID); err != nil {
 		return err
@@ -244,6 +246,7 @@ func (r *perfRun) close() {
 	r.scan.Close()
 }
 
+// loop reads the rings until ctx is done, the process ends or something fails.
 func (r *perfRun) loop(ctx context.Context) {
 	stop := ctx.Done()
 	due := int64(0)

@@ -115,6 +115,7 @@ func (r *perfRun) watch(th *threads.Thread) {
 	}
 }
 
+// openEvents opens the events of a thread, one for each CPU on which it may run.
 func (r *perfRun) openEvents(w *perfThread) {
 	rings := r.rings.promptRings()
 	var ok bool

@@ -173,6 +173,7 @@ func (a *all) look() *look.Look {
 	return new(look.Look)
 }
 
+// handOver calls each for the looks that are ready, on another goroutine, while this one goes on with late stops.
 func (a *all) handOver() {
 	if len(a.ready) == 0 || a.over {
 		return

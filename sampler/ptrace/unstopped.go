@@ -99,6 +99,7 @@ func (t *Tracer) keepUnstopped(snap *look.Look, hint *Hint) {
 	t.readsCameBack(snap.TID)
 }
 
+// readUnstopped reads pc and sp from the kernel, and the stack. The caller checks whether the thread moved meanwhile.
 func (t *Tracer) readUnstopped(tid int, f *followed, hint *Hint) Outcome {
 	b := f.read(fileSyscall)
 	if b == nil {

@@ -254,6 +254,7 @@ func (s *List) nextThat(asked func(*Thread) bool) *Thread {
 	return s.nextOfCold(asked)
 }
 
+// nextOfCold returns the next cold thread that is due in this tick, nil if there is none.
 func (s *List) nextOfCold(asked func(*Thread) bool) *Thread {
 	if s.coldLeft <= 0 {
 		return nil

@@ -302,6 +302,7 @@ func (r *groupRun) refreshMembers() {
 	}
 }
 
+// refresh brings one member up to date: its interval, its account, its threads. away: goprof was stopped meanwhile.
 func (r *groupRun) refresh(m *Member, now int64, away bool) {
 	c := m.run
 	if !away { // otherwise what was used meanwhile is forgiven

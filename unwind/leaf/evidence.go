@@ -61,6 +61,7 @@ func (q *question) evidenceAt(n int32) evidence {
 	return e
 }
 
+// findEvidence finds out of which methods an instruction is evidence by itself.
 func (q *question) findEvidence(n int32) evidence {
 	m, b := q.code, q.blob
 	i := m.list[n]

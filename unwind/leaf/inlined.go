@@ -191,6 +191,7 @@ func (r *router) alone() bool {
 	return m.alone
 }
 
+// inlinesNothing reports whether the nmethod has no inlined method at all.
 func (r *router) inlinesNothing() bool {
 	any := false
 	r.q.inlinings().Values(func(method uint64) bool {

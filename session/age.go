@@ -19,8 +19,8 @@ import (
 //   - native code: no library was mapped or unmapped since;
 //   - the thread: it had begun by then, so its number did not belong to another thread (the name of that moment is
 //     used, too: labelAt);
-//   - or all at once: the kernel's counters say that the thread has not run since. While a frame is on a stack, its
-//     code and its method stay.
+//   - instead of these three, one fact is enough: the kernel's counters say that the thread has not run since. While a
+//     frame is on a stack, its code and its method stay.
 //
 // Other samples are lost as stale.
 

@@ -94,9 +94,9 @@ func (vm *VM) Accessed(m *Method, call, load *Bytecode) (*Method, error) {
 	return found, nil
 }
 
-// accessMethod looks for the static method of that name that klass or its next superclass declares, up to base, as
-// Lookup.findStatic does for VarForm.java. The result is 0 if there is no such method or more than one, or if klass is
-// not below base: then there was no VarHandle.
+// accessMethod looks for a static method of that name in klass, or else in its superclasses below base, as
+// Lookup.findStatic does for VarForm.java. The result is 0 if there is no such method, or more than one. It is also 0
+// if klass is not a subclass of base, because then the object is no VarHandle.
 func (vm *VM) accessMethod(klass, base, name uint64) (method uint64) {
 	l := &vm.l.invoke.named
 	found := 0

@@ -10,9 +10,9 @@ import (
 
 // The program of one event's probes. The program counts the hit and decides whether the hit becomes a sample. For a
 // sample it reads the wanted memory into its own stack, and gives these bytes to bpf_perf_event_output. The kernel then
-// writes a record into the ring of the CPU: these bytes, the registers and the stack of the thread
-// (kernel/trace/bpf_trace.c; the event behind the ring says what a record has). The program returns 0, so the probe's
-// own event writes nothing.
+// writes a record into the ring of the CPU (kernel/trace/bpf_trace.c). The record has these bytes, and the registers
+// and the stack of the thread, because goprof has opened the ring's event so. The program returns 0, so the probe's own
+// event writes nothing.
 
 // eventCounts is what a program shares with goprof: the one value of a BPF map, which goprof has mapped into its
 // memory.

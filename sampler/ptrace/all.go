@@ -32,10 +32,10 @@ type Subject struct {
 // mostReady is how many snapshots wait at most until no thread stands still.
 const mostReady = 64
 
-// mostPasses bounds how often AllUntil looks again at threads that were let go because of others. A stop that was not
-// admitted is asked for again after the time admittedSoon, and from the pass mostPasses on after admittedLater, until
-// the dump has waited for its time. The first passes together cover several periods of a limit on CPU time, which last
-// 100 ms as a rule. After a long wait for a CPU no stop is admitted for a second or more (firstRest).
+// mostPasses bounds how often AllUntil looks again at threads that were let go because of others. If a stop was not
+// admitted, AllUntil tries again after the time admittedSoon. After mostPasses passes it tries again after
+// admittedLater, until its time is over. The first passes together cover several periods of a limit on CPU time (a
+// period mostly lasts 100 ms). After a long wait for a CPU, no stop is admitted for a second or more (firstRest).
 const (
 	mostPasses    = 16
 	admittedSoon  = 20 * time.Millisecond
@@ -73,7 +73,8 @@ func AllUntil(gaveUp <-chan struct{}, t *Tracer, wait time.Duration, threads []S
 	return !a.over
 }
 
-// pass looks at each of the threads.
+// pass looks at each of the threads once. Meanwhile it collects the stops that come late, and hands looks over when no
+// thread stands still. It returns false if the caller has given up.
 func (a *all) pass(threads []Subject) bool {
 	t := a.t
 	for _, th := range threads {

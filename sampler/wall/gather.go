@@ -148,7 +148,8 @@ func (g *Gathering) sameAs(o *Gathering) bool {
 	return g.Under && o.Under && g.Count == o.Count && g.Began == o.Began
 }
 
-// begin finds out when threads were asked: the process says so, or it was between the last tick and this one.
+// begin finds out when the process asked its threads to stop. If the process does not say that, begin assumes the
+// middle between the last tick and this one.
 func (r *gatherRun) begin(g *Gathering) {
 	r.open, r.exact = true, g.Began >= r.readAt && g.Began <= r.now
 	r.began = r.readAt + (r.now-r.readAt)/2

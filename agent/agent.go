@@ -539,7 +539,7 @@ func (a *Agent) cut(r *record, now time.Time, last bool) {
 	}
 }
 
-// used is how much CPU time the process has used since its recording began; 0 where the recording is of something else.
+// used is how much CPU time the process has used since its recording began; 0 if the recording is of something else.
 func (a *Agent) used(r *record) time.Duration {
 	if r.control == nil || r.event.Name != "" || a.settings.Mode != session.CPUMode {
 		return 0

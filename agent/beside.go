@@ -143,7 +143,7 @@ func (t *hostTarget) recordBeside(ctx context.Context, how *Recording) {
 	}
 }
 
-// keepEvent records one event. Where it was dropped, it is recorded again when the agent says so.
+// keepEvent records one event. If it was dropped, it is recorded again when the agent says so.
 func (t *hostTarget) keepEvent(ctx context.Context, how *Recording, b *Beside, begun func()) error {
 	again := make(chan struct{}, 1)
 	for retry := false; ; retry = true {

@@ -156,7 +156,7 @@ func (c *Collector) Add(s *profile.Stack, n int64) {
 	}
 }
 
-// keep returns what was seen of a place. Where there is no room, that is forgotten.
+// keep returns what was seen of a place. If there is no room, that is forgotten.
 func keep[K comparable](in map[K]*placed, at K) *placed {
 	p := in[at]
 	if p == nil {

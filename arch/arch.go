@@ -151,10 +151,10 @@ type Code interface {
 	// behind the call.
 	CallTarget(code []byte, ret uint64) (to uint64, ok bool)
 
-	// Read reads the instruction at an offset in code. It returns false where there is none.
+	// Read reads the instruction at an offset in code. It returns false if there is none.
 	Read(code []byte, at uint32, in *Inst) bool
 
-	// Operands returns what the instruction at an offset reads and writes. It returns false where it does not know all
+	// Operands returns what the instruction at an offset reads and writes. It returns false if it does not know all
 	// of that.
 	Operands(code []byte, at uint32) (Operands, bool)
 

@@ -39,7 +39,7 @@ type Cause struct {
 	Class  Class
 	Name   string // a stable word for it: "yama", "other-user"
 	Why    string
-	Remedy string // a command; empty where there is none
+	Remedy string // a command; empty if there is none
 }
 
 // Names of causes that other code asks for.

@@ -28,7 +28,7 @@ type JVM struct {
 	Uptime    time.Duration
 	Threads   int
 	CPU       time.Duration // used so far
-	Share     float64       // of one CPU, while JVMs looked; 0 where it did not
+	Share     float64       // of one CPU, while JVMs looked; 0 if it did not
 
 	Version   string // "17.0.15+6"
 	Vendor    string // "Eclipse Adoptium"

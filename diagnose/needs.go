@@ -29,7 +29,7 @@ type kind bool
 
 const (
 	reads kind = false // only files, which a faked host has, too
-	tries kind = true  // calls. Where a process is of another CPU they would say that things work which do not
+	tries kind = true  // calls. If a process is of another CPU they would say that things work which do not
 )
 
 // The needs that errors speak of, too.

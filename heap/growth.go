@@ -194,7 +194,7 @@ func (l *line) at(n int) profile.HeapAmount {
 }
 
 // slope fits a line through all readings. Its error has two sources: readings that do not lie on the line, and the
-// errors of the readings. Where a sample has not met the class, there may be as many objects as a sample misses.
+// errors of the readings. If a sample has not met the class, there may be as many objects as a sample misses.
 func (l *line) slope(all *sums2, unseen float64) (s profile.HeapSlope, ok bool) {
 	n, at := all.n, all.x/all.n
 	xx := all.around(at)

@@ -302,7 +302,7 @@ func (c *climb) result(s *sample) (h *profile.HeapHolders, moved float64) {
 	return h, moved / max(all, 1)
 }
 
-// open reports whether it is not known who holds the objects of a row. Where all was looked through, an object without
+// open reports whether it is not known who holds the objects of a row. If all was looked through, an object without
 // a holder is garbage.
 func (c *climb) open(row *profile.HeapHolder) bool {
 	switch row.Missing {

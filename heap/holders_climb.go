@@ -172,7 +172,7 @@ func (c *climb) level(frontier []int32) {
 	c.stacksCut = c.stacksCut || !whole
 }
 
-// pass looks through the heap. Where it is too large, it looks through the long arrays that are near to roots, such as
+// pass looks through the heap. If it is too large, it looks through the long arrays that are near to roots, such as
 // the tables of maps, and through pieces that are drawn by lot.
 func (c *climb) pass(sought *vmstructs.Sought, frontier []int32, until time.Time) {
 	areas, _, err := c.t.heap.Areas()

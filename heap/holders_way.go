@@ -25,7 +25,7 @@ type way struct {
 // wayStep leads from an object to what holds it. Its number is above 0 for a node of the climb, below for what was
 // reached from roots.
 type wayStep struct {
-	addr, klass uint64 // klass is 0 where it is not known
+	addr, klass uint64 // klass is 0 if it is not known
 	slot        uint64 // where the reference stands; 0: it is not in the heap
 	link        int32  // -1: there is none
 	up          int32  // 0: link is a root, or nothing is known

@@ -402,7 +402,7 @@ func scaled(d time.Duration, share float64) time.Duration {
 	return time.Duration(float64(d) * min(share, 1))
 }
 
-// samplePart draws pieces of one part until it has read enough. Where a collection has moved all of them, it goes on
+// samplePart draws pieces of one part until it has read enough. If a collection has moved all of them, it goes on
 // with pieces of the areas as they are then.
 func (x *reading) samplePart(areas []*vmstructs.HeapArea, budget float64, limit time.Duration) {
 	part := areas[0].Part

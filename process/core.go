@@ -167,7 +167,7 @@ func (c *Core) Mappings() []Mapping { return c.mappings }
 // fill_note_info).
 func (c *Core) Threads() []CoreThread { return slices.Clone(c.notes.threads) }
 
-// PID is the process's number, as it was in its own namespace; 0 where the core does not tell.
+// PID is the process's number, as it was in its own namespace; 0 if the core does not tell.
 func (c *Core) PID() int { return c.notes.pid }
 
 // Command is what the kernel called the process: 15 bytes of the program's name, and 79 of its arguments.

@@ -23,7 +23,7 @@ import (
 // MissingFile is a file that was needed and not found.
 type MissingFile struct {
 	Path    string // as it was called in the process's root
-	BuildID string // empty where it has none, or the core does not tell
+	BuildID string // empty if it has none, or the core does not tell
 	Err     error
 }
 

@@ -18,7 +18,7 @@ type segment struct {
 	flags      elf.ProgFlag
 }
 
-// setSegments sorts the segments. Where two overlap the lower one counts. Segments of an honest core do not overlap.
+// setSegments sorts the segments. If two overlap the lower one counts. Segments of an honest core do not overlap.
 func (c *Core) setSegments(progs []elf.Prog64) {
 	for i := range progs {
 		p := &progs[i]

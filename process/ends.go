@@ -125,7 +125,7 @@ func (e *endFinder) find(f Function) error {
 	return nil
 }
 
-// readAll reads all pieces. It returns false where a branch leads to no instruction that was read.
+// readAll reads all pieces. It returns false if a branch leads to no instruction that was read.
 func (e *endFinder) readAll() bool {
 	e.known = map[uint32]bool{}
 	for i := 0; i < len(e.pieces); i++ { // reading a piece may add pieces

@@ -91,7 +91,7 @@ func (l *loaded) ownName() string {
 	return l.soname
 }
 
-// with opens the image and calls do with it. Where the file cannot be opened, do gets what is mapped of it. A panic of
+// with opens the image and calls do with it. If the file cannot be opened, do gets what is mapped of it. A panic of
 // do about a damaged file ends here, as an error.
 func (l *loaded) with(do func(*elfFile)) (err error) {
 	defer func() {

@@ -8,7 +8,7 @@ import (
 	"os"
 )
 
-// mapsFile is a process's list of mappings as the kernel shows it. Where nothing was mapped or unmapped since the last
+// mapsFile is a process's list of mappings as the kernel shows it. If nothing was mapped or unmapped since the last
 // reading, the text is the same. To compare texts takes half of the time that parsing takes, and no memory.
 type mapsFile struct {
 	*os.File // it reads nothing once the program is gone

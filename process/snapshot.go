@@ -28,7 +28,7 @@ type Snapshot struct {
 	// empty.
 	Under   []byte
 	UnderSP uint64
-	// Followed is a copy of memory that a pointer in Side pointed at, made in the same moment. It is empty where the
+	// Followed is a copy of memory that a pointer in Side pointed at, made in the same moment. It is empty if the
 	// pointer was nil, led nowhere, or could not be followed in that moment.
 	Followed []byte
 	// RunsOn says that the thread has run on since the look. Then memory that Side points at counts only if it is in

@@ -7,7 +7,7 @@ import "time"
 type EventCount struct {
 	Name string `json:"name"`
 	Unit Weight `json:"unit"` // samples: hits themselves; bytes
-	// Hits and Amount are exact where a probe has counted them, and 0 where none has.
+	// Hits and Amount are exact where a probe has counted them, and 0 if none has.
 	Hits     int64 `json:"hits"`
 	Amount   int64 `json:"amount"`
 	Taken    int64 `json:"taken"`    // hits that became samples

@@ -44,7 +44,7 @@ func ParseLink(trace, span string) (l Link) {
 	return l
 }
 
-// Links is what became of the search for spans, sample by sample. It is nil where the program publishes none.
+// Links is what became of the search for spans, sample by sample. It is nil if the program publishes none.
 type Links struct {
 	// Read: the sample has its span. None: the thread worked for none.
 	Read int64 `json:"read"`

@@ -16,7 +16,7 @@ type Memory struct {
 	Twice  uint64       `json:"counted_twice_bytes,omitempty"`
 	Kernel KernelMemory `json:"kernel"`
 	Parts  []MemoryPart `json:"parts"`
-	// Direct is nil where it is not known.
+	// Direct is nil if it is not known.
 	Direct *DirectMemory `json:"direct,omitempty"`
 	Malloc MallocMemory  `json:"malloc"`
 	Group  *GroupMemory  `json:"control_group,omitempty"`

@@ -99,7 +99,7 @@ type Summary struct {
 	Hindered *Hindered `json:"hindered,omitempty"`
 	Times    Times     `json:"cpu_time"`
 	Looks    *Looks    `json:"looks,omitempty"` // in wall-clock modes
-	// Virtual are virtual threads that no carrier ran, in wall-clock modes; nil where there were none.
+	// Virtual are virtual threads that no carrier ran, in wall-clock modes; nil if there were none.
 	Virtual *VirtualLooks `json:"virtual_threads,omitempty"`
 	// Allocated is what the JVM's threads allocated meanwhile; nil where its structures do not tell.
 	Allocated  *Allocated    `json:"allocated,omitempty"`

@@ -160,7 +160,7 @@ func (s *Summary) judgeHolds(worse func(than Quality, why, cure string)) {
 	}
 }
 
-// HeldTooLong says that threads were held for longer than the bound, and why. It is empty where none was.
+// HeldTooLong says that threads were held for longer than the bound, and why. It is empty if none was.
 func (s *Summary) HeldTooLong() string {
 	if s.Hindered == nil || s.Hindered.Over == 0 {
 		return ""

@@ -190,7 +190,7 @@ func (a *allocShares) takeBeside(class string, hit *look.Hit) {
 	}
 }
 
-// bytes is how many bytes of all that samples stand for belong to a class; 0 where that is not known.
+// bytes is how many bytes of all that samples stand for belong to a class; 0 if that is not known.
 func (a *allocShares) bytes(c *allocClass) float64 {
 	held := a.contents.Held()
 	if a.inside == 0 || held+a.beside == 0 {
@@ -245,7 +245,7 @@ func (r *recording) letGo(c *allocClass, n int) {
 	r.shares.held -= n
 }
 
-// due is what a class has allocated beyond what was paid. Where nothing is known of what buffers held, each sample
+// due is what a class has allocated beyond what was paid. If nothing is known of what buffers held, each sample
 // stands for its own amount.
 func (a *allocShares) due(c *allocClass) float64 {
 	if a.inside == 0 {
@@ -334,7 +334,7 @@ func (r *recording) endShares() {
 	for _, c := range a.order {
 		due += a.due(c)
 	}
-	// Where a class has had too much, the others share what is left.
+	// If a class has had too much, the others share what is left.
 	left := min(max(a.stood-a.paid, 0)/max(due, 1), 1)
 	for _, c := range a.order {
 		bytes := int64(a.due(c) * left)

@@ -174,7 +174,7 @@ func (d *directory) rename(th *listedThread) {
 			name, th.javaNamed = n, true
 		}
 		if d.watch != nil && th.javaID == 0 {
-			th.javaID, _ = d.vm.ThreadID(th.java) // 0 where a collector moves the object
+			th.javaID, _ = d.vm.ThreadID(th.java) // 0 if a collector moves the object
 		}
 	}
 	if name == "" || th.java.Addr == 0 && !th.javaNamed {

@@ -75,7 +75,7 @@ func (s *Session) Settle(threads []profile.ThreadDump) {
 	}
 }
 
-// CPU returns the CPU time that a thread has used so far. Where the kernel keeps no schedstat it is a number of whole
+// CPU returns the CPU time that a thread has used so far. If the kernel keeps no schedstat it is a number of whole
 // clock ticks. False: the thread has ended.
 func (s *Session) CPU(tid int) (time.Duration, bool) {
 	pid := s.Process.PID()
@@ -86,7 +86,7 @@ func (s *Session) CPU(tid int) (time.Duration, bool) {
 	return procfs.Ticks(stat.Ticks), err == nil
 }
 
-// age is how long ago something began, in clock ticks since the machine was started. 0 where that is not known.
+// age is how long ago something began, in clock ticks since the machine was started. 0 if that is not known.
 func age(start uint64) time.Duration {
 	var boot unix.Timespec
 	if start == 0 || unix.ClockGettime(unix.CLOCK_BOOTTIME, &boot) != nil {

@@ -189,7 +189,7 @@ func (s *Session) try(plan *EventPlan, way *presetWay, every uint64) error {
 	return events.TryProbes()
 }
 
-// retired says how a probe learns of the buffer that a thread has left; nil where this JVM does not tell.
+// retired says how a probe learns of the buffer that a thread has left; nil if this JVM does not tell.
 func (s *Session) retired(p *presetProbe) *events.Retired {
 	if p.buffer == events.NoBuffer || p.at == 0 {
 		return nil

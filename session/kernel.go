@@ -16,7 +16,7 @@ import (
 )
 
 // This file names the kernel's part of a stack. /proc/kallsyms has the names of the kernel's functions and their
-// addresses. Where the kernel hides addresses (kernel.kptr_restrict), all addresses in that file are 0.
+// addresses. If the kernel hides addresses (kernel.kptr_restrict), all addresses in that file are 0.
 
 // kernelNames names addresses of the kernel's code.
 type kernelNames struct {
@@ -28,7 +28,7 @@ type kernelNames struct {
 
 // kernelFrames shows the kernel's frames, where they are wanted.
 type kernelFrames struct {
-	names *kernelNames // nil where they are not wanted
+	names *kernelNames // nil if they are not wanted
 	err   error        // why they have no names
 }
 

@@ -337,7 +337,7 @@ func (s *Session) DumpThread(tid int, opt DumpOptions) (profile.ThreadDump, erro
 	return d.threads[0], nil
 }
 
-// OwnMemory returns how many bytes of goprof are in memory, 0 where that is not known.
+// OwnMemory returns how many bytes of goprof are in memory, 0 if that is not known.
 func OwnMemory() int64 {
 	b, err := procfs.Read("/proc/self/statm", procfs.MaxFile)
 	if err != nil {

@@ -196,7 +196,7 @@ func (r *lockReader) round(last *lockRound) (*lockRound, error) {
 	return now, nil
 }
 
-// forgetNew takes addresses out of tids that belong to other threads now. Where a thread has ended, the JavaThread of a
+// forgetNew takes addresses out of tids that belong to other threads now. If a thread has ended, the JavaThread of a
 // new thread may come to the same address. The dump knows nothing of the new thread.
 func (r *lockReader) forgetNew(threads []vmstructs.Thread) {
 	for _, t := range threads {

@@ -21,7 +21,7 @@ import (
 // Thread is what is known of one thread of the process.
 type Thread struct {
 	Kernel process.Thread
-	Java   vmstructs.Thread // Addr is 0 where it is not one of Java
+	Java   vmstructs.Thread // Addr is 0 if it is not one of Java
 	Name   string           // as Java knows it, otherwise the kernel's
 	Hint   ptrace.Hint      // what to know before it is stopped
 }
@@ -85,7 +85,7 @@ func (p *Sampling) Run(ctx context.Context, config sampler.Config,
 	return stats, <-done
 }
 
-// Walk makes a snapshot's stack. Where the stack shows that the thread runs virtual ones, the engine is told.
+// Walk makes a snapshot's stack. If the stack shows that the thread runs virtual ones, the engine is told.
 func (p *Sampling) Walk(snap *look.Look, stack *profile.Stack) {
 	p.r.walk(snap, stack)
 	p.r.wantSoon(snap.TID, stack)

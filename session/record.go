@@ -210,15 +210,15 @@ type recording struct {
 	kernel  kernelFrames
 	group   memoryGroup
 	events  *eventReader // of a recording of an event
-	shares  *allocShares // nil where no buffers are read
-	unfreed *unfreed     // nil where nothing is asked of memory that is given back
+	shares  *allocShares // nil if no buffers are read
+	unfreed *unfreed     // nil if nothing is asked of memory that is given back
 	// unmounted counts virtual threads that no carrier runs; nil where these are not asked for.
 	unmounted *unmounted
 	contexts  contexts
 	surveyed  surveyed // of generated code
 
 	profile   *profile.Profile
-	timed     *telling // nil where no samples with their times are wanted
+	timed     *telling // nil if no samples with their times are wanted
 	sampled   map[int]bool
 	lost      [ptrace.NumOutcomes]int64 // what the profile has been told
 	before    time.Duration             // own CPU
@@ -231,7 +231,7 @@ type advice struct {
 	advised    int                 // the round of the directory that the sampler knows of
 	hints      map[int]ptrace.Hint // what the sampler was told
 	carriers   map[int]bool        // threads that were seen to run virtual ones
-	newThreads <-chan struct{}     // reports threads that are late and unknown; nil where they are not looked for
+	newThreads <-chan struct{}     // reports threads that are late and unknown; nil if they are not looked for
 	strangers  sparing             // looks for these
 }
 

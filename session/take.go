@@ -31,7 +31,7 @@ type manner interface {
 	seen(snap *look.Look) int64
 	// lose counts a look that shows nothing.
 	lose(snap *look.Look, why profile.Reason)
-	// shape makes what the profile shows of a walk that was proven. It returns false where that is nothing.
+	// shape makes what the profile shows of a walk that was proven. It returns false if that is nothing.
 	shape(snap *look.Look, stack *profile.Stack) bool
 	// count adds a look to the profile, under the root of its thread, and tells the Sink.
 	count(snap *look.Look, stack *profile.Stack, root string)

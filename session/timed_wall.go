@@ -16,7 +16,7 @@ import (
 // toldLook is what is kept of a look while there is a Sink.
 type toldLook struct {
 	thread profile.Thread
-	frames []profile.Frame // the state first; nil where there was no room
+	frames []profile.Frame // the state first; nil if there was no room
 	why    profile.Reason
 	rooted bool  // in the profile a thread stands above the stack
 	until  int64 // the last look that was told, 0 if none was

@@ -17,7 +17,7 @@ import (
 
 const (
 	// maxUnfreed is how many samples are kept before those that were given back are dropped. As many as this, less what
-	// the kernel's map holds, must have come in between. Where there is little room for frames, it is a part of this.
+	// the kernel's map holds, must have come in between. If there is little room for frames, it is a part of this.
 	maxUnfreed = 2 * events.MostKept
 	// maxUnfreedFrames bounds the frames of all stacks that are kept.
 	maxUnfreedFrames = 1 << 20

@@ -52,7 +52,7 @@ func (d *dumping) inTheHeap(looks []ptrace.Subject) (again []ptrace.Subject) {
 	return again
 }
 
-// subject returns the stack that a snapshot shows, and the label of its thread, empty where none is wanted. If a
+// subject returns the stack that a snapshot shows, and the label of its thread, empty if none is wanted. If a
 // virtual thread was mounted, the stack is that one's.
 func (r *recording) subject(snap *look.Look) (*profile.Stack, string) {
 	virtual, _, ok := r.stack.Split()

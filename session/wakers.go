@@ -54,7 +54,7 @@ func (w *wall) wantWakers() {
 	w.manner = w.wakers
 }
 
-// standingOf is the wait that a look at a waker is of, nil where it is not kept: it has come to nothing.
+// standingOf is the wait that a look at a waker is of, nil if it is not kept: it has come to nothing.
 func (w *wakers) standingOf(snap *look.Look) *standing {
 	st := w.of[snap.Waker.TID]
 	if st == nil || st.tally != snap.Waker.Of || st.lost != profile.Whole || st.over {

@@ -56,9 +56,9 @@ type wall struct {
 	what  string
 	isOwn bool // it is of a thread of the JVM's own that is idle
 
-	part    *profile.EventKind // what its looks say; nil where the recording has one part
-	gathers *safepoints        // the safepoints that are watched; nil where none are
-	wakers  *wakers            // nil where they are not wanted
+	part    *profile.EventKind // what its looks say; nil if the recording has one part
+	gathers *safepoints        // the safepoints that are watched; nil if none are
+	wakers  *wakers            // nil if they are not wanted
 }
 
 // stateFrame is the leaf of a stack.

@@ -47,7 +47,7 @@ func cpuThrottled(x *exam) *suspicion {
 	return s
 }
 
-// throttling returns the part of the periods in which the program was stopped. It is 0 where there were too few.
+// throttling returns the part of the periods in which the program was stopped. It is 0 if there were too few.
 func (x *exam) throttling() (share float64, known bool) {
 	periods, ok := x.Rates.Periods.Get()
 	throttled, ok2 := x.Rates.Throttled.Get()

@@ -108,7 +108,7 @@ func (x *exam) needless() bool {
 	return special && share >= reasonShare
 }
 
-// gcCauseText says why the JVM collected, and what mends that. cure is empty where nothing but the heap's size would.
+// gcCauseText says why the JVM collected, and what mends that. cure is empty if nothing but the heap's size would.
 func (x *exam) gcCauseText() (lines []string, cure string) {
 	cause, share := x.gcCause()
 	if cause == "" {

@@ -12,7 +12,7 @@ import (
 // The state of a pool's objects is evidence, but no reason for a finding: a batch has a long queue, too.
 
 // loadOf says how much of the pool of a thread is used, in the last dump: "pool-1-thread-*: 40 of 40 busy, 1431 queued;
-// 3 begun in 10 s". It is empty where no executor is known.
+// 3 begun in 10 s". It is empty if no executor is known.
 func (x *exam) loadOf(tid int) string {
 	last := x.lastDump()
 	p := poolWith(last, tid)

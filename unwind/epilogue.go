@@ -33,7 +33,7 @@ func (w *Walker) returnAhead(pc uint64) (arch.Exit, bool) {
 	return r.exit, r.ok
 }
 
-// applyCode is applyRow where the code at the cursor contradicts its row. It reports false where it does not.
+// applyCode is applyRow where the code at the cursor contradicts its row. It reports false if it does not.
 func (w *Walker) applyCode(row *process.Row) bool {
 	if !w.cur.exact || row.Signal {
 		return false

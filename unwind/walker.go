@@ -151,7 +151,7 @@ const (
 	maxHeldByWalk = 64 << 20
 )
 
-// Forget empties all caches. Entries about compiled code belong to its Blob. Where code has been replaced, the VM gives
+// Forget empties all caches. Entries about compiled code belong to its Blob. If code has been replaced, the VM gives
 // another Blob, and the old entry no longer counts.
 func (w *Walker) Forget() {
 	w.natives = make(map[uint64]*nativeSite)

@@ -116,7 +116,7 @@ func (vm *VM) AllocationTop() int32 {
 }
 
 // AllocationCounts says where a thread keeps how much it has allocated (see Allocations.Of), counted from the thread,
-// and where the JVM keeps how many collections there were. ok is false where this JVM does not tell.
+// and where the JVM keeps how many collections there were. ok is false if this JVM does not tell.
 func (vm *VM) AllocationCounts() (allocated int32, collections uint64, ok bool) {
 	l := &vm.l.health
 	if l.heap == 0 || !l.collections.ok() || !l.allocated.ok() {

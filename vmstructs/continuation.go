@@ -48,7 +48,7 @@ type Continuations struct {
 	entry    uint64   // JavaThread::_cont_entry
 	mask     uint64   // the bits of a reference that are no colour
 	colours  zColours // of ZGC, while one continuation is read
-	locks    *Locks   // of a JVM with ZGC: follows stale references; nil where the JVM does not tell how
+	locks    *Locks   // of a JVM with ZGC: follows stale references; nil if the JVM does not tell how
 
 	classes map[uint64]*javaClass // by Klass*; nil: of no interest
 	chunk   chunkFields
@@ -128,7 +128,7 @@ func (c *Continuations) ReadFrom(t process.Target) *Continuations {
 	return c
 }
 
-// prepareAt is prepare. Where prepare fails, prepareAt calls it only now and then.
+// prepareAt is prepare. If prepare fails, prepareAt calls it only now and then.
 func (c *Continuations) prepareAt(now int64) bool {
 	if c.ready {
 		return true

@@ -90,7 +90,7 @@ func (s *Safepoints) ReadFrom(t process.Target) *Safepoints {
 // maxGathered bounds the time of all safepoints together that is believed.
 const maxGathered = 1 << 62
 
-// Read says how far the VM is. The state is read before and after the rest, and must be the same. ok is false where it
+// Read says how far the VM is. The state is read before and after the rest, and must be the same. ok is false if it
 // cannot be read, or changed each time.
 func (s *Safepoints) Read() (g Gathering, ok bool) {
 	const tries = 4

@@ -153,7 +153,7 @@ func (x *extent) pass(limit uint64, why *uint64) {
 	x.window = firstWindow
 }
 
-// load copies the memory from pos on, up to the limit, and not much further than the extent goes. Where a whole window
+// load copies the memory from pos on, up to the limit, and not much further than the extent goes. If a whole window
 // cannot be read, its first page may be.
 func (x *extent) load(limit uint64) ([]byte, bool) {
 	n := min(uint64(x.window), limit-x.pos, x.to-x.pos+slack)

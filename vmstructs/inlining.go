@@ -83,7 +83,7 @@ type inliningReader struct {
 	tree    SiteTable
 }
 
-// site decodes a scope and its senders, if they are not in the cache. It returns 0 where that cannot be done. A scope
+// site decodes a scope and its senders, if they are not in the cache. It returns 0 if that cannot be done. A scope
 // that is its own sender is as deep as maxInline.
 func (t *inliningReader) site(at int32, depth int) Site {
 	c := &t.seen[uint32(at)*0x9e3779b1>>(32-9)]

@@ -2,7 +2,7 @@ package vmstructs
 
 // Invocation is what is known of an invoke.
 type Invocation struct {
-	Method    *Method // the method that it calls; nil where that is not known
+	Method    *Method // the method that it calls; nil if that is not known
 	Intrinsic bool    // compilers may have code of their own for the method
 	Never     bool    // the interpreter has not resolved the invoke: hardly any program has come to it
 	Forced    bool    // compilers inline the method whatever its size

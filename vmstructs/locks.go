@@ -68,10 +68,10 @@ const (
 // Lock is a lock that a thread holds or waits for.
 type Lock struct {
 	Kind LockKind
-	// Class is of the object, with slashes; empty where the collector is moving the object. In a ClassLock it is the
+	// Class is of the object, with slashes; empty if the collector is moving the object. In a ClassLock it is the
 	// class that is being initialised, and Object is the object on which the threads that need the class wait.
 	Class  string
-	Object uint64 // where the object is, 0 where that is not known now
+	Object uint64 // where the object is, 0 if that is not known now
 	// Monitor is the ObjectMonitor, 0 if the lock has none.
 	Monitor uint64
 }
@@ -83,7 +83,7 @@ type LockOwner struct {
 	Name    string // the name of a virtual thread that no carrier runs
 }
 
-// Wanted is the lock that a thread waits for. How is 0 where the thread waits for no lock.
+// Wanted is the lock that a thread waits for. How is 0 if the thread waits for no lock.
 type Wanted struct {
 	Lock
 	How   LockWait

@@ -123,7 +123,7 @@ func (k *Locks) readMonitor(at uint64, m *monitor, b []byte) {
 }
 
 // inflated reports whether a mark word may be of the object whose monitor is at an address. Without ZGC's tables the
-// object is believed. Where the JVM has a table of monitors, the mark word does not say which monitor the object has.
+// object is believed. If the JVM has a table of monitors, the mark word does not say which monitor the object has.
 func (k *Locks) inflated(at, mark uint64) bool {
 	return !k.pages.on || mark&3 == 2 && (k.table || mark&^3 == at)
 }

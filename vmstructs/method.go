@@ -420,7 +420,7 @@ func (vm *VM) readPool(addr uint64, known bool) (*pool, error) {
 	return p, nil
 }
 
-// sourceFile finds the name of the source file. It is empty where the class does not say.
+// sourceFile finds the name of the source file. It is empty if the class does not say.
 func (vm *VM) sourceFile(p *pool, head []byte, holder uint64) string {
 	l := &vm.l.method
 	var index uint16

@@ -12,7 +12,7 @@ type nullCheck struct{ at, to uint32 }
 // maxNullChecks bounds the table.
 const maxNullChecks = 1 << 16
 
-// nullChecks reads b's table once. Where the table cannot be read, there are no checks.
+// nullChecks reads b's table once. If the table cannot be read, there are no checks.
 func (vm *VM) nullChecks(b *Blob) []nullCheck {
 	if b.nullsKnown {
 		return b.nulls

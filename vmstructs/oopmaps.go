@@ -19,15 +19,15 @@ const maxOopMaps = maxDebugBytes / pcDescSize
 // safepoints is what is known of an nmethod's OopMaps.
 type safepoints struct {
 	known bool
-	bits  []uint64 // a bit for each PcDesc, by its index: it has an OopMap; nil where that is not known
+	bits  []uint64 // a bit for each PcDesc, by its index: it has an OopMap; nil if that is not known
 	full  bool     // some records have no OopMap
 }
 
 // FullRecords reports whether the compiler has recorded where each instruction of b comes from, and not safepoints
-// alone. It is false where that is not known.
+// alone. It is false if that is not known.
 func (vm *VM) FullRecords(b *Blob) bool { return vm.safepoints(b).full }
 
-// IsSafepoint reports whether pc is recorded, and is a safepoint. Where OopMaps cannot be read, each record counts as a
+// IsSafepoint reports whether pc is recorded, and is a safepoint. If OopMaps cannot be read, each record counts as a
 // safepoint.
 func (vm *VM) IsSafepoint(b *Blob, pc uint64) bool {
 	if !b.HasPcDesc(pc) {

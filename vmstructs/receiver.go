@@ -35,7 +35,7 @@ func (r *resolver) profileData() offset {
 }
 
 const (
-	// maxProfile bounds how much of a profile is looked at. Where that much cannot be read, it is the rest of a page.
+	// maxProfile bounds how much of a profile is looked at. If that much cannot be read, it is the rest of a page.
 	maxProfile = 16 << 10
 	aPage      = 4 << 10
 	// receiverWords is in how many words behind the head the types may be, each with its count behind it: one or two

@@ -17,7 +17,7 @@ const (
 	Polled SafepointState = 3
 )
 
-// healthSymbols are variables of libjvm.so that only its .symtab names: 0 where there is none.
+// healthSymbols are variables of libjvm.so that only its .symtab names: 0 if there is none.
 type healthSymbols struct {
 	safepoint, operation  uint64
 	compile               uint64 // CompileBroker::_should_compile_new_jobs

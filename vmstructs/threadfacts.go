@@ -30,7 +30,7 @@ func (vm *VM) findFacts(fields map[string]uint64) factFields {
 }
 
 // ThreadFacts reads what java.lang.Thread says of t. Afterwards it follows the references that led there once more.
-// Where a collector has moved an object meanwhile, the answer is ErrMoved.
+// If a collector has moved an object meanwhile, the answer is ErrMoved.
 func (vm *VM) ThreadFacts(t Thread) (f ThreadFacts, err error) {
 	since := vm.heapMoment()
 	way, err := vm.wayToFacts(t)

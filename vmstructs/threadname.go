@@ -202,7 +202,7 @@ func (vm *VM) ThreadID(t Thread) (int64, error) {
 	return int64(id), nil
 }
 
-// wayToName says where a thread's object is, its name, and the characters of the name. They are 0 where there is no
+// wayToName says where a thread's object is, its name, and the characters of the name. They are 0 if there is no
 // name.
 type wayToName struct{ thread, name, chars uint64 }
 

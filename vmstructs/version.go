@@ -16,7 +16,7 @@ type Version struct {
 // Version returns the JVM's version.
 func (vm *VM) Version() Version { return vm.version }
 
-// JDK returns the JDK's version. Where HotSpot is numbered by itself (25.504-b01), only the line that describes it
+// JDK returns the JDK's version. If HotSpot is numbered by itself (25.504-b01), only the line that describes it
 // names the JDK: "... VM (25.504-b01) for linux-amd64 JRE (1.8.0_504-b01), ...".
 func (v Version) JDK() string {
 	if strings.HasPrefix(v.Release, strconv.Itoa(v.Major)) {

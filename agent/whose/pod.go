@@ -21,7 +21,7 @@ const logFolder = "/var/log/containers"
 // maxLinks bounds what is read of that folder. A node has some hundred pods, and links of those before.
 const maxLinks = 20_000
 
-// pod returns what kubelet's links in a folder of a process's root say of a container. It is empty where there is no
+// pod returns what kubelet's links in a folder of a process's root say of a container. It is empty if there is no
 // link with the whole id: kubelet cuts names of more than 255 bytes.
 func pod(pid int, folder, container string) resource.Attributes {
 	if container == "" {

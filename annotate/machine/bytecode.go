@@ -42,7 +42,7 @@ func find(vm *vmstructs.VM, name string) ([]*vmstructs.Method, error) {
 // mostOverloads bounds the methods of one name that are read.
 const mostOverloads = 512
 
-// AddBytecodes gives the page's method its bytecodes. Where several methods have its name, each gets the samples of the
+// AddBytecodes gives the page's method its bytecodes. If several methods have its name, each gets the samples of the
 // places that it alone has: a bytecode index with the line of that index. Other samples stay in groups of their own.
 func AddBytecodes(vm *vmstructs.VM, p *annotate.Page) error {
 	methods, err := find(vm, p.Method)

@@ -146,7 +146,7 @@ func showPage(talk io.Writer, what string) {
 	tellWhere(talk, what)
 }
 
-// browser returns the program that opens pages, empty where there is no desktop. It does not run as root, nor under
+// browser returns the program that opens pages, empty if there is no desktop. It does not run as root, nor under
 // sudo: the desktop is another user's then.
 func browser() string {
 	program := "xdg-open"

@@ -28,7 +28,7 @@ import (
 
 // wantedPart is what a part is asked for.
 type wantedPart struct {
-	name string // what --event calls it; empty where there is no other, and it is no waiting
+	name string // what --event calls it; empty if there is no other, and it is no waiting
 	modeFlags
 	engine   session.EngineName
 	interval time.Duration

@@ -236,7 +236,7 @@ func (r *Result) dropRepeated(list []*evidence) []*evidence {
 	return slices.DeleteFunc(list, func(e *evidence) bool { return passed[r.node(e)] })
 }
 
-// isLikely reports whether a change is likely. Where starts are known, significance says all.
+// isLikely reports whether a change is likely. If starts are known, significance says all.
 func (r *Result) isLikely(e *evidence) bool { return r.c.tooFew() && e.likely() }
 
 // byRank puts first what is most beyond what starts usually differ by. If noise within the recordings explains a

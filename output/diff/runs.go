@@ -95,7 +95,7 @@ func (b *between) settle(e *evidence, p *startPrior) {
 	b.freedom = df
 }
 
-// chance is how often recordings of one program alone differ by so much, or more. It is 0 where that is not known.
+// chance is how often recordings of one program alone differ by so much, or more. It is 0 if that is not known.
 func (b *between) chance(change float64) float64 {
 	if b.df == 0 {
 		return 0

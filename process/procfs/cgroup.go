@@ -97,7 +97,7 @@ func (m *CgroupMount) Controls(controller string) bool {
 	return m.Version == 2 || slices.Contains(m.Controllers, controller)
 }
 
-// CPUMax reads cpu.max of version 2, "150000 100000": so many microseconds in each period. limited is false where it
+// CPUMax reads cpu.max of version 2, "150000 100000": so many microseconds in each period. limited is false if it
 // says "max".
 func CPUMax(b []byte) (cpus float64, limited, ok bool) {
 	word, rest := cutWord(b)

@@ -126,7 +126,7 @@ func capabilities(hex []byte) uint64 {
 
 // These functions read a single line of status, for code that reads it thousands of times.
 
-// StatusState is the state of a thread, 0 where there is no such thread.
+// StatusState is the state of a thread, 0 if there is no such thread.
 func StatusState(b []byte) byte {
 	if v := line(b, "\nState:\t"); len(v) > 0 {
 		return v[0]

@@ -61,7 +61,7 @@ func (p *Pool) Running() maybe.Value[int64] {
 	return maybe.If(min(n, int64(len(p.Members))), ok)
 }
 
-// Busy is Running. Where that is not known, the stacks tell who waits for work.
+// Busy is Running. If that is not known, the stacks tell who waits for work.
 func (p *Pool) Busy() int {
 	return int(p.Running().Or(int64(len(p.Members) - p.Count(Idle))))
 }

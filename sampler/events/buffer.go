@@ -141,7 +141,7 @@ func (c *probeCode) sort(lot int, s look.HitSort) {
 	c.Store(bpf.R10, lot+lotSort, bpf.R1)
 }
 
-// readMoment clears the words about the buffer and reads what is known only now. Where memory cannot be read, the words
+// readMoment clears the words about the buffer and reads what is known only now. If memory cannot be read, the words
 // stay 0, and no buffer counts as known.
 func (c *probeCode) readMoment(e *Event, layout *arch.ProbeLayout, lot int) {
 	for at := 0; at < lotSize; at += 8 {

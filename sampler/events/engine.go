@@ -60,7 +60,7 @@ const (
 	eventTick = int64(4 * time.Millisecond)
 	// eventRest is how long goprof does not read the rings after it has found a record. It applies where samples are
 	// only some of many hits. A reading takes a CPU from a thread, often from the one that was hit: on a busy machine
-	// that costs the thread more than its hits. The first record after a rest is read at once. Where each hit is to be
+	// that costs the thread more than its hits. The first record after a rest is read at once. If each hit is to be
 	// a sample there is no rest: the rings might have no room for hundreds of hits that come at once. Nor is there any
 	// where virtual threads run: their frames in the heap have to be read within microseconds.
 	eventRest = int64(3 * time.Millisecond)

@@ -125,7 +125,7 @@ const (
 	ioName         = fileSize - fileName
 )
 
-// Name is the path or the host's name. whole is false where there was no room for all of it.
+// Name is the path or the host's name. whole is false if there was no room for all of it.
 func (f *File) Name() (name string, whole bool) {
 	text, _, whole := bytes.Cut(f.name[:], []byte{0})
 	return string(text), whole && len(text) < ioName-1

@@ -26,7 +26,7 @@ import (
 // matter.
 //
 // The end of a call belongs to the beginning with the same stack pointer, because an inner call has another stack
-// pointer. realloc(NULL, n) jumps to malloc, and ends where malloc does. Where functions call each other (musl's calloc
+// pointer. realloc(NULL, n) jumps to malloc, and ends where malloc does. If functions call each other (musl's calloc
 // calls malloc), the inner call replaces the outer one, and the end of the outer call finds no beginning.
 
 // Pairing says where pieces of memory begin, and where they are given back. The event's Probes are the instructions

@@ -18,7 +18,7 @@ const (
 	rateWindow = int64(100 * time.Millisecond)
 	// mostSamples bounds the samples of an event in a second, unless Config.MostSamples does.
 	mostSamples = 4000
-	// enoughToRate is how many samples tell a rate. Where fewer are permitted in a window, the window is longer.
+	// enoughToRate is how many samples tell a rate. If fewer are permitted in a window, the window is longer.
 	enoughToRate = 32
 	// calm is how far below its bounds an event must be before its interval becomes shorter. The interval then becomes
 	// half as long, which leaves room.

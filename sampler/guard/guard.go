@@ -91,7 +91,7 @@ func enter(keep Keep, to purpose) (g Given) {
 		keep, g.AdminForPerf = keep.forPerf()
 	}
 	g.Capabilities = dropCapabilities(keep, to)
-	// The filter brings this to all other threads (kernel/seccomp.c, seccomp_sync_threads). Where there is no
+	// The filter brings this to all other threads (kernel/seccomp.c, seccomp_sync_threads). If there is no
 	// filter, Go does.
 	if unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != nil {
 		return g

@@ -12,7 +12,7 @@ type Look struct {
 	When int64
 	// CPU is how much CPU time the thread has used since the sample of it before, in nanoseconds.
 	CPU int64
-	// Count is how many samples this look stands for, 1 or more; 0 where that was not set, which is 1, too.
+	// Count is how many samples this look stands for, 1 or more; 0 if that was not set, which is 1, too.
 	Count int64
 	// Tally is how often this look counts, nil where each look counts once; then there is no Waiting, either.
 	Tally   *Tally

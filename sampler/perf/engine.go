@@ -277,7 +277,7 @@ func (r *perfRun) loop(ctx context.Context) {
 	}
 }
 
-// nextMoment is when there is something to do. Where looks around are far apart, all waits for the next one, but in a
+// nextMoment is when there is something to do. If looks around are far apart, all waits for the next one, but in a
 // hurry, or in a run that has just begun.
 func (r *perfRun) nextMoment(due int64) int64 {
 	if r.q.Wait(r.now) == sampler.KeptFor {

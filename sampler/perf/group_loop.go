@@ -50,7 +50,7 @@ type perfGroupRun struct {
 	checkerCPU time.Duration // of it, that is counted
 }
 
-// Run samples until ctx is done. Where events of CPUs are not permitted it ends with ErrNoWide at once. It is called
+// Run samples until ctx is done. If events of CPUs are not permitted it ends with ErrNoWide at once. It is called
 // once.
 func (g *Group) Run(ctx context.Context) error {
 	r := &perfGroupRun{Group: g, ctx: ctx, members: map[int]*Member{},

@@ -35,7 +35,7 @@ type perfRings struct {
 // (vmstructs/sightings.go, noteWithin).
 const perfSoon = int64(2_500_000)
 
-// eachWakes reports whether each sample wakes the checker up. Where a CPU's samples are closer together than perfSoon,
+// eachWakes reports whether each sample wakes the checker up. If a CPU's samples are closer together than perfSoon,
 // there is no checker, and the sampling thread looks into the rings that often. An interrupt that wakes no thread costs
 // less, and a ring may be full within 60 ms there (copies of 64 KB, at 1,000 Hz).
 func eachWakes(interval int64) bool { return interval >= perfSoon }

@@ -27,7 +27,7 @@
 //     while a thread stands still, a signal handler lets that thread go (releaser.go).
 //   - A Tracer has an OS thread of its own, which ends after it (OnOwnThread). When the OS thread ends, the kernel lets
 //     all threads go that are still seized.
-//   - When goprof itself is to be stopped, all such OS threads end first (suspend.go). Where goprof is stopped by
+//   - When goprof itself is to be stopped, all such OS threads end first (suspend.go). If goprof is stopped by
 //     force, another process wakes it up to do that (watchdog.go).
 //
 // HoldAll is the exception: for a heap dump all threads stand still, for as long as a user has agreed to. They, too, go

@@ -189,7 +189,7 @@ func (h *Preempters) Tell(number int, at, stands int64) bool {
 	return true
 }
 
-// Next returns the moment of the next visit that a preempter was told; 0 where there is none.
+// Next returns the moment of the next visit that a preempter was told; 0 if there is none.
 func (h *Preempters) Next() (at int64) {
 	for number := range h.all {
 		if r := h.preempter(number); r != nil {

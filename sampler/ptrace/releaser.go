@@ -63,7 +63,7 @@ var releasers struct {
 	list []*releaser
 }
 
-// newReleaser makes a releaser for this OS thread. Where that is not possible, the releaser does nothing.
+// newReleaser makes a releaser for this OS thread. If that is not possible, the releaser does nothing.
 func newReleaser(owner int) *releaser {
 	releasers.Lock()
 	defer releasers.Unlock()

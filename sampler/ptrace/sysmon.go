@@ -70,13 +70,13 @@ func countSleepers(more int) {
 	}
 }
 
-// mayRest reports whether sysmon may have its slack. Each sleeper keeps one of Go's processors. Where they keep all of
+// mayRest reports whether sysmon may have its slack. Each sleeper keeps one of Go's processors. If they keep all of
 // them, only sysmon gets one for the others.
 func mayRest() bool {
 	return sysmon.sleepers > 0 && sysmon.sleepers < runtime.GOMAXPROCS(0)
 }
 
-// fitSysmon gives sysmon its slack, or takes it away, as soon as sysmon is found. Where that is not permitted, nothing
+// fitSysmon gives sysmon its slack, or takes it away, as soon as sysmon is found. If that is not permitted, nothing
 // changes.
 func fitSysmon() {
 	const tries = 50

@@ -54,7 +54,7 @@ func tellDog(what byte) {
 }
 
 // StartWatchdog starts this program again with these arguments. With them the program must call Watch. The new process
-// watches goprof until the function end is called. Where no process can be started, there is no watchdog.
+// watches goprof until the function end is called. If no process can be started, there is no watchdog.
 func StartWatchdog(args ...string) (end func()) {
 	toUs, fromDog, err := os.Pipe()
 	if err != nil {

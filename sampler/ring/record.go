@@ -57,7 +57,7 @@ type Record struct {
 	At, End    uint64
 }
 
-// Next reads the header at tail; head is how far the kernel has written. ok is false where there is no whole record, or
+// Next reads the header at tail; head is how far the kernel has written. ok is false if there is no whole record, or
 // where the header cannot be that of a record: then the bytes are of no use.
 func (b Bytes) Next(tail, head uint64) (r Record, ok bool) {
 	have := head - tail

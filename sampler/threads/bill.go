@@ -86,7 +86,7 @@ func IsInterrupted(cpu *arch.CPU, call int64, result uint64) bool {
 
 // end closes the account of a thread that has ended.
 func (b *bills) end(th *Thread) {
-	b.owed -= int64(th.Last.Ran) - int64(th.Billed) // below 0 where a sample carries more than was read
+	b.owed -= int64(th.Last.Ran) - int64(th.Billed) // below 0 if a sample carries more than was read
 	if th.Hint.Skip {
 		b.skipped += th.owed()
 	} else {
@@ -98,7 +98,7 @@ func (b *bills) end(th *Thread) {
 // there are CPUs.
 var lateCharge = int64(10*time.Millisecond) * int64(runtime.NumCPU())
 
-// Sum is the account so far. over: the run is. Where threads are billed together, it is not known which of them have
+// Sum is the account so far. over: the run is. If threads are billed together, it is not known which of them have
 // ended.
 func (s *List) Sum(over bool) sampler.Times {
 	return s.Bills.sum(s.ByTID, over && !s.upkeep.Pools, s.Interval)
@@ -140,7 +140,7 @@ func (b *bills) sum(threads map[int]*Thread, over bool, interval int64) sampler.
 // owed is what the kernel has charged a thread and no sample carries.
 func (th *Thread) owed() int64 { return int64(th.Last.Ran - min(th.Last.Ran, th.Billed)) }
 
-// ProcessCPU is the CPU time that a process has used, threads that have ended included. It is 0 where there is no such
+// ProcessCPU is the CPU time that a process has used, threads that have ended included. It is 0 if there is no such
 // process.
 func ProcessCPU(pid int) time.Duration {
 	var ts unix.Timespec

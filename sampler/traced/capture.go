@@ -111,7 +111,7 @@ const MaxNap = 50 * int64(time.Millisecond)
 // Sleep waits until the deadline or the call of a preempter, and looks after pending stops and questions meanwhile. It
 // returns false when the run is over, or goprof is to be suspended.
 func (c *Run) Sleep(deadline int64) bool {
-	// A look at a thread that a preempter has met has told that the process is there. Where the kernel notes nothing
+	// A look at a thread that a preempter has met has told that the process is there. If the kernel notes nothing
 	// (NoNotes), a preempter calls for any process, and there may be no thread to look at.
 	asked := c.Called >= 0 && c.taken
 	c.taken = false

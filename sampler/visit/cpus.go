@@ -55,7 +55,7 @@ func (c *visited) setGone(there []int) (back bool) {
 	return was && !c.gone
 }
 
-// takeIn adds these CPUs to the visits. anew: all of them may have been switched off and on. It returns false where a
+// takeIn adds these CPUs to the visits. anew: all of them may have been switched off and on. It returns false if a
 // CPU cannot have a preempter.
 func (v *visits) takeIn(cpus []int, anew bool) bool {
 	for i := range v.cpus {

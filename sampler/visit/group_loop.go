@@ -46,7 +46,7 @@ type groupRun struct {
 	cpuOf    time.Duration // of the OS threads before
 }
 
-// Run samples until ctx is done. Where CPUs cannot be visited it ends with ErrNoVisits at once. It is called once.
+// Run samples until ctx is done. If CPUs cannot be visited it ends with ErrNoVisits at once. It is called once.
 func (g *Group) Run(ctx context.Context) error {
 	r := &groupRun{Group: g, ctx: ctx, members: map[int]*Member{},
 		rng: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))}

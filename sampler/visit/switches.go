@@ -45,7 +45,7 @@ func switchAttr() unix.PerfEventAttr {
 	}
 }
 
-// openSwitches begins to note the switches of a CPU. It returns nil where that is not permitted.
+// openSwitches begins to note the switches of a CPU. It returns nil if that is not permitted.
 func openSwitches(cpu int) *switchNotes {
 	attr := switchAttr()
 	fd, err := unix.PerfEventOpen(&attr, -1, cpu, -1, unix.PERF_FLAG_FD_CLOEXEC)

@@ -71,7 +71,7 @@ type visits struct {
 type visited struct {
 	number int
 	metAt  int64
-	notes  *switchNotes // nil where they are not permitted
+	notes  *switchNotes // nil if they are not permitted
 	gone   bool         // when goprof last asked, the program could not run there
 }
 

@@ -223,7 +223,7 @@ func (r *gatherRun) lookAtLate(th *watched) {
 	r.lookAnew(th)
 }
 
-// count gives the last look at a thread the time up to the moment until. Where the last look came to nothing, the time
+// count gives the last look at a thread the time up to the moment until. If the last look came to nothing, the time
 // goes to the next look.
 func (l *lateThread) count(until int64) {
 	if l.th.tally != nil && until > l.since {

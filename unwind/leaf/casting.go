@@ -141,7 +141,7 @@ func (q *question) slowCast(n int32) evidence {
 	return evidence{}
 }
 
-// mayCast reports whether evidence is that of a bytecode for which C1 makes a cast. Where it knows what an invoke of an
+// mayCast reports whether evidence is that of a bytecode for which C1 makes a cast. If it knows what an invoke of an
 // interface's method calls, it checks by a cast that the receiver has the interface (c1/c1_GraphBuilder.cpp, invoke).
 func (q *question) mayCast(e evidence) bool {
 	op := q.opcodeOf(e)

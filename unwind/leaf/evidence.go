@@ -194,7 +194,7 @@ func (q *question) ahead(n int32) evidence {
 	return evidence{}
 }
 
-// behind finds the evidence that the code has left last before an instruction. Where nothing falls through to an
+// behind finds the evidence that the code has left last before an instruction. If nothing falls through to an
 // instruction, a jump led to it: behind goes on at the first such jump.
 func (q *question) behind(n int32) evidence {
 	var way leftBehind
@@ -245,7 +245,7 @@ func (s *leftBehind) step(m *codeMap, n int32) (before int32, ok bool) {
 	return before, true
 }
 
-// told returns the methods of which an instruction is evidence, nil where there is none or it cannot be read.
+// told returns the methods of which an instruction is evidence, nil if there is none or it cannot be read.
 func (q *question) told(e evidence) []vmstructs.Scope {
 	switch {
 	case e.kind == noEvidence:

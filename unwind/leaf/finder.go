@@ -47,7 +47,7 @@ func New(t process.Target, vm *vmstructs.VM) *Finder {
 	return f
 }
 
-// Forget empties all caches. Entries about compiled code belong to its Blob. Where code has been replaced, the VM gives
+// Forget empties all caches. Entries about compiled code belong to its Blob. If code has been replaced, the VM gives
 // another Blob, and the old entry no longer counts.
 func (f *Finder) Forget() {
 	f.codeMaps, f.mapped = make(map[*vmstructs.Blob]*codeMap), 0
@@ -77,7 +77,7 @@ func (f *Finder) At(b *vmstructs.Blob, pc uint64) ([]vmstructs.Scope, profile.Ce
 // DecidedBy is the name of the rule that has told At's last answer, "" if the code was not asked.
 func (f *Finder) DecidedBy() string { return f.asked.decided }
 
-// Called infers, at a return address, the methods that have called code of that name without a record. Where the
+// Called infers, at a return address, the methods that have called code of that name without a record. If the
 // calling code cannot be read, Called returns the methods of the next record.
 func (f *Finder) Called(b *vmstructs.Blob, pc uint64, name string) ([]vmstructs.Scope, profile.Certainty, error) {
 	p := f.ask(b, pc)

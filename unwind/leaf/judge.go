@@ -45,7 +45,7 @@ func (f *Finder) Judge(b *vmstructs.Blob, pc uint64, record vmstructs.Scope) (ru
 	return "", true
 }
 
-// HandsClassTo returns the comparison to which code of C2's at pc hands a class on, 0 if it does not. Where both have
+// HandsClassTo returns the comparison to which code of C2's at pc hands a class on, 0 if it does not. If both have
 // one record, that is worth at pc what it is worth at the comparison.
 func (f *Finder) HandsClassTo(b *vmstructs.Blob, pc uint64) uint64 {
 	p := f.ask(b, pc)

@@ -96,7 +96,7 @@ func (v *exportedLocal) find(f *elfFile, bias uint64, number uint32, layout *arc
 	}
 }
 
-// relocations keeps the words that the linker fills in for this variable, of a table of relocations.
+// relocations reads a table of relocations, and keeps the words that the linker fills in for this variable.
 func (v *exportedLocal) relocations(b []byte, bias uint64, number uint32, layout *arch.LocalsLayout) {
 	for ; len(b) >= relaSize; b = b[relaSize:] {
 		info, addend := binary.LittleEndian.Uint64(b[8:]), binary.LittleEndian.Uint64(b[16:])

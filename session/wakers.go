@@ -63,7 +63,8 @@ func (w *wakers) standingOf(snap *look.Look) *standing {
 	return st
 }
 
-// wanted: only threads of the JVM have a stack to walk.
+// wanted reports whether a look has a stack to walk. A waker that is no thread of the JVM has none: wanted then ends
+// its wait at once.
 func (w *wakers) wanted(snap *look.Look) bool {
 	if snap.Waker.Of == nil {
 		return w.wall.wanted(snap)

@@ -21,8 +21,10 @@ import (
 //   - the thread is not giving up its carrier, because then its frames are in both places; if both places were copied
 //     in one moment, the frames that are on the stack are left out,
 //   - every return address in them follows a call of which the compiler has a record,
-//   - their last frame is Continuation.enter. An error is still possible: after its release, within microseconds, the
-//     thread passes the barrier into a frame of the same method that has the same words in the same place.
+//   - their last frame is Continuation.enter.
+//
+// An error is still possible: after its release, within microseconds, the thread passes the barrier into a frame of the
+// same method that has the same words in the same place.
 
 // entryMethod is the root of a virtual thread's frames.
 const entryMethod = "jdk.internal.vm.Continuation.enter"

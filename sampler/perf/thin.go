@@ -11,7 +11,7 @@ import (
 
 // How the rate is lowered when goprof cannot keep up.
 //
-// If CPUs are short, samples come faster than goprof can read and walk them. A ring or the queue is full then, until
+// On a busy machine, samples come faster than goprof can read and walk them. A ring or the queue is full then, until
 // goprof has had a CPU again. So all samples of such a time would be lost, and the profile would not show what ran in
 // it. Instead goprof lengthens the periods of the events, all by the same factor, until nearly none is lost. A sample
 // then counts for as many as the factor says (look.Look.Count): shares stay, and so does the number of samples for each

@@ -26,7 +26,7 @@ import (
 // in the long run. The length of the kernel's ticks does not matter. Nor does it matter if there are more runnable
 // threads than CPUs: state R includes waiting for a CPU, but credit does not.
 //
-// If CPUs are short, most threads in state R wait for one. Such a thread stands where it lost its CPU. The scheduler
+// On a busy machine, most threads in state R wait for a CPU. Such a thread stands where it lost its CPU. The scheduler
 // or the thread's own system call chose that place, so it is no random sample. So after the look goprof reads again how
 // long the thread has waited. If the thread had no CPU when the tick began, the look is no sample and the thread gets
 // back what it paid (visit/account.go, refund).

@@ -11,7 +11,7 @@ import (
 // the methods that it enters. A pc's position between the two places in machine code gives its position on the route
 // through bytecodes.
 
-// leg is a part of such a way. On a leg one method is the innermost.
+// leg is a part of a route on which one method is the innermost.
 type leg struct {
 	scopes    []vmstructs.Scope
 	work      int
@@ -19,10 +19,10 @@ type leg struct {
 	entered   bool // it is of a loop that the way leads past: see enterLoops
 }
 
-// maxLegs bounds a way: methods are seldom inlined deeper than 15.
+// maxLegs bounds a route: methods are seldom inlined deeper than 15.
 const maxLegs = 64
 
-// router finds the way between two places of one nmethod.
+// router finds the route between two places of one nmethod.
 type router struct {
 	q          *question // about the nmethod
 	space      int       // instructions between the two places
@@ -49,8 +49,8 @@ type foundCall struct {
 	before int
 }
 
-// between returns the methods that run on the way from one place to another, done of left instructions behind
-// the first and left before the second.
+// between returns the methods that run at an instruction between two places, which is done instructions behind the
+// first place and left instructions before the second.
 func (r *router) between(from, to []vmstructs.Scope, done, left int) []vmstructs.Scope {
 	r.legs, r.space = r.q.legs[:0], done+left
 	r.route(from, to)
@@ -80,7 +80,7 @@ func (r *router) between(from, to []vmstructs.Scope, done, left int) []vmstructs
 	return to
 }
 
-// route lists the legs of the way.
+// route lists the legs of the route.
 func (r *router) route(from, to []vmstructs.Scope) {
 	r.weights = weightsOf(r.q.blob.Level)
 	if len(from)+len(to) > maxLegs {

@@ -139,7 +139,7 @@ func (a *Agent) begin() {
 	a.metrics.factor.Store(1)
 }
 
-// end lets all JVMs go.
+// end detaches from all JVMs.
 func (a *Agent) end() {
 	for _, g := range a.guests {
 		a.release(g)
@@ -164,7 +164,7 @@ func (a *Agent) end() {
 	}
 }
 
-// take takes other settings.
+// take replaces the settings.
 func (a *Agent) take(s Settings) {
 	old, now := a.settings, time.Now()
 	for _, g := range a.guests {
@@ -201,7 +201,7 @@ func (a *Agent) take(s Settings) {
 	a.say("the configuration was read again")
 }
 
-// beat looks at the host once.
+// beat makes one round: it looks which JVMs there are, and attaches, samples and cuts batches as needed.
 func (a *Agent) beat(ctx context.Context, now time.Time) {
 	delayed := a.metrics.delayed.Load()
 	news := a.finder.beat(now)
@@ -242,7 +242,7 @@ func (a *Agent) tellWanted() {
 	}
 }
 
-// meet takes in a JVM that was not there before.
+// meet adds a JVM that was not there before.
 func (a *Agent) meet(j diagnose.JVM, now time.Time) {
 	g := &guest{Candidate: Candidate{JVM: j}, said: map[string]bool{}}
 	a.guests[j.PID] = g
@@ -441,7 +441,7 @@ func (a *Agent) serve(ctx context.Context, pid int, facts Candidate, s *Settings
 	send(event{ended: true, err: err, exec: err == nil && ctx.Err() == nil && !t.Alive()})
 }
 
-// handle takes what a recording says.
+// handle deals with a message of a recording.
 func (a *Agent) handle(e event) {
 	now := time.Now()
 	a.budget.charge(a.budget.alone(e.cost))
@@ -539,7 +539,7 @@ func (a *Agent) cut(r *record, now time.Time, last bool) {
 	}
 }
 
-// used is how much CPU time the process has used since its recording began; 0 where the recording is of something else.
+// used is how much CPU time the process has used since its recording began; 0 if the recording is of something else.
 func (a *Agent) used(r *record) time.Duration {
 	if r.control == nil || r.event.Name != "" || a.settings.Mode != session.CPUMode {
 		return 0

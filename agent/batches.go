@@ -38,9 +38,9 @@ func (b *batches) belongTo(whose resource.Attributes) {
 	b.whose = whose
 }
 
-// cut makes a batch of what was seen since the last one. It is nil if nothing was seen. interval is the CPU time that
-// each sample stood for. used is what the process has used since the recording began, or 0 if that is not known. last
-// says that no further sample comes.
+// cut makes a batch of the samples since the last one. It is nil if there are none. interval is the CPU time that each
+// sample stood for. used is what the process has used since the recording began, or 0 if that is not known. last says
+// that no further sample comes.
 func (b *batches) cut(now time.Time, interval, used time.Duration, last bool) *batch.Batch {
 	b.mu.Lock()
 	defer b.mu.Unlock()

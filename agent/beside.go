@@ -17,11 +17,11 @@ import (
 	"goprof/session"
 )
 
-// What is recorded of a JVM beside the samples of the mode: events that the kernel takes (alloc, exceptions,
-// libc:write), and waits. Each has its own recording, its own batches and its own share of the budget. An event that is
-// not available is reported once for each JVM, and the JVM is recorded without it.
+// An agent samples each JVM in one mode (cpu or wall). Beside that it may record events that the kernel counts (alloc,
+// exceptions, libc:write), and waits. Each of these has its own recording, its own batches and its own share of the
+// budget. An event that is not available is reported once for each JVM, and the JVM is recorded without it.
 
-// waits are the events that are waits, with the states of threads that count. nil: all.
+// waits maps the events that are waits to the states of threads that count for them. nil: all states.
 var waits = map[string][]profile.State{
 	"off-cpu": nil,
 	"lock":    {profile.Blocked, profile.Parked},
@@ -143,7 +143,7 @@ func (t *hostTarget) recordBeside(ctx context.Context, how *Recording) {
 	}
 }
 
-// keepEvent records one event. Where it was dropped, it is recorded again when the agent says so.
+// keepEvent records one event. If it was dropped, it is recorded again when the agent says so.
 func (t *hostTarget) keepEvent(ctx context.Context, how *Recording, b *Beside, begun func()) error {
 	again := make(chan struct{}, 1)
 	for retry := false; ; retry = true {

@@ -8,15 +8,15 @@ import (
 )
 
 // budget keeps the cost of goprof and its pauses within the share of the host that they may take. Samples cost most of
-// it, so their number is reduced. If half of the samples or more are too many, the interval is doubled. If fewer are
-// too many, the JVMs with the most samples lose some first: every JVM gets what is due to it, up to a limit that is the
-// same for all. So a busy JVM takes nothing from the others.
+// it, so their number is reduced. If half of the samples or more must go, the interval is doubled. If fewer must go,
+// the JVMs with the most samples lose some first: every JVM gets the samples that are due to it, up to a limit that is
+// the same for all. So a busy JVM takes nothing from the others.
 //
-// Attaching to a JVM costs much. Half of the budget pays for that. What attaching has not used is kept for 20 s at
+// Attaching to a JVM costs much. Half of the budget is for attaching. The unused part of that half is kept for 20 s at
 // most, so that goprof can attach to a new JVM soon. An agent that starts has enough for one JVM.
 //
-// What was spent beyond the budget is paid back over the next windows. So the share holds for each minute, the first
-// one too.
+// If goprof spends more than the budget, it saves as much in the next windows. So it keeps within the share in each
+// minute, also in the first one.
 type budget struct {
 	max      float64 // 0: any
 	cpus     float64
@@ -107,8 +107,8 @@ func (a *Agent) meter() func() expense {
 	return func() expense { return expense{a.world.Own() - own, time.Since(at)} }
 }
 
-// alone is what an attachment has cost by itself. Samples of other JVMs were taken meanwhile, and are assumed to have
-// cost as much as in the last window before. The kernel's clocks cannot separate the two: goroutines change their OS
+// alone returns the cost of an attachment by itself. Samples of other JVMs were taken meanwhile. alone assumes that
+// they cost as much as in the window before. The kernel's clocks cannot separate the two: goroutines change their OS
 // threads, and the garbage collector serves all of them.
 func (b *budget) alone(e expense) time.Duration {
 	return max(e.cpu-time.Duration(b.rate*float64(e.took)), 0)
@@ -120,7 +120,7 @@ func (b *budget) charge(cost time.Duration) {
 	b.attached += cost
 }
 
-// count takes what a recording has done since it was counted last.
+// count adds the cost of a recording since the last count: its pauses, hits and samples.
 func (b *budget) count(a *Agent, r *record) {
 	if r.control == nil {
 		return

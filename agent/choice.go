@@ -34,7 +34,7 @@ type Part struct {
 // Fields are the facts that a rule may be about.
 var Fields = []string{"name", "main", "user", "cgroup", "container", "namespace", "version", "vendor"}
 
-// fact is a fact of a JVM by its name in Fields.
+// fact returns a fact of a JVM by its name in Fields.
 func (j *Candidate) fact(field string) string {
 	switch field {
 	case "name":
@@ -85,9 +85,9 @@ func NewPart(field, pattern string) (Part, error) {
 	return Part{field, re}, nil
 }
 
-// ParseRule reads a rule of the command line: "PATTERN" is about the name, "FIELD=PATTERN" about another fact. A
-// pattern for the name that itself begins with a word and "=" is written "name=...". So a misspelt FIELD is an error,
-// and not a pattern that fits no JVM.
+// ParseRule reads a rule of the command line. "PATTERN" is a pattern for the JVM's name, "FIELD=PATTERN" one for
+// another fact. A pattern for the name that itself begins with a word and "=" must be written "name=...". So a misspelt
+// FIELD is an error, and is not mistaken for a pattern that fits no JVM.
 func ParseRule(text string) (Rule, error) {
 	field, pattern := "name", text
 	if before, after, ok := strings.Cut(text, "="); ok && fieldLike.MatchString(before) {

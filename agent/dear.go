@@ -9,8 +9,8 @@ import (
 	"goprof/sampler"
 )
 
-// What an event's hits cost is not goprof's to lower. So an event of a JVM that costs too much is dropped. A program
-// that begins may throw many exceptions, and few later: so the event is tried again, after a minute at first.
+// goprof cannot lower the cost of an event's hits. So an event of a JVM that costs too much is dropped. A program that
+// begins may throw many exceptions, and few later: so the event is tried again, after a minute at first.
 
 // hitCost is what a hit of a probe costs its thread at most: the breakpoint, the BPF program and one step over the
 // instruction. 0.63 us were measured (docs/evidence/events.md).
@@ -38,9 +38,9 @@ func hitsOf(s *sampler.Stats) (n int64) {
 	return n
 }
 
-// dropDear ends the recording of an event whose hits alone have cost more than half of the budget twice in a row (a
-// program may throw many exceptions for a moment). Fewer samples would not help: each hit costs its thread the
-// breakpoint. An event that was dropped before is dropped the first time that it is too expensive.
+// dropDear ends the recording of an event if its hits alone have cost more than half of the budget twice in a row. Once
+// is not enough: a program may throw many exceptions for a moment. Fewer samples would not help, because each hit costs
+// its thread the breakpoint. If the event was dropped before, once is enough.
 func (b *budget) dropDear(a *Agent, g *guest, passed time.Duration, now time.Time) {
 	if b.max == 0 {
 		return

@@ -75,7 +75,7 @@ func NewHost(h diagnose.Host, version string, enrich func(pid int, a *resource.A
 		visits: sampleTogether(visit.NewGroup(usual, 0)), perf: sampleTogether(perf.NewGroup(usual, 0))}
 }
 
-// Run takes samples for all JVMs together, until ctx is done: by perf events of CPUs, and by visits of CPUs. Where one
+// Run takes samples for all JVMs together, until ctx is done: by perf events of CPUs, and by visits of CPUs. If one
 // of the two cannot be done, say gets what that means for an agent that was asked for that engine.
 func (h *ThisHost) Run(ctx context.Context, want session.EngineName, say func(string)) {
 	var groups sync.WaitGroup
@@ -91,7 +91,7 @@ func (h *ThisHost) Run(ctx context.Context, want session.EngineName, say func(st
 	groups.Wait()
 }
 
-// meaning is what it means for JVMs that a group has ended; empty where it means nothing.
+// meaning returns what it means for JVMs that a group has ended; empty if it means nothing.
 func (h *ThisHost) meaning(err error, want session.EngineName) string {
 	const visits = "one for all JVMs needs CAP_PERFMON, CAP_SYS_NICE and two CPUs"
 	wide := "one for all JVMs needs CAP_PERFMON, CAP_BPF and the first PID namespace"
@@ -173,7 +173,7 @@ func (t *hostTarget) Tell(j *Candidate) {
 func (t *hostTarget) Alive() bool { return t.session.Process.Alive() == nil }
 func (t *hostTarget) Close()      { t.session.Close() }
 
-// Resource is what enrich says, and what goprof knows by itself.
+// Resource returns the attributes that enrich finds, and those that goprof knows by itself.
 func (t *hostTarget) Resource() (a resource.Attributes) {
 	if pid := t.jvm.PID; t.host.enrich != nil {
 		a, _ = inTime(func() (a resource.Attributes) {
@@ -193,7 +193,7 @@ func (t *hostTarget) Resource() (a resource.Attributes) {
 	return a
 }
 
-// Record samples the JVM, together with the others where that can be done.
+// Record samples the JVM, together with the other JVMs if possible.
 func (t *hostTarget) Record(ctx context.Context, how Recording) (profile.Summary, error) {
 	s := how.Settings
 	pace := new(atomic.Int64)
@@ -240,7 +240,7 @@ func (t *hostTarget) chooseEngine(want session.EngineName) (session.EngineName, 
 	return c.Engine, err
 }
 
-// member makes members of the group that takes samples in that way; nil where there is none.
+// member makes members of the group that takes samples in that way; nil if there is none.
 func (t *hostTarget) member(by session.EngineName) func(pid int) sampler.Engine {
 	switch {
 	case by == session.PerfEngine && t.host.perf.works():
@@ -260,7 +260,7 @@ type sharing interface{ SetShare(float64) }
 // control governs an engine.
 type control struct {
 	latest
-	member sharing // nil where the engine is of this JVM alone
+	member sharing // nil if the engine is of this JVM alone
 	pace   *atomic.Int64
 	fixed  bool // the kernel takes the samples
 }

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// memory bounds what goprof keeps, however many JVMs there are. What goprof keeps of a JVM (names, debug information,
-// threads) grows with that JVM, and can be dropped only as a whole. So if there is too much, the JVM that uses the
-// least CPU time is let go, and for some time goprof attaches to no more JVMs than fit.
+// memory bounds what goprof keeps, however many JVMs there are. The data that goprof keeps of a JVM (names, debug
+// information, threads) grow with that JVM, and can be dropped only as a whole. So if they need too much memory, goprof
+// detaches from the JVM that uses the least CPU time, and for some time attaches to no more JVMs than fit.
 //
 // The Go runtime keeps garbage within the same bound (debug.SetMemoryLimit).
 type memory struct {
@@ -31,9 +31,9 @@ const (
 	leastGrowth, mostGrowth = 50, 400
 )
 
-// hasRoom reports whether one more JVM of average size fits beside n of them. There is always room for one. Without
-// JVMs, the memory in use belongs to JVMs that have ended. It stays until the next garbage collection, which is minutes
-// away in an agent that does nothing.
+// hasRoom reports whether one more JVM of average size fits beside n of them. There is always room for one. If there
+// are no JVMs, the memory in use belongs to JVMs that have ended. It stays until the next garbage collection, which may
+// be minutes away in an idle agent.
 func (a *Agent) hasRoom(n int) bool {
 	if a.settings.MaxMemory == 0 || n == 0 {
 		return true
@@ -42,7 +42,7 @@ func (a *Agent) hasRoom(n int) bool {
 	return float64(live)*(1+1/float64(n)) <= mostLive*float64(a.settings.MaxMemory)
 }
 
-// holdMemory lets a JVM go where too much is in use.
+// holdMemory detaches from a JVM if too much memory is in use.
 func (a *Agent) holdMemory(now time.Time) {
 	live, collections := a.world.Memory()
 	bound := a.settings.MaxMemory
@@ -71,7 +71,7 @@ func (a *Agent) growth() int64 {
 	return growth
 }
 
-// leastBusy is the JVM that is recorded and has used the least CPU time lately, nil if none is.
+// leastBusy returns the JVM that is recorded and has used the least CPU time lately, nil if none is.
 func (a *Agent) leastBusy(now time.Time) (least *guest) {
 	use := func(g *guest) float64 {
 		return float64(g.read-g.atWindow) / float64(max(now.Sub(g.window), time.Second))

@@ -53,7 +53,7 @@ func (m *Metrics) refuse(cause string) {
 	m.refused[cause]++ // bounded: the names of causes are goprof's own
 }
 
-// ofEvent are the metrics of an event. The caller holds the lock.
+// ofEvent returns the metrics of an event. The caller holds the lock.
 func (m *Metrics) ofEvent(name string) *eventMetrics {
 	e := m.events[name]
 	if e == nil {

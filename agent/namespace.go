@@ -24,7 +24,7 @@ func podNamespace(pid int) string {
 // maxNamespace is the longest name by Kubernetes' rules (RFC 1123: a label).
 const maxNamespace = 63
 
-// namespaceOf is the name in the file, empty if it breaks these rules.
+// namespaceOf returns the name in the file, empty if it breaks these rules.
 func namespaceOf(text string) string {
 	name := strings.TrimSpace(text)
 	if len(name) > maxNamespace {

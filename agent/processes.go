@@ -13,10 +13,11 @@ import (
 
 // processList is the list of the host's processes, which is read only if it may have changed.
 //
-// To list a process takes the kernel half a microsecond, and there are hundreds. /proc/loadavg shows the number of the
-// last new thread or process, and how many threads there are (fs/proc/loadavg.c). If neither has changed, no process
-// has come, and so none has gone. Between the moment at which a process gets its number and the one at which it is
-// counted, it is in neither. So one may be seen later, and a list is never older than listAnew.
+// The kernel needs half a microsecond to list a process, and there are hundreds of them. /proc/loadavg is cheaper. It
+// shows the number of the newest thread or process, and how many threads there are (fs/proc/loadavg.c). If neither has
+// changed, no process has begun, and so none has ended. There is one gap: a new process gets its number some time
+// before it is listed, so both numbers may be read in between. Then goprof would see the process too late. So a list is
+// never older than listAnew.
 type processList struct {
 	loadavg *os.File // nil: it is not open, or it is not the kernel's
 	pids    []int
@@ -41,8 +42,8 @@ func (l *processList) read(now time.Time, list func() []int) []int {
 	return l.pids
 }
 
-// threads is the part of /proc/loadavg that says how many threads there are and which came last: of "0.20 0.18 0.12
-// 1/80 11206" what follows the slash. nil: that is not known.
+// threads returns the part of /proc/loadavg that says how many threads there are and which came last: of "0.20 0.18
+// 0.12 1/80 11206" what follows the slash. nil: that is not known.
 func (l *processList) threads() []byte {
 	if l.loadavg == nil {
 		return nil

@@ -22,7 +22,7 @@ func newSpan() *countedTime {
 
 func (s *countedTime) has(at int64) bool { return at >= s.from.Load() && at < s.until.Load() }
 
-// within is the part of a batch's time that counts.
+// within returns the part of a batch's time that counts.
 func (s *countedTime) within(from, to time.Time) (time.Time, time.Time) {
 	if at := s.from.Load(); from.UnixNano() < at {
 		from = time.Unix(0, at)

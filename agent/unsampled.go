@@ -9,13 +9,13 @@ import (
 	"goprof/profile"
 )
 
-// Samples carry the CPU time of their threads. Some time has no sample: of threads that ended before one, of looks
-// that were lost. It goes into the batches as the stack "[not sampled]", so that their sum is what the process has
-// used.
+// Samples carry the CPU time of their threads. Some CPU time has no sample: that of threads that ended before their
+// first sample, and that of lost looks. It goes into the batches as the stack "[not sampled]", so that the sum of the
+// batches is the CPU time of the process.
 //
-// A thread's time since its last sample is missing, too, and comes with its next one. So time counts as not sampled
-// once it has been missing at each of the last few cuts. A sample that brings such time all the same makes the sum too
-// large, until as much is missing again. Then nothing is added. The error does not grow.
+// A thread's time since its last sample is missing, too, but comes with its next sample. So time counts as not sampled
+// only if it was missing in each of the last few batches. A later sample may still carry such time. Then the sum is too
+// large, and nothing is added until as much time is missing again. So the error does not grow.
 
 // restCuts is how many cuts in a row miss time that is not sampled.
 const restCuts = 4
@@ -26,7 +26,7 @@ type unsampled struct {
 	missing []time.Duration
 }
 
-// take is how much to add to a batch that is cut when the process has used so much since the recording began.
+// take returns how much to add to a batch that is cut when the process has used so much since the recording began.
 func (r *unsampled) take(used time.Duration, last bool) time.Duration {
 	r.missing = append(r.missing, used-r.sent)
 	if len(r.missing) > restCuts {

@@ -15,7 +15,7 @@ import (
 
 // World is what an agent watches.
 type World interface {
-	// PIDs, Brief and Glance are diagnose.Host's. PIDs is nil where the list cannot be read.
+	// PIDs, Brief and Glance are diagnose.Host's. PIDs is nil if the list cannot be read.
 	PIDs() []int
 	Brief(pid int) (diagnose.Brief, bool)
 	Glance(pid int) (diagnose.JVM, bool)
@@ -64,7 +64,7 @@ type Recording struct {
 // Control governs a recording that is under way, from any goroutine.
 type Control interface {
 	// Govern sets the CPU time between two samples, of which only a share is taken; 0 is as few as can be. Govern
-	// returns false where the rate cannot change.
+	// returns false if the rate cannot change.
 	Govern(interval time.Duration, share float64) bool
 	// Latest is what was done up to about a second ago. It returns at once.
 	Latest() sampler.Stats

@@ -1,9 +1,9 @@
-// Package annotate shows one method by its places: lines and bytecodes with their samples, and the machine code that a
-// compiler made of them.
+// Package annotate shows where the samples of one method are: its lines and bytecodes with their samples, and the
+// machine code that a compiler made of them.
 //
-// A Collector takes stacks, and returns the method that a user means by a part of its name, as a Page. Package machine
-// adds to the Page what only the JVM knows. Text, JSON and the source's lines are made here. Names, lines and bytecode
-// indices come from a target or a file. They are only text and numbers here.
+// A Collector takes stacks. It finds the method that a user names, by a part of its name, and returns it as a Page.
+// Package machine adds to the Page the facts that only the JVM knows. This package writes text and JSON, and adds the
+// lines of the source. Names, lines and bytecode indices come from a target or a file, and are not trusted.
 package annotate
 
 import (
@@ -40,7 +40,7 @@ func (c *Count) Sum(o *Count) {
 	c.Self, c.Total, c.Likely, c.Guessed = c.Self+o.Self, c.Total+o.Total, c.Likely+o.Likely, c.Guessed+o.Guessed
 }
 
-// Bounds of what a Collector keeps. What comes later counts for the method, and has no place.
+// Bounds of what a Collector keeps. Samples beyond these bounds count for the method, but for none of its places.
 const (
 	maxMethods = 1 << 14
 	maxPlaces  = 1 << 17 // of a method, a method may have 65,535 bytecodes, and overloads
@@ -88,7 +88,7 @@ func New(name string) *Collector {
 // Wants reports whether a user may mean the method of that name.
 func (c *Collector) Wants(name string) bool { return strings.Contains(name, c.want) }
 
-// of is what was seen of a function, nil if it is not wanted.
+// of returns the samples of a function, nil if the function is not wanted.
 func (c *Collector) of(fn *profile.Func) *found {
 	m, met := c.known[fn]
 	if met || fn == nil {
@@ -156,7 +156,7 @@ func (c *Collector) Add(s *profile.Stack, n int64) {
 	}
 }
 
-// keep is what was seen of a place. Where there is no room, that is forgotten.
+// keep returns what was seen of a place. If there is no room, that is forgotten.
 func keep[K comparable](in map[K]*placed, at K) *placed {
 	p := in[at]
 	if p == nil {
@@ -179,7 +179,7 @@ func interrupted(s *profile.Stack, i int) bool {
 	return s.Frames[i].Kind == profile.Inlined || s.Frames[i].Kind == profile.C1 || s.Frames[i].Kind == profile.C2
 }
 
-// owner is the compiled method whose code a frame runs, empty if it is not compiled.
+// owner returns the compiled method whose code a frame runs, empty if it is not compiled.
 func owner(s *profile.Stack, i int) string {
 	for ; i < len(s.Frames); i++ {
 		switch f := &s.Frames[i]; f.Kind {
@@ -193,8 +193,8 @@ func owner(s *profile.Stack, i int) string {
 	return ""
 }
 
-// Top is the index of the Java frame for which a sample counts, as in "report --by line": the topmost one, and where
-// the thread waits, the topmost one in which threads do not just wait. -1 is none.
+// Top returns the index of the Java frame for which a sample counts, as in "report --by line": the topmost one, and
+// where the thread waits, the topmost one in which threads do not just wait. -1 is none.
 func Top(s *profile.Stack, waits bool) int {
 	first := -1
 	for i := range s.Frames {
@@ -217,8 +217,8 @@ type Candidate struct {
 	Count
 }
 
-// Candidates are the methods that the name means: one of that very name, else those of which the name is the end, else
-// those that contain it. Those with most samples come first.
+// Candidates returns the methods that the name means: one of that very name, else those of which the name is the end,
+// else those that contain it. Those with most samples come first.
 func (c *Collector) Candidates() (list []Candidate) {
 	best := 0
 	for name, m := range c.methods {
@@ -243,7 +243,7 @@ func (c *Collector) Candidates() (list []Candidate) {
 	return list
 }
 
-// Page is what was seen of a method of that name.
+// Page returns the samples of a method of that name.
 func (c *Collector) Page(name string) *Page {
 	m := c.methods[name]
 	if m == nil {

@@ -39,8 +39,8 @@ type Line struct {
 	Count
 }
 
-// Row is a bytecode with its samples. Of a file alone there are only rows with samples, by their lines; with the JVM
-// there are all, in their order.
+// Row is a bytecode with its samples. With only a recording, a page has rows with samples, sorted by line. With the JVM
+// it has all rows, in the order of the bytecodes.
 type Row struct {
 	Line     int32  `json:"line,omitempty"` // 0 if it is not known
 	BCI      int32  `json:"bci"`            // -1: somewhere in the method

@@ -45,7 +45,7 @@ func (s *Stacks) Add(stack *profile.Stack, n int64) {
 	s.guesses.Add(stack.Guessed(), n)
 }
 
-// Collect gives the Collector all stacks. Where a compiled method has many guesses, they count for that method, as in
+// Collect gives the Collector all stacks. If a compiled method has many guesses, they count for that method, as in
 // all reports.
 func (s *Stacks) Collect() {
 	for _, k := range s.kept {

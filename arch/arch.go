@@ -59,10 +59,10 @@ type Facts struct {
 	// CPU, which takes long. It is empty for a CPU on which guests set the timer themselves.
 	DearClock string
 
-	// SyscallInst is the instruction of a system call. A thread that slept in a system call until it was stopped stands
-	// at that instruction: the kernel has moved its pc back, to call again. Then the register SyscallNumber says which
-	// system call that is. SyscallInst is empty for a CPU where DecodeRegs returns the system call, and SyscallResult
-	// what the kernel is going to do.
+	// SyscallInst is the instruction of a system call. If a thread slept in a system call until it was stopped, its pc
+	// is at that instruction: the kernel has moved the pc back, to make the call again. Then the register SyscallNumber
+	// says which system call it is. SyscallInst is empty for a CPU on which DecodeRegs returns the system call, and
+	// SyscallResult says what the kernel is going to do.
 	SyscallInst   []byte
 	SyscallNumber int
 
@@ -151,16 +151,16 @@ type Code interface {
 	// behind the call.
 	CallTarget(code []byte, ret uint64) (to uint64, ok bool)
 
-	// Read reads the instruction at an offset in code. It returns false where there is none.
+	// Read reads the instruction at an offset in code. It returns false if there is none.
 	Read(code []byte, at uint32, in *Inst) bool
 
-	// Operands returns what the instruction at an offset reads and writes. It returns false where it does not know all
+	// Operands returns what the instruction at an offset reads and writes. It returns false if it does not know all
 	// of that.
 	Operands(code []byte, at uint32) (Operands, bool)
 
-	// Condition returns what the branch at an offset depends on: the comparison that stands right before it at another
-	// offset, or the branch's own (then both offsets are the branch's). It returns false for anything but a comparison
-	// of two whole numbers of 32 or 64 bits.
+	// Condition returns the condition of the branch at the offset branch. compare is the offset of the comparison right
+	// before the branch, or that of the branch itself if the branch compares. It returns false for anything but a
+	// comparison of two whole numbers of 32 or 64 bits.
 	Condition(code []byte, compare, branch uint32) (Condition, bool)
 
 	// LongJumps calls each for all that looks like a jump or a branch of more than ShortJump bytes within code, and
@@ -182,8 +182,7 @@ type Code interface {
 	ThreadSlot(code []byte) (offset uint64, ok bool)
 
 	// LinkerStub reports whether code was made by a linker for calls into another library. Such code jumps there, and
-	// leaves the stack and the registers as they were at its entry. LinkerStub and Detour are asked where there are no
-	// unwind rules.
+	// changes neither the stack nor the registers. The walker calls LinkerStub and Detour if there are no unwind rules.
 	LinkerStub(code []byte) bool
 
 	// Detour reports whether code is an instruction that a linker has moved away and a jump back, or that jump alone.
@@ -200,9 +199,9 @@ type JavaRegs struct {
 	ThrownAt int // when an exception leaves a method: the address to which the method would have returned
 }
 
-// ReturnSlots are the words, from first to below end, in one of which a function holds its return address: below the
-// caller's stack pointer, where the call has pushed it, or anywhere in the function's frame, where it has saved the
-// link register.
+// ReturnSlots returns the range of words, from first to below end, one of which holds a function's return address. If a
+// call pushes the address, that is the word below the caller's stack pointer. If a call puts it into the link register,
+// it may be anywhere in the function's frame.
 func (c *CPU) ReturnSlots(sp, callerSP uint64) (first, end uint64) {
 	if c.ReturnsInRegister {
 		return sp, callerSP

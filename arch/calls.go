@@ -46,10 +46,10 @@ func (c Call) String() string {
 	return ""
 }
 
-// GoesOn reports whether a wait in the call goes on after a stop, so that the caller does not notice. Many other calls
-// end early: epoll_wait, sigtimedwait, semop and io_uring_enter return EINTR, so do socket calls with a time limit, and
-// a large write returns a short count (signal(7)). A read goes on, except for one of a socket with a time limit, which
-// the JDK does not make.
+// GoesOn reports whether a wait in the call goes on after a stop by ptrace, so that the program does not notice. Many
+// other calls end early: epoll_wait, sigtimedwait, semop and io_uring_enter return EINTR. So do socket calls with a
+// time limit, and a large write returns a short count (signal(7)). A read goes on, except for one of a socket with a
+// time limit, which the JDK does not make.
 func (c Call) GoesOn() bool {
 	return c == CallSleep || c == CallFutex || c == CallPoll || c == CallRestart || c == CallRead
 }

@@ -3,8 +3,8 @@ package arch
 import "errors"
 
 // Exit says how the code at some pc returns to its caller, in terms of the registers at that pc. A Tracer finds the
-// Exit by reading the code ahead up to its return. So it holds at any instruction: before a frame is built, while it
-// is built, and after it was dropped.
+// Exit by reading the code ahead up to its return. So there is an Exit for any instruction: before a frame is built,
+// while it is built, and after it was removed.
 type Exit struct {
 	RA Loc // where the return address is now
 	SP Loc // what the stack pointer will be in the caller (never AtMem)
@@ -16,8 +16,8 @@ type Exit struct {
 	// Jump: the code does not return by itself, it jumps out of its blob. RA and SP
 	// then say what the code that it jumps to would find as its return address.
 	Jump bool
-	// Indirect: that jump goes to an address in a register or in memory. Of several jumps out of a blob an indirect
-	// one is told, because it is the regular way. A direct one goes to a slow path.
+	// Indirect: that jump goes to an address in a register or in memory. If several jumps leave a blob, the Exit is an
+	// indirect one, because that is the regular way. A direct one goes to a slow path.
 	Indirect bool
 	// Target is where an indirect Jump goes, if that is known. A return address that the code pops and jumps to is a
 	// Target, too.
@@ -91,9 +91,9 @@ type Tracer interface {
 	// of a known size, frame is that size in bytes. Then Trace stops where the frame is complete, because the exit of
 	// a long method is far away. Otherwise frame is 0.
 	Trace(code []byte, base, pc uint64, frame int32) (Exit, error)
-	// TraceTo stops before the exit, because some code has none, or none that can be found. It goes to the nearest
-	// place where whole says that a frame of that size stands, or to a jump through a table, which a method makes only
-	// while its frame stands.
+	// TraceTo is for code without an exit, or without one that can be found. It follows the code only to the nearest
+	// place at which a frame of that size is complete: where whole returns true, or at a jump through a table, because
+	// a method makes such a jump only while it has its frame.
 	TraceTo(code []byte, base, pc uint64, frame int32, whole func(pc uint64) bool) (Exit, error)
 	// TraceEntry goes to the exit as Trace does, but stops where a standard frame is built, if that
 	// comes first: for the interpreter's method entries, which build a frame and never return.

@@ -5,9 +5,9 @@ import "math/bits"
 // Follower reads code ahead, for all CPUs. It follows one way through the code until that returns, jumps away or cannot
 // be followed. At each branch it keeps the other way for later. Each CPU's Steps say what instructions do to a State.
 //
-// Code that HotSpot generates returns from wherever it is with a balanced stack, so any way to a return shows where the
-// return address is. What cannot be followed (an indirect jump, a stack pointer of unknown origin) ends one way, and
-// another is tried.
+// Code that HotSpot generates has a balanced stack on each way to a return. So any such way shows where the return
+// address is. If a way cannot be followed (an indirect jump, a stack pointer of unknown origin), the Follower tries
+// another one.
 type Follower struct {
 	Code []byte
 	// Start is the offset in Code at which the way began.

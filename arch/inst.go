@@ -8,8 +8,8 @@ type Inst struct {
 	// code.
 	Target    uint32
 	HasTarget bool
-	// Disp is added to a register for the address of what the instruction accesses, 0 if it accesses no memory. Of a nop
-	// it is not 0 if that has data, as part of the mark behind a call.
+	// Disp is added to a register for the address of what the instruction accesses, 0 if it accesses no memory. A nop
+	// has a Disp that is not 0 if it holds data, as part of the mark behind a call.
 	Disp int32
 	// Base is where that address begins.
 	Base Base
@@ -110,7 +110,7 @@ const (
 // Not is what holds where a relation does not.
 func (r Relation) Not() Relation { return r ^ 1 }
 
-// Swapped is how the second number is to the first.
+// Swapped returns how the second number is to the first.
 func (r Relation) Swapped() Relation {
 	switch r {
 	case Less, NotLess:

@@ -11,7 +11,7 @@ type LocalsLayout struct {
 	RegSet    uintptr
 	PointerAt int
 
-	// The relocations by which code learns where a variable is. Descriptor fills in two words: a function, and its
+	// The types of the relocations that lead to a variable. Descriptor fills in two words: a function, and its
 	// argument. Module and Offset fill in the number of the library and the offset in its block. Pointer fills in the
 	// distance from the thread pointer.
 	Descriptor, Module, Offset, Pointer uint32
@@ -39,8 +39,8 @@ func (l *LocalsLayout) IsStatic(word uint64) bool {
 	return -word > 0 && -word < MaxStaticLocals
 }
 
-// OfProgram is the distance from the thread pointer of a variable of the program itself. The variable is at an offset
-// of the program's block, which has that size and alignment (glibc elf/rtld.c, musl ldso/dynlink.c: the program's block
+// OfProgram returns the distance of a variable of the program itself from the thread pointer. The variable is at offset
+// in the program's block, which has that size and alignment (glibc elf/rtld.c, musl ldso/dynlink.c: the program's block
 // comes first). ok is false for a block that no linker makes.
 func (l *LocalsLayout) OfProgram(offset, size, align uint64) (distance int64, ok bool) {
 	align = max(align, 1)

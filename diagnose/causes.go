@@ -39,7 +39,7 @@ type Cause struct {
 	Class  Class
 	Name   string // a stable word for it: "yama", "other-user"
 	Why    string
-	Remedy string // a command; empty where there is none
+	Remedy string // a command; empty if there is none
 }
 
 // Names of causes that other code asks for.
@@ -68,7 +68,7 @@ type Host struct {
 var ErrTraced = errors.New("diagnose: it is traced already")
 
 // Explain finds out why looking at process pid failed with err, an error of session.Attach, Record or Dump. It only
-// reads /proc. What it says is true of this moment: the cause of the failure may be gone by now.
+// reads /proc. The answer is about this moment: the cause of the failure may have gone by now.
 func (h Host) Explain(pid int, err error) Cause {
 	var unsupported *vmstructs.Unsupported
 	var denied *sampler.NotPermittedError

@@ -64,7 +64,7 @@ func (h Host) bpfFiltered() bool {
 	return self.Seccomp != 0
 }
 
-// lockedMemory is the limit that counts for BPF programs, if there is one.
+// lockedMemory returns the limit that counts for BPF programs, if there is one.
 func (h Host) lockedMemory() (limit uint64, limited bool) {
 	if !needBPFMemory.none(h.release()) {
 		return 0, false

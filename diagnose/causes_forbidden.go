@@ -16,8 +16,8 @@ import (
 )
 
 // ExplainForbidden finds out which rule forbids goprof to look into a process (kernel/ptrace.c, __ptrace_may_access;
-// security/commoncap.c, cap_ptrace_access_check; security/yama/yama_lsm.c). Most rules hold only for a goprof without
-// CAP_SYS_PTRACE. The other rules hold always.
+// security/commoncap.c, cap_ptrace_access_check; security/yama/yama_lsm.c). Most rules apply only if goprof lacks
+// CAP_SYS_PTRACE. The others always apply.
 func (h Host) ExplainForbidden(pid int) Cause {
 	them, alive := h.status(pid)
 	if !alive {
@@ -81,7 +81,7 @@ func (h Host) seemsNoJVM(pid int) (name string, no bool) {
 	return comm, !launched && (jvm.Threads < 2 || !h.hasThread(pid, vmThreadName))
 }
 
-// rule is the first rule that only CAP_SYS_PTRACE overrides, in the kernel's order.
+// rule returns the first rule that only CAP_SYS_PTRACE overrides, in the kernel's order.
 func (h Host) rule(pid int, self, them procfs.Status) (c Cause, applies bool) {
 	c = Cause{Class: Forbidden, Remedy: h.sudo()}
 	scope := h.yamaScope()
@@ -149,8 +149,8 @@ func (h Host) Traced(pid int) error {
 	return ErrTraced
 }
 
-// tracerOf is the process that traces a process or one of its first threads, 0 if none
-// does. Each thread has its own tracer.
+// tracerOf returns the process that traces a process or one of its first threads, 0 if none does. Each thread has its
+// own tracer.
 func (h Host) tracerOf(pid int) int {
 	if s, ok := h.status(pid); ok && s.Tracer != 0 {
 		return s.Tracer

@@ -96,7 +96,7 @@ func (h Host) pids() []int {
 	return pids
 }
 
-// instead is the command with another number in it.
+// instead returns the command with another number in it.
 func (h Host) instead(pid, right int) string {
 	words := strings.Split(h.command(), " ")
 	wrong, number := strconv.Itoa(pid), strconv.Itoa(right)

@@ -104,7 +104,8 @@ func (h Host) perfForbidsOwn() bool {
 	return err != nil
 }
 
-// refused is a refusal that no rule explains which goprof knows. A security module is named only if one is at work.
+// refused returns a refusal that no rule explains which goprof knows. A security module is named only if one is at
+// work.
 func (h Host) refused(what string, err error, remedy string) Cause {
 	if module := h.enforcing(); module != "" {
 		return Cause{Class: Forbidden, Name: "perf-module", Remedy: "sudo dmesg | grep -iE 'avc|denied|lockdown' | tail",

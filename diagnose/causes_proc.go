@@ -113,7 +113,7 @@ type libraries struct {
 // mappings in long lines.
 const maxMaps = 16 << 20
 
-// libraries looks through what a process has mapped. readable is false where that may not
+// libraries looks through what a process has mapped. readable is false if that may not
 // be seen.
 func (h Host) libraries(pid int) (libs libraries, readable bool) {
 	f, err := os.Open(h.file(pid, "maps"))

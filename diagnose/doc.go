@@ -4,10 +4,10 @@
 // doctor, Host.Explain turns an error of package session into its cause and the command that mends it, and
 // Host.ChooseEngine finds the engine that this machine permits.
 //
-// It only reads: /proc, and of JVMs what attaching reads. No thread is stopped. What a process says of itself (its
-// command line, its cgroup, names of files) may hold any bytes. It is bounded where it is read, and code that prints it
-// must make it printable. A fact that cannot be found out is left out, or the check says that it is not known: it is
-// never an error.
+// It only reads /proc, and the same memory of JVMs as attaching does. No thread is stopped. Texts that a process
+// chooses (its command line, its cgroup, names of files) may hold any bytes. They are bounded where they are read, and
+// code that prints them must make them printable. If a fact cannot be found out, it is left out, or the check says that
+// it is not known. That is never an error.
 //
-// It stands above package session, which knows nothing of it: a recording needs no diagnosis.
+// It imports package session, which does not depend on it: a recording needs no diagnosis.
 package diagnose

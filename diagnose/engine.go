@@ -14,7 +14,7 @@ import (
 type Choice struct {
 	Engine session.EngineName
 	Note   string
-	Remedy string // a command; empty where there is none
+	Remedy string // a command; empty if there is none
 }
 
 // ChooseEngine finds the engine for a process. AutoEngine is perf where perf may watch CPUs. The error is not nil only

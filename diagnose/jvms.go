@@ -28,7 +28,7 @@ type JVM struct {
 	Uptime    time.Duration
 	Threads   int
 	CPU       time.Duration // used so far
-	Share     float64       // of one CPU, while JVMs looked; 0 where it did not
+	Share     float64       // of one CPU, while JVMs looked; 0 if it did not
 
 	Version   string // "17.0.15+6"
 	Vendor    string // "Eclipse Adoptium"
@@ -134,7 +134,7 @@ func (h Host) lookInTime(pid int) (JVM, bool) {
 		func() (JVM, bool) { return h.hangs(pid) })
 }
 
-// inTime returns what look finds, and otherwise's answer where that takes too long.
+// inTime returns the result of look. If look takes too long, it returns the result of otherwise.
 func inTime(pid int, limit time.Duration, look, otherwise func() (JVM, bool)) (JVM, bool) {
 	type result struct {
 		jvm JVM

@@ -24,7 +24,7 @@ var valueFollows = []string{
 
 // parseJavaCommand reads a command line as the launcher does. It does not read argument files (@file): with these the
 // main class may be missing. A program that has made its JVM itself (JNI_CreateJavaVM) has no main class. Then
-// parseJavaCommand returns the program's own name, or of Python the script's.
+// parseJavaCommand returns the program's name, or the script's name if the program is Python.
 func parseJavaCommand(argv []string) (c javaCommand) {
 	if len(argv) > 0 && !forLauncher(argv) {
 		first := 0
@@ -63,8 +63,8 @@ func forLauncher(argv []string) bool {
 	})
 }
 
-// splitCommand takes the JVM's own note of its command, "main arg arg", apart (sun.java.command). Its words may have
-// blanks in them. The command line says where they end. Without it the first blank ends the name.
+// splitCommand parses the JVM's own text of its command (sun.java.command), "main arg arg". Words may contain blanks,
+// and the command line shows where they end. Without a command line, the first blank ends the name.
 func splitCommand(command string, argv []string) (main string, args []string) {
 	// Words are the command only if they are as long as the command together. A hostile command line has half a million
 	// words, so each is looked at once.

@@ -8,9 +8,9 @@ import (
 	"goprof/process/procfs"
 )
 
-// containerNames says how a cgroup's path names a container. Docker, Podman, containerd and CRI-O put its id, 64
-// hexadecimal digits, somewhere into the last part that is theirs, whether systemd makes the groups or not
-// ("/docker/ID", "docker-ID.scope", "libpod-ID.scope/container", "cri-containerd-ID.scope",
+// containerNames has the forms in which a cgroup's path contains a container's name. Docker, Podman, containerd and
+// CRI-O put the container's id, 64 hexadecimal digits, into the last part of the path that they make themselves, with
+// systemd or without ("/docker/ID", "docker-ID.scope", "libpod-ID.scope/container", "cri-containerd-ID.scope",
 // "/kubepods/burstable/podUID/ID"). The first twelve digits are what "docker ps" shows. Other runtimes put a name
 // there.
 var containerNames = []*regexp.Regexp{

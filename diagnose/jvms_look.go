@@ -90,7 +90,7 @@ func (h Host) lookInto(jvm *JVM, argv []string) {
 // sourceLauncher begins the names of the classes that run "java Program.java".
 const sourceLauncher = "jdk.compiler/com.sun.tools.javac.launcher."
 
-// visible is what /proc tells every user of a process.
+// visible returns what /proc tells every user of a process.
 func (h Host) visible(pid int) (jvm JVM, comm string, ok bool) {
 	stat, comm, ok := h.stat(pid)
 	if !ok || !stat.Alive() || stat.Memory == 0 {

@@ -12,7 +12,7 @@ import (
 	"goprof/process/procfs"
 )
 
-// stat is what every user may read of a process, and its name. ok is false if a part that is needed is missing.
+// stat returns what every user may read of a process, and its name. ok is false if a part that is needed is missing.
 func (h Host) stat(pid int) (s procfs.Stat, comm string, ok bool) {
 	b, ok := h.read(h.file(pid, "stat"), procfs.MaxFile)
 	if !ok {
@@ -34,7 +34,7 @@ func (h Host) uptime() (time.Duration, bool) {
 // maxCommandLine bounds what is read of a command line: class paths are long.
 const maxCommandLine = 1 << 20
 
-// commandLine is the command line as the process has it now: a process may change it.
+// commandLine returns the command line as the process has it now: a process may change it.
 func (h Host) commandLine(pid int) []string {
 	b, _ := h.read(h.file(pid, "cmdline"), maxCommandLine)
 	b = bytes.TrimRight(b, "\x00")

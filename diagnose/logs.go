@@ -39,8 +39,8 @@ const maxDescriptors = 1 << 16
 const mostGCLogs = 4
 
 // GCLogs reads the ends of the logs of garbage collection that a JVM writes, up to most bytes of each. args are the
-// JVM's own arguments. A log is found among the files that the process holds open for writing. Only files of the JVM's
-// user count, so a JVM cannot have goprof read a file of another user. Nothing is opened by its path.
+// JVM's own arguments. GCLogs searches the files that the process has open for writing. Only files of the JVM's user
+// count, so a JVM cannot make goprof read a file of another user. No file is opened by its path.
 func (h Host) GCLogs(pid int, args []string, most int64) ([]Log, error) {
 	return logsInTime(func() ([]Log, error) { return gcLogs(pid, args, most) })
 }
@@ -191,8 +191,8 @@ func namesIn(folder string) ([]string, error) {
 const mostCrashFiles = 3
 
 // CrashFiles reads the beginnings of the files that crashed JVMs have left in the working directory of a JVM
-// (hs_err_pidN.log), up to most bytes of each. Only regular files count that belong to the user of the JVM and are no
-// links, so a JVM cannot have goprof read a file of another user.
+// (hs_err_pidN.log), up to most bytes of each. Only regular files count that belong to the JVM's user and are no links.
+// So a JVM cannot make goprof read a file of another user.
 func (h Host) CrashFiles(pid int, most int64) ([]Log, error) {
 	return logsInTime(func() ([]Log, error) { return crashFiles(pid, most) })
 }

@@ -29,7 +29,7 @@ type kind bool
 
 const (
 	reads kind = false // only files, which a faked host has, too
-	tries kind = true  // calls. Where a process is of another CPU they would say that things work which do not
+	tries kind = true  // calls. If a process is of another CPU they would say that things work which do not
 )
 
 // The needs that errors speak of, too.
@@ -52,7 +52,7 @@ var (
 		lost:  "what needs BPF programs"}
 )
 
-// needs are all of them, in the order of doctor's lines.
+// needs returns all of them, in the order of doctor's lines.
 func needs() []checked {
 	return []checked{
 		{Host.checkCPU, reads, &need{name: "cpu", wants: "x86-64 or aarch64", tried: "goprof was built for it",

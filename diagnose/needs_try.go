@@ -143,7 +143,7 @@ func (h Host) checkCounters(r *Report, n *need, _ int) {
 	}
 }
 
-// checkKernelNames reads on until a function has an address: where the kernel hides them all are 0.
+// checkKernelNames reads names until a function has an address. If the kernel hides the addresses, all of them are 0.
 func (h Host) checkKernelNames(r *Report, n *need, _ int) {
 	shown := false
 	guard.With(guard.ToRecordKernel, func() {

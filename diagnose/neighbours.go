@@ -19,7 +19,7 @@ type Neighbour struct {
 const mostWatched = 1 << 16
 
 // WatchNeighbours notes what each process has used so far. The function that it returns lists those that have used CPU
-// time since, the most first. Of a process that began meanwhile all of its time counts.
+// time since, the most first. If a process began meanwhile, all of its time counts.
 func (h Host) WatchNeighbours() (since func() ([]Neighbour, time.Duration)) {
 	began, before := time.Now(), map[int]Brief{}
 	for _, pid := range h.pids() {

@@ -67,8 +67,8 @@ func (h Host) glance(pid int) (JVM, bool) {
 	return jvm, true
 }
 
-// Cgroup is the path of the process's innermost cgroup, of the unified hierarchy where there is one; empty if it is not
-// known.
+// Cgroup returns the path of the process's innermost cgroup, of the unified hierarchy where there is one; empty if it
+// is not known.
 func (h Host) Cgroup(pid int) string {
 	b, _ := h.read(h.file(pid, "cgroup"), procfs.MaxFile)
 	longest := ""

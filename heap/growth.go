@@ -64,7 +64,7 @@ func (t *Trend) Add(h *profile.Heap) {
 	}
 }
 
-// inTenured is what each class has in the parts in which objects stay.
+// inTenured returns what each class has in the parts in which objects stay.
 func inTenured(h *profile.Heap) map[classKey]profile.HeapAmount {
 	all := make(map[classKey]profile.HeapAmount, len(h.Classes))
 	for _, c := range h.Classes {
@@ -89,7 +89,7 @@ func unreadOld(h *profile.Heap) bool {
 	return false
 }
 
-// Growth is what grew. It is nil for fewer than three readings.
+// Growth returns the classes that grew. It is nil for fewer than three readings.
 func (t *Trend) Growth() *profile.HeapGrowth {
 	n := int(t.times.n)
 	if n < profile.LeastReadings {
@@ -180,7 +180,7 @@ func (l *line) add(n int, at float64, a profile.HeapAmount) {
 	}
 }
 
-// at is what the class had in the first reading, or in the last one that was added.
+// at returns what the class had in the first reading, or in the last one that was added.
 func (l *line) at(n int) profile.HeapAmount {
 	switch n {
 	case 0:
@@ -194,7 +194,7 @@ func (l *line) at(n int) profile.HeapAmount {
 }
 
 // slope fits a line through all readings. Its error has two sources: readings that do not lie on the line, and the
-// errors of the readings. Where a sample has not met the class, there may be as many objects as a sample misses.
+// errors of the readings. If a sample has not met the class, there may be as many objects as a sample misses.
 func (l *line) slope(all *sums2, unseen float64) (s profile.HeapSlope, ok bool) {
 	n, at := all.n, all.x/all.n
 	xx := all.around(at)

@@ -44,9 +44,9 @@ func (r *Reader) Tenured() (spans []Span) {
 	return spans
 }
 
-// Holders finds out what holds the objects of some classes. It reads the heap once to draw objects by lot, and once for
-// each reference on the way up, each time within the bounds of the options. known are places in which objects lay some
-// time ago, or nil. If a class has enough objects elsewhere, only these are looked at.
+// Holders finds out what holds the objects of some classes. It reads the heap once to draw objects by lot, and once
+// more for each step from an object to its holder, each time within the bounds of the options. known are the places in
+// which objects were some time ago, or nil. If a class has enough objects in other places, only those are drawn.
 func (r *Reader) Holders(opt Options, classes []string, known []Span) (*profile.HeapHeld, error) {
 	opt = opt.usual()
 	var res *profile.HeapHeld
@@ -65,6 +65,7 @@ func (r *Reader) Holders(opt Options, classes []string, known []Span) (*profile.
 	return res, nil
 }
 
+// holders draws objects of the classes, and looks for their holders. moved is the part of them that moved meanwhile.
 func (r *Reader) holders(opt Options, classes []string, known []Span) (h *profile.HeapHeld, moved float64, err error) {
 	d := &drawing{want: classes, known: known, seed: opt.Seed,
 		of: make([][drawnGroups]lottery, len(classes))}
@@ -144,8 +145,8 @@ type lottery struct {
 	floor float64
 }
 
-// met draws an object, if it is of a class that is wanted: with a chance in proportion to its bytes. It is priority
-// sampling (Duffield, Lund, Thorup: Priority sampling for estimation of arbitrary subset sums).
+// met draws an object by lot if its class is wanted, with a probability in proportion to its bytes. The method is
+// priority sampling (Duffield, Lund, Thorup: Priority sampling for estimation of arbitrary subset sums).
 func (d *drawing) met(o *vmstructs.Object, part vmstructs.HeapPart, unit int) {
 	for int(o.Class.Sum) >= len(d.rows) {
 		d.rows = append(d.rows, 0)
@@ -186,7 +187,7 @@ func lotOf(addr, seed uint64) float64 {
 	return float64((z^z>>31)>>11+1) / (1 << 53)
 }
 
-// cut leaves those with the highest ranks, each once, and the rank of the next.
+// cut keeps the objects with the highest ranks, each once, and notes the rank of the next one.
 func cut(list []drawn) (left []drawn, next float64) {
 	sort.Slice(list, func(i, j int) bool {
 		a, b := &list[i], &list[j]
@@ -301,7 +302,7 @@ func (c *climb) result(s *sample) (h *profile.HeapHolders, moved float64) {
 	return h, moved / max(all, 1)
 }
 
-// open reports whether it is not known who holds the objects of a row. Where all was looked through, an object without
+// open reports whether it is not known who holds the objects of a row. If all was looked through, an object without
 // a holder is garbage.
 func (c *climb) open(row *profile.HeapHolder) bool {
 	switch row.Missing {
@@ -313,7 +314,8 @@ func (c *climb) open(row *profile.HeapHolder) bool {
 	return c.part < 1 || c.stacksCut || c.t.lost > 0
 }
 
-// cutRows leaves the largest rows of each kind. What has no path is one row, and so remains: shares add up with rest.
+// cutRows leaves the largest rows of each kind. Objects without a path are one row of each kind, which is never cut. So
+// shares and rest add up.
 func cutRows(rows []*profile.HeapHolder) (left []*profile.HeapHolder, rest float64) {
 	kinds := map[string]int{}
 	left = slices.DeleteFunc(rows, func(row *profile.HeapHolder) bool {
@@ -347,8 +349,8 @@ func pathText(links []profile.HeapLink) string {
 	return b.String()
 }
 
-// errorOf is the error of a share: of a ratio of sums over the objects, or over the pieces of the heap in which they
-// lie. It is 0 where all objects were looked at.
+// errorOf returns the error of a share: of a ratio of sums over the objects, or over the pieces of the heap in which
+// they lie. It is 0 where all objects were looked at.
 func (c *climb) errorOf(s *sample, r *tallied, all float64) float64 {
 	if s.least == 0 && s.whole {
 		return 0

@@ -84,7 +84,7 @@ func readHeldClasses(h *vmstructs.Heap) (*heldClasses, error) {
 
 func isReference(f vmstructs.DumpField) bool { return f.Type == 'L' || f.Type == '[' }
 
-// loaderOf is the class of a class's loader, empty for those of the JVM, which are never unloaded.
+// loaderOf returns the class of a class's loader, empty for those of the JVM, which are never unloaded.
 func (t *heldClasses) loaderOf(c *vmstructs.DumpClass) string {
 	if c.Loader == 0 {
 		return ""
@@ -100,7 +100,7 @@ func (t *heldClasses) loaderOf(c *vmstructs.DumpClass) string {
 	return o.Class.Name
 }
 
-// link is the number of a link.
+// link returns the number of a link.
 func (t *heldClasses) link(l profile.HeapLink) int32 {
 	n, ok := t.numbers[l]
 	if !ok {
@@ -110,8 +110,9 @@ func (t *heldClasses) link(l profile.HeapLink) int32 {
 	return n
 }
 
-// refsOf are the references of a class's objects. Those of a java.lang.ref.Reference keep nothing alive but of a
-// SoftReference and of what waits for its finalizer (oops/instanceRefKlass.hpp leaves them out of the oop maps, too).
+// refsOf returns the references of a class's objects. The referent of a java.lang.ref.Reference is left out, because it
+// is not kept alive, except for a SoftReference and an object that waits for its finalizer (oops/instanceRefKlass.hpp
+// leaves it out of the oop maps, too).
 func (t *heldClasses) refsOf(c *heldClass) []refField {
 	if c.planned {
 		return c.refs
@@ -141,8 +142,9 @@ func (c *heldClass) isRefArray() bool {
 	return len(c.Name) > 1 && c.Name[0] == '[' && (c.Name[1] == 'L' || c.Name[1] == '[')
 }
 
-// holderOf is what holds what stands at a place in an object: its address, which is that of its class's loader for a
-// static field of a class that may be unloaded, and the link. ok is false where no reference is.
+// holderOf returns the holder and the link of a reference at a place in an object. The holder is the object. For a
+// static field of a class that may be unloaded, it is the class's loader. ok is false if there is no reference at that
+// place.
 func (t *heldClasses) holderOf(o *vmstructs.Object, slot uint64) (addr, klass uint64, link int32, ok bool) {
 	at := uint32(slot - o.Addr)
 	if m := t.byMirror[o.Addr]; m != nil {

@@ -73,8 +73,8 @@ func newClimb(t *heldClasses, opt Options, rand *rand.Rand, over func() bool) *c
 	return c
 }
 
-// find finds the ways to all objects whose way is not known, or not proven. It returns how many are not proven, though
-// they are where they were.
+// find finds the ways from a root to all objects whose way is not known or not proven. It returns how many ways could
+// not be proven although their objects have not moved.
 func (c *climb) find(samples []sample) (left int) {
 	var todo []*drawn
 	for i := range samples {
@@ -105,7 +105,7 @@ func (c *climb) find(samples []sample) (left int) {
 	return left
 }
 
-// node is the number of an object.
+// node returns the number of an object.
 func (c *climb) node(addr, klass uint64) int32 {
 	n, ok := c.number[addr]
 	if !ok {
@@ -150,8 +150,8 @@ func (c *climb) cancelled() bool {
 	}
 }
 
-// level is one level of the climb. It finds all references to the objects of frontier, in the heap and on the stacks of
-// threads. It ends when its time is over (Options).
+// level climbs one level: it finds all references to the objects of frontier, in the heap and on the stacks of threads.
+// It ends early when its time is over (Options).
 func (c *climb) level(frontier []int32) {
 	addrs := make([]uint64, len(frontier))
 	for i, n := range frontier {
@@ -172,7 +172,7 @@ func (c *climb) level(frontier []int32) {
 	c.stacksCut = c.stacksCut || !whole
 }
 
-// pass looks through the heap. Where it is too large, it looks through the long arrays that are near to roots, such as
+// pass looks through the heap. If it is too large, it looks through the long arrays that are near to roots, such as
 // the tables of maps, and through pieces that are drawn by lot.
 func (c *climb) pass(sought *vmstructs.Sought, frontier []int32, until time.Time) {
 	areas, _, err := c.t.heap.Areas()
@@ -247,8 +247,8 @@ func inOrder(areas []*vmstructs.HeapArea) func() (a *vmstructs.HeapArea, from, t
 	}
 }
 
-// unit looks through b, a copy of a piece of an area: first for addresses, then which objects and fields these are in.
-// inTurn says that the unit before came before it.
+// unit searches b, a copy of a piece of an area: first for addresses, then for the objects and fields in which they
+// are. inTurn says that b follows the unit before.
 func (c *climb) unit(sought *vmstructs.Sought, frontier []int32, a *vmstructs.HeapArea, from uint64, b []byte,
 	inTurn bool) {
 	hits := c.hitsIn(sought, frontier, from, b)

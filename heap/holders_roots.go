@@ -9,9 +9,9 @@ import (
 	"goprof/vmstructs"
 )
 
-// What is reached from roots in few steps is found from there, whatever the size of the heap: static fields, what
-// threads refer to, and handles of native code. The holders of a sample of objects are then searched from below, and a
-// chain ends where it meets what was reached from above.
+// The search for holders goes from both ends. First it follows references from the roots for a few steps, whatever the
+// size of the heap: from static fields, threads, and handles of native code. Then it searches from the drawn objects
+// upwards. A chain ends when it meets an object that was reached from a root.
 
 const (
 	// maxReached bounds the objects that are reached from roots, maxElements the elements that are followed of one array,

@@ -25,7 +25,7 @@ type way struct {
 // wayStep leads from an object to what holds it. Its number is above 0 for a node of the climb, below for what was
 // reached from roots.
 type wayStep struct {
-	addr, klass uint64 // klass is 0 where it is not known
+	addr, klass uint64 // klass is 0 if it is not known
 	slot        uint64 // where the reference stands; 0: it is not in the heap
 	link        int32  // -1: there is none
 	up          int32  // 0: link is a root, or nothing is known
@@ -59,7 +59,8 @@ func (c *climb) beginWays() {
 // place is where what belongs to a step stands.
 func (c *climb) place(at int32) int { return int(at) + len(c.reach.all) }
 
-// stretch is made for all steps above, if it is not known. It ends: a step gets one above it that has a way, for good.
+// stretch returns the stretch of a step. First it makes those of all steps above that have none. That ends: the step
+// above a step is never changed once it has a way.
 func (c *climb) stretch(at int32) stretch {
 	begun := len(c.order)
 	for up := at; up != 0 && c.ways[c.place(up)].top == 0; up = c.step(up).up {
@@ -83,7 +84,7 @@ func (c *climb) stretch(at int32) stretch {
 	return c.ways[c.place(at)]
 }
 
-// wayOf is the way from an object to a root, or how far it is known.
+// wayOf returns the way from an object to a root, or how far it is known.
 func (c *climb) wayOf(n int32) way {
 	w := way{at: n + 1}
 	s := c.stretch(w.at)
@@ -114,8 +115,8 @@ func (c *climb) wayOf(n int32) way {
 	return w
 }
 
-// prove looks once more at all steps, each once, and says by place whose object has moved, and which do not lead to a
-// root any more.
+// prove reads the reference of each step once more. It returns, by place, which steps' objects have moved, and which
+// steps no longer lead to a root.
 func (c *climb) prove() (moved, broken []bool) {
 	moved, broken = make([]bool, len(c.ways)), make([]bool, len(c.ways))
 	const batch = 1 << 9

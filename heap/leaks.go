@@ -16,7 +16,7 @@ const (
 	leastLeak, leastOfLeak = 0.05, 0.005
 )
 
-// Growers are the classes that grow the fastest.
+// Growers returns the classes that grow the fastest.
 func Growers(g *profile.HeapGrowth) (names []string) {
 	for _, c := range g.Classes[:min(len(g.Classes), LeakClasses)] {
 		if !slices.Contains(names, c.Name) {
@@ -26,13 +26,14 @@ func Growers(g *profile.HeapGrowth) (names []string) {
 	return names
 }
 
-// FindLeaks joins what grows with what holds it. A class is a leak if it certainly grows and is certainly held by one
-// root: a chain to a root proves that it is no garbage. If a part of the heap was not looked through, a missing chain
-// proves nothing: the rate of a leak is what was seen, and its weight as if the rest were held as what was seen is. If
-// the JVM counts collections, one of them must have shown that what grows stays.
+// FindLeaks joins the classes that grow (g) with the roots that hold them (h). A class is a leak if it certainly grows
+// and is certainly held by one root: a chain to a root proves that its objects are no garbage. If a part of the heap
+// was not searched, a missing chain proves nothing. Then the rate of a leak counts only the objects that were seen, and
+// its weight assumes that the other objects are held in the same way. If the JVM counts collections, a collection must
+// have shown that the growing objects stay.
 //
-// The objects were drawn from more than what has grown, where the collector has moved others, or too few are newer. A
-// root that holds no more than this rest may hold nothing that grows.
+// The drawn objects may include older ones, if the collector has moved them or there are too few new ones. If a root
+// holds no more objects than that, it may hold nothing that grows, and is left out.
 func FindLeaks(h *profile.HeapHeld, g *profile.HeapGrowth) {
 	h.Growth, h.Leaks = g, []*profile.HeapLeak{}
 	if !g.Collected && !g.Uncounted && len(g.Classes) > 0 { // entries of a full cache that replace others look the same

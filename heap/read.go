@@ -22,7 +22,7 @@ type Options struct {
 	Now time.Time
 	// Seed makes the lots. The same seed draws the same pieces of the same heap.
 	Seed uint64
-	// Cancel ends the reading early. What was read until then is told. May be nil.
+	// Cancel ends the reading early. The result then has the parts that were read until then. May be nil.
 	Cancel <-chan struct{}
 }
 
@@ -306,7 +306,8 @@ func (x *reading) doubt(areas []*vmstructs.HeapArea) {
 	}
 }
 
-// again is an area as it is after a collection, nil if it is gone: a region is, and a space may have less in it.
+// again returns an area as it is after a collection, nil if it no longer exists. A region may no longer exist. A space
+// still exists, but may hold less.
 func (x *reading) again(a *vmstructs.HeapArea) *vmstructs.HeapArea {
 	if a.Region() {
 		return nil
@@ -324,9 +325,9 @@ func (x *reading) again(a *vmstructs.HeapArea) *vmstructs.HeapArea {
 	return nil
 }
 
-// unit counts the objects that begin in a piece of an area. The piece counts if it can be shown to be unchanged,
-// whatever the collector did meanwhile. A young piece does not count if a collection has begun or ended since epoch,
-// which unit brings up to date. whole is false if the time is up.
+// unit counts the objects that begin in a piece of an area. The piece counts only if unit can show that it did not
+// change during the reading. A young piece does not count if a collection has begun or ended since epoch; unit updates
+// epoch. whole is false if the time is up.
 func (x *reading) unit(a *vmstructs.HeapArea, from, to uint64, limit time.Duration, epoch *vmstructs.HeapEpoch) (whole,
 	valid bool) {
 	if epoch.Active {
@@ -372,7 +373,8 @@ func (x *reading) unit(a *vmstructs.HeapArea, from, to uint64, limit time.Durati
 	return true, true
 }
 
-// sample reads pieces of each part that are drawn by lot. Of humongous objects the headers are read, which are little.
+// sample reads pieces of each part that are drawn by lot. It reads the headers of all humongous objects, because these
+// are small.
 func (x *reading) sample(areas []*vmstructs.HeapArea) {
 	of := byPart(areas)
 	bytes := float64(total(areas) - total(of[vmstructs.HumongousPart]))
@@ -400,7 +402,7 @@ func scaled(d time.Duration, share float64) time.Duration {
 	return time.Duration(float64(d) * min(share, 1))
 }
 
-// samplePart draws pieces of one part until it has read enough. Where a collection has moved all of them, it goes on
+// samplePart draws pieces of one part until it has read enough. If a collection has moved all of them, it goes on
 // with pieces of the areas as they are then.
 func (x *reading) samplePart(areas []*vmstructs.HeapArea, budget float64, limit time.Duration) {
 	part := areas[0].Part

@@ -9,7 +9,7 @@ import (
 	"goprof/vmstructs"
 )
 
-// result is what the tally says.
+// result makes the result from the tally.
 func (x *reading) result() *profile.Heap {
 	t := x.tally
 	h := &profile.Heap{Took: time.Since(x.began), Collector: x.heap.CollectorName(),
@@ -71,7 +71,7 @@ func (p *partSums) scale(bytes uint64) uint64 {
 	return uint64(amount)
 }
 
-// class is one class in all parts.
+// class sums one class up over all parts.
 func (t *tally) class(r *row) *profile.HeapClass {
 	c := &profile.HeapClass{Name: r.name, Filler: r.filler, Parts: map[string]profile.HeapAmount{}}
 	for i := range r.parts {

@@ -99,7 +99,7 @@ func (t *tally) add(o *vmstructs.Object) {
 	}
 }
 
-// lengthRow is the row of a class's arrays whose lengths have so many bits, 0 if there are too many rows.
+// lengthRow returns the row of a class's arrays whose lengths have so many bits, 0 if there are too many rows.
 func (t *tally) lengthRow(r *row, n int) int {
 	if r.lengths == nil {
 		r.lengths = new([lengthClasses]int32)
@@ -119,7 +119,7 @@ func (t *tally) count(i int, r *row, bytes uint64) {
 	r.bytes += bytes
 }
 
-// rowOf is the row of a class that the walker has read anew: the first row if there are too many.
+// rowOf returns the row of a class that the walker has read anew: the first row if there are too many.
 func (t *tally) rowOf(class *vmstructs.ObjectClass) int {
 	i, known := t.byKlass[class.Klass]
 	if known && t.rows[i].name != class.Name { // another class has come to that address
@@ -173,7 +173,7 @@ func (t *tally) forget() {
 	t.touched, t.met = t.touched[:0], t.met[:0]
 }
 
-// estimate is what the whole part has of something of which its units have y in sum.
+// estimate returns what the whole part has of something of which its units have y in sum.
 func (p *partSums) estimate(y, y2, yx float64) (amount, err float64) {
 	if !p.sampled {
 		return y, 0
@@ -200,8 +200,8 @@ func (p *partSums) amount(s *sums) (a profile.HeapAmount) {
 	return a
 }
 
-// unseen is how many objects a class may have of which a sample has met none, in 95 of 100 cases: where so many lie
-// apart, a sample misses all of them in 5 of 100 (the rule of three).
+// unseen returns how many objects a class may have of which a sample has met none, in 95 of 100 cases: where so many
+// lie apart, a sample misses all of them in 5 of 100 (the rule of three).
 func (p *partSums) unseen() float64 {
 	used := float64(p.used - min(p.used, p.free))
 	if !p.sampled || p.size == 0 || used <= 0 {

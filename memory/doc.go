@@ -1,11 +1,12 @@
 // Package memory says where the resident memory of a JVM is: each page of the process, by what it is for.
 //
-// The kernel lists the mappings, and says of each page whether it is in memory. The JVM's structures say which
-// addresses it has for what (package vmstructs). Headers of malloc say which are malloc's. Nothing is stopped, nothing
-// is asked of the JVM. Of other memory than the JVM's structures no page is read that is not in memory.
+// The kernel lists the mappings, and says of each page whether it is in memory. The JVM's structures show the purpose
+// of its addresses (package vmstructs). Headers of malloc show which addresses are malloc's. No thread is stopped, and
+// nothing is asked of the JVM. Apart from the JVM's structures, only pages that are in memory are read.
 //
 // It reads /proc/PID/pagemap rather than smaps: smaps holds the lock of the address space while it walks a whole
 // mapping, and every mmap, munmap and many page faults of the program wait for that.
 //
-// The sum of the parts is all that was counted. What has no name is a part of its own.
+// Memory without a known purpose is a part of its own. So the sum of the parts is the whole resident memory that was
+// counted.
 package memory

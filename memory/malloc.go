@@ -113,11 +113,11 @@ func mappedPieces(memory process.Memory, pieces []piece, in func(addr uint64) bo
 }
 
 // freeIn adds up the free chunks of a heap, as far as their pages are in memory. b is a copy of the heap, in which
-// pages that are not in memory are zero. in says which are. The second result is how far its chunks follow each other,
-// and so were looked through: a program that runs on may break the chain.
+// pages that are not in memory are zero. in says which pages are in memory. looked is how many bytes were searched:
+// chunks follow each other, and a running program may break that chain during the copy.
 //
-// A chunk is free if the next one says so. What malloc keeps for a thread, or in lists for small sizes, counts as in
-// use.
+// A chunk is free if the header of the next chunk says so. Chunks that malloc keeps for a thread, or in lists of small
+// sizes, count as in use.
 func freeIn(b []byte, page int, in func(n int) bool) (free, looked int) {
 	for first := 0; first <= firstChunk && first+chunkHead <= len(b); first += chunkHead {
 		if f, l := freeFrom(b, first, page, in); l > looked {

@@ -36,8 +36,8 @@ func wholePages(claims []claim, page uint64) (whole []claim) {
 	return whole
 }
 
-// cut gives pieces without a purpose that of the claims that they lie in, and cuts them where a claim begins or ends.
-// Of claims that overlap the lower one counts.
+// cut gives each piece without a purpose the purpose of the claim in which it lies, and cuts pieces where a claim
+// begins or ends. If claims overlap, the lower one counts.
 func cut(pieces []piece, claims []claim) (cut []piece) {
 	sort.SliceStable(claims, func(i, j int) bool { return claims[i].start < claims[j].start })
 	next := 0
@@ -75,7 +75,7 @@ func cut(pieces []piece, claims []claim) (cut []piece) {
 // maxBSS bounds the variables of a library that no file holds: a larger mapping behind the library is another one.
 const maxBSS = 4 << 20
 
-// byMapping gives the rest of the pieces the purpose that their mappings tell.
+// byMapping gives the other pieces a purpose by their mappings.
 func byMapping(pieces []piece) {
 	programs := map[uint64]bool{} // inodes of files with code
 	for i := range pieces {

@@ -125,7 +125,7 @@ func (x *reading) in(addr uint64) (in bool) {
 	return in
 }
 
-// nativeStacks finds the stacks of the JVM's own threads, which are in no list. Where a thread waits, the kernel says
+// nativeStacks finds the stacks of the JVM's own threads, which are in no list. If a thread waits, the kernel says
 // its stack pointer. The stack is the mapping around it, as far up as such a thread's stack is large.
 func (x *reading) nativeStacks() (stacks []claim) {
 	size := uint64(1 << 20)

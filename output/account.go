@@ -36,7 +36,8 @@ func parts(s *profile.Summary) []*profile.Summary {
 	return all
 }
 
-// partText writes the account of one part. The account of a further part leaves out what the first one says for all.
+// partText writes the account of one part. The account of a further part leaves out the lines that hold for all parts,
+// which the first one has.
 func partText(to io.Writer, s *profile.Summary, further bool, tried *[]string) error {
 	a := account{s: s, further: further, tried: tried}
 	if further || len(s.Parts) > 0 {
@@ -79,7 +80,8 @@ func (a *account) line(heading, format string, args ...any) {
 	a.b.WriteString(AccountLine(heading, fmt.Sprintf(format, args...)))
 }
 
-// amount says how much of what was seen.
+// amount writes the first line of the account: how much CPU time, other time or how many events, and of how many
+// threads.
 func (a *account) amount() {
 	s := a.s
 	took := Span(s.Meta.Duration)
@@ -117,7 +119,7 @@ func (a *account) amount() {
 	a.line("CPU", "used %s in %s (%s)%s", Span(s.Times.Process), took, cpus(s.Times.Process, s.Meta.Duration), who)
 }
 
-// states are what threads did, the longest first.
+// states returns what threads did, the longest first.
 func (a *account) states() string {
 	const most = 6
 	text := ""
@@ -277,7 +279,7 @@ func (a *account) hottest() {
 	}
 }
 
-// AtAGlance is what an account has seen, in so many columns: what threads did, if that is known, and the hottest
+// AtAGlance returns what an account has seen, in so many columns: what threads did, if that is known, and the hottest
 // methods.
 func AtAGlance(s *profile.Summary, columns int) (text string) {
 	if len(s.States) > 0 {
@@ -344,7 +346,7 @@ func (a *account) allocated() {
 	a.line("Allocated", "%s", text)
 }
 
-// ShortName is a method's name without its package: of com.shop.Cart.total, Cart.total.
+// ShortName returns a method's name without its package: of com.shop.Cart.total, Cart.total.
 func ShortName(name string) string {
 	method := strings.LastIndexByte(name, '.')
 	if method <= 0 || strings.ContainsAny(name, " :") {
@@ -421,7 +423,7 @@ func (a *account) notes() {
 	}
 }
 
-// mostly is the key with the largest count.
+// mostly returns the key with the largest count.
 func mostly(by map[string]int64) (name string) {
 	most := int64(0)
 	for what, n := range by {

@@ -59,8 +59,8 @@ func (a *account) events(took string) {
 	}
 }
 
-// unfreed says what was not given back. Each allocation meets two probes, and each call that frees one. What a hit
-// costs is in docs/evidence/events.md.
+// unfreed says what was not given back. Each allocation meets two probes, and each call that frees one.
+// docs/evidence/events.md has the cost of a hit.
 func (a *account) unfreed(u *profile.Unfreed, calls int64) {
 	part := func(p *profile.UnfreedPart) string {
 		return fmt.Sprintf("%s in %s allocations (%s)", size(p.Bytes), Grouped(p.Allocations),
@@ -140,7 +140,7 @@ func hits(n int64) string {
 	return Grouped(n) + " hits"
 }
 
-// sumsOfEvents are the events of a recording. An event with probes at several places is one.
+// sumsOfEvents returns the events of a recording. An event with probes at several places is one.
 func sumsOfEvents(list []profile.EventCount) (sums []profile.EventCount) {
 	for _, e := range list {
 		i := slices.IndexFunc(sums, func(s profile.EventCount) bool { return s.Name == e.Name })

@@ -10,7 +10,7 @@ import (
 	"goprof/profile"
 )
 
-// Figure is a weight without its unit's name, as short as a table's column.
+// Figure returns a weight without its unit's name, as short as a table's column.
 func Figure(w profile.Weight, n int64) string {
 	switch {
 	case w.IsTime():
@@ -21,7 +21,7 @@ func Figure(w profile.Weight, n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// Amount is a weight in words: 1 sample, 1234 samples, 1.23 s of CPU, or 1.23 s of threads' time.
+// Amount returns a weight in words: 1 sample, 1234 samples, 1.23 s of CPU, or 1.23 s of threads' time.
 func Amount(w profile.Weight, n int64) string {
 	switch w {
 	case profile.CPUTime:
@@ -49,8 +49,8 @@ func size(n int64) string {
 // inWords is a share as people say it.
 func inWords(share float64) string { return fmt.Sprintf("%.0f %%", 100*share) }
 
-// percentOf is a share with as many digits as tell something. It says 100 % only of all. What goprof uses of a CPU may
-// be more than all.
+// percentOf returns a share with as many digits as tell something. It says 100 % only of all. goprof may use more than
+// 100 % of a CPU.
 func percentOf[N ~int64](n, of N) string {
 	if of <= 0 {
 		return "0 %"
@@ -70,7 +70,7 @@ func percentOf[N ~int64](n, of N) string {
 	return text + " %"
 }
 
-// cpus is how many CPUs so much CPU time takes.
+// cpus returns how many CPUs so much CPU time takes.
 func cpus(used, in time.Duration) string {
 	if in <= 0 {
 		return "-"
@@ -87,8 +87,8 @@ func cpus(used, in time.Duration) string {
 	return strconv.FormatFloat(n, 'f', 1, 64) + " CPUs"
 }
 
-// Span is a time with three digits or so and its unit: 33.5 s, 0.21 s, 98 µs. Long ones are told to the second:
-// 1 h 0 min 7 s.
+// Span returns a time with three digits or so and its unit: 33.5 s, 0.21 s, 98 µs. Long ones are told to the second: 1
+// h 0 min 7 s.
 func Span(d time.Duration) string {
 	switch {
 	case d >= 2*time.Minute:
@@ -131,7 +131,7 @@ func digits(v float64) string {
 	return strings.TrimRight(strings.TrimRight(text, "0"), ".")
 }
 
-// Grouped is a number with commas: 3,330.
+// Grouped returns a number with commas: 3,330.
 func Grouped(n int64) string {
 	text := strconv.FormatInt(n, 10)
 	sign := ""
@@ -151,7 +151,7 @@ func share(n, of int64, format string) string {
 	return fmt.Sprintf(format, Percent(n, of))
 }
 
-// Percent is a share with as many digits as tell something.
+// Percent returns a share with as many digits as tell something.
 func Percent(n, of int64) string {
 	if of == 0 {
 		return "0%"

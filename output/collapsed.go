@@ -14,14 +14,13 @@ import (
 //
 //	root;caller;...;leaf count
 //
-// one for each different stack, sorted by their bytes. The format has no room for
-// anything else: tools of others fail on comment lines, so what a recording's summary
-// says goes into a file of its own (see SummaryPath).
+// one for each different stack, sorted by their bytes. The format has no room for anything else, and other tools fail
+// on comment lines. So a recording's summary has a file of its own (see SummaryPath).
 //
 // # Frames
 //
-// Java methods are pkg.Class.method with a suffix by which flame graph tools colour
-// them, the one that async-profiler writes and FlameGraph's "--colors java" knows:
+// Java methods are pkg.Class.method with a suffix, which flame graph tools use for colours. async-profiler writes the
+// same suffixes, and FlameGraph's "--colors java" knows them:
 //
 //	_[j]  compiled by C2, and native methods (their wrappers are compiled code)
 //	_[1]  compiled by C1
@@ -29,7 +28,7 @@ import (
 //	_[i]  inlined into the frame below
 //	_[k]  the kernel's code, in recordings of others
 //
-// Native functions and stubs have no suffix. Neither have frames in brackets, which stand for no code:
+// Native functions and stubs have no suffix. Frames in brackets have none either; they are not code:
 //
 //	[name tid=N]            the thread, if stacks are kept apart by thread
 //	[name virtual #N]       or the virtual thread; #? if it is not known which one
@@ -86,7 +85,7 @@ func suffixOf(k profile.Kind) string {
 	return ""
 }
 
-// Label is a function's name in a collapsed file.
+// Label returns a function's name in a collapsed file.
 func Label(f *profile.Func, k profile.Kind) string {
 	name := CleanName(f.Name)
 	if s := suffixOf(k); s != "" {

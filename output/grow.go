@@ -11,7 +11,7 @@ func grow(t *Tree) growth {
 	return growth{tree: t, recent: make([]int32, len(t.Nodes), cap(t.Nodes)), siblings: make(map[uint64]int32)}
 }
 
-// child is the node of a label below another node. It is made if there is none.
+// child returns the node of a label below another node. It is made if there is none.
 func (g *growth) child(parent, label int32) int32 {
 	recent := g.recent[parent]
 	edge := uint64(parent)<<32 | uint64(label)

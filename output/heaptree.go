@@ -19,7 +19,7 @@ const (
 var HeapKinds = [NumLabelKinds]string{heapPart: "part of the heap", heapPackage: "package", heapClass: "class",
 	heapArray: "arrays", heapLength: "arrays of that length"}
 
-// HeapTree is what fills a heap as a tree of bytes: parts, packages, classes, and arrays by length.
+// HeapTree returns what fills a heap as a tree of bytes: parts, packages, classes, and arrays by length.
 func HeapTree(h *profile.Heap) *Tree {
 	b := &heapTree{Tree: &Tree{Nodes: make([]TreeNode, 1), Weight: profile.Bytes}, names: map[Name]int32{},
 		nodes: map[[2]int32]int32{}}

@@ -12,10 +12,10 @@ import (
 	"goprof/profile"
 )
 
-// These functions say in a few words what a recording was spent in. A sample counts for the topmost Java method of its
-// stack, with all that this method has called: "the hottest method" is one that a reader can find in the program. A
-// sample in the kernel counts for the system call. A stack without a Java method counts for the job of its thread, by
-// the names of its native functions: collector, compiler, or other work of the JVM.
+// These functions say in a few words in what code the samples of a recording are. A sample counts for the topmost Java
+// method of its stack, also if it is in native code that this method called. So a reader can find "the hottest method"
+// in the program. A sample in the kernel counts for the system call. A stack without a Java method counts for the job
+// of its thread, by the names of its native functions: collector, compiler, or other work of the JVM.
 
 // mostParts is how many of the hottest are kept.
 const mostParts = 8
@@ -35,7 +35,7 @@ func (h *Hottest) Describe(s *profile.Summary, t *Tree) {
 	s.Hottest, s.States = all.parts(all.sums, mostParts), all.parts(all.states, 0)
 }
 
-// with is the sum of what was added and a tree.
+// with returns the sum of what was added and a tree.
 func (h *Hottest) with(t *Tree, of *profile.Meta) Hottest {
 	heat := newHeat(t, of)
 	for p, n := range h.sums {
@@ -104,7 +104,7 @@ func newHeat(t *Tree, of *profile.Meta) *heatSum {
 	return h
 }
 
-// above is what is known of a stack that has one more frame on top.
+// above returns what is known of a stack that has one more frame on top.
 func (h *heatSum) above(s hotPath, node, label int32) hotPath {
 	f, kind := &h.labels[label], h.tree.Labels[label].Kind
 	if s.state >= 0 { // what ended the wait
@@ -144,7 +144,7 @@ func (h *heatSum) count(s hotPath, node *TreeNode) {
 	h.sums[part{h.name(s, waits), state}] += node.Self
 }
 
-// name is the name under which a sample counts.
+// name returns the name under which a sample counts.
 func (h *heatSum) name(s hotPath, waits bool) string {
 	switch {
 	case !waits && s.native >= 0 && h.labels[s.native].call != "":
@@ -167,7 +167,7 @@ func (h *heatSum) name(s hotPath, waits bool) string {
 
 func (h *heatSum) nameOf(node int32) string { return h.tree.Labels[h.tree.Nodes[node].Name].Text }
 
-// nativeName is the name of a function. If the function has none, it is the name of its library: libfoo.so of
+// nativeName returns the name of a function. If the function has none, it is the name of its library: libfoo.so of
 // libfoo.so+0x1f.
 func nativeName(name string) string {
 	if image, _, ok := strings.Cut(name, "+0x"); ok && image != "" {
@@ -179,7 +179,7 @@ func nativeName(name string) string {
 	return name
 }
 
-// parts are sums as shares, the largest first; most of 0 is all.
+// parts returns sums as shares, the largest first. most is how many; 0: all.
 func (h *Hottest) parts(of map[part]int64, most int) []profile.Part {
 	var all []profile.Part
 	for p, n := range of {
@@ -267,10 +267,10 @@ func factsOf(l Name) (f labelFacts) {
 }
 
 // isClass reports whether the leaf of an allocation is the class of an object that was put outside of its thread's
-// buffer. Such a class has the suffix of the kernel's functions in collapsed stacks, as async-profiler writes it. Other
-// events of the recording may have real functions of the kernel as leaves. These have no bracket, and a dot only before
-// a suffix that a compiler has added. A class without a dot begins with a capital letter and has no underscore:
-// ZSTD_compress is a function.
+// buffer. In collapsed stacks such a class has the suffix of the kernel's functions, as async-profiler writes it. But
+// the leaves of other events may really be functions of the kernel. Such a function has no bracket, and a dot only
+// before a suffix of the compiler. If a name has no dot, it is a class if it begins with a capital letter and has no
+// underscore: ZSTD_compress is a function.
 func isClass(l Name) bool {
 	if l.Kind != LabelKernel {
 		return false
@@ -284,7 +284,7 @@ func isClass(l Name) bool {
 var compilersPart = regexp.MustCompile(
 	`(?:\.(?:part|isra|constprop|cold|lto_priv|llvm|clone|localalias|__uniq)(?:\.[0-9]+)?)+$`)
 
-// systemCall is the system call of a libc function, "" if the function makes none. Nearly all CPU time of such a
+// systemCall returns the system call of a libc function, "" if the function makes none. Nearly all CPU time of such a
 // function is the kernel's.
 func systemCall(l Name) string {
 	name := l.Text

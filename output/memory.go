@@ -78,7 +78,7 @@ func MemoryText(to io.Writer, m *profile.Memory, growth *profile.MemoryGrowth, t
 	return w.Flush()
 }
 
-// countOf is how many there are, where that says something.
+// countOf returns how many there are, where that says something.
 func countOf(p *profile.MemoryPart) string {
 	switch {
 	case p.Swapped > 0:

@@ -121,6 +121,7 @@ func (p *parser) tooMuch(format string, limit int) error {
 	return &BadFile{Line: p.line, Problem: fmt.Sprintf("more than "+format, limit), TooMuch: true}
 }
 
+// parse adds one line to the tree.
 func (p *parser) parse(line []byte) error {
 	if bytes.IndexByte(line, 0) >= 0 {
 		return p.bad(nil, "a zero byte: this is no text file")
@@ -188,7 +189,7 @@ func (p *parser) node(stack []byte) (int32, error) {
 	return at, nil
 }
 
-// common is how many labels of the last stack this one begins with.
+// common returns how many labels of the last stack this one begins with.
 func (p *parser) common(stack []byte) int {
 	same, limit := 0, min(len(stack), len(p.last))
 	for same < limit && stack[same] == p.last[same] {
@@ -205,6 +206,7 @@ func (p *parser) common(stack []byte) int {
 	return n
 }
 
+// child returns the node of a label below a node, and makes it if there is none.
 func (p *parser) child(parent int32, label []byte) (int32, error) {
 	name, ok := p.labels[string(label)]
 	if !ok {

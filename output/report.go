@@ -139,7 +139,7 @@ func (r *Report) Keep(top int) {
 	}
 }
 
-// Lacks is how to record what the report is by, if the recording does not have it.
+// Lacks returns how to record what the report is by, if the recording does not have it.
 func (r *Report) Lacks() string {
 	switch {
 	case r.noLines:

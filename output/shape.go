@@ -90,7 +90,7 @@ func (t *Tree) ShapedLeaves(s Shape) (to *Tree, leaves []int32) {
 	return m.to, leaves
 }
 
-// plumbingOf is the sort of a label's frame, as far as a file says.
+// plumbingOf returns the sort of a label's frame, as far as a file says.
 func plumbingOf(l Name) naming.Plumbing {
 	switch {
 	case l.Kind.Java():
@@ -177,8 +177,8 @@ func (m *shaper) add(leaf int32) int32 {
 var entryTexts = [...]string{vmJob: "[JVM]", jitJob: "[JIT compiler]", c1Job: "[C1 compiler]", c2Job: "[C2 compiler]",
 	gcJob: "[GC worker]"}
 
-// entryText is the frame that replaces those by which the thread of the stack began: it says what a thread of the JVM
-// is for. The first function from the root that shows a job counts. A thread of the compilers is named after its own
+// entryText returns the frame that replaces the frames in which a thread of the JVM began. It says which job the thread
+// has. The first function from the root that shows a job counts. A thread of the compilers is named after its own
 // compiler. A stack with a Java method is a thread of the program.
 func (m *shaper) entryText(ofProgram string) string {
 	job := noJob
@@ -208,7 +208,7 @@ func (m *shaper) dropWaits() {
 	}
 }
 
-// labelIn is the label of to for a label of from.
+// labelIn returns the label of to for a label of from.
 func (m *shaper) labelIn(l Name) int32 {
 	if m.merged == nil || !l.Kind.Java() {
 		return m.newLabel(l)

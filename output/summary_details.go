@@ -111,7 +111,7 @@ func behind(b *strings.Builder, s *profile.Summary) {
 	b.WriteByte('\n')
 }
 
-// looks says what the looks of a wall-clock recording came to.
+// looks counts the looks of a wall-clock recording by what became of them.
 func looks(b *strings.Builder, s *profile.Summary) {
 	l := s.Looks
 	if l == nil {

@@ -8,13 +8,13 @@ import (
 )
 
 // topmost is the frame for which a stack counts if its thread waits: the topmost Java method in which threads do not
-// just wait (naming.Waits). Of a stack without Java it is the topmost such function.
+// just wait (naming.Waits). In a stack without Java it is the topmost such function.
 type topmost struct {
 	node int32 // 0: none
 	java bool
 }
 
-// above is the topmost frame of a stack that has one more frame on top. waits: threads wait in that frame.
+// above returns the topmost frame of a stack that has one more frame on top. waits: threads wait in that frame.
 func (t topmost) above(node int32, kind LabelKind, waits bool) topmost {
 	switch java := kind.Java(); {
 	case !java && (t.java || kind != LabelNative && kind != LabelKernel && kind != LabelGap):
@@ -47,10 +47,11 @@ func stateOf(leaf Name) (state string, waited bool) {
 	return state, state != profile.Running.String()
 }
 
-// Owners says, for a report by a key, as which node each node of a tree counts. Most count as themselves. All frames of
-// a thread count as that thread. A state counts for its caller, and if the thread waited, for the topmost frame in
-// which threads do more than wait. Frames of a waker count for the wait. By class, package and line, native code counts
-// for the Java frame that calls it. Node 0 is the root, and parents stand before their children.
+// Owners returns, for a report by a key (by), the node for which each node of a tree counts. Most nodes count for
+// themselves. By thread, all frames count for their thread. A state counts for its caller, or, if the thread waited,
+// for the topmost frame in which threads do more than wait. Frames of a waker count for the wait. By class, package and
+// line, native code counts for the Java frame that calls it. Node 0 is the root, and parents come before their
+// children.
 func Owners(by string, labels []Name, nodes int, at func(n int32) (parent, label int32)) []int32 {
 	waits := make([]bool, len(labels))
 	for i, l := range labels {

@@ -2,7 +2,7 @@ package output
 
 import "goprof/profile"
 
-// TreeOf is a profile as a tree of the labels that Collapsed writes. ParseCollapsed makes the same tree from the
+// TreeOf returns a profile as a tree of the labels that Collapsed writes. ParseCollapsed makes the same tree from the
 // collapsed file.
 func TreeOf(p *profile.Profile) *Tree {
 	p = p.Settled()

@@ -16,9 +16,9 @@ import (
 	"goprof/process/procfs"
 )
 
-// Silence or no CPU? A call that has not come back for seconds waits for memory or for a file, or the OS thread that
-// makes it waits for a CPU. The kernel says which: a thread that waits for a CPU is runnable, and
-// /proc/TID/syscall says "running" of it (fs/proc/base.c, proc_pid_syscall).
+// Why a system call has not returned for seconds. Either it waits for memory or a file, or its OS thread waits for a
+// CPU. The kernel says which: a thread that waits for a CPU is runnable, and its /proc/TID/syscall says "running"
+// (fs/proc/base.c, proc_pid_syscall).
 
 // waiting are the calls that a process, or a file system, can keep waiting.
 var waiting = []int{unix.SYS_PROCESS_VM_READV, unix.SYS_PREAD64, unix.SYS_READ, unix.SYS_OPENAT, unix.SYS_OPENAT2,
@@ -87,8 +87,8 @@ func InTime(done <-chan struct{}, limit time.Duration) bool {
 	return false
 }
 
-// OwnDelay is how long the OS threads of this process have waited for a CPU so far, together. Threads that have ended
-// do not count.
+// OwnDelay returns how long the OS threads of this process have waited for a CPU so far, together. Threads that have
+// ended do not count.
 func OwnDelay() (waited time.Duration) {
 	tids, _ := listThreads(os.Getpid())
 	for _, tid := range tids {

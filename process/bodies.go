@@ -10,9 +10,9 @@ const (
 	maxBodies = 1024    // of one table: musl exports some 40 functions without a size
 )
 
-// readBodies finds out where exported functions without a size end. The next exported symbol is no end: functions that
-// are not exported may lie between. musl's memset would reach over the code of all its system calls
-// (src/thread/x86_64/syscall_cp.s), so that each wait was named memset.
+// readBodies finds out where exported functions without a size end. The next exported symbol does not show the end,
+// because functions that are not exported may lie between. Otherwise musl's memset would include the code of all system
+// calls (src/thread/x86_64/syscall_cp.s), and each wait would be named memset.
 func (t *symtab) readBodies(f *elfFile) {
 	cpu := cpus.ByMachine(f.machine)
 	t.bodies = make(map[uint32]uint64)

@@ -6,9 +6,9 @@ import (
 )
 
 // Tables of symbols and unwind rules stay in memory. A file may claim any size for its tables, and a process may map
-// tens of thousands of files. So tables have budgets: each image is paid from the budget of its process, each process
-// from the budget of this run of goprof. A hostile process cannot use up what others need, and many of them together
-// cannot use more than the whole budget.
+// tens of thousands of files. So tables have budgets: one for each process, for the tables of its images, and one for
+// all processes of this run of goprof. A hostile process cannot use up the memory that others need, and many of them
+// together cannot use more than the whole budget.
 
 const (
 	// maxTables bounds the tables of all processes of this run: ten times what the largest JVM with full symbols took
@@ -23,7 +23,7 @@ const (
 // runTables is the budget of all processes together.
 var runTables = &readBudget{left: maxTables}
 
-// readBudget is an amount of bytes. What it spends is also taken from another budget, if from is not nil.
+// readBudget is an amount of bytes. If from is not nil, each amount is also taken from that budget.
 type readBudget struct {
 	from *readBudget
 

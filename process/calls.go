@@ -8,9 +8,9 @@ import (
 )
 
 // calls counts the system calls that wait for the target's memory: each may never return (package osthread says why). A
-// call that hangs cannot be ended, but nothing has to wait for the goroutine that made it. The waiting code gives the
-// process up. From then on each call fails at once, and a goroutine ends as soon as its call comes back after all. So
-// the data of that goroutine belong to the code that gave the process up.
+// call that hangs cannot be ended, but other code need not wait for the goroutine that made it: it gives the process
+// up. From then on each call fails at once, and the goroutine ends if its call returns after all. So the code that gave
+// the process up may use the goroutine's data.
 type calls struct {
 	under    atomic.Int64 // calls that are under way; below 0 once the process is given up
 	returned atomic.Uint64
@@ -57,9 +57,9 @@ type CallWatch struct {
 // WatchCalls begins to watch the calls of a process.
 func (p *Process) WatchCalls() *CallWatch { return &CallWatch{calls: &p.calls} }
 
-// Call Look at regular intervals. If calls have been under way for more than most looks in a row, none of them has
-// returned, and a call of goprof's sleeps, Look gives the process up and returns true. The goroutines that make these
-// calls are then left behind. They end when their calls return.
+// Call Look at regular intervals. Look gives the process up and returns true in one case: calls have been under way for
+// more than most looks in a row, none of them has returned, and a thread of goprof sleeps in such a call. The
+// goroutines of these calls are abandoned. They end when their calls return.
 func (w *CallWatch) Look(most int) bool {
 	returned := w.calls.returned.Load()
 	if w.calls.under.Load() == 0 || returned != w.returned {
@@ -67,7 +67,7 @@ func (w *CallWatch) Look(most int) bool {
 		return false
 	}
 	w.seen++
-	// Where no call sleeps, goprof has no CPU: then the calls will return.
+	// If no call sleeps, goprof has no CPU: then the calls will return.
 	return w.seen > most && CallSleeps() && w.calls.giveUp()
 }
 

@@ -2,8 +2,8 @@ package process
 
 import "slices"
 
-// Continuation holds what there is of a virtual thread beside its carrier's stack: the frames that are still in the
-// Java heap, and which virtual thread it is. If a Trail led to the frames, they were copied together with the stack.
+// Continuation holds the part of a virtual thread that is not on its carrier's stack: the frames that are still in the
+// Java heap, and which virtual thread it is. If there was a Trail, the frames were copied together with the stack.
 // Otherwise they were read right after the thread was released, and code that uses them must check whether they still
 // belong to the stack.
 type Continuation struct {

@@ -18,12 +18,12 @@ var (
 	ErrCoreCPU = errors.New("a core file of a CPU that goprof does not know")
 )
 
-// Core is a process as a core file has kept it. It is a Target, so the code that walks a live process walks this one,
-// too. Nothing in it changes, so code that reads twice to prove that finds the same.
+// Core is the process in a core file. It is a Target, so the same code walks live processes and cores. Nothing in a
+// core changes. So code that reads twice to detect changes finds none.
 //
-// A core file is foreign bytes. Its headers and notes are bounded and checked, overlapping segments count once, and
-// memory that is not in the file is ErrFault, never zeros. However long the file is, no more than some MB of it are in
-// memory at any time. A Core belongs to one goroutine.
+// A core file is not trusted. Its headers and notes are bounded and checked, overlapping segments count once, and
+// memory that is not in the file is ErrFault, never zeros. At most some MB of the file are in memory at any time. A
+// Core belongs to one goroutine.
 type Core struct {
 	space
 	cpu      *arch.CPU
@@ -167,7 +167,7 @@ func (c *Core) Mappings() []Mapping { return c.mappings }
 // fill_note_info).
 func (c *Core) Threads() []CoreThread { return slices.Clone(c.notes.threads) }
 
-// PID is the process's number, as it was in its own namespace; 0 where the core does not tell.
+// PID is the process's number, as it was in its own namespace; 0 if the core does not tell.
 func (c *Core) PID() int { return c.notes.pid }
 
 // Command is what the kernel called the process: 15 bytes of the program's name, and 79 of its arguments.

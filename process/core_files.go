@@ -17,13 +17,13 @@ import (
 
 // A core lacks most memory that was mapped from files and never changed: code, constants, the class archive. goprof
 // reads such memory from these files, if they prove to be the files that were mapped. A library proves that by its
-// build id: the kernel writes the first page of each library into the core. Another file proves it by its content: the
-// parts that are in the core nevertheless must agree with the file.
+// build id: the kernel writes the first page of each library into the core. Other files prove it by their contents: the
+// core has some parts of them nevertheless, and these must agree with the file.
 
 // MissingFile is a file that was needed and not found.
 type MissingFile struct {
 	Path    string // as it was called in the process's root
-	BuildID string // empty where it has none, or the core does not tell
+	BuildID string // empty if it has none, or the core does not tell
 	Err     error
 }
 
@@ -224,9 +224,9 @@ func sameBuild(id []byte, e *elfFile) error {
 	return nil
 }
 
-// sameHead returns nil if the first page of the file is that of the core, byte for byte. It is used where a program's
-// build id lies behind that page (patchelf moves it there). The page says how long all parts of the file are, where
-// they lie, and what they export.
+// sameHead returns nil if the first page of the file is that of the core, byte for byte. It is used if a program's
+// build id is not in that page (patchelf moves it). The page has the length and the place of each part of the file, so
+// few other files have the same.
 func (b *backing) sameHead(name string, file *os.File, e *elfFile) error {
 	if e == nil || len(e.buildID()) == 0 {
 		return errNoBuildID
@@ -333,8 +333,8 @@ func (b *backing) unproven() (list []UnprovenFile) {
 // place is where a file may lie: a path below a folder.
 type place struct{ root, path string }
 
-// places are where a mapped file is looked for: under its own name, in the folders for debug files by build id, by its
-// path and by its name.
+// places returns where a mapped file is looked for: under its own name, in the folders for debug files by build id, by
+// its path and by its name.
 func (b *backing) places(name, id string) []place {
 	if !path.IsAbs(name) {
 		return nil

@@ -18,7 +18,7 @@ type segment struct {
 	flags      elf.ProgFlag
 }
 
-// setSegments sorts the segments. Where two overlap the lower one counts. Segments of an honest core do not overlap.
+// setSegments sorts the segments. If two overlap the lower one counts. Segments of an honest core do not overlap.
 func (c *Core) setSegments(progs []elf.Prog64) {
 	for i := range progs {
 		p := &progs[i]
@@ -188,6 +188,7 @@ func (c *coreCache) readAt(source int, b []byte, off uint64) error {
 	return nil
 }
 
+// block returns a block of a source: from the cache, or read into it.
 func (c *coreCache) block(source int, number uint64) (*cacheBlock, error) {
 	k := &c.blocks[(number*31+uint64(source)*977)%cacheBlocks]
 	if k.have > 0 && k.source == source && k.number == number {

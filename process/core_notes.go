@@ -188,7 +188,7 @@ func (n *coreNotes) thread(cpu *arch.CPU, b []byte) {
 	n.threads = append(n.threads, t)
 }
 
-// timeval reads a struct timeval. It is 0 where the bytes hold no time that could be.
+// timeval reads a struct timeval. It is 0 if the bytes hold no time that could be.
 func timeval(b []byte) time.Duration {
 	s, us := binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:])
 	if s > 1<<32 || us >= 1e6 {

@@ -24,9 +24,9 @@ const (
 // build id first, then by the name in .gnu_debuglink.
 //
 // The target chose the name in .gnu_debuglink, and its own folder. So goprof looks for that name in the target's root
-// only. A library /etc/libjvm.so of a container could name "shadow", and the container must not reach /etc/shadow of
-// the host. A target without a root of its own has the host's root. A build id leads to a name of hexadecimal digits in
-// the folder for debug files, which is safe in any root.
+// only. For example, a library /etc/libjvm.so of a container could name "shadow", and must not lead goprof to
+// /etc/shadow of the host. A target without a root of its own has the host's root. A build id is safe in any root: it
+// leads to a name of hexadecimal digits in the folder for debug files.
 func (l *loaded) debugSymbols(f *elfFile) *symtab {
 	id := f.buildID()
 	if name := buildIDPath(id); name != "" {
@@ -52,7 +52,7 @@ func (l *loaded) debugSymbols(f *elfFile) *symtab {
 	return nil
 }
 
-// debugLinkPaths are the places where the debug file of an image is looked for by its name.
+// debugLinkPaths returns the places where the debug file of an image is looked for by its name.
 func debugLinkPaths(image, link string) (paths []string) {
 	dir := path.Dir(image)
 	for _, name := range []string{path.Join(dir, link), path.Join(dir, ".debug", link), path.Join("/usr/lib/debug",

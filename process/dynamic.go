@@ -12,7 +12,7 @@ const maxDynamic = 1024
 const maxChain = 4096
 
 // dynamic reads the dynamic section as a loader does, by PT_DYNAMIC: an image that is read out of memory has no section
-// headers. Of entries with the same tag the last one counts.
+// headers. If several entries have the same tag, the last one counts.
 func (f *elfFile) dynamic() map[elf.DynTag]uint64 {
 	p := f.prog(elf.PT_DYNAMIC)
 	if p == nil {
@@ -54,7 +54,7 @@ func (f *elfFile) dynamicSymtab(bias uint64) *symtab {
 // maxSoname bounds the name that a library calls itself by.
 const maxSoname = 64
 
-// soname is the name that a library calls itself by, empty if it has none.
+// soname returns the name that a library calls itself by, empty if it has none.
 func (f *elfFile) soname(bias uint64) string {
 	d := f.dynamic()
 	name, ok := d[elf.DT_SONAME]
@@ -78,9 +78,9 @@ func (f *elfFile) at(addr, n, bias uint64) []byte {
 	return nil
 }
 
-// countGNUHash finds out how many symbols there are. The hash table does not say that. But the chain that begins last,
-// of all buckets, ends with the last symbol. The table has four words, the Bloom filter, a word for each bucket, then a
-// word for each hashed symbol: its lowest bit ends a chain (binutils, elflink.c).
+// countGNUHash finds out how many symbols there are. The hash table does not contain that number. But of the chains of
+// all buckets, the one that begins last ends with the last symbol. The table has four words, the Bloom filter, a word
+// for each bucket, then a word for each hashed symbol: its lowest bit ends a chain (binutils, elflink.c).
 func (f *elfFile) countGNUHash(addr, bias uint64) uint64 {
 	head := f.at(addr, 16, bias)
 	if head == nil {

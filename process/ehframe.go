@@ -165,9 +165,9 @@ type fde struct {
 	program     []byte
 }
 
-// record returns the entry at an offset of the section, without its length: LSB Core,
-// "The .eh_frame section". kind is the field behind the length: 0 in a CIE, in an FDE
-// the distance back to its CIE. next is where the next entry begins, 0 at the end.
+// record returns the entry at an offset of the section, without its length field (LSB Core, "The .eh_frame section").
+// kind is the field behind the length. In a CIE it is 0, in an FDE the distance back to its CIE. next is the beginning
+// of the next entry, 0 at the end.
 func record(section []byte, addr uint64, off uint64) (c cursor, kind uint64, kindAt, next uint64) {
 	if off >= uint64(len(section)) {
 		return cursor{bad: true}, 0, 0, 0

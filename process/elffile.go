@@ -25,8 +25,8 @@ const (
 	maxName = 4096
 )
 
-// elfFile is the table of contents of a 64-bit little-endian ELF file. Package debug/elf says that it is not hardened
-// against hostile input, and goprof needs little of ELF.
+// elfFile is the table of contents of a 64-bit little-endian ELF file. goprof does not use package debug/elf, because
+// that is not hardened against hostile input, and goprof needs little of ELF.
 //
 // Sections may be missing: an image that is read out of memory has none except for the vdso.
 type elfFile struct {

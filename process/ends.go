@@ -23,13 +23,13 @@ const (
 	maxStub = 4
 )
 
-// Ends finds the instructions with which a function ends: its returns, and jumps that leave the image. A function that
-// goes on in another one by a jump ends where that one does. If a caller asks for the ends of both, it gets these
-// twice.
+// Ends finds the instructions with which a function ends: its returns, and jumps that leave the image. If a function
+// jumps to another function, its ends are those of the other one. If a caller asks for the ends of both, it gets the
+// same ends twice.
 //
-// Ends reads the file's code, because in memory another profiler's breakpoints may stand. It reads instruction by
-// instruction, as far as unwind information says that the function goes. It returns ErrNoEnds if an instruction is not
-// known, or if a branch leads between two: a breakpoint within an instruction would be fatal.
+// Ends reads the code from the file, because the code in memory may have another profiler's breakpoints. It reads each
+// instruction, up to the function's end in the unwind information. It returns ErrNoEnds if it does not know an
+// instruction, or if a branch leads into the middle of one: a breakpoint there would be fatal.
 func (p *Process) Ends(f Function) (returns, leaves []Function, err error) {
 	if !p.lock() {
 		return nil, nil, ErrSilent
@@ -49,8 +49,8 @@ func (p *Process) Ends(f Function) (returns, leaves []Function, err error) {
 }
 
 // Enter finds the first instruction of a function that does something: it skips comparisons and instructions without
-// effect. The arguments and the stack pointer are as at the beginning. The kernel steps over a breakpoint at a
-// comparison with a second trap, and over a branch or a push without one (arch/x86/kernel/uprobes.c,
+// effect. There the arguments and the stack pointer are still as at the beginning. A probe there is cheaper: the kernel
+// needs a second trap to step over a comparison, and none for a branch or a push (arch/x86/kernel/uprobes.c,
 // branch_setup_xol_ops, push_setup_xol_ops).
 func (p *Process) Enter(f Function) Function {
 	if !p.lock() {
@@ -125,7 +125,7 @@ func (e *endFinder) find(f Function) error {
 	return nil
 }
 
-// readAll reads all pieces. It returns false where a branch leads to no instruction that was read.
+// readAll reads all pieces. It returns false if a branch leads to no instruction that was read.
 func (e *endFinder) readAll() bool {
 	e.known = map[uint32]bool{}
 	for i := 0; i < len(e.pieces); i++ { // reading a piece may add pieces

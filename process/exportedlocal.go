@@ -77,7 +77,7 @@ func (t *symtab) findLocal(name string) (number uint32, s sym, ok bool) {
 	return 0, sym{}, false
 }
 
-// find finds the words that the linker fills in for the variable. Relocations name the variable by its number. Where no
+// find finds the words that the linker fills in for the variable. Relocations name the variable by its number. If no
 // other library can replace it, they name it by its offset.
 func (v *exportedLocal) find(f *elfFile, bias uint64, number uint32, layout *arch.LocalsLayout) {
 	d := f.dynamic()
@@ -96,6 +96,7 @@ func (v *exportedLocal) find(f *elfFile, bias uint64, number uint32, layout *arc
 	}
 }
 
+// relocations reads a table of relocations, and keeps the words that the linker fills in for this variable.
 func (v *exportedLocal) relocations(b []byte, bias uint64, number uint32, layout *arch.LocalsLayout) {
 	for ; len(b) >= relaSize; b = b[relaSize:] {
 		info, addend := binary.LittleEndian.Uint64(b[8:]), binary.LittleEndian.Uint64(b[16:])

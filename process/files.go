@@ -9,9 +9,8 @@ import (
 )
 
 // A file of the target may lie on a file system that does not answer: NFS, FUSE, a dead disk. Opening or reading it
-// then never ends, as long as goprof runs. So a goroutine of its own makes each such call, and is left behind when the
-// time is over. From then on no file of that file system is opened. If many file systems
-// do not answer, no file is opened at all.
+// then never ends. So each such call has a goroutine of its own, which is abandoned when the time is over. From then on
+// no file of that file system is opened. If many file systems do not answer, no file is opened at all.
 
 const (
 	// fileLimit is how long a file may take to be opened, and each piece to be read, of filePiece bytes.
@@ -60,6 +59,7 @@ func (p patientFiles) openDebug(path string, where debugRoot) (imageFile, int64,
 	return p.open(0, func() (imageFile, int64, error) { return p.Process.openDebug(path, where) })
 }
 
+// open opens a file, and gives up if that takes too long. Then the file's device counts as dead.
 func (p patientFiles) open(dev uint64, do func() (imageFile, int64, error)) (imageFile, int64, error) {
 	if p.dead[dev] {
 		return nil, 0, ErrSilent

@@ -57,9 +57,9 @@ func OpenInFolder(pid int, name string) (*os.File, int64, error) {
 
 // openForeign opens a regular file for reading. The path is followed inside of root: a link, "..", and an absolute path
 // stay below root (RESOLVE_IN_ROOT), and links of /proc, which would lead out of it, are refused
-// (RESOLVE_NO_MAGICLINKS). The first descriptor only names the file (O_PATH), because opening a pipe may block and
-// opening a device may have effects. goprof opens the second descriptor, for reading, through the first. So the file
-// cannot be exchanged in between.
+// (RESOLVE_NO_MAGICLINKS). goprof opens the file twice. The first descriptor only names the file (O_PATH), and goprof
+// checks that it is a regular file: opening a pipe may block, and opening a device may have effects. The second
+// descriptor, for reading, is opened through the first. So the file cannot be exchanged in between.
 func openForeign(root, path string) (*os.File, int64, error) {
 	fd, err := findForeign(root, path)
 	if err != nil {

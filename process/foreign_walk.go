@@ -16,9 +16,9 @@ const (
 // foreignWalk finds a file name by name, by the rules of openat2 with RESOLVE_IN_ROOT and RESOLVE_NO_MAGICLINKS. It is
 // for kernels without openat2, and for seccomp filters that do not know openat2.
 //
-// A folder is left by the descriptor by which it was entered, and never by "..", so moving a folder meanwhile cannot
-// lead the walk out of the root. A link is read through a descriptor that names it, and is followed here. So the kernel
-// follows none.
+// To go back to a parent folder, the walk uses the parent's descriptor, never "..". So moving a folder meanwhile cannot
+// lead the walk out of the root. The walk reads a link through a descriptor and follows it itself. So the kernel
+// follows no link.
 type foreignWalk struct {
 	root  int
 	below []int // the descriptors of the names below root that lead to where the walk is
@@ -27,6 +27,7 @@ type foreignWalk struct {
 	file  bool // the walk is at something that is no folder
 }
 
+// walkForeign returns a descriptor that names the file at path below root.
 func walkForeign(root int, path string) (int, error) {
 	w := foreignWalk{root: root, names: strings.Split(path, "/")}
 	defer func() { w.leave(0) }()

@@ -87,6 +87,7 @@ type execRange struct {
 	image      *loaded
 }
 
+// findExec returns the image whose code is at pc.
 func findExec(rs []execRange, pc uint64) (*loaded, bool) {
 	i, ok := slices.BinarySearchFunc(rs, pc, func(r execRange, a uint64) int {
 		switch {

@@ -31,7 +31,7 @@ func (s *space) newLoaded(g *group, files imageFiles) *loaded {
 	return &loaded{group: *g, files: files, budget: &readBudget{left: maxProcessTables, from: &s.tables}, sums: &s.sums}
 }
 
-// setImages sets the images. What is known of images that are still mapped is kept.
+// setImages sets the images. It keeps the known facts about images that are still mapped.
 func (s *space) setImages(groups []group, newLoaded func(*group) *loaded) {
 	changed := len(s.images) != len(groups)
 	old := make(map[uint64]*loaded, len(s.images)) // there may be tens of thousands

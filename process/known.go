@@ -2,11 +2,11 @@ package process
 
 import "sync/atomic"
 
-// KnownCode records which generated code of a process goprof has a note of already (vmstructs/sightings.go).
+// KnownCode holds for which generated code of a process goprof has a note already (vmstructs/sightings.go).
 //
 // One goroutine adds to it. An OS thread that Go does not manage may read it at the same time
-// (sampler/perf/checker.go). So it holds no pointers, and may lie outside of Go's heap. It costs memory only where
-// there is code.
+// (sampler/perf/checker.go). So it holds no pointers, and may lie outside of Go's heap. It needs memory only for
+// addresses with code.
 type KnownCode struct {
 	begin, size           uint64 // of all generated code
 	fixedBegin, fixedSize uint64 // of the part that never changes and needs no note
@@ -16,7 +16,7 @@ type KnownCode struct {
 const (
 	// knownShift: a place has 64 bytes. Pieces of code begin at such places.
 	knownShift = 6
-	// knownPlaces is how many places there can be, in 512 MB of code. What lies beyond is always new.
+	// knownPlaces is how many places there can be, in 512 MB of code. Code beyond that is always new.
 	knownPlaces = 8 << 20
 )
 

@@ -81,7 +81,7 @@ func (l *loaded) place() {
 
 func (l *loaded) name() string { return l.Name }
 
-// ownName is the name that the file gives itself. Its name on disk may be another one by now.
+// ownName returns the name that the file gives itself. Its name on disk may be another one by now.
 func (l *loaded) ownName() string {
 	if !l.hasSoname {
 		l.hasSoname = true
@@ -91,7 +91,7 @@ func (l *loaded) ownName() string {
 	return l.soname
 }
 
-// with opens the image and calls do with it. Where the file cannot be opened, do gets what is mapped of it. A panic of
+// with opens the image and calls do with it. If the file cannot be opened, do gets what is mapped of it. A panic of
 // do about a damaged file ends here, as an error.
 func (l *loaded) with(do func(*elfFile)) (err error) {
 	defer func() {
@@ -195,7 +195,8 @@ func (f *elfFile) isText(addr uint64) bool {
 	return false
 }
 
-// global finds a symbol by name: in the dynamic table first, which is small.
+// global finds a symbol by name: first in the dynamic table, which is small, then in the full tables (which symbol
+// reads).
 func (l *loaded) global(name string) (uint64, error) {
 	l.place()
 	if !l.hasDyn {

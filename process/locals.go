@@ -10,9 +10,9 @@ import (
 	"goprof/arch"
 )
 
-// A thread-local variable that a library exports lies elsewhere in each thread. The dynamic linker has written how to
-// get there from the thread pointer, into the words that the library's own code uses. So goprof reads these words, and
-// needs to know nothing of the linker's own structures.
+// How goprof finds a thread-local variable that a library exports. Its address is different in each thread. The dynamic
+// linker has written into some words of the library how code gets from the thread pointer to the variable. goprof reads
+// these words, so it does not depend on the linker's own structures.
 
 // Local says where a thread-local variable is in any thread.
 type Local struct {
@@ -99,8 +99,9 @@ const (
 	localUnknown
 )
 
-// resolve reads what the linker wrote. Words that are not plausible are not written yet. A linker writes them before
-// any code of the library runs, except descriptors up to glibc 2.33: these when code asks for the first time.
+// resolve reads the words that the linker has written. If they are not plausible, they are not written yet. A linker
+// writes them before any code of the library runs. Up to glibc 2.33 there is an exception: it writes a descriptor when
+// code uses it for the first time.
 func (v *exportedLocal) resolve(m Memory, layout *arch.LocalsLayout, tables *localTables) (Local, localState) {
 	if v.kind == localProgram {
 		return Local{Offset: v.distance}, localFound
@@ -162,7 +163,7 @@ type localTables struct {
 	pthread int64  // the size of struct pthread where that ends at the thread pointer, otherwise 0
 }
 
-// local is a variable that is found by a table.
+// local returns a variable that is found by a table.
 func (t *localTables) local(module, offset, least uint64, v *exportedLocal) (Local, localState) {
 	switch {
 	case module == 0 || module > maxModule || offset != v.offset:
@@ -176,11 +177,11 @@ func (t *localTables) local(module, offset, least uint64, v *exportedLocal) (Loc
 		Block: int64(module * t.entry), Module: module, Least: least}, localFound
 }
 
-// localTables returns how the C library of the process lays its tables out, or nil if the library is not known.
+// localTables returns the layout of the tables (dtv) of the process's C library, or nil if the library is not known.
 //
-// glibc (sysdeps/generic/dl-dtv.h): an entry has two words, the first of which is the block's address. Entry 0 counts,
-// and the one before it is how many entries follow. musl (src/internal/pthread_impl.h, ldso/dynlink.c): an entry is one
-// word, and entry 0 is how many follow.
+// glibc (sysdeps/generic/dl-dtv.h): an entry has two words, the first of which is the block's address. Entry 0 is a
+// counter, and the entry before it holds the number of entries. musl (src/internal/pthread_impl.h, ldso/dynlink.c): an
+// entry is one word, and entry 0 holds the number of entries.
 func (p *Process) localTables(layout *arch.LocalsLayout) *localTables {
 	for _, l := range p.images {
 		switch {
@@ -195,9 +196,10 @@ func (p *Process) localTables(layout *arch.LocalsLayout) *localTables {
 	return nil
 }
 
-// agrees reports whether glibc's own description agrees with what goprof assumes. Its symbols for debuggers are numbers
-// of 32 bits: of a field its size in bits, how many there are, and its offset (nptl_db/db_info.c, nptl_db/structs.def).
-// pthread is the size of struct pthread on a CPU where that ends at the thread pointer.
+// agrees reports whether glibc's own description agrees with what goprof assumes. glibc has symbols for debuggers. Each
+// describes a field by three numbers of 32 bits: its size in bits, the number of elements, and its offset
+// (nptl_db/db_info.c, nptl_db/structs.def). pthread is the size of struct pthread on a CPU where this struct ends at
+// the thread pointer.
 func (p *Process) agrees(l *loaded, layout *arch.LocalsLayout) (pthread int64, agrees bool) {
 	field := func(name string) (bits, offset uint32, ok bool) {
 		var b [12]byte

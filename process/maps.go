@@ -135,9 +135,9 @@ func (h *hexFields) parse(b []byte, base int) uint64 {
 	return v
 }
 
-// setPath undoes what the kernel does to a name. The kernel writes a newline as \012, and all other bytes as they are
+// setPath decodes the kernel's form of a path. The kernel writes a newline as \012, and all other bytes as they are
 // (seq_path with "\n"). To the name of a file that is gone it appends " (deleted)" (d_path). A file whose name really
-// ends so looks the same. The links of map_files lead to both.
+// ends in that looks the same. The links of map_files lead to the file in both cases.
 func (m *Mapping) setPath(raw []byte, last *Mapping) {
 	var deleted bool
 	if m.Inode != 0 {

@@ -8,7 +8,7 @@ import (
 	"os"
 )
 
-// mapsFile is a process's list of mappings as the kernel shows it. Where nothing was mapped or unmapped since the last
+// mapsFile is a process's list of mappings as the kernel shows it. If nothing was mapped or unmapped since the last
 // reading, the text is the same. To compare texts takes half of the time that parsing takes, and no memory.
 type mapsFile struct {
 	*os.File // it reads nothing once the program is gone
@@ -21,8 +21,8 @@ type mapsFile struct {
 // no sum and is parsed each time.
 const maxMapsText = maxMappings * 256
 
-// sum is a number by which the text is known; 0 if it is too long. No program can choose the number: the hash begins
-// with a secret.
+// sum returns a number by which the text is known; 0 if it is too long. No program can choose the number: the hash
+// begins with a secret.
 func (m *mapsFile) sum() (uint64, error) {
 	if err := m.rewind(); err != nil {
 		return 0, err

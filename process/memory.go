@@ -67,9 +67,9 @@ func (p *Process) ReadMany(rs []Range) {
 	}
 }
 
-// markRead sets OK in the ranges that got bytes cover. The kernel stops at the first bad address and says nothing
-// (mm/process_vm_access.c, process_vm_rw_core), so the range in which the count ends is the bad one. markRead returns
-// how many ranges are done.
+// markRead sets OK in the ranges that were read: got is how many bytes the kernel has read in all. The kernel stops at
+// the first bad address and does not report it (mm/process_vm_access.c, process_vm_rw_core). So the range in which the
+// count ends is the bad one. markRead returns how many ranges are done.
 func markRead(rs []Range, got int) int {
 	for i := range rs {
 		if got < len(rs[i].Buf) {

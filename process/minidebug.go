@@ -43,8 +43,8 @@ func miniSymbols(f *elfFile) *symtab {
 	return mini.readSymtab(".symtab")
 }
 
-// unpackXZ unpacks the first block of an xz stream (The .xz File Format, sections 2 and 3): one block is all that the
-// tools make of files of this size. The xz package would allocate whatever dictionary the file asks for, up to 4 GB. So
+// unpackXZ unpacks the first block of an xz stream (The .xz File Format, sections 2 and 3): the tools make only one
+// block for files of this size. The xz package would allocate whatever dictionary the file asks for, up to 4 GB. So
 // this function reads the headers, and leaves only the LZMA2 data in the block to the library.
 func unpackXZ(b []byte) ([]byte, error) {
 	const streamHeader = 12

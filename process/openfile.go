@@ -52,15 +52,15 @@ func (p *Process) openMapped(g *group) (imageFile, int64, error) {
 	return f, size, nil
 }
 
-// Unopened is an image whose file could not be opened. What is known of it comes from the target's memory. Symbols that
-// the image does not export are not there.
+// Unopened is an image whose file could not be opened. The known facts about it come from the target's memory. Symbols
+// that the image does not export are not there.
 type Unopened struct {
 	Image
 	Err error
 }
 
-// Unopened lists such images among those of which a symbol was asked for. What was asked for after the end of the
-// process is left out: nothing is known of its files.
+// Unopened lists such images among those of which a symbol was asked for. It leaves out symbols that were asked for
+// after the end of the process: then nothing is known of its files.
 func (p *Process) Unopened() []Unopened {
 	if !p.lock() {
 		return nil

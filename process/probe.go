@@ -26,8 +26,8 @@ var ErrIndirect = errors.New("process: the function is chosen while the program 
 // maxFunctions bounds how many functions may have one name: overloaded ones, and copies that a compiler made.
 const maxFunctions = 8
 
-// Functions finds the functions of a name: a linkage name, or one of C++ without template arguments and parameters
-// (ObjectMonitor::enter). Images are looked for by the name of their file, with or without its end: libc, libc.so,
+// Functions finds the functions of that name: a linkage name, or a name of C++ without template arguments and
+// parameters (ObjectMonitor::enter). image is the name of the image's file, with or without its ending: libc, libc.so,
 // libc.so.6.
 func (p *Process) Functions(image, name string) ([]Function, error) {
 	if !p.lock() {
@@ -64,7 +64,8 @@ func isCalled(file, name string) bool {
 	return ok && (rest == "" || rest[0] == '.' || rest[0] == '-' && strings.Contains(rest, ".so"))
 }
 
-// functions lists the functions of a name. indirect says that there is one that has no code of its own.
+// functions lists the functions of a name. indirect says that one of them is resolved at run time and has no code of
+// its own (IFUNC).
 func (l *loaded) functions(name string) (list []Function, indirect bool) {
 	for _, prefix := range linkageNames(name) {
 		for _, t := range l.syms {
@@ -99,7 +100,7 @@ func (l *loaded) functions(name string) (list []Function, indirect bool) {
 	return nil, indirect
 }
 
-// functionAt is where an address of the file is mapped as code.
+// functionAt returns where an address of the file is mapped as code.
 func (l *loaded) functionAt(addr uint64) (Function, bool) {
 	at := l.Bias + addr
 	for _, m := range l.exec {
@@ -116,9 +117,9 @@ type linkageName struct {
 	whole bool
 }
 
-// covers reports whether a symbol is that function. In a C++ name the parameters follow, and then marks of the compiler
-// for copies. A cold part is not the beginning of a function. A part, or a copy with fewer parameters (isra), does not
-// have the parameters of the source.
+// covers reports whether a symbol is that function. In a mangled C++ name the parameters follow, and then the
+// compiler's marks for copies. Two sorts of marks do not count: a cold part is not the beginning of a function, and a
+// part or a copy with fewer parameters (isra) does not have the parameters of the source.
 func (n linkageName) covers(symbol string) bool {
 	if n.whole {
 		plain, _, _ := strings.Cut(symbol, "@") // read@@GLIBC_2.2.5
@@ -127,7 +128,7 @@ func (n linkageName) covers(symbol string) bool {
 	return !strings.Contains(symbol, ".")
 }
 
-// linkageNames are the ways in which a name may be spelled in a symbol table (Itanium C++ ABI, "Mangling").
+// linkageNames returns the ways in which a name may be spelled in a symbol table (Itanium C++ ABI, "Mangling").
 func linkageNames(name string) []linkageName {
 	list := []linkageName{{name, true}}
 	parts := strings.Split(name, "::")

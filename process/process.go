@@ -24,11 +24,11 @@ import (
 //
 // Three things identify the program that ran when the process was opened: its pid with its start time, a descriptor of
 // /proc/PID/mem, and one of /proc/PID/maps. The kernel ties both descriptors to the address space (fs/proc/base.c,
-// proc_mem_open). So after an exec or an exit, or when the pid belongs to another process, they read 0 bytes. The mode
-// of mem, 0600, lets only the owner open it. A goprof of another user that has CAP_SYS_PTRACE and no CAP_DAC_OVERRIDE
-// uses maps in place of mem.
+// proc_mem_open). So after an exec or an exit, or when the pid belongs to another process, a read from them returns 0
+// bytes. Only the owner may open mem (its mode is 0600). If goprof runs as another user, with CAP_SYS_PTRACE but
+// without CAP_DAC_OVERRIDE, it uses maps instead of mem.
 //
-// process_vm_readv goes by the pid alone, and would read the new program without any error: see Alive.
+// process_vm_readv uses only the pid, and would read the new program without an error: see Alive.
 type Process struct {
 	pid   int
 	tid   atomic.Int32 // a live thread through which memory and files are reached

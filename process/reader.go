@@ -9,7 +9,7 @@ import (
 // Reader reads numbers and strings out of the target's memory. It owns the scratch
 // memory that this needs, so that reads do not allocate: one Reader for each goroutine.
 //
-// Both CPUs that we know are little-endian.
+// Both supported CPUs are little-endian.
 type Reader struct {
 	m       Memory
 	scratch [256]byte

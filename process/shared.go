@@ -11,9 +11,10 @@ import (
 	"weak"
 )
 
-// Two hundred JVMs of a host run the same libjvm, whose symbols and unwind information are 4 MB and more. So equal
-// large pieces of files are kept once, for as long as any image has one, and a table of symbols is sorted once. The
-// content decides: a file that only claims to be the same one (by its build id, say) cannot replace another process's.
+// Two hundred JVMs of a host run the same libjvm, whose symbols and unwind information are 4 MB and more. So large
+// pieces of files that are equal are kept once, as long as any image uses them, and a table of symbols is sorted once.
+// Pieces are compared by content. So a file that only claims to be the same (for example by its build id) cannot
+// replace the file of another process.
 
 const (
 	// sharedFrom is the size from which a piece is worth being looked for.
@@ -148,7 +149,7 @@ func (p *pieces) paidInPart(b []byte) bool {
 	return len(b) > 0 && known
 }
 
-// alike are the pieces that were found at such a place.
+// alike returns the pieces that were found at such a place.
 func (p *pieces) alike(at filePlace) (all [][]byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

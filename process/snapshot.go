@@ -28,12 +28,12 @@ type Snapshot struct {
 	// empty.
 	Under   []byte
 	UnderSP uint64
-	// Followed is a copy of memory that a pointer in Side pointed at, made in the same moment. It is empty where the
+	// Followed is a copy of memory that a pointer in Side pointed at, made in the same moment. It is empty if the
 	// pointer was nil, led nowhere, or could not be followed in that moment.
 	Followed []byte
-	// RunsOn says that the thread has run on since, so memory that Side points at counts only if it is in Followed.
-	// Without RunsOn the thread still stands there, or did so when it was recorded: then the memory itself may be read.
-	// Recordings keep RunsOn only together with bytes of Followed.
+	// RunsOn says that the thread has run on since the look. Then memory that Side points at counts only if it is in
+	// Followed. If RunsOn is false, the thread still stands where it was, or did so when the walk was recorded. Then
+	// the memory itself may be read. Recorded walks (in tests) keep RunsOn only together with the bytes of Followed.
 	RunsOn bool
 	// Trail is what was copied in the same moment of what Trail leads to. Recordings do not keep it.
 	Trail Pieces
@@ -59,8 +59,8 @@ func (s *Snapshot) Reset() {
 	}
 }
 
-// LowestInto is the lowest address within other bounds that a word of Stack holds, high if none does. A thread whose
-// Stack is a signal's uses its own stack from there upward.
+// LowestInto returns the lowest address within other bounds that a word of Stack holds, high if none does. A thread
+// whose Stack is a signal's uses its own stack from there upward.
 func (s *Snapshot) LowestInto(low, high uint64) uint64 {
 	for at := 0; at+8 <= len(s.Stack); at += 8 {
 		if word := binary.LittleEndian.Uint64(s.Stack[at:]); word >= low && word < high {
@@ -70,7 +70,7 @@ func (s *Snapshot) LowestInto(low, high uint64) uint64 {
 	return high
 }
 
-// Clone is a copy of s that shares no memory with it.
+// Clone returns a copy of s that shares no memory with it.
 func (s *Snapshot) Clone() *Snapshot {
 	c := *s
 	c.Stack = slices.Clone(s.Stack)

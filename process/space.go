@@ -32,6 +32,7 @@ func (p *Process) Refresh() error {
 	return p.refresh()
 }
 
+// refresh reads the mappings again, if they have changed.
 func (p *Process) refresh() error {
 	p.refreshed = time.Now()
 	if err := p.Alive(); err != nil {

@@ -17,9 +17,8 @@ const (
 	maxNest = 32
 )
 
-// symtab is a symbol table as the file has it, and an order by address of the symbols
-// that name code. The raw table stays as it is: 70,000 symbols of libjvm are then two
-// reads and one sort, without an allocation for each.
+// symtab is the raw symbol table of a file, and a list of its symbols for code, sorted by address. The raw table is not
+// converted: so the 70,000 symbols of libjvm take two reads and one sort, without an allocation for each.
 type symtab struct {
 	raw   []byte // Elf64_Sym
 	names []byte
@@ -109,7 +108,8 @@ func (t *symtab) sort(f *elfFile) {
 	t.order = shared.order(t.raw, t.names, f.progs, func() []uint32 { return t.sorted(f.isText) })
 }
 
-// sorted are the symbols that name code by address, the best of each address. text reports whether an address is code.
+// sorted returns the symbols that name code by address, the best of each address. text reports whether an address is
+// code.
 func (t *symtab) sorted(text func(uint64) bool) []uint32 {
 	keys := make([]uint64, 0, t.len())
 	for i := range uint32(t.len()) {

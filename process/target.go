@@ -1,11 +1,11 @@
-// Package process is the process that is looked at: its memory, its mappings, the images loaded into it with their
-// symbols and unwind tables, its threads.
+// Package process reads the process that goprof looks at: its memory, its mappings, its images (program and libraries)
+// with their symbols and unwind tables, and its threads.
 //
 // Two types implement Target: a live Process, and a Core, which reads a core file. All packages above read through
 // Target, so tests record every walk and replay it on any machine (testdata/captured).
 //
-// Nothing that is read here is trusted. Reads are bounded and checked by the caller; a failed read is an error, never a
-// zero.
+// Nothing that is read here is trusted. The caller bounds each read and checks the result. A failed read is an error,
+// never a zero.
 package process
 
 import (
@@ -43,9 +43,9 @@ type Target interface {
 	Memory
 	CPU() *arch.CPU
 
-	// Code returns what native code stands at pc: its image, unwind rules and symbol. exact says that pc is the
-	// instruction itself; otherwise it is a return address and the call before it counts. ok is false if nothing is
-	// mapped there that can be executed.
+	// Code describes the native code at pc: its image, unwind rules and symbol. exact says that pc is the address of an
+	// instruction that was interrupted. Otherwise pc is a return address, and the call before it counts. ok is false if
+	// no executable code is mapped at pc.
 	Code(pc uint64, exact bool) (c Code, ok bool)
 	// Generation changes when what Code would answer may have changed.
 	Generation() uint64

@@ -2,10 +2,10 @@ package process
 
 import "slices"
 
-// Trail says how to get from a thread's Side to memory that belongs to its stack and lies elsewhere. The code that
-// copies the stack follows the trail in the same moment, because that memory changes whenever the thread runs. The
-// trail goes from a word of the Side to a frame on the thread's stack, from a word of that frame to an object, and
-// from there along a list of blocks. Offsets are in bytes.
+// Trail says how to get from a thread's Side to memory that belongs to its stack but lies in the heap: the frames of a
+// virtual thread. The code that copies the stack follows the trail in the same moment, because that memory changes
+// whenever the thread runs. The trail goes from a word of the Side to a frame on the thread's stack, from a word of
+// that frame to an object, and from there along a list of blocks. Offsets are in bytes.
 type Trail struct {
 	// Known: the other fields are filled in. Until then there is nothing to follow.
 	Known bool

@@ -2,9 +2,9 @@ package process
 
 import "io"
 
-// mappedFile is the part of an ELF file that a process has mapped. It is read out of memory by file offset. The vdso
-// exists nowhere else. Of other files the headers, the unwind tables and the code are mapped, but neither section
-// headers nor full symbols.
+// mappedFile reads an ELF file from the memory of a process that has mapped it, by file offset. The vdso exists only in
+// memory. Other files are mapped only in part: headers, unwind tables and code, but neither section headers nor full
+// symbols.
 type mappedFile struct {
 	mem    Memory
 	pieces []Mapping
@@ -40,7 +40,7 @@ func (f *mappedFile) piece(off uint64) *Mapping {
 	return nil
 }
 
-// mappedSize is how far into the file the mappings reach.
+// mappedSize returns how far into the file the mappings reach.
 func (g *group) mappedSize() int64 {
 	var size uint64
 	for _, m := range g.all {

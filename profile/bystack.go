@@ -30,7 +30,7 @@ func (b *ByStack[V]) places(number, context uint64) (first, second *ofStack[V]) 
 	return &b.slots[(number+more>>32)&most], &b.slots[mixed>>32&most]
 }
 
-// Get is what was remembered last of a stack. A stack without a number is never known.
+// Get returns what was remembered last of a stack. A stack without a number is never known.
 func (b *ByStack[V]) Get(number, context uint64) (v V, known bool) {
 	if number == 0 || len(b.slots) == 0 {
 		return v, false

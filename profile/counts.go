@@ -1,6 +1,6 @@
 package profile
 
-// Counts is what became of every look:
+// Counts has the numbers of looks by what became of them:
 //
 //	Attempted = Whole + all Truncated + all Lost
 type Counts struct {

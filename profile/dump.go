@@ -76,8 +76,8 @@ type Dump struct {
 	NoLocks string
 }
 
-// StoppedNote is the dump's sentence for a process that is stopped or frozen, with what lets it run again. It is empty
-// for others.
+// StoppedNote returns the dump's sentence for a process that is stopped or frozen, with what lets it run again. It is
+// empty for others.
 func (d *Dump) StoppedNote() string {
 	switch {
 	case d.Frozen != "" && d.Unstopped:
@@ -166,7 +166,7 @@ const (
 	Died                 // the thread that died, in a dump of a core: it stands before all others
 )
 
-// Part is the part that the thread belongs to.
+// Part returns the part that the thread belongs to.
 func (t *ThreadDump) Part() DumpPart {
 	switch {
 	case t.TID == 0:
@@ -182,8 +182,8 @@ func (t *ThreadDump) Part() DumpPart {
 }
 
 // Order puts the threads in an order for people: the application's first, with main at the top, then the JDK's own,
-// then virtual threads, then the JVM's. Within a part they are in the order of their birth, so that the threads of
-// a pool stand together, and two dumps can be compared line by line.
+// then virtual threads, then the JVM's. Within a part they are in the order in which they began. So the threads of a
+// pool are together, and two dumps can be compared line by line.
 func Order(threads []ThreadDump) {
 	sort.SliceStable(threads, func(i, j int) bool {
 		a, b := &threads[i], &threads[j]

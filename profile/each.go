@@ -13,10 +13,9 @@ func (p *Profile) Each(visit func(frames []Frame, n int64)) {
 	w.each(0, nil, visit)
 }
 
-// EachLine calls visit for every different path of labels with its weight, in the order
-// in which the lines "label;label;label" sort by their bytes when a blank and the weight
-// stand behind them. Frames with the same label are one. Labels are root first and valid only during the call;
-// no label may hold a ';'.
+// EachLine calls visit for every different path of labels with its weight. The order is that of the sorted lines
+// "label;label;label weight", compared by bytes. Frames with the same label are one. Labels are root first and valid
+// only during the call; no label may hold a ';'.
 func (p *Profile) EachLine(label func(*Func, Kind) string, visit func(path []string, n int64)) {
 	p.EachGuess(label, func(path []string, n, _ int64) { visit(path, n) })
 }
@@ -111,6 +110,7 @@ func (w *walk) lines(nodes []int32, path []string, visit func([]string, int64, i
 	}
 }
 
+// branches groups the children of some nodes by their labels, in the order of the labels.
 func (w *walk) branches(nodes []int32, r *row) []branch {
 	kids := r.kids[:0]
 	for _, n := range nodes {

@@ -7,7 +7,7 @@ import "time"
 type EventCount struct {
 	Name string `json:"name"`
 	Unit Weight `json:"unit"` // samples: hits themselves; bytes
-	// Hits and Amount are exact where a probe has counted them, and 0 where none has.
+	// Hits and Amount are exact where a probe has counted them, and 0 if none has.
 	Hits     int64 `json:"hits"`
 	Amount   int64 `json:"amount"`
 	Taken    int64 `json:"taken"`    // hits that became samples
@@ -36,7 +36,8 @@ const (
 const UnknownClass = "[unknown class]"
 
 // Contents says how the bytes of classes are known, in a recording of allocations. Samples are taken where a thread's
-// buffer ends. They say where objects of a class are allocated. What buffers held says how many bytes a class has.
+// buffer ends. They say where objects of a class are allocated. The contents of buffers show how many bytes a class
+// has.
 type Contents struct {
 	Buffers int64            `json:"buffers"`          // that were read
 	Bytes   int64            `json:"bytes"`            // that these held

@@ -21,7 +21,7 @@ func NewFingerprinter(lines bool) Fingerprinter {
 	return Fingerprinter{seeds: [2]uint64{rand.Uint64(), rand.Uint64()}, lines: lines}
 }
 
-// Of is a stack's Fingerprint.
+// Of returns a stack's Fingerprint.
 func (p *Fingerprinter) Of(s *Stack) Fingerprint {
 	x, y := p.seeds[0], p.seeds[1]
 	if s == nil {

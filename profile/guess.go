@@ -5,15 +5,16 @@ import (
 	"slices"
 )
 
-// For a guessed leaf, only the compiled method is certain, not which method inlined into it ran. Nearly one guess in
-// two is wrong (docs/evidence/accuracy.md, Guesses), and wrong guesses of one compiled method may all be of one inlined
-// method. So if a compiled method has guessed leaves in GuessedMuch of all samples, they count for that method.
+// For a guessed leaf, only the compiled method is certain. It is not certain which method inlined into it ran. Nearly
+// one guess in two is wrong (docs/evidence/accuracy.md, Guesses), and wrong guesses of one compiled method may all be
+// of one inlined method. So if a compiled method has guessed leaves in GuessedMuch of all samples, they count for that
+// method.
 
 // GuessedMuch is the part of all samples from which on guesses in one compiled method do not count: half of it is five
 // points, as much as chance moves a share of few samples (fairSamples).
 const GuessedMuch = 0.10
 
-// GuessedIn is the index of the compiled method in which the leaf is a guess, -1 if the leaf is none. Frames of
+// GuessedIn returns the index of the compiled method in which the leaf is a guess, -1 if the leaf is none. Frames of
 // HotSpot's own code, or of a thread's state, may stand above.
 func (s *Stack) GuessedIn() int {
 	if len(s.Frames) == 0 || s.Frames[0].Sure != Guessed {
@@ -95,8 +96,8 @@ func (g *Guesses) Much(in *Func) bool {
 
 func (g *Guesses) copy() Guesses { return Guesses{maps.Clone(g.of), g.all} }
 
-// Settled is the profile as it should be shown: where a compiled method has many guesses, they count for that method.
-// It is the profile itself if no guess is to be moved. Nothing can be added to what is not.
+// Settled returns the profile as it should be shown: where a compiled method has many guesses, they count for that
+// method. It is the profile itself if no guess is to be moved. Nothing can be added to what is not.
 func (p *Profile) Settled() *Profile {
 	var nodes []int32
 	for n := range p.guessed {
@@ -126,7 +127,7 @@ func (p *Profile) Settled() *Profile {
 	return c
 }
 
-// compiled is the compiled method in which the leaf at a node is a guess.
+// compiled returns the compiled method in which the leaf at a node is a guess.
 func (p *Profile) compiled(n int32) int32 {
 	for parent := p.tree.at(n).parent; parent != 0 && !p.tree.at(n).kind().Java(); parent = p.tree.at(n).parent {
 		n = parent
@@ -137,7 +138,7 @@ func (p *Profile) compiled(n int32) int32 {
 	return n
 }
 
-// above is the frames of a leaf that stand above its topmost Java method, from that method on.
+// above returns the frames of a leaf that stand above its topmost Java method, from that method on.
 func (p *Profile) above(n int32) (whats []uint32) {
 	for n != 0 && !p.tree.at(n).kind().Java() {
 		whats = append(whats, p.tree.at(n).what)

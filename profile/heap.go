@@ -125,7 +125,7 @@ func (h *Heap) Used() (used uint64) {
 	return used
 }
 
-// Only is what lies in one part, or in those that HeapLive stands for.
+// Only returns what lies in one part, or in those that HeapLive stands for.
 func (h *Heap) Only(part string) *Heap {
 	parts := []string{part}
 	if part == HeapLive {

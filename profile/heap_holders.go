@@ -9,7 +9,7 @@ type HeapHeld struct {
 	MainClass string    `json:"main_class,omitempty"`
 	// Searched is the part of the heap that was looked through for references, the least of all levels.
 	Searched float64 `json:"searched_share"`
-	// Growth is nil where it was not asked for. Leaks is empty where nothing that grew was proven to be held.
+	// Growth is nil if it was not asked for. Leaks is empty if nothing that grew was proven to be held.
 	Growth  *HeapGrowth    `json:"growth,omitempty"`
 	Leaks   []*HeapLeak    `json:"leaks"`
 	Holders []*HeapHolders `json:"holders"`
@@ -23,7 +23,8 @@ type HeapHolders struct {
 	// Looked is how many objects were drawn. Newer: only such as lie where there were none at the first reading.
 	Looked int  `json:"objects_looked_at"`
 	Newer  bool `json:"newer_only,omitempty"`
-	// Drawn is the part of the class's bytes from which they were drawn. What a collector has moved looks newer, too.
+	// Drawn is the part of the class's bytes from which they were drawn. Objects that a collector has moved look newer,
+	// too.
 	Drawn float64 `json:"drawn_from_share,omitempty"`
 	// Rows are sorted: those that end at a root, the largest share first, then the others.
 	Rows []*HeapHolder `json:"holders"`
@@ -38,7 +39,7 @@ type HeapHolder struct {
 	Error float64 `json:"share_error,omitempty"`
 	// Most is the share at most, where it is not known of some objects who holds them. 0: it is known of all.
 	Most float64 `json:"share_at_most,omitempty"`
-	// Path leads from what refers to the objects up to a root. It is empty where no holder was seen.
+	// Path leads from what refers to the objects up to a root. It is empty if no holder was seen.
 	Path []HeapLink `json:"path"`
 	// Roots is how many different roots end these ways: threads of a pool, for instance.
 	Roots int `json:"roots,omitempty"`

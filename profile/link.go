@@ -44,14 +44,15 @@ func ParseLink(trace, span string) (l Link) {
 	return l
 }
 
-// Links is what became of the search for spans, sample by sample. It is nil where the program publishes none.
+// Links is what became of the search for spans, sample by sample. It is nil if the program publishes none.
 type Links struct {
 	// Read: the sample has its span. None: the thread worked for none.
 	Read int64 `json:"read"`
 	None int64 `json:"none"`
-	// These samples have no span although there may have been one. Invalid: the agent was writing the record, or said
-	// that the record does not count. Half: one of the two ids was missing. Unreadable: the record could not be read.
-	// NotStopped: the thread was not stopped for the sample, and the record may be read only during a stop.
+	// The following count samples without a span, although there may have been one. Invalid: the tracing agent was
+	// writing the record, or had marked it as invalid. Half: one of the two ids was missing. Unreadable: the record
+	// could not be read. NotStopped: the thread was not stopped for the sample, and the record may be read only during
+	// a stop.
 	Invalid    int64 `json:"invalid,omitempty"`
 	Half       int64 `json:"half,omitempty"`
 	Unreadable int64 `json:"unreadable,omitempty"`

@@ -16,7 +16,7 @@ type Memory struct {
 	Twice  uint64       `json:"counted_twice_bytes,omitempty"`
 	Kernel KernelMemory `json:"kernel"`
 	Parts  []MemoryPart `json:"parts"`
-	// Direct is nil where it is not known.
+	// Direct is nil if it is not known.
 	Direct *DirectMemory `json:"direct,omitempty"`
 	Malloc MallocMemory  `json:"malloc"`
 	Group  *GroupMemory  `json:"control_group,omitempty"`
@@ -85,7 +85,7 @@ type DirectMemory struct {
 
 // MallocMemory is what is known of the part malloc: of glibc's arenas, and of pieces that have a mapping each.
 type MallocMemory struct {
-	// Other is the malloc that the process has in place of glibc's: musl, jemalloc. What that has is in the part unnamed,
+	// Other is the malloc that the process has in place of glibc's: musl, jemalloc. Its memory is in the part unnamed,
 	// except for [heap].
 	Other  string `json:"other,omitempty"`
 	Arenas int    `json:"arenas"` // without the main one

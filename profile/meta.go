@@ -99,7 +99,7 @@ type Summary struct {
 	Hindered *Hindered `json:"hindered,omitempty"`
 	Times    Times     `json:"cpu_time"`
 	Looks    *Looks    `json:"looks,omitempty"` // in wall-clock modes
-	// Virtual are virtual threads that no carrier ran, in wall-clock modes; nil where there were none.
+	// Virtual are virtual threads that no carrier ran, in wall-clock modes; nil if there were none.
 	Virtual *VirtualLooks `json:"virtual_threads,omitempty"`
 	// Allocated is what the JVM's threads allocated meanwhile; nil where its structures do not tell.
 	Allocated  *Allocated    `json:"allocated,omitempty"`
@@ -194,7 +194,7 @@ type VirtualLooks struct {
 }
 
 // Allocated is how much threads have allocated while they were recorded, as HotSpot counts it for each Java thread: not
-// sampled, but exact. What a thread allocates in the second before its end is missing.
+// sampled, but exact. Bytes that a thread allocates in the second before its end are missing.
 type Allocated struct {
 	Bytes   int64         `json:"bytes"`             // by all of them
 	Threads []ThreadBytes `json:"threads,omitempty"` // those that allocated most, the largest first

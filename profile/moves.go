@@ -23,7 +23,7 @@ func (m *ThreadMoves) CPUSum() (sum time.Duration) {
 }
 
 // restless is how much CPU time a BLOCKED thread may use in a second and still count as one that does not move. Up to
-// JDK 23 one of the threads that wait for a monitor looks after it up to once a second (runtime/objectMonitor.cpp,
+// JDK 23 one of the threads that wait for a monitor wakes up about once a second to try it (runtime/objectMonitor.cpp,
 // MAX_RECHECK_INTERVAL).
 const restless = 100 * time.Microsecond
 
@@ -58,6 +58,7 @@ func (t *ThreadDump) ref() ThreadRef {
 	return ThreadRef{TID: t.TID}
 }
 
+// movesOf says how a thread moved between dumps. byRef has the threads of each dump.
 func movesOf(last *ThreadDump, dumps []*Dump, byRef []map[ThreadRef]*ThreadDump) ThreadMoves {
 	m := ThreadMoves{ThreadDump: last, CPU: make([]time.Duration, max(len(dumps)-1, 0))}
 	still := len(dumps) > 1

@@ -77,7 +77,7 @@ func (p *Profile) StackAt(at Place, rooted bool, frames []Frame) Stack {
 	return s
 }
 
-// Beside is the place of the same stack with another leaf.
+// Beside returns the place of the same stack with another leaf.
 func (p *Profile) Beside(at Place, leaf *Func, kind Kind) Place {
 	if at.full || at.node <= 0 || at.node >= p.tree.size {
 		return at
@@ -91,7 +91,8 @@ func (p *Profile) Beside(at Place, leaf *Func, kind Kind) Place {
 	return Place{node: p.cut(parent), why: at.why, full: true}
 }
 
-// Above is the place of the same stack with more frames on top of its leaf, leaf first. The leaf is as sure as before.
+// Above returns the place of the same stack with more frames on top of its leaf, leaf first. The leaf is as sure as
+// before.
 func (p *Profile) Above(at Place, frames []Frame) Place {
 	if at.full || at.node <= 0 || at.node >= p.tree.size {
 		return at

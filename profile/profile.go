@@ -91,10 +91,10 @@ func (p *Profile) TakeStacks() *Profile {
 // Add counts a stack n times; see AddTimed.
 func (p *Profile) Add(root string, s *Stack, n int64) { p.AddTimed(root, s, n, 0) }
 
-// AddTimed counts a stack n times, with the CPU time that its thread had used. A root that is not
-// empty stands above all its frames (the name of its thread); below it a stack that does not reach its
-// thread's root has a frame that says why. Once its frames are known, adding a stack allocates
-// nothing. The stack is not kept, its Funcs are.
+// AddTimed counts a stack n times, with the CPU time that its thread had used. A root that is not empty (the name of
+// the thread) becomes the outermost frame. If the stack does not reach its thread's root, the next frame says why.
+// Adding a stack whose frames are all known allocates nothing. AddTimed keeps the stack's Funcs, but not the stack
+// itself.
 func (p *Profile) AddTimed(root string, s *Stack, n int64, cpu time.Duration) {
 	if n > 0 {
 		p.AddAt(root, s, n, cpu)
@@ -143,6 +143,8 @@ func (c *cursor) end() Place {
 	return Place{node: c.node}
 }
 
+// down goes to the child of a frame, and makes it if there is none. It takes a short cut while the stack equals the
+// last one.
 func (c *cursor) down(fn *Func, kind Kind) {
 	p := c.p
 	if c.full {
@@ -184,8 +186,8 @@ func (p *Profile) child(parent int32, what uint32) int32 {
 	return p.tree.add(parent, what)
 }
 
-// cut is the frame that stands for all that is not kept below a node. If there is no room for another such frame, cut
-// is that of a caller, at last that of the root.
+// cut returns the frame that stands for all that is not kept below a node. If there is no room for another such frame,
+// cut is that of a caller, at last that of the root.
 func (p *Profile) cut(below int32) int32 {
 	id := p.must(p.full)
 	for n := below; ; n = p.tree.at(n).parent {

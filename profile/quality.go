@@ -160,7 +160,7 @@ func (s *Summary) judgeHolds(worse func(than Quality, why, cure string)) {
 	}
 }
 
-// HeldTooLong says that threads were held for longer than the bound, and why. It is empty where none was.
+// HeldTooLong says that threads were held for longer than the bound, and why. It is empty if none was.
 func (s *Summary) HeldTooLong() string {
 	if s.Hindered == nil || s.Hindered.Over == 0 {
 		return ""
@@ -169,7 +169,7 @@ func (s *Summary) HeldTooLong() string {
 		s.Pauses.Max.Round(time.Millisecond), s.Hindered.Over, s.Hindered.Why)
 }
 
-// mostOf is the name of what happened most often.
+// mostOf returns the name of what happened most often.
 func mostOf(by map[string]int64) (name string) {
 	most := int64(0)
 	for what, n := range by {
@@ -217,7 +217,7 @@ func Plainly(reason string) string {
 	return reason
 }
 
-// cureLost is what loses fewer samples, by the reason that lost most.
+// cureLost returns what loses fewer samples, by the reason that lost most.
 func (s *Summary) cureLost() string {
 	if len(s.Events) > 0 {
 		return "--every larger"
@@ -245,7 +245,7 @@ func (s *Summary) cureLost() string {
 	return cureLonger
 }
 
-// cureCut is what cuts fewer stacks, by the reason that cut most.
+// cureCut returns what cuts fewer stacks, by the reason that cut most.
 func (s *Summary) cureCut() string {
 	most := mostOf(s.TruncatedBy)
 	switch {
@@ -268,7 +268,7 @@ func (s *Summary) cureCut() string {
 // BySwitches reports whether each wait was taken from the kernel's context switches, so that there is no rate.
 func (s *Summary) BySwitches() bool { return s.Meta.Mode == ModeOffCPU && s.Meta.Engine == EnginePerf }
 
-// whyNotSampled is the cause for which most of this CPU time has no sample.
+// whyNotSampled returns the cause for which most of this CPU time has no sample.
 func (s *Summary) whyNotSampled() string {
 	t := &s.Times
 	lost := time.Duration(max(s.Lost-s.MadeUp, 0)) * s.Meta.Interval
@@ -286,7 +286,7 @@ func (s *Summary) whyNotSampled() string {
 	return "threads had used it since their last sample"
 }
 
-// cureNotSampled is the cure where CPU time has no sample.
+// cureNotSampled returns the cure where CPU time has no sample.
 func (s *Summary) cureNotSampled() string {
 	t := &s.Times
 	switch {
@@ -301,7 +301,7 @@ func (s *Summary) cureNotSampled() string {
 	return "-d longer, or -r higher"
 }
 
-// cureFew is what brings more samples.
+// cureFew returns what brings more samples.
 func (s *Summary) cureFew() string {
 	switch {
 	case len(s.Events) > 0:

@@ -26,8 +26,8 @@ func Slope(readings int, xx, xy, yy float64) (s HeapSlope, ok bool) {
 	return s, true
 }
 
-// Z95 is how many standard errors 95 of 100 true values are away at most, if there are many values. With few it is more
-// (Student's t).
+// Z95 returns how many standard errors 95 of 100 true values are away at most, if there are many values. With few it is
+// more (Student's t).
 func Z95(values int) float64 {
 	switch n := float64(values - 1); {
 	case values < 2:

@@ -49,9 +49,9 @@ type Frame struct {
 	Sure  Certainty
 	Line  int32  // source line, 0 if unknown
 	BCI   int32  // bytecode index, -1 if there is none
-	PC    uint64 // 0 where a frame has none of its own
+	PC    uint64 // 0 if a frame has none of its own
 	SP    uint64 // of the physical frame
-	FP    uint64 // the frame pointer register in it, 0 where it is not known
+	FP    uint64 // the frame pointer register in it, 0 if it is not known
 }
 
 // Stack is one look at one thread, leaf first.

@@ -2,9 +2,9 @@ package profile
 
 import "slices"
 
-// tree holds stacks. They share the frames that they have in common from the root on. A recording may last for days, so
-// a node is small (24 bytes, and 6 to 11 in the index), holds no pointer that a garbage collector would follow, and
-// never moves.
+// tree holds stacks. Stacks share the nodes of the frames that they have in common, from the root on. A recording may
+// last for days, so a node is small (24 bytes, and 6 to 11 in the index), holds no pointer that a garbage collector
+// would follow, and never moves.
 type tree struct {
 	chunks [][]node
 	size   int32

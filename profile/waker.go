@@ -2,9 +2,9 @@ package profile
 
 import "strings"
 
-// In a recording with wakers, frames of the thread that ended a wait stand above the wait, as in wake-up flame graphs:
-// the wait's own stack with its state on top, then WokenBy, then the stack of the waker from its leaf down to its root,
-// and the label of the waker's thread last. Of a waker that is no thread of the JVM there is one frame.
+// In a recording with wakers, the frames of the thread that ended a wait are above the wait, as in wake-up flame
+// graphs. From the root upwards: the wait's own stack with its state on top, then WokenBy, then the stack of the waker
+// from its leaf to its root, then the label of the waker's thread. A waker that is no thread of the JVM has one frame.
 const (
 	WokenBy = "[woken by]"
 
@@ -23,8 +23,8 @@ func IsWaker(frame string) bool {
 	return frame == WokenBy || strings.HasPrefix(frame, wokenBy) || strings.HasPrefix(frame, notWoken)
 }
 
-// StateAt is the index of the frame that says what the thread did, -1 if there is none. Frames of the thread that ended
-// the wait may stand above.
+// StateAt returns the index of the frame that says what the thread did, -1 if there is none. Frames of the thread that
+// ended the wait may stand above.
 func (s *Stack) StateAt() int {
 	for i := range s.Frames {
 		if s.Frames[i].Kind == StateFrame {

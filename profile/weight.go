@@ -46,7 +46,7 @@ func (w Weight) String() string {
 // WeightNames are the names of all weights.
 func WeightNames() []string { return weightNames[:] }
 
-// ParseWeight is the opposite of String.
+// ParseWeight returns the opposite of String.
 func ParseWeight(name string) (Weight, error) {
 	for w, n := range weightNames {
 		if n == name {

@@ -25,7 +25,7 @@ type Config struct {
 	Online func() []int
 	// MaxStack bounds the copy of one stack; 0 is DefaultStackLimit.
 	MaxStack int
-	// MaxOverhead is the share of the threads' CPU time for which pauses may hold them up. Where pauses cost more,
+	// MaxOverhead is the share of the threads' CPU time for which pauses may hold them up. If pauses cost more,
 	// Interval grows. 0: there is no bound.
 	MaxOverhead float64
 	// Pace is the Interval in nanoseconds, and may change at any time; nil: nothing changes Interval. Engines that stop

@@ -1,7 +1,7 @@
-// Package sampler is what all engines have in common: the contract between engines, which take samples, and sessions,
-// which walk them. An Engine takes samples of one process as a Config says, hands them over as look.Looks in a Queue,
-// and keeps an account of them in Stats. Each look has an Outcome, and none is forgotten: attempted = taken + the sum
-// of the others.
+// Package sampler holds what all engines have in common: the contract between engines, which take samples, and
+// sessions, which walk them. An Engine takes samples of one process as a Config says, hands them over as look.Looks in
+// a Queue, and keeps an account of them in Stats. Each look has an Outcome, and none is forgotten: attempted = taken +
+// the sum of the others.
 //
 // The engines are packages of their own:
 //

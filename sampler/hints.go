@@ -24,8 +24,8 @@ const (
 )
 
 // Advise hands over what is known of a thread, from any goroutine, also before Run. Until then 64 KB of a stack are
-// copied. A look of package wall's that was made without the hint does not count again. Advise returns false when too
-// many hints are waiting: try again later.
+// copied. If package wall looked at the thread without the hint, that look is not counted again at later visits. Advise
+// returns false when too many hints are waiting: try again later.
 func (h *Hints) Advise(tid int, hint ptrace.Hint) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -40,9 +40,9 @@ func (h *Hints) Advise(tid int, hint ptrace.Hint) bool {
 	return true
 }
 
-// Take calls known with each hint. A hint that known does not take is kept, unless all threads that there are have been
-// met. Take never waits, because a thread may stand still meanwhile: while a goroutine advises, all hints stay for the
-// next time.
+// Take calls known with each hint. If known returns false, the hint is kept, unless allMet says that all living threads
+// have been met. Take never waits, because a thread may stand still meanwhile. If another goroutine is in Advise, all
+// hints stay for the next Take.
 func (h *Hints) Take(known func(tid int, hint ptrace.Hint) bool, allMet bool) {
 	if !h.Waiting.Load() || !h.mu.TryLock() {
 		return

@@ -53,7 +53,7 @@ func (m *Members[M]) SetInterval(d time.Duration) {
 // Stats is what the group has done so far, from any goroutine.
 func (m *Members[M]) Stats() GroupStats { return m.Counts.stats() }
 
-// Join has a member taken in soon. It returns false where the group is over.
+// Join has a member taken in soon. It returns false if the group is over.
 func (m *Members[M]) Join(member M) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -68,7 +68,7 @@ func (m *Members[M]) Join(member M) bool {
 	return true
 }
 
-// Next returns the members that wait. Where a member joins just now, they wait on: the sampling thread waits for no
+// Next returns the members that wait. If a member joins just now, they wait on: the sampling thread waits for no
 // lock.
 func (m *Members[M]) Next() []M {
 	if !m.mu.TryLock() {

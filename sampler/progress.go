@@ -33,9 +33,9 @@ func NewProgress(wake func()) Progress {
 // IsAsked reports whether a goroutine waits for an Answer.
 func (p *Progress) IsAsked() bool { return len(p.asked) > 0 }
 
-// Stats returns what happened so far, from any goroutine, once Run has been called. Stats waits for the engine's next
-// look around, for 50 ms at most. Perf is woken up for it. While goprof is suspended, or waits for late stops before it
-// is suspended, Stats waits until goprof goes on.
+// Stats returns what happened so far, from any goroutine, once Run has been called. The engine answers between two
+// looks; Stats waits for that, 50 ms at most. It wakes the perf engine up. While goprof is suspended, or waits for late
+// stops before it is suspended, Stats waits until goprof goes on.
 func (p *Progress) Stats() Stats {
 	reply, hangs := make(chan Stats, 1), time.After(hangsAfter)
 	select {
@@ -58,7 +58,7 @@ func (p *Progress) Stats() Stats {
 	}
 }
 
-// Latest is what was known of the run at one of its last looks around, from any goroutine. It does not wait.
+// Latest returns what was known of the run at one of its last looks around, from any goroutine. It does not wait.
 func (p *Progress) Latest() Stats {
 	select {
 	case <-p.done:
@@ -85,7 +85,7 @@ func (p *Progress) Answer(sum func() Stats) {
 	}
 }
 
-// RunEngine is an engine's Run, from its beginning to its end.
+// RunEngine returns an engine's Run, from its beginning to its end.
 func (p *Progress) RunEngine(cfg Config, q *Queue, run func() (Stats, error)) (_ Stats, err error) {
 	defer close(q.full)
 	defer close(p.done)

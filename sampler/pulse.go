@@ -8,9 +8,9 @@ import (
 	"goprof/sampler/ptrace"
 )
 
-// Work that can wait is done at the same moments: at multiples of a time, by CLOCK_MONOTONIC. Waking a Go program takes
-// more CPU time than most of that work. Go finds an OS thread, which wakes others up to look for work, and sysmon wakes
-// up, too. So an agent wakes up once for all of it (docs/decisions/0022).
+// A pulse is a moment at which goprof does all work that can wait: a multiple of a time, by CLOCK_MONOTONIC. Waking a
+// Go program takes more CPU time than most of that work. Go finds an OS thread, which wakes others up to look for work,
+// and sysmon wakes up, too. So an agent wakes up once for all of it (docs/decisions/0022).
 
 // PulseAfter is the first multiple of every after a moment. A checker calls it, too.
 //

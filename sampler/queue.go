@@ -8,14 +8,16 @@ import (
 	"goprof/sampler/look"
 )
 
-// Queue hands snapshots from the sampler to a walker: a fixed number of them goes round. When the walker holds all
-// snapshots, the sampler finds none free. It then counts a lost sample and does not wait, because a snapshot that is
-// walked late points at memory that has changed.
+// Queue hands snapshots from the sampler to a walker. There is a fixed number of snapshots, which are used again and
+// again. When the walker holds all of them, the sampler finds none free. It then counts a lost sample and does not
+// wait, because a snapshot that is walked late points at memory that has changed.
 //
 // Stacks may be deep, so waiting snapshots are bounded in bytes, too. The snapshot that was given back last is the
-// first to be filled again. So only as many snapshots grow to the deepest stacks as are under way at a time.
+// first to be filled again. So only the few snapshots that are in use at the same time grow to the size of the deepest
+// stacks.
 //
-// One consumer or more: receive from Looks until it is closed, and give each snapshot back with Done.
+// Consumers receive from Looks until it is closed, and give each snapshot back with Done. There may be several
+// consumers.
 type Queue struct {
 	full  chan *look.Look
 	slots []slot
@@ -48,8 +50,8 @@ const (
 	keptStack = 1 << 20
 	keptBytes = 8 << 20
 	// KeptFor returns how long a look may wait for others before it is handed over. Waiting looks are lost when the
-	// process ends, and a program may end soon. So looks wait for no more than one part in keptOfRun of the run so far.
-	// Lean runs wait longer: their processes seldom end.
+	// process ends, and a program may end soon. So looks wait at most a fraction of the run so far: 1/keptOfRun. Looks
+	// of Lean runs wait longer, because their processes seldom end.
 	KeptFor     = int64(250 * time.Millisecond)
 	KeptForLean = int64(500 * time.Millisecond)
 	keptOfRun   = 20

@@ -44,7 +44,7 @@ func (s *Stats) LostSum() (n int64) {
 	return n
 }
 
-// Rate is how many ticks a second were held, or times a second of CPU time a thread was sampled.
+// Rate returns how many ticks a second were held, or times a second of CPU time a thread was sampled.
 func (s *Stats) Rate() float64 {
 	if s.Reached > 0 {
 		return s.Reached

@@ -28,7 +28,8 @@ func mainClass(command string) string {
 	return name
 }
 
-// program is the main class or the jar. A JVM inside another program has neither: that program's name stands for it.
+// program returns the main class or the jar. A JVM inside another program has neither: that program's name stands for
+// it.
 func (s *Session) program() string {
 	if name := mainClass(s.VM.JavaCommand()); name != "" {
 		return name

@@ -12,15 +12,15 @@ import (
 	"goprof/sampler/threads"
 )
 
-// Where CPUs are short a snapshot waits for its walk. By then the code in which its thread was may be gone. So the walk
-// of an old snapshot counts only if all that it relied on is known to have been there when the thread was seen:
+// On a busy machine a snapshot waits for its walk. Meanwhile the code in which its thread was may have been removed. So
+// the walk of an old snapshot counts only if everything that it used was certainly there when the thread was seen:
 //
-//   - generated code and methods: package vmstructs knows since when they are there (vmstructs/age.go);
+//   - generated code and methods: package vmstructs knows how long they have been there (vmstructs/age.go);
 //   - native code: no library was mapped or unmapped since;
 //   - the thread: it had begun by then, so its number did not belong to another thread (the name of that moment is
 //     used, too: labelAt);
-//   - or all at once: the kernel's counters say that the thread has not run since. While a frame is on a stack, its
-//     code and its method stay.
+//   - instead of these three, one fact is enough: the kernel's counters say that the thread has not run since. While a
+//     frame is on a stack, its code and its method stay.
 //
 // Other samples are lost as stale.
 

@@ -13,9 +13,9 @@ import (
 	"goprof/sampler"
 )
 
-// Where CPUs are short the walker would wait for a CPU behind the threads that it measures, and snapshots would wait,
-// too. So while it attaches, records or dumps, goprof runs ahead of ordinary threads, where it is permitted to
-// (docs/decisions/0006).
+// On a busy machine the walker would have to wait for a CPU behind the threads that it measures, and snapshots would
+// wait, too. So while goprof attaches, records or dumps, it gives itself a better priority than ordinary threads have,
+// if that is permitted (docs/decisions/0006).
 //
 // Go moves goroutines from one OS thread to another, and a thread that passes a goroutine on must have a CPU for that.
 // So all threads of goprof get the better priority. Programs that goprof starts do not inherit it. New threads of
@@ -62,9 +62,9 @@ func runAhead() (end func()) {
 	}
 }
 
-// StayAhead gives this process the better priority for good. It is for a process that records all the time and holds
-// itself to a budget. Threads that Go makes later inherit the priority, so no minder is needed. Programs that this
-// process starts would inherit it, too.
+// StayAhead gives this process the better priority for good. It is for a process that records all the time and keeps
+// within a budget. Threads that Go makes later inherit the priority, so no minder is needed. Programs that this process
+// starts would inherit it, too.
 func StayAhead() { setPriority(0, aheadNice, 0) }
 
 // boundPriority is the minder. It gives new threads the priority, and takes it away where goprof uses more than
@@ -113,9 +113,9 @@ func (m *minder) look(now time.Time, used time.Duration) (again time.Duration) {
 	return aheadEvery
 }
 
-// setAhead moves all of goprof's threads from one priority to another. Threads with any other priority keep theirs:
-// those that take samples, and all threads of a goprof that was started with another priority. If the kernel refuses,
-// nothing changes.
+// setAhead moves all of goprof's threads from one priority to another. Threads with any other priority keep it: those
+// that take samples, and all threads if goprof was started with another priority. If the kernel refuses, nothing
+// changes.
 func setAhead(from, to int32) { setPriority(from, to, resetOnFork) }
 
 func setPriority(from, to int32, flags uint64) {

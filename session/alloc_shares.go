@@ -14,14 +14,16 @@ import (
 )
 
 // The end of a buffer shows where objects of a class are allocated, but not how many bytes the class has: a program
-// that repeats itself may move in step with its buffers (sampler/events/buffer.go). The bytes come from elsewhere:
+// that repeats itself may move in step with its buffers (sampler/events/buffer.go). The bytes of each class come from
+// two other sources:
 //
 //   - The contents of buffers, by class, from copies of buffers that were drawn by lot.
 //   - The objects outside of buffers, by class: each object has its own lot.
 //
-// Both together say how the bytes for which all samples at ends of buffers stand are shared among the classes. A
-// class's part goes to the samples of the class that are held back at the moment. So each sample stands for what its
-// class allocated around that time, and the sums of classes are right whatever the program does.
+// The samples at ends of buffers together stand for a number of bytes. These two sources show how the bytes are shared
+// among the classes. goprof holds the samples of the last moments back, and gives each class's bytes to the samples of
+// the class among them. So each sample stands for bytes that its class allocated around that time, and the sums of
+// classes are right whatever the program does.
 
 const (
 	// heldOfClass is how many samples of a class are held back at most. The older half then gets no more bytes. Each
@@ -119,7 +121,7 @@ func (a *allocShares) correct(counts []profile.EventCount) {
 	}
 }
 
-// class is the account of a class; nil: there are too many.
+// class returns the account of a class; nil: there are too many.
 func (a *allocShares) class(name string) *allocClass {
 	c := a.classes[name]
 	if c == nil && len(a.classes) < maxShareClasses {
@@ -188,7 +190,7 @@ func (a *allocShares) takeBeside(class string, hit *look.Hit) {
 	}
 }
 
-// bytes is how many bytes of all that samples stand for belong to a class; 0 where that is not known.
+// bytes is how many bytes of all that samples stand for belong to a class; 0 if that is not known.
 func (a *allocShares) bytes(c *allocClass) float64 {
 	held := a.contents.Held()
 	if a.inside == 0 || held+a.beside == 0 {
@@ -243,7 +245,7 @@ func (r *recording) letGo(c *allocClass, n int) {
 	r.shares.held -= n
 }
 
-// due is what a class has allocated beyond what was paid. Where nothing is known of what buffers held, each sample
+// due is what a class has allocated beyond what was paid. If nothing is known of what buffers held, each sample
 // stands for its own amount.
 func (a *allocShares) due(c *allocClass) float64 {
 	if a.inside == 0 {
@@ -259,6 +261,7 @@ func (r *recording) pay(c *allocClass) {
 	r.payOut(c, int64(min(a.due(c), a.stood-a.paid)))
 }
 
+// payOut divides bytes of a class among the samples of the class that are held back, in proportion to their amounts.
 func (r *recording) payOut(c *allocClass, bytes int64) {
 	amounts := 0.0
 	for i := range c.held {
@@ -331,7 +334,7 @@ func (r *recording) endShares() {
 	for _, c := range a.order {
 		due += a.due(c)
 	}
-	// Where a class has had too much, the others share what is left.
+	// If a class has had too much, the others share what is left.
 	left := min(max(a.stood-a.paid, 0)/max(due, 1), 1)
 	for _, c := range a.order {
 		bytes := int64(a.due(c) * left)
@@ -366,7 +369,7 @@ var unreadNames = [events.NumUnread]string{
 	events.UnreadFailed:    "what it held could not be made out",
 }
 
-// contents is what the account says of how the bytes of classes are known; nil for another event.
+// contents returns what the account says of how the bytes of classes are known; nil for another event.
 func (r *recording) contents(plan *EventPlan) *profile.Contents {
 	if !slices.ContainsFunc(plan.parts, isAlloc) {
 		return nil
@@ -402,8 +405,8 @@ const (
 	sureShare  = 0.005
 )
 
-// apart is how far the ends of buffers would put the shares of classes from what they are, and whether that is more
-// than chance.
+// apart returns how far the ends of buffers would put the shares of classes from what they are, and whether that is
+// more than chance.
 func (a *allocShares) apart() (apart float64, sure bool) {
 	for _, c := range a.order {
 		share, ends := a.bytes(c)/a.stood, c.stood/a.stood

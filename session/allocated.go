@@ -154,7 +154,7 @@ func (r *recording) tellAllocated(tid int, total uint64) {
 	}
 }
 
-// account is what the account of the recording says of it; nil where it is not known.
+// account returns what the account of the recording says of it; nil if it is not known.
 func (a *allocations) account() *profile.Allocated {
 	if a == nil || a.round < 2 { // nothing to compare with
 		return nil

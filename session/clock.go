@@ -48,8 +48,8 @@ func (s *Session) Now() profile.Instant {
 	return c.at(now())
 }
 
-// timeOffset is how far CLOCK_MONOTONIC of a process is ahead of goprof's. It is 0 in the same time namespace, or where
-// the kernel does not tell. A process that has made a namespace for its children is still in the old one itself.
+// timeOffset returns how far CLOCK_MONOTONIC of a process is ahead of goprof's. It is 0 in the same time namespace, or
+// where the kernel does not tell. A process that has made a namespace for its children is still in the old one itself.
 func timeOffset(pid int) time.Duration {
 	theirs, ok := procfs.ClockAhead(strconv.Itoa(pid))
 	ours, ok2 := procfs.ClockAhead("self")
@@ -59,7 +59,7 @@ func timeOffset(pid int) time.Duration {
 	return theirs - ours
 }
 
-// startOf is when a process was started, zero if that is not known.
+// startOf returns when a process was started, zero if that is not known.
 func startOf(pid int) time.Time {
 	stat, _, err := procfs.ReadStat(pid, pid)
 	var boot unix.Timespec

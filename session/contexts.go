@@ -9,7 +9,7 @@ import (
 	"goprof/vmstructs"
 )
 
-// A tracing agent in the program may publish for which span a thread works (look.Context). Where that is not so, the
+// A tracing agent in the program may publish for which span a thread works (look.Context). If that is not so, the
 // samples cost what they always did.
 
 // contexts is where a process publishes, and what became of each sample.
@@ -87,7 +87,7 @@ func (c *contexts) count(state look.ContextState, n int64) {
 	}
 }
 
-// account is nil where the process publishes nothing.
+// account is nil if the process publishes nothing.
 func (c *contexts) account() *profile.Links {
 	if c.links == (profile.Links{}) {
 		return nil

@@ -62,8 +62,8 @@ const (
 	refreshEvery   = time.Second
 	refreshUnknown = 20 * time.Millisecond
 	refreshShare   = 20
-	// refreshMaps is how often the mappings are read again although no pc was unknown: a library may have been
-	// unloaded, and another one may lie in its place. While they are read the process cannot map anything, so this is
+	// refreshMaps is how often goprof reads the mappings again although every pc was in a known one: a library may have
+	// been replaced by another one. The process cannot map anything while goprof reads its mappings, so this happens
 	// seldom.
 	refreshMaps = 10 * time.Second
 )
@@ -101,9 +101,10 @@ func (d *directory) name(th *listedThread) bool {
 // refresh reads all about all threads.
 func (d *directory) refresh() error { return d.update(true) }
 
-// update reads both lists of threads. With all it also reads all names; otherwise only the names of numbers that had a
-// name and now belong to another thread. What cannot be read stays as it was. Of ten thousand threads a few are
-// sampled, and get reads their names then. Reading the other names, too, would be nearly all of the cost.
+// update reads both lists of threads, the kernel's and the JVM's. With all it also reads all names. Otherwise it reads
+// only the names of thread numbers that had a name and now belong to another thread. If a list cannot be read, the old
+// one stays. Usually few of ten thousand threads are sampled, and get reads the name of a thread when it is sampled.
+// Reading all names would cost much more.
 func (d *directory) update(all bool) error {
 	began := time.Now()
 	defer func() { d.at, d.cost = time.Now(), time.Since(began) }()
@@ -163,8 +164,8 @@ func (d *directory) update(all bool) error {
 }
 
 // rename reads the thread's name again: programs rename pooled threads for each task. If the name cannot be read now,
-// because a collector moves it, the old one stays. If there is none, the kernel's short name is used until a later
-// reading succeeds.
+// because a collector moves it, the old one stays. If there is no old name, the kernel's short name is used until a
+// later reading succeeds.
 func (d *directory) rename(th *listedThread) {
 	name, wasJava := th.name, th.javaNamed
 	th.named = time.Now()
@@ -173,7 +174,7 @@ func (d *directory) rename(th *listedThread) {
 			name, th.javaNamed = n, true
 		}
 		if d.watch != nil && th.javaID == 0 {
-			th.javaID, _ = d.vm.ThreadID(th.java) // 0 where a collector moves the object
+			th.javaID, _ = d.vm.ThreadID(th.java) // 0 if a collector moves the object
 		}
 	}
 	if name == "" || th.java.Addr == 0 && !th.javaNamed {
@@ -242,7 +243,7 @@ func (d *directory) remember(tid int, th *listedThread) {
 	d.ended[tid] = endedThread{th.makeLabel(), time.Now()}
 }
 
-// label is the frame that stands above a thread's stacks.
+// label returns the frame that stands above a thread's stacks.
 func (d *directory) label(tid int) string {
 	th := d.threads[tid]
 	if th == nil {

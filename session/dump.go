@@ -31,9 +31,9 @@ type DumpOptions struct {
 	Wait time.Duration
 	// Locks asks for what the threads hold and wait for. No thread is stopped longer for it.
 	Locks bool
-	// Virtual asks for the waits of virtual threads that no carrier runs, too. Such threads that wait, and such threads
-	// that others wait for, follow the other threads. The dump notes in Virtual how far that went. If Virtual is nil,
-	// they are left out.
+	// Virtual asks for the waits of virtual threads that no carrier runs, too. Such threads follow the other threads in
+	// the dump, if they wait or others wait for them. The dump notes in Virtual whether it has read all of them. If
+	// Virtual is nil, they are left out.
 	Virtual *profile.VirtualWaits
 	// Find is how long virtual threads are looked for, each time: there may be millions of them. 0: three seconds.
 	Find time.Duration
@@ -226,6 +226,7 @@ func NotStopped(threads []profile.ThreadDump) (late, leftOut, refused int) {
 // goneErr marks threads that ended meanwhile: there is nothing to show of them.
 var goneErr = profile.ThreadGone.String()
 
+// take walks the stack of a look, and puts the result into the thread's part of the dump.
 func (d *dumping) take(snap *look.Look, o ptrace.Outcome) {
 	i, ok := d.byTID[snap.TID]
 	if !ok {
@@ -261,7 +262,7 @@ func (d *dumping) takeUnstopped(snap *look.Look, o ptrace.Outcome) {
 	d.take(snap, o)
 }
 
-// stateOf is the thread's state that Java says, otherwise the kernel's.
+// stateOf returns the thread's state that Java says, otherwise the kernel's.
 func (s *Session) stateOf(th *listedThread) string {
 	if th.java.Addr == 0 {
 		return kernelState(th.kernel.State)

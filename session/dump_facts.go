@@ -15,7 +15,7 @@ import (
 	"goprof/vmstructs"
 )
 
-// NewDump is a dump without threads: what is known of the JVM at this moment.
+// NewDump returns a dump without threads: what is known of the JVM at this moment.
 func (s *Session) NewDump() *profile.Dump {
 	version := s.VM.Version()
 	d := &profile.Dump{At: time.Now(), PID: s.Process.PID(), Version: version.JDK(), Stopped: s.Stopped()}
@@ -42,7 +42,7 @@ func (s *Session) awaitCollection() {
 	}
 }
 
-// describe is what is known of a thread before it is looked at.
+// describe returns what is known of a thread before it is looked at.
 func (s *Session) describe(th *listedThread) profile.ThreadDump {
 	tid := th.kernel.TID
 	t := profile.ThreadDump{TID: tid, Name: th.name, State: s.stateOf(th), Java: th.java.Addr != 0 && !th.java.Compiler,
@@ -75,8 +75,8 @@ func (s *Session) Settle(threads []profile.ThreadDump) {
 	}
 }
 
-// CPU is the CPU time that a thread has used so far. Where the kernel keeps no schedstat it is a number of whole clock
-// ticks. False: the thread has ended.
+// CPU returns the CPU time that a thread has used so far. If the kernel keeps no schedstat it is a number of whole
+// clock ticks. False: the thread has ended.
 func (s *Session) CPU(tid int) (time.Duration, bool) {
 	pid := s.Process.PID()
 	if c, ok := threads.Charged(pid, tid); ok {
@@ -86,7 +86,7 @@ func (s *Session) CPU(tid int) (time.Duration, bool) {
 	return procfs.Ticks(stat.Ticks), err == nil
 }
 
-// age is how long ago something began, in clock ticks since the machine was started. 0 where that is not known.
+// age is how long ago something began, in clock ticks since the machine was started. 0 if that is not known.
 func age(start uint64) time.Duration {
 	var boot unix.Timespec
 	if start == 0 || unix.ClockGettime(unix.CLOCK_BOOTTIME, &boot) != nil {

@@ -19,10 +19,11 @@ const (
 	AutoEngine   EngineName = "auto"               // PerfEngine where it works, otherwise PtraceEngine
 )
 
-// Stops need no right that containers withhold, and their stacks are whole where those of perf_event end: below 64 KB,
-// in the heap frames of virtual threads if the kernel takes no BPF program from goprof (half of a server's samples and
-// more), while code is deoptimised, and beyond native code without unwind information. If none of that matters,
-// perf_event is better (docs/decisions/0024-which-engine-by-default.md).
+// When goprof uses ptrace, and when perf_event. Stops by ptrace need no right that containers withhold. And their
+// stacks are whole in cases in which those of perf_event end: stacks longer than 64 KB, frames of virtual threads in
+// the heap if the kernel permits goprof no BPF program (half of a server's samples and more), frames during
+// deoptimisation, and frames below native code without unwind information. If none of that matters, perf_event is
+// better (docs/decisions/0024-which-engine-by-default.md).
 
 // Engines are all engines.
 var Engines = []EngineName{PtraceEngine, PerfEngine, AutoEngine}
@@ -45,9 +46,10 @@ func (r *recording) readSoon(config *sampler.Config) {
 	}
 }
 
-// readSamplesSoon reads what is soon lost, for threads that are not stopped. sampled is when the thread was last known
-// to stand there. If the kernel could not copy the Side at the moment of the sample, goprof now reads which
-// continuation the thread runs. That counts only if the copied stack leads to it (process.Continuation.Late).
+// readSamplesSoon reads memory that will soon change, for threads that are not stopped. sampled is the last moment at
+// which the thread certainly stood where it was sampled. If the kernel could not copy the Side at the moment of the
+// sample, goprof now reads which continuation the thread runs. That counts only if the copied stack leads to it
+// (process.Continuation.Late).
 func (s *Session) readSamplesSoon(config *sampler.Config) {
 	c, code := s.VM.NewContinuations().ReadFrom(s.memory), s.VM.NewSightings().ReadFrom(s.memory)
 	config.Note = func(snap *look.Look) { code.Note(&snap.Snapshot, snap.When) }

@@ -166,6 +166,7 @@ func (e *eventful) shape(snap *look.Look, stack *profile.Stack) bool {
 	return true
 }
 
+// count adds a sample of an event to the profile, or holds it back if its amount is not known yet.
 func (e *eventful) count(snap *look.Look, stack *profile.Stack, root string) {
 	n, amount := e.stands(snap)
 	e.contexts.link(&snap.Context, n) // none: nothing is stopped for an event
@@ -219,7 +220,7 @@ func (r *recording) io() *ioBook {
 	return r.events.io
 }
 
-// firstJava is how many frames lie on top of the first one of Java; 0 if there is none.
+// firstJava returns how many frames lie on top of the first one of Java; 0 if there is none.
 func firstJava(s *profile.Stack) int {
 	for i := range s.Frames {
 		if s.Frames[i].Kind.Java() {

@@ -42,6 +42,7 @@ func (s *Session) FindEvent(name string, every uint64) (plan *EventPlan, err err
 	return plan, err
 }
 
+// findEvent finds an event by its name: a preset, a raw counter, a function, a marker or a tracepoint.
 func (s *Session) findEvent(name string, every uint64) (*EventPlan, error) {
 	for i := range eventPresets {
 		if p := &eventPresets[i]; p.Name == name {
@@ -90,8 +91,8 @@ func (e *EventError) orTracepoint() {
 	}
 }
 
-// rawCounter is the number of a counter of the CPU: "r1a2", as perf writes it. A name of letters only ("read", "rad")
-// is a word. To mean a number it is written "r0xead".
+// rawCounter returns the number of a counter of the CPU: "r1a2", as perf writes it. A name of letters only ("read",
+// "rad") is a word. To mean a number it is written "r0xead".
 func rawCounter(name string) (n uint64, ok bool) {
 	raw, ok := strings.CutPrefix(name, "r")
 	if !ok || !strings.ContainsAny(raw, "0123456789") {
@@ -150,6 +151,7 @@ func (s *Session) preset(p *EventPreset, every uint64) (*EventPlan, error) {
 	return nil, s.explainEvent(p.Name, first)
 }
 
+// try plans a preset in one of its ways, and finds out whether goprof may record it so.
 func (s *Session) try(plan *EventPlan, way *presetWay, every uint64) error {
 	if c := way.counter; c != nil {
 		plan.list = []events.Event{{Name: plan.Name, Type: c.kind, Config: c.config, Interval: every}}
@@ -187,7 +189,7 @@ func (s *Session) try(plan *EventPlan, way *presetWay, every uint64) error {
 	return events.TryProbes()
 }
 
-// retired says how a probe learns of the buffer that a thread has left; nil where this JVM does not tell.
+// retired says how a probe learns of the buffer that a thread has left; nil if this JVM does not tell.
 func (s *Session) retired(p *presetProbe) *events.Retired {
 	if p.buffer == events.NoBuffer || p.at == 0 {
 		return nil
@@ -216,7 +218,7 @@ type MarkerEvent struct {
 	Guarded bool // it has a semaphore, and cannot be recorded
 }
 
-// MarkerEvents are the markers of all libraries of the process.
+// MarkerEvents returns the markers of all libraries of the process.
 func (s *Session) MarkerEvents() (list []MarkerEvent, err error) {
 	var all []process.Marker
 	if !s.guarded(func() { all, err = s.Process.Markers() }) {
@@ -293,7 +295,7 @@ func TracepointsError() *EventError {
 		Remedy: "mount -t tracefs nodev " + tracefs[0]}
 }
 
-// tracepoint is the number of a tracepoint.
+// tracepoint returns the number of a tracepoint.
 func tracepoint(group, name string) (uint64, bool) {
 	if strings.ContainsAny(group+name, "/.") {
 		return 0, false

@@ -44,7 +44,7 @@ func cutLast(text string, at byte) (before, after string, ok bool) {
 	return text[:i], text[i+1:], true
 }
 
-// SplitEvents splits at commas outside of brackets. Where brackets do not match ("operator<") all commas split.
+// SplitEvents splits at commas outside of brackets. If brackets do not match ("operator<") all commas split.
 func SplitEvents(text string) (parts []string) {
 	depth, from := 0, 0
 	for i, c := range text {

@@ -12,8 +12,8 @@ import (
 	"goprof/sampler/events"
 )
 
-// presetPairs are functions that bring memory, and functions that give it back. What a library lacks of them is not
-// asked for, except for the first of each.
+// presetPairs are functions that bring memory, and functions that give it back. A library may lack some of them, except
+// for the first of each.
 type presetPairs struct {
 	begins []presetBegin
 	frees  []string

@@ -192,7 +192,7 @@ func classOfObject(r *eventReader, hit *look.Look) string {
 	return profile.UnknownClass
 }
 
-// className is the name of a class as users know it: the class of a lambda has the same name in every run.
+// className returns the name of a class as users know it: the class of a lambda has the same name in every run.
 func (e *eventReader) className(name string, err error) string {
 	switch {
 	case err != nil || name == "":

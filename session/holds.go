@@ -10,7 +10,7 @@ import (
 
 // This file says in words why a stop might last too long, or has.
 
-// hindered is the account of stops that lasted too long, or were not begun. It is nil where there are none.
+// hindered returns the account of stops that lasted too long, or were not begun. It is nil if there are none.
 func hindered(holds *ptrace.Holds) *profile.Hindered {
 	var h profile.Hindered
 	most := ptrace.NoHindrance

@@ -170,8 +170,8 @@ func (b *ioBook) targetOf(id uint64) *ioTarget {
 	return b.ended[id].ioTarget
 }
 
-// target is what a File leads to. link is that of its descriptor, empty if it is not known. What open, connect or
-// accept has said counts for more than a link. A socket may be looked for again.
+// target returns what a File leads to. link is that of its descriptor, empty if it is not known. The result of open,
+// connect or accept counts before a link. A socket may be looked for again.
 func (b *ioBook) target(f *events.File, link string) *ioTarget {
 	known := b.named[f.ID]
 	if link == "" {
@@ -191,7 +191,7 @@ func (b *ioBook) target(f *events.File, link string) *ioTarget {
 // isOpen reports whether a better name may be found.
 func (n *namedFile) isOpen() bool { return n.Name == noSocket }
 
-// of are the sums of a target.
+// of returns the sums of a target.
 func (b *ioBook) of(name profile.IOTarget) *ioTarget {
 	if t := b.targets[name]; t != nil {
 		return t
@@ -350,7 +350,7 @@ func leafOfCall(r *eventReader, hit *look.Look) string {
 	return profile.IOLabel(c.Op, c.Target.Name)
 }
 
-// endIO adds up what descriptors have counted that are still open.
+// endIO adds up the counts of descriptors that are still open.
 func (r *recording) endIO() {
 	b := r.io()
 	if b == nil {

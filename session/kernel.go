@@ -16,7 +16,7 @@ import (
 )
 
 // This file names the kernel's part of a stack. /proc/kallsyms has the names of the kernel's functions and their
-// addresses. Where the kernel hides addresses (kernel.kptr_restrict), all addresses in that file are 0.
+// addresses. If the kernel hides addresses (kernel.kptr_restrict), all addresses in that file are 0.
 
 // kernelNames names addresses of the kernel's code.
 type kernelNames struct {
@@ -28,7 +28,7 @@ type kernelNames struct {
 
 // kernelFrames shows the kernel's frames, where they are wanted.
 type kernelFrames struct {
-	names *kernelNames // nil where they are not wanted
+	names *kernelNames // nil if they are not wanted
 	err   error        // why they have no names
 }
 
@@ -107,7 +107,7 @@ const (
 	maxKernelFunction = 1 << 20
 )
 
-// at is the function that an address lies in.
+// at returns the function that an address lies in.
 func (k *kernelNames) at(addr uint64) *profile.Func {
 	name := unknownKernel
 	if i, ok := slices.BinarySearch(k.addrs, addr); ok {

@@ -4,9 +4,9 @@ package session
 
 import "time"
 
-// A thread may be sampled before its name is known: it has just begun, or a collector moves the name. Until then the
-// kernel's name is used, the first fifteen bytes of Java's name, or none. When the name is learnt, samples that were
-// counted before get that name, too. So a thread has one name in a recording.
+// A thread may be sampled before its name is known: it has just begun, or a collector moves the name. Until then its
+// samples have the kernel's name (the first fifteen bytes of Java's name) or none. When the name is learnt, samples
+// that were counted before get that name, too. So a thread has one name in a recording.
 
 // lateName is the name that was used for a thread whose name was not known, by the thread's number.
 type lateName struct {
@@ -19,7 +19,7 @@ type lateName struct {
 // the same one. A listing may leave out threads that live, and numbers are used again only after thousands of threads.
 const lateFor = 2 * refreshEvery
 
-// threadLabel is the label under which a thread's own stacks are added.
+// threadLabel returns the label under which a thread's own stacks are added.
 func (r *recording) threadLabel(tid int, label string) string {
 	th := r.dir.threads[tid]
 	late, was := r.late[tid]

@@ -19,9 +19,9 @@ import (
 	"goprof/vmstructs"
 )
 
-// Live follows all threads of a process, reading after reading: what each has used, what it does, and where it is. It
-// stops no thread. A thread that has not been on a CPU since it was looked at has not moved, so it is not looked at
-// again. A thread that runs has no stack here: samples show where it is.
+// Live follows all threads of a process in repeated readings: the CPU time of each, its state, and the method in which
+// it is. It stops no thread. A thread that has not been on a CPU since it was looked at has not moved, so it is not
+// looked at again. A thread that runs has no stack here: samples show where it is.
 //
 // A Live needs a session of its own, and belongs to the goroutine of that session.
 type Live struct {
@@ -337,7 +337,7 @@ func (s *Session) DumpThread(tid int, opt DumpOptions) (profile.ThreadDump, erro
 	return d.threads[0], nil
 }
 
-// OwnMemory is how many bytes of goprof are in memory, 0 where that is not known.
+// OwnMemory returns how many bytes of goprof are in memory, 0 if that is not known.
 func OwnMemory() int64 {
 	b, err := procfs.Read("/proc/self/statm", procfs.MaxFile)
 	if err != nil {

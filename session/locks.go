@@ -15,11 +15,11 @@ import (
 	"goprof/vmstructs"
 )
 
-// Locks are read after all stacks, and no thread is stopped for them. All that a dump says of a thread's locks was
-// found in two rounds, one after the other. A wait for a lock of another thread is reported only if the waiting thread
-// did not run during the second round: its state, its CPU time and its number of turns on a CPU say that. So all such
-// waits of a dump were there at one moment, and a cycle of them is a deadlock: a thread that waits cannot release what
-// it holds.
+// Locks are read after all stacks, and no thread is stopped for them. goprof reads all locks in two rounds, and a dump
+// reports only locks that both rounds have found. A wait for a lock of another thread is reported only if the waiting
+// thread did not run during the second round: its state, its CPU time and its number of turns on a CPU show that. So
+// all such waits of a dump existed at one moment. A cycle of them is a deadlock, because a waiting thread cannot
+// release the locks that it holds.
 
 const (
 	// lockRounds bounds how often locks are read while threads come and go.
@@ -90,6 +90,7 @@ type lockRound struct {
 	still map[uint64]bool
 }
 
+// read reads rounds until two of them agree, or too many were needed.
 func (r *lockReader) read() error {
 	var last *lockRound
 	began, pause := time.Now(), firstPause
@@ -151,7 +152,8 @@ func (r *lockReader) unconfirmed(last, now *lockRound) roundGain {
 	return p
 }
 
-// round reads all locks once. The threads that waited for another one in the round before are watched meanwhile.
+// round reads all locks once. last is the round before, or nil: then round also checks that the threads which waited
+// for another thread in that round do not run meanwhile.
 func (r *lockReader) round(last *lockRound) (*lockRound, error) {
 	threads, err := r.d.VM.Threads()
 	for range lockRounds { // the list may change while it is read
@@ -194,7 +196,7 @@ func (r *lockReader) round(last *lockRound) (*lockRound, error) {
 	return now, nil
 }
 
-// forgetNew takes addresses out of tids that belong to other threads now. Where a thread has ended, the JavaThread of a
+// forgetNew takes addresses out of tids that belong to other threads now. If a thread has ended, the JavaThread of a
 // new thread may come to the same address. The dump knows nothing of the new thread.
 func (r *lockReader) forgetNew(threads []vmstructs.Thread) {
 	for _, t := range threads {
@@ -294,7 +296,7 @@ func (r *lockReader) wanted(w *vmstructs.Wanted) *profile.WantedLock {
 		Owner: r.ref(&w.Owner)}
 }
 
-// held are the locks that both rounds have found.
+// held returns the locks that both rounds have found.
 func (r *lockReader) held(was, is []vmstructs.Held, stack *profile.Stack) (held []profile.HeldLock) {
 	type key struct{ monitor, object uint64 }
 	keyOf := func(l *vmstructs.Lock) key {

@@ -12,9 +12,9 @@ import (
 	"goprof/vmstructs"
 )
 
-// Virtual threads that no carrier runs are read in the same rounds as other threads. No CPU clock shows that such a
-// thread did not run between two rounds. Its frames show it: they lie in the heap, and hold what the thread made for
-// this wait.
+// Virtual threads that no carrier runs are read in the same rounds as other threads. There is no CPU clock that shows
+// whether such a thread ran between two rounds. Its frames in the heap show that: they refer to an object that the
+// thread has made for this wait.
 
 const (
 	// findLimit bounds how long such threads are looked for, each time: there may be millions of them.

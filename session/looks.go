@@ -13,15 +13,15 @@ import (
 	"goprof/vmstructs"
 )
 
-// Record and Dump are made of looks at single threads. A caller with another question takes the looks itself. Threads
-// and Thread return what must be known of a thread before it is stopped. A Sampling hands over the samples of a
+// Record and Dump consist of looks at single threads. A caller that needs something else makes the looks itself.
+// Threads and Thread return what must be known of a thread before it is stopped. A Sampling hands over the samples of a
 // recording one by one. Session.Walker makes stacks of them. The oracles of testdata/oracle do that, and compare each
 // stack with what the program itself says.
 
 // Thread is what is known of one thread of the process.
 type Thread struct {
 	Kernel process.Thread
-	Java   vmstructs.Thread // Addr is 0 where it is not one of Java
+	Java   vmstructs.Thread // Addr is 0 if it is not one of Java
 	Name   string           // as Java knows it, otherwise the kernel's
 	Hint   ptrace.Hint      // what to know before it is stopped
 }
@@ -37,8 +37,7 @@ func (s *Session) Threads() (map[int]Thread, error) {
 	return threads, err
 }
 
-// Thread looks a thread up. What it tells is at most a second old. It returns false if there is no thread of that
-// number.
+// Thread looks a thread up. The result is at most a second old. It returns false if there is no thread of that number.
 func (s *Session) Thread(tid int) (Thread, bool) {
 	th := s.dir.get(tid)
 	if th == nil {
@@ -86,7 +85,7 @@ func (p *Sampling) Run(ctx context.Context, config sampler.Config,
 	return stats, <-done
 }
 
-// Walk makes a snapshot's stack. Where the stack shows that the thread runs virtual ones, the engine is told.
+// Walk makes a snapshot's stack. If the stack shows that the thread runs virtual ones, the engine is told.
 func (p *Sampling) Walk(snap *look.Look, stack *profile.Stack) {
 	p.r.walk(snap, stack)
 	p.r.wantSoon(snap.TID, stack)

@@ -71,7 +71,7 @@ func (r *recording) boundCaches() {
 	c.from = loaded
 }
 
-// alive is how much of the heap the last collection found in use.
+// alive returns how much of the heap the last collection found in use.
 func (c *cacheBound) alive() uint64 {
 	if c.sample == nil {
 		c.sample = []metrics.Sample{{Name: "/gc/heap/live:bytes"}}

@@ -14,14 +14,14 @@ import (
 // asks what they wait for. So wall-clock recordings leave them out, unless they are asked for. A thread that does
 // anything is never left out, and neither is a thread whose owner is not known.
 //
-// Names of threads prove nothing: a program may give its threads any name. Frames decide. A thread without any Java
-// frame is the JVM's if all its frames are in the JVM, the launcher or the C library. A thread that a native library
-// has begun has a frame of that library. The few threads that the JVM begins in Java run methods of classes of their
-// own, such as java.lang.ref.Reference$ReferenceHandler.
+// Names of threads prove nothing: a program may give its threads any name. So the frames decide. A thread without any
+// Java frame is the JVM's if all its frames are in the JVM, the launcher or the C library. A thread that a native
+// library has begun has a frame of that library. The few threads that the JVM begins in Java run methods of classes of
+// their own, such as java.lang.ref.Reference$ReferenceHandler.
 
 //
 // A Java thread of the JVM that has no Java frames has a name of the JVM's, such as Attach Listener. No thread of a
-// program is like that. A look without a stop shows only the first of its frames.
+// program has such a name and no Java frames. A look without a stop shows only the first frame of such a thread.
 
 // isIdleOwn reports whether a thread in that state is one of the JVM's own that has nothing to do. gap is
 // where a look without a stop left frames out of a Java thread with a name that the JVM gives to its own; otherwise -1.

@@ -23,9 +23,9 @@ const (
 // errPoolsMove says that no reading of pools counted.
 var errPoolsMove = errors.New("a collector was at work each time that they were read")
 
-// Pools reads what the JVM's objects say of its pools. No thread is stopped for that, and the numbers of one pool may
-// be of moments that lie some microseconds apart. The error says that the process is gone or does not answer; any other
-// reason why the objects could not be read is in the result.
+// Pools reads the state of the JVM's pools from their objects. No thread is stopped for that, and the numbers of one
+// pool may be of moments some microseconds apart. An error means that the process is gone or does not answer. Any other
+// reason why objects could not be read is in the result.
 func (s *Session) Pools() (*profile.Pools, error) {
 	read := make(chan *profile.Pools, 1)
 	if !s.guarded(func() {
@@ -103,7 +103,8 @@ func (s *Session) tellPools(to *profile.Pools, all []*vmstructs.Executor, lent [
 	}
 }
 
-// dotted is a class in Java's spelling. Of a hidden class only the part is left that does not differ from run to run.
+// dotted returns a class's name in Java's spelling. The name of a hidden class has only the part that is the same in
+// every run.
 func dotted(class string) string {
 	name := strings.ReplaceAll(class, "/", ".")
 	if at := strings.Index(name, "$$Lambda"); at >= 0 {

@@ -126,7 +126,7 @@ func schedFiltered() bool {
 	return e == unix.EPERM || e == unix.EACCES || e == unix.ENOSYS
 }
 
-// giveRealTime is the command that gives a control group of version 1 time for real-time threads (cgroup v1 with
+// giveRealTime returns the command that gives a control group of version 1 time for real-time threads (cgroup v1 with
 // CONFIG_RT_GROUP_SCHED). A group has no more than the one above it, and that of a container runtime has none
 // (kernel/sched/rt.c, tg_rt_schedulable). From within the container none of these files can be written.
 func giveRealTime(group procfs.Group, file string) string {

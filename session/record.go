@@ -51,9 +51,10 @@ type RecordOptions struct {
 	Wakers bool
 	// Sink gets each sample with its time, if it is not nil.
 	Sink Sink
-	// Full gets the stacks so far when they need much memory, if it is not nil. The profile forgets them then. It is
-	// for callers that have the samples by Sink, and want only sums of the profile. It is called where stacks are
-	// walked. With Threads, whose names may be learnt late, the profile keeps all stacks.
+	// Full, if not nil, is called with the stacks so far when they need much memory. The profile then forgets them.
+	// Full is for callers that get the samples by Sink, and need only sums from the profile. It is called on the
+	// goroutine that walks stacks. With Threads the profile keeps all stacks, because names of threads may be learnt
+	// late.
 	Full func(stacks *profile.Profile)
 	// Member makes the engine, if it is not nil and Mode is CPUMode: one that takes samples together with those of other
 	// recordings, in the way that Engine says.
@@ -209,15 +210,15 @@ type recording struct {
 	kernel  kernelFrames
 	group   memoryGroup
 	events  *eventReader // of a recording of an event
-	shares  *allocShares // nil where no buffers are read
-	unfreed *unfreed     // nil where nothing is asked of memory that is given back
+	shares  *allocShares // nil if no buffers are read
+	unfreed *unfreed     // nil if nothing is asked of memory that is given back
 	// unmounted counts virtual threads that no carrier runs; nil where these are not asked for.
 	unmounted *unmounted
 	contexts  contexts
 	surveyed  surveyed // of generated code
 
 	profile   *profile.Profile
-	timed     *telling // nil where no samples with their times are wanted
+	timed     *telling // nil if no samples with their times are wanted
 	sampled   map[int]bool
 	lost      [ptrace.NumOutcomes]int64 // what the profile has been told
 	before    time.Duration             // own CPU
@@ -230,7 +231,7 @@ type advice struct {
 	advised    int                 // the round of the directory that the sampler knows of
 	hints      map[int]ptrace.Hint // what the sampler was told
 	carriers   map[int]bool        // threads that were seen to run virtual ones
-	newThreads <-chan struct{}     // reports threads that are late and unknown; nil where they are not looked for
+	newThreads <-chan struct{}     // reports threads that are late and unknown; nil if they are not looked for
 	strangers  sparing             // looks for these
 }
 
@@ -381,7 +382,7 @@ func (r *recording) alive() bool {
 // maxPools bounds how many threads' labels are kept.
 const maxPools = 1 << 16
 
-// pool is the label of a thread's pool, if the threads of a pool are put together.
+// pool returns the label of a thread's pool, if the threads of a pool are put together.
 func (r *recording) pool(label string) string {
 	if !r.opt.GroupThreads {
 		return label
@@ -410,7 +411,7 @@ func (r *recording) follow(snap *look.Look) bool {
 	return !h.Skip
 }
 
-// hint is what the sampler should know of a thread.
+// hint returns what the sampler should know of a thread.
 func (r *recording) hint(tid int) (h ptrace.Hint) {
 	if th := r.dir.threads[tid]; th != nil {
 		h = th.hint(r.VM)
@@ -441,7 +442,7 @@ func (r *recording) refreshHints(tid int) {
 	maps.DeleteFunc(r.carriers, func(tid int, _ bool) bool { return r.dir.threads[tid] == nil })
 }
 
-// meta is what is known before the first sample.
+// meta returns what is known before the first sample.
 func (s *Session) meta(opt RecordOptions) profile.Meta {
 	v := s.VM.Version()
 	mode, interval := opt.Mode.name(), opt.Interval

@@ -73,7 +73,7 @@ func (k nativeRests) note(s *Session, snap *process.Snapshot, stack *profile.Sta
 	k[snap.TID] = kept
 }
 
-// nativePart is how many frames stand before the first of generated code.
+// nativePart returns how many frames stand before the first of generated code.
 func nativePart(s *Session, stack *profile.Stack) int {
 	for i := range stack.Frames {
 		if s.VM.InCode(stack.Frames[i].PC) {
@@ -102,7 +102,7 @@ func returnAt(snap *process.Snapshot, addr uint64) (uint64, bool) {
 	return binary.LittleEndian.Uint64(snap.Stack[at:]) &^ snap.PACMask, true
 }
 
-// complete puts the native part in place of the gap of a look without a stop.
+// complete replaces the gap of a look without a stop by the native frames that are kept.
 func (k nativeRests) complete(s *Session, snap *process.Snapshot, stack *profile.Stack) {
 	gap := unwind.UnstoppedGap(stack)
 	if gap < 0 {

@@ -1,8 +1,8 @@
 //go:build linux
 
 // Package session wires sampler, unwind and profile together: it attaches to a JVM, records it or looks at all its
-// threads once, and says what became of every look. Package diagnose, which stands above this one, says why a process
-// cannot be attached to.
+// threads once, and counts what became of every look. If a process cannot be attached to, package diagnose, which
+// imports this one, explains why.
 package session
 
 import (

@@ -13,10 +13,10 @@ import (
 )
 
 // This file finds out what a thread did or waited for. The kernel knows files and sockets. The JVM knows locks and
-// sleeps, which are all futexes to the kernel. If the JVM's state could not be read, because a collector was moving the
-// thread's object, the topmost Java frame decides.
+// sleeps, which the kernel sees only as futexes. If the JVM's state could not be read, because a collector was moving
+// the thread's object, the topmost Java frame decides.
 
-// stateOf is the state of a thread that was looked at, and what it waits for, if that was asked.
+// stateOf returns the state of a thread that was looked at, and what it waits for, if that was asked.
 func stateOf(w *look.Waiting, stack *profile.Stack) (profile.State, string) {
 	switch {
 	case w.State == 'T' || w.State == 't':
@@ -93,7 +93,7 @@ var nativeWaits = map[string]profile.State{"epoll_wait": profile.Socket, "epoll_
 	"__libc_read": profile.File, "write": profile.File, "__libc_write": profile.File, "pread64": profile.File,
 	"pwrite64": profile.File, "fsync": profile.File, "fdatasync": profile.File}
 
-// stateOfStack tells the state by the stack alone, for a wait that was over before the JVM could be asked.
+// stateOfStack returns the state by the stack alone, for a wait that was over before the JVM could be asked.
 func stateOfStack(stack *profile.Stack) (profile.State, bool) {
 	for i := range stack.Frames {
 		f := &stack.Frames[i]
@@ -113,7 +113,7 @@ func stateOfStack(stack *profile.Stack) (profile.State, bool) {
 	return stateOfMethod(stack)
 }
 
-// stateOfMethod tells the state by the topmost Java frame, if it is a method in which threads wait.
+// stateOfMethod returns the state by the topmost Java frame, if it is a method in which threads wait.
 func stateOfMethod(stack *profile.Stack) (profile.State, bool) {
 	for i := range stack.Frames {
 		if f := &stack.Frames[i]; f.Kind.Java() {

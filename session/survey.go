@@ -4,12 +4,12 @@ package session
 
 import "time"
 
-// If goprof gets no CPU in time, a sample of CPU time whose thread was in new code is lost as stale. So all code is
-// noted before the first sample (vmstructs/survey.go), and again after samples were stale. A lean recording does not do
-// that (habits.go): its stale samples are few, and code caches are large.
+// If goprof gets no CPU in time, a sample of CPU time whose thread was in new code is lost as stale. So goprof notes
+// all code before the first sample (vmstructs/survey.go), and again after samples were stale. A lean recording, that of
+// an agent, does not do that (habits.go): it has few stale samples, and code caches are large.
 
-// surveyShare bounds surveys to one part in so many of the time, by the CPU time that goprof has used meanwhile: where
-// CPUs are short a survey takes much longer than it works.
+// surveyShare bounds surveys to 1/surveyShare of the time. A survey counts with the CPU time that goprof has used for
+// it: on a busy machine it takes much longer than that.
 const surveyShare = 50
 
 // surveyed says when all generated code was noted last.

@@ -11,12 +11,12 @@ import (
 	"goprof/unwind"
 )
 
-// A look has one way into the profile, whatever is recorded:
+// Each look takes the same way into the profile, whatever is recorded:
 //
 //	wanted -> walk -> prove -> shape -> account -> tell
 //
-// Looks that are there are walked together (sampler/queue.go). What their walks relied on is proven together, too, and
-// so is that the process is still there.
+// All looks that wait in the queue are walked together (sampler/queue.go). One read then proves the data that all of
+// these walks used, and one check shows that the process still exists.
 
 // manner is what differs between recordings of CPU time (cpu.go), of events (event.go) and of wall-clock time
 // (wall.go).
@@ -31,7 +31,7 @@ type manner interface {
 	seen(snap *look.Look) int64
 	// lose counts a look that shows nothing.
 	lose(snap *look.Look, why profile.Reason)
-	// shape makes what the profile shows of a walk that was proven. It returns false where that is nothing.
+	// shape makes what the profile shows of a walk that was proven. It returns false if that is nothing.
 	shape(snap *look.Look, stack *profile.Stack) bool
 	// count adds a look to the profile, under the root of its thread, and tells the Sink.
 	count(snap *look.Look, stack *profile.Stack, root string)
@@ -45,7 +45,7 @@ type manner interface {
 	account(sum *profile.Summary, stats *sampler.Stats)
 }
 
-// Most manners do nothing at these moments.
+// Most kinds of recordings do nothing at these moments.
 func (r *recording) walked(*look.Look, *profile.Stack) {}
 func (r *recording) settleAll()                        {}
 func (r *recording) end()                              {}

@@ -18,8 +18,8 @@ type Sink interface {
 	// Begin is called first, with what is known of the recording then.
 	Begin(at profile.Instant, m profile.Meta)
 	// Sample is called for each sample when it is counted. The samples are not in the order of time. The sum of their
-	// Looks is the number of samples of the profile. In wall-clock modes a Sample stands for the looks of about a
-	// second at a thread that has not moved, and At is the first of these.
+	// Looks is the number of samples of the profile. In wall-clock modes a Sample stands for all looks of about a
+	// second at a thread that has not moved, and At is the time of the first look.
 	Sample(s *profile.Sample)
 	// ThreadStart and ThreadEnd are called when the list of threads, which is read about each second, has a new thread
 	// or lacks one that it had. ThreadStart is not called for threads that were there before the recording.
@@ -62,7 +62,7 @@ func (r *recording) beginTimed() {
 	r.dir.watch = r.tellThread
 }
 
-// tick tells that a second is over.
+// tick reports to the sink that a second is over.
 func (r *recording) tick() {
 	t := r.timed
 	if t == nil {
@@ -80,8 +80,8 @@ func (r *recording) tick() {
 }
 
 // tellThread reports that a thread came, or went. A listing can miss a thread while others end (fs/proc/base.c,
-// proc_task_readdir). So a thread that is listed late may have begun before the recording: it counts as present from
-// the start. One that ended before its beginning could be read counts as new.
+// proc_task_readdir). So a thread that is listed late may have begun before the recording. Then it counts as present
+// from the start. A thread that ends before its beginning can be read counts as new.
 func (r *recording) tellThread(th *listedThread, ended bool) {
 	t := r.timed
 	if ended {
@@ -116,7 +116,7 @@ func (th *listedThread) at(when int64) profile.Thread {
 	return t
 }
 
-// threadOf is the thread whose stack a snapshot shows. A virtual thread has the number of its carrier.
+// threadOf returns the thread whose stack a snapshot shows. A virtual thread has the number of its carrier.
 func (r *recording) threadOf(snap *look.Look, stack *profile.Stack) profile.Thread {
 	t := profile.Thread{TID: snap.TID}
 	if th := r.dir.threads[snap.TID]; th != nil {

@@ -16,7 +16,7 @@ import (
 // toldLook is what is kept of a look while there is a Sink.
 type toldLook struct {
 	thread profile.Thread
-	frames []profile.Frame // the state first; nil where there was no room
+	frames []profile.Frame // the state first; nil if there was no room
 	why    profile.Reason
 	rooted bool  // in the profile a thread stands above the stack
 	until  int64 // the last look that was told, 0 if none was
@@ -48,10 +48,10 @@ func (w *wall) forgetLook(st *standing) {
 	}
 }
 
-// tellLooks reports how often a look has counted since its last report: looks in its state, and looks while its thread
-// was ready to run. The kernel says late which looks were of the second kind. So more looks of the first kind may have
-// been reported than there were. Then fewer looks are reported as ready to run, so that the sum is right. If looks of
-// the second kind are not wanted, fewer of the thread's next looks in the state are reported.
+// tellLooks reports to the sink how often a look has counted since the last report: looks in its state, and looks while
+// its thread was ready to run. The kernel says late which looks were of the second kind. So more looks of the first
+// kind may have been reported than there were. Then fewer looks are reported as ready to run, so that the sum is right.
+// If looks of the second kind are not wanted, fewer of the thread's next looks in the state are reported.
 func (w *wall) tellLooks(st *standing, looks int64, d time.Duration, ready int64, readyTime time.Duration) {
 	if w.timed == nil || st.lost != profile.Whole {
 		return
@@ -119,7 +119,7 @@ func (w *wall) tellLook(st *standing, state profile.State, looks int64, d time.D
 	return true
 }
 
-// toldStack is the stack of a look, with the state as its leaf, as the profile has it.
+// toldStack returns the stack of a look, with the state as its leaf, as the profile has it.
 func (w *wall) toldStack(st *standing, state profile.State) *profile.Stack {
 	s := &w.timed.stack
 	if st.told.frames == nil {

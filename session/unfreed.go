@@ -11,13 +11,13 @@ import (
 	"goprof/sampler/look"
 )
 
-// Which memory is not given back (sampler/events/pairing.go) is known at the end only. Until then samples are kept by
-// the address of their memory. A sample is dropped when a later one has the same address, or when the kernel's map no
-// longer has it.
+// Only the end of a recording shows which memory was not freed (sampler/events/pairing.go). Until then samples are kept
+// by the address of their memory. A sample is dropped when a later one has the same address, or when the kernel's map
+// no longer has it.
 
 const (
 	// maxUnfreed is how many samples are kept before those that were given back are dropped. As many as this, less what
-	// the kernel's map holds, must have come in between. Where there is little room for frames, it is a part of this.
+	// the kernel's map holds, must have come in between. If there is little room for frames, it is a part of this.
 	maxUnfreed = 2 * events.MostKept
 	// maxUnfreedFrames bounds the frames of all stacks that are kept.
 	maxUnfreedFrames = 1 << 20

@@ -18,9 +18,9 @@ import (
 )
 
 // A recording of wall-clock time also counts virtual threads that no carrier runs. The engine cannot see them: no
-// thread of the kernel has their stacks. So they are drawn by lot out of the heap (vmstructs.Lots), some times a
-// second, between two walks. Each thread that is drawn counts for as many as it stands for, and for the time since the
-// last draw.
+// thread of the kernel has their stacks. So goprof draws some of them by lot from the heap (vmstructs.Lots), some times
+// a second, between two walks. Each drawn thread counts for all the threads that it stands for, and for the time since
+// the last draw.
 
 const (
 	// drawEvery is the time between two draws, on average. A draw comes at a random moment, so no program runs in step
@@ -163,6 +163,7 @@ func (u *unmounted) mayCarry() bool {
 	return false
 }
 
+// draw draws virtual threads that no carrier runs, and counts each of them.
 func (u *unmounted) draw() {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -240,7 +241,7 @@ func (u *unmounted) fail(why string, n int64) {
 // maxUnread bounds the reasons that are kept: some have an address in them.
 const maxUnread = 16
 
-// wantsThread reports whether the user has chosen the thread. Of a thread that could not be read that is not known.
+// wantsThread reports whether the user has chosen the thread. A thread that could not be read counts as chosen.
 func (u *unmounted) wantsThread(v *vmstructs.VirtualThread) bool {
 	if u.opt.Wants == nil || v.Err != nil {
 		return true
@@ -308,7 +309,7 @@ func (u *unmounted) take(v *vmstructs.VirtualThread, stands float64, passed time
 	}
 }
 
-// account is what is said of such threads; nil if there were none.
+// account returns what is said of such threads; nil if there were none.
 func (u *unmounted) account() *profile.VirtualLooks {
 	if u == nil || u.told.Draws == 0 && len(u.told.Unread) == 0 {
 		return nil
@@ -333,7 +334,7 @@ func (u *unmounted) effective(samples int64) int64 {
 	return max(int64(n*n/(n-u.counted+u.squares)), 1)
 }
 
-// stateOfUnmounted is what a virtual thread that no carrier runs did, by its state and its stack. A thread that is
+// stateOfUnmounted returns what a virtual thread that no carrier runs did, by its state and its stack. A thread that is
 // ready to run waits for a carrier.
 func stateOfUnmounted(state string, stack *profile.Stack) profile.State {
 	switch state {
@@ -347,8 +348,8 @@ func stateOfUnmounted(state string, stack *profile.Stack) profile.State {
 	return profile.Runnable
 }
 
-// parkedIn is what a virtual thread is parked for. The JDK parks such a thread also where it sleeps, and where it waits
-// for a socket or for a file.
+// parkedIn returns what a virtual thread is parked for. The JDK parks such a thread also where it sleeps, and where it
+// waits for a socket or for a file.
 func parkedIn(stack *profile.Stack) profile.State {
 	for i := range stack.Frames {
 		switch name := stack.Frames[i].Func.Name; {

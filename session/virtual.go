@@ -33,9 +33,9 @@ func (s *Session) afterLook() (after func(snap *look.Look, released int64), trai
 	}, trail
 }
 
-// soon is how long after a thread's release frames in the heap may be read and still count. In a longer time the thread
-// may have run through many of them, and have come back to the same place. Most reads take 30 us. A sampler that loses
-// its CPU just then takes longer. An emulated machine is always slower: there a test gives its Session more time.
+// soon is the time after a thread's release within which goprof may read frames in the heap. Later, the thread may have
+// run through many of them and come back to the same place unnoticed. Most reads take 30 us. A sampler that loses its
+// CPU just then takes longer. An emulated machine is always slower: there a test gives its Session more time.
 const soon = 150 * time.Microsecond
 
 // virtualLooks is how often a dump looks at a carrier whose virtual thread was just going to the heap or coming from
@@ -52,7 +52,7 @@ func (d *dumping) inTheHeap(looks []ptrace.Subject) (again []ptrace.Subject) {
 	return again
 }
 
-// subject returns the stack that a snapshot shows, and the label of its thread, empty where none is wanted. If a
+// subject returns the stack that a snapshot shows, and the label of its thread, empty if none is wanted. If a
 // virtual thread was mounted, the stack is that one's.
 func (r *recording) subject(snap *look.Look) (*profile.Stack, string) {
 	virtual, _, ok := r.stack.Split()

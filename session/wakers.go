@@ -13,8 +13,9 @@ import (
 	"goprof/sampler/offcpu"
 )
 
-// What ended a wait (sampler/offcpu/wakeups.go). The look at the waker comes when the wait is over. Only then the wait
-// counts, with all of its time, at a place that has the waker's frames on top (profile/waker.go).
+// How the waker of a wait becomes frames (sampler/offcpu/wakeups.go finds it). The look at the waker comes when the
+// wait is over. Only then the wait counts, with all of its time, at a place that has the waker's frames on top
+// (profile/waker.go).
 
 // wakers is a recording of waits that wants to know what ended each.
 type wakers struct {
@@ -53,7 +54,7 @@ func (w *wall) wantWakers() {
 	w.manner = w.wakers
 }
 
-// standingOf is the wait that a look at a waker is of, nil where it is not kept: it has come to nothing.
+// standingOf is the wait that a look at a waker is of, nil if it is not kept: it has come to nothing.
 func (w *wakers) standingOf(snap *look.Look) *standing {
 	st := w.of[snap.Waker.TID]
 	if st == nil || st.tally != snap.Waker.Of || st.lost != profile.Whole || st.over {
@@ -62,7 +63,8 @@ func (w *wakers) standingOf(snap *look.Look) *standing {
 	return st
 }
 
-// wanted: only threads of the JVM have a stack to walk.
+// wanted reports whether a look has a stack to walk. A waker that is no thread of the JVM has none: wanted then ends
+// its wait at once.
 func (w *wakers) wanted(snap *look.Look) bool {
 	if snap.Waker.Of == nil {
 		return w.wall.wanted(snap)
@@ -108,6 +110,7 @@ func (w *wakers) shape(snap *look.Look, stack *profile.Stack) bool {
 	return snap.Waker.Of != nil || w.wall.shape(snap, stack)
 }
 
+// count counts a look. If the look is at a waker, its stack is put above the wait that it ended.
 func (w *wakers) count(snap *look.Look, stack *profile.Stack, root string) {
 	if snap.Waker.Of == nil {
 		w.wall.count(snap, stack, root)

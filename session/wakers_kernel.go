@@ -47,6 +47,7 @@ type kernelFacts struct {
 	interrupt, softirq, sends, thread bool
 }
 
+// factsOfKernel returns what the name of a kernel function says of a wake-up.
 func factsOfKernel(name string) (f kernelFacts) {
 	for _, c := range causes {
 		if hasPrefix(name, c.prefixes) {
@@ -68,8 +69,8 @@ func factsOfKernel(name string) (f kernelFacts) {
 // maxKernelFacts bounds the addresses of which facts are kept. Programs that the kernel compiles come and go.
 const maxKernelFacts = 1 << 14
 
-// wakerOf is what woke a thread. frames are the kernel's functions, innermost first, pid and comm those of the process
-// and the thread that ran, or was interrupted.
+// wakerOf returns what woke a thread. frames are the kernel's functions, innermost first, pid and comm those of the
+// process and the thread that ran, or was interrupted.
 func (k *kernelNames) wakerOf(frames []uint64, pid int, comm string) kernelWaker {
 	w := kernelWaker{cause: "other"}
 	var all kernelFacts

@@ -56,9 +56,9 @@ type wall struct {
 	what  string
 	isOwn bool // it is of a thread of the JVM's own that is idle
 
-	part    *profile.EventKind // what its looks say; nil where the recording has one part
-	gathers *safepoints        // the safepoints that are watched; nil where none are
-	wakers  *wakers            // nil where they are not wanted
+	part    *profile.EventKind // what its looks say; nil if the recording has one part
+	gathers *safepoints        // the safepoints that are watched; nil if none are
+	wakers  *wakers            // nil if they are not wanted
 }
 
 // stateFrame is the leaf of a stack.
@@ -79,7 +79,7 @@ func newWall(r *recording) *wall {
 	return w
 }
 
-// frame is the leaf for a state, each made once.
+// frame returns the leaf for a state, each made once.
 func (s *wall) frame(state profile.State, what string) *profile.Func {
 	key := stateFrame{state, what}
 	fn := s.frames[key]
@@ -96,6 +96,7 @@ func (s *wall) frame(state profile.State, what string) *profile.Func {
 func (w *wall) together() int              { return 1 }
 func (w *wall) seen(snap *look.Look) int64 { return snap.Tally.Last() }
 
+// wanted reports whether a look needs its stack. It first settles the look before at the same thread.
 func (w *wall) wanted(snap *look.Look) bool {
 	if old := w.of[snap.TID]; old != nil {
 		w.wakers.close(old)
@@ -200,7 +201,7 @@ func (w *wall) settle(st *standing) {
 	st.looks, st.time, st.readyLooks, st.readyTime = looks, d, ready, readyTime
 }
 
-// countAgain counts looks at a thread in that state, if it is wanted.
+// countAgain counts further looks at a thread in that state, if the state is wanted.
 func (w *wall) countAgain(st *standing, state profile.State, at profile.Place, looks int64, d time.Duration) {
 	switch {
 	case !w.wants(state):

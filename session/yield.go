@@ -12,9 +12,8 @@ import (
 var (
 	// ErrContexts: the program publishes for which span a thread works. Only a stop can read that.
 	ErrContexts = errors.New("session: the program publishes trace contexts")
-	// ErrCut: many stacks end where perf_event copies no more, or where a walk needs the thread's frame anchor, which
-	// it does not copy. These are stacks longer than 64 KB, and code that has no unwind information (JIT compilers of
-	// native libraries).
+	// ErrCut: many stacks end too early with perf_event. It copies at most 64 KB of a stack, and it does not copy the
+	// thread's frame anchor, which a walk needs in code without unwind information (JIT compilers of native libraries).
 	ErrCut = errors.New("session: perf_event cuts many stacks of this program")
 )
 

@@ -44,7 +44,7 @@ func classLoading(x *exam) *suspicion {
 		next: fmt.Sprintf("goprof record --pid %d -d 30s && goprof flame out.collapsed  (search defineClass)", x.PID)}
 }
 
-// classRates are the classes loaded a second in both halves of the time.
+// classRates returns the classes loaded a second in both halves of the time.
 func (x *exam) classRates() (first, second float64, ok bool) {
 	n := len(x.Readings)
 	rate := func(a, b int) float64 {

@@ -7,13 +7,14 @@ import (
 )
 
 // The JVM stops its compilers when it finds no room for code. It goes on with the code that it has and the
-// interpreter, which is many times slower. The JVM frees old code at need, so a cache that is nearly full does no harm
-// while there is room.
+// interpreter, which is many times slower. The JVM frees old code when it needs room, so a nearly full cache does no
+// harm as long as there is room.
 const (
 	fullCode = 0.97
-	// roomy is how full the cache must be at least before it explains why compilers take no tasks. It matters if the
-	// JVM neither counts that it found no room (up to 8) nor has given its compilers up for good. A full cache may seem
-	// to have room: compilers that end give their buffers back, and the JVM counts pieces that are too small to use.
+	// roomy is how full the cache must be at least to explain why compilers take no tasks. It is used only if there is
+	// no better sign: the JVM does not count failures to find room (up to 8), and has not turned its compilers off for
+	// good. It is far below 1 because a full cache may seem to have room: compilers that end give their buffers back,
+	// and the JVM counts pieces that are too small to use as free.
 	roomy = 0.75
 )
 
@@ -51,7 +52,7 @@ func codeCacheFull(x *exam) *suspicion {
 	return s
 }
 
-// refusals is how often there was no room, and how often of that before the first reading.
+// refusals returns how often there was no room, and how often of that before the first reading.
 func (x *exam) refusals() (now, before uint64) {
 	for _, h := range x.last.JVM.Code.Heaps {
 		now += h.Refused.Or(0)

@@ -7,9 +7,9 @@ import (
 	"goprof/triage/vitals"
 )
 
-// A program that starts queues thousands of methods, and its compilers catch up within a minute. Later, methods
-// come one by one. A queue that is long and only grows is one whose compiler gets no CPU, or is busy with one huge
-// method. That does harm if the program runs in the interpreter meanwhile.
+// A program that starts queues thousands of methods, and its compilers catch up within a minute. Later, methods are
+// queued one by one. If a queue is long and only grows, its compiler gets no CPU, or is busy with one huge method. That
+// does harm if the program runs in the interpreter meanwhile.
 const (
 	longQueue = 200 // methods, in all readings
 	// slowShare of the program's CPU time must be in the interpreter. Programs that have been compiled have less than

@@ -11,8 +11,8 @@ import (
 	"goprof/profile/naming"
 )
 
-// A program that uses CPU time does its work: a batch that computes for hours is healthy, so computing is only a note.
-// A finding is a thread that never rests and makes no progress, as far as samples show:
+// To use much CPU time is no disease: a batch that computes for hours is healthy, so computing is only a note. The
+// finding is a thread that never rests and, as far as samples show, makes no progress:
 //
 //   - All of its samples are in one method, by one path of callers: a loop that does not end. One long computation
 //     without calls looks the same, so the main thread, in which most batches compute, is left out.
@@ -22,9 +22,9 @@ const (
 	hotCPUs = 0.8 // of one CPU, less is no load that is felt
 	// onePath of a thread's samples must be at one place. Some samples fail.
 	onePath = 0.97
-	// A thread counts as one that never rests if it had a CPU for alwaysBusy of the time. The time in which it wanted a
-	// CPU and had none does not count. leastCPU is the least part of all of the time: a machine with fifty busy threads
-	// for each CPU gives a thread that much.
+	// A thread never rests if it had a CPU for the part alwaysBusy of the time, without the time in which it wanted a
+	// CPU and had none. It must also have had a CPU for the part leastCPU of the whole time: a machine with fifty busy
+	// threads for each CPU gives a thread that much.
 	alwaysBusy = 0.9
 	leastCPU   = 0.02
 	// hotSamples is the number of samples from which a thread is judged.
@@ -69,7 +69,7 @@ func cpuHot(x *exam) *suspicion {
 	return s
 }
 
-// busyText is the note on a program that computes.
+// busyText returns the note on a program that computes.
 func (w *work) busyText(used float64, never int) string {
 	text := fmt.Sprintf("the program computes: it uses %.1f CPUs", used)
 	if never > 0 {
@@ -89,7 +89,7 @@ func methodsText(names []string) string {
 	return fmt.Sprintf("%d methods, most in %s", len(names), names[0])
 }
 
-// hottest are the fewest methods that make up hotShare of the program's CPU time.
+// hottest returns the fewest methods that make up hotShare of the program's CPU time.
 func (w *work) hottest() (names []string, samples int64) {
 	for _, name := range ranked(w.methods) {
 		if float64(samples) >= hotShare*float64(w.app) || len(names) > hotMethods {
@@ -100,7 +100,7 @@ func (w *work) hottest() (names []string, samples int64) {
 	return names, samples
 }
 
-// busyThreads are the program's threads that never rest, by number.
+// busyThreads returns the program's threads that never rest, by number.
 func (x *exam) busyThreads() map[int]string {
 	busy := map[int]string{}
 	for i := range x.Rates.Threads {
@@ -122,7 +122,7 @@ type caughtThread struct {
 	share          float64
 }
 
-// caught finds those among threads that never rest, the surest first.
+// caught finds the threads that make no progress among those that never rest, the surest first.
 func (x *exam) caught(busy map[int]string) (list []caughtThread) {
 	trees := map[int]*callTree{}
 	x.CPU.Each(func(frames []profile.Frame, n int64) {
@@ -206,7 +206,7 @@ func (c *callTree) add(frames []profile.Frame, n int64) {
 	c.here += n
 }
 
-// trunk is the path from the root that onePath of the samples have in common, and how many have it.
+// trunk returns the path from the root that onePath of the samples have in common, and how many have it.
 func (c *callTree) trunk() (path []string, samples int64) {
 	all := c.samples
 	for at := c; ; {

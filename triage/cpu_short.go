@@ -7,8 +7,8 @@ import (
 )
 
 // On a machine with CPUs to spare, threads wait some microseconds for one. The program is short of CPU if its threads
-// wait for a good part of the time in which they want to run, and the machine has no CPU left. If the machine has, the
-// limit of a control group holds the threads (cpu-throttled), or a set of CPUs that is too small.
+// wait for much of the time in which they want to run, and the machine has no idle CPU. If the machine has idle CPUs,
+// the cause is another one: the limit of a control group (cpu-throttled), or a set of CPUs that is too small.
 const (
 	shortShare = 0.3 // of the time in which threads of the program wanted to run
 	// shortThreads is how many threads must have waited on average. A program that does nearly nothing may also wait

@@ -6,9 +6,9 @@ import (
 	"goprof/profile"
 )
 
-// A program in a container may use some CPU time in each period of mostly 100 ms. When that is used up it stands still
-// for the rest of the period. Bursts meet the limit now and then (a start, a collection). If every fifth period or
-// more is cut short, the program waits for the limit.
+// A container has a limit of CPU time for each period, mostly of 100 ms. When a program has used it up, it stands still
+// for the rest of the period. Bursts reach the limit now and then (a start, a collection). If that happens in every
+// fifth period or more, the limit slows the program down.
 const (
 	throttledShare = 0.2
 	leastPeriods   = 10 // of fewer periods a share is chance
@@ -47,7 +47,7 @@ func cpuThrottled(x *exam) *suspicion {
 	return s
 }
 
-// throttling is the part of the periods in which the program was stopped. It is 0 where there were too few.
+// throttling returns the part of the periods in which the program was stopped. It is 0 if there were too few.
 func (x *exam) throttling() (share float64, known bool) {
 	periods, ok := x.Rates.Periods.Get()
 	throttled, ok2 := x.Rates.Throttled.Get()

@@ -1,11 +1,11 @@
-// Package triage judges what was seen of a JVM: it says what is wrong, in order of likelihood, with the evidence.
+// Package triage judges the state of a JVM: it says what is wrong, in order of likelihood, with the evidence.
 //
-// It looks at nothing itself and has no state: Judge takes Evidence, which package examine gathers, and returns a
-// profile.Triage. So each rule can be tried with evidence that a test makes up.
+// It reads nothing itself and has no state. Judge takes Evidence, which package examine gathers, and returns a
+// profile.Triage. So a test can try each rule with invented evidence.
 //
-// A false alarm is worse than silence. A rule reports a disease only where its threshold, which stands with its reason
-// in the rule's file, is well passed for all of the time that was looked at. A rule that lacks a fact it needs says so
-// (profile.Unknown); it never takes a fact that is not known for zero.
+// A false alarm is worse than silence. Each rule has a threshold; the rule's file gives the reason for it. A rule
+// reports a disease only if the threshold is clearly passed during the whole observed time. If a fact that a rule needs
+// is not known, the rule says so (profile.Unknown). It never uses zero in its place.
 //
 // All text may hold names of the target. Code that prints it must clean it (output.CleanName, output.Printable).
 package triage

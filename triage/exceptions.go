@@ -10,8 +10,8 @@ import (
 	"goprof/vmstructs"
 )
 
-// The JVM does not count exceptions. Stacks show what they cost: to make an exception the JVM walks the stack, and to
-// throw it the JVM looks for its handler frame by frame. A program that uses exceptions only for errors spends less
+// The JVM does not count exceptions. But stacks show their cost: to make an exception the JVM walks the stack, and to
+// throw it the JVM searches frame by frame for a handler. A program that uses exceptions only for errors spends less
 // than one percent of its CPU time there.
 const (
 	throwShare = 0.15 // of the program's CPU time

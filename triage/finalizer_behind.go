@@ -57,7 +57,7 @@ func (x *exam) stays(count func(*vitals.Reading) (uint64, bool)) (first, last ui
 	return first, last, float64(last) >= notFewer*float64(first)
 }
 
-// javaThread is where the thread of that name was in the last dump.
+// javaThread returns where the thread of that name was in the last dump.
 func (x *exam) javaThread(name string) string {
 	for i := len(x.Dumps) - 1; i >= 0; i-- {
 		for j := range x.Dumps[i].Threads {

@@ -81,7 +81,7 @@ func (x *exam) allocatorsText(all float64) (lines []string) {
 	return lines
 }
 
-// pauseShare is the part of the time in which all threads stood still for a collection.
+// pauseShare returns the part of the time in which all threads stood still for a collection.
 func (x *exam) pauseShare() (share float64, known bool) {
 	for _, c := range x.Rates.Collectors {
 		if c.Kind == vitals.YoungCollections || c.Kind == vitals.FullCollections {

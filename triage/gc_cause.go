@@ -84,7 +84,7 @@ const (
 	askedSure  = 0.5
 )
 
-// askedFor is how many collections were asked for at least, 0 if these are too few to matter.
+// askedFor returns how many collections were asked for at least, 0 if these are too few to matter.
 func (x *exam) askedFor() int {
 	causes, _ := x.gcCauses()
 	n := 0
@@ -108,7 +108,7 @@ func (x *exam) needless() bool {
 	return special && share >= reasonShare
 }
 
-// gcCauseText says why the JVM collected, and what mends that. cure is empty where nothing but the heap's size would.
+// gcCauseText says why the JVM collected, and what mends that. cure is empty if nothing but the heap's size would.
 func (x *exam) gcCauseText() (lines []string, cure string) {
 	cause, share := x.gcCause()
 	if cause == "" {
@@ -132,7 +132,7 @@ func (x *exam) gcCauseText() (lines []string, cure string) {
 	return lines, reason.cure
 }
 
-// gcCallers are the methods of the program that were seen to wait for a collection that they asked for. direct:
+// gcCallers returns the methods of the program that were seen to wait for a collection that they asked for. direct:
 // most of them want direct memory.
 func (x *exam) gcCallers() (callers map[string]int64, direct bool) {
 	callers = map[string]int64{}
@@ -167,7 +167,7 @@ func forDirect(frames []profile.Frame) bool {
 	return false
 }
 
-// ownMethod is the innermost method of the program, otherwise the class library's.
+// ownMethod returns the innermost method of the program, otherwise the class library's.
 func ownMethod(frames []profile.Frame) string {
 	for i := len(frames) - 1; i >= 0; i-- {
 		if f := &frames[i]; f.Kind.Java() && !naming.OfLibrary(f.Func.Name) {

@@ -12,12 +12,11 @@ import (
 // it. So the least of all readings counts, and only if there were collections between the readings.
 const (
 	// fullHeap is the part of the whole heap that must have been used at every reading. Collectors give up (an
-	// OutOfMemoryError: GC overhead limit) where less than 2 % come free; a tenth that is free leaves a program some
-	// air.
+	// OutOfMemoryError: GC overhead limit) if a collection frees less than 2 %. With a tenth of the heap free, a
+	// program can still work.
 	fullHeap = 0.9
-	// fullOld is the same of the old generation after the last collection. That generation fills up with garbage until
-	// the whole heap is collected: collections of the young generation do not empty it. So fullOld counts only after
-	// fullCollections.
+	// fullOld is the same for the old generation after the last collection. Collections of the young generation do not
+	// remove the garbage of the old one. So fullOld counts only after fullCollections.
 	fullOld = 0.95
 	// fullCollections is how many collections of the whole heap there must have been, at least: the program may have
 	// asked for one (System.gc).
@@ -64,7 +63,7 @@ func oldAfter(r *vitals.Reading) (float64, bool) {
 	return vitals.Pool{Used: r.JVM.GC.OldAfter, Max: r.JVM.GC.Old.Max}.Full()
 }
 
-// leastFull is the least of all readings. It is not known where one of them is not.
+// leastFull returns the least of all readings. It is not known where one of them is not.
 func (x *exam) leastFull(of func(*vitals.Reading) (float64, bool)) (least float64, known bool) {
 	least = 2
 	for _, r := range x.Readings {

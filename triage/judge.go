@@ -19,7 +19,7 @@ type suspicion struct {
 	next     string
 }
 
-// rules are in files of their own. Each returns nil where it has nothing to say.
+// rules are in files of their own. Each returns nil if it has nothing to say.
 var rules = map[profile.FindingID]func(*exam) *suspicion{
 	profile.CPUHot:          cpuHot,
 	profile.GCBusy:          gcBusy,

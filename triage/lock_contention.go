@@ -8,8 +8,8 @@ import (
 	"goprof/profile/contention"
 )
 
-// Threads of a healthy program wait for a lock for moments. The program waits for a lock if several threads spend most
-// of their time waiting for it. A thread that waits for a notification (a thread of a pool without work) waits for no
+// Threads of a healthy program wait for a lock for moments. A lock is the finding if several threads spend most of
+// their time waiting for it. A thread that waits for a notification (a thread of a pool without work) waits for no
 // lock.
 const (
 	lockedThreads = 2   // a program may be made so that one thread waits: for its turn, as in an exchange
@@ -49,8 +49,8 @@ func lockContention(x *exam) *suspicion {
 	return s
 }
 
-// victims are the threads that wait for locks for most of their time, and the place where most of them do. Threads of a
-// deadlock, and those that wait behind them, are left out: the rule deadlock reports them.
+// victims returns the threads that wait for locks for most of their time, and the place where most of them do. Threads
+// of a deadlock, and those that wait behind them, are left out: the rule deadlock reports them.
 func (x *exam) victims(dead map[int]bool) (tids []int, site string) {
 	sites := map[string]int64{}
 	for tid, w := range x.waits {
@@ -69,7 +69,7 @@ func (x *exam) victims(dead map[int]bool) (tids []int, site string) {
 	return tids, site
 }
 
-// lockClass is the class of the locks that most threads of all dumps wait for.
+// lockClass returns the class of the locks that most threads of all dumps wait for.
 func (x *exam) lockClass(dead map[int]bool) string {
 	classes := map[string]int{}
 	for _, d := range x.dumpsWithLocks() {
@@ -88,7 +88,7 @@ func (x *exam) lockClass(dead map[int]bool) string {
 // leastLooks is the number of looks from which a share of a thread's time is judged.
 const leastLooks = 20
 
-// deadlocked are the threads of rings, and those that wait behind them.
+// deadlocked returns the threads of rings, and those that wait behind them.
 func (x *exam) deadlocked() map[int]bool {
 	dead := map[int]bool{}
 	dumps := x.dumpsWithLocks()
@@ -139,7 +139,7 @@ func (x *exam) ownerText(class string, dead map[int]bool) (lines []string) {
 	return lines
 }
 
-// busiest is the lock of a class that most threads of a dump wait for.
+// busiest returns the lock of a class that most threads of a dump wait for.
 func busiest(d *Dump, class string, dead map[int]bool) (lock profile.Lock, waiters int, owner profile.ThreadRef) {
 	counts := map[uint64]int{}
 	for i := range d.Threads {

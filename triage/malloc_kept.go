@@ -6,8 +6,8 @@ import (
 	"goprof/profile"
 )
 
-// glibc gives back only what is free at the end of an arena. A JVM with many threads has many arenas. What is free in
-// them is unused memory of the process. It does no harm where memory is plenty.
+// glibc gives back only what is free at the end of an arena. A JVM with many threads has many arenas. Free chunks in
+// them are unused memory of the process. It does no harm where memory is plenty.
 const (
 	keptBytes = 256 << 20
 	keptShare = 0.25 // of all that is in memory

@@ -8,10 +8,10 @@ import (
 	"goprof/profile"
 )
 
-// Memory of a process outside of its heap: native libraries, direct buffers, stacks, the JVM's own. It grows while a
-// JVM starts, and then hardly. The part of the heap that is in memory is measured, not computed from what is committed:
-// the heap may first touch its pages long after it has committed them. Metadata of classes and compiled code have
-// limits of their own, and are not counted. Pages of files do not count either.
+// Native memory is a process's memory outside of its heap: that of native libraries, direct buffers, stacks, and the
+// JVM itself. It grows while a JVM starts, and then hardly. To subtract the heap, the rule uses the heap's pages that
+// are in memory, not its committed size: the heap may first touch a page long after it has committed it. Metadata of
+// classes and compiled code have limits of their own, and are not counted. Pages of files do not count either.
 const (
 	leastGrowth = 32 << 20 // bytes in all
 	growthRate  = 4 << 20  // bytes a second
@@ -89,7 +89,7 @@ type outsidePoint struct {
 // hasLimit are the parts that do not count: the heap, and parts with limits of their own.
 var hasLimit = []string{profile.HeapPartOfMemory, profile.Metaspace, profile.ClassSpace, profile.CodeCache}
 
-// outside is how much there was at each reading of memory.
+// outside returns how much there was at each reading of memory.
 func (x *exam) outside() (points []outsidePoint) {
 	for _, m := range x.Memory {
 		p := outsidePoint{at: m.At}

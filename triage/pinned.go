@@ -10,10 +10,10 @@ import (
 	"goprof/profile/naming"
 )
 
-// A virtual thread that waits gives its carrier up. If it cannot (a native frame, a class initialiser, before JDK 24 a
-// monitor), the carrier waits, too, and there are only as many carriers as CPUs. One pinned thread for a moment does no
-// harm. Many at all readings do. On a machine of two CPUs one thread that waits in native code for ever leaves half of
-// the carriers, which is not a fault yet.
+// A virtual thread that waits gives its carrier up. A pinned virtual thread cannot (because of a native frame, a class
+// initialiser, or before JDK 24 a monitor). Then the carrier waits, too, and there are only as many carriers as CPUs.
+// One pinned thread for a moment does no harm. Many of them at all readings do. More than half is required, because
+// with two CPUs one thread that waits in native code for ever leaves half of the carriers, which is not a fault yet.
 const pinnedShare = 0.5 // more than this part of the carriers, at each of the readings
 
 func pinned(x *exam) *suspicion {
@@ -68,8 +68,8 @@ func (x *exam) lastDump() *Dump {
 	return &x.Dumps[len(x.Dumps)-1]
 }
 
-// parallelism is how many carriers there may be: those that are there are no more than were needed so far, and the next
-// virtual thread gets another one. Without a property it is Runtime.availableProcessors().
+// parallelism returns how many carriers there may be: those that are there are no more than were needed so far, and the
+// next virtual thread gets another one. Without a property it is Runtime.availableProcessors().
 func (x *exam) parallelism() (n int, ok bool) {
 	if n, ok := x.last.JVM.Virtual.Parallelism.Get(); ok {
 		return n, true

@@ -9,10 +9,10 @@ import (
 	"goprof/profile/pools"
 )
 
-// What the JVM's objects say of a pool is evidence, and no reason for a finding: a batch has a long queue, too.
+// The state of a pool's objects is evidence, but no reason for a finding: a batch has a long queue, too.
 
 // loadOf says how much of the pool of a thread is used, in the last dump: "pool-1-thread-*: 40 of 40 busy, 1431 queued;
-// 3 begun in 10 s". It is empty where no executor is known.
+// 3 begun in 10 s". It is empty if no executor is known.
 func (x *exam) loadOf(tid int) string {
 	last := x.lastDump()
 	p := poolWith(last, tid)
@@ -28,7 +28,7 @@ func (x *exam) loadOf(tid int) string {
 	return text
 }
 
-// poolWith is the pool of a thread in a dump, if executors are known of it.
+// poolWith returns the pool of a thread in a dump, if executors are known of it.
 func poolWith(d *Dump, tid int) *pools.Pool {
 	for _, p := range pools.Known(d.Threads, d.Pools) {
 		if len(p.Executors) > 0 && slices.ContainsFunc(p.Members, func(m pools.Member) bool { return m.TID == tid }) {
@@ -38,7 +38,7 @@ func poolWith(d *Dump, tid int) *pools.Pool {
 	return nil
 }
 
-// begunSince is how many tasks the threads of a pool have begun.
+// begunSince returns how many tasks the threads of a pool have begun.
 func begunSince(was, is *pools.Pool) (n int64, ok bool) {
 	if was == nil || len(was.Executors) != len(is.Executors) {
 		return 0, false
@@ -49,7 +49,7 @@ func begunSince(was, is *pools.Pool) (n int64, ok bool) {
 	return n, ok1 && ok2 && n >= 0
 }
 
-// connections is the pool of connections that threads of a stuck pool wait for. Nil: it is not known, or there are
+// connections returns the pool of connections that threads of a stuck pool wait for. Nil: it is not known, or there are
 // several.
 func (s *stuckPool) connections(x *exam) *profile.Connections {
 	known := x.lastDump().Pools
@@ -64,7 +64,7 @@ func (s *stuckPool) connections(x *exam) *profile.Connections {
 	return &known.Connections[0]
 }
 
-// objects are lines on what the JVM's objects say of the pool, and of what it waits for.
+// objects returns lines about the objects of the pool in the JVM, and about those that it waits for.
 func (s *stuckPool) objects(x *exam) (lines []string) {
 	if load := x.loadOf(s.Members[0].TID); load != "" && !s.virtual {
 		lines = append(lines, load)
@@ -93,8 +93,8 @@ func (s *stuckPool) objects(x *exam) (lines []string) {
 	return lines
 }
 
-// keptAll is how many connections were lent in all dumps without having been given back in between: HikariCP notes when
-// each was last given back.
+// keptAll returns how many connections were lent in all dumps without having been given back in between: HikariCP notes
+// when each was last given back.
 func (x *exam) keptAll(c *profile.Connections) (n int) {
 	for _, at := range c.Lent {
 		kept := at != 0

@@ -9,15 +9,15 @@ import (
 	"goprof/triage/vitals"
 )
 
-// A pool is stuck if hardly any of its threads is idle or works: they wait inside their tasks, and what they wait for
-// does not come. Package pools distinguishes waits inside a task from waits for work. Three kinds of pools are stuck:
+// A pool is stuck if hardly any of its threads is idle or works: they wait inside their tasks, and the waits do not
+// end. Package pools distinguishes waits inside a task from waits for work. Three kinds of pools are stuck:
 //
-//   - The threads wait for a resource (a connection), and the pool of resources has none left. Threads may get one now
-//     and then. So the rule judges the time that they wait. Or some wait for it, and the others stand still: these may
-//     hold what those want.
-//   - The threads resolve names. The same.
-//   - The threads wait for what other threads must do: for room in a queue, a permit, a result, a child process. In a
-//     healthy program threads do so, too, while others work. So not one of them may move while it is looked at.
+//   - The threads wait for a resource (a connection), and the pool of resources has none left. A thread may still get
+//     one now and then, so the rule judges the time for which threads wait. It is also enough that some threads wait
+//     for it and all others stand still, because those may hold the resources.
+//   - The threads wait for the resolution of a host name. The rule judges them in the same way.
+//   - The threads wait for other threads or processes: for room in a queue, a permit, a result, a child process. In a
+//     healthy program threads wait so, too, while others work. So the rule requires that none of them moves at all.
 const (
 	// stuckShare of a pool must be stuck. Of threads that wait for a resource, dryShare must: the others may have it.
 	stuckShare = 0.9
@@ -56,8 +56,8 @@ func poolStuck(x *exam) *suspicion {
 	return s
 }
 
-// stuckPools are those pools, the likeliest cause first: threads that wait for results may wait for threads that wait
-// for a connection.
+// stuckPools returns the stuck pools, the likeliest cause first: threads that wait for results may wait for threads
+// that wait for a connection.
 func (x *exam) stuckPools() (list []*stuckPool) {
 	dead := x.deadlocked()
 	for _, p := range pools.Of(x.lastDump().Threads, func(t *profile.ThreadDump) bool {
@@ -216,7 +216,7 @@ func (x *exam) served(on pools.Doing, tids []int) bool {
 	return false
 }
 
-// atWork is how many CPUs the program's other threads use or want.
+// atWork returns how many CPUs the program's other threads use or want.
 func (x *exam) atWork(except []int) (cpus float64) {
 	for i := range x.Rates.Threads {
 		if t := &x.Rates.Threads[i]; x.isApp(t.TID) && !slices.Contains(except, t.TID) {
@@ -226,7 +226,7 @@ func (x *exam) atWork(except []int) (cpus float64) {
 	return cpus
 }
 
-// mostly is the spot at which a thread was in most looks.
+// mostly returns the spot at which a thread was in most looks.
 func (w *waits) mostly() (most pools.Spot, looks int64) {
 	for spot, n := range w.spots {
 		if n > looks || n == looks && spot.Site < most.Site {
@@ -273,7 +273,7 @@ func (x *exam) unmoved(tids []int) bool {
 // leastCalm is between how many pairs of readings threads must be seen not to move.
 const leastCalm = 2
 
-// turns is how often each thread got a CPU.
+// turns returns how often each thread got a CPU.
 func turns(r *vitals.Reading) map[int]uint64 {
 	of := make(map[int]uint64, len(r.Threads))
 	for i := range r.Threads {
@@ -284,7 +284,7 @@ func turns(r *vitals.Reading) map[int]uint64 {
 	return of
 }
 
-// remoteOf is the other end of the connection that a thread waits for in all dumps, empty if there is none.
+// remoteOf returns the other end of the connection that a thread waits for in all dumps, empty if there is none.
 func (x *exam) remoteOf(tid int) string {
 	first := x.Dumps[0].Remotes[tid]
 	if !first.Address.IsValid() || slices.ContainsFunc(x.Dumps, func(d Dump) bool {

@@ -9,10 +9,11 @@ import (
 	"goprof/profile/pools"
 )
 
-// Virtual threads in their thousands are a pool, too. No recording of waits has those that no carrier runs, and no
-// clock says whether one of them has moved. So two dumps decide: as many threads wait for the same in both. Threads
-// that wait for room, for a permit or for a result may have moved in between, and that would be healthy. Such threads
-// stand still only if no carrier got a CPU. If carriers ran, it is not known whether these threads did.
+// Thousands of virtual threads can be stuck like a pool. A recording of waits does not contain virtual threads that no
+// carrier runs, and no clock shows whether one of them has moved. So the rule compares two dumps: the same number of
+// threads must wait for the same thing in both. Threads that wait for room, for a permit or for a result may have moved
+// in between, and that would be healthy. They certainly stood still only if no carrier got a CPU. If carriers ran, it
+// is not known whether these threads ran.
 
 // stuckVirtual judges a pool of virtual threads of the last dump.
 func (x *exam) stuckVirtual(p *pools.Pool) *stuckPool {
@@ -58,7 +59,7 @@ func (x *exam) stuckVirtual(p *pools.Pool) *stuckPool {
 	return s
 }
 
-// before is how many threads of that name waited for the same in the first dump.
+// before returns how many threads of that name waited for the same in the first dump.
 func (s *stuckPool) before(x *exam) (n int) {
 	for _, p := range pools.Of(x.Dumps[0].Virtual, func(*profile.ThreadDump) bool { return true }) {
 		if p.Name == s.Name {
@@ -83,7 +84,7 @@ func (s *stuckPool) stayed(x *exam) bool {
 	return true
 }
 
-// carrierThreads are the threads of all ForkJoinPools: carriers are such threads, and their names do not tell them
+// carrierThreads returns the threads of all ForkJoinPools: carriers are such threads, and their names do not tell them
 // from others.
 func (x *exam) carrierThreads() (tids []int) {
 	for i := range x.last.Threads {
@@ -94,9 +95,9 @@ func (x *exam) carrierThreads() (tids []int) {
 	return tids
 }
 
-// asks finds out for which remote so many virtual threads can wait: one to which the process has opened nearly as many
-// connections. A server whose clients have opened as many connections may be idle: its threads wait for the next
-// request. Then only a client library on their stacks shows that they wait for an answer.
+// asks finds the remote for which so many virtual threads wait: the process has opened nearly as many connections to
+// it. There is a healthy case that looks similar: a server whose clients have opened as many connections, and whose
+// threads wait for the next request. Then only a client library on their stacks shows that they wait for an answer.
 func (s *stuckPool) asks(x *exam) bool {
 	d := x.lastDump()
 	most := 0

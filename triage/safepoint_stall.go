@@ -9,9 +9,9 @@ import (
 	"goprof/triage/vitals"
 )
 
-// Before a collection, and for much else, all threads must come to rest. That takes microseconds. Meanwhile the threads
-// that have come to rest wait. So a thread that does not come to rest (in a long loop without a safepoint poll, or
-// waiting for a page from a disk) holds up the whole program.
+// Before a collection, and for many other operations, all threads must stop at a safepoint. That takes microseconds.
+// Threads that have stopped wait for the others. So one thread that does not stop (in a long loop without a safepoint
+// poll, or waiting for a page from a disk) holds up the whole program.
 const (
 	// stallLasts is for how long all readings must say that one safepoint has not begun: on a machine that is short of
 	// CPU a safepoint may take some tenths of a second.
@@ -58,8 +58,8 @@ func safepointStall(x *exam) *suspicion {
 	return s
 }
 
-// longestStall is the longest run of readings at which the same safepoint had not begun, and the threads that had not
-// come to rest at any of them.
+// longestStall returns the longest run of readings at which the same safepoint had not begun, and the threads that had
+// not come to rest at any of them.
 func (x *exam) longestStall() (longest time.Duration, holders []int) {
 	var began *vitals.Reading
 	var still []int
@@ -113,7 +113,7 @@ func (x *exam) nameOf(tid int) string {
 	return fmt.Sprintf("thread %d", tid)
 }
 
-// whereIs is what a thread did in the last dump that has its stack.
+// whereIs returns what a thread did in the last dump that has its stack.
 func (x *exam) whereIs(tid int) string {
 	for i := len(x.Dumps) - 1; i >= 0; i-- {
 		if t := x.Dumps[i].thread(tid); t != nil && len(t.Stack.Frames) > 0 {

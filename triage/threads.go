@@ -19,7 +19,7 @@ func (d *Dump) thread(tid int) *profile.ThreadDump {
 	return nil
 }
 
-// topJava is the innermost Java frame of a stack that is not the class library's own way to wait, otherwise any.
+// topJava returns the innermost Java frame of a stack that is not the class library's own way to wait, otherwise any.
 func topJava(s *profile.Stack) string {
 	first := ""
 	for i := range s.Frames {

@@ -9,7 +9,7 @@ import (
 )
 
 // A thread that waits for an answer waits for a connection that the program itself has opened. (A thread that waits
-// for a client's next request has nothing to do.) A program waits for a remote if all threads of a pool do: then no
+// for a client's next request has nothing to do.) The finding is that all threads of a pool wait for answers: then no
 // thread is left for the next request.
 const (
 	// poolOf is how many threads are a pool, at least. Fewer may be there only to wait: a consumer of messages, a
@@ -69,7 +69,7 @@ func (p *remotePool) suspicion(x *exam) *suspicion {
 	return s
 }
 
-// poolsByRemote are the pools of threads of the last dump, the largest first.
+// poolsByRemote returns the pools of threads of the last dump, the largest first.
 func (x *exam) poolsByRemote() []*remotePool {
 	pools := map[string]*remotePool{}
 	sizes := map[string]int{}

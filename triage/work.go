@@ -94,7 +94,7 @@ func (w *work) count(pool string, frames []profile.Frame, n int64) {
 	w.throwing.count(frames, n)
 }
 
-// innermostJava is the Java method nearest to the leaf, otherwise the leaf. Frames are root first.
+// innermostJava returns the Java method nearest to the leaf, otherwise the leaf. Frames are root first.
 func innermostJava(frames []profile.Frame) string {
 	for i := len(frames) - 1; i > 0; i-- {
 		if frames[i].Kind.Java() {

@@ -17,8 +17,8 @@ const kernelLibrary = "[vdso]"
 // assemblyCaller finds the caller of a function without unwind rules. HotSpot has a few such functions in hand-written
 // assembly (os_cpu/linux_*/*.S: SpinPause, the copy loops). On arm64 the kernel's vdso has rules for signals only
 // (arch/arm64/kernel/vdso/Makefile). assemblyCaller reads the code ahead to find out how these functions return, as it
-// does for stubs, and for the C library's clone. Other libraries without unwind information are a gap: they may do
-// anything.
+// does for stubs, and for the C library's clone. For other libraries without unwind information it returns false, and
+// the walk notes a gap: their code may do anything.
 func (w *Walker) assemblyCaller(site *nativeSite) (caller, bool) {
 	if !w.cur.exact || !w.byHand(site.fn.Module) && !w.hasCloned(site) {
 		return caller{}, false
@@ -47,6 +47,7 @@ func (w *Walker) hasCloned(site *nativeSite) bool {
 	return slices.Contains(clones, site.fn.Name) && w.cur.known&(1<<r) != 0 && w.cur.regs[r] != 0
 }
 
+// assemblyExit reads the code ahead of pc, in a function that was written in assembly.
 func (w *Walker) assemblyExit(pc uint64) (arch.Exit, bool) {
 	if r, ok := w.exits[pc]; ok {
 		return r.exit, r.ok

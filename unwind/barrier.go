@@ -5,11 +5,11 @@ import (
 	"goprof/vmstructs"
 )
 
-// Where the interpreter loads an object, its code holds a barrier of Shenandoah's collector. To call C++ the barrier
-// makes a frame within the interpreter's own frame, only to save registers: push rbp; mov rbp, rsp. The barrier was not
-// called, so no return address lies above its frame (JDK 25, gc/shenandoah/shenandoahBarrierSetAssembler_x86.cpp,
-// load_reference_barrier; macroAssembler_x86.cpp, push_call_clobbered). The missing return address distinguishes it
-// from a method's frame.
+// With the collector Shenandoah, the interpreter's code has a barrier where it loads an object. To call C++, the
+// barrier makes a second frame inside the interpreter's frame, only to save registers: push rbp; mov rbp, rsp. The
+// barrier was not called, so no return address lies above its frame (JDK 25,
+// gc/shenandoah/shenandoahBarrierSetAssembler_x86.cpp, load_reference_barrier; macroAssembler_x86.cpp,
+// push_call_clobbered). The missing return address distinguishes it from a method's frame.
 
 // beforeBarrier reports whether the frame that a method entry's code ahead makes is a barrier's: then the method's own
 // frame stands already.
@@ -31,10 +31,10 @@ func (w *Walker) beforeBarrier(codelet vmstructs.Codelet, e arch.Exit) bool {
 }
 
 // ownFrameStands is beforeBarrier for CPUs with a link register. There a return address proves nothing, because the
-// link register always holds one. The proof is that the frame of the entered method has noted its caller. After a call
-// of C the registers that would show this hold anything. But then the code ahead has lost the return address: the link
-// register holds the address to which C was to return, inside this entry (templateInterpreterGenerator_aarch64.cpp,
-// generate_native_entry).
+// link register always holds one. The proof is that the frame at fp has the entered method and its caller's stack
+// pointer, which are in registers, too. After a call of C these registers have unknown contents. That call shows in
+// another way: the link register holds the address to which C was to return, inside this entry
+// (templateInterpreterGenerator_aarch64.cpp, generate_native_entry).
 func (w *Walker) ownFrameStands(codelet vmstructs.Codelet, e arch.Exit) bool {
 	fp, known := w.fp()
 	if !known || fp < w.cur.sp {

@@ -8,9 +8,9 @@ import (
 	"goprof/vmstructs"
 )
 
-// heapFrame is a frame in a stack chunk. An interpreted frame is larger than its callees know. So where a compiled
-// method calls an interpreted one, the caller's stack pointer is not the end of the callee's frame
-// (runtime/stackChunkFrameStream.inline.hpp: sp and unextended_sp).
+// heapFrame is a frame in a stack chunk. sp is the end of its callee's frame. unextended is the stack pointer that the
+// frame itself had when it made the call. They differ if the callee is interpreted: such a callee reaches into its
+// caller's frame, where its locals are (runtime/stackChunkFrameStream.inline.hpp: sp and unextended_sp).
 type heapFrame struct {
 	pc, sp, unextended uint64
 }

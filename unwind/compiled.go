@@ -52,7 +52,8 @@ func isDeoptHandler(b *vmstructs.Blob, pc uint64) bool {
 //
 // At a recorded return address the frame is whole and its size is known. Anywhere else the frame may be half built (the
 // entry barrier stands before frame_complete, so that offset says little), half gone, or shifted by pushed arguments of
-// a leaf call. There compiledCaller reads the code ahead. What the code does not show is not guessed.
+// a leaf call. Then compiledCaller reads the code ahead. If the code does not show the caller, compiledCaller does not
+// guess one.
 func (w *Walker) compiledCaller(b *vmstructs.Blob) (caller, bool) {
 	if !w.cur.exact && isWhole(b, w.cur.pc) {
 		return w.sizedCaller(b, w.cur.sp)
@@ -92,23 +93,24 @@ func (w *Walker) javaCaller(c caller, ok bool) (caller, bool) {
 	return c, ok && w.vm.InCode(w.strip(c.pc)) && w.plausible(c.pc)
 }
 
-// isWhole reports whether a frame that returns to pc is known to have its size: at a record of the debug information,
-// and in the handlers behind the method's body. A native method's wrapper is different: where it locks a contended
-// monitor, it pushes the arguments before it calls (sharedRuntime_x86_64.cpp, save_args).
+// isWhole reports whether a frame that returns to pc certainly has its full size. That is so at a record of the debug
+// information, and in the handlers behind the method's body. It is not so in a native method's wrapper: when the
+// wrapper locks a contended monitor, it pushes arguments before the call (sharedRuntime_x86_64.cpp, save_args).
 func isWhole(b *vmstructs.Blob, pc uint64) bool {
 	return b.Kind == vmstructs.Nmethod && (b.HasPcDesc(pc) || isDeoptHandler(b, pc) || inStubs(b, pc))
 }
 
 // inStubs reports whether pc lies behind the body of a method: in a stub of one of its static calls, or in one of its
-// handlers for exceptions and deoptimisation. HotSpot enters a handler with the whole frame (code/nmethod.hpp,
+// handlers for exceptions and deoptimisation. When HotSpot enters a handler, the frame is whole (code/nmethod.hpp,
 // asm/codeBuffer.hpp: SECT_STUBS).
 func inStubs(b *vmstructs.Blob, pc uint64) bool {
 	return b.Kind == vmstructs.Nmethod && b.StubBegin != 0 && pc >= b.StubBegin
 }
 
-// behindBody finds the body's frame where a thread was interrupted in code behind the body. The same method has called
-// that code: the body calls the stub of a static call, and the deoptimisation handler makes an address for itself
-// (c1_LIRAssembler_x86.cpp, emit_deopt_handler). The method must not be emitted twice.
+// behindBody is for a thread that was interrupted in code behind a method's body. It finds the frame of the body. The
+// return address of that code lies in the same method: the body calls the stub of a static call, and the deoptimisation
+// handler pushes an address of its own (c1_LIRAssembler_x86.cpp, emit_deopt_handler). Without behindBody the walk would
+// emit the method twice.
 func (w *Walker) behindBody(b *vmstructs.Blob) (caller, bool) {
 	if !w.cur.exact || !inStubs(b, w.cur.pc) {
 		return caller{}, false
@@ -156,6 +158,7 @@ func (w *Walker) emitCompiled(b *vmstructs.Blob, pc uint64, exact bool) profile.
 	return site.why
 }
 
+// site returns the known facts about a pc in compiled code. It keeps them for the next walk.
 func (w *Walker) site(b *vmstructs.Blob, pc uint64, exact bool) *compiledSite {
 	key := pc << 1
 	if exact {
@@ -211,7 +214,7 @@ func (w *Walker) calledName() string {
 	return ""
 }
 
-// ownerKind is the kind of the method that owns a compiled frame. Levels are those of
+// ownerKind returns the kind of the method that owns a compiled frame. Levels are those of
 // compiler/compilerDefinitions.hpp: 1 to 3 are C1's, 4 is C2's (or JVMCI's).
 func ownerKind(b *vmstructs.Blob) profile.Kind {
 	switch {

@@ -9,20 +9,22 @@ import (
 	"goprof/vmstructs"
 )
 
-// A virtual thread's stack ends at Continuation.enter. Below that, on its carrier's stack, is the frame of
-// Continuation.enterSpecial, and then the carrier's own. Where the lowest frames of the virtual thread are in the heap,
-// the return barrier stands for them, and the walk goes through the chunks that process.Continuation holds (chunk.go).
+// A virtual thread's stack ends at Continuation.enter. The frame of Continuation.enterSpecial follows below it on the
+// carrier's stack, and then the carrier's own frames. If the lowest frames of the virtual thread are in the heap, the
+// lowest frame on the stack returns to the return barrier. There the walk goes on through the chunks that
+// process.Continuation holds (chunk.go).
 //
-// The chunks were read when the thread was running again. No counter says how often the thread has passed the barrier
-// since the stack was copied. So the walk believes the frames in the chunks only if
-//   - they read the same before and after, and the thread still ran the same continuation then,
-//   - the lowest frame on the stack, which leads to them, still stood there unchanged afterwards,
+// goprof reads the chunks when the thread is running again. No counter shows how often the thread has passed the
+// barrier since the stack was copied. So the walk believes the frames in the chunks only if
+//   - two reads gave the same frames, and the thread still ran the same continuation,
+//   - the lowest frame on the stack was unchanged after these reads,
 //   - the thread is not giving up its carrier, because then its frames are in both places; if both places were copied
 //     in one moment, the frames that are on the stack are left out,
 //   - every return address in them follows a call of which the compiler has a record,
-//   - their last frame is Continuation.enter. One case remains: within the microseconds between its release and the
-//     second look, the thread passes the barrier into a frame of the same method, with the same words in the same
-//     place.
+//   - their last frame is Continuation.enter.
+//
+// An error is still possible: after its release, within microseconds, the thread passes the barrier into a frame of the
+// same method that has the same words in the same place.
 
 // entryMethod is the root of a virtual thread's frames.
 const entryMethod = "jdk.internal.vm.Continuation.enter"
@@ -47,9 +49,9 @@ func (w *Walker) beginContinuation() {
 	w.framePointer, w.frameAt = 0, -1
 }
 
-// meetEntry notes that the copied stack leads to a ContinuationEntry. The first entry is the one that the thread had.
-// If the entry was read late, the copied stack proves that the thread had it already at the look. So it shows which
-// virtual thread the stack belongs to.
+// meetEntry notes that the copied stack leads to a ContinuationEntry. The first entry is that of the virtual thread
+// that the carrier ran. goprof may have read the entry only after the look. Then the copied stack proves that the
+// thread had this entry at the look, so the entry shows to which virtual thread the stack belongs.
 func (w *Walker) meetEntry(at uint64) {
 	k := &w.snap.Continuation
 	if !w.metEntry && k.Late && k.Entry == at {
@@ -148,9 +150,9 @@ func (w *Walker) dropFrozen(n int) bool {
 	return true
 }
 
-// thawing notes that the thread was bringing back frames of a virtual thread, and that none of these frames was on the
-// stack. Either the thread is about to go on with the virtual thread, or the last frame on the stack has returned. It
-// cannot be known which frames have left the heap already. So the stack is that of the carrier, as it stands. thawing
+// thawing deals with a thread that was copying frames of a virtual thread back from the heap while none of them was on
+// the stack. Either the carrier was about to continue the virtual thread, or the last frame on the stack had returned.
+// goprof cannot know which frames had left the heap already. So it reports only the carrier's own frames. thawing
 // returns false if nothing shows where the carrier's frames are.
 func (w *Walker) thawing() bool {
 	k := &w.snap.Continuation
@@ -179,6 +181,7 @@ func (w *Walker) WalkContinuation(k *process.Continuation, out *profile.Stack) {
 	w.run(&process.Snapshot{Continuation: *k}, out, w.walkContinuation)
 }
 
+// walkContinuation walks the frames of all chunks, up to the root of the virtual thread.
 func (w *Walker) walkContinuation() profile.Reason {
 	k := &w.snap.Continuation
 	for i := range k.Chunks {
@@ -235,8 +238,8 @@ func (w *Walker) stillThere() bool {
 	return w.sameBase(from, w.snap.Continuation.Entry)
 }
 
-// sameBase compares the copied stack with what was read of it afterwards. Of a large frame, comparing the uppermost
-// part is enough.
+// sameBase compares the copied stack with what was read of it afterwards. If the frame is large, it compares only the
+// uppermost part.
 func (w *Walker) sameBase(from, to uint64) bool {
 	k := &w.snap.Continuation
 	from = max(from, k.BaseAddr)

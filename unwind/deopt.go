@@ -8,9 +8,9 @@ import (
 // stepDeopt walks the blobs that replace a compiled frame by interpreter frames (runtime/sharedRuntime_*.cpp,
 // generate_deopt_blob and generate_uncommon_trap_blob).
 //
-// They call C++ twice. In the first call the compiled frame still stands below the blob's own. In the second call,
-// empty interpreter frames stand there. They are linked and have their return addresses, but their methods are still in
-// the thread's vframeArray.
+// These blobs call C++ twice. During the first call the compiled frame is still there, below the blob's own frame.
+// During the second call, empty interpreter frames are there instead. They are linked and have their return addresses,
+// but their methods are still in the thread's vframeArray.
 func (w *Walker) stepDeopt(b *vmstructs.Blob) profile.Reason {
 	w.emit(profile.Frame{Func: w.stubFunc(b, w.cur.pc), Kind: profile.Stub, BCI: -1})
 	if w.cur.exact {
@@ -54,9 +54,9 @@ func (w *Walker) savingRegisters(b *vmstructs.Blob) (caller, bool) {
 	return c, ok && c.sp == size
 }
 
-// replacing finds the caller of a compiled frame while interpreter frames replace it. That time begins when the JVM
-// knows what the interpreter frames are to be. It ends when these frames stand there and the second call is made.
-// Whatever is on the stack meanwhile, the thread's vframeArray holds the interpreter frames and where they return to.
+// replacing finds the caller of a compiled frame while interpreter frames replace it. The replacement begins when the
+// JVM has computed the interpreter frames. It ends when these frames are on the stack and the second call is made. All
+// the time the thread's vframeArray holds the interpreter frames and their return address, whatever is on the stack.
 func (w *Walker) replacing() profile.Reason {
 	if len(w.snap.Side) == 0 {
 		return profile.Deoptimizing

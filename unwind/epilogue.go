@@ -6,11 +6,12 @@ import (
 	"goprof/profile"
 )
 
-// Some unwind tables do not describe how an epilogue takes a frame away (GCC's -fno-asynchronous-unwind-tables with
-// tables by hand, libraries of databases that are built so). Between the epilogue's first pop and its return, the table
-// describes a frame that no longer stands. The table then finds a stale word, which may well look like a return
-// address. The code is right: if a return follows within a few instructions, and no call comes before it, the code
-// shows where the return address is. The code wins where the table disagrees and a call stands before the address.
+// Some unwind tables do not describe how an epilogue removes a frame: tables of code that was built with GCC's
+// -fno-asynchronous-unwind-tables, as some libraries of databases are, and tables that were written by hand. Between
+// the epilogue's first pop and its return, the table describes a frame that is no longer there, and leads to a stale
+// word, which may look like a return address. The code shows the right one: a return follows within a few instructions,
+// with no call before it. If table and code disagree, the walk believes the code, provided that a call stands before
+// the address to which the code returns.
 
 // epilogueBytes is how much code is read ahead: enough to give back all registers and return.
 const epilogueBytes = 64
@@ -32,7 +33,7 @@ func (w *Walker) returnAhead(pc uint64) (arch.Exit, bool) {
 	return r.exit, r.ok
 }
 
-// applyCode is applyRow where the code at the cursor contradicts its row. It reports false where it does not.
+// applyCode is applyRow where the code at the cursor contradicts its row. It reports false if it does not.
 func (w *Walker) applyCode(row *process.Row) bool {
 	if !w.cur.exact || row.Signal {
 		return false

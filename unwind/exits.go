@@ -34,7 +34,7 @@ func (w *Walker) traceStub(code []byte, b *vmstructs.Blob, pc uint64, r *exitRes
 	}
 }
 
-// keptExit is what trace finds in the code of b. What was found for a pc before is not asked again.
+// keptExit returns what trace finds in the code of b. It keeps the result for each pc.
 func (w *Walker) keptExit(b *vmstructs.Blob, pc uint64,
 	trace func(w *Walker, code []byte, b *vmstructs.Blob, pc uint64, r *exitResult)) exitResult {
 	if r, ok := w.exits[pc]; ok && r.blob == b {
@@ -49,9 +49,9 @@ func (w *Walker) keptExit(b *vmstructs.Blob, pc uint64,
 	return r
 }
 
-// methodExit finds out from a method's code how it leaves its frame. Some methods have no exit that can be believed (an
-// endless loop, all that leads to an uncommon trap, a switch). There methodExit follows the code to the nearest place
-// at which the frame is known to be whole.
+// methodExit finds out from a method's code how it leaves its frame. Some code has no exit that can be believed: an
+// endless loop, code that leads only to an uncommon trap, a switch. For such code methodExit goes on to the nearest
+// place at which the frame is known to be whole.
 func (w *Walker) methodExit(b *vmstructs.Blob, pc uint64) exitResult {
 	return w.keptExit(b, pc, (*Walker).traceMethod)
 }
@@ -145,7 +145,8 @@ func (w *Walker) evalIn(e *arch.Exit, l arch.Loc) (uint64, bool) {
 
 // evalExit computes the caller that an Exit describes. moved says that code on the way here may have moved sp to make
 // room for arguments, as adapters and interpreter entries do. Then the sender sp register holds a compiled caller's own
-// sp. Interpreted callers and the call stub go by their frame pointer, and any sp below that will do.
+// sp. Interpreted callers and the call stub are found by their frame pointer, so for them any sp below that is good
+// enough.
 func (w *Walker) evalExit(e arch.Exit, moved bool) (caller, bool) {
 	pc, ok := w.evalIn(&e, e.RA)
 	if !ok {

@@ -22,9 +22,9 @@ func (w *Walker) stepInterpreted() profile.Reason {
 	return w.interpreterFrame(codelet.Role == vmstructs.MethodEntry)
 }
 
-// codeletExit reads the codelet's code ahead where the frame may not stand: in method entries, and near a return. The
-// frame stands in all calls except one: when an exception has just left a method, a call asks the VM where that
-// exception is handled.
+// codeletExit reads the codelet's code ahead if the method's frame may not be complete: in method entries, and near a
+// return. At calls the frame is complete, with one exception: when an exception has just left a method, a call asks the
+// VM where that exception is handled.
 func (w *Walker) codeletExit(c vmstructs.Codelet) (arch.Exit, bool) {
 	if c.Role != vmstructs.MethodEntry && !w.cur.exact && c.Role != vmstructs.Throwing {
 		return arch.Exit{}, false
@@ -117,8 +117,8 @@ func (w *Walker) frameGone(codelet vmstructs.Codelet, e *arch.Exit) bool {
 	return codelet.Role == vmstructs.Branching && w.popped(e.RA)
 }
 
-// thrownAt reports whether code takes a frame away because of an exception. Such code goes on at an address that the VM
-// gives it, and holds the address to which the frame would have returned ("in between activations",
+// thrownAt reports whether code removes a frame because of an exception. Such code continues at an address from the VM,
+// and keeps the address to which the frame would have returned ("in between activations",
 // templateInterpreterGenerator_*.cpp, generate_throw_exception).
 func (w *Walker) thrownAt(e arch.Exit) bool {
 	pc, ok := w.eval(e.ThrownAt)
@@ -288,8 +288,8 @@ func (w *Walker) emitFramed(fp uint64, l arch.InterpLayout) profile.Reason {
 
 // calledAt reports whether the frame at fp ends at the walk's position. Before the interpreter calls Java, the frame
 // notes its stack pointer (interp_masm_x86.cpp, prepare_to_jump_from_interpreted; JDK 25 in words from fp, JDK 21 still
-// the address), and clears it afterwards. Below the noted pointer, adapters align the stack and put the arguments of a
-// compiled callee. So calledAt detects a frame further up, to which a wrong frame pointer would lead.
+// the address), and clears it afterwards. Only an adapter's alignment and the arguments of a compiled callee lie
+// between the noted pointer and the callee. So calledAt detects a wrong frame pointer that leads to a frame further up.
 func (w *Walker) calledAt(fp uint64, l arch.InterpLayout) bool {
 	at, isOperands, ok := w.notedSP(fp, l)
 	const aligned, most, operands = 4, 255, 256 // words; a method has no more parameters (JVMS 4.3.3)
@@ -308,8 +308,8 @@ func (w *Walker) calledAt(fp uint64, l arch.InterpLayout) bool {
 	return ok && (at == 0 || at+aligned*8 >= sp && at <= sp+uint64(arguments+aligned)*8)
 }
 
-// notedSP is the stack pointer that the frame at fp has noted before it called Java, 0 if it has not. Up to JDK 17 it
-// may be the stack pointer of the operands, which is somewhere above.
+// notedSP returns the stack pointer that the frame at fp has noted before it called Java, 0 if it has not. Up to JDK 17
+// it may be the stack pointer of the operands, which is somewhere above.
 func (w *Walker) notedSP(fp uint64, l arch.InterpLayout) (at uint64, isOperands, ok bool) {
 	at, ok = w.slot(fp, l.LastSP)
 	at = vmstructs.SlotAddress(fp, at)
@@ -333,9 +333,9 @@ func (w *Walker) hasJustReturned() bool {
 }
 
 // bci finds the bytecode index. The interpreter keeps its bytecode pointer in a register, and saves it to the frame
-// only before calls. C++ preserves the register. So the register counts wherever it is known and points into the
-// method. There is one exception: right behind a return it may still be the callee's, perhaps of the same method
-// (aarch64; templateInterpreterGenerator_*.cpp, generate_return_entry_for).
+// only before calls. C++ preserves the register. So bci believes the register if its value is known and points into the
+// method. There is one exception: right behind a return, the register may still have the callee's pointer, perhaps into
+// the same method (aarch64; templateInterpreterGenerator_*.cpp, generate_return_entry_for).
 func (w *Walker) bci(fp uint64, l arch.InterpLayout, m *vmstructs.Method) (int32, bool) {
 	if w.isKnown(w.java.BCP) && !w.hasJustReturned() {
 		if bci, ok := m.BCI(w.cur.regs[w.java.BCP]); ok {

@@ -5,15 +5,16 @@ import (
 	"goprof/process"
 )
 
-// A look without a stop knows only pc and sp. On arm64 a call leaves the return address in a register, and a function
-// that makes no call keeps it there alone. Newer C libraries make the system calls in which threads wait by such a
-// function (glibc from 2.41 on: sysdeps/unix/sysv/linux/aarch64/syscall_cancel.S). The return address can be found
-// without the register:
+// A look without a stop knows only pc and sp. On arm64 a call puts the return address into a register, and a function
+// that makes no call does not store it elsewhere. In newer C libraries, threads wait in such a function (glibc from
+// 2.41 on: sysdeps/unix/sysv/linux/aarch64/syscall_cancel.S). The return address can be found without the register:
 //
-//   - The leaf has no frame, so the frame of its caller begins at sp, with the frame record that C compilers keep on
-//     arm64. The return address in there stands behind a call, and that call shows which function the caller is.
-//   - The leaf's return address stands behind one of the calls of the leaf in the caller's code.
-//   - Behind such a call, the caller's unwind rules must find its return address in just that frame record.
+//   - That function, the leaf, has no frame. So the frame of its caller begins at sp, with the frame record of arm64's
+//     C compilers. The record holds the caller's own return address. The call before that address shows which function
+//     the caller is.
+//   - The caller's code calls the leaf in one or a few places. The leaf's return address is behind one of these calls.
+//   - The right call is one behind which the caller's unwind rules find the caller's return address in this very frame
+//     record.
 
 // leafCall is a leaf and its caller's own return address.
 type leafCall struct{ pc, ret uint64 }
@@ -97,7 +98,7 @@ func (w *Walker) findLink(leaf *process.Code, ret uint64) uint64 {
 	return 0
 }
 
-// callTarget is what the call before ret has called.
+// callTarget returns what the call before ret has called.
 func (w *Walker) callTarget(ret uint64) (uint64, bool) {
 	var call [16]byte
 	n := min(w.cpu.MaxCall, len(call))

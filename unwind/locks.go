@@ -8,8 +8,8 @@ import (
 	"goprof/vmstructs"
 )
 
-// LockFrames are the physical Java frames of a stack that lie on the thread's own stack. The methods that are inlined
-// into each other have one frame.
+// LockFrames returns the physical Java frames of a stack that lie on the thread's own stack. The methods that are
+// inlined into each other have one frame.
 func LockFrames(frames []profile.Frame, interpreted []InterpretedFrame,
 	th vmstructs.Thread) (out []vmstructs.LockFrame) {
 	low, high := th.StackBase-th.StackSize, th.StackBase
@@ -45,7 +45,7 @@ func LockFrames(frames []profile.Frame, interpreted []InterpretedFrame,
 	return out
 }
 
-// LockOf is a lock as profiles have it. The kinds are in the same order.
+// LockOf returns a lock as profiles have it. The kinds are in the same order.
 func LockOf(l *vmstructs.Lock) profile.Lock {
 	out := profile.Lock{Kind: profile.LockKind(l.Kind), ID: l.Object}
 	if l.Class != "" {
@@ -57,8 +57,8 @@ func LockOf(l *vmstructs.Lock) profile.Lock {
 	return out
 }
 
-// HeldLockOf is a held lock as profiles have it. A thread that initialises a class does so in the frame of the class's
-// static initialiser.
+// HeldLockOf returns a held lock as profiles have it. A thread that initialises a class does so in the frame of the
+// class's static initialiser.
 func HeldLockOf(h *vmstructs.Held, stack *profile.Stack) profile.HeldLock {
 	held := profile.HeldLock{Lock: LockOf(&h.Lock), Frame: h.Frame}
 	if held.Kind == profile.ClassInit {

@@ -69,7 +69,7 @@ var (
 	jitSite = &nativeSite{fn: jitGap, gap: jitGap}
 )
 
-// native looks a pc up, through a cache. What is said of code of no file is not kept, since other code may take its
+// native looks a pc up, through a cache. The result for code of no file is not kept, since other code may take its
 // place (process.JITCode).
 func (w *Walker) native(pc uint64, exact bool) *nativeSite {
 	key := pc << 1
@@ -154,7 +154,7 @@ func (w *Walker) toAnchor(why profile.Reason) profile.Reason {
 }
 
 // notesNoPC reports whether pc lies in code that calls the VM without noting its pc in the anchor: the interpreter and
-// stubs. If it does not, the word below the noted stack pointer is left from an earlier call: a signal met the thread
+// stubs. In other code, the word below the noted stack pointer is from an earlier call: a signal interrupted the thread
 // after it had noted its stack pointer, and before it called the VM.
 func (w *Walker) notesNoPC(pc uint64) bool {
 	if w.vm.InInterpreter(pc) {
@@ -253,6 +253,7 @@ func (w *Walker) failed(state ruleState) profile.Reason {
 	return profile.NoUnwindInfo
 }
 
+// ruleValue computes the value of one register in the caller, by its unwind rule.
 func (w *Walker) ruleValue(old *cursor, cfa uint64, r *process.Rule) (uint64, ruleState) {
 	var v uint64
 	ok, failed := true, ruleFailed

@@ -9,8 +9,8 @@ import (
 
 // On-stack replacement: the interpreter meets a backward branch of a loop that has been compiled meanwhile. The
 // interpreter takes its own frame away and jumps into the OSR method, which makes a new frame (templateTable_*.cpp,
-// branch). For those few instructions the method has no frame at all, though it has not ended. The target of the jump
-// is in a field of the nmethod. So the field's value shows which method it is.
+// branch). For a few instructions the method has no frame at all, though it has not ended. The target of the jump is in
+// a field of the nmethod. So the jump's target shows which method it is.
 
 // emitReplaced emits a method in on-stack replacement: its interpreted frame is gone, and its compiled frame is still
 // to come.
@@ -32,8 +32,8 @@ func (w *Walker) emitReplaced(e arch.Exit) bool {
 	return true
 }
 
-// replacedAt finds the bytecode index of a frame that is about to be replaced. In JDK 8, before a branch takes its
-// frame away, it keeps the OSR nmethod in the register of the bytecode pointer, and asks the VM to copy the locals
+// replacedAt finds the bytecode index of a frame that is about to be replaced. In JDK 8 the code of a branch keeps the
+// OSR nmethod in the register of the bytecode pointer, and asks the VM to copy the locals before it removes the frame
 // (templateTable_x86_64.cpp, branch; SharedRuntime::OSR_migration_begin). So the frame's slot holds the nmethod, too.
 func (w *Walker) replacedAt(m *vmstructs.Method, nmethod uint64) (int32, bool) {
 	b, err := w.vm.BlobAt(nmethod)

@@ -7,10 +7,10 @@ import (
 	"goprof/profile"
 )
 
-// isSigreturn reports whether pc lies in the code to which a signal's handler returns: at its beginning, where the
-// handler returns to, or (exact) at its last instruction, where a stopped thread stands. It is for CPUs on which unwind
-// rules do not describe what the signal has interrupted. It checks only code without rules, and code whose rules are
-// marked as a signal frame's.
+// isSigreturn reports whether pc lies in the code to which a signal's handler returns. A handler's return address is
+// the beginning of that code. A stopped thread (exact) stands at its last instruction. isSigreturn is for CPUs on which
+// unwind rules do not lead to the interrupted code. It checks only code without rules, and code whose rules are marked
+// as a signal frame's.
 func (w *Walker) isSigreturn(pc uint64, exact bool, row *process.Row) bool {
 	want := w.cpu.Sigreturn
 	if len(want) == 0 || row != nil && !row.Signal {

@@ -34,9 +34,9 @@ func (w *Walker) stepStub(b *vmstructs.Blob) profile.Reason {
 	return why
 }
 
-// kept finds the interpreter's bytecode pointer among the registers that a stub restores or leaves alone. The
-// interpreter calls some stubs as C code does: it does not save that pointer to its frame before, and it keeps its
-// return address in a register.
+// kept finds the interpreter's bytecode pointer among the registers that a stub restores or does not change. The
+// interpreter calls some stubs as it calls C functions: it does not save the pointer to its frame first, and it keeps
+// its return address in a register.
 func (w *Walker) kept(b *vmstructs.Blob) (bcp uint64, hasBCP bool, kept uint64) {
 	if b.Kind != vmstructs.StubRoutines {
 		return 0, false, 0
@@ -81,8 +81,8 @@ func (w *Walker) stubCaller(b *vmstructs.Blob) (caller, bool) {
 	return caller{}, false
 }
 
-// polled finds the frame of a method that was stopped at a safepoint poll in its middle. The signal handler has sent
-// the method on into a stub. The stub first makes room for its return address, stores the address there before it calls
+// polled finds the frame of a method that was stopped at a safepoint poll in its middle. The signal handler made the
+// thread go on in a stub. The stub first makes room for its return address, stores the address there before it calls
 // the VM, and afterwards may move the address past the poll (runtime/sharedRuntime_*.cpp, generate_handler_blob).
 func (w *Walker) polled(e arch.Exit) (caller, bool) {
 	e.RA = arch.Loc{Kind: arch.AtMem, Reg: e.SP.Reg, Off: e.SP.Off - 8}

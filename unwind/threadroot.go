@@ -2,9 +2,10 @@ package unwind
 
 import "goprof/vmstructs"
 
-// A thread begins in its C library. glibc's unwind rules end there, and say so. musl is built without unwind rules (its
+// A thread begins in its C library. glibc's unwind rules mark this end. musl is built without unwind rules (its
 // configure: -fno-unwind-tables). But the lowest frame of a musl thread is always that of the function that calls the
-// thread's own function (src/thread/pthread_create.c, start), or the program's main. That distinguishes it from a gap.
+// thread's own function (src/thread/pthread_create.c, start), or the program's main. So the walk recognises the root,
+// which otherwise would look like a gap.
 
 // programEntry is the first function of the program itself that a C library calls.
 const programEntry = "main"
@@ -12,9 +13,9 @@ const programEntry = "main"
 // muslStart bounds the stack that start uses, with the arguments that it is given there (struct start_args).
 const muslStart = 512
 
-// beganHere reports whether the frame that was emitted last is that of the C library in which the thread began. That
-// frame has no unwind rules. While Java is still above, the answer is no: then another library without rules has called
-// a function of that name.
+// beganHere reports whether the frame that was emitted last is the one in which the thread began, in a C library
+// without unwind rules. If the JVM still has Java frames of this thread further down, the answer is no: then another
+// library without rules has a function of that name.
 func (w *Walker) beganHere() bool {
 	n := len(w.out.Frames)
 	if w.cur.exact || !w.cur.byRules || n < 2 || w.anchor.SP > w.cur.sp {

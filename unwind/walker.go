@@ -5,10 +5,10 @@
 // (native.go).
 //
 // The contract. Words of the stack are believed only if they lie in the copy that was taken while the thread stood
-// still. Everything else (code, debug information, metadata) is read later, when it may have changed. What a walk used
-// of that is proven afterwards (vmstructs.Proof), and the walk is repeated if the proof fails. A stack ends at the
-// thread's root or with a named profile.Reason; it never goes on by guessing. A Walker serves one goroutine and does
-// not allocate once it is warm.
+// still. Everything else (code, debug information, metadata) is read later, when it may have changed. After the walk, a
+// vmstructs.Proof shows that the data which the walk used was true. If the proof fails, the walk is repeated. A stack
+// ends at the thread's root, or with a named profile.Reason. A caller is never guessed. A Walker serves one goroutine,
+// and allocates only in its first walks.
 package unwind
 
 import (
@@ -90,7 +90,7 @@ type cursor struct {
 	// byRules: DWARF unwind rules led here, out of a native frame.
 	byRules bool
 	// callee is the compiled method from which the walk came here. interpreted says that the walk came from an
-	// interpreted method. What a call puts on the stack depends on these.
+	// interpreted method. The words that a call puts on the stack depend on these.
 	callee      *vmstructs.Method
 	interpreted bool
 	// calledSP is the stack pointer that this frame had when it called, if the callee's frame does not end there
@@ -100,8 +100,8 @@ type cursor struct {
 	frameless bool
 }
 
-// arrive moves the cursor to another frame. What the cursor said of the frame before is forgotten. The new frame is
-// taken for a frame in a call; a step that knows more says so afterwards. The step sets the registers.
+// arrive moves the cursor to another frame. It forgets everything about the frame before. The new frame is taken for a
+// frame in a call; a step that knows more says so afterwards. The step sets the registers.
 func (c *cursor) arrive(pc, sp uint64) {
 	c.pc, c.sp = pc, sp
 	c.exact, c.byRules = false, false
@@ -151,8 +151,8 @@ const (
 	maxHeldByWalk = 64 << 20
 )
 
-// Forget empties all caches. What they hold of compiled code, they hold with its Blob. Where code has been replaced,
-// the VM gives another Blob, and the old entry no longer counts.
+// Forget empties all caches. Entries about compiled code belong to its Blob. If code has been replaced, the VM gives
+// another Blob, and the old entry no longer counts.
 func (w *Walker) Forget() {
 	w.natives = make(map[uint64]*nativeSite)
 	w.stubs = make(map[uint64]stubSite)
@@ -207,8 +207,8 @@ type Together struct {
 	Since     int64          // what Since would say of the walk
 }
 
-// WalkAll makes some walks. What they have used is proven together: one read costs little more than that for one walk.
-// If anything of it is not true any more, each walk is made by itself.
+// WalkAll makes some walks. It proves the data of all walks together: one read costs little more than that for one
+// walk. If anything of it is not true any more, each walk is made by itself.
 func (w *Walker) WalkAll(walks []Together) {
 	if w.vm != nil && w.proveAll(walks) {
 		return
@@ -220,7 +220,7 @@ func (w *Walker) WalkAll(walks []Together) {
 	}
 }
 
-// proveAll is WalkAll where all that was used is true.
+// proveAll makes all walks, and then proves their data with one read. It returns false if any of the data has changed.
 func (w *Walker) proveAll(walks []Together) bool {
 	w.proof.Reset()
 	for i := range walks {
@@ -312,6 +312,7 @@ func (w *Walker) trimCaches() {
 	}
 }
 
+// begin sets the cursor to the frame in which the snapshot's thread was.
 func (w *Walker) begin() {
 	w.out.Frames, w.interpreted = w.out.Frames[:0], w.interpreted[:0]
 	w.out.Truncated = profile.Whole
@@ -378,7 +379,7 @@ func (w *Walker) walkUnstopped() profile.Reason {
 // unstoppedGap stands for native frames whose unwind rules need more registers.
 var unstoppedGap = &profile.Func{Name: "[native frames that only a stop can tell]"}
 
-// UnstoppedGap is where in a stack of WalkUnstopped native frames are missing, -1 if none are.
+// UnstoppedGap returns where in a stack of WalkUnstopped native frames are missing, -1 if none are.
 func UnstoppedGap(s *profile.Stack) int {
 	for i := range s.Frames {
 		if s.Frames[i].Func == unstoppedGap {
@@ -405,8 +406,8 @@ func (w *Walker) emit(f profile.Frame) {
 	w.out.Frames = append(w.out.Frames, f)
 }
 
-// toCaller moves the cursor to a caller. Of that caller only pc, sp and frame pointer are known: generated code keeps
-// no other register.
+// toCaller moves the cursor to a caller. Only the caller's pc, sp and frame pointer are known: generated code keeps no
+// other register.
 func (w *Walker) toCaller(pc, sp uint64, fp uint64, fpKnown bool) profile.Reason {
 	c := &w.cur
 	c.arrive(w.strip(pc), sp)

@@ -5,18 +5,18 @@ import (
 	"strings"
 )
 
-// A Proof shows that what a walk used is true now. A snapshot that has waited is older than that: the code that its
-// thread was in may have been freed since, and other code may lie there. The other code is true now, too, and where
-// many classes are alike, it fits the stack as well.
+// How goprof proves an old snapshot. A Proof shows that the data which a walk used is true now. But a snapshot that has
+// waited is older: the code that its thread was in may have been freed, and other code may lie there now. A Proof of
+// the other code succeeds, and if many classes are alike, even the stack may fit it.
 //
-// So every blob keeps the moment at which it was first known to be there: by a walk, or by a note that was taken when a
-// thread was looked at (sightings.go). The JVM never gives a compile id twice. So a blob that was there at that moment,
-// and is there now, was there in between.
+// So goprof keeps for each blob the moment at which it first knew of the blob: by a walk, or by a note that was taken
+// when it looked at a thread (sightings.go). The JVM never gives a compile id twice. So a blob that was there at that
+// moment, and is there now, was there in between.
 //
-// A method has no such number: a class may be unloaded, another one may lie there for a while, and then the first one
-// again. But the VM counts the classes that it unloads. While that count stays the same, each method that was on a
-// stack stays where it was. A method of a class that is never unloaded stays from the moment at which it was first
-// read.
+// A method has no such number. A class may be unloaded, another one may lie there for a while, and then the first class
+// may be loaded there again. But the VM counts the classes that it unloads. While that count stays the same, each
+// method that was on a stack stays where it was. A method of a class that is never unloaded stays from the moment at
+// which it was first read.
 //
 // Proof.Since is the latest of all these moments. A snapshot that is not older than that moment is proven; an older
 // snapshot may not be.
@@ -83,8 +83,8 @@ func (vm *VM) methodSince(m *Method) int64 {
 }
 
 // isUnloadable reports whether a class may ever be unloaded. Only the VM's own loaders define classes in packages
-// "java." (java.lang.ClassLoader, preDefineClass), and these loaders live as long as the VM. Hidden classes do not:
-// their names hold a number behind a '+', or up to JDK 14 behind a '/', which is a dot here.
+// "java." (java.lang.ClassLoader, preDefineClass), and these loaders live as long as the VM. Hidden classes may be
+// unloaded. Their names have a number behind a '+', or up to JDK 14 behind a '/', which is a dot here.
 func isUnloadable(class string) bool {
 	if !strings.HasPrefix(class, "java.") || strings.Contains(class, "+") {
 		return true

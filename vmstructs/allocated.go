@@ -33,8 +33,8 @@ func (a *Allocations) Known() bool { return a.vm.l.health.allocated.ok() }
 func (h *Health) Allocated(threads []Thread) []maybe.Value[uint64] { return h.allocations.Of(threads) }
 
 // Of returns how many bytes each of the threads has allocated since it began, as
-// com.sun.management.ThreadMXBean.getThreadAllocatedBytes does (Thread::cooked_allocated_bytes): what the thread has
-// filled of the buffers that it has given back, and of the buffer that it has now.
+// com.sun.management.ThreadMXBean.getThreadAllocatedBytes does (Thread::cooked_allocated_bytes): the filled part of all
+// buffers (TLABs) that the thread has given back, and of its present one.
 //
 // A thread adds its buffer to the count, and forgets the buffer a moment later. So Of reads again if the count or the
 // buffer's beginning changed meanwhile. The buffer's end may move.
@@ -116,7 +116,7 @@ func (vm *VM) AllocationTop() int32 {
 }
 
 // AllocationCounts says where a thread keeps how much it has allocated (see Allocations.Of), counted from the thread,
-// and where the JVM keeps how many collections there were. ok is false where this JVM does not tell.
+// and where the JVM keeps how many collections there were. ok is false if this JVM does not tell.
 func (vm *VM) AllocationCounts() (allocated int32, collections uint64, ok bool) {
 	l := &vm.l.health
 	if l.heap == 0 || !l.collections.ok() || !l.allocated.ok() {

@@ -2,10 +2,10 @@ package vmstructs
 
 import "strings"
 
-// ReturnBarrier reports whether pc is where the lowest frame of a virtual thread returns to while its callers are still
-// in the heap: StubRoutines::_cont_returnBarrier (stubGenerator_*.cpp, generate_cont_thaw). The tables export the
-// barrier since 27; before that, .symtab has it. Without either, ReturnBarrier takes any return into a continuation
-// stub for the barrier, because those stubs do not call Java.
+// ReturnBarrier reports whether pc is the return barrier. The lowest frame of a virtual thread returns there while its
+// callers are still in the heap: StubRoutines::_cont_returnBarrier (stubGenerator_*.cpp, generate_cont_thaw). The
+// tables export the barrier since 27; before that, .symtab has it. If neither has it, ReturnBarrier regards any return
+// into a continuation stub as the barrier, because those stubs do not call Java.
 func (vm *VM) ReturnBarrier(b *Blob, pc uint64) bool {
 	if at := vm.returnBarrier(); at != 0 {
 		return pc == at
@@ -32,7 +32,7 @@ func (vm *VM) Thaws(pc uint64) bool {
 // noBarrier: it is not known where the return barrier, or a variable, is.
 const noBarrier = ^uint64(0)
 
-// returnBarrier is the address of the return barrier, 0 if that is not known.
+// returnBarrier returns the address of the return barrier, 0 if that is not known.
 func (vm *VM) returnBarrier() uint64 {
 	if vm.barrier == 0 {
 		vm.barrier = vm.findReturnBarrier()
@@ -59,7 +59,7 @@ func (vm *VM) findReturnBarrier() uint64 {
 	return pc
 }
 
-// global is the address of a variable of libjvm.so, 0 if that is not known. The variable is looked up once.
+// global returns the address of a variable of libjvm.so, 0 if that is not known. The variable is looked up once.
 func (vm *VM) global(known *uint64, symbol string) uint64 {
 	if *known == 0 {
 		if at, err := vm.t.Global(libjvm, symbol); err == nil {
@@ -74,8 +74,8 @@ func (vm *VM) global(known *uint64, symbol string) uint64 {
 	return *known
 }
 
-// entryOffset is where a JavaThread points at the entry of the continuation that it runs. JDK 21 does
-// not export that field, but the return barrier takes its stack pointer from it.
+// entryOffset returns where a JavaThread points at the entry of the continuation that it runs. JDK 21 does not export
+// that field, but the return barrier takes its stack pointer from it.
 func (vm *VM) entryOffset() (offset, bool) {
 	l := &vm.l.cont
 	switch {
@@ -109,8 +109,8 @@ func (vm *VM) deriveEntry() offset {
 	return absent
 }
 
-// ContinuationReturn is where the lowest frame of a continuation returns to, 0 if that is not known: behind the only
-// call in the code of the entry's frame (ContinuationEntry::_return_pc).
+// ContinuationReturn returns where the lowest frame of a continuation returns to, 0 if that is not known: behind the
+// only call in the code of the entry's frame (ContinuationEntry::_return_pc).
 func (vm *VM) ContinuationReturn() uint64 {
 	if vm.contRet != 0 {
 		return vm.contRet

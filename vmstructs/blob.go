@@ -63,7 +63,7 @@ type Blob struct {
 	OSREntry      uint64    // 0 unless OSR
 	StubBegin     uint64    // exception and deoptimization handlers stand from here on, 0 unknown
 	OrigPC        int32     // from the unextended sp: where the return pc of a deoptimized frame is kept
-	DeoptHandlers [2]uint64 // 0 where there is none
+	DeoptHandlers [2]uint64 // 0 if there is none
 	Method        *Method
 
 	vm         *VM
@@ -347,7 +347,7 @@ func (vm *VM) parseHeader(b *Blob, raw []byte, blockSize uint64) error {
 	}
 	b.Name = name
 	b.Kind = kindOf(name, b.FrameSize)
-	// Where the VM says the kind, the kind need not be guessed from a name. Its "nmethod", "buffer" and "runtime stub"
+	// If the VM says the kind, the kind need not be guessed from a name. Its "nmethod", "buffer" and "runtime stub"
 	// are wider than the kinds of this package.
 	if l.kind.ok() && b.Kind != Exception {
 		if k := l.kinds[raw[l.kind]]; k != OtherBlob {

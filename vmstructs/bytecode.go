@@ -146,8 +146,8 @@ func buildBytecodeLengths() (t [opBreakpoint]uint8) {
 }
 
 // vmBytecodes maps HotSpot's own opcodes, from 203 on, to bytecodes (interpreter/bytecodes.hpp). JDK 8 has all but the
-// one for stores of booleans. An opcode that stands for several bytecodes maps to the first: the others still stand
-// behind it in the code.
+// one for stores of booleans. An opcode that stands for several bytecodes maps to the first of them. The others still
+// follow it in the code.
 var vmBytecodes = [...]uint8{
 	// fast_agetfield to fast_sgetfield
 	OpGetfield, OpGetfield, OpGetfield, OpGetfield, OpGetfield, OpGetfield, OpGetfield, OpGetfield,

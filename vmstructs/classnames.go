@@ -32,7 +32,7 @@ func (c *ClassNames) OfHead(head []byte) (string, error) {
 	return c.OfKlass(c.klasses.klassIn(head))
 }
 
-// OfKlass is the name of the class whose Klass is at an address, in Java's spelling.
+// OfKlass returns the name of the class whose Klass is at an address, in Java's spelling.
 func (c *ClassNames) OfKlass(klass uint64) (string, error) {
 	if klass == 0 || klass%8 != 0 {
 		return "", ErrMoved

@@ -108,6 +108,7 @@ func (vm *VM) heapPointers() ([]uint64, error) {
 	return heaps, nil
 }
 
+// readHeap reads the bounds and the segment map of a CodeHeap.
 func (vm *VM) readHeap(addr uint64) (codeHeap, error) {
 	l := &vm.l.code
 	memory, segmap := addr+uint64(l.memory), addr+uint64(l.segmap)

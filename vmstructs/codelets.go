@@ -62,9 +62,8 @@ func (vm *VM) Codelet(pc uint64) (Codelet, bool) {
 	return vm.codelets[i], true
 }
 
-// readCodelets reads the interpreter whole and hops from codelet to codelet by their sizes
-// (code/stubs.hpp, StubQueue; interpreter/interpreter.hpp, InterpreterCodelet). It is
-// generated once, at startup.
+// readCodelets reads the whole interpreter, and goes from codelet to codelet by their sizes (code/stubs.hpp, StubQueue;
+// interpreter/interpreter.hpp, InterpreterCodelet). The JVM generates the interpreter once, at its start.
 func (vm *VM) readCodelets() []Codelet {
 	l := &vm.l.stubs
 	if !l.codeletSize.ok() || !l.description.ok() || l.codeletBytes == 0 {

@@ -14,19 +14,20 @@ type CodeUse struct {
 	Refused maybe.Value[uint64]
 }
 
-// What a CodeHeap holds behind _log2_segment_size is not exported, but it is always the same list (memory/heap.hpp):
+// The fields of a CodeHeap behind _log2_segment_size are not exported, but they are always the same list
+// (memory/heap.hpp):
 //
 //	int _log2_segment_size, size_t _next_segment, FreeBlock* _freelist, [FreeBlock* _last_insert_point, since 9 or so],
 //	size_t _freelist_segments, int _freelist_length, [size_t _max_allocated_capacity, const char* _name, CodeBlobType,
 //	int blobs, nmethods, adapters, full]
 //
-// So the code searches the fields where they must be, and believes them only if they agree. The size of a segment
-// stands before its logarithm. Free segments are fewer than the segments that were ever taken. The taken segments fit
-// into what is committed. The peak is no less than what is used. The name, where there is one, must be a name.
+// So the code searches for the fields where they must be, and believes them only if they agree: the size of a segment
+// stands before its logarithm; there are fewer free segments than segments that were ever taken; the taken segments fit
+// into the committed memory; the peak is not below the used size; the name, if there is one, is a name.
 const (
 	codeBefore = 24 // how much is read before _log2_segment_size, and behind it
 	codeBehind = 104
-	// What lies behind _log2_segment_size, from there.
+	// Offsets of the fields behind _log2_segment_size, counted from that field.
 	codeNext     = 8
 	codeFreeOld  = 24 // up to 8
 	codeFree     = 32
@@ -45,6 +46,7 @@ func (h *Health) Code() (parts []CodeUse) {
 	return parts
 }
 
+// codeHeap reads how full one heap of the code cache is.
 func (h *Health) codeHeap(heap *codeHeap) (use CodeUse) {
 	l := &h.vm.l.code
 	use.Max = maybe.Known(heap.boundary - heap.low)

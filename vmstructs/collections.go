@@ -17,7 +17,7 @@ type heapReads struct {
 	ranges         [2]process.Range
 }
 
-// heapMoment is the present one. A JVM that does not report its collections is taken for quiet.
+// heapMoment returns the present one. A JVM that does not report its collections is taken for quiet.
 func (vm *VM) heapMoment() heapMoment {
 	l, r := &vm.l.locks, &vm.heapReads
 	if l.heap == 0 || !l.stopped.ok() || !l.count.ok() {

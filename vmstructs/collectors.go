@@ -19,8 +19,8 @@ const (
 	OtherCollections CollectorKind = "other" // its name says what
 )
 
-// KindsOfCollectors maps the names of a collector's counters to what it collects (gc/*/, CollectorCounters). Up to 11
-// the names are those of classes.
+// KindsOfCollectors maps the names of a collector's counters to the kinds of collections that they count (gc/*/,
+// CollectorCounters). Up to 11 the counters have the names of C++ classes.
 //
 //   - "Shenandoah full" counts all pauses of a cycle that runs beside the program.
 //   - "CMS" counts full collections. Up to 8 it also counts the short pauses of each cycle, since 9 "CMS stop-the-world

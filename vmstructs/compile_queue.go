@@ -18,8 +18,8 @@ type CompileQueue struct {
 }
 
 // CompileQueue begins with const char* _name, CompileTask *_first, *_last, *_first_stale, int _size in all releases
-// since 9 (compiler/compileBroker.hpp). It is not exported, so it is believed only if its name is one that HotSpot
-// gives.
+// since 9 (compiler/compileBroker.hpp). These fields are not exported, so goprof believes them only if the name is one
+// of HotSpot's.
 const (
 	queueFirst, queueLast, queueSize = 8, 16, 32
 	queueBytes                       = 40
@@ -31,7 +31,7 @@ const (
 	queueTries = 3
 )
 
-// CompileQueues reads how many methods wait for each compiler. Now is the target's CLOCK_MONOTONIC. It returns false if
+// CompileQueues reads how many methods wait for each compiler. now is the target's CLOCK_MONOTONIC. It returns false if
 // that is not known: libjvm.so has no symbols, or the release is 8.
 func (h *Health) CompileQueues(now int64) (queues []CompileQueue, ok bool) {
 	for _, variable := range h.symbols.queues {
@@ -51,6 +51,7 @@ func (h *Health) CompileQueues(now int64) (queues []CompileQueue, ok bool) {
 	return queues, len(h.symbols.queues) > 0
 }
 
+// compileQueue reads the queue at an address. ok is false if no queue is there.
 func (h *Health) compileQueue(at uint64, now int64) (q CompileQueue, ok bool) {
 	var b [queueBytes]byte
 	for range queueTries {
@@ -93,8 +94,8 @@ const maxTask = 512
 
 // waited returns how long ago a task was queued. _time_queued and _time_started stand behind _prev, the last field that
 // is exported. Up to 25 a bool is between (compiler/compileTask.hpp). A waiting task has not started, so its
-// _time_started is 0, and one of two words is the time. If either may be, waited does not know. Both times count from
-// os::init.
+// _time_started is 0, and one of two words is the time. If both may be the time, the result is not known. Both times
+// count from os::init.
 func (h *Health) waited(task []byte, now int64) maybe.Value[time.Duration] {
 	prev := int(h.vm.l.task.prev)
 	began, err := h.vm.mem.U64(h.symbols.began)

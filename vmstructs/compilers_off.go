@@ -14,11 +14,12 @@ func (h *Health) Compiling() maybe.Value[bool] {
 	return maybe.If(state == 1, err == nil && state >= 0 && state <= 2) // compiler/compileBroker.hpp
 }
 
-// GaveUp reports whether the JVM has turned its compilers off by itself, for good. The JVM does so if a compiler finds
-// no room for what it needs to begin with (compiler/compileBroker.cpp, shutdown_compiler_runtime). With
-// -XX:-UseCodeCacheFlushing it does so if a method finds no room (handle_full_code_cache). The JVM then clears
-// UseCompiler, and does not note that in the flag's origin. A user's -XX:-UseCompiler and TieredStopAtLevel=0 leave an
-// origin. -Xint leaves none, but it clears UseOnStackReplacement, too (runtime/arguments.cpp, set_mode_flags).
+// GaveUp reports whether the JVM has turned its compilers off by itself, for good. The JVM does so if the code cache
+// has no room for the code that a compiler needs at its start (compiler/compileBroker.cpp, shutdown_compiler_runtime).
+// With -XX:-UseCodeCacheFlushing it also does so if there is no room for a method (handle_full_code_cache). The JVM
+// then clears UseCompiler, and does not note that in the flag's origin. A user's -XX:-UseCompiler and
+// TieredStopAtLevel=0 leave an origin. -Xint leaves none, but it clears UseOnStackReplacement, too
+// (runtime/arguments.cpp, set_mode_flags).
 func (h *Health) GaveUp() maybe.Value[bool] {
 	compiler, ok := h.vm.Flag("UseCompiler")
 	origin, told := h.vm.flagOrigin("UseCompiler")

@@ -48,7 +48,7 @@ type Continuations struct {
 	entry    uint64   // JavaThread::_cont_entry
 	mask     uint64   // the bits of a reference that are no colour
 	colours  zColours // of ZGC, while one continuation is read
-	locks    *Locks   // of a JVM with ZGC: follows stale references; nil where the JVM does not tell how
+	locks    *Locks   // of a JVM with ZGC: follows stale references; nil if the JVM does not tell how
 
 	classes map[uint64]*javaClass // by Klass*; nil: of no interest
 	chunk   chunkFields
@@ -63,7 +63,7 @@ type Continuations struct {
 	heads  [maxChunks]chunkHead
 	nHeads int
 	again  [maxChunks * chunkHeadBytes]byte
-	// What is read again of a Continuation, and of JavaThread::_cont_entry.
+	// The second reading of a Continuation, and of JavaThread::_cont_entry.
 	tailAgain  [chunkHeadBytes]byte
 	entryAgain [8]byte
 	ranges     []process.Range
@@ -128,7 +128,7 @@ func (c *Continuations) ReadFrom(t process.Target) *Continuations {
 	return c
 }
 
-// prepareAt is prepare. Where prepare fails, prepareAt calls it only now and then.
+// prepareAt is prepare. If prepare fails, prepareAt calls it only now and then.
 func (c *Continuations) prepareAt(now int64) bool {
 	if c.ready {
 		return true
@@ -328,7 +328,7 @@ func (vm *VM) VirtualHandle(thread uint64) uint64 {
 	return handle
 }
 
-// mounted is the thread object that a JavaThread ran in the pause, or runs now; 0 if that is not known.
+// mounted returns the thread object that a JavaThread ran in the pause, or runs now; 0 if that is not known.
 func (c *Continuations) mounted(thread uint64) uint64 {
 	handle := c.vm.VirtualHandle(thread)
 	if handle == 0 {

@@ -6,8 +6,8 @@ import (
 )
 
 // The counters that jstat reads lie in one area, which the JVM also maps from a file (runtime/perfMemory.hpp). goprof
-// reads them from the JVM's memory, because the file lies in the target's /tmp, and may be anything. Entries are only
-// ever added.
+// reads them from the JVM's memory, because the file lies in the target's /tmp, where any file may have its name. The
+// JVM adds entries, and never removes one.
 //
 //	PerfDataPrologue   magic 0, byte order 4, ..., used 8, overflow 12, mod time 16, entry offset 24, entries 28
 //	PerfDataEntry      length 0, name 4, vector length 8, type 12, flags 13, units 14, variability 15, data 16
@@ -37,8 +37,8 @@ type perfCounter struct {
 // Counters are the JVM's counters as they were at one moment.
 type Counters struct{ area *counterArea }
 
-// Counters reads all counters. ok is false for a JVM that keeps none (-XX:-UsePerfData). What it returns is valid until
-// the next call.
+// Counters reads all counters. ok is false for a JVM that keeps none (-XX:-UsePerfData). The result is valid until the
+// next call.
 func (h *Health) Counters() (c Counters, ok bool) {
 	l := h.vm.l
 	if l.perfStart == 0 || l.perfCapacity == 0 {

@@ -6,9 +6,9 @@ import (
 	"goprof/process"
 )
 
-// A thread that turns a compiled frame into interpreted ones keeps a description of these in a vframeArray
-// (runtime/vframeArray.hpp). That takes microseconds. Then the array is freed, and the next array often lies in the
-// same place. So the pause copies the array, as Snapshot.Followed.
+// A thread that turns a compiled frame into interpreted ones describes the new frames in a vframeArray
+// (runtime/vframeArray.hpp). The array is freed microseconds later, and the next array often lies in the same place. So
+// goprof copies the array in the pause, as Snapshot.Followed.
 
 const (
 	// maxVFrames bounds the frames that one compiled frame is turned into.
@@ -28,8 +28,8 @@ func (vm *VM) Follow() (at, size int) {
 	return int(uint64(l.head) - begin), min(l.elements+maxVFrames*int(l.elementSize), maxVFrameCopy)
 }
 
-// unpacked returns the array that snap's thread had, up to its last element: empty if it had none.
-func (vm *VM) unpacked(snap *process.Snapshot) ([]byte, error) {
+// vframeArray returns the vframeArray that snap's thread had, up to its last element: empty if it had none.
+func (vm *VM) vframeArray(snap *process.Snapshot) ([]byte, error) {
 	l := &vm.l.deopt
 	array := vm.vframesIn(snap.Side)
 	if array == 0 {
@@ -73,7 +73,7 @@ func (vm *VM) VFrames(snap *process.Snapshot) (none Unpacking, err error) {
 	if !l.whole {
 		return none, ErrMissing
 	}
-	raw, err := vm.unpacked(snap)
+	raw, err := vm.vframeArray(snap)
 	if err != nil || len(raw) == 0 {
 		return none, err
 	}

@@ -24,7 +24,7 @@ const (
 var directFields = [...][2]string{{"RESERVED_MEMORY", "reservedMemory"}, {"TOTAL_CAPACITY", "totalCapacity"},
 	{"COUNT", "count"}, {"MAX_MEMORY", "maxMemory"}}
 
-// DirectMemory reads it. ok is false where it is not known. A program that has never used direct memory has none.
+// DirectMemory reads it. ok is false if it is not known. A program that has never used direct memory has none.
 func (h *Health) DirectMemory() (d DirectMemory, ok bool) {
 	if h.prepareClasses() != nil {
 		return d, false

@@ -9,35 +9,32 @@
 // static fields, sizes, constants. Everything else follows from them. A VM then answers
 // questions: Blob and Scopes for compiled code, Method for a Method*, Threads, ThreadName
 // and Anchor for threads, Flag, Version and so on. A VM is for one goroutine at a time.
-// What Blob, Scopes, Method and Threads return is shared or copied as they say; nothing of
-// it is to be changed.
+// Some of the results of Blob, Scopes, Method and Threads are shared, some are copies, as their comments say. Do not
+// change any of them.
 //
 // # Errors, and what is believed
 //
-// The target runs while it is read, and what it holds is not trusted. Every read is
-// bounded, every loop ends, and a failed read is an error, never a zero. Errors are the
-// named ones of errors.go, or process's. Nothing here panics on what it reads, and all
-// names are valid UTF-8.
+// The target runs while it is read, and its memory is not trusted. Every read is bounded, every loop ends, and a failed
+// read is an error, never a zero. Errors are the named ones of errors.go, or process's. Nothing here panics on what it
+// reads, and all names are valid UTF-8.
 //
-// Memory changes under the reader in two ways, and each has its answer:
-//   - while something is being read: a blob's compile id, a method's whole chain of
-//     pointers are read again at the end; ErrChanged says that they moved.
-//   - after it was cached: a Proof reads again, in one batch, all that identifies what a
-//     walk has used, once the walk is done. What changed is forgotten.
+// Memory may change in two ways while goprof uses it. Each has a remedy:
+//   - during a read: at the end of the read, a blob's compile id or a method's whole chain of pointers is read again.
+//     If it has changed, the result is ErrChanged.
+//   - after it was cached: when a walk is done, a Proof reads again, in one batch, everything that identifies the data
+//     that the walk has used. Data that has changed is forgotten.
 //
-// So a name only ever comes from content that hung together at one moment. An address
-// alone proves nothing: metadata of equal size (hidden classes, lambda forms) is soon
-// reused at the same place, and so is code.
+// So all data behind a name was true at one moment. An address alone proves nothing: the memory of metadata (hidden
+// classes, lambda forms) and of code is soon used again for other data of the same size.
 //
-// A JVM that lacks a field loses the capability that needs it, nothing else: Missing lists
-// them. Only without code cache, blobs, compiled frames or method names is a JVM Unsupported.
+// If a JVM lacks a field, goprof lacks only the capability that needs the field. Missing lists these capabilities. Only
+// without code cache, blobs, compiled frames or method names is a JVM Unsupported.
 //
 // # Choosing layouts
 //
 // Offsets are never assumed. They differ between releases, vendors, CPUs, even between
-// 25.0.3 and 25.0.5, and most are zero in the file, so only live memory says. Where
-// releases differ in kind, both spellings are looked up and the one that exists says which
-// it is (layout*.go):
+// 25.0.3 and 25.0.5, and most are zero in the file, so only live memory says. If releases have different fields for the
+// same thing, both fields are looked up. The one that exists shows how to read it (layout*.go):
 //
 //	CodeCache::_heap, or _heaps              up to 8, or since 9: one heap, or one to three
 //	CompiledMethod::_method, or nmethod's    9 to 22, or 8 and since 23
@@ -48,23 +45,23 @@
 //	InstanceKlass::_fieldinfo_stream         since 21, before _fields
 //	type Flag, or JVMFlag                    8, or later
 //
-// A version number decides only what no field can tell: which byte UNSIGNED5 leaves out
-// (vm.go), where an array's elements begin without compressed class pointers (oop.go), and
-// whether interpreter frames have a mirror slot (VM.Interp).
-// docs/contributing/new-jdk.md is the checklist for a new release; releases.txt lists those that goprof is tested on.
+// A version number decides only what no field can show: which byte UNSIGNED5 leaves out (vm.go), where an array's
+// elements begin without compressed class pointers (oop.go), and whether interpreter frames have a mirror slot
+// (VM.Interp). docs/contributing/new-jdk.md is the checklist for a new release; releases.txt lists those that goprof is
+// tested on.
 //
 // # The code cache (codecache.go)
 //
-// Generated code lives in heaps that are cut into segments of 64 or 128 bytes. A byte map
-// tells for each segment how far to go back to its block's first; the block begins with a
-// HeapBlock, and a CodeBlob follows (memory/heap.cpp, CodeHeap::find_block_for):
+// Generated code lives in heaps that are cut into segments of 64 or 128 bytes. A map with a byte for each segment shows
+// how far to go back to the first segment of its block. The block begins with a HeapBlock, and a CodeBlob follows
+// (memory/heap.cpp, CodeHeap::find_block_for):
 //
 //	segment   0     1     2     3     4     5     6     7
 //	map       0     1     2     ff    0     1     2     3     ...0xfe, 1, 2, ...
 //	          HeapBlock, CodeBlob     free  HeapBlock, CodeBlob
 //
-// Only the lower part of a heap is committed, and it grows, so VirtualSpace::_high is read
-// again when a pc lies beyond.
+// Only the lower part of a heap is committed, and this part grows. So VirtualSpace::_high is read again when a pc lies
+// beyond it.
 //
 // # Compiled code (blob.go, nmethod.go, scopes.go)
 //
@@ -75,19 +72,19 @@
 //	since 25  header | code | stubs | oops    C heap: relocations | metadata, and as above
 //
 // A PcDesc is four ints, sorted by the first: pc, scope, objects, flags (code/pcDesc.hpp).
-// For a return address the exact one counts. For any other pc the next one does, as the
-// compiler describes ranges by their ends (prims/forte.cpp). Its scope is a few compressed
-// numbers (code/scopeDesc.cpp): where the sender's scope is, the method's index in the
-// metadata, the bci plus one. Following the senders goes from the innermost method to the
-// one that owns the code.
+// For a return address, the PcDesc with this very pc counts. For any other pc the next PcDesc counts, because the
+// compiler describes ranges by their ends (prims/forte.cpp). The scope of a PcDesc is a few compressed numbers
+// (code/scopeDesc.cpp): where the sender's scope is, the method's index in the metadata, the bci plus one. The chain of
+// senders leads from the innermost method to the one that owns the code.
 //
 // The compressed numbers, UNSIGNED5, are in unsigned5.go; line tables (lines.go) and, since
 // 21, the list of a class's fields (fields.go) are written with them too.
 //
-// # What goes by a name (codelets.go, collectors.go, known.go, stubs.go)
+// # Things that only their names describe (codelets.go, collectors.go, known.go, stubs.go)
 //
-// Of some things HotSpot tells nothing but a name: what a codelet of the interpreter does, which function is the first
-// of a thread, in which methods threads wait. Here names become roles. No other package compares these names.
+// For some things only a name shows their role: what a codelet of the interpreter does, which function is the first of
+// a thread, in which methods threads wait. These files turn the names into roles. No other package compares these
+// names.
 //
 // # Methods (method.go, symbol.go, lines.go)
 //
@@ -105,11 +102,10 @@
 //
 // # Virtual threads (continuation.go, chunk.go, virtual.go, containers.go)
 //
-// A Continuations reads, with scratch memory of its own and for a goroutine of its own, what lies in
-// the heap: which virtual thread a carrier runs, the stack chunks of its continuation, and all
-// virtual threads that the JDK's thread containers know. An object's class is read from its header,
-// fields are found by name, and classes by the list of each class loader. What was read counts if it
-// reads the same again.
+// A Continuations reads from the heap which virtual thread a carrier runs, the stack chunks of its continuation, and
+// all virtual threads that the JDK's thread containers know. It has scratch memory of its own, so it may have a
+// goroutine of its own. It reads an object's class from the header, and finds fields by name, and classes in the list
+// of each class loader. A result counts if a second read gives the same.
 //
 // # Executors and queues (pools.go, pools_executors.go, pools_connections.go)
 //

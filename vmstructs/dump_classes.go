@@ -137,7 +137,7 @@ func (h *Heap) NewDumpClasses() (*DumpClasses, error) {
 	return c, nil
 }
 
-// mirror is the java.lang.Class of a class. It must name that class.
+// mirror returns the java.lang.Class of a class. It must name that class.
 func (c *DumpClasses) mirror(klass uint64) (uint64, error) {
 	vm, l := c.h.vm, &c.h.vm.l.health
 	at := klass + uint64(l.mirror)

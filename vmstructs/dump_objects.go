@@ -16,8 +16,8 @@ var ErrNotDumped = errors.New("vmstructs: goprof cannot read all objects and ref
 // objects.
 //
 // Serial, Parallel and G1 move objects only while all threads stand still. Shenandoah moves them while the program
-// runs. Until the last reference to the old places is corrected, the regions with these are its collection set
-// (gc/shenandoah/shenandoahHeap.cpp, op_final_updaterefs). ZGC leaves references to the old places behind. CMS keeps
+// runs. Until the last reference to an old place is corrected, the regions with the old places are its collection set
+// (gc/shenandoah/shenandoahHeap.cpp, op_final_updaterefs). ZGC leaves references to old places in the heap. CMS keeps
 // free memory among the objects of its old generation.
 func (h *Heap) DumpAreas() ([]*HeapArea, error) {
 	switch h.vm.Collector() {
@@ -63,8 +63,8 @@ func (h *Heap) Ref(b []byte) uint64 {
 // Head is how many bytes of an array come before its elements.
 func (c *ObjectClass) Head() uint64 { return c.size }
 
-// KlassOf is the class that an address names if an object begins there: it lies in an area, and what is there may be a
-// header. 0 otherwise. areas are sorted.
+// KlassOf returns the class that an address names if an object begins there: it lies in an area, and what is there may
+// be a header. 0 otherwise. areas are sorted.
 func (h *Heap) KlassOf(areas []*HeapArea, addr uint64) uint64 {
 	if addr == 0 || addr&(h.align-1) != 0 {
 		return 0
@@ -89,7 +89,7 @@ func (a *HeapArea) free(addr uint64) bool {
 	return i > 0 && addr < a.seams[i-1].next
 }
 
-// ThreadObject is the java.lang.Thread of a thread.
+// ThreadObject returns the java.lang.Thread of a thread.
 func (h *Heap) ThreadObject(t Thread) (uint64, error) {
 	obj, err := h.vm.threadObject(t)
 	if err == nil || !h.vm.java.heap.z.on || !h.vm.l.thread.objHandle {
@@ -115,8 +115,8 @@ const (
 // (runtime/jniHandles.hpp), until f returns false. A free handle has the object 0. LocalHandles returns false if some
 // handles are not known.
 //
-// It does not find those of outer frames. A native method that pushed a frame, or called Java, has others
-// (JNIHandleBlock::_pop_frame_link, JavaCallWrapper::_handles), and the JVM exports neither field.
+// It does not find the handles of outer frames. If a native method pushed a frame of handles, or called Java, it has
+// more handles (JNIHandleBlock::_pop_frame_link, JavaCallWrapper::_handles), and the JVM exports neither field.
 func (h *Heap) LocalHandles(t Thread, f func(object, handle uint64) bool) (all bool) {
 	d := &h.vm.l.dump
 	return d.handles.ok() && h.eachInBlocks(h.health.pointerAt(t.Addr, d.handles), f)

@@ -8,8 +8,8 @@ type fieldEntryLayout struct {
 	size    uint64
 }
 
-// Of a ResolvedFieldEntry: the class, the offset in the object, two numbers of constants, the type, the flags, and the
-// two bytecodes that have been resolved here, the first for those that read.
+// The fields of a ResolvedFieldEntry: the class, the offset in the object, two numbers of constants, the type, the
+// flags, and the two bytecodes that have been resolved here, the first for those that read.
 const fieldEntryOffset, fieldEntryFlags, fieldEntryCodes, fieldEntrySize = 8, 17, 18, 24
 
 // fieldEntryFinal is ResolvedFieldEntry::is_final_shift. The JVM sets that bit and does not use it. In older entries it
@@ -39,7 +39,7 @@ type fieldEntry struct {
 	final      bool
 }
 
-// fieldEntry reads that of a getfield or another such bytecode of m, whether the interpreter has resolved it or not.
+// fieldEntry reads the entry of a getfield or a similar bytecode of m, whether the interpreter has resolved it or not.
 func (vm *VM) fieldEntry(m *Method, b *Bytecode) (e fieldEntry, ok bool) {
 	l := &vm.l.invoke
 	if b.Op < OpGetstatic || b.Op > OpPutfield || !l.cache.ok() {

@@ -81,7 +81,7 @@ func (vm *VM) fieldsOf(klass uint64) ([]javaField, error) {
 	return fields, nil
 }
 
-// constantsOf is the constant pool of a class, and how many constants it has.
+// constantsOf returns the constant pool of a class, and how many constants it has.
 func (vm *VM) constantsOf(klass uint64) (pool uint64, n uint32, err error) {
 	l := &vm.l.method
 	if !l.klassPool.ok() || !l.arrayLen.ok() {
@@ -99,7 +99,8 @@ func (vm *VM) constantsOf(klass uint64) (pool uint64, n uint32, err error) {
 	return pool, n, nil
 }
 
-// rawFields reads what a class says of its own fields, at most so many. What the VM has added is not among them.
+// rawFields reads what a class says of its own fields, at most so many. Fields that the VM has added are not among
+// them.
 func (vm *VM) rawFields(klass uint64, most int) ([]rawField, error) {
 	l := &vm.l.method
 	if l.fieldStream.ok() && l.arrayU1.ok() {
@@ -140,9 +141,9 @@ func (vm *VM) array(addr uint64, data offset, size int) ([]byte, error) {
 	return b, vm.mem.Bytes(p+uint64(data), b)
 }
 
-// fieldStream decodes what JDK 21 and later have: UNSIGNED5 numbers, how many fields of
-// Java and how many injected, then for each its name, signature, offset, access, flags,
-// and what the flags announce (oops/fieldInfo.inline.hpp, FieldInfoReader).
+// fieldStream decodes the list of fields of JDK 21 and later. It consists of UNSIGNED5 numbers: how many fields of Java
+// and how many injected ones, then for each field its name, signature, offset, access, flags, and further numbers that
+// the flags announce (oops/fieldInfo.inline.hpp, FieldInfoReader).
 func (vm *VM) fieldStream(b []byte, most int) (fields []rawField, err error) {
 	s := stream{b: b, x: vm.l.method.unsigned5X}
 	n := s.u5()

@@ -3,8 +3,8 @@ package vmstructs
 import "fmt"
 
 // injectedIn lists the offsets of the fields that the VM has added to a class for itself. They follow those of Java
-// (oops/fieldInfo.inline.hpp). Their names are numbers that differ between builds. Up to 20 there is no stream, and
-// injected fields cannot be found.
+// (oops/fieldInfo.inline.hpp). Their names are numbers that differ between builds. Up to 20 there is no stream of
+// fields, and injected fields cannot be found.
 func (vm *VM) injectedIn(klass uint64) (offsets []uint64, err error) {
 	l := &vm.l.method
 	if !l.fieldStream.ok() || !l.arrayU1.ok() || !l.arrayLen.ok() {

@@ -8,15 +8,16 @@ import (
 	"goprof/process"
 )
 
-// Safepoints watches how the VM brings its threads to rest. One goroutine may use a Safepoints while another uses the
-// VM that it was made from.
+// Safepoints watches how the VM stops all of its threads. One goroutine may use a Safepoints while another uses the VM
+// that it was made from.
 //
 // There are two sources, and either is enough:
 //   - SafepointSynchronize::_state, and since 13 SafepointTracing::_last_safepoint_begin_time_ns: variables that only
 //     .symtab names (11 to 27 of Debian and Temurin; not 8 of Debian, not a stripped libjvm.so).
-//   - Counters that the VM keeps for jstat, in all releases: sun.rt.safepoints grows by one as soon as the VM asks
-//     (services/runtimeService.cpp, record_safepoint_begin). When the last thread has come, sun.rt.safepointSyncTime
-//     grows by the time that took (record_safepoint_synchronized). -XX:-UsePerfData leaves these counters out.
+//   - Counters that the VM keeps for jstat, in all releases: sun.rt.safepoints grows by one as soon as the VM asks its
+//     threads to stop (services/runtimeService.cpp, record_safepoint_begin). When the last thread has stopped,
+//     sun.rt.safepointSyncTime grows by the time that took (record_safepoint_synchronized). With -XX:-UsePerfData these
+//     counters do not exist.
 type Safepoints struct {
 	health       *Health
 	state, begun uint64 // addresses; 0: not known
@@ -89,7 +90,7 @@ func (s *Safepoints) ReadFrom(t process.Target) *Safepoints {
 // maxGathered bounds the time of all safepoints together that is believed.
 const maxGathered = 1 << 62
 
-// Read says how far the VM is. The state is read before and after the rest, and must be the same. ok is false where it
+// Read says how far the VM is. The state is read before and after the rest, and must be the same. ok is false if it
 // cannot be read, or changed each time.
 func (s *Safepoints) Read() (g Gathering, ok bool) {
 	const tries = 4
@@ -142,9 +143,9 @@ func (s *Safepoints) readAll() bool {
 	return true
 }
 
-// underByCounters reports from the counters whether the VM waits for threads: it has asked, and has not added yet how
-// long that took. The first reading does not show that. If several safepoints came between two readings, the last of
-// them may still be under way; until the next change, underByCounters then says that the VM waits for no thread.
+// underByCounters reports from the counters whether the VM waits for threads: it has asked, but has not added the time
+// yet. The first reading cannot show that. If several safepoints began between two readings, the last one may still be
+// under way. Then underByCounters returns false until the counters change.
 func (s *Safepoints) underByCounters(g *Gathering) bool {
 	if !s.settled || uint64(g.Took) != s.quiets {
 		s.settled, s.quietCount, s.quiets = true, g.Count, uint64(g.Took)
@@ -152,9 +153,9 @@ func (s *Safepoints) underByCounters(g *Gathering) bool {
 	return g.Count > s.quietCount
 }
 
-// Missing appends the threads that have not come. Each is named by the address of its Side, the memory that VM.Side
-// returns. ok is false if no thread is waited for, if the wait ended before the list was read, or if the threads cannot
-// be listed.
+// Missing appends the threads that have not stopped yet. A thread is identified by the address of its Side, the memory
+// that VM.Side returns. ok is false if the VM waits for no thread, if the wait ended before the list was read, or if
+// the threads cannot be listed.
 func (s *Safepoints) Missing(into []uint64) (missing []uint64, ok bool) {
 	before, ok := s.Read()
 	if !ok || !before.Under {

@@ -11,7 +11,7 @@ import (
 // tableStep is how much of a table is read at a time.
 const tableStep = 8 << 10
 
-// set walks the elements of a concurrent hash set; 0 is a set that the JVM has not made yet.
+// set walks the elements of a concurrent hash set. An address of 0 is a set that the JVM has not made yet.
 func (s *search) set(set uint64, each func(obj uint64)) {
 	if set == 0 || s.seen[set] {
 		return
@@ -75,7 +75,7 @@ func (s *search) tableOf(table uint64, each func(obj uint64)) error {
 	return nil
 }
 
-// slotsOf is where the slots of a table begin, and the size of each.
+// slotsOf returns where the slots of a table begin, and the size of each.
 func (s *search) slotsOf(table uint64) (head arrayHead, at, size uint64, err error) {
 	h := &s.c.vm.java.heap
 	if size = 8; h.narrow {

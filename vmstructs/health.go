@@ -54,7 +54,7 @@ func (h *Health) Flag(name string) (Flag, bool) { return h.vm.Flag(name) }
 // JVMArgs returns the JVM's own arguments.
 func (h *Health) JVMArgs() []string { return h.vm.JVMArgs() }
 
-// ThreadCount is how many Java threads there are.
+// ThreadCount returns how many Java threads there are.
 func (h *Health) ThreadCount() maybe.Value[uint64] {
 	at := h.vm.l.health.threadCount
 	if at == 0 {
@@ -73,7 +73,7 @@ func (h *Health) sizeAt(addr uint64, field offset) maybe.Value[uint64] {
 	return maybe.If(n, err == nil && n <= maxHeapBytes)
 }
 
-// pointerAt reads a pointer in an object of the VM, 0 where there is none.
+// pointerAt reads a pointer in an object of the VM, 0 if there is none.
 func (h *Health) pointerAt(addr uint64, field offset) uint64 {
 	if addr == 0 || !field.ok() {
 		return 0

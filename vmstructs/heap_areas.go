@@ -13,8 +13,8 @@ import (
 	"goprof/process/maybe"
 )
 
-// Heap finds what the heap holds: its areas, and the objects in them. The program and its collector run on meanwhile.
-// So Areas describes one moment, and a caller that reads an area must ask Same afterwards.
+// Heap finds the areas of the heap, and the objects in them. The program and its collector run on meanwhile. So Areas
+// describes one moment, and a caller that reads an area must ask Same afterwards.
 //
 // A Heap belongs to one goroutine.
 type Heap struct {
@@ -254,11 +254,11 @@ func (h *Heap) OldCollections(now time.Time) (o OldCollections, ok bool) {
 
 // sweepsSince is the first release in which G1 replaces dead objects by fillers, at the end of a concurrent marking
 // (gc/g1/g1ConcurrentRebuildAndScrub.cpp) and in regions that a full collection does not compact
-// (g1FullGCResetMetadataTask.cpp, scrub_skip_compacting_region). Before, they stayed as they were.
+// (g1FullGCResetMetadataTask.cpp, scrub_skip_compacting_region). In earlier releases dead objects stayed as they were.
 const sweepsSince = 20
 
-// sweeps reports whether a kind of collections leaves no dead objects in the old generation. Full collections of Serial
-// and Parallel put fillers where they do not compact (gc/serial/serialFullGC.cpp, DeadSpacer;
+// sweeps reports whether a collection of this kind leaves no dead objects in the old generation. Full collections of
+// Serial and Parallel put fillers where they do not compact (gc/serial/serialFullGC.cpp, DeadSpacer;
 // gc/parallel/psParallelCompact.cpp, fill_dead_objs_in_dense_prefix).
 func (h *Heap) sweeps(kind CollectorKind) bool {
 	switch h.vm.Collector() {

@@ -63,8 +63,8 @@ func (h *Heap) addSeams(areas []*HeapArea) error {
 	return nil
 }
 
-// reserve is how many bytes a buffer has behind its end: room for a dead object that fills its rest, or for prefetches
-// (threadLocalAllocBuffer.cpp, end_reserve).
+// reserve returns how many bytes a buffer has behind its end: room for a dead object that fills its rest, or for
+// prefetches (threadLocalAllocBuffer.cpp, end_reserve).
 func (h *Heap) reserve() uint64 {
 	least := uint64(0)
 	if filler := uint64(h.Objects.head); filler > h.align {
@@ -102,7 +102,7 @@ func addBuffer(areas []*HeapArea, start, top, end uint64) {
 	}
 }
 
-// Free is how much of the area threads have for objects to come.
+// Free returns how much of the area threads have for objects to come.
 func (a *HeapArea) Free() (bytes uint64) {
 	end := a.Start
 	for _, s := range a.seams {

@@ -1,8 +1,8 @@
 package vmstructs
 
-// Where the beginning of an object is not known, goprof looks for a place from which several objects follow each other.
-// It does so where it begins in the middle of an area, and behind what it could not read: an object that is not whole
-// yet, or one whose class was unloaded.
+// How goprof finds the beginning of an object. It looks for a place from which several objects follow each other. That
+// is necessary if a walk begins in the middle of an area, or goes on behind an object that could not be read: one that
+// is not complete yet, or whose class was unloaded.
 
 const (
 	// chainLength is how many objects must follow each other from a place. A word of data that looks like a header is
@@ -83,7 +83,7 @@ func (h *Heap) follow(addr uint64, b []byte, at int, limit uint64) bool {
 	return true
 }
 
-// headAt is the beginning of an object, out of b or out of memory.
+// headAt returns the beginning of an object, out of b or out of memory.
 func (h *Heap) headAt(pos, addr uint64, b []byte, limit uint64) ([]byte, bool) {
 	if pos-addr+findHead <= uint64(len(b)) {
 		return b[pos-addr:], true

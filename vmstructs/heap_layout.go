@@ -1,7 +1,7 @@
 package vmstructs
 
-// areasLayout: fields that finding the heap's areas needs beyond those of healthLayout. All of it is optional: a heap
-// whose areas are not known is not read.
+// areasLayout has the fields that are needed to find the heap's areas, in addition to healthLayout. All of them are
+// optional: if the areas are not known, the heap is not read.
 //
 // gc/g1/heapRegionType.hpp (g1HeapRegionType.hpp since 24), gc/shared/threadLocalAllocBuffer.hpp,
 // gc/shenandoah/shenandoahHeapRegion.hpp, gc/z/zPage.hpp.

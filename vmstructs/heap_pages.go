@@ -14,15 +14,15 @@ const (
 	leastGranules = 512
 	// oldPage is ZGenerationId::old, and oldAge is ZPageAge::old (gc/z/zGenerationId.hpp, zPageAge.hpp).
 	oldPage, oldAge = 1, 15
-	// mediumPage and largePage are ZPageType::medium and large: of a large one an object has all. ZPageTypeMedium and
-	// ZPageTypeLarge before 21. A medium page has room for 2^mediumObjects objects (gc/z/zHeuristics.cpp,
+	// mediumPage and largePage are ZPageType::medium and large (ZPageTypeMedium and ZPageTypeLarge before 21). A large
+	// page holds a single object. A medium page has room for 2^mediumObjects objects (gc/z/zHeuristics.cpp,
 	// set_medium_page_size).
 	mediumPage, largePage = 1, 2
 	mediumObjects         = 13
 )
 
-// mediumPitch is at whose multiples objects begin in a medium page. ZObjectAlignmentMediumShift is exported with the
-// value that it has before the JVM has set it. So this repeats how the JVM sets it: the page is a 32nd of the largest
+// mediumPitch returns the alignment of objects in a medium page. ZObjectAlignmentMediumShift is exported, but with the
+// value from before the JVM sets it. So mediumPitch computes it as the JVM does: the page is a 32nd of the largest
 // heap, rounded down to a power of two, at most 32 MB (set_medium_page_size).
 func (h *Heap) mediumPitch() uint64 {
 	page := min(max(h.Capacity()/32, 1<<granule), 16<<granule)
@@ -127,7 +127,7 @@ func (h *Heap) zAreas() (areas []*HeapArea, err error) {
 	return areas, nil
 }
 
-// pageList lists the pages of a table. A page of several granules stands in each of their entries. Where the table's
+// pageList lists the pages of a table. A page of several granules stands in each of their entries. If the table's
 // memory ends, so does the table.
 func (h *Heap) pageList(table, length uint64) (pages []uint64, err error) {
 	raw := make([]byte, 8*granuleBatch)

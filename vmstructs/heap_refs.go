@@ -119,7 +119,8 @@ func (w *Sought) inHalves(b []byte, found func(at int, object int32)) {
 	}
 }
 
-// OnStack looks at the words of a stack: whole addresses, and compressed ones. What it finds may be old, or a number.
+// OnStack looks at the words of a stack: whole addresses, and compressed ones. A word that it finds may be old, or a
+// number.
 func (w *Sought) OnStack(b []byte, found func(object int32)) {
 	for at := 0; at+8 <= len(b); at += 8 {
 		if i, ok := w.get(w.h.onPage(word(b[at:]))); ok {
@@ -150,7 +151,7 @@ func (h *Heap) RefTo(b []byte) uint64 {
 	return h.Wide(word(b))
 }
 
-// Wide is the address in a reference that stands outside of the heap, 0 if it leads nowhere now.
+// Wide returns the address in a reference that stands outside of the heap, 0 if it leads nowhere now.
 func (h *Heap) Wide(v uint64) uint64 {
 	if !h.vm.java.heap.z.on {
 		return v
@@ -168,7 +169,7 @@ func (h *Heap) wideAt(addr uint64) (uint64, error) {
 	return h.Wide(v), err
 }
 
-// bare is the address in a coloured reference, stale or not.
+// bare returns the address in a coloured reference, stale or not.
 func (h *Heap) bare(v uint64) uint64 {
 	if h.vm.java.heap.z.shift == 0 {
 		return h.onPage(v)
@@ -187,7 +188,7 @@ func (h *Heap) bare(v uint64) uint64 {
 // ReadMany reads pieces of memory with few calls.
 func (h *Heap) ReadMany(rs []process.Range) { h.vm.t.ReadMany(rs) }
 
-// ObjectIn is the object at an address of which b is the beginning. Bytes is 0 if b is too short to say.
+// ObjectIn returns the object at an address of which b is the beginning. Bytes is 0 if b is too short to say.
 func (h *Heap) ObjectIn(addr uint64, b []byte) (o Object, ok bool) {
 	if len(b) < klassBytes || !h.markMakesSense(word(b)) {
 		return o, false
@@ -206,7 +207,7 @@ func (h *Heap) ObjectIn(addr uint64, b []byte) (o Object, ok bool) {
 // Threads lists the Java threads.
 func (h *Heap) Threads() ([]Thread, error) { return h.vm.Threads() }
 
-// ThreadName is the name of a thread, empty if it cannot be read now.
+// ThreadName returns the name of a thread, empty if it cannot be read now.
 func (h *Heap) ThreadName(t Thread) string {
 	name, err := h.vm.ThreadName(t)
 	if err == nil || name != "" || !h.vm.java.heap.z.on {

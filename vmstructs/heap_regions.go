@@ -94,8 +94,8 @@ func (h *Health) eachG1Region(heap uint64, f func(regionRow)) (whole bool, err e
 }
 
 // g1Areas lists G1's regions. A humongous object begins in one region and goes on in those behind it; together they are
-// one area. JDK 8 does not export what a region is for. There the end of an object's first region shows that it is
-// humongous (gc_implementation/g1/heapRegion.cpp, set_startsHumongous).
+// one area. JDK 8 does not export the type of a region. There the end of an object's first region shows that the object
+// is humongous (gc_implementation/g1/heapRegion.cpp, set_startsHumongous).
 func (h *Heap) g1Areas(heap uint64) (areas []*HeapArea, err error) {
 	l, more := &h.vm.l.health.g1, &h.vm.l.areas
 	grain, _ := h.vm.mem.U64(max(l.grain, 1))
@@ -144,8 +144,8 @@ func (h *Heap) shenandoahFields() regionFields {
 	return regionFields{l.bottom, l.top, l.end, l.state}
 }
 
-// shenandoahAreas lists Shenandoah's regions. Of a region that is being evacuated goprof reads nothing: its living
-// objects are in other regions, too.
+// shenandoahAreas lists Shenandoah's regions. goprof does not read a region that is being evacuated: its living objects
+// are in other regions, too.
 func (h *Heap) shenandoahAreas(heap uint64) (areas []*HeapArea, err error) {
 	l := &h.vm.l.areas.shen
 	f := h.shenandoahFields()

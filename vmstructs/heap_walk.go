@@ -43,8 +43,8 @@ const (
 	// provenFrom is from which size on an object that says itself how large it is must lead to another object: a length
 	// that is not true would hide what follows it.
 	provenFrom = 1 << 10
-	// nearSeam is how far before a seam an object may begin that is not whole yet. What it will have is old memory now,
-	// in which nothing is looked for.
+	// nearSeam is how far before a seam an object may begin that is not whole yet. Its rest is old memory now, in which
+	// goprof looks for no object.
 	nearSeam = 64 << 10
 	// slack is how much more than an extent is read: the header of the last object that begins in it.
 	slack = findHead
@@ -78,8 +78,9 @@ type extentEnd struct {
 }
 
 // Walk visits the objects of an area that begin between from and to. If from is neither the beginning of the area nor
-// the end of the walk before, Walk looks for the first object. It returns how many bytes it has copied, what it could
-// not count, and whether it came to the end. Walk calls stop from time to time, which may end it earlier.
+// the end of the walk before, Walk looks for the first object. It returns how many bytes it has copied, how much it
+// could not count, and whether it reached the end. Walk calls stop from time to time, and ends early if stop returns
+// true.
 func (h *Heap) Walk(area *HeapArea, from, to uint64, stop func() bool, visit func(*Object)) (read uint64, unread Unread,
 	whole bool) {
 	if h.window == nil {
@@ -103,8 +104,8 @@ func (h *Heap) Walk(area *HeapArea, from, to uint64, stop func() bool, visit fun
 	return x.read, x.unread, true
 }
 
-// inPlace reports whether an object is still in its old place although its mark says that a collection has marked it or
-// will move it. A full collection of Serial and Parallel marks first, and moves objects last
+// inPlace reports whether an object is still in its old place, although its mark word says that a collection has marked
+// it or will move it. A full collection of Serial and Parallel marks first, and moves objects last
 // (gc/serial/serialFullGC.cpp, gc/parallel/psParallelCompact.cpp). Their other collections move no old object.
 func (h *Heap) inPlace(a *HeapArea) bool {
 	return a.Part == OldPart && a.topAt != 0 && !h.klasses.compact
@@ -152,7 +153,7 @@ func (x *extent) pass(limit uint64, why *uint64) {
 	x.window = firstWindow
 }
 
-// load copies the memory from pos on, up to the limit, and not much further than the extent goes. Where a whole window
+// load copies the memory from pos on, up to the limit, and not much further than the extent goes. If a whole window
 // cannot be read, its first page may be.
 func (x *extent) load(limit uint64) ([]byte, bool) {
 	n := min(uint64(x.window), limit-x.pos, x.to-x.pos+slack)
@@ -167,7 +168,7 @@ func (x *extent) load(limit uint64) ([]byte, bool) {
 	return b, err == nil
 }
 
-// search looks for the next object. What lies before it belongs to an object that began before the extent, or was lost.
+// search looks for the next object. Memory before it belongs to an object that began before the extent, or was lost.
 func (x *extent) search(b []byte, limit uint64) {
 	at := x.h.find(x.pos, b, limit, x.stop)
 	x.synced = at < len(b)
@@ -222,7 +223,7 @@ func (x *extent) count(b []byte, limit uint64) {
 		}
 		x.pos, x.synced = x.area.Top, true
 	case x.overlong && limit < x.area.Top && limit-x.pos <= nearSeam:
-		// The last object before a seam is not whole yet. What comes behind the seam does not depend on it.
+		// The last object before a seam is not whole yet. Objects behind the seam do not depend on it.
 		x.lose(min(limit, x.to)-x.pos, &x.unread.Making)
 		x.pos = limit
 	case x.overlong:
@@ -266,7 +267,7 @@ func (x *extent) err(at uint64, err error) {
 	x.pos, x.synced, x.earlier, x.why = next, false, false, why
 }
 
-// reason is what bytes count as that an error has lost.
+// reason returns what bytes count as that an error has lost.
 func (x *extent) reason(err error) *uint64 {
 	switch {
 	case errors.Is(err, ErrNoObject):

@@ -63,7 +63,7 @@ func (h *Health) Heap() (u HeapUse) {
 	return u
 }
 
-// HeapRange is the address space that the heap has reserved (CollectedHeap::_reserved). ZGC leaves it empty.
+// HeapRange returns the address space that the heap has reserved (CollectedHeap::_reserved). ZGC leaves it empty.
 func (h *Health) HeapRange() (start, end uint64, ok bool) {
 	l := &h.vm.l.health
 	heap := h.pointerAt(l.heap, 0)
@@ -154,7 +154,7 @@ func (h *Health) g1Heap(heap uint64, u *HeapUse) {
 	}
 }
 
-// g1OldRegions is how much the old and the humongous regions hold if they are full.
+// g1OldRegions returns how much the old and the humongous regions hold if they are full.
 func (h *Health) g1OldRegions(heap uint64) maybe.Value[uint64] {
 	l := &h.vm.l.health.g1
 	if !l.oldSet.ok() || !l.bigSet.ok() || l.grain == 0 {
@@ -179,6 +179,7 @@ func (h *Health) g1Regions(heap uint64) (all, young uint64, ok bool) {
 	return all, young, err == nil && whole && all <= maxHeapBytes
 }
 
+// zHeap reads how full the heap of ZGC is, with generations or without.
 func (h *Health) zHeap(heap uint64, u *HeapUse) {
 	l := &h.vm.l.health.z
 	if x := &h.vm.l.health.x; x.used.ok() && !h.vm.flagOn("ZGenerational") {

@@ -83,7 +83,7 @@ type inliningReader struct {
 	tree    SiteTable
 }
 
-// site decodes a scope and its senders, if they are not in the cache. It returns 0 where that cannot be done. A scope
+// site decodes a scope and its senders, if they are not in the cache. It returns 0 if that cannot be done. A scope
 // that is its own sender is as deep as maxInline.
 func (t *inliningReader) site(at int32, depth int) Site {
 	c := &t.seen[uint32(at)*0x9e3779b1>>(32-9)]
@@ -95,6 +95,7 @@ func (t *inliningReader) site(at int32, depth int) Site {
 	return s
 }
 
+// decode adds the scope at an offset and its senders to the tree, and returns its site.
 func (t *inliningReader) decode(at int32, depth int) Site {
 	d := &t.b.debug
 	t.decoded++

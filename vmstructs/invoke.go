@@ -2,7 +2,7 @@ package vmstructs
 
 // Invocation is what is known of an invoke.
 type Invocation struct {
-	Method    *Method // the method that it calls; nil where that is not known
+	Method    *Method // the method that it calls; nil if that is not known
 	Intrinsic bool    // compilers may have code of their own for the method
 	Never     bool    // the interpreter has not resolved the invoke: hardly any program has come to it
 	Forced    bool    // compilers inline the method whatever its size
@@ -33,7 +33,7 @@ func (vm *VM) Invoked(m *Method, b *Bytecode) (call Invocation) {
 	if call.Method, err = vm.MethodNow(e.method); err != nil {
 		return Invocation{}
 	}
-	// What a handle's method is linked to is marked with an intrinsic method's number (vmIntrinsics.hpp,
+	// The method to which a handle's method is linked has the number of an intrinsic method (vmIntrinsics.hpp,
 	// _compiledLambdaForm), and as one to inline (VarHandleGuards.java; InvokerBytecodeGenerator.java, ForceInline).
 	call.Intrinsic, call.Forced = call.Method.Intrinsic && !b.Handle, b.Handle
 	call.HandsOn = call.Method.handsOn()

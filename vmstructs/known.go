@@ -115,8 +115,8 @@ var vmJavaThreads = []string{"Signal Dispatcher", "Service Thread", "Monitor Def
 // IsVMJavaThread reports whether the VM gives that name to a Java thread of its own.
 func IsVMJavaThread(name string) bool { return slices.Contains(vmJavaThreads, name) }
 
-// AllocTracer names the two functions that HotSpot calls when an allocation does more than fill a thread's buffer
-// (TLAB): when a thread gets a new buffer, and when an object is allocated outside of any (gc/shared/allocTracer.hpp).
+// AllocTracer names the two functions that HotSpot calls if an object does not go into the thread's present buffer
+// (TLAB): the thread gets a new buffer, or the object is allocated outside of all buffers (gc/shared/allocTracer.hpp).
 // The first argument is the class's Klass.
 type AllocTracer struct {
 	InNewTLAB, OutsideTLAB string
@@ -133,10 +133,10 @@ type AllocTracer struct {
 const refillsUnseen = "with Serial, Parallel and CMS, stacks of allocations by the interpreter and by C1's code are " +
 	"mostly not seen"
 
-// AllocTracers lists the functions of all releases; the first that a JVM has counts. Since 10, and since 8u262, which
-// took over JFR's events, the arguments are (Klass*, HeapWord*, size_t tlab_size, size_t alloc_size, Thread*) and
-// (Klass*, HeapWord*, size_t alloc_size, Thread*) (8u: gc_interface/allocTracer.hpp). Before that, there was no
-// HeapWord* and no thread. In 8 only the parameters in the linkage name distinguish both forms.
+// AllocTracers lists the functions of all releases. goprof uses the first entry that a JVM has. Since 10, and since
+// 8u262 with its JFR, the arguments are (Klass*, HeapWord*, size_t tlab_size, size_t alloc_size, Thread*) and (Klass*,
+// HeapWord*, size_t alloc_size, Thread*) (8u: gc_interface/allocTracer.hpp). Earlier releases have no HeapWord* and no
+// thread. In 8 only the parameters in the mangled name distinguish both forms.
 var AllocTracers = [...]AllocTracer{
 	{"AllocTracer::send_allocation_in_new_tlab", "AllocTracer::send_allocation_outside_tlab", 3, 2, ""},
 	{"_ZN11AllocTracer33send_allocation_in_new_tlab_eventE11KlassHandleP8HeapWordmmP6Thread",

@@ -28,14 +28,14 @@ const (
 	capVersion    = "version"
 )
 
-// essential capabilities: without one of them goprof could report nothing true. Without compiled frames it could report
-// something, but could not know whether it is true: from the code that compiled frames call, a wrong frame pointer
-// leads past these frames.
+// essential are the capabilities without which goprof refuses a JVM. Without the first three it could report nothing.
+// Without compiled frames it could report stacks, but not know whether they are true: below a compiled frame, a wrong
+// frame pointer may lead past some frames.
 var essential = []string{capCode, capBlobs, capMethods, capNmethods}
 
-// layout is every offset, size, constant and static address that this package uses, resolved once. Where releases
-// differ, both spellings are fields here, and the absent one shows which release it is. docs/evidence/hotspot.md says
-// why to choose by presence: vendors and even updates move things (25.0.3 to 25.0.5 changed ConstantPool).
+// layout has every offset, size, constant and static address that this package uses, resolved once. If releases differ,
+// layout has a field for each form, and the absent one shows which release it is. docs/evidence/hotspot.md says why to
+// choose by presence: vendors and even updates move things (25.0.3 to 25.0.5 changed ConstantPool).
 type layout struct {
 	jdk8      bool // interpreter frames have no mirror slot
 	code      codeLayout

@@ -1,7 +1,7 @@
 package vmstructs
 
-// contLayout: the pointers from a carrier thread to its virtual thread, and to the frames of the virtual thread that
-// are in the heap. runtime/javaThread.hpp, continuationEntry.hpp, oops/klass.hpp, compressedKlass.hpp,
+// contLayout has the pointers from a carrier thread to its virtual thread, and to the frames of the virtual thread that
+// are in the heap: runtime/javaThread.hpp, continuationEntry.hpp, oops/klass.hpp, compressedKlass.hpp,
 // classfile/classLoaderData.hpp.
 type contLayout struct {
 	entry   offset // JavaThread._cont_entry, exported since 22 or so; otherwise VM.entryOffset derives it

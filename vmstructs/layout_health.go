@@ -1,8 +1,8 @@
 package vmstructs
 
-// healthLayout: fields about heap, allocation and classes. None of it is essential: if an entry is absent, its value is
-// not known. gc/shared/collectedHeap.hpp, genCollectedHeap.hpp, space.hpp, gc/*/vmStructs_*.hpp, runtime/thread.hpp,
-// threadLocalAllocBuffer.hpp, oops/klass.hpp, classfile/classLoaderData.hpp.
+// healthLayout has fields about heap, allocation and classes. None of them is essential: if an entry is absent, its
+// value is not known. They are in gc/shared/collectedHeap.hpp, genCollectedHeap.hpp, space.hpp, gc/*/vmStructs_*.hpp,
+// runtime/thread.hpp, threadLocalAllocBuffer.hpp, oops/klass.hpp, classfile/classLoaderData.hpp.
 type healthLayout struct {
 	threadCount uint64 // Threads::_number_of_threads
 	polling     uint64 // os::_polling_page

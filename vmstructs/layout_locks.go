@@ -6,7 +6,7 @@ import "strings"
 // basicLock.hpp, lockStack.hpp, javaThread.hpp; gc/shared/collectedHeap.hpp.
 type lockLayout struct {
 	owner offset // ObjectMonitor: a JavaThread, a BasicLock on its owner's stack, or since 24 a number
-	// ownerID is the number by which a JavaThread is known as an owner. Where ownerID exists, ObjectMonitor::_owner is
+	// ownerID is the number by which a JavaThread is known as an owner. If ownerID exists, ObjectMonitor::_owner is
 	// such a number too.
 	ownerID     offset
 	stackLocker offset // ObjectMonitor (24, 25): the BasicLock of an owner that is not known yet

@@ -28,7 +28,7 @@ func (vm *VM) readLines(constMethod uint64, codeSize int, head []byte) (lines []
 	if size <= begin || size-begin > maxLineBytes {
 		return nil, fact{}
 	}
-	// What follows the table (checked exceptions, annotations) is read along with it.
+	// Data behind the table (checked exceptions, annotations) is read along with it.
 	b := make([]byte, size-begin)
 	if vm.near.Bytes(constMethod+begin, b) != nil {
 		return nil, fact{}

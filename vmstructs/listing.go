@@ -54,7 +54,7 @@ func (vm *VM) Listing(m *Method) ([]Listed, error) {
 	return list, nil
 }
 
-// operand is what stands behind a mnemonic. raw begins with the bytecode, and holds all of it.
+// operand returns what stands behind a mnemonic. raw begins with the bytecode, and holds all of it.
 func (vm *VM) operand(m *Method, b *Bytecode, raw []byte) string {
 	switch op := b.Op; {
 	case b.Target >= 0:
@@ -85,7 +85,7 @@ func (vm *VM) operand(m *Method, b *Bytecode, raw []byte) string {
 	return ""
 }
 
-// memberName is the field or the method that a bytecode names: java.util.List.get(I)Ljava/lang/Object;
+// memberName returns the field or the method that a bytecode names: java.util.List.get(I)Ljava/lang/Object;
 func (vm *VM) memberName(m *Method, b *Bytecode) string {
 	var constant uint16
 	if b.Op >= OpInvoke {
@@ -115,7 +115,7 @@ func (vm *VM) memberName(m *Method, b *Bytecode) string {
 // fieldEntryConstant is where a ResolvedFieldEntry has the number of its constant (oops/resolvedFieldEntry.hpp).
 const fieldEntryConstant = 14
 
-// fieldConstant is the number of the constant that names the field of a bytecode, 0 if it is not known.
+// fieldConstant returns the number of the constant that names the field of a bytecode, 0 if it is not known.
 func (vm *VM) fieldConstant(m *Method, b *Bytecode) uint16 {
 	l := &vm.l.invoke
 	if !l.cache.ok() {
@@ -135,8 +135,8 @@ func (vm *VM) fieldConstant(m *Method, b *Bytecode) uint16 {
 	return 0
 }
 
-// classConstant is the class that a constant names, empty if that cannot be read. Since 9 the constant has the number
-// of the name (oops/constantPool.hpp, CPKlassSlot), in 8 the class, or its name until it is resolved.
+// classConstant returns the class that a constant names, empty if that cannot be read. Since 9 the constant has the
+// number of the name (oops/constantPool.hpp, CPKlassSlot), in 8 the class, or its name until it is resolved.
 func (vm *VM) classConstant(p *pool, constant uint16) string {
 	slot, ok := vm.poolSlot(p, constant)
 	if ok && vm.l.invoke.klasses.ok() {

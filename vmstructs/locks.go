@@ -5,8 +5,8 @@ import (
 )
 
 // Locks finds out which threads hold which locks, and which threads wait for one. No thread is stopped for that: a
-// Locks reads in rounds. The caller believes what two rounds have in common, of threads that did not run between the
-// rounds.
+// Locks reads in rounds. The caller compares two rounds. It believes what both say of threads that did not run between
+// the rounds.
 //
 // A Locks uses the VM that it was made from: both belong to one goroutine.
 type Locks struct {
@@ -68,10 +68,10 @@ const (
 // Lock is a lock that a thread holds or waits for.
 type Lock struct {
 	Kind LockKind
-	// Class is of the object, with slashes; empty where the collector is moving the object. Of a ClassLock it is the class
-	// that is being initialised, and Object is what the threads wait on that need the class.
+	// Class is of the object, with slashes; empty if the collector is moving the object. In a ClassLock it is the
+	// class that is being initialised, and Object is the object on which the threads that need the class wait.
 	Class  string
-	Object uint64 // where the object is, 0 where that is not known now
+	Object uint64 // where the object is, 0 if that is not known now
 	// Monitor is the ObjectMonitor, 0 if the lock has none.
 	Monitor uint64
 }
@@ -83,7 +83,7 @@ type LockOwner struct {
 	Name    string // the name of a virtual thread that no carrier runs
 }
 
-// Wanted is the lock that a thread waits for. How is 0 where the thread waits for no lock.
+// Wanted is the lock that a thread waits for. How is 0 if the thread waits for no lock.
 type Wanted struct {
 	Lock
 	How   LockWait
@@ -150,8 +150,8 @@ func (vm *VM) NewLocks() (*Locks, error) {
 const lockingLegacy = 1
 
 // Round reads all locks of these threads once. frames has the Java frames that the walk has found, by the address of
-// the thread's JavaThread. settled is false if a collector was at work: then the objects' addresses in this round may
-// be of different moments, and a caller must compare only monitors, which do not move, with another round.
+// the thread's JavaThread. settled is false if a collector was at work. Then the addresses of objects in this round may
+// be of different moments. Monitors do not move, so the caller may compare them with another round, and nothing else.
 func (k *Locks) Round(threads []Thread, frames map[uint64][]LockFrame) (all []ThreadLocks, settled bool) {
 	before := k.vm.heapMoment()
 	held := k.vm.holdColours(&k.colours) == nil

@@ -20,7 +20,7 @@ type lockClass struct {
 	span     uint64 // how much of an object must be read for these fields
 }
 
-// classOf is the class of the object that begins with head. It is nil if the class is not known.
+// classOf returns the class of the object that begins with head. It is nil if the class is not known.
 func (k *Locks) classOf(head []byte) *lockClass {
 	klass := k.klasses.klassIn(head)
 	if klass == 0 || klass%8 != 0 {
@@ -172,7 +172,7 @@ func (k *Locks) synchronizer(at uint64) (l Lock, o LockOwner, ok bool) {
 
 const longSynchronizer = "java/util/concurrent/locks/AbstractQueuedLongSynchronizer"
 
-// readerCount is how many times a ReentrantReadWriteLock is held for reading: the upper half of its state
+// readerCount returns how many times a ReentrantReadWriteLock is held for reading: the upper half of its state
 // (ReentrantReadWriteLock.Sync.SHARED_SHIFT). The state has four bytes up to JDK 21, and eight in 25 and later.
 func (c *lockClass) readerCount(b []byte) uint64 {
 	switch {
@@ -243,9 +243,9 @@ func (k *Locks) virtualName(at uint64) string {
 	return name
 }
 
-// heldByBlockers adds to what the owners hold: the locks of java.util.concurrent, and the classes under initialisation,
-// for which other threads wait. Locks for which no thread waits are not found: they are objects of the heap like all
-// others.
+// heldByBlockers adds locks to the threads that hold them: locks of java.util.concurrent, and classes under
+// initialisation, for which other threads wait. Locks for which no thread waits are not found: they are objects of the
+// heap like all others.
 func (k *Locks) heldByBlockers(all []ThreadLocks) {
 	type held struct{ owner, object uint64 }
 	seen := map[held]bool{}

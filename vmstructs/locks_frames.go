@@ -118,7 +118,7 @@ func (k *Locks) marked(l *Lock, t *lockThread, mark uint64) bool {
 		return m != nil && m.object == l.Object && m.owner.Thread == t.Addr
 	case mark&7 == biasedPattern:
 		// A biased lock (up to 14, and up to 17 by a flag). The mark word says which thread has locked the object last.
-		// That it is still locked the frame says.
+		// The frame shows that the object is still locked.
 		return k.legacy && mark>>biasedShift == t.Addr>>biasedShift
 	}
 	return false
@@ -260,6 +260,7 @@ func (k *Locks) compiledLocks(s *liveStack, f *LockFrame, locks []frameLock) []f
 // maxLockSites bounds the pcs whose locks are kept.
 const maxLockSites = 1 << 16
 
+// siteLocks returns the monitors that compiled code holds at pc. The answer is kept.
 func (k *Locks) siteLocks(b *Blob, pc uint64) []siteLock {
 	site := lockSite{b, pc}
 	locks, ok := k.sites[site]

@@ -11,7 +11,7 @@ import (
 //
 // The threads wait on an int[] of length 0 that only the class's mirror refers to (java_lang_Class::init_lock). The JVM
 // exports neither the int[] nor a path from it to the class. It exports which classes are being initialised, and by
-// which threads. The awaited class is the one of these whose mirror refers to the int[].
+// which threads. The threads wait for the one of these classes whose mirror refers to the int[].
 
 // initLayout: which thread initialises a class. oops/instanceKlass.hpp, oops/klass.hpp.
 type initLayout struct {
@@ -61,8 +61,8 @@ const (
 // initialising is a class that is being initialised.
 type initialising struct{ klass, thread uint64 }
 
-// awaitedClass says what a thread waits for that waits on an int[], if that is the end of a class's initialisation.
-// runnable: Java takes the thread for one that runs, as it does in such a wait and in no other.
+// awaitedClass is for a thread that waits on an int[]. It returns the class for whose initialisation the thread waits,
+// if it does. runnable says that Java regards the thread as running, which it does only in such a wait.
 func (k *Locks) awaitedClass(at uint64, m *monitor, runnable bool) (w Wanted, ok bool) {
 	if m.class != intArray && k.awaited[at] == 0 {
 		return w, false

@@ -101,6 +101,7 @@ func (k *Locks) monitorAt(at uint64) *monitor {
 	return m
 }
 
+// readMonitor reads a monitor: its object, which must name the monitor, and its owner.
 func (k *Locks) readMonitor(at uint64, m *monitor, b []byte) {
 	object := k.vm.l.wait.object.u64(b)
 	if k.vm.l.wait.handle && object != 0 {
@@ -122,7 +123,7 @@ func (k *Locks) readMonitor(at uint64, m *monitor, b []byte) {
 }
 
 // inflated reports whether a mark word may be of the object whose monitor is at an address. Without ZGC's tables the
-// object is believed. Where the JVM has a table of monitors, the mark word does not say which monitor the object has.
+// object is believed. If the JVM has a table of monitors, the mark word does not say which monitor the object has.
 func (k *Locks) inflated(at, mark uint64) bool {
 	return !k.pages.on || mark&3 == 2 && (k.table || mark&^3 == at)
 }
@@ -169,7 +170,7 @@ func (k *Locks) anonymous(m *monitor, b []byte) LockOwner {
 	return k.lockedUnmounted(m.object)
 }
 
-// inLockStack is the thread that has the object in its LockStack.
+// inLockStack returns the thread that has the object in its LockStack.
 func (k *Locks) inLockStack(object uint64) LockOwner {
 	if k.fast == nil {
 		k.fast = map[uint64]int{}

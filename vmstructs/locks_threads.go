@@ -188,9 +188,9 @@ func (k *Locks) mountedHead(t *lockThread) []byte {
 	return b
 }
 
-// forwarded returns the bytes of the object that b was read from, as the object is now. Shenandoah leaves the address
-// of the new copy in the mark word of the old one (gc/shenandoah/shenandoahForwarding.hpp). forwarded returns nil if
-// another collector has moved the object.
+// forwarded reads an object again: the bytes b were read from its old place. Shenandoah leaves the address of the new
+// copy in the mark word of the old one (gc/shenandoah/shenandoahForwarding.hpp). forwarded returns nil if another
+// collector has moved the object.
 func (k *Locks) forwarded(at *uint64, b []byte) []byte {
 	if b == nil {
 		return nil

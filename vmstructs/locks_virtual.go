@@ -12,8 +12,8 @@ import (
 //
 // From 24 on, a virtual thread that waits for a monitor gives up its carrier. It then has an ObjectWaiter; a field that
 // the VM has added to VirtualThread leads there (runtime/objectMonitor.hpp). No table describes the layout of an
-// ObjectWaiter. So two words of it are believed only if the first is a handle that leads back to the thread, and the
-// second a monitor whose object agrees.
+// ObjectWaiter. So goprof believes two words of it only if the first is a handle that leads back to the thread, and the
+// second is a monitor whose object is the expected one.
 
 const (
 	// maxVirtualFound bounds the virtual threads that are remembered by their numbers.
@@ -47,9 +47,9 @@ type unmounted struct {
 
 // FindVirtual looks for virtual threads that no carrier runs and that wait for something. If there are too many, those
 // that wait for another thread's lock come first. Call it after a Round, and again after a Round that was not settled:
-// then the collector has moved these threads. FindVirtual and all later Rounds use c, and nothing else may. Each later
-// Round reads what the threads wait for. left counts the waiting threads beyond what a Round reads. err says why some
-// may not have been found.
+// then the collector has moved these threads. FindVirtual and all later Rounds use c. Do not use it for anything else.
+// Each later Round reads what the threads wait for. left counts the waiting threads beyond what a Round reads. err says
+// why some may not have been found.
 func (k *Locks) FindVirtual(c *Continuations) (seen, left int, err error) {
 	u := &k.unmounted
 	*u = unmounted{objects: map[uint64]uint64{}, waiters: u.waiters}

@@ -5,8 +5,9 @@ import "math/bits"
 // ZGC colours references. A reference with a bad colour was not loaded since the collector last moved objects, so it
 // may be stale. The JVM updates it when a thread next loads it. Threads that wait load nothing, so their references are
 // mostly stale. While no collection is under way, goprof can follow such a reference as the JVM would. As long as there
-// may be stale references, the collector keeps a table of where it has moved objects to (gc/z/zForwarding.hpp). Where
-// it has moved nothing, the object's page must still be in the JVM's table of pages (gc/z/zPageTable.hpp).
+// may be stale references, the collector keeps a table of the new places of objects that it has moved
+// (gc/z/zForwarding.hpp). If it has not moved the object, the object's page must still be in the JVM's table of pages
+// (gc/z/zPageTable.hpp).
 
 // zPagesLayout says where these tables are: gc/z/zHeap.hpp, zPageTable.hpp, zPage.hpp, zForwardingTable.hpp. The ZGC
 // without generations of 21 to 23 has X for Z in these names.

@@ -10,12 +10,13 @@ import (
 // Lots draws virtual threads that no carrier runs by lot. There may be a million of them, so a draw reads a bounded
 // number. The JDK keeps virtual threads in concurrent hash sets (containers.go). Each set counts its elements
 // (ConcurrentHashMap.baseCount and counterCells), so the number is known without a visit. A draw reads some bins of
-// each set, at random places of its table. Threads are in bins by their numbers, so threads of one bin may be alike:
-// every fourth does the same, say. So a draw visits one thread of each bin, which stands for all of it. On average each
-// thread counts equally, and all visited threads together stand for as many as the sets count.
+// each set, at random places of its table. The bin of a thread follows from its number, so threads of one bin may be
+// alike, for example if every fourth thread does the same. So a draw visits one thread of each bin, which stands for
+// the whole bin. On average each thread counts equally, and all visited threads together stand for all threads of the
+// sets.
 //
-// Threads of a StructuredTaskScope that a virtual thread owns are found by their owner alone. A draw reads some of
-// them, each of which stands for its owner's part of all.
+// If a virtual thread owns a StructuredTaskScope, only that owner leads to the scope's threads. A draw reads some of
+// them. Each counts as much as its owner.
 //
 // A Lots uses a Continuations: both belong to one goroutine.
 type Lots struct {
@@ -65,8 +66,8 @@ const (
 
 const classCounting = "jdk/internal/vm/ThreadContainers$RootContainer$CountingRootContainer"
 
-// NewLots makes a Lots that reads by c. Nil where c is. Of a JVM with ZGC it draws only while c was told that the
-// collector rests.
+// NewLots makes a Lots that reads by c. Nil where c is. With ZGC it draws only while c was told that the collector
+// rests.
 func NewLots(c *Continuations) *Lots {
 	if c == nil {
 		return nil
@@ -74,10 +75,10 @@ func NewLots(c *Continuations) *Lots {
 	return &Lots{s: &search{c: c}}
 }
 
-// Draw visits about most of the virtual threads that no carrier runs, and says how many each stands for. A thread that
-// could not be read is visited with its error, and a thread that a carrier runs as Mounted. No thread is stopped, and
-// each is shown as it was at another moment. platform are the threads that may own a StructuredTaskScope. The error
-// says that there was no draw.
+// Draw visits about most of the virtual threads that no carrier runs, and says how many each stands for. visit also
+// gets threads that could not be read, with the error, and threads that a carrier runs, marked as Mounted. No thread is
+// stopped, so each is shown as it was at a different moment. platform are the threads that may own a
+// StructuredTaskScope. If Draw returns an error, it has drawn nothing.
 func (l *Lots) Draw(platform []Thread, most int, visit func(v *VirtualThread, stands float64)) (Lot, error) {
 	s := l.s
 	*s = search{c: s.c, klasses: s.klasses, states: s.states, suspended: s.suspended,
@@ -240,7 +241,7 @@ func (s *search) counted(set uint64) (t threadSet, err error) {
 // maxCells bounds the cells of a counter: there are as many as CPUs, or twice that.
 const maxCells = 1 << 12
 
-// sum is the value of a counter with cells, for threads that would be in each other's way
+// sum returns the value of a counter with cells, for threads that would be in each other's way
 // (java.util.concurrent.atomic.Striped64, and the same in ConcurrentHashMap).
 func (s *search) sum(obj uint64, base, cells string) (int64, error) {
 	o, err := s.read(obj)
@@ -411,7 +412,7 @@ func (l *Lots) own(obj uint64) (scopes, blocker uint64) {
 	return scopes, blocker
 }
 
-// kin visits threads of the scopes that a thread owns, which stands for so many.
+// kin visits threads of the scopes that a thread owns. Each counts as much as the owner.
 func (l *Lots) kin(owner uint64, stands float64) {
 	s := l.s
 	if err := s.enter(); err != nil {

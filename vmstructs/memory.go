@@ -28,7 +28,7 @@ type MemoryRange struct {
 }
 
 const (
-	// rootChunk is the size in which the JVM hands out metaspace: an aligned piece of that size has no other use
+	// rootChunk is the size of the largest pieces of metaspace: an aligned piece of that size has no other use
 	// (memory/metaspace/chunklevel.hpp, MAX_CHUNK_BYTE_SIZE; larger since 24). Up to 15 a node of metaspace may be
 	// smaller.
 	rootChunk = 4 << 20
@@ -38,7 +38,7 @@ const (
 	mapperBytes, tableBytes = 96, 384
 )
 
-// MemoryRanges lists what the JVM's structures say of its memory. What could not be read is missing.
+// MemoryRanges lists what the JVM's structures say of its memory. Ranges that could not be read are missing.
 func (h *Health) MemoryRanges() (ranges []MemoryRange) {
 	add := func(start, end uint64, use MemoryUse, name string) {
 		if start != 0 && end > start && end-start <= maxHeapBytes {
@@ -92,8 +92,8 @@ func (h *Health) collectorTables(heap uint64) (ranges []MemoryRange) {
 	switch h.Collector() {
 	case "G1":
 		// HeapRegionManager has a mapper for each table (gc/g1/heapRegionManager.hpp, g1RegionToSpaceMapper.hpp). A
-		// mapper has the two ends of the table (g1PageBasedVirtualSpace.hpp): a byte for each 512 bytes of the heap, or
-		// a bit for each 8.
+		// mapper has the addresses of the table's beginning and end (g1PageBasedVirtualSpace.hpp). A table has a byte
+		// for each 512 bytes of the heap, or a bit for each 8.
 		mapper := make([]byte, mapperBytes)
 		if !h.vm.l.memory.manager.ok() || h.vm.mem.Bytes(at+uint64(h.vm.l.memory.manager), words) != nil {
 			return nil

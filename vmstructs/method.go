@@ -27,9 +27,10 @@ type Method struct {
 	full  string
 	lines []lineEntry
 	pool  *pool
-	// facts identify the method: the pointer to its ConstMethod; in that the pointer to the constants, the indexes and
-	// the number; the entries of the constant pool; the symbol of the name; and the lines. Two versions of a redefined
-	// class may differ in their lines alone. No frame shows the signature, so the pointer to its symbol is enough.
+	// facts identify the method: the pointer to its ConstMethod; the ConstMethod's pointer to the constants, its
+	// indexes and its number; the entries of the constant pool; the symbol of the name; and the lines. The lines are
+	// needed because two versions of a redefined class may differ only in them. No frame shows the signature, so the
+	// pointer to its symbol is enough.
 	facts [numMethodFacts]fact
 }
 
@@ -419,7 +420,7 @@ func (vm *VM) readPool(addr uint64, known bool) (*pool, error) {
 	return p, nil
 }
 
-// sourceFile finds the name of the source file. It is empty where the class does not say.
+// sourceFile finds the name of the source file. It is empty if the class does not say.
 func (vm *VM) sourceFile(p *pool, head []byte, holder uint64) string {
 	l := &vm.l.method
 	var index uint16

@@ -2,7 +2,7 @@ package vmstructs
 
 // A method is read in steps, and each step depends on the one before: the method points to its ConstMethod, this to the
 // constants of the class, and these to names. fetchMethods makes each step for several methods with one read. It is
-// only an optimisation: what it leaves out is read later.
+// only an optimisation: everything that it leaves out is read later.
 
 // maxFetched bounds the methods that are fetched together.
 const maxFetched = maxWanted / 2
@@ -61,6 +61,7 @@ func (vm *VM) entryAt(pool, number uint64) uint64 {
 	return pool + vm.l.method.poolSize + 8*uint64(i)
 }
 
+// wantNames asks for the symbols of a method's name and signature, to be read with the next read.
 func (vm *VM) wantNames(f *fetchedMethod) {
 	if f.pool == 0 {
 		return

@@ -1,8 +1,9 @@
 package vmstructs
 
-// The interpreter resolves an invoke in the constant pool's cache when it comes to it. Compiled code may come to an
-// invoke that the interpreter has never seen, because C1 also inlines methods that have not run yet (ci/ciEnv.cpp,
-// get_method_by_index_impl, looks the method up by its name). goprof looks it up by its name, too.
+// The interpreter resolves an invoke when it first executes it, and keeps the result in the constant pool's cache.
+// Compiled code may come to an invoke that the interpreter has never seen, because C1 also inlines methods that have
+// not run yet (ci/ciEnv.cpp, get_method_by_index_impl, looks the method up by its name). goprof looks it up by its
+// name, too.
 
 // namedLayout says where the methods that a class declares are: oops/instanceKlass.hpp.
 type namedLayout struct {

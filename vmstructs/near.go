@@ -8,10 +8,10 @@ import (
 )
 
 // nearMemory reads the target's memory in large pieces, and keeps the pieces while one question is being answered. A
-// class's metadata lie together, and each question follows them in many small steps. A read of 8 bytes takes nearly as
-// long as one of a piece. Pieces may be older than a method that is loaded meanwhile. So facts are proven by reads that
-// bypass the pieces (Proof, holdsTrue), and bytecodes, which are kept by method but are no fact, bypass them, too.
-// Signatures, the names of source files, and which method an invoke names are not proven.
+// class's metadata lie together, each question follows them in many small steps, and a read of 8 bytes takes nearly as
+// long as a read of a large piece. But a piece may be older than a method that was loaded meanwhile. So the reads that
+// prove facts (Proof, holdsTrue) bypass the pieces. Bytecodes bypass them, too: they are kept by method, but are no
+// fact. Signatures, the names of source files, and the methods that invokes name are not proven.
 type nearMemory struct {
 	process.Memory
 	depth  int // 0: nothing is kept
@@ -84,7 +84,7 @@ func (m *nearMemory) piece(begin uint64) *[nearPiece]byte {
 	return &m.pieces[i]
 }
 
-// room returns the place for another piece. What was there is given up.
+// room returns the place for another piece. The old piece is dropped.
 func (m *nearMemory) room() int {
 	if m.pieces == nil {
 		m.pieces = nearBuffers.Get().(*nearBuffer)
@@ -120,7 +120,7 @@ func (m *nearMemory) want(addr uint64) {
 	m.wantedAt = append(m.wantedAt, i)
 }
 
-// fetch reads all wanted pieces with one call. What cannot be read is found out by the code that asks for it.
+// fetch reads all wanted pieces with one call. If a piece cannot be read, the code that asks for it gets the error.
 func (m *nearMemory) fetch() {
 	if len(m.wanted) == 0 {
 		return

@@ -130,9 +130,9 @@ func (vm *VM) readDebugInfo(b *Blob, raw []byte) error {
 	return nil
 }
 
-// sections says where PcDescs, scopes and metadata of an nmethod are. Up to 22 they all
-// follow the code, metadata first. Since 23 PcDescs and scopes are in a piece of C heap,
-// the immutable data; since 25 the metadata are in another, behind the relocations.
+// sections returns where the PcDescs, scopes and metadata of an nmethod are. Up to 22 all of them follow the code,
+// metadata first. Since 23 PcDescs and scopes are in a piece of C heap, the immutable data. Since 25 the metadata are
+// in another piece of C heap, behind the relocations.
 func (vm *VM) sections(b *Blob, raw []byte) (pcs, scopes, metadata section, ok bool) {
 	l, bl := &vm.l.nm, &vm.l.blob
 	blobEnd := b.Addr + uint64(bl.length.u32(raw))

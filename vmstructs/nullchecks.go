@@ -12,7 +12,7 @@ type nullCheck struct{ at, to uint32 }
 // maxNullChecks bounds the table.
 const maxNullChecks = 1 << 16
 
-// nullChecks reads b's table once. Where the table cannot be read, there are no checks.
+// nullChecks reads b's table once. If the table cannot be read, there are no checks.
 func (vm *VM) nullChecks(b *Blob) []nullCheck {
 	if b.nullsKnown {
 		return b.nulls
@@ -34,7 +34,7 @@ func (vm *VM) nullChecks(b *Blob) []nullCheck {
 	for i := range checks {
 		checks[i] = nullCheck{binary.LittleEndian.Uint32(raw[8*i:]), binary.LittleEndian.Uint32(raw[8*i+4:])}
 	}
-	// Of several for one instruction HotSpot takes the first (ImplicitExceptionTable::continuation_offset).
+	// If an instruction has several, HotSpot takes the first (ImplicitExceptionTable::continuation_offset).
 	slices.SortStableFunc(checks, func(a, b nullCheck) int { return int(a.at) - int(b.at) })
 	checks = slices.CompactFunc(checks, func(a, b nullCheck) bool { return a.at == b.at })
 	b.nulls = checks

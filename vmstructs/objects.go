@@ -7,11 +7,11 @@ import (
 )
 
 // Objects walks pieces of the Java heap. In a piece that a thread or a collector has filled, one object follows the
-// other. Each object's header names its class, and class and header tell where the next object begins (oops/oop.hpp,
-// oopDesc::size_given_klass; oops/klass.hpp, layout helpers). The caller copies the bytes of a piece, and knows that an
-// object begins where the piece does.
+// other. Each object's header names its class. Class and header together show where the next object begins
+// (oops/oop.hpp, oopDesc::size_given_klass; oops/klass.hpp, layout helpers). The caller copies the bytes of a piece,
+// and knows that an object begins where the piece does.
 //
-// A walk never goes past what it does not understand. It ends there, and the error names the reason.
+// A walk ends at bytes that it does not understand, and the error names the reason.
 type Objects struct {
 	vm       *VM
 	klasses  klassModel
@@ -31,8 +31,8 @@ type Objects struct {
 type ObjectClass struct {
 	Klass uint64
 	Name  string // in Java's spelling
-	// Filler: these are no objects of the program. HotSpot fills a rest of memory with one. Up to 18 it takes a
-	// java.lang.Object or an int[] for that, which look like the program's (gc/shared/collectedHeap.cpp,
+	// Filler: the object does not belong to the program. HotSpot fills an unused rest of memory with such an object. Up
+	// to 18 that is a java.lang.Object or an int[], which look like the program's (gc/shared/collectedHeap.cpp,
 	// fill_with_object_impl).
 	Filler bool
 	// Sum is for the caller's visit: Walk does not touch it.
@@ -120,7 +120,7 @@ func (o *Objects) Forget() {
 
 // Walk calls visit for each object that begins in b, which is a copy of the memory at addr. size is how many bytes the
 // object takes, even if it ends behind b. next is where the object after the last one begins; an object whose size
-// cannot be read from b is left for the next piece. What visit gets is valid until Forget.
+// cannot be read from b is left for the next piece. The arguments of visit are valid until Forget.
 func (o *Objects) Walk(addr uint64, b []byte, visit func(addr uint64, class *ObjectClass, size uint64)) (next uint64,
 	err error) {
 	at := uint64(0)
@@ -146,7 +146,7 @@ func (o *Objects) after(end uint64) uint64 {
 	return (end + o.pitch - 1) &^ (o.pitch - 1)
 }
 
-// object is the class and the size of the object at the beginning of b. size is 0 if b ends before the size.
+// object returns the class and the size of the object at the beginning of b. size is 0 if b ends before the size.
 func (o *Objects) object(b []byte) (class *ObjectClass, size uint64, err error) {
 	klass := o.klasses.klassIn(b)
 	class = o.recent[klass/8%recentClasses]
@@ -230,8 +230,8 @@ const (
 	maxLogWidth       = 3
 )
 
-// readClass reads a class. That it is one shows in its name: an array's begins with a bracket, and no other does but
-// that of a filler. It also shows in the list of its superclasses.
+// readClass reads a class. Its name shows that: an array's name begins with a bracket, and so does only that of a
+// filler. It also shows in the list of its superclasses.
 func (o *Objects) readClass(klass uint64) (*ObjectClass, error) {
 	helper, err := o.vm.mem.I32(klass + uint64(o.vm.l.objects.layoutHelper))
 	if err != nil || !o.isOwnSuper(klass) {
@@ -264,8 +264,9 @@ func (o *Objects) readClass(klass uint64) (*ObjectClass, error) {
 // maxPrimary is how many superclasses a class lists (oops/klass.hpp, _primary_super_limit).
 const maxPrimary = 8
 
-// isOwnSuper reports whether a class may be one: where a class with few superclasses says that its own entry in the
-// list of them is, there it is (oops/klass.cpp, initialize_supers). Interfaces and deep classes have no such entry.
+// isOwnSuper reports whether klass may be a class. A class with few superclasses has a list of them that also contains
+// the class itself, and a field says where (oops/klass.cpp, initialize_supers). isOwnSuper checks that entry.
+// Interfaces, and classes with many superclasses, have no such entry.
 func (o *Objects) isOwnSuper(klass uint64) bool {
 	l := &o.vm.l.objects
 	if !l.checkAt.ok() || !l.supers.ok() {

@@ -75,9 +75,10 @@ func (vm *VM) arrayLayout() (length, data uint64) {
 const eightBytes = 3
 
 // ScalesReferences reports whether references are compressed and a reference stands for eight times its value. Then
-// x86's code accesses an object at the beginning of the heap, which a register holds, plus eight times the reference
-// (x86.ad, indCompressedOopOffset). The shift is 0 where references are not compressed (CompressedOops::initialize is
-// not called). The answer is kept: the JVM knows it before it compiles.
+// code for x86 computes an object's address as the beginning of the heap, which a register holds, plus eight times the
+// reference (x86.ad, indCompressedOopOffset). If references are not compressed, the shift is 0
+// (CompressedOops::initialize is not called). The answer is kept, because the JVM does not change it after its first
+// compilation.
 func (vm *VM) ScalesReferences() bool {
 	vm.learnScale()
 	return vm.scales

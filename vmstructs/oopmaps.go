@@ -9,9 +9,9 @@ import (
 )
 
 // A compiler records two kinds of pcs. Safepoints are polls and the return addresses of calls. The collector may look
-// at the frame there, so each safepoint has an OopMap (code/debugInfoRec.cpp, add_safepoint). Other pcs have no
-// OopMap, and are recorded only with -XX:+DebugNonSafepoints (add_non_safepoint), which agents and JFR switch on, too.
-// What an OopMap holds does not matter here.
+// at the frame there, so each safepoint has an OopMap (code/debugInfoRec.cpp, add_safepoint). Other pcs have no OopMap,
+// and are recorded only with -XX:+DebugNonSafepoints (add_non_safepoint), which agents and JFR switch on, too. goprof
+// reads only which pcs have an OopMap, not the OopMap itself.
 
 // maxOopMaps bounds the OopMaps of an nmethod: it has at most one for each of its records.
 const maxOopMaps = maxDebugBytes / pcDescSize
@@ -19,15 +19,15 @@ const maxOopMaps = maxDebugBytes / pcDescSize
 // safepoints is what is known of an nmethod's OopMaps.
 type safepoints struct {
 	known bool
-	bits  []uint64 // a bit for each PcDesc, by its index: it has an OopMap; nil where that is not known
+	bits  []uint64 // a bit for each PcDesc, by its index: it has an OopMap; nil if that is not known
 	full  bool     // some records have no OopMap
 }
 
 // FullRecords reports whether the compiler has recorded where each instruction of b comes from, and not safepoints
-// alone. It is false where that is not known.
+// alone. It is false if that is not known.
 func (vm *VM) FullRecords(b *Blob) bool { return vm.safepoints(b).full }
 
-// IsSafepoint reports whether pc is recorded, and is a safepoint. Where OopMaps cannot be read, each record counts as a
+// IsSafepoint reports whether pc is recorded, and is a safepoint. If OopMaps cannot be read, each record counts as a
 // safepoint.
 func (vm *VM) IsSafepoint(b *Blob, pc uint64) bool {
 	if !b.HasPcDesc(pc) {
@@ -37,8 +37,8 @@ func (vm *VM) IsSafepoint(b *Blob, pc uint64) bool {
 	return s.bits == nil || has(s.bits, b.debug.at(int32(pc-b.Begin)))
 }
 
-// SafepointsOnly is b as it would be if the compiler had recorded nothing but safepoints. What a rule for such code
-// makes of it can be compared with the full records. No cache holds the result.
+// SafepointsOnly returns b as it would be if the compiler had recorded only safepoints. The answers of a rule for such
+// code can then be compared with the full records. No cache holds the result.
 func (vm *VM) SafepointsOnly(b *Blob) *Blob {
 	s := vm.safepoints(b)
 	less := *b

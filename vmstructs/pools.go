@@ -7,8 +7,9 @@ import (
 	"goprof/process/maybe"
 )
 
-// Pools reads which executors the threads run for, and what these executors and their queues hold. No thread is stopped
-// for that. A field that a class lacks, or that a collector moves away, is not known.
+// Pools reads for which executors the threads run, how many tasks these executors run, and how many wait in their
+// queues. No thread is stopped for that. If a class lacks a field, or a collector moves the object during the read, the
+// value is not known.
 //
 // A Pools uses the VM that it was made from: both belong to one goroutine.
 type Pools struct {
@@ -157,7 +158,8 @@ type poolObject struct {
 
 func (o *poolObject) is(class string) bool { return o.class != nil && o.class.supers[class] }
 
-// read reads an object, with its class. The class is in the same bytes as the fields.
+// read reads an object: its class and its fields. It reads the class once more together with the fields, so both are of
+// the same object.
 func (p *Pools) read(at uint64) (o poolObject, ok bool) {
 	var head [klassBytes]byte
 	if p.reads++; p.reads > maxPoolReads || at == 0 || at%8 != 0 || p.k.vm.mem.Bytes(at, head[:]) != nil ||

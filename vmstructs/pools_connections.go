@@ -2,9 +2,9 @@ package vmstructs
 
 import "goprof/process/maybe"
 
-// HikariCP's objects. A pool has a thread of its own for its house-keeping, a ScheduledThreadPoolExecutor. The tasks in
-// the executor's queue lead to the pool: HikariPool$HouseKeeper, MaxLifetimeTask, KeepaliveTask. While one of these
-// runs and no other is scheduled, the pool is not found.
+// HikariCP's objects. A pool has an executor with one thread for its maintenance, a ScheduledThreadPoolExecutor. The
+// tasks in the executor's queue lead to the pool: HikariPool$HouseKeeper, MaxLifetimeTask, KeepaliveTask. While one of
+// these runs and no other is scheduled, the pool is not found.
 const (
 	classHikari      = "com/zaxxer/hikari/pool/HikariPool"
 	classHikariBase  = "com/zaxxer/hikari/pool/PoolBase"
@@ -42,6 +42,7 @@ func (p *Pools) connectionsOf(executor poolObject) *Connections {
 	return nil
 }
 
+// readConnections reads a HikariPool: its name, its limits, and how many connections are lent.
 func (p *Pools) readConnections(pool poolObject) *Connections {
 	name, ok1 := p.text(p.ref(&pool, classHikariBase, "poolName"))
 	bag, ok2 := p.follow(&pool, classHikari, "connectionBag")

@@ -33,9 +33,9 @@ type worker struct {
 	object   poolObject // a ThreadPoolExecutor$Worker
 }
 
-// wrappers are fields by which a Runnable leads to another one, or to its executor: of ThreadPoolExecutor$Worker, of
-// Tomcat's TaskThread$WrappingRunnable, Netty's FastThreadLocalRunnable and ThreadExecutorMap, of threads made by
-// factories, and of lambda expressions.
+// wrappers are the names of fields through which a Runnable refers to another Runnable, or to its executor: fields of
+// ThreadPoolExecutor$Worker, of Tomcat's TaskThread$WrappingRunnable, Netty's FastThreadLocalRunnable and
+// ThreadExecutorMap, of threads made by factories, and of lambda expressions.
 var wrappers = []string{"this$0", "val$eventExecutor", "wrappedRunnable", "runnable", "target", "task", "delegate",
 	"val$r", "val$runnable", "r", "arg$1", "arg$2"}
 
@@ -200,7 +200,7 @@ func (p *Pools) length(array uint64) maybe.Value[int64] {
 	return maybe.If(int64(n), err == nil && n >= 0)
 }
 
-// taskClass is the class of what the program has given to the executor.
+// taskClass returns the class of what the program has given to the executor.
 func (p *Pools) taskClass(task poolObject) string {
 	for range maxWrapped {
 		wrapped := uint64(0)

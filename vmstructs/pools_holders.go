@@ -6,11 +6,11 @@ import (
 	"goprof/process"
 )
 
-// No object of HikariCP's says which thread has borrowed a connection. The thread was given a proxy of it, a
-// ProxyConnection, and mostly has the proxy on its stack until it gives the connection back. So goprof searches the
-// stacks of threads that stand still below a call for references to such a proxy. A stale word may look like one. So a
-// word counts only if it refers to an open proxy of a connection that is lent now: that proxy was made when the
-// connection was lent, and is closed when it is given back.
+// No object of HikariCP's says which thread has borrowed a connection. But the thread was given a proxy of the
+// connection, a ProxyConnection, and mostly has the proxy on its stack until it gives the connection back. So goprof
+// searches the stacks of waiting threads for references to such a proxy. A stale word may look like one. So a word
+// counts only if it refers to an open proxy of a connection that is lent now: HikariCP makes the proxy when it lends
+// the connection, and closes it when the connection is given back.
 //
 // goprof does not find a holder that runs, that is a virtual thread, or that has put the proxy only into another
 // object.

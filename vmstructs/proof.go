@@ -50,10 +50,10 @@ func (vm *VM) reads(r *process.Reader, f *fact) bool {
 	return r.Bytes(f.addr, got) == nil && f.agrees(got)
 }
 
-// noteBlob keeps what identifies b: that its block is in use and has its size, and the name and size of the blob. For
-// an nmethod it also keeps the method, the entry and, above all, the compile id, which is never given twice. Since 23
-// an nmethod also has data outside the code cache. The JVM frees that data before it frees the blocks. So noteBlob also
-// keeps the pointers to the data (code/nmethod.cpp, nmethod::purge, sets them to the blob's end;
+// noteBlob notes the facts that identify b: its block is in use and has this size, and the name and size of the blob.
+// For an nmethod it also keeps the method, the entry and, above all, the compile id, which is never given twice. Since
+// 23 an nmethod also has data outside the code cache. The JVM frees that data before it frees the blocks. So noteBlob
+// also keeps the pointers to the data (code/nmethod.cpp, nmethod::purge, sets them to the blob's end;
 // gc/shared/classUnloadingContext.cpp frees the blocks afterwards).
 func (vm *VM) noteBlob(b *Blob, blk block) {
 	parts := vm.blobParts(b.Kind.IsNmethod())
@@ -66,7 +66,7 @@ func (vm *VM) noteBlob(b *Blob, blk block) {
 	b.bytes += n
 }
 
-// blobParts are the parts of a block's beginning that identify what lies in it: an nmethod, or another blob.
+// blobParts returns the parts of a block's beginning that identify what lies in it: an nmethod, or another blob.
 func (vm *VM) blobParts(nmethod bool) []part {
 	i := 0
 	if nmethod {
@@ -78,6 +78,7 @@ func (vm *VM) blobParts(nmethod bool) []part {
 	return vm.blobs.parts[i]
 }
 
+// blobParts lists the parts of a blob's header that identify the blob.
 func (l *layout) blobParts(nmethod bool) []part {
 	cl, bl, nl := &l.code, &l.blob, &l.nm
 	at := func(o offset, n int) part {
@@ -100,9 +101,9 @@ func (l *layout) blobParts(nmethod bool) []part {
 	return parts
 }
 
-// Proof shows that what a walk used was true: walk first with what is cached, note each blob and method, then Check.
-// Check reads all that was noted again in one batch. What has changed is forgotten, and the walk must be done again. A
-// warm Proof does not allocate.
+// Proof shows that the data which a walk used was true. First walk with cached data and note each blob and method, then
+// call Check. Check reads all noted facts again, in one batch. If a fact has changed, Check forgets the cached data,
+// and the walk must be done again. A Proof that has been used before does not allocate.
 //
 // Several walks may be proven at once, with one read: call End after each of them; SinceOf returns the result of each.
 //
@@ -146,7 +147,7 @@ func (vm *VM) NewProof() *Proof {
 func (p *Proof) Reset() {
 	p.vm.proofs++
 	p.first, p.gen = p.vm.proofs, p.vm.proofs
-	// What the facts point at may be large, and may be forgotten by all others.
+	// The facts may be the only pointers to large data.
 	clear(p.facts)
 	clear(p.blobs)
 	clear(p.methods)
@@ -154,7 +155,7 @@ func (p *Proof) Reset() {
 	p.ends = p.ends[:0]
 }
 
-// End ends the notes of one walk. What is noted from now on belongs to the next one.
+// End ends the notes of one walk. Later notes belong to the next walk.
 func (p *Proof) End() {
 	p.vm.takeNotes() // else there are none left for what is new while many walks are made
 	p.vm.proofs++
@@ -244,7 +245,7 @@ func (p *Proof) plan() {
 		}
 		n := int(end - begin)
 		if len(p.buf)-total < n {
-			// What was given out already stays with the old array.
+			// Results that were returned before keep the old array.
 			p.buf, total = make([]byte, 2*(len(p.buf)+n)), 0
 		}
 		p.ranges = append(p.ranges, process.Range{Addr: begin, Buf: p.buf[total : total+n : total+n]})

@@ -35,7 +35,7 @@ func (r *resolver) profileData() offset {
 }
 
 const (
-	// maxProfile bounds how much of a profile is looked at. Where that much cannot be read, it is the rest of a page.
+	// maxProfile bounds how much of a profile is looked at. If that much cannot be read, it is the rest of a page.
 	maxProfile = 16 << 10
 	aPage      = 4 << 10
 	// receiverWords is in how many words behind the head the types may be, each with its count behind it: one or two
@@ -107,7 +107,7 @@ func (vm *VM) receivers(m *Method, bci uint16) []byte {
 	if of, err := vm.mem.Ptr(profile + uint64(l.method)); err != nil || of != m.Addr {
 		return nil // no profile of that method
 	}
-	// Nobody says how long it is. What stands behind it is of other methods.
+	// Nobody says how long it is. The data behind it belong to other methods.
 	begin, raw := profile+uint64(l.data), make([]byte, maxProfile)
 	if vm.mem.Bytes(begin, raw) != nil {
 		if raw = raw[:min(aPage-begin%aPage, maxProfile)]; vm.mem.Bytes(begin, raw) != nil {

@@ -7,8 +7,9 @@ import (
 )
 
 // Dead objects with a finalizer wait in the queue of java.lang.ref.Finalizer, which counts them. Other references that
-// the collector has found wait in a list that the Reference Handler takes as a whole: it begins in Reference.pending
-// (up to 8) or Universe::_reference_pending_list, and is linked by Reference.discovered.
+// the collector has found wait in a list, which begins in Reference.pending (up to 8) or
+// Universe::_reference_pending_list, and is linked by Reference.discovered. The thread "Reference Handler" takes the
+// whole list at once.
 
 const (
 	classFinalizer = "java/lang/ref/Finalizer"
@@ -128,7 +129,7 @@ func (h *Health) staticClass(klass uint64) (*staticClass, error) {
 	return c, nil
 }
 
-// mirror is the java.lang.Class of a class, which holds its static fields.
+// mirror returns the java.lang.Class of a class, which holds its static fields.
 func (h *Health) mirror(c *staticClass) (uint64, error) {
 	l := &h.vm.l.health
 	if !l.mirror.ok() {
@@ -162,7 +163,7 @@ func (h *Health) static(c *staticClass, field string) (uint64, error) {
 	return h.vm.oopAt(mirror + at)
 }
 
-// Finalizers is how many objects wait for their finalizer.
+// Finalizers returns how many objects wait for their finalizer.
 func (h *Health) Finalizers() maybe.Value[uint64] {
 	if h.prepareClasses() != nil {
 		return maybe.Value[uint64]{}
@@ -198,7 +199,7 @@ func (h *Health) finalizersOnce() (uint64, error) {
 	return n, nil
 }
 
-// queueLengthOf is where in an object, which must be a ReferenceQueue, the number of its references is.
+// queueLengthOf returns where in an object, which must be a ReferenceQueue, the number of its references is.
 func (h *Health) queueLengthOf(queue uint64) (uint64, error) {
 	var head [klassBytes]byte
 	if err := h.vm.mem.Bytes(queue, head[:]); err != nil {
@@ -219,7 +220,7 @@ func (h *Health) queueLengthOf(queue uint64) (uint64, error) {
 	return at, err
 }
 
-// inheritedField is the place of a field that a class has from the superclass of that name, or from itself.
+// inheritedField returns the place of a field that a class has from the superclass of that name, or from itself.
 func (h *Health) inheritedField(klass uint64, class, field string) (uint64, error) {
 	for range maxSupers {
 		name, err := h.vm.klassName(klass)
@@ -243,7 +244,7 @@ func (h *Health) inheritedField(klass uint64, class, field string) (uint64, erro
 	return 0, errKind
 }
 
-// Pending is how many references wait for the Reference Handler, most at most.
+// Pending returns how many references wait for the Reference Handler, most at most.
 func (h *Health) Pending(most int) maybe.Value[uint64] {
 	if h.prepareClasses() != nil {
 		return maybe.Value[uint64]{}
@@ -256,7 +257,7 @@ func (h *Health) Pending(most int) maybe.Value[uint64] {
 	return maybe.Value[uint64]{}
 }
 
-// pendingHead is the first reference of the list.
+// pendingHead returns the first reference of the list.
 func (h *Health) pendingHead() (uint64, error) {
 	if _, old := h.classes.reference.fields["pending"]; old { // up to 8
 		return h.static(h.classes.reference, "pending")
@@ -275,6 +276,7 @@ func (h *Health) pendingHead() (uint64, error) {
 	return h.vm.wideOopAt(at)
 }
 
+// pendingOnce counts the references of the pending list, most at most.
 func (h *Health) pendingOnce(most int) (n uint64, err error) {
 	next, ok := h.classes.reference.fields["discovered"]
 	if !ok {

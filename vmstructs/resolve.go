@@ -56,7 +56,7 @@ func (s sized) unsigned(b []byte) uint64 {
 	return s.u64(b)
 }
 
-// span is how many bytes of an object must be read to have all of these fields.
+// span returns how many bytes of an object must be read to have all of these fields.
 func span(fields ...offset) int {
 	n := 0
 	for _, f := range fields {

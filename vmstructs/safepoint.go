@@ -17,7 +17,7 @@ const (
 	Polled SafepointState = 3
 )
 
-// healthSymbols are variables of libjvm.so that only its .symtab names: 0 where there is none.
+// healthSymbols are variables of libjvm.so that only its .symtab names: 0 if there is none.
 type healthSymbols struct {
 	safepoint, operation  uint64
 	compile               uint64 // CompileBroker::_should_compile_new_jobs
@@ -121,7 +121,7 @@ func (h *Health) Safepoint() maybe.Value[SafepointState] {
 
 // polled reads the state from the page that compiled code reads at each safepoint poll. JDK 8 removes the right to read
 // that page right after it has asked the threads (runtime/safepoint.cpp, SafepointSynchronize::begin), and restores it
-// first of all at the end. Later releases have a poll for each thread.
+// as the first step at the end of the safepoint. Later releases have a poll for each thread.
 func (h *Health) polled() maybe.Value[SafepointState] {
 	variable := h.vm.l.health.polling
 	if !h.vm.l.jdk8 || variable == 0 {
@@ -141,8 +141,8 @@ func (h *Health) polled() maybe.Value[SafepointState] {
 	return maybe.If(Polled, ranges[1].OK)
 }
 
-// Operation is what the VM thread executes now, empty if it executes nothing. Operation is not known where the name
-// is not known.
+// Operation returns what the VM thread executes now, empty if it executes nothing. Operation is not known where the
+// name is not known.
 func (h *Health) Operation() maybe.Value[string] {
 	if h.symbols.operation == 0 || len(h.symbols.operations) == 0 {
 		return maybe.Value[string]{}

@@ -109,8 +109,8 @@ func (b *Blob) TellsScopes() bool { return b.vm == nil || !b.vm.lacks(capScopes)
 // pc itself counts, as at a return address; without such a record, or if own is false, the next record counts. Code
 // without a record (leaf methods, and code behind a method's last call) has only the owner, with the line of its
 // beginning. That is HotSpot's own answer for such a pc (code/scopeDesc.cpp, decode_body: InvocationEntryBci;
-// oops/method.cpp, line_number_from_bci). The record before the pc would give a nearer line, but it is not known
-// whether the code belongs to that line: compilers lay blocks out as they like. The slice is shared: do not change it.
+// oops/method.cpp, line_number_from_bci). The record before the pc would give a nearer line, but the code may not
+// belong to that line: compilers put blocks of code in any order. The slice is shared: do not change it.
 func (vm *VM) Scopes(b *Blob, pc uint64, own bool) ([]Scope, error) {
 	if b.Method == nil || !b.holds(pc) || b.End-b.Begin >= 1<<31 {
 		return nil, ErrBadDebugInfo

@@ -47,8 +47,8 @@ func (vm *VM) ThrownAt(side []byte) uint64 {
 	return pc
 }
 
-// TrapPC returns where in Java code the thread was when it ran into a trap, such as a poll for a safepoint: the signal
-// handler notes the pc before it sends the thread on into a stub (JavaThread::_saved_exception_pc,
+// TrapPC returns the pc in Java code at which the thread ran into a trap, such as a poll for a safepoint. The signal
+// handler notes this pc before it sends the thread to a stub (JavaThread::_saved_exception_pc,
 // os_cpu/linux_*/os_linux_*.cpp). Outside of that stub, TrapPC returns an old pc.
 func (vm *VM) TrapPC(side []byte) (uint64, bool) {
 	return vm.sideWord(side, vm.l.thread.trapPC)

@@ -9,12 +9,12 @@ import (
 	"goprof/process"
 )
 
-// Sightings notes, as soon as a thread runs again, what generated code its stack points into: the first bytes of
-// each piece, which identify it. Each piece is noted once, so where no code is new this costs one pass over the copy of
-// the stack. With the note, a walk that comes late can show that the code it found was there at the look already
-// (age.go).
+// Sightings notes the pieces of generated code that a stack points into, as soon as its thread runs again. It keeps the
+// first bytes of each piece, which identify the piece. It notes each piece once. So if no code is new, it only searches
+// the copy of the stack. With the note, a walk that comes late can show that the code it found was there at the look
+// already (age.go).
 //
-// Note is called on another goroutine than all else of the VM, and never waits.
+// Note is called on another goroutine than all other methods of the VM, and never waits.
 type Sightings struct {
 	t      process.Target
 	clock  func() int64
@@ -201,7 +201,7 @@ func (s *Sightings) growOld(block uint64, head []byte, when int64) {
 
 var headSeed = maphash.MakeSeed()
 
-// heapOf is the part of the code cache that holds an address.
+// heapOf returns the part of the code cache that holds an address.
 func (s *Sightings) heapOf(pc uint64) *codeHeap {
 	for i := range s.heaps {
 		if h := &s.heaps[i]; pc >= h.low && pc < h.boundary {
@@ -280,7 +280,7 @@ func (vm *VM) sums(head []byte) [2]uint64 {
 	return [2]uint64{sumOf(head, vm.blobParts(false)), sumOf(head, vm.blobParts(true))}
 }
 
-// sumOf is the sum of the parts that count.
+// sumOf returns the sum of the parts that count.
 func sumOf(head []byte, parts []part) uint64 {
 	var hash maphash.Hash
 	hash.SetSeed(headSeed)
@@ -290,7 +290,7 @@ func sumOf(head []byte, parts []part) uint64 {
 	return hash.Sum64()
 }
 
-// sightedAt is when b was noted, if that was before a moment.
+// sightedAt returns when b was noted, if that was before a moment.
 func (vm *VM) sightedAt(b *Blob, before int64) (int64, bool) {
 	s, ok := vm.sighted[b.fact.addr]
 	if !ok || s.at >= before || b.fact.want == nil {

@@ -1,8 +1,8 @@
 package vmstructs
 
 // A class's static fields are in its mirror, the java.lang.Class (oops/instanceMirrorKlass.hpp). The mirror and the
-// objects of its fields are in the heap, where a collector may move them while they are read. So the references are
-// followed twice, and count if they were the same.
+// objects of its fields are in the heap, where a collector may move them while they are read. So goprof follows the
+// references twice, and believes the result if both times agree.
 
 // handleLayout says where a mirror is, and how an object tells its class: oops/klass.hpp, compressedKlass.hpp.
 type handleLayout struct {
@@ -72,6 +72,7 @@ func (vm *VM) classInStatic(klass uint64, at int32) (uint64, error) {
 // wayToStatic says where a mirror is, the object to which one of its fields refers, and the object's class.
 type wayToStatic struct{ mirror, object, klass uint64 }
 
+// wayToStatic follows the references from a class to the object in a static field.
 func (vm *VM) wayToStatic(klass uint64, at int32) (w wayToStatic, err error) {
 	handle, err := vm.mem.Ptr(klass + uint64(vm.l.handles.mirror))
 	if err != nil {

@@ -112,8 +112,8 @@ func (vm *VM) stubName(pc uint64) string {
 }
 
 // UnwindsException reports whether the code at pc unwinds an exception. Such code takes its own return address off the
-// stack and goes on at a handler in its caller (stubGenerator_*.cpp, generate_forward_exception, beside the blobs of
-// that kind).
+// stack, and continues at a handler in its caller (stubGenerator_*.cpp, generate_forward_exception; there are also
+// whole blobs of that kind).
 func (vm *VM) UnwindsException(b *Blob, pc uint64) bool {
 	if b.Kind != StubRoutines {
 		return b.Kind == Exception
@@ -154,9 +154,9 @@ func (vm *VM) stubEntries() []stub {
 // maxFirstStub bounds the code of the first stub, some 60 bytes.
 const maxFirstStub = 512
 
-// firstStub finds the stub that forwards exceptions, which a JVM without symbols does not name (Debian's 8 has none):
-// that stub is the first that is made, and the call stub, which makes a standard frame, comes second
-// (stubGenerator_*.cpp, generate_initial).
+// firstStub finds the stub that forwards exceptions in a JVM without symbols (such as Debian's 8), where no name shows
+// it. HotSpot makes this stub first and the call stub second (stubGenerator_*.cpp, generate_initial). The call stub
+// begins by making a standard frame, so its beginning can be recognised.
 func (vm *VM) firstStub() (stub, bool) {
 	b, err := vm.Blob(vm.CallStubReturn())
 	if err != nil || b.Kind != StubRoutines {

@@ -6,9 +6,9 @@ import (
 	"goprof/process"
 )
 
-// Sightings notes a piece of code when a thread was seen in it. If goprof has no CPU at that moment, the note comes too
-// late. A survey notes all code that there is, whether a thread was seen in it or not. So a snapshot that is taken
-// after the survey is proven, however late its walk, unless the thread was in code that was made since.
+// A survey notes all generated code of the JVM at once. Sightings notes a piece of code only when a thread was seen in
+// it, and if goprof has no CPU at that moment, the note comes too late. After a survey, even a late walk of a snapshot
+// can be proven, unless the thread was in code that was made after the survey.
 
 const (
 	// surveyed is how many pieces of code are read at a time. segmapRead is how much of a segment map is.
@@ -44,7 +44,7 @@ type survey struct {
 	ranges []process.Range
 }
 
-// heap finds where the blocks of a heap begin.
+// heap finds the beginnings of the blocks of a heap.
 func (s *survey) heap(h *codeHeap) {
 	window := make([]byte, segmapRead)
 	end := min((h.high-h.low)>>h.log2, mostSegments)

@@ -54,9 +54,9 @@ func (vm *VM) readSymbol(addr uint64) (symbol, error) {
 	return s, nil
 }
 
-// modifiedUTF8 converts the VM's encoding to valid UTF-8 (JVM specification, 4.4.7): zero is two bytes, and a character
-// that needs a surrogate pair in UTF-16 is written as that pair, three bytes each. Bytes that are not of this encoding
-// become U+FFFD.
+// modifiedUTF8 converts the VM's encoding to valid UTF-8 (JVM specification, 4.4.7): zero takes two bytes, and a
+// character that needs a surrogate pair in UTF-16 is written as that pair, three bytes for each half. Bytes that are
+// not of this encoding become U+FFFD.
 func modifiedUTF8(b []byte) string {
 	if isASCII(b) {
 		return string(b)

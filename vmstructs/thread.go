@@ -46,8 +46,8 @@ type threadCache struct {
 
 func (c *threadCache) init() { c.compiler = map[uint64]bool{} }
 
-// Threads lists the Java threads. The list is replaced while it is read, and threads end: threads that cannot be read
-// any more are left out.
+// Threads lists the Java threads. The JVM may replace the list while it is read, and threads may end: threads that
+// cannot be read any more are left out.
 func (vm *VM) Threads() ([]Thread, error) {
 	l := &vm.l.thread
 	if vm.lacks(capThreads) {

@@ -40,7 +40,7 @@ func (s ThreadState) String() string {
 }
 
 // stateNumbers are a JVM's own numbers of states: 28 has other numbers than the releases before, and no ways between
-// states. stateNumbers is nil where the numbers are those of ThreadState.
+// states. stateNumbers is nil if the numbers are those of ThreadState.
 type stateNumbers map[int32]ThreadState
 
 func (r *resolver) stateNumbers() stateNumbers {

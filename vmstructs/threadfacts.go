@@ -30,7 +30,7 @@ func (vm *VM) findFacts(fields map[string]uint64) factFields {
 }
 
 // ThreadFacts reads what java.lang.Thread says of t. Afterwards it follows the references that led there once more.
-// Where a collector has moved an object meanwhile, the answer is ErrMoved.
+// If a collector has moved an object meanwhile, the answer is ErrMoved.
 func (vm *VM) ThreadFacts(t Thread) (f ThreadFacts, err error) {
 	since := vm.heapMoment()
 	way, err := vm.wayToFacts(t)
@@ -74,6 +74,7 @@ type wayToFacts struct {
 	system                bool
 }
 
+// wayToFacts follows the references from a thread to the objects with its facts.
 func (vm *VM) wayToFacts(t Thread) (w wayToFacts, err error) {
 	if w.thread, err = vm.threadObject(t); err != nil {
 		return w, err

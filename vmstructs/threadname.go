@@ -166,7 +166,7 @@ func (vm *VM) ThreadName(t Thread) (string, error) {
 const maxComm = 15
 
 // FitsComm reports whether the kernel's short name can be that of a thread with this name. HotSpot gives the kernel the
-// first 15 bytes; since 26, of a longer name, 7 bytes, two dots and the last 6 (os_linux.cpp,
+// first 15 bytes. Since 26 it shortens a longer name to its first 7 bytes, two dots and its last 6 bytes (os_linux.cpp,
 // os::set_native_thread_name).
 func FitsComm(name, comm string) bool {
 	if len(name) <= maxComm {
@@ -202,7 +202,7 @@ func (vm *VM) ThreadID(t Thread) (int64, error) {
 	return int64(id), nil
 }
 
-// wayToName says where a thread's object is, its name, and the characters of the name. They are 0 where there is no
+// wayToName says where a thread's object is, its name, and the characters of the name. They are 0 if there is no
 // name.
 type wayToName struct{ thread, name, chars uint64 }
 

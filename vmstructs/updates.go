@@ -6,9 +6,8 @@ import (
 	"strings"
 )
 
-// updatesOf is the date of the facts in this file: which updates of which releases there are. They are those of
-// endoflife.date. Its products eclipse-temurin, oracle-jdk and openjdk-builds-from-oracle agree on them, except for
-// Oracle's own numbers of JDK 8.
+// updatesOf is the date of the list of updates in this file. The source is endoflife.date. Its pages on
+// eclipse-temurin, oracle-jdk and openjdk-builds-from-oracle agree, except for Oracle's own numbers of JDK 8.
 const updatesOf = "2026-08-22"
 
 // newestUpdates are the newest updates of the releases that were maintained then: 17.0.20, 8u502.
@@ -43,7 +42,7 @@ func (v Version) Outdated() string {
 	return ""
 }
 
-// update is the number of the update: 15 of "17.0.15+6", 0 of "25+36", 504 of "1.8.0_504-b01"; -1 where it is not
+// update returns the number of the update: 15 of "17.0.15+6", 0 of "25+36", 504 of "1.8.0_504-b01"; -1 where it is not
 // known.
 func (v Version) update() int {
 	text, separator := v.JDK(), "."

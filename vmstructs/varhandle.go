@@ -14,9 +14,9 @@ const (
 	linkToStatic      = "linkToStatic"
 )
 
-// handsOn reports whether a method is one of those that the JVM makes to call the method that they are given:
-// linkToStatic and others, and invokeBasic (classfile/vmIntrinsics.hpp, is_signature_polymorphic_intrinsic). A compiler
-// that knows the given method inlines it.
+// handsOn reports whether the JVM has made this method only to call another method, which is an argument: linkToStatic
+// and its like, and invokeBasic (classfile/vmIntrinsics.hpp, is_signature_polymorphic_intrinsic). A compiler that knows
+// the other method inlines it.
 func (m *Method) handsOn() bool {
 	return m.Native && m.Class == classMethodHandle && (strings.HasPrefix(m.Name, "linkTo") || m.Name == "invokeBasic")
 }
@@ -61,9 +61,9 @@ func parametersOf(signature string) (n int, ok bool) {
 	return n, ok && strings.HasPrefix(s, ")")
 }
 
-// Accessed returns the method by which a VarHandle accesses memory, where m calls it and has loaded it from a static
-// field. It is nil if that is not known, or if the field is not final: then the VarHandle is no constant. ErrMoved says
-// that another attempt may succeed.
+// Accessed returns the method by which a VarHandle accesses memory. m loads the VarHandle from a static field (load)
+// and calls it (call). The result is nil if the method is not known, or if the field is not final: then the VarHandle
+// is no constant. ErrMoved says that another attempt may succeed.
 func (vm *VM) Accessed(m *Method, call, load *Bytecode) (*Method, error) {
 	e, ok := vm.invokeEntry(m, call)
 	if !ok || !call.Handle || load.Op != OpGetstatic {
@@ -94,9 +94,9 @@ func (vm *VM) Accessed(m *Method, call, load *Bytecode) (*Method, error) {
 	return found, nil
 }
 
-// accessMethod looks for the only static method of that name that a class below base declares, or else the next class
-// above it, as Lookup.findStatic does for VarForm.java. It is 0 if there is none, and if base is not above the class:
-// then there was no VarHandle.
+// accessMethod looks for a static method of that name in klass, or else in its superclasses below base, as
+// Lookup.findStatic does for VarForm.java. The result is 0 if there is no such method, or more than one. It is also 0
+// if klass is not a subclass of base, because then the object is no VarHandle.
 func (vm *VM) accessMethod(klass, base, name uint64) (method uint64) {
 	l := &vm.l.invoke.named
 	found := 0

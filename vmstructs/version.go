@@ -16,8 +16,8 @@ type Version struct {
 // Version returns the JVM's version.
 func (vm *VM) Version() Version { return vm.version }
 
-// JDK is the JDK's version. Where HotSpot is numbered by itself (25.504-b01), only the line that describes it names the
-// JDK: "... VM (25.504-b01) for linux-amd64 JRE (1.8.0_504-b01), ...".
+// JDK returns the JDK's version. If HotSpot is numbered by itself (25.504-b01), only the line that describes it
+// names the JDK: "... VM (25.504-b01) for linux-amd64 JRE (1.8.0_504-b01), ...".
 func (v Version) JDK() string {
 	if strings.HasPrefix(v.Release, strconv.Itoa(v.Major)) {
 		return v.Release
@@ -30,9 +30,9 @@ func (v Version) JDK() string {
 	return v.Release
 }
 
-// zero reports whether this is a Zero VM, which has no interpreter of generated code. The VM's name says so
-// (runtime/abstract_vm_version.cpp, VMNAME). The call stub's return address does not: it is null, as in a JVM that is
-// still starting.
+// zero reports whether this is a Zero VM, whose interpreter is written in C++, so that no generated code is there. The
+// VM's name says so (runtime/abstract_vm_version.cpp, VMNAME). The call stub's return address does not: it is null, as
+// in a JVM that is still starting.
 func (v *Version) zero() bool { return strings.Contains(v.Info, " Zero VM ") }
 
 const maxVersionText = 1024

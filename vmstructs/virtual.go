@@ -46,7 +46,7 @@ func (s *Census) fail(err error) {
 	s.Failed[why]++
 }
 
-// incomplete is an error with the most frequent reason for which threads may be missing, nil if there is none.
+// incomplete returns an error with the most frequent reason for which threads may be missing, nil if there is none.
 func (s *Census) incomplete() error {
 	most, why := 0, ""
 	for reason, n := range s.Failed {
@@ -102,6 +102,7 @@ func (s *search) look(obj uint64) bool {
 	return true
 }
 
+// lookOnce reads a virtual thread. A collector may have moved it meanwhile.
 func (s *search) lookOnce(obj uint64) (t VirtualThread) {
 	c := s.c
 	c.heap.Reset()

@@ -39,7 +39,7 @@ var virtualStates = []virtualState{
 // suspendedFlag is the constant of a bit that VirtualThread may add to a state.
 const suspendedFlag = "SUSPENDED"
 
-// stateOf is the meaning of a value of VirtualThread.state.
+// stateOf returns the meaning of a value of VirtualThread.state.
 func (s *search) stateOf(state uint32) (virtualState, error) {
 	if s.states == nil {
 		if err := s.readStates(); err != nil {

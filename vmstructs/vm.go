@@ -154,9 +154,9 @@ func (vm *VM) Java() arch.JavaRegs {
 	return java
 }
 
-// excludedByte chooses the X of UNSIGNED5 (see unsigned5.go). Since JDK 20 zero bytes
-// are left out, so X is 1 (JDK-8292758, utilities/unsigned5.hpp); up to 19 it is 0
-// (code/compressedStream.hpp). A field stream means 21 or later for certain.
+// excludedByte chooses the X of UNSIGNED5 (see unsigned5.go). Since JDK 20 zero bytes are never written, so X is 1
+// (JDK-8292758, utilities/unsigned5.hpp). Up to 19 it is 0 (code/compressedStream.hpp). A JVM with a field stream is
+// certainly 21 or later.
 func excludedByte(major int, fieldStream bool) uint8 {
 	if fieldStream || major >= 20 {
 		return 1

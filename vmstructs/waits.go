@@ -36,9 +36,9 @@ func (w *Waits) ReadFrom(t process.Target) *Waits {
 	return w
 }
 
-// Read returns what the JVM knows of a thread that was found in that system call. The thread must not run meanwhile.
-// The collector may: references in the heap are followed twice, and the answer is not known if they lead to two places.
-// Nor is it known while a collection has stopped all threads.
+// Read returns what the JVM knows of a thread that was found in that system call. The thread must not run meanwhile,
+// but the collector may. Read follows references in the heap twice. If they lead to two places, or if a collection has
+// stopped all threads, the answer is not known.
 func (w *Waits) Read(snap *process.Snapshot, call arch.Call) (j process.JavaWait) {
 	if snap.SideAddr == 0 || len(snap.Side) == 0 {
 		return j // not a Java thread
@@ -101,7 +101,7 @@ func (w *Waits) readThread(thread uint64) bool {
 	return true
 }
 
-// status is the state that java.lang.Thread says of the thread. It is empty if the state cannot be read now.
+// status returns the state that java.lang.Thread says of the thread. It is empty if the state cannot be read now.
 func (w *Waits) status(t Thread) string {
 	for range 2 { // the collector may be moving the object
 		before, err := w.vm.threadObject(t)
@@ -119,7 +119,7 @@ func (w *Waits) status(t Thread) string {
 	return ""
 }
 
-// waitsFor is the class of the object whose monitor the thread waits for, or of the object that it is parked for.
+// waitsFor returns the class of the object whose monitor the thread waits for, or of the object that it is parked for.
 func (w *Waits) waitsFor(thread uint64, j *process.JavaWait) string {
 	if err := w.vm.readJavaFields(); err != nil {
 		return ""
@@ -158,7 +158,8 @@ func (w *Waits) waitsFor(thread uint64, j *process.JavaWait) string {
 	return ""
 }
 
-// monitorObject is the object that an ObjectMonitor belongs to (runtime/objectMonitor.hpp, ObjectMonitor::_object).
+// monitorObject returns the object that an ObjectMonitor belongs to (runtime/objectMonitor.hpp,
+// ObjectMonitor::_object).
 func (w *Waits) monitorObject(monitor uint64) (uint64, error) {
 	l := &w.vm.l.wait
 	if !l.object.ok() {
@@ -174,7 +175,7 @@ func (w *Waits) monitorObject(monitor uint64) (uint64, error) {
 	return w.vm.wideOopAt(handle)
 }
 
-// parkBlocker is the object that LockSupport.park was given. If the thread runs a virtual thread, that one has it.
+// parkBlocker returns the object that LockSupport.park was given. If the thread runs a virtual thread, that one has it.
 func (w *Waits) parkBlocker(t Thread) (uint64, error) {
 	if w.vm.java.blocker == 0 {
 		return 0, ErrMissing

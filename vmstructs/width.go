@@ -2,11 +2,11 @@ package vmstructs
 
 import "strings"
 
-// readWidths says how many bytes to read of each field that is no pointer; of other fields, 8 bytes are read. If a
+// readWidths has the number of bytes to read for each field that is no pointer. For other fields 8 bytes are read. If a
 // release makes a field narrower (as 21 did with nmethod._comp_level and 25 with CodeBlob._frame_complete_offset), a
 // read would include its neighbours' bytes. So such a release counts as one without that field. If a release makes a
-// field wider, its low bytes have the same meaning as before: all CPUs here are little-endian. Fields whose whole width
-// is read (resolver.sized) are not in the list.
+// field wider, goprof still reads its low bytes, which have the same meaning: all supported CPUs are little-endian.
+// Fields whose whole width is read (resolver.sized) are not in the list.
 var readWidths = map[string]uint8{
 	"Array<int>._length": 4, "Array<u1>._data": 1, "Array<u2>._data": 2, "GrowableArrayBase._len": 4,
 	"GenericGrowableArray._len": 4,

@@ -1,7 +1,7 @@
 // Package alarm says when a JVM needs a snap: it is stuck, it is out of memory, or it has used its CPUs for too long.
 //
-// It looks at nothing itself: Watch.Judge is given a reading of a JVM's vitals every few seconds, and keeps what it
-// must compare. What is not known never gives an alarm.
+// It reads nothing itself. The caller gives Watch.Judge a reading of a JVM's vitals every few seconds, and the Watch
+// keeps earlier values for comparison. A value that is not known never causes an alarm.
 package alarm
 
 import (

@@ -3,7 +3,7 @@
 // Package config reads the configuration of an agent: flags, variables of the environment and one YAML file. All three
 // use the same names and the same texts.
 //
-// An error says where something wrong stands and what may stand there. An unknown key is an error.
+// An error says which key or flag is wrong, where it is, and which values are possible. An unknown key is an error.
 package config
 
 import (
@@ -126,7 +126,7 @@ type Said []struct{ Name, Text string }
 // Add adds a text for an option.
 func (s *Said) Add(name, text string) { *s = append(*s, struct{ Name, Text string }{name, text}) }
 
-// Environment is what the variables say. A variable with several rules has each on a line of its own.
+// Environment returns what the variables say. A variable with several rules has each on a line of its own.
 func Environment(lookup func(string) (string, bool)) (said Said) {
 	for i := range Options {
 		o := &Options[i]

@@ -34,7 +34,7 @@ func (t *To) servers(option string) *string {
 	return nil
 }
 
-// idle is the name of an option that has no effect because no destination is named. It is empty if there is none.
+// idle returns the name of an option that has no effect because no destination is named. It is empty if there is none.
 func (t *To) idle() string {
 	if t.Any() {
 		return ""

@@ -37,7 +37,7 @@ const (
 	maxFound    = 4       // mappings of that name
 )
 
-// Context is what an SDK in the process has published. ok says that there is a context.
+// Context returns what an SDK in the process has published. ok says that there is a context.
 func Context(pid int) (a resource.Attributes, ok bool) {
 	maps, err := os.Open(fmt.Sprintf("/proc/%d/maps", pid))
 	if err != nil {
@@ -61,7 +61,7 @@ func Context(pid int) (a resource.Attributes, ok bool) {
 	return nil, false
 }
 
-// mappings are the addresses of the mappings whose names promise a context.
+// mappings returns the addresses of the mappings whose names promise a context.
 func mappings(maps io.Reader) (found []uint64) {
 	lines := bufio.NewScanner(maps)
 	for n := 0; n < maxMapLines && len(found) < maxFound && lines.Scan(); n++ {

@@ -2,6 +2,6 @@
 // outside: the context that OpenTelemetry's SDKs publish in memory (OTEP 4719), two variables of its environment, and
 // its control groups.
 //
-// All of this may hold lies of the target, so it is bounded and cleaned. Nothing is stopped. Nothing else of the
-// environment is kept, because it holds passwords.
+// The target may lie in all of these, so texts are bounded and cleaned. No thread is stopped. No other variables of the
+// environment are kept, because they may hold passwords.
 package whose

@@ -21,8 +21,8 @@ const logFolder = "/var/log/containers"
 // maxLinks bounds what is read of that folder. A node has some hundred pods, and links of those before.
 const maxLinks = 20_000
 
-// pod is what kubelet's links in a folder of a process's root say of a container. It is empty where there is no link
-// with the whole id: kubelet cuts names of more than 255 bytes.
+// pod returns what kubelet's links in a folder of a process's root say of a container. It is empty if there is no
+// link with the whole id: kubelet cuts names of more than 255 bytes.
 func pod(pid int, folder, container string) resource.Attributes {
 	if container == "" {
 		return nil
@@ -55,9 +55,9 @@ func podOfLink(name string) (a resource.Attributes) {
 	return a
 }
 
-// deploymentPod reports the name of a pod that a ReplicaSet of a Deployment has made. The two endings have only letters
-// and digits that cannot make a word (Kubernetes: apimachinery/pkg/util/rand, SafeEncodeString and String). Pods of a
-// CronJob have a number in place of the first.
+// deploymentPod matches the name of a pod that a ReplicaSet of a Deployment has made. The two endings consist of
+// letters and digits that cannot form a word (Kubernetes: apimachinery/pkg/util/rand, SafeEncodeString and String).
+// Pods of a CronJob have a number in place of the first.
 var deploymentPod = regexp.MustCompile(`^(.+)-([bcdfghjklmnpqrstvwxz2456789]{6,10})-[bcdfghjklmnpqrstvwxz2456789]{5}$`)
 
 // deploymentOf is the Deployment of a pod by its name, empty if the pod may be of something else.
@@ -72,8 +72,8 @@ func deploymentOf(pod string) string {
 // maxHostName is the longest name of a host (HOST_NAME_MAX).
 const maxHostName = 64
 
-// nodeName is the host's name where goprof runs in a container, whose own name the kernel tells instead. It is empty
-// elsewhere.
+// nodeName returns the host's name where goprof runs in a container, whose own name the kernel tells instead. It is
+// empty elsewhere.
 func nodeName() string {
 	own, err := os.Readlink("/proc/self/ns/uts")
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 // maxEnviron bounds what is read of an environment.
 const maxEnviron = 256 << 10
 
-// Enrich adds what is known of a process. What a has already is kept. What an SDK publishes goes before the
-// environment. What cannot be read adds nothing.
+// Enrich adds what is known of a process. Attributes that a has already stay. Those that an SDK publishes count before
+// the environment. A source that cannot be read adds nothing.
 func Enrich(pid int, a *resource.Attributes) {
 	if c, ok := Context(pid); ok {
 		a.AddWord(c)
@@ -29,7 +29,7 @@ func Enrich(pid int, a *resource.Attributes) {
 	}
 }
 
-// Container is what the control groups of a process say of its container.
+// Container returns what the control groups of a process say of its container.
 func Container(pid int) (a resource.Attributes) {
 	b, err := procfs.Read(fmt.Sprintf("/proc/%d/cgroup", pid), procfs.MaxFile)
 	if err != nil {

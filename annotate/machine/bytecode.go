@@ -1,8 +1,8 @@
-// Package machine adds to a page of package annotate what only the JVM knows: the bytecodes of the method, and the
-// machine code that compilers made of it, with what each instruction belongs to.
+// Package machine adds to a page of package annotate the facts that only the JVM knows: the bytecodes of the method,
+// and its machine code, with the bytecode to which each instruction belongs.
 //
 // It takes a JVM, live or in a core file, and only reads it. A JVM may unload, compile and throw away code meanwhile.
-// What was copied when a sample was taken stays, and names that cannot be read any more are left out.
+// Code that was copied when a sample was taken stays. Names that can no longer be read are left out.
 package machine
 
 import (
@@ -42,7 +42,7 @@ func find(vm *vmstructs.VM, name string) ([]*vmstructs.Method, error) {
 // mostOverloads bounds the methods of one name that are read.
 const mostOverloads = 512
 
-// AddBytecodes gives the page's method its bytecodes. Where several methods have its name, each gets the samples of the
+// AddBytecodes gives the page's method its bytecodes. If several methods have its name, each gets the samples of the
 // places that it alone has: a bytecode index with the line of that index. Other samples stay in groups of their own.
 func AddBytecodes(vm *vmstructs.VM, p *annotate.Page) error {
 	methods, err := find(vm, p.Method)

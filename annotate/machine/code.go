@@ -105,7 +105,7 @@ func (c *Codes) Add(s *profile.Stack, n int64) {
 
 func (c *Codes) isWanted(f profile.Frame) bool { return f.Func != nil && c.wants(f.Func.Name) }
 
-// of is the code that a frame runs, nil if it is not known.
+// of returns the code that a frame runs, nil if it is not known.
 func (c *Codes) of(f *profile.Frame) *code {
 	b, err := c.vm.Blob(f.PC)
 	if err != nil || f.Func == nil || b.Kind != vmstructs.Nmethod || b.Method == nil || named(b.Method) != f.Func.Name {
@@ -173,7 +173,8 @@ func (c *Codes) page(k *code, sites []*site) annotate.Code {
 	return out
 }
 
-// decode lists the instructions. What is none stays as bytes: the shortest instruction's length of them.
+// decode lists the instructions. Bytes that are no instruction are listed as bytes, as many as the shortest instruction
+// has.
 func (c *Codes) decode(k *code) (rows []annotate.Instruction) {
 	called := false // the instruction before is a call
 	for at := uint32(0); int(at) < len(k.text); {
@@ -260,7 +261,7 @@ func (c *Codes) name(from *vmstructs.Blob, to uint64) string {
 	return cmp.Or(c.knownName(to), "code without a name")
 }
 
-// knownName is the name of code at an address, empty if there is none: a constant need not be an address.
+// knownName returns the name of code at an address, empty if there is none: a constant need not be an address.
 func (c *Codes) knownName(to uint64) string {
 	if !c.vm.InCode(to) {
 		code, ok := c.target.Code(to, true)

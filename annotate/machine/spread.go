@@ -6,7 +6,7 @@ import (
 	"goprof/annotate"
 )
 
-// codePlace is a bytecode index with its line. Of samples that have only a line, the index is -1; those of compiled
+// codePlace is a bytecode index with its line. Some samples have only a line: then the index is -1. Samples in compiled
 // code without a record nearby have no line, either.
 type codePlace struct{ bci, line int32 }
 
@@ -108,7 +108,7 @@ func onTop(p *annotate.Page, rows []annotate.Row) string {
 	return fmt.Sprintf(" (%d of %d on top)", n, p.Self)
 }
 
-// filled is a body with its samples. Samples of a line without an index stand before the line's first bytecode.
+// filled returns a body with its samples. Samples of a line without an index stand before the line's first bytecode.
 func filled(body annotate.Method, count func(codePlace) annotate.Count) annotate.Method {
 	var rows []annotate.Row
 	begun := map[int32]bool{}
@@ -152,7 +152,7 @@ func wholeLines(p *annotate.Page) whole {
 	return w
 }
 
-// of are the lines of rows that have samples. A line of which all rows are here counts as it was seen.
+// of returns the lines of rows that have samples. A line of which all rows are here counts as it was seen.
 func (w whole) of(rows []annotate.Row) []annotate.Line {
 	lines := []annotate.Line{}
 	at, met := map[int32]int{}, map[int32]int{}

@@ -61,7 +61,8 @@ func (s state) clobber(in *inst) {
 	}
 }
 
-// clobberArith: add, or, adc, sbb, and, sub, xor, cmp without a ModRM immediate.
+// clobberArith forgets what add, or, adc, sbb, and, sub and xor write, in their forms without a ModRM immediate. cmp
+// writes nothing.
 func (s state) clobberArith(in *inst) {
 	if in.Op >= 0x38 { // cmp
 		return

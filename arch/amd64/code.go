@@ -8,9 +8,9 @@ import (
 // code implements arch.Code for x86-64.
 type code struct{}
 
-// maxAfterLeave bounds the bytes of code between the place where HotSpot's interpreter drops a frame and its jump to
-// the caller (interp_masm_*.cpp, remove_activation), or to a handler in the caller. It asks the VM for that handler
-// first (templateInterpreterGenerator_*.cpp, generate_throw_exception).
+// maxAfterLeave bounds the bytes of code between the place where HotSpot's interpreter removes a frame and its jump to
+// the caller (interp_masm_*.cpp, remove_activation), or to a handler in the caller. Before the jump to a handler it
+// asks the VM for the handler (templateInterpreterGenerator_*.cpp, generate_throw_exception).
 const maxAfterLeave = 112
 
 // AfterLeave looks for LEAVE (0xc9).

@@ -73,8 +73,8 @@ var CPU = arch.NewCPU(arch.Facts{
 	MinInst:   1,
 	ShortJump: 130, // two bytes and a prefix, and 127
 
-	// The handler has returned to the trampoline, and so has taken the first word of struct rt_sigframe off the stack.
-	// A ucontext follows (arch/x86/include/asm/sigframe.h): 40 bytes for flags, link and stack_t, 256 bytes of
+	// The handler has returned to the trampoline. The return has taken the first word of struct rt_sigframe off the
+	// stack. A ucontext follows (arch/x86/include/asm/sigframe.h): 40 bytes for flags, link and stack_t, 256 bytes of
 	// registers, the signal mask of 8 bytes. Then the siginfo comes.
 	SigInfo: 40 + 256 + 8,
 }, code{})

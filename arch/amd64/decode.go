@@ -217,7 +217,7 @@ func (in *inst) chooseMap(b []byte, i int, rex uint8) (op uint8, next int, bits 
 	return b[i], i + 1, rex
 }
 
-// attributes are what the tables say of an opcode in the map of its instruction.
+// attributes returns what the tables say of an opcode in the map of its instruction.
 func (in *inst) attributes(op uint8) uint8 {
 	switch {
 	case in.Map == 0 && !in.Vec:

@@ -54,9 +54,10 @@ func (s state) exit(popped int32) arch.Exit {
 	return e
 }
 
-// Framed returns the exit of code that has just completed a frame of that size. The way began before the frame pointer
-// was saved, or right after it was pushed: then the code may only set rbp (-XX:+PreserveFramePointer) before it moves
-// the stack pointer. Later in a method, intrinsics move the stack pointer by any amount.
+// Framed returns the exit of code that has just completed a frame of that size. It believes the frame only if the code
+// was followed from a place before the frame pointer was saved, or right after its push. In the second case the code
+// may only set rbp (-XX:+PreserveFramePointer) before it moves the stack pointer. Later in a method, intrinsics move
+// the stack pointer by any amount.
 func (t *tracer) Framed(at *arch.State, size int32, before int) (arch.Exit, bool) {
 	s := state{at}
 	sp := s.Regs[rsp]

@@ -99,7 +99,7 @@ func intrinsic(code []byte, at uint32) (name string, end uint32) {
 //
 //	cmp eax, 0x80000000; jne 1f; xor edx, edx; cmp divisor, -1; je 2f; 1: cdq; idiv divisor; 2:
 //
-// and the same of 64 bits, behind what puts the smallest number into rdx.
+// For 64 bits the code is the same, but an instruction before it puts the smallest number into rdx.
 
 // divisionMarks are the beginnings: the comparison.
 var divisionMarks = [...]struct {

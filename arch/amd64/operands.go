@@ -70,8 +70,8 @@ func (code) Operands(code []byte, at uint32) (o arch.Operands, ok bool) {
 	return o, true
 }
 
-// arithmetic are the operands of an instruction with two registers, or one and memory. Bit 1 of its opcode says which
-// is written.
+// arithmetic returns the operands of an instruction with two registers, or one and memory. Bit 1 of its opcode says
+// which is written.
 func arithmetic(o arch.Operands, op uint8, reg, rm uint32) (arch.Operands, bool) {
 	switch {
 	case op&7 == 5: // rax and a constant
@@ -87,7 +87,8 @@ func arithmetic(o arch.Operands, op uint8, reg, rm uint32) (arch.Operands, bool)
 	return o, true
 }
 
-// operands0F are those of an instruction of the second table, or of one of vectors. Vectors themselves do not count.
+// operands0F returns the operands of an instruction of the second table, or of one of vectors. Vectors themselves do
+// not count.
 func (in *inst) operands0F(o arch.Operands, reg, rm uint32) (arch.Operands, bool) {
 	switch op := in.Op; {
 	case in.Vec || op >= 0x10 && op <= 0x17 || op >= 0x28 && op <= 0x29 || op >= 0x51 && op <= 0x7f ||

@@ -29,10 +29,10 @@ func (s state) movStore(in *inst) {
 	}
 }
 
-// takeSavedSP deals with a stack pointer that was just loaded from a word of the stack that was there at the start.
-// Code that moves the stack pointer by a computed amount saves it there before (C2's string_indexof), or saves its
-// frame pointer (the stubs of the SHA-2 digests). From here on all places are relative to that value, and none to an
-// earlier stack pointer.
+// takeSavedSP deals with a stack pointer that was just loaded from the stack, from a word that was there before the
+// traced code began. Code that moves the stack pointer by a computed amount first saves it there (C2's string_indexof),
+// or saves its frame pointer (the stubs of the SHA-2 digests). From now on all places on the stack are relative to the
+// loaded value, and places relative to an earlier stack pointer are forgotten.
 func (s state) takeSavedSP() {
 	sp := s.Regs[rsp]
 	if sp.Kind != arch.AtMem || sp.Reg != rsp || sp.Off < 0 {
@@ -50,7 +50,7 @@ func (s state) moveSP(n int32) {
 	}
 }
 
-// address is the memory operand's address, if it is known.
+// address returns the memory operand's address, if it is known.
 func (s state) address(in *inst) arch.Loc {
 	if in.Base < 0 || in.Idx {
 		return arch.Loc{}

@@ -91,7 +91,7 @@ func (t *tracer) Step(to *arch.State) arch.Way {
 	}
 	if op := in.Op; op == 0x8b || op == 0x89 {
 		if t.Entry && s.Regs[rbp] == s.Regs[rsp] && !in.Mem {
-			// Frame made: rbp = rsp. What lies above the saved rbp is the return address.
+			// Frame made: rbp = rsp. The return address lies above the saved rbp.
 			s.Regs[rbp] = s.load(s.Regs[rsp])
 			s.moveSP(8)
 			return arch.WayBuildsFrame
@@ -151,7 +151,7 @@ func (t *tracer) group5(s state, in *inst) arch.Way {
 	return arch.WayGoesOn
 }
 
-// arithImm: add, or, adc, sbb, and, sub, xor, cmp with an immediate.
+// arithImm executes add, or, adc, sbb, and, sub, xor and cmp with an immediate.
 func (s state) arithImm(in *inst) {
 	if in.OpX == 7 {
 		return

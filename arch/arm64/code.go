@@ -85,7 +85,8 @@ func (code) Pops(code []byte) uint64 {
 	return 0
 }
 
-// Signed: a signature lies between the address's bits and bit 55 (Documentation/arch/arm64/pointer-authentication.rst).
-// The kernel chooses how many bits an address has, 36 to 52 (Documentation/arch/arm64/memory.rst). With more than 48
-// bits, a program's stack still lies at the end of the memory that 48 bits reach.
+// Signed returns the bits in which an address may have a signature. They lie between the address's own bits and bit 55
+// (Documentation/arch/arm64/pointer-authentication.rst). The kernel chooses how many bits an address has, 36 to 52
+// (Documentation/arch/arm64/memory.rst). With more than 48 bits, a program's stack still lies at the end of the memory
+// that 48 bits reach.
 func (code) Signed(highest uint64) uint64 { return 1<<55 - 1<<min(max(bits.Len64(highest-1), 36), 55) }

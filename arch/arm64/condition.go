@@ -54,7 +54,7 @@ func (code) Condition(code []byte, compare, branch uint32) (c arch.Condition, ok
 	return c, !withZero || c.Constant && c.Value == 0
 }
 
-// constantBefore is the constant that the instruction before another one puts into a register. C1 has null in a
+// constantBefore returns the constant that the instruction before another one puts into a register. C1 has null in a
 // register where it compares with it, and all numbers that do not fit into the comparison.
 func constantBefore(code []byte, at uint32, register uint8, wide bool) (value int64, ok bool) {
 	var in inst

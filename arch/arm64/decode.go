@@ -6,9 +6,9 @@ import (
 )
 
 // inst is one A64 instruction (Arm ARM, DDI 0487, chapter C4). It is decoded just far enough to follow the stack
-// pointer, the frame pointer, the link register and the words that move between registers and the stack. Of all other
-// instructions it says which general registers they write. All instructions have four bytes, so their length cannot be
-// misread.
+// pointer, the frame pointer, the link register and the words that move between registers and the stack. For all other
+// instructions it says only which general registers they write. All instructions have four bytes, so their length
+// cannot be misread.
 type inst struct {
 	Op     opcode
 	Rd     uint8 // the register that is written; of stores and branches, the one that is read

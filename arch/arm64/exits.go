@@ -37,7 +37,8 @@ func (t *tracer) jumpsOut(s state, indirect bool) arch.Exit {
 	return e
 }
 
-// IsBetter prefers an indirect jump. Of two jumps of one kind it prefers the one whose stack pointer is known.
+// IsBetter prefers an indirect jump. If both jumps are of the same kind, it prefers the one whose stack pointer is
+// known.
 func (t *tracer) IsBetter(e, than *arch.Exit) bool {
 	if e.Indirect != than.Indirect {
 		return e.Indirect

@@ -129,8 +129,8 @@ const maxAddress = 24
 
 // addressOf finds out from the code before a load whether the load's register is the sum of an array and an index. C2
 // adds the index to a register before it loads an element (aarch64.ad, AddP), so the load itself looks like that of a
-// field. If nothing near the load has written the register, addressOf takes it for an object's. known is false where
-// the register is something else. narrow says that the index may be a compressed reference.
+// field. If no instruction near the load has written the register, addressOf regards it as the address of an object.
+// known is false if the register holds something else. narrow says that the index may be a compressed reference.
 func addressOf(code []byte, at uint32, base uint8) (known, indexed, narrow bool) {
 	for n := 0; n < maxAddress && at >= 4; n++ {
 		at -= 4

@@ -41,7 +41,8 @@ func reg(w uint32, lo int) uint32 { return 1 << field(w, lo, 5) &^ (1 << 31) }
 // regOrSP is reg where 31 is the stack pointer.
 func regOrSP(w uint32, lo int) uint32 { return 1 << field(w, lo, 5) }
 
-// computes are the operands of an instruction that does arithmetic. What writes no register compares.
+// computes are the operands of an instruction that does arithmetic. An instruction that writes no register is a
+// comparison.
 func computes(reads, writes uint32) (arch.Operands, bool) {
 	return arch.Operands{Reads: reads, Writes: writes, Computes: writes&^(1<<31) != 0}, true
 }
@@ -88,7 +89,8 @@ func isLong(w uint32) bool {
 // maxParts is how many instructions make a constant of 64 bits at most.
 const maxParts = 4
 
-// longConstant is what a register holds behind an instruction that isLong. 0: the instructions before do not begin it.
+// longConstant returns what a register holds behind an instruction that isLong. 0: the instructions before do not begin
+// it.
 func longConstant(code []byte, at uint32) (value uint64) {
 	last := binary.LittleEndian.Uint32(code[at:])
 	for n := 0; n < maxParts; n, at = n+1, at-4 {
@@ -139,7 +141,7 @@ func (r *operandRegs) register(w uint32) (arch.Operands, bool) {
 	return arch.Operands{}, false
 }
 
-// memory are the operands of loads and stores that do nothing else.
+// memory returns the operands of loads and stores that do nothing else.
 func (r *operandRegs) memory(w uint32) (o arch.Operands, ok bool) {
 	vector, base := field(w, 26, 1) == 1, regOrSP(w, 5)
 	general := r.rd
@@ -186,7 +188,7 @@ func (r *operandRegs) memory(w uint32) (o arch.Operands, ok bool) {
 	return o, true
 }
 
-// vector are the operands of an instruction of vectors or floating point. Vectors themselves do not count.
+// vector returns the operands of an instruction of vectors or floating point. Vectors themselves do not count.
 func (r *operandRegs) vector(w uint32) (o arch.Operands, ok bool) {
 	if w&0x5f20fc00 == 0x1e200000 { // conversions, and copies between both kinds of registers
 		switch field(w, 16, 3) {

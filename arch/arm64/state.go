@@ -50,8 +50,8 @@ func (s state) set(r uint8, v arch.Loc) {
 }
 
 // settleSP deals with a stack pointer that has just been set. If its value was in memory at the start (the
-// interpreter's sender sp, in the frame), all places are relative to it from here on, and none to an earlier stack
-// pointer.
+// interpreter's sender sp, in the frame), all places on the stack are relative to it from now on, and places relative
+// to an earlier stack pointer are forgotten.
 func (s state) settleSP() {
 	sp := s.Regs[regSP]
 	switch {
@@ -82,7 +82,7 @@ func plus(l arch.Loc, n int64) arch.Loc {
 	return l
 }
 
-// addReg is the value of rn + (rm << shift), or rn - it.
+// addReg returns the value of rn + (rm << shift), or rn - it.
 func (s state) addReg(in *inst) arch.Loc {
 	n, m := s.get(in.Rn), s.get(in.Rm)
 	if m.Kind != arch.Value || m.Reg != constReg || in.Imm < 0 {
@@ -132,8 +132,7 @@ func (s state) isDead(addr arch.Loc) bool {
 	return addr.Reg == regSP && addr.Off < 0 || addr.Reg == x29 && addr.Off < s.Dead
 }
 
-// store notes a word that goes to the stack. Of a value that no exit needs it only notes that the word is no longer
-// what it was.
+// store notes a word that goes to the stack. If no exit needs the value, it only notes that the word has changed.
 func (s state) store(addr, v arch.Loc) {
 	if addr.Kind != arch.Value || addr.Reg != x29 && addr.Reg != s.Regs[regSP].Reg {
 		return

@@ -103,11 +103,10 @@ func (t *tracer) near(at uint32, in *inst) arch.Loc {
 	return someAddress
 }
 
-// takesCallersSP reports whether the code goes back with a stack pointer that it takes from its caller's frame pointer.
-// Up to JDK 17 it does so if a method handle's caller handles an exception (c1_Runtime1_aarch64.cpp,
-// handle_exception_from_callee and generate_unwind_exception). The value equals the stack pointer that the code has
-// already, because interpreted callees have restored it. So both ways of that condition go on with the same stack
-// pointer.
+// takesCallersSP reports whether the code here sets the stack pointer from its caller's frame pointer before it
+// returns. Up to JDK 17 code does so, on one of two ways, if the caller of a method handle handles an exception
+// (c1_Runtime1_aarch64.cpp, handle_exception_from_callee and generate_unwind_exception). The value equals the present
+// stack pointer, because interpreted callees have restored it. So both ways go on with the same stack pointer.
 func (t *tracer) takesCallersSP(at uint32) bool {
 	const movSPFP = 0x910003bf
 	var next inst
@@ -115,8 +114,8 @@ func (t *tracer) takesCallersSP(at uint32) bool {
 		(next.Op == opRet || next.Op == opJump)
 }
 
-// postStep is what an indexPostReg adds to its base. The code that saves all registers loads that number before its
-// stores (macroAssembler_aarch64.cpp, push_CPU_state), and may have been interrupted between these.
+// postStep returns what an indexPostReg adds to its base. The code that saves all registers loads that number before
+// its stores (macroAssembler_aarch64.cpp, push_CPU_state), and may have been interrupted between these.
 func (t *tracer) postStep(s state, in *inst) arch.Loc {
 	by := s.get(in.Rm)
 	if in.Index != indexPostReg || by != arch.RegPlus(in.Rm, 0) {
@@ -146,7 +145,7 @@ func (s state) enters() bool {
 // storesSenderSP reports whether the interpreter has stored its caller's stack pointer. That is the last word without
 // which its frame cannot be walked (templateInterpreterGenerator_aarch64.cpp, generate_fixed_frame).
 func (t *tracer) storesSenderSP(in *inst) bool {
-	// It is stored together with a zero. Code that saves all registers makes other pairs. What the register holds does
+	// It is stored together with a zero. Code that saves all registers makes other pairs. The register's contents do
 	// not matter: up to JDK 17 a collector's barrier may have called C before that.
 	return in.Pair && !in.Narrow && in.Index == indexOffset && in.Rn == regSP && in.Rd == zr &&
 		int(in.Rt2) == t.java.SenderSP

@@ -53,7 +53,7 @@ func (code) Trampoline(code []byte, r *arch.Regs) (uint64, bool) {
 	return 0, false
 }
 
-// pageAddress is what adr and adrp compute.
+// pageAddress returns what adr and adrp compute.
 func pageAddress(w uint32, pc uint64) (uint64, bool) {
 	if field(w, 24, 5) != 0x10 {
 		return 0, false
@@ -88,8 +88,9 @@ func (code) LinkerStub(code []byte) bool {
 }
 
 // Detour recognises a load or store that a linker has moved because of an erratum of Cortex-A53 (843419 or 835769). The
-// instruction then stands at the end of the section, followed by a branch back, and a branch to there stands in its
-// place (GNU ld and gold, --fix-cortex-a53-843419; their symbols are e843419@...). There are no unwind rules there.
+// linker puts the instruction at the end of the section, followed by a branch back. In its old place there is a branch
+// to the new one (GNU ld and gold, --fix-cortex-a53-843419; their symbols are e843419@...). There are no unwind rules
+// there.
 func (code) Detour(code []byte) (by int64, ok bool) {
 	const frame = 1<<x29 | 1<<x30 | 1<<regSP
 	var in inst

@@ -9,8 +9,8 @@ import (
 // Available says that this binary has a decoder.
 const Available = true
 
-// Text is the instruction at the beginning of code, which is at pc and n bytes long, in GNU's syntax. to is where it
-// calls or jumps, 0 if it does neither, or if that is not known.
+// Text returns the instruction at the beginning of code, which is at pc and n bytes long, in GNU's syntax. to is where
+// it calls or jumps, 0 if it does neither, or if that is not known.
 func Text(code []byte, pc uint64, n int) (text string, to uint64, ok bool) {
 	in, err := arm64asm.Decode(code[:n])
 	if err != nil || n != 4 || in.Op == 0 {

@@ -36,7 +36,7 @@ func tellWritten(talk io.Writer, name string, as format.Format, wall bool) {
 	io.WriteString(talk, output.AccountLine("Written", text))
 }
 
-// nextStep is the command or the program that shows a recording best.
+// nextStep returns the command or the program that shows a recording best.
 func nextStep(name string, as format.Format, wall bool) string {
 	if name[0] == '-' {
 		name = "./" + name

@@ -286,8 +286,8 @@ func (f *agentFlags) serve(cmd *cobra.Command, c *config.Config, at net.Listener
 // lookAtFile is how often the agent looks whether its configuration's file has changed, as a ConfigMap's does.
 const lookAtFile = 10 * time.Second
 
-// reload reads the configuration at each signal, and when its file has changed. If something is wrong with it, reload
-// says so, and the old one holds.
+// reload reads the configuration at each signal, and when its file has changed. If the new one is wrong, reload says
+// so, and the agent keeps the old one.
 func (f *agentFlags) reload(ctx context.Context, again <-chan os.Signal, a *agent.Agent, old *config.Config,
 	say func(string)) {
 	look := time.NewTicker(lookAtFile)

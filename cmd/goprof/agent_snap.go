@@ -31,9 +31,9 @@ import (
 	"goprof/triage/vitals"
 )
 
-// An agent that takes snaps by itself has a second process, which watches its JVMs and takes them. It starts before the
-// agent gives up rights: a snap needs more than samples do. It ends with the agent. The agent writes to its standard
-// input which JVMs there are ("jvms 12 34"), and that all need a snap ("all").
+// An agent that takes snaps by itself has a second process, which watches the JVMs and takes the snaps. That process
+// starts before the agent gives up rights, because a snap needs more rights than samples do. It ends with the agent.
+// The agent writes to its standard input which JVMs there are ("jvms 12 34"), or that all of them need a snap ("all").
 
 const (
 	snapperName = "snapper"
@@ -185,7 +185,7 @@ func (s *snapper) takeNext(ctx context.Context) (taken chan struct{}) {
 // sigusr2 is the reason for a snap that was asked for.
 const sigusr2 = "SIGUSR2"
 
-// want puts a snap into the queue, or says why there is none: for an alarm, which may last, once.
+// want puts a snap into the queue, or says why there is none. For an alarm, which may last, it says that once.
 func (s *snapper) want(pid int, why string) {
 	if s.place(pid) >= 0 {
 		return
@@ -285,7 +285,8 @@ func (w *watchedJVM) open(pid int) bool {
 	return err == nil
 }
 
-// snap takes a snap in a process of its own, which may be killed. What was read before a JVM's death is kept.
+// snap takes a snap in a process of its own, which may be killed. If the JVM dies, the parts that were read before are
+// kept.
 func (s *snapper) snap(ctx context.Context, pid int, why string, past io.Reader) {
 	self, err := os.Executable()
 	if err != nil {

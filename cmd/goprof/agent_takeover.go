@@ -27,7 +27,7 @@ const (
 	askedEvery = time.Second
 )
 
-// handoverFolders are the folders through which an agent asks another one to hand over.
+// handoverFolders returns the folders through which an agent asks another one to hand over.
 func handoverFolders(c *config.Config) (all []string) {
 	for _, dir := range []string{c.Files.Dir, c.To.Spool} {
 		if dir != "" {
@@ -70,7 +70,7 @@ func takeOver(ctx context.Context, a *agent.Agent, c *config.Config, out *outlet
 	}
 }
 
-// askToEnd asks the other agent to end, and returns at which moment that will be. Where this agent is interrupted
+// askToEnd asks the other agent to end, and returns at which moment that will be. If this agent is interrupted
 // meanwhile, askToEnd withdraws the question. Then ok is false, and err is nil.
 func askToEnd(ctx context.Context, dirs []string, say func(string)) (at time.Time, ok bool, err error) {
 	at, err = askAny(ctx, dirs)

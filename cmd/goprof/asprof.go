@@ -116,7 +116,7 @@ var asprofOutputs = map[string]string{
 	"flat": "out.json", "tree": "out.html", "traces": "out.collapsed", "text": "out.collapsed", "summary": "out.collapsed",
 }
 
-// asprofOutput is the error of "-o FORMAT": -o is a file here. ./NAME means a file of such a name.
+// asprofOutput returns the error of "-o FORMAT": -o is a file here. ./NAME means a file of such a name.
 func asprofOutput(cmd *cobra.Command, name string, args []string) *exit.Error {
 	file, is := asprofOutputs[name]
 	if !is {
@@ -136,7 +136,7 @@ func asprofOutput(cmd *cobra.Command, name string, args []string) *exit.Error {
 	return e
 }
 
-// asprofFile is the error of "-f FILE": -f is the format here.
+// asprofFile returns the error of "-f FILE": -f is the format here.
 func asprofFile(cmd *cobra.Command, name string, args []string) *exit.Error {
 	if !strings.ContainsAny(name, "./") || filepath.Base(name) == "." {
 		return nil

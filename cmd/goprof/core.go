@@ -207,9 +207,9 @@ func (c *coreFile) path(name string) string {
 }
 
 // remedyOfRefused says how goprof can open files below a folder that only another user may enter. It is empty if there
-// are no such files, or if the folder must not be shown. goprof reads a core without the right to enter such folders:
-// the core names the files, and its maker may want goprof to read any file. For a folder that the user names goprof
-// keeps that right (guard.EnterFiles).
+// are no such files, or if the folder must not be shown. goprof reads a core without the right to enter such folders,
+// because the core names the files, and could name any file of the host. goprof keeps that right only for a folder that
+// the user names (guard.EnterFiles).
 func (c *coreFile) remedyOfRefused(list []process.MissingFile) string {
 	if c.by != nil {
 		return ""

@@ -35,8 +35,8 @@ func with(name, value string) fix {
 	}
 }
 
-// withoutWord leaves out the last argument that is equal: no value of a flag, and what is behind -- only if nothing
-// before it is equal.
+// withoutWord returns the arguments without the last one that equals word. Values of flags do not count. An argument
+// behind -- counts only if none before it is equal.
 func withoutWord(word string) fix {
 	return func(cmd *cobra.Command, args []string) []string {
 		found, dash := -1, len(args)
@@ -92,8 +92,8 @@ func dropFlag(cmd *cobra.Command, args []string, name string) (rest []string, at
 	return rest, min(at, len(rest)), word
 }
 
-// flagAt is the flag that a word is, how it is spelled, and whether its value is in the same word. Several short flags
-// in one word are not looked at: such a word stays as it is.
+// flagAt returns the flag that a word is, how it is spelled, and whether its value is in the same word. Several short
+// flags in one word are not looked at: such a word stays as it is.
 func flagAt(cmd *cobra.Command, arg string) (f *pflag.Flag, spelled string, inside bool) {
 	switch {
 	case strings.HasPrefix(arg, "--"):

@@ -56,7 +56,7 @@ func maker[D ship.Destination](of func(wire.Options) (D, error)) func(wire.Optio
 	return func(o wire.Options) (ship.Destination, error) { return of(o) }
 }
 
-// destinations are the destinations that the flags name.
+// destinations returns the destinations that the flags name.
 func (f *destinationFlags) destinations() (all []ship.Destination, err error) {
 	for _, kind := range []struct {
 		flag, headers string
@@ -89,7 +89,7 @@ func (f *destinationFlags) destinations() (all []ship.Destination, err error) {
 	return all, nil
 }
 
-// rules are the rules of --relabel.
+// rules returns the rules of --relabel.
 func (f *destinationFlags) rules() (resource.Rules, error) {
 	if f.relabel == "" {
 		return nil, nil
@@ -126,7 +126,8 @@ func (f *destinationFlags) open(tell func(string)) (*ship.Shipper, error) {
 	return s, nil
 }
 
-// undelivered is the error for batches that servers have not taken, nil if they have taken all. kept: a spool has them.
+// undelivered returns the error for batches that servers have not taken, nil if they have taken all. kept: a spool has
+// them.
 func undelivered(s *ship.Shipper, err error, kept bool) error {
 	var why []string
 	for _, st := range s.Stats() {

@@ -110,7 +110,7 @@ change is significant, so that a script can tell a change from an error (1 to 10
 	return cmd
 }
 
-// sides parts the files of before from those of after. With two ranges one file is both.
+// sides separates the files of before from those of after. With two ranges of time, one file is both.
 func (f *diffFlags) sides(cmd *cobra.Command, args []string) (names [2][]string, err error) {
 	ranged := f.ranges[diff.Before].given() || f.ranges[diff.After].given()
 	if ranged && (f.in.from.Duration > 0 || f.in.to.Duration > 0) {
@@ -152,7 +152,7 @@ func (f *diffFlags) sides(cmd *cobra.Command, args []string) (names [2][]string,
 	return names, nil
 }
 
-// otherRange adds the range that is missing: what lies beside the one that is given.
+// otherRange adds the range that is missing: the rest of the recording, beside the range that is given.
 func (f *diffFlags) otherRange() fix {
 	before, after := &f.ranges[diff.Before], &f.ranges[diff.After]
 	switch {

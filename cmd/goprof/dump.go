@@ -215,7 +215,7 @@ func (d *dumper) check(cmd *cobra.Command) error {
 	return nil
 }
 
-// notStopped is the error of a dump that lacks stacks.
+// notStopped returns the error of a dump that lacks stacks.
 func notStopped(command string, pid int, threads []profile.ThreadDump, wait time.Duration) error {
 	late, leftOut, refused := session.NotStopped(threads)
 	what := func(n int) string {

@@ -126,7 +126,7 @@ func hideInternal(threads []profile.ThreadDump) {
 	}
 }
 
-// movedTo is where a frame is after others were folded; -1 if it was folded itself.
+// movedTo returns where a frame is after others were folded; -1 if it was folded itself.
 func movedTo(frame int, before, after []profile.Frame) int {
 	if frame < 0 || frame >= len(before) {
 		return -1

@@ -93,7 +93,7 @@ func (r *recorder) notes(sum *profile.Summary) []profile.Note {
 	return append(append(sum.Notes, host().Notes(r.session)...), r.ownNotes(sum)...)
 }
 
-// ownNotes is what the user should know of one part.
+// ownNotes returns what the user should know of one part.
 func (p *part) ownNotes(sum *profile.Summary) (notes []profile.Note) {
 	if p.event != nil && p.event.Note != "" {
 		notes = append(notes, profile.Note{Name: "event", Text: p.event.Note})

@@ -184,8 +184,8 @@ func (f *eventFlags) askLeak(cmd *cobra.Command) error {
 	return nil
 }
 
-// rights are the rights that goprof keeps for the recording. The kernel's own counters need no more than CPU time does.
-// kernel: the kernel's functions need names.
+// rights returns the rights that goprof keeps for the recording. The kernel's own counters need no more than CPU time
+// does. kernel: the kernel's functions need names.
 func (f *eventFlags) rights(kernel bool) guard.Keep {
 	probes := slices.ContainsFunc(f.asked, func(e session.AskedEvent) bool { return session.MayNeedProbes(e.Name) })
 	switch {

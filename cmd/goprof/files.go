@@ -95,7 +95,7 @@ func outputFailed(err error) error {
 	return e
 }
 
-// elsewhere is the remedy where a file cannot be written.
+// elsewhere returns the remedy where a file cannot be written.
 func elsewhere(fe *outfile.FileError) string {
 	folder, base := filepath.Dir(fe.Name), filepath.Base(fe.Name)
 	other := "a name in another folder, such as " + commandLine([]string{filepath.Join(os.TempDir(), base)})

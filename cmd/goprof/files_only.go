@@ -22,8 +22,8 @@ func readFilesOnly(cmd *cobra.Command, args []string) {
 // writing are the flags that name what a command writes: files, or a folder for files.
 var writing = []string{"output", "map", "redact-map", "spool", "html"}
 
-// filesOf are the files that a command line names. An argument that is no file's name does no harm: there is no file of
-// that name.
+// filesOf returns the files that a command line names. An argument that is no file's name does no harm: there is no
+// file of that name.
 func filesOf(cmd *cobra.Command, args []string) guard.Files {
 	f := guard.Files{Read: slices.Clone(args), Write: []string{os.TempDir()}, Sends: cmd.Name() == "ship"}
 	cmd.Flags().Visit(func(flag *pflag.Flag) {

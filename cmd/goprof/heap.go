@@ -292,7 +292,7 @@ func (f *heapFlags) options(ctx context.Context) heap.Options {
 	return heap.Options{All: f.all, Seed: uint64(time.Now().UnixNano()), Cancel: ctx.Done()}
 }
 
-// drawing is what draws the heap, nil if it is written as text.
+// drawing returns what draws the heap, nil if it is written as text.
 func (f *heapFlags) drawing() func(io.Writer, *output.Tree, flame.Options) error {
 	switch filepath.Ext(f.output) {
 	case ".html":

@@ -96,8 +96,8 @@ func (f *heapFlags) dump(cmd *cobra.Command, pid int) error {
 	return nil
 }
 
-// expectStand says how long the JVM would stand still. It makes a part of a heap dump while the JVM runs, which goes
-// nowhere. Only its speed counts.
+// expectStand estimates how long the JVM would stand still for a heap dump. It makes a part of a dump while the JVM
+// runs, measures the speed, and throws the part away.
 func expectStand(ctx context.Context, s *session.Session) (stands time.Duration, about string, err error) {
 	for try := 1; ; try++ {
 		speed, err := session.Ask(s, func() (speed, error) { return measure(ctx, s.VM) })
@@ -154,7 +154,7 @@ func measure(ctx context.Context, vm *vmstructs.VM) (s speed, err error) {
 	return s, nil
 }
 
-// stands is how long the whole takes.
+// stands returns how long the whole takes.
 func (s *speed) stands() (stands time.Duration, about string) {
 	if s.bytes == 0 || s.took <= 0 {
 		return standsUnknown, fmt.Sprintf("a time that could not be measured: %s of objects", output.Size(s.used))

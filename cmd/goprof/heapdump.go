@@ -68,7 +68,7 @@ func (c *coreFile) writeHeapDump(cmd *cobra.Command, to string) error {
 	return nil
 }
 
-// heapOfCore is the command that counts what fills the heap of a core file, with the same pseudonyms.
+// heapOfCore returns the command that counts what fills the heap of a core file, with the same pseudonyms.
 func heapOfCore(cmd *cobra.Command, file string) string {
 	args := []string{"goprof", "heap", "--core", file}
 	for _, name := range []string{"redact", "redact-key", "redact-map", "root"} {

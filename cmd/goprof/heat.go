@@ -220,7 +220,7 @@ func heatLine(i *recording.Info) string {
 	return caption.Line(cmp.Or(output.CleanName(rate), i.Format), i)
 }
 
-// heatAbout is what is known of the recording, and its own account.
+// heatAbout returns what is known of the recording, and its own account.
 func heatAbout(input string, i *recording.Info) (facts [][2]string) {
 	if input != outfile.Stdout {
 		facts = append(facts, [2]string{"file", i.Name})

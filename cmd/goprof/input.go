@@ -179,7 +179,7 @@ func (in *openInput) partsLeftOut(cmd *cobra.Command) {
 	fmt.Fprintf(cmd.ErrOrStderr(), "left out   %s: %s\n", output.Printable(strings.Join(list, ", ")), commandLine(again))
 }
 
-// amount says how many samples there are. Where a file does not know that, it has stacks.
+// amount says how many samples there are. If a file does not know that, it has stacks.
 func (in *openInput) amount(n int64) string {
 	info := in.file.Info()
 	if info.All {

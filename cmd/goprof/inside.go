@@ -23,7 +23,7 @@ func checkInner(cmd *cobra.Command, inner int) error {
 	return nil
 }
 
-// inside is the one JVM that has the number inner in a container, and part in its main class or jar. Each
+// inside returns the one JVM that has the number inner in a container, and part in its main class or jar. Each
 // container counts for itself, so several may have it: then none is chosen.
 func inside(inner int, part, command string) (int, error) {
 	if err := checkProc(); err != nil {

@@ -48,9 +48,9 @@ func interruptible(parent context.Context, others ...os.Signal) (context.Context
 	})
 }
 
-// cleanOnSignal removes unfinished files when a signal ends the process, and says that there is no result. It does so
-// until the returned function is called. The process still ends by the signal. A signal that was ignored before stays
-// ignored. goprof serve makes pages until a signal ends it, and removes them itself.
+// cleanOnSignal removes unfinished files when a signal ends the process, and says that there is no result. A call of
+// stop ends that. The process still ends by the signal. A signal that was ignored before stays ignored. goprof serve
+// does not use it: serve makes pages until a signal ends it, and removes them itself.
 func cleanOnSignal() (stop func()) {
 	if serving {
 		return func() {}

@@ -105,7 +105,7 @@ func cutTo(to io.Writer, columns int, text string) error {
 	return err
 }
 
-// thoseCalled are the JVMs of a name. A name that is a number is a pid.
+// thoseCalled returns the JVMs of a name. A name that is a number is a pid.
 func thoseCalled(jvms []diagnose.JVM, name string) []diagnose.JVM {
 	pid, err := strconv.Atoi(name)
 	return slices.DeleteFunc(jvms, func(j diagnose.JVM) bool {
@@ -128,7 +128,7 @@ func noneListed(name string) error {
 	return &exit.Error{Code: exit.NotJVM, What: fmt.Sprintf("process %d runs no JVM", pid), Remedy: "goprof list"}
 }
 
-// listText writes a table of so many columns, 0 for any. What is unknown is "-".
+// listText writes a table of so many columns, 0 for any. A fact that is not known is "-".
 func listText(w io.Writer, jvms []diagnose.JVM, withArgs bool, columns int) error {
 	if len(jvms) == 0 {
 		_, err := fmt.Fprintln(w, "goprof sees no JVM on this host.")

@@ -155,7 +155,7 @@ func seeLocks(s *session.Session, opt session.DumpOptions) (seen seenLocks, err 
 	return seen, nil
 }
 
-// verdict is how the command ends: nil if there is no deadlock, and none can have been missed.
+// verdict returns how the command ends: nil if there is no deadlock, and none can have been missed.
 func (seen *seenLocks) verdict(pid int, graph *contention.Graph, wait time.Duration) error {
 	switch {
 	case len(graph.Deadlocks) > 0:
@@ -268,7 +268,7 @@ func threadCount(n int) string {
 	return fmt.Sprintf("%d threads", n)
 }
 
-// deadlocked is how a command ends that has found deadlocks.
+// deadlocked returns how a command ends that has found deadlocks.
 func deadlocked(pid int, g *contention.Graph) error {
 	n, what := 0, "a deadlock"
 	for _, cycle := range g.Deadlocks {

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// Of what a command writes this much is kept.
+	// mostAnswer and mostTalk bound how much of a command's output is kept, and of its messages.
 	mostAnswer = 4 << 20
 	mostTalk   = 64 << 10
 	// endsWithin is how long a command may take to end when it was asked to: it lets go of threads, and publishes a
@@ -25,8 +25,8 @@ const (
 // shown are the exit codes of commands that have looked, and say what they found.
 var shown = []exit.Code{exit.OK, exit.Incomplete, exit.Changed, exit.Deadlocked, exit.Found}
 
-// run runs a command in a process of its own: so it gives up its own rights, can be ended, and takes its memory
-// with it. There is no shell.
+// run runs a command in a process of its own. So the command gives up its own rights, can be ended, and frees its
+// memory at its end. There is no shell.
 func (m *mcpTools) run(ctx context.Context, args []string) (string, error) {
 	answer, talk := atMostBytes{most: mostAnswer}, atMostBytes{most: mostTalk}
 	cmd := exec.CommandContext(ctx, m.self, args...)

@@ -173,7 +173,7 @@ func (m *mcpTools) look(command string, flags func(mcp.Args) []string) func(cont
 	}
 }
 
-// ofLiveOnly are the arguments that say how to look at a JVM that runs.
+// ofLiveOnly returns the arguments that say how to look at a JVM that runs.
 func ofLiveOnly(a mcp.Args) (names []string) {
 	for name, value := range a {
 		if name != "file" && name != "page" && value != false {
@@ -247,7 +247,8 @@ func (m *mcpTools) diff(ctx context.Context, a mcp.Args) (string, error) {
 	return m.run(ctx, args)
 }
 
-// flagged makes flags of the arguments of the same name. What a client says is never a word of its own.
+// flagged makes flags of the arguments of the same name. A client's text is always the value of a flag, never a
+// separate word of the command line.
 func flagged(a mcp.Args, names ...string) (flags []string) {
 	for _, name := range names {
 		if a.Has(name) {
@@ -261,7 +262,7 @@ func flagged(a mcp.Args, names ...string) (flags []string) {
 var listedKeys = []string{"pid", "version", "vendor", "collector", "uptime_seconds", "threads", "cpu_seconds",
 	"cpu_percent"}
 
-// listed is the list of JVMs. Of a redacted one only what is known to be no name stays.
+// listed returns the list of JVMs. In a redacted list only facts stay that are certainly no names.
 func (m *mcpTools) listed(ctx context.Context, _ mcp.Args) (string, error) {
 	text, err := m.run(ctx, []string{"list", "--json"})
 	if err != nil || m.by == nil {
@@ -289,7 +290,7 @@ func (m *mcpTools) listed(ctx context.Context, _ mcp.Args) (string, error) {
 	return string(b) + "\n", err
 }
 
-// next is a name for a new file.
+// next returns a name for a new file.
 func (m *mcpTools) next(form string) string {
 	for {
 		m.done++
@@ -311,7 +312,7 @@ func (m *mcpTools) keep(name string) {
 	}
 }
 
-// find is the path of a file. Clients name files of one folder, and no others.
+// find returns the path of a file. Clients name files of one folder, and no others.
 func (m *mcpTools) find(name string) (string, error) {
 	path := filepath.Join(m.dir, name)
 	info, err := os.Stat(path)
@@ -322,7 +323,8 @@ func (m *mcpTools) find(name string) (string, error) {
 	return path, nil
 }
 
-// readable is a recording without names that may not be shown. A file that this server has not made is redacted first.
+// readable returns a recording without names that may not be shown. A file that this server has not made is redacted
+// first.
 func (m *mcpTools) readable(ctx context.Context, name string) (string, error) {
 	path, err := m.find(name)
 	if err != nil || m.by == nil || m.made[name] {

@@ -16,9 +16,10 @@ import (
 const (
 	// oomScore is far above that of other programs. So the kernel ends goprof first when memory runs out.
 	oomScore = "900"
-	// processors is how many OS threads of goprof may run Go code at a time: one samples, one walks, two are for the
-	// garbage collector and all else. A machine with fewer CPUs needs as many: the thread that samples keeps its
-	// processor (Go's P) while it sleeps, and must not wait for one.
+	// processors is how many OS threads of goprof may run Go code at the same time: one takes samples, one walks
+	// stacks, two are for the garbage collector and everything else. A machine with fewer CPUs needs the same number:
+	// the thread that takes samples keeps its processor (Go's P) while it sleeps, because it must not wait for one when
+	// it wakes up.
 	processors = 4
 )
 

@@ -21,7 +21,7 @@ func (j *oneJVM) addFlags(cmd *cobra.Command) {
 	cmd.ValidArgsFunction = completeNames
 }
 
-// find is the pid of the JVM that flags and arguments mean.
+// find returns the pid of the JVM that flags and arguments mean.
 func (j *oneJVM) find(cmd *cobra.Command, args []string) (int, error) {
 	given, inner := cmd.Flags().Changed("pid"), cmd.Flags().Changed("ns-pid")
 	switch {

@@ -67,9 +67,9 @@ func (o *opener) open(what string) {
 	}
 }
 
-// openAddress shows an address with a secret in it. All users of the machine can read the arguments of a browser, so
-// these name a page in folder that leads to the address. Without a desktop it does nothing: the address has been
-// printed already.
+// openAddress opens an address that contains a secret in the user's browser. All users of the machine can read the
+// browser's arguments. So the argument is a page in folder, which redirects to the address. Without a desktop
+// openAddress does nothing: the address has been printed already.
 func (o *opener) openAddress(url, folder string) {
 	if o == nil || browser() == "" {
 		return
@@ -82,7 +82,7 @@ func (o *opener) openAddress(url, folder string) {
 	}
 }
 
-// newOpener is the command that the second goprof runs.
+// newOpener returns the command that the second goprof runs.
 func newOpener() *cobra.Command {
 	return &cobra.Command{
 		Use:    openerName,
@@ -122,7 +122,7 @@ func tellWhere(talk io.Writer, what string) {
 	fmt.Fprintf(talk, "goprof: open it in a browser: %s\n", output.Printable(what))
 }
 
-// showPage shows a page. Of a recording it first draws the flame graph.
+// showPage shows a page. If it is a recording, it first draws the flame graph.
 func showPage(talk io.Writer, what string) {
 	if !isPage(what) {
 		if self, err := os.Executable(); err == nil {
@@ -146,8 +146,8 @@ func showPage(talk io.Writer, what string) {
 	tellWhere(talk, what)
 }
 
-// browser is the program that opens pages, empty where there is no desktop. It does not run as root, nor under sudo:
-// the desktop is another user's then.
+// browser returns the program that opens pages, empty if there is no desktop. It does not run as root, nor under
+// sudo: the desktop is another user's then.
 func browser() string {
 	program := "xdg-open"
 	switch {

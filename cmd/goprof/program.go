@@ -94,7 +94,7 @@ func (p *program) finish(talk io.Writer) {
 	}
 }
 
-// status is how the program ended. The kernel may have told the sampler, which traces the program, in place of us.
+// status returns how the program ended. The kernel may have told the sampler, which traces the program, in place of us.
 func (p *program) status() string {
 	var e *exec.ExitError
 	switch {

@@ -73,7 +73,7 @@ func (p *progress) run(end <-chan struct{}) {
 // toldColumns is how long a line for a pipe becomes.
 const toldColumns = 140
 
-// look asks each recording how far it is. What a single one sees is found out less often, if it takes long.
+// look asks each recording how far it is. If that takes long, it asks less often what each of them has seen.
 func (p *progress) look() (sums []profile.Summary) {
 	began := time.Now()
 	glance := len(p.recorders) == 1 && !began.Before(p.seenNext)
@@ -100,7 +100,7 @@ func (p *progress) look() (sums []profile.Summary) {
 	return sums
 }
 
-// seenIn is an account with what was seen so far, without names that may not be shown.
+// seenIn returns an account with what was seen so far, without names that may not be shown.
 func seenIn(sum *profile.Summary, stacks *profile.Profile, before output.Hottest,
 	names *product.Names) *profile.Summary {
 	seen := *sum
@@ -111,7 +111,7 @@ func seenIn(sum *profile.Summary, stacks *profile.Profile, before output.Hottest
 	return &seen
 }
 
-// text is one line: how far it is, and as much of what was seen as fits.
+// text returns one line: how far it is, and as much of what was seen as fits.
 func (p *progress) text(sums []profile.Summary, columns int) string {
 	line := progressLine(cmp.Or(p.flags.loop, p.flags.duration.Duration), sums)
 	if p.seen != nil {

@@ -271,7 +271,7 @@ func writeSums(w *jfr.Writer, j *vitals.JVM, now profile.Instant) error {
 	return nil
 }
 
-// configurationOf is how the JVM is set up.
+// configurationOf returns how the JVM is set up.
 func configurationOf(j *vitals.JVM) jfr.Configuration {
 	number := func(flag string) uint64 {
 		n, _ := strconv.ParseUint(j.Flags[flag], 10, 64)
@@ -299,7 +299,7 @@ var collectorNames = map[string][3]string{
 	"CMS":      {"ParNew", "SerialOld", "ConcurrentMarkSweep"},
 }
 
-// collectionName is what the JDK's recorder calls a collection.
+// collectionName returns what the JDK's recorder calls a collection.
 func collectionName(collector string, of *vitals.Collector) string {
 	names, ok := collectorNames[collector]
 	switch {

@@ -46,8 +46,8 @@ func (f *loopFlags) check(cmd *cobra.Command) error {
 	return nil
 }
 
-// nameAt is a file's name with its pid and time. fixed is false where goprof itself put the time into the name: such a
-// file never replaces another one.
+// nameAt returns a file's name with its pid and time. fixed is false where goprof itself put the time into the name:
+// such a file never replaces another one.
 func (f *recordFlags) nameAt(name string, pid int, at time.Time) (full string, fixed bool) {
 	fixed = f.loop == 0 || strings.Contains(strings.ReplaceAll(name, "%%", ""), "%t") || name == outfile.Stdout
 	if !fixed {

@@ -23,12 +23,12 @@ import (
 
 // A recording may have several parts that go into one JFR file: --event cpu,alloc,lock. All events are one part. CPU
 // time and each sort of waiting are others: each has its own engine, its own threads to look at, and its own account.
-// So each part has a Session. The parts share the file and the clock. The part that was named first leads: it reports
-// the threads to the file, and when it ends, all end.
+// So each part has its own Session. The parts share the file and the clock. The first part is the leader: it reports
+// the threads to the file, and when it ends, all parts end.
 
 // wantedPart is what a part is asked for.
 type wantedPart struct {
-	name string // what --event calls it; empty where there is no other, and it is no waiting
+	name string // what --event calls it; empty if there is no other, and it is no waiting
 	modeFlags
 	engine   session.EngineName
 	interval time.Duration
@@ -123,7 +123,7 @@ func (f *eventFlags) checkParts(cmd *cobra.Command, o *recordFlags) error {
 	return nil
 }
 
-// parts are the parts of the recording. The first one leads.
+// parts returns the parts of the recording. The first one leads.
 func (f *recordFlags) parts() []wantedPart {
 	if len(f.others) == 0 {
 		name := ""
@@ -153,7 +153,7 @@ func (f *recordFlags) parts() []wantedPart {
 	return append(parts, events)
 }
 
-// modePart is a part that is no event, with the defaults that it has when it is recorded alone.
+// modePart returns a part that is no event, with the defaults that it has when it is recorded alone.
 func (f *recordFlags) modePart(name string) wantedPart {
 	mode, _ := modeOfPart(name)
 	p := wantedPart{name: name, engine: session.EngineName(f.engine), interval: f.interval}
@@ -174,7 +174,7 @@ func (f *recordFlags) modePart(name string) wantedPart {
 	return p
 }
 
-// chosenStates are the thread states that belong to an event that is a mode.
+// chosenStates returns the thread states that belong to an event that is a mode.
 func chosenStates(names []string) map[profile.State]bool {
 	chosen := map[profile.State]bool{}
 	for _, name := range names {

@@ -140,7 +140,7 @@ func (r *recorder) record(ctx context.Context) result {
 	return r.once(ctx, r.flags.duration.Duration)
 }
 
-// once records what becomes one file.
+// once makes one recording, which becomes one file.
 func (r *recorder) once(ctx context.Context, length time.Duration) result {
 	ctx, stop := context.WithCancel(ctx)
 	defer context.AfterFunc(ctx, r.out.EndSoon)()
@@ -225,8 +225,8 @@ func (r *recorder) tell(talk io.Writer, res *result) error {
 	return nil
 }
 
-// tellEmpty ends a recording without samples. It writes no stacks: an empty file is useless, and could replace a full
-// one. It writes an account that the user has named, because the account says what became of the looks.
+// tellEmpty ends a recording without samples. It writes no file of stacks: an empty file is useless, and could replace
+// a full one. It writes the summary if the user asked for one, because that says what became of the looks.
 func (r *recorder) tellEmpty(talk io.Writer, res *result) error {
 	if err := r.out.leaveOut(res.recorded(), true); err != nil {
 		return outputFailed(err)

@@ -235,7 +235,7 @@ func unreadable(input string) error {
 		Remedy: "goprof redact of the recording that it was made of"}
 }
 
-// asked is the format that the output's name or -f asks for.
+// asked returns the format that the output's name or -f asks for.
 func (f *redactCommand) asked(in redaction.Kind) (string, error) {
 	if in == redaction.JSON {
 		if f.format != "" && f.format != format.JSON.String() {

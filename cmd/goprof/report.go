@@ -155,7 +155,7 @@ func (f *reportFlags) run(cmd *cobra.Command, name string) error {
 // What --sort may say.
 const bySelf, byTotal = "self", "total"
 
-// of is the report of a tree, with all rows.
+// of returns the report of a tree, with all rows.
 func (f *reportFlags) of(tree *output.Tree, meta *profile.Meta) (*output.Report, error) {
 	switch f.by {
 	case output.ByHottest:

@@ -19,8 +19,8 @@ import (
 var sampleFlags = []string{"threads", "weight", "from", "to", "thread", "exclude-thread", "include", "exclude", "state",
 	"hide-internal", "group-threads"}
 
-// hasField reports whether --event is one whose field --by names, although --by is a key of samples. Of events that are
-// samples, keys come first. Standard input can be read only once: there, too.
+// hasField reports whether --event is one whose field --by names, although --by is a key of samples. If an event's
+// samples have such a key, the key comes first. Standard input can be read only once: there, too.
 func (f *reportFlags) hasField(name string) bool {
 	if name == outfile.Stdout || f.input.event == "" || recording.IsSample(f.input.event) {
 		return false

@@ -121,7 +121,7 @@ func replaceHelp(root *cobra.Command) {
 	}
 }
 
-// flagProblem is what is wrong with a flag, without the names of Go's functions.
+// flagProblem returns what is wrong with a flag, without the names of Go's functions.
 func flagProblem(err error) string {
 	var number *strconv.NumError
 	var value *pflag.InvalidValueError
@@ -159,8 +159,8 @@ func atMostOne(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// usageError is what is wrong with the command line itself. The remedy is the command line with the fixes, or else the
-// command's first example.
+// usageError returns what is wrong with the command line itself. The remedy is the command line with the fixes, or else
+// the command's first example.
 func usageError(cmd *cobra.Command, why string, fixes ...fix) *exit.Error {
 	e := &exit.Error{Code: exit.General, What: why, Remedy: cmp.Or(firstExample(cmd), cmd.CommandPath()+" --help")}
 	if len(fixes) > 0 {

@@ -49,7 +49,7 @@ func openServed(name string) (*served, error) {
 	return &served{filepath.Dir(path), filepath.Base(path)}, nil
 }
 
-// list are the recordings that are there now, the newest first.
+// list returns the recordings that are there now, the newest first.
 func (s *served) list() (files []fs.FileInfo) {
 	entries, _ := os.ReadDir(s.dir)
 	for _, e := range entries {

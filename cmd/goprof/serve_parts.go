@@ -25,7 +25,7 @@ type knownParts struct {
 // page was made of them.
 const maxLooked = 32 << 20
 
-// listed are the parts of a recording as the list shows them.
+// listed returns the parts of a recording as the list shows them.
 func (p *partsOf) listed(path string, now fs.FileInfo) []string {
 	if now.Size() > maxLooked {
 		p.mu.Lock()
@@ -35,7 +35,7 @@ func (p *partsOf) listed(path string, now fs.FileInfo) []string {
 	return p.read(path)
 }
 
-// read are the parts of a recording. A file that cannot be read has none: its pages say why.
+// read returns the parts of a recording. A file that cannot be read has none: its pages say why.
 func (p *partsOf) read(path string) []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

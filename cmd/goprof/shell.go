@@ -7,7 +7,7 @@ import (
 
 var plainWord = regexp.MustCompile(`^[\w@%+=:,./-]+$`)
 
-// commandLine is how goprof was called, as a shell reads it.
+// commandLine returns how goprof was called, as a shell reads it.
 func commandLine(args []string) string {
 	words := make([]string, len(args))
 	for i, a := range args {

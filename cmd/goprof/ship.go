@@ -110,7 +110,7 @@ func runShip(cmd *cobra.Command, input string, f *shipFlags) error {
 	return undelivered(shipper, err, f.to.spool != "")
 }
 
-// whose is what is known of the recording's process.
+// whose returns what is known of the recording's process.
 func (f *shipFlags) whose(cmd *cobra.Command, in *openInput) (a resource.Attributes, err error) {
 	info := in.src.Info()
 	m := &info.Meta

@@ -74,7 +74,7 @@ func (p *snapPart) findings(e *triage.Evidence, notes []string) error {
 	return foundError(fmt.Sprintf("process %d", p.target.pid), found.Findings)
 }
 
-// vitalColumns are the columns of vitals.csv. A field is empty where the fact is not known.
+// vitalColumns are the columns of vitals.csv. A field is empty if the fact is not known.
 var vitalColumns = []struct {
 	name string
 	of   func(r *vitals.Reading) string
@@ -105,7 +105,7 @@ func known[T any](v maybe.Value[T]) string {
 	return ""
 }
 
-// queued is how many methods wait for all compilers.
+// queued returns how many methods wait for all compilers.
 func queued(code *vitals.Code) string {
 	queues, ok := code.Queues.Get()
 	n := 0

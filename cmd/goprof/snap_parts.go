@@ -78,7 +78,7 @@ func (p *snapPart) doctor() error {
 	return nil
 }
 
-// stoppable is the session, if threads may be stopped.
+// stoppable returns the session, if threads may be stopped.
 func (p *snapPart) stoppable() (*session.Session, error) {
 	s, err := p.attached()
 	if err == nil {

@@ -87,7 +87,7 @@ func noKept(name string, err error, by *redact.Redactor) error {
 	return badInput(name, err)
 }
 
-// keptVerdict is how the command ended when the part was made.
+// keptVerdict returns how the command ended when the part was made.
 func keptVerdict(name, part string, r *snap.Reader, by *redact.Redactor) error {
 	c, err := r.Contents()
 	if err != nil {

@@ -85,7 +85,7 @@ func (s *snapping) run() (err error) {
 	return s.tell()
 }
 
-// takeAll takes all parts. What a restart would take first comes first.
+// takeAll takes all parts. Parts that a restart of the JVM would destroy first come first.
 func (s *snapping) takeAll() {
 	s.part("list", "the entry of goprof list", (*snapPart).list)
 	s.part("doctor", "goprof doctor: what works here, and what does not", (*snapPart).doctor)
@@ -104,7 +104,7 @@ func (s *snapping) takeAll() {
 	s.part("gc", "the end of the log of garbage collection", (*snapPart).gcLog)
 	s.part("hs_err", "files that crashed JVMs have left beside it", (*snapPart).crashFiles)
 	s.triageAndRecord()
-	// What takes no time comes after Ctrl-C, too.
+	// Parts that take no time are taken even after Ctrl-C.
 	if s.flags.before != "" { // this late, so that the batch of the alarm is there
 		p := s.begin("before", "what the agent saw of it in the five minutes before")
 		p.end(p.before())

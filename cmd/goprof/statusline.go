@@ -11,8 +11,7 @@ import (
 	"golang.org/x/term"
 )
 
-// statusLine is a line at the bottom of a terminal that is drawn again. What is written
-// meanwhile goes above it.
+// statusLine is a line at the bottom of a terminal that is drawn again. Other output appears above it.
 type statusLine struct {
 	to       io.Writer
 	terminal *os.File // nil if to is no terminal, or one that cannot erase
@@ -31,7 +30,7 @@ func newStatusLine(to io.Writer) *statusLine {
 // shown reports whether the line would be seen.
 func (l *statusLine) shown() bool { return l.terminal != nil }
 
-// columns is how many columns the line has. The last one of the terminal stays empty.
+// columns returns how many columns the line has. The last one of the terminal stays empty.
 func (l *statusLine) columns() int {
 	if l.shown() {
 		if width, _, err := term.GetSize(int(l.terminal.Fd())); err == nil && width > 0 {

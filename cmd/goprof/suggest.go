@@ -14,10 +14,10 @@ import (
 	"goprof/cmd/goprof/exit"
 )
 
-// What an unknown flag was meant to be: a known flag with a wrong letter, or a flag of async-profiler's asprof. The
-// remedy is the command as it was typed, with the right flag.
+// These functions guess what an unknown flag was meant to be: a known flag with a wrong letter, or a flag of
+// async-profiler's asprof. The remedy is the command as it was typed, with the right flag.
 
-// flagError is what is wrong with a flag.
+// flagError returns what is wrong with a flag.
 func flagError(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	var value *pflag.InvalidValueError
@@ -40,7 +40,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	return usageError(cmd, flagProblem(err))
 }
 
-// wrongTime is what is wrong with a time.
+// wrongTime returns what is wrong with a time.
 func wrongTime(cmd *cobra.Command, name, text string, err error) error {
 	number, e := strconv.ParseFloat(text, 64)
 	switch {
@@ -92,7 +92,7 @@ func recordWith(root *cobra.Command, name, letters string) bool {
 	return record.Flags().Lookup(name) != nil
 }
 
-// flagNames are the flags that a command shows.
+// flagNames returns the flags that a command shows.
 func flagNames(cmd *cobra.Command) (names []string) {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		if !f.Hidden {
@@ -102,7 +102,7 @@ func flagNames(cmd *cobra.Command) (names []string) {
 	return names
 }
 
-// nearest is the name that differs in the fewest letters, "" if none is near.
+// nearest returns the name that differs in the fewest letters, "" if none is near.
 func nearest(name string, names []string) (near string) {
 	if len(name) < 2 || len(name) > 40 {
 		return ""
@@ -119,7 +119,7 @@ func nearest(name string, names []string) (near string) {
 	return near
 }
 
-// distance is how many letters to insert, delete, replace or swap with their neighbour make b of a.
+// distance returns how many letters to insert, delete, replace or swap with their neighbour make b of a.
 func distance(a, b string) int {
 	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {
@@ -142,7 +142,7 @@ func distance(a, b string) int {
 	return last[len(b)]
 }
 
-// withFlag is a command line with other words in place of a flag. The flag may have its value behind a "=".
+// withFlag returns a command line with other words in place of a flag. The flag may have its value behind a "=".
 func withFlag(args []string, flag string, words ...string) []string {
 	args = slices.Clone(args)
 	for i, a := range args {

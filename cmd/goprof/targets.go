@@ -126,7 +126,7 @@ func (c *chosen) finish(talk io.Writer) {
 	}
 }
 
-// named is the one JVM with part in its main class or jar. A number is a pid.
+// named returns the one JVM with part in its main class or jar. A number is a pid.
 func named(part, command string) (int, error) {
 	if pid, err := strconv.Atoi(part); err == nil && pid > 0 {
 		return pid, nil

@@ -22,8 +22,8 @@ type terminalKeeper struct {
 	before   *unix.Termios
 }
 
-// terminalModes are the modes of the controlling terminal as text, for keepTerminal. goprof notes them before it draws:
-// the watchdog may begin after that. They are empty if there is no terminal.
+// terminalModes returns the modes of the controlling terminal as text, for keepTerminal. goprof notes them before it
+// draws: the watchdog may begin after that. They are empty if there is no terminal.
 func terminalModes() string {
 	terminal, err := openTerminalOfOurs()
 	if err != nil {

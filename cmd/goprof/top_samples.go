@@ -109,8 +109,8 @@ func (t *topSamples) segment(ctx context.Context, length time.Duration) error {
 	return err
 }
 
-// begin is the recording that the next segment is for, nil if there is none. A recording that the user has ended before
-// it began ends at once.
+// begin returns the recording that the next segment is for, nil if there is none. A recording that the user has ended
+// before it began ends at once.
 func (t *topSamples) begin(stop context.CancelFunc) *topRecording {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -186,8 +186,8 @@ func (t *topSamples) record(output string) (name string, err error) {
 	return t.file.name, nil
 }
 
-// numbered is the name of the nth recording of one screen: out.jfr, out-2.jfr. So none replaces the one before. A name
-// with the time in it (%t) needs no number.
+// numbered returns the name of the nth recording of one screen: out.jfr, out-2.jfr. So none replaces the one before. A
+// name with the time in it (%t) needs no number.
 func numbered(name string, n int) string {
 	if n < 2 || strings.Contains(name, "%t") {
 		return name
@@ -199,7 +199,7 @@ func numbered(name string, n int) string {
 	return fmt.Sprintf("%s-%d%s", strings.TrimSuffix(name, end), n, end)
 }
 
-// recording is the name of the file that is being recorded.
+// recording returns the name of the file that is being recorded.
 func (t *topSamples) recording() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -228,7 +228,7 @@ func (t *topSamples) endSegment() {
 // two segments nothing answers.
 const visitTime = 200 * time.Millisecond
 
-// allPauses are the pauses so far. ok is false if the sampler does not answer soon.
+// allPauses returns the pauses so far. ok is false if the sampler does not answer soon.
 func (t *topSamples) allPauses() (p profile.Pauses, ok bool) {
 	answer := make(chan profile.Pauses, 1)
 	select {

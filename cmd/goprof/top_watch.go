@@ -246,7 +246,7 @@ func (w *topWatch) dump() (string, error) {
 	return name, nil
 }
 
-// stack is the stack of one thread now.
+// stack returns the stack of one thread now.
 func (w *topWatch) stack(tid int) *top.Stack {
 	th, err := w.aside.DumpThread(tid, session.DumpOptions{Depth: topDepth, Wait: time.Second})
 	switch {

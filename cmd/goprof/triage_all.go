@@ -179,7 +179,7 @@ func triagedText(to io.Writer, all []*triagedJVM) error {
 	return err
 }
 
-// worstOf is how the command ends: as triage of the worst JVM would have.
+// worstOf returns how the command ends: as triage of the worst JVM would have.
 func worstOf(all []*triagedJVM) error {
 	var found []string
 	var unknown error

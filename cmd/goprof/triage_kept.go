@@ -76,7 +76,7 @@ func (k *keptRecordings) note(name string, err error) {
 	}
 }
 
-// written are the names of those that were finished.
+// written returns the names of those that were finished.
 func (k *keptRecordings) written() []string {
 	if k == nil {
 		return nil

@@ -25,8 +25,8 @@ func versionLine() string {
 	return fmt.Sprintf("goprof %s %s %s/%s", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
-// version is what the build knows of itself: the module's version, which Go derives
-// from tag and commit, or the commit alone.
+// version returns what the build knows of itself: the module's version, which Go derives from tag and commit, or the
+// commit alone.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

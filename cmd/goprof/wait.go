@@ -6,7 +6,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// newWait is what an ephemeral container runs whose image holds goprof alone. kubectl-goprof runs commands beside it.
+// newWait returns what an ephemeral container runs whose image holds goprof alone. kubectl-goprof runs commands beside
+// it.
 func newWait() *cobra.Command {
 	return &cobra.Command{
 		Use:    "wait TIME",

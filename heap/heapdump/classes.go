@@ -99,7 +99,7 @@ func (d *dumping) writeClasses() error {
 	return d.out.Err()
 }
 
-// className is the name of a class in the JVM's spelling, as it may be shown.
+// className returns the name of a class in the JVM's spelling, as it may be shown.
 func (d *dumping) className(name string) string {
 	if d.opt.Names == nil {
 		return name
@@ -206,7 +206,7 @@ func (d *dumping) sizeOf(kind hprof.Type) int {
 	return kind.Size()
 }
 
-// valueOf is the value with which b begins.
+// valueOf returns the value with which b begins.
 func (d *dumping) valueOf(kind hprof.Type, b []byte) uint64 {
 	if kind == hprof.Object {
 		return d.heap.Ref(b)

@@ -2,8 +2,8 @@
 // Package vmstructs reads classes, objects and roots, and package output/hprof writes them. Neither keeps an object:
 // memory grows with the classes of the JVM, not with its heap.
 //
-// What you get holds all that lies in the heap, garbage included, and each object under its address. What could not be
-// read is not in the dump, and the Result counts it by reason. Where references do not lead to their objects
+// The dump has all objects of the heap, garbage included, each under its address. Objects that could not be read are
+// not in the dump, and the Result counts them by reason. If references may not lead to their objects
 // (vmstructs.ErrMoving, ErrNotDumped), there is no dump.
 //
 // Roots on stacks are conservative: each word of a thread's stack and registers that is the address of an object counts

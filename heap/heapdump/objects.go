@@ -21,7 +21,7 @@ type window struct {
 // windowSize is how much is read at once.
 const windowSize = 1 << 20
 
-// bytes returns n bytes of an object. It returns nil where they cannot be read.
+// bytes returns n bytes of an object. It returns nil if they cannot be read.
 func (w *window) bytes(addr, n uint64) []byte {
 	if at := addr - w.start; addr >= w.start && at+n <= uint64(len(w.b)) {
 		return w.b[at : at+n]

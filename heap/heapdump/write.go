@@ -38,7 +38,7 @@ func (t *Thread) toBase() bool {
 // Options say what to write.
 type Options struct {
 	At time.Time // of which moment the heap is
-	// Threads calls its argument for each thread. What that gets is valid until it returns.
+	// Threads calls its argument for each thread. Its argument is valid until it returns.
 	Threads func(func(*Thread))
 	// Blank writes zero for each value that is no reference: numbers and texts. The shape stays.
 	Blank bool
@@ -225,7 +225,7 @@ func (d *dumping) objects() error {
 	return nil
 }
 
-// name is the number of a name. It is written once.
+// name returns the number of a name. It is written once.
 func (d *dumping) name(text string) uint64 {
 	id, ok := d.names[text]
 	if !ok {

@@ -2,8 +2,8 @@ package diff
 
 import "math"
 
-// beta is the regularised incomplete beta function I_x(a, b), by its continued fraction (Lentz; Abramowitz and Stegun,
-// 26.5.8).
+// beta returns the regularised incomplete beta function I_x(a, b), by its continued fraction (Lentz; Abramowitz and
+// Stegun, 26.5.8).
 func beta(x, a, b float64) float64 {
 	switch {
 	case x <= 0:
@@ -54,8 +54,8 @@ func student(t, df float64) float64 {
 	return beta(df/(df+t*t), df/2, 0.5)
 }
 
-// binomial is the chance that n draws, each with chance q, give k or anything that is at least as unlikely, by twice
-// the smaller tail. n and k need not be whole numbers.
+// binomial returns the chance that n draws, each with chance q, give k or anything that is at least as unlikely, by
+// twice the smaller tail. n and k need not be whole numbers.
 func binomial(k, n, q float64) float64 {
 	upper := 1.0 // P(X >= k)
 	if k > 0 {

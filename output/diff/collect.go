@@ -70,8 +70,8 @@ func (s *side) begin(r run, timed bool) (block int32) {
 	return int32(len(s.runs)-1) * blocks
 }
 
-// assumedLooks is how many samples a recording has. If the recording does not say that, a sample is assumed for each
-// interval.
+// assumedLooks returns how many samples a recording has. If the recording does not say that, a sample is assumed for
+// each interval.
 func assumedLooks(w profile.Weight, total, looks int64, interval time.Duration) int64 {
 	switch {
 	case w == profile.Samples && looks <= 0:
@@ -109,8 +109,8 @@ type Reading struct {
 	AllFrames    bool // otherwise, the frames by which a thread begins become one
 }
 
-// AddSource takes in one recording of a side, with its times if it has any. It reads the source twice: the first time
-// to know how long the recording is.
+// AddSource adds one recording to a side, with its times if it has any. It reads the source twice: the first time to
+// know how long the recording is.
 func (c *Comparison) AddSource(to Side, src recording.Source, o Reading) error {
 	s, i := &c.sides[to], src.Info()
 	s.weight = i.Meta.Weight
@@ -137,8 +137,8 @@ func (c *Comparison) AddSource(to Side, src recording.Source, o Reading) error {
 	return nil
 }
 
-// effective is how many looks, each counted once, tell as much as those that there are (profile.Summary.Effective). 0:
-// it is not known.
+// effective returns how many looks, each counted once, tell as much as those that there are
+// (profile.Summary.Effective). 0: it is not known.
 func (a *adder) effective(i *recording.Info) int64 {
 	switch {
 	case i.Summary != nil && i.Summary.Effective > 0:
@@ -154,9 +154,10 @@ func (a *adder) effective(i *recording.Info) int64 {
 // mostByChance bounds the share of a thread's looks that one stack may have for being met again by chance.
 const mostByChance = 0.5
 
-// withoutChance corrects the standings for chance. A stack with the share p is met again in the next look with the
-// chance p. By that alone, runs of equal stacks have a mean square of (1+p)/(1-p) of their mean length. withoutChance
-// uses the share of all threads, although that of a single thread may be larger. That leaves noise larger, if anything.
+// withoutChance corrects the lengths of standings (see stay) for chance. A stack with the share p is met again in the
+// next look with probability p, even if looks are independent. Chance alone makes the mean square of a run's length
+// (1+p)/(1-p) times its mean. withoutChance uses the share of the stack in all threads. In a single thread it may be
+// larger. Then the noise comes out too large, never too small.
 func (c *Comparison) withoutChance(to Side) {
 	s, look := &c.sides[to], c.look(to)
 	for n := range c.tree.nodes {
@@ -201,9 +202,8 @@ type threadID struct {
 	id  int64
 }
 
-// stay is a run of looks at one thread that found it in the same stack: it waits there, or a call lasts. Together they
-// say no more than one look. Each thread's samples stand in the file in the order of time, in all formats that have
-// times.
+// stay is a run of looks that found one thread in the same stack, because it waits or is in a long call. Together these
+// looks say no more than one look. In all formats with times, the samples of a thread are in the order of time.
 type stay struct {
 	node   int32
 	weight int64
@@ -271,7 +271,7 @@ func (a *adder) block(at int64) int32 {
 	return int32(min(max(of*blocks, 0), blocks-1))
 }
 
-// node is where a sample's stack ends in the tree.
+// node returns where a sample's stack ends in the tree.
 func (a *adder) node(s *profile.Sample) (leafPlace, error) {
 	root := a.root(s)
 	context := uint64(root)<<8 | s.StateKey()
@@ -289,7 +289,7 @@ func (a *adder) node(s *profile.Sample) (leafPlace, error) {
 	return at, nil
 }
 
-// root is the label of a sample's thread; noLabel if threads do not count.
+// root returns the label of a sample's thread; noLabel if threads do not count.
 func (a *adder) root(s *profile.Sample) int32 {
 	if !a.o.Threads {
 		return noLabel

@@ -2,16 +2,16 @@ package diff
 
 import "slices"
 
-// A leaf that is a guess counts for the compiled method, because it may belong to any method that is inlined there, in
-// this recording or in the other one. In the same code the guesses are shared among the methods in the same way. So if
-// both sides have as many guesses, they change nothing. If a compiler decides otherwise, a certain leaf becomes a
-// guess, or the other way round. So a change has a range: its certain part, plus or minus the guesses that have come or
-// gone. It is judged at the point of the range where it is smallest.
+// A leaf that is a guess counts for the compiled method, because it may belong to any method that is inlined there. The
+// same code shares its guesses among the methods in the same way. So if both sides have the same number of guesses, the
+// guesses change nothing. If a compiler decides differently, certain leaves become guesses, or the other way round. So
+// a change has a range: its certain part, plus or minus the difference in the number of guesses. diff judges the
+// smallest change in that range.
 
 // moved is by how much guesses may have changed an item's share, upwards and downwards.
 type moved struct{ up, down float64 }
 
-// guesses finds that for all items.
+// guesses finds the range of guesses of all items.
 func (it *items) guesses() {
 	t, keys := it.tree, int32(len(it.names))
 	if !slices.ContainsFunc(t.nodes, func(n node) bool { return n.guessed != [sides]int64{} }) {

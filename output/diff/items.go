@@ -81,7 +81,7 @@ func (it *items) name(number int32) string {
 	return it.names[it.keys[number-2*keys]]
 }
 
-// choose makes the list of the items with enough samples, with their sums.
+// choose lists the items that have enough samples, with their sums.
 func (it *items) choose() {
 	counts := make([]int64, 2*len(it.names)+len(it.tree.nodes))
 	it.eachNode(func(n int32, nd *node) {

@@ -37,7 +37,7 @@ func (e *evidence) pooled() float64 {
 	return float64(e.item.sum[Before]+e.item.sum[After]) / (e.total[Before] + e.total[After])
 }
 
-// judge makes evidence of an item. step: it is one of Options.Steps.
+// judge makes the evidence about an item. step says that the item is one of Options.Steps.
 func (c *Comparison) judge(i *item, n *noise, step bool) evidence {
 	e := evidence{item: i, total: [sides]float64{float64(c.sides[Before].total), float64(c.sides[After].total)}}
 	inflation, df := n.inflation(c, &e)
@@ -110,7 +110,7 @@ func (e *evidence) chance(before, after float64) float64 {
 	return max(e.chanceWithin(before, after), e.between.chance(after-before))
 }
 
-// chanceWithin is how often noise within the recordings alone does.
+// chanceWithin returns how likely noise within the recordings alone makes such a change.
 func (e *evidence) chanceWithin(before, after float64) float64 {
 	p := e.pooled()
 	if p <= 0 || p >= 1 {
@@ -161,9 +161,9 @@ func (e *evidence) smallest(limit float64, chance func(before, after float64) fl
 	return high
 }
 
-// holm corrects for many comparisons. It returns how many hypotheses there are, and the p over its weight up to which
-// an item is significant. The hypotheses that are left after some are rejected never count more than before: the chance
-// of any of few is not larger than that of any of many.
+// holm corrects for many comparisons. It returns the number of hypotheses, and a limit: an item is significant if its p
+// divided by its weight is not above the limit. After some hypotheses are rejected, the number of those that are left
+// is counted again, and never becomes larger: few hypotheses have no larger chance of a false alarm than many.
 func holm(list []evidence, pairs []pair) (hypotheses int, limit float64) {
 	hypotheses = testable(list)
 	order := weigh(list, hypotheses)
@@ -197,11 +197,11 @@ func holm(list []evidence, pairs []pair) (hypotheses int, limit float64) {
 // evenly is how much of the risk is the same for all hypotheses.
 const evenly = 0.25
 
-// weigh shares the risk out. A part of it is the same for all hypotheses. The rest goes to those with much noise in
-// points, by the variance of a share: a change of some points in a small method is far beyond its noise and needs no
-// weight, and large methods are few. Weights may depend on the share of both sides together, which says nothing of how
-// they differ (Genovese, Roeder and Wasserman, Biometrika 2006). weigh returns the items that are hypotheses. The
-// weights of different ones add up to how many there are.
+// weigh divides the risk among the hypotheses. Each gets the same part, and the rest is divided in proportion to the
+// variance of their shares. A change of some points in a small method is far beyond its noise, so a small method needs
+// no larger weight. Large methods need it, and they are few. Weights may depend on the share in both sides together,
+// which says nothing of how the sides differ (Genovese, Roeder and Wasserman, Biometrika 2006). weigh returns the items
+// that are hypotheses. The sum of their weights is their number.
 func weigh(list []evidence, hypotheses int) (order []*evidence) {
 	met := make(map[uint64]bool)
 	variances := 0.0

@@ -6,14 +6,14 @@ import (
 	"sort"
 )
 
-// All samples of a path are samples of its caller, too, and of its method. If a caller has few others, both are nearly
-// one question: if chance makes one significant, it mostly makes the other significant as well. A sum of their chances
-// counts that twice. In a recursion of 20 levels it counts 20 times what is hardly more than one question.
+// All samples of a path are samples of its caller, too, and of its method. If a caller has few other samples, both are
+// nearly the same hypothesis: if chance makes one significant, it mostly makes the other significant as well. So the
+// sum of their probabilities is nearly twice too large. In a recursion of 20 levels it is nearly 20 times too large.
 //
-// Hunter's inequality corrects the sum: the chance that any of several events comes true is at most the sum of their
-// chances, less the chances that both events of a pair come true, for pairs that make no circle (Hunter, Journal of
-// Applied Probability 13, 1976; Worsley, Biometrika 69, 1982). So the correction takes the pairs that have most in
-// common, as a spanning tree does.
+// Hunter's inequality corrects the sum: the probability that any of several events happens is at most the sum of their
+// probabilities, less the probabilities that both events of a pair happen, for pairs that form no cycle (Hunter,
+// Journal of Applied Probability 13, 1976; Worsley, Biometrika 69, 1982). So the correction uses the pairs that have
+// most in common: a maximum spanning tree.
 
 // pair is two items, by their places in the list. All samples of one are samples of the other.
 type pair struct{ inner, outer int32 }
@@ -124,10 +124,10 @@ func (q *questions) reject(e *evidence) {
 	}
 }
 
-// correlation is that of two shares, where all samples of one are samples of the other, too. For independent samples
-// the shares alone give it. If samples depend on each other, both shares vary more. Their covariance is then taken to
-// be larger by the smaller of the two factors: the samples that make the other variance larger may belong to one share
-// alone.
+// correlation returns the correlation of two shares, where all samples of one are samples of the other, too. For
+// independent samples it follows from the shares alone. If samples depend on each other, both variances are larger,
+// each by a factor. Then the covariance is assumed to be larger by the smaller of the two factors, because the larger
+// factor may come from samples that only one share has.
 func correlation(inner, outer *evidence) float64 {
 	in, out := inner.pooled(), outer.pooled()
 	if in >= out || out >= 1 {
@@ -137,8 +137,9 @@ func correlation(inner, outer *evidence) float64 {
 	return math.Sqrt(in * (1 - out) / (out * (1 - in)) * least / most)
 }
 
-// both is the chance that two normal numbers of a correlation that is not negative are both so far from 0, on the same
-// side, as each alone is with the chances p and q. It is integrated over the correlation (Plackett, Biometrika 1954).
+// both returns the chance that two normal numbers of a correlation that is not negative are both so far from 0, on the
+// same side, as each alone is with the chances p and q. It is integrated over the correlation (Plackett, Biometrika
+// 1954).
 func both(p, q, correlation float64) float64 {
 	h, k := math.Sqrt2*math.Erfcinv(p), math.Sqrt2*math.Erfcinv(q)
 	const steps = 64

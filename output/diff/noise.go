@@ -14,16 +14,16 @@ type noise struct {
 	prior   prior           // of the inflation that the shortest blocks say
 }
 
-// measured is what the blocks of each level say of an item: its variance over that of independent looks, and with how
-// many degrees of freedom it is known. The two sides are combined, each with the weight that it has in the variance of
-// the change. With few blocks this sum is known better than the variance of either side.
+// measured holds, for each length of block (level), the variance of an item divided by that of independent looks, and
+// the degrees of freedom of this ratio. It is of both sides together: each side has the weight that it has in the
+// variance of the change. With few blocks, this combined value is more exact than that of either side.
 type measured struct{ ratio, df [levels]float64 }
 
-// Short blocks give the best estimate of an item's variance, because there are many. They miss what lasts longer than a
-// block. That shows as a larger variance between long blocks: for all items together (slow), or for this one, if the
-// ratio is more than chance gives. If all items together vary slowly, one that does is no surprise: then a ratio that
-// one item in ten, or in twenty, has by chance is enough. If they do not, chance alone gives some of many items such a
-// ratio: then the level is corrected for their number.
+// Short blocks give the best estimate of an item's variance, because there are many. But they do not show phases that
+// are longer than a block. Such phases make the variance between long blocks larger: that of all items together (slow),
+// or that of one item, if its ratio is larger than chance explains. If all items together vary slowly, a single slow
+// item is likely: then a ratio is enough that chance gives to one item in ten, or in twenty. Otherwise chance alone
+// gives such a ratio to some of many items: then the level of the test is corrected for the number of items.
 var slowLevels = []struct {
 	level  int
 	chance float64
@@ -86,8 +86,8 @@ func newNoise(c *Comparison, it *items) noise {
 	return n
 }
 
-// slowness finds how much larger the variance is that long blocks say, for the mean of all items. The longest
-// blocks are few, so they count only where they tell far more than chance does.
+// slowness finds how much larger the variance of long blocks is, on average over all items. The longest blocks are few,
+// so they count only if the difference is far larger than chance explains.
 func (n *noise) slowness(sums, df [levels]float64) {
 	if n.items == 0 {
 		return
@@ -117,7 +117,7 @@ func (c *Comparison) enough(e *evidence) bool {
 	return true
 }
 
-// measure finds what the blocks of the sides that have times tell.
+// measure computes an item's variance from the blocks of the sides that have times.
 func (n *noise) measure(c *Comparison, e *evidence) (m measured) {
 	var sum, squares [levels]float64
 	independent := 0.0
@@ -143,7 +143,8 @@ func (n *noise) measure(c *Comparison, e *evidence) (m measured) {
 	return m
 }
 
-// inflation is an item's variance over that of independent looks, and with how many degrees of freedom it is known.
+// inflation returns an item's variance over that of independent looks, and with how many degrees of freedom it is
+// known.
 func (n *noise) inflation(c *Comparison, e *evidence) (ratio, df float64) {
 	if !n.timed {
 		return Assumed, math.Inf(1)
@@ -169,16 +170,16 @@ func (n *noise) inflation(c *Comparison, e *evidence) (ratio, df float64) {
 // leastExcess is the smallest excess that says by which items long blocks tell more.
 const leastExcess = 0.2
 
-// slowOf is the factor by which long blocks show more variance, for an item with this inflation between short blocks.
-// Blocks miss what is common to samples on both sides of a block's end. An item whose samples have more in common than
-// those of others misses more. No item is assumed to miss less: something may vary so slowly that short blocks show
-// nothing of it.
+// slowOf returns the factor by which long blocks show more variance, for an item with this inflation between short
+// blocks. Blocks miss the correlation of samples on both sides of a block's end. If an item's samples are more
+// correlated than those of others, its blocks miss more. No item is assumed to miss less: it may vary so slowly that
+// short blocks show nothing of it.
 func (n *noise) slowOf(ratio float64) float64 {
 	own := 1 - 1/max(ratio, 1)
 	return 1 + (n.slow-1)*max(own/max(n.excess, leastExcess), 1)
 }
 
-// quantile is what chi-squared over its degrees of freedom exceeds with this chance (Wilson and Hilferty).
+// quantile returns what chi-squared over its degrees of freedom exceeds with this chance (Wilson and Hilferty).
 func quantile(chance, df float64) float64 {
 	if df <= 0 {
 		return math.Inf(1)

@@ -26,7 +26,7 @@ func (r *Result) SVG(to io.Writer, title string) error {
 	return flame.SVG(to, tree, o)
 }
 
-// told is what pages say of a path.
+// told returns what pages say of a path.
 func (r *Result) told(e *evidence) flame.Told {
 	switch {
 	case e.held <= Risk:
@@ -41,7 +41,7 @@ func (r *Result) told(e *evidence) flame.Told {
 	return flame.WithinNoise
 }
 
-// seen says what the colours of a page stand for where none of its frames is sure.
+// seen says what the colours of a page mean if no change of a frame is significant.
 func seen(d *flame.Diff) string {
 	most := flame.WithinNoise
 	for _, told := range d.Told {
@@ -63,7 +63,7 @@ func seen(d *flame.Diff) string {
 	return "All frames are grey: noise alone makes such changes."
 }
 
-// picture is the tree of both recordings with the counts of the later one, and what is known of the earlier one.
+// picture returns the tree of both recordings with the counts of the later one, and what is known of the earlier one.
 func (r *Result) picture(title string) (*output.Tree, flame.Options) {
 	from := r.c.tree.nodes
 	tree := &output.Tree{Labels: r.c.tree.labels, Nodes: make([]output.TreeNode, len(from)), Weight: r.Weight,

@@ -12,9 +12,10 @@ type prior struct {
 // leastItems is how many items a prior needs.
 const leastItems = 10
 
-// fitPrior fits the distribution of ratios of so many degrees of freedom each, by the moments of their logarithms.
-// Other items never weigh more than an item's own ratio: they are not independent of each other, and a compiler that
-// decides one way or the other makes distributions that no formula has.
+// fitPrior fits a distribution to the ratios of all items, which have df degrees of freedom each, by the moments of
+// their logarithms. In an estimate, all other items together never weigh more than the item's own ratio: items are not
+// independent of each other, and a compiler that decides one way or the other makes distributions that no formula
+// describes.
 func fitPrior(ratios []float64, df float64) prior {
 	if len(ratios) < leastItems {
 		return prior{}

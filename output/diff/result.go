@@ -236,11 +236,11 @@ func (r *Result) dropRepeated(list []*evidence) []*evidence {
 	return slices.DeleteFunc(list, func(e *evidence) bool { return passed[r.node(e)] })
 }
 
-// isLikely reports whether a change is likely. Where starts are known, significance says all.
+// isLikely reports whether a change is likely. If starts are known, significance says all.
 func (r *Result) isLikely(e *evidence) bool { return r.c.tooFew() && e.likely() }
 
-// byRank puts first what is most beyond what starts usually differ by. What noise within the recordings explains is no
-// likelier for being large.
+// byRank puts first what is most beyond what starts usually differ by. If noise within the recordings explains a
+// change, its size does not make it likelier.
 func (r *Result) byRank(a, b *evidence) int {
 	if !r.c.tooFew() {
 		return 0
@@ -269,7 +269,7 @@ func (r *Result) change(e *evidence, sort string) Change {
 	return ch
 }
 
-// own is the innermost method of a node's stack that is the program's own. It is empty if there is none.
+// own returns the innermost method of a node's stack that is the program's own. It is empty if there is none.
 func (t *tree) own(n int32) string {
 	for ; n != 0; n = t.nodes[n].parent {
 		if l := &t.labels[t.nodes[n].label]; l.Kind.Java() && !naming.OfLibrary(l.Text) {

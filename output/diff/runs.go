@@ -5,15 +5,15 @@ import (
 	"slices"
 )
 
-// If a side has several recordings, they show what no single recording can: how one differs from the next, by what the
-// compiler decides in each start, and by what the program does at other times.
+// Several recordings of a side show how one differs from the next: the compiler decides differently in each start, and
+// the program does something else at other times. A single recording cannot show that.
 //
 // The variance of an item's share is estimated from the recordings of both sides together. Few recordings give a bad
-// estimate: with two a side a t test finds nothing at all, after a correction for hundreds of comparisons. But there
-// are hundreds of items. For each of them the ratio of its variance between recordings to its noise within them is
-// known. These ratios have a distribution. An item's ratio is drawn towards the middle of the distribution. If the
-// items are alike, it is drawn far; if they differ much, only a little (Smyth's moderated t test, limma; Statistical
-// Applications in Genetics and Molecular Biology 3, 2004).
+// estimate: with two on each side, a t test finds nothing at all after a correction for hundreds of comparisons. But
+// there are hundreds of items. For each item diff computes the ratio of its variance between recordings to its noise
+// within them. The distribution of all these ratios improves each estimate: an item's ratio is moved towards the middle
+// of the distribution. If the items are alike, it is moved far; if they differ much, only a little (Smyth's moderated t
+// test, limma; Statistical Applications in Genetics and Molecular Biology 3, 2004).
 
 // between is what the recordings say of an item.
 type between struct {
@@ -55,10 +55,10 @@ const (
 	// fewRuns is how many recordings of several starts a side needs to tell how starts differ. Two may be alike by chance,
 	// where a compiler decides between two ways.
 	fewRuns = 3
-	// startLogit and startShare say how much starts of one program are assumed to differ where that is not measured: as
-	// the standard deviation of the logit of a share, and of the share. Most methods of the programs that were measured
-	// differ by less (docs/evidence/diff.md). A method that is inlined in one start and not in the next may look like
-	// another method.
+	// startLogit and startShare are the difference that diff assumes between starts of one program if it cannot measure
+	// it: the standard deviation of the logit of a share, and that of the share. In the programs that were measured,
+	// most methods differ by less (docs/evidence/diff.md). A method that is inlined in one start and not in the next
+	// may differ by more.
 	startLogit = 0.2
 	startShare = 0.02
 )
@@ -95,7 +95,7 @@ func (b *between) settle(e *evidence, p *startPrior) {
 	b.freedom = df
 }
 
-// chance is how often recordings of one program alone differ by so much, or more. It is 0 where that is not known.
+// chance is how often recordings of one program alone differ by so much, or more. It is 0 if that is not known.
 func (b *between) chance(change float64) float64 {
 	if b.df == 0 {
 		return 0
@@ -103,16 +103,16 @@ func (b *between) chance(change float64) float64 {
 	return student(change/math.Sqrt(b.error2[Before]+b.error2[After]), b.freedom)
 }
 
-// startPrior is the ratio of the variance between recordings to the noise within them, over all items. The logits of
-// all items may differ by as much. Even then this ratio is larger for larger items: the noise of a share p is
-// proportional to p(1-p), but the variance that a change of the logit makes is proportional to the square of that. So
-// an item is compared with what is expected for its size.
+// startPrior is the ratio of the variance between recordings to the noise within them, over all items. Even if the
+// logits of all items vary by the same amount, this ratio is larger for larger items: the noise of a share p is
+// proportional to p(1-p), but the variance that a varying logit causes is proportional to the square of that. So an
+// item is compared with the expected ratio for its size.
 type startPrior struct {
 	prior         // of the ratio over what is expected
 	logit float64 // the variance of the logit from recording to recording, besides noise
 }
 
-// newPrior fits it.
+// newPrior fits a startPrior to all items.
 func newPrior(list []evidence) (p startPrior) {
 	met := make(map[uint64]bool)
 	var used []*evidence
@@ -188,7 +188,7 @@ const (
 	MaybeOther Starts = "maybe other" // whether they are of one start or two is not known
 )
 
-// starts decides that by the recordings.
+// starts finds out from the recordings whether the starts are known.
 func (c *Comparison) starts() Starts {
 	var all []string
 	known, several := true, false

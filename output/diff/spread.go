@@ -8,7 +8,7 @@ type spread struct {
 	all  [levels]float64 // squares of the counts of all
 }
 
-// between is the variance of an item's count that the blocks of each level tell.
+// between returns the variance of an item's count that the blocks of each level tell.
 func (sp *spread) between(i *item, s Side, share float64) (v [levels]float64) {
 	for level := range levels {
 		k, b := float64(sp.runs*blocks>>shifts[level]), &i.blocks[s][level]
@@ -29,11 +29,12 @@ func long(v [levels]float64, level int) float64 {
 // mostMissed bounds how long what lasts is taken to last, in blocks of the longest level.
 const mostMissed = 2.0
 
-// missed corrects for variance that blocks do not show. growth is the variance between the longest blocks over that
-// between blocks of half their length. missed returns by what factor all of a recording would show more variance: than
-// the blocks of half the length, and than the longest ones. It assumes that states last for exponential times, of x
-// blocks on average. Then blocks show 1-x(1-exp(-1/x)) of the variance. For small x the function long gives the same
-// result. If states last about as long as a block, long gives too little.
+// missed corrects for variance that blocks do not show. growth is the variance between the longest blocks divided by
+// that between blocks of half their length. missed returns two factors by which the whole recording has more variance:
+// than the blocks of half the length show (half), and than the longest blocks show (whole). It assumes that the
+// program's states last for exponentially distributed times, x blocks on average. Then blocks show 1-x(1-exp(-1/x)) of
+// the variance. For small x the function long gives the same result. If states last about as long as a block, long
+// gives too little.
 func missed(growth float64) (half, whole float64) {
 	told := func(x float64) float64 { return 1 - x*(1-math.Exp(-1/x)) }
 	low, high := 1e-3, mostMissed

@@ -43,7 +43,7 @@ func (rec *Recording) line(r *Result) string {
 	return line
 }
 
-// Verdict is the result in a sentence or two.
+// Verdict returns the result in a sentence or two.
 func (r *Result) Verdict() string {
 	largest := r.largest()
 	switch {
@@ -66,7 +66,7 @@ func (r *Result) Verdict() string {
 		strings.TrimPrefix(points(largest.Noise), "+"))
 }
 
-// largest is the largest change that noise explains.
+// largest returns the largest change that noise explains.
 func (r *Result) largest() *Change {
 	var most *Change
 	for i := range r.Changes {
@@ -142,8 +142,8 @@ func (r *Result) table(w *bufio.Writer, sort string) {
 // either is a change in either direction.
 func either(of float64) string { return "±" + strings.TrimPrefix(points(of), "+") }
 
-// mark is a star for what is significant, a word for what is likely, ~ for what starts may differ by, and whether there
-// was any of it on both sides.
+// mark returns a star for what is significant, a word for what is likely, ~ for what starts may differ by, and whether
+// there was any of it on both sides.
 func (ch *Change) mark() string {
 	mark := " "
 	switch {
@@ -166,7 +166,7 @@ func (ch *Change) mark() string {
 // shownPath is how many frames of a path are shown, from its end.
 const shownPath = 4
 
-// where is a name, or the end of a path.
+// where returns a name, or the end of a path.
 func (ch *Change) where() string {
 	if ch.Of != OfPath {
 		return output.CleanName(ch.Name)

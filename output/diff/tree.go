@@ -52,7 +52,7 @@ func (t *tree) label(n output.Name) int32 {
 	return id
 }
 
-// child finds or makes a node. It is 0 where there is no room any more.
+// child finds or makes a node. It is 0 if there is no room any more.
 func (t *tree) child(parent, label int32) int32 {
 	edge := uint64(parent)<<32 | uint64(label)
 	n, ok := t.children[edge]

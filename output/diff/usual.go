@@ -8,14 +8,14 @@ import (
 	"goprof/output"
 )
 
-// Most people have one recording a side. It cannot prove that a version changed, because two starts of one program
-// differ, too: see runs.go. But how starts differ is known of other programs. So a change that is larger than the usual
-// difference of starts is likely, and changes are ranked by that.
+// Most people have one recording for each side. One recording cannot prove that a version changed something, because
+// two starts of one program differ, too: see runs.go. But the usual difference between starts was measured with other
+// programs. A change that is larger than this difference is likely to be real, so changes are ranked by that.
 //
 // The usual difference was measured over usualPrograms programs, in several starts each (docs/evidence/diff.md has the
-// table, TestDiffStarts in testdata/oracle makes it again). The largest change between two starts of a program, over
-// the root of p(1-p), is about as large for methods with 1 % of the time as for those with half of it. So usualStarts
-// is one number for all shares p: in nine of ten pairs of starts no method and no path changed by more.
+// table, TestDiffStarts in testdata/oracle makes it again). The largest change between two starts, divided by the root
+// of p(1-p), is about the same for methods with a share p of 1 % and of 50 %. So usualStarts is one number for all
+// shares: in nine of ten pairs of starts, no method and no path changed by more.
 const (
 	usualPrograms = 11
 	usualStarts   = 0.22

@@ -7,7 +7,7 @@ import (
 	"goprof/profile"
 )
 
-// core writes what a core file tells besides its threads. The cause of the end comes first.
+// core writes the facts of a core file that are not about its threads. The cause of the end comes first.
 func (w *dumpWriter) core(d *profile.Dump) {
 	c := d.Core
 	if c == nil {
@@ -45,7 +45,7 @@ func (w *dumpWriter) core(d *profile.Dump) {
 	}
 }
 
-// signal says which signal it was, what it is about, and where it came to the thread.
+// signal says which signal ended the process, what it means, and where the thread was.
 func (w *dumpWriter) signal(what string, s *profile.Signal, c *profile.Core, died *profile.ThreadDump) {
 	fmt.Fprintf(w, "%s %s", what, output.CleanName(s.Name))
 	if s.Why != "" {

@@ -1,5 +1,5 @@
-// Package dumps writes looks at all threads of a JVM, one or several, and what threads hold and wait for: as text, as
-// JSON, and in the form of jstack.
+// Package dumps writes dumps of all threads of a JVM, with the locks that threads hold and wait for: as text, as JSON,
+// and in the form of jstack.
 //
 // Names come from the target and are hostile: see package output.
 package dumps

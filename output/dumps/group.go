@@ -38,9 +38,9 @@ func ordered(counts map[string]int) []counted {
 	return list
 }
 
-// groupThreads makes groups of threads that agree in all of this: state, methods and lines, where and why the stack
-// ends, and what they wait for. How a method was compiled may differ. Groups stand in the order of the parts of a dump,
-// in each part the largest first.
+// groupThreads puts threads into one group if they have the same state, methods and lines, the same end of the stack
+// with the same reason, and wait for the same thing. How a method was compiled may differ. Groups are in the order of
+// the parts of a dump, and in each part the largest comes first.
 func groupThreads(threads []profile.ThreadDump) []*dumpGroup {
 	var groups []*dumpGroup
 	byKey := map[string]*dumpGroup{}
@@ -67,7 +67,7 @@ func groupThreads(threads []profile.ThreadDump) []*dumpGroup {
 // groupPart is the part of a dump in which a thread's group stands. main has no part of its own there.
 func groupPart(t *profile.ThreadDump) profile.DumpPart { return max(t.Part(), profile.Application) }
 
-// groupKey is a text that is the same for all threads of one group.
+// groupKey returns a text that is the same for all threads of one group.
 func groupKey(t *profile.ThreadDump) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d %q %q %d %t %d", groupPart(t), t.State, t.Err, t.Stack.Truncated, t.Stack.Mounted, t.Stack.Carrier)

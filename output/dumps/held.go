@@ -48,7 +48,7 @@ func locksOf(t *profile.ThreadDump) *threadLocks {
 // unconfirmedText replaces the text about the lock that a thread waits for.
 const unconfirmedText = "seems to wait for a lock of another thread: not confirmed"
 
-// firstJava is the topmost Java frame, -1 if there is none.
+// firstJava returns the topmost Java frame, -1 if there is none.
 func firstJava(s *profile.Stack) int {
 	for i := range s.Frames {
 		if s.Frames[i].Kind.Java() {

@@ -151,7 +151,7 @@ func jsonOf(d *profile.Dump, shape Shape) *jsonDump {
 	return j
 }
 
-// jsonAround is everything except the threads.
+// jsonAround returns everything except the threads.
 func jsonAround(d *profile.Dump, shape Shape) *jsonDump {
 	j := &jsonDump{jsonHeader: headerOf(d), jsonPools: poolsJSON(d), Core: coreJSON(d.Core), Threads: []jsonThread{},
 		Virtual: d.Virtual}
@@ -181,7 +181,7 @@ func headerOf(d *profile.Dump) (h jsonHeader) {
 	return h
 }
 
-// groupOf is the JSON of a group: what all its threads have in common, and the sum of their CPU times.
+// groupOf returns the JSON of a group: what all its threads have in common, and the sum of their CPU times.
 func groupOf(g *dumpGroup, shape Shape) jsonGroup {
 	j := jsonGroup{Count: len(g.all), Names: g.names(), TIDs: g.tids(), jsonThread: dumpThread(g.ThreadDump, shape)}
 	j.Name, j.TID, j.JavaID, j.Age, j.Priority = j.Names[0].Name, 0, 0, 0, 0

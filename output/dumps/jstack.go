@@ -14,11 +14,12 @@ import (
 
 // Jstack writes one look at all threads in the layout of HotSpot's own thread dumps, which fastThread, jstall, TDA,
 // IntelliJ and others read (runtime/threads.cpp, Threads::print_on; javaThread.cpp, JavaThread::print_on; vframe.cpp,
-// javaVFrame::print_lock_info_on). Such a dump holds Java frames alone.
+// javaVFrame::print_lock_info_on). Such a dump has only Java frames.
 //
 // It leaves out what goprof does not know: how the JVM runs ("mixed mode"), the list of threads behind "SMR info", the
 // number of JNI's references, the address of the JVM's record of a thread that cannot run Java, the modules of classes,
-// the address of a monitor in a deadlock. That layout has no place for stacks of virtual threads that no carrier ran.
+// the address of a monitor in a deadlock. It also leaves out virtual threads that no carrier ran, because the layout
+// has no place for their stacks.
 func Jstack(to io.Writer, d *profile.Dump) error {
 	w := jstackWriter{bufio.NewWriter(to)}
 	fmt.Fprintf(w, "%s\nFull thread dump %s (%s):\n\n", d.At.Format(time.DateTime),
@@ -42,7 +43,7 @@ type jstackWriter struct{ *bufio.Writer }
 //
 //	"main" #1 daemon prio=5 os_prio=0 cpu=34.57ms elapsed=2.29s tid=0x00007f72c8017ea0 nid=0x542e runnable  [0x00007f72cedfe000]
 //
-// nid is the thread's number as goprof says it everywhere, in hexadecimal, as it was up to JDK 18.
+// nid is the thread's number, the same that goprof shows elsewhere, but in hexadecimal, as up to JDK 18.
 func (w jstackWriter) title(t *profile.ThreadDump) {
 	fmt.Fprintf(w, "\"%s\"", jstackName(t.Name))
 	if t.JavaID > 0 {
@@ -85,7 +86,7 @@ var jstackStates = map[string]string{
 	"PARKED": "WAITING (parking)", "TIMED_PARKED": "TIMED_WAITING (parking)", "SLEEPING": "TIMED_WAITING (sleeping)",
 }
 
-// jstackDoing is what the JVM's record of an OS thread would say (OSThread::print_on).
+// jstackDoing returns what the JVM's record of an OS thread would say (OSThread::print_on).
 func jstackDoing(t *profile.ThreadDump) string {
 	switch t.State {
 	case "BLOCKED":
@@ -166,7 +167,7 @@ func jstackPlace(f *profile.Frame) string {
 	return jstackText(f.Func.File)
 }
 
-// jstackLocks are a thread's monitors, and the lock that it waits for, by frame. A lock without an identity cannot
+// jstackLocks returns a thread's monitors, and the lock that it waits for, by frame. A lock without an identity cannot
 // be shown.
 func jstackLocks(t *profile.ThreadDump) map[int][]string {
 	locks := map[int][]string{}

@@ -19,8 +19,8 @@ func Page(to io.Writer, t *profile.Triage, tree *output.Tree, o flame.Options) e
 	return flame.Page(to, tree, o)
 }
 
-// section is the findings as HTML. All text is escaped here: it may hold names of the target. (Package html/template
-// would do that, too, and would keep the linker from leaving out any method of the program.)
+// section returns the findings as HTML. All text is escaped here: it may hold names of the target. (Package
+// html/template would do that, too, and would keep the linker from leaving out any method of the program.)
 func section(t *profile.Triage) string {
 	var b strings.Builder
 	b.WriteString(`<section id="findings" tabindex="0" aria-label="findings">` + "\n")

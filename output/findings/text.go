@@ -10,7 +10,8 @@ import (
 	"goprof/profile"
 )
 
-// Nothing is the text for a triage that has found nothing. That nothing is wrong it says only if all could be judged.
+// Nothing returns the text for a triage that has found nothing. It says that nothing is wrong only if all rules could
+// be judged.
 func Nothing(t *profile.Triage) string {
 	things := ""
 	switch n := len(rulesOf(t.Unknown)); n {

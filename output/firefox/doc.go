@@ -1,8 +1,8 @@
-// Package firefox writes recordings for the Firefox Profiler: its processed profile of version 66, gzip. Viewers
-// upgrade older versions than their own and refuse newer ones.
+// Package firefox writes recordings for the Firefox Profiler: its processed profile of version 66, gzip. A viewer
+// converts files of versions older than its own, and refuses newer ones.
 //
-// Each thread is a track, the one with the most time first. What is known of the whole process (recording.Marked) is a
-// track of its own, without samples. All times count from meta.startTime.
+// Each thread is a track, the one with the most time first. Facts about the whole process (recording.Marked) have a
+// track of their own, without samples. All times count from meta.startTime.
 //
 // The activity graph shows CPU use: threadCPUDelta is the CPU time of a sample. If a recording of CPU samples does not
 // have it, each look stands for one interval. Looks of wall-clock modes that wait have used none.

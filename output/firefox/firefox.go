@@ -80,7 +80,7 @@ type writer struct {
 	notes   []string
 }
 
-// allNotes are the facts that a reader should know.
+// allNotes returns the facts that a reader should know.
 func (w *writer) allNotes() []string {
 	var notes []string
 	for _, t := range w.all {

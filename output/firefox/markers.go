@@ -146,7 +146,7 @@ func (w *writer) close(t *viewerThread, m *marker) {
 	m.sort = ""
 }
 
-// waitsFor is what the thread waits for (a lock, a file), by its state: the sample's leaf, or below what ended the
+// waitsFor returns what the thread waits for (a lock, a file), by its state: the sample's leaf, or below what ended the
 // wait.
 func (w *writer) waitsFor(s *timeline.Sample) string {
 	for n := s.Node; n != 0; n = w.t.Nodes[n].Parent {

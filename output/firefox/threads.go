@@ -130,7 +130,7 @@ func (w *writer) makeRows(t *viewerThread, tr *timeline.Track) {
 	}
 }
 
-// cpuOf is the CPU time that a sample's thread used since its last one.
+// cpuOf returns the CPU time that a sample's thread used since its last one.
 func (w *writer) cpuOf(s *timeline.Sample) int64 {
 	switch {
 	case s.CPU > 0:

@@ -52,9 +52,9 @@ type Graph struct {
 
 // was is the earlier recording of a differential page.
 type was struct {
-	// Nodes has the same order as page.Nodes, with the root first, in base64. For each node it holds the node's own
-	// samples before, what the comparison says of it, and the noise in thousandths of a point, as variable-length
-	// numbers.
+	// Nodes has the same order as page.Nodes, with the root first, in base64. For each node it holds three
+	// variable-length numbers: the node's own samples before the change, the result of the comparison, and the noise in
+	// thousandths of a percentage point.
 	Nodes string `json:"nodes"`
 	Usual bool   `json:"usual,omitempty"` // the noise is what starts usually differ by
 }

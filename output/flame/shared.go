@@ -52,9 +52,9 @@ func Mark(source string) string {
 	return html.EscapeString(`goprof of "` + output.CleanName(filepath.Base(source)) + `"`)
 }
 
-// Seal writes a page. Its template begins with @HEAD@, which all pages have, and has the places @SOURCE@, @TITLE@,
-// @LINE@, @ABOVE@, @STYLE@, @STYLE_HASH@, @SCRIPT@, @SCRIPT_HASH@ and @DATA@: a Content-Security-Policy that allows the
-// style and the script with these hashes keeps all else from running.
+// Seal writes a page. The template begins with @HEAD@, the head of all pages, and has the places @SOURCE@, @TITLE@,
+// @LINE@, @ABOVE@, @STYLE@, @STYLE_HASH@, @SCRIPT@, @SCRIPT_HASH@ and @DATA@. The page's Content-Security-Policy allows
+// only the style and the script with these hashes.
 func Seal(to io.Writer, template string, p Parts) error {
 	script := "'use strict';(() => {\n" + p.Script + "})();\n"
 	w := bufio.NewWriter(to)

@@ -74,7 +74,7 @@ type svgBox struct {
 	x     float64
 }
 
-// place finds where each box stands.
+// place computes the position of each box.
 func (d *drawing) place() {
 	order := d.alphabetical()
 	var ends []int64 // by depth: the beginning of the next box of that depth

@@ -42,7 +42,7 @@ func shade(hue int, points float64, pale bool) string {
 	return fmt.Sprintf("hsl(%d,%.0f%%,%.0f%%)", hue, 35+55*strength, 88-28*strength)
 }
 
-// changeText is the text about a node's change. It is empty if nothing is compared.
+// changeText returns the text about a node's change. It is empty if nothing is compared.
 func (d *drawing) changeText(n int32) string {
 	if d.diff == nil {
 		return ""

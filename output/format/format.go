@@ -126,7 +126,7 @@ func (e *Unknown) Error() string {
 	return fmt.Sprintf("no format has the extension %q; there are %s", e.Name, strings.Join(Extensions(), " "))
 }
 
-// Named is the format of a name that -f was given: a format's own, or an extension with or without its dot.
+// Named returns the format of a name that -f was given: a format's own, or an extension with or without its dot.
 func Named(name string) (Format, error) {
 	lower := strings.ToLower(name)
 	for _, f := range All() {
@@ -142,9 +142,9 @@ func Named(name string) (Format, error) {
 	return Collapsed, &Unknown{Name: name, Named: true}
 }
 
-// Of is the format that a file is to have: named, if that is not empty, else what the file's name ends in. The longest
-// end counts: x.speedscope.json is no table of methods. Standard output ("-"), and names without any extension
-// (/dev/fd/3), are collapsed. Case does not matter.
+// Of returns the format that a file is to have: named, if that is not empty, otherwise the format of the file name's
+// ending. The longest ending counts: x.speedscope.json is no table of methods. Standard output ("-"), and names without
+// any extension (/dev/fd/3), are collapsed. Case does not matter.
 func Of(file, named string) (Format, error) {
 	if named != "" {
 		return Named(named)

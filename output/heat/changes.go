@@ -28,8 +28,8 @@ const (
 	leastScore = 4.5
 	// How a method's share usually jumps is measured by neighbouring windows of this part of the recording.
 	usualWindow = 24
-	// Of the jumps between windows three quarters are less than this many standard deviations. A few lasting changes do
-	// not change that; work that comes and goes does.
+	// threeQuarters is a number of standard deviations: three quarters of the jumps between windows are smaller. A few
+	// lasting changes do not change that; work that comes and goes does.
 	threeQuarters = 1.15
 	// A share makes a step at a moment if it jumps there by leastStep or more, by leastScore deviations of how it usually
 	// jumps, and by mostOf of the change. A thread that leaves one long call for another one makes such a step.
@@ -143,7 +143,7 @@ func newSearch(src recording.Source, h *heat) *changeSearch {
 }
 
 // jumps measures how a share differs between neighbouring windows, and returns the variance in one bin that this stands
-// for. What comes in bursts differs by more than independent samples do.
+// for. Work that comes in bursts differs by more than independent samples do.
 func (s *changeSearch) jumps(sums []float64) float64 {
 	window := s.window()
 	var list []float64
@@ -255,8 +255,9 @@ func (s *changeSearch) within(from, to int) ([]int, error) {
 	return nil, nil
 }
 
-// candidates are the moments that are worth a test, the likeliest first. What changes and changes back is hidden in a
-// long time, so shorter ones within it are searched, too (seeded intervals: Kovács and others, Biometrika 2023).
+// candidates returns the moments that are worth a test, the likeliest first. A share that changes and changes back is
+// hidden in a long span of time. So shorter spans within it are searched, too (seeded intervals: Kovács and others,
+// Biometrika 2023).
 func (s *changeSearch) candidates(from, to int) (list []split) {
 	for n, shortest := to-from, (to-from)/16; n >= max(shortest, 2*leastBins); n /= 2 {
 		for at := from; at+n <= to; at += n / 2 {
@@ -269,7 +270,7 @@ func (s *changeSearch) candidates(from, to int) (list []split) {
 	return list[:min(len(list), testsOfTime)]
 }
 
-// best is the moment at which the shares of some method differ most between both sides.
+// best returns the moment at which the shares of some method differ most between both sides.
 func (s *changeSearch) best(from, to int) (c split) {
 	c = split{from: from, to: to}
 	side := max(leastBins, (len(s.total)-1)/leastSide)
@@ -293,7 +294,7 @@ func (s *changeSearch) best(from, to int) (c split) {
 	return c
 }
 
-// steps are the methods whose share makes a step at a moment between two others.
+// steps returns the methods whose share makes a step at a moment between two others.
 func (s *changeSearch) steps(from, at, to int) map[string]bool {
 	width := min(s.window(), at-from, to-at)
 	found := map[string]bool{}
@@ -338,7 +339,7 @@ func (s *changeSearch) compare(from, at, to int) ([]diff.Change, error) {
 	return told(r.Changes), nil
 }
 
-// told are the changes that noise does not explain, the largest first: of paths, whose methods change, too. A path
+// told returns the changes that noise does not explain, the largest first: of paths, whose methods change, too. A path
 // alone changes whenever a method is compiled again.
 func told(all []diff.Change) (found []diff.Change) {
 	methods := map[string]float64{}

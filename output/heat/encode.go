@@ -38,10 +38,11 @@ type timePage struct {
 	LaneOf string   `json:"laneOf"` // "thread" or "pool"
 	Marks  []mark   `json:"marks"`
 
-	// Samples holds packed numbers, of the entries by cell. First come Stacks stacks, those with the most entries
-	// first: twice the place of the node, and 1 more if the leaf is a guess. If there is a Whole, the places of the
-	// same stacks in that tree follow. Then come columns of all entries: how many cells an entry begins after the one
-	// before; how many cells it has, less one (if Spans); the lanes; the stacks; the weights.
+	// Samples holds packed numbers. First come the stacks, as many as Stacks says, those with the most entries first. A
+	// stack is twice the number of its node, plus 1 if the leaf is a guess. If there is a Whole, the numbers of the
+	// same stacks in that tree follow. Then come the entries, in the order of their cells, column by column: how many
+	// cells an entry begins after the one before; how many cells it covers, less one (if Spans); its lane; its stack;
+	// its weight.
 	Samples string `json:"samples"`
 	Entries int    `json:"entries"`
 	Stacks  int    `json:"stacks"`
@@ -188,7 +189,7 @@ func (h *heat) number(of func(node int32, guess bool) stackEnd) (stacks []stackE
 	return stacks
 }
 
-// leastShown is the smallest weight of a frame that is shown, so that no more than most frames are.
+// leastShown returns the smallest weight of a frame that is shown, so that no more than most frames are.
 func leastShown(t *output.Tree, most int) int64 {
 	if len(t.Nodes) <= most {
 		return 1

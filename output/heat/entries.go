@@ -99,7 +99,7 @@ func (e *entries) merge() {
 	e.list = kept
 }
 
-// coarsen makes the cells longer.
+// coarsen makes the cells longer, so that there are fewer entries.
 func (e *entries) coarsen() {
 	by := e.grid.coarser()
 	e.grid.coarsen(by)

@@ -69,7 +69,7 @@ func (g *grid) before(wall int64) uint32 {
 	return uint32(min((uint64(wall)-uint64(g.start))/g.cell, uint64(g.cells())))
 }
 
-// span is the cells of a time that begins at a moment: those of which the time fills more than half, and at least
+// span returns the cells of a time that begins at a moment: those of which the time fills more than half, and at least
 // one. Spans that follow each other neither overlap nor leave a hole.
 func (g *grid) span(wall int64, length time.Duration) (first, n uint32) {
 	if length <= 0 {

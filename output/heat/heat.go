@@ -1,10 +1,10 @@
 // Package heat draws a recording over time: one page with a heat map, a strip for each thread or pool, and the flame
 // graph of whatever is selected.
 //
-// A page is bounded, however long a recording is. Time is cut into cells, and a longer recording has longer ones
-// (grid.go); samples of one cell, lane and stack are one entry, and cells grow until entries are few enough
-// (entries.go); frames with too few samples are left out (encode.go), and threads with few share one lane (lanes.go).
-// The page says what was left out.
+// The size of a page is bounded, however long the recording is. Time is cut into cells, and a longer recording has
+// longer cells (grid.go). Samples of one cell, lane and stack are one entry, and cells grow until there are few enough
+// entries (entries.go). Frames with too few samples are left out (encode.go). Threads with few samples share one lane
+// (lanes.go). The page says what was left out.
 //
 // Names come from the target and may be hostile. In the page they are data, as in package flame.
 package heat

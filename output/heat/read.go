@@ -27,7 +27,7 @@ type unit struct {
 // maxWeight is the most that one sample weighs, so that sums of millions hold.
 const maxWeight = 1 << 40
 
-// of is the weight of a sample: looks, bytes, or microseconds.
+// of returns the weight of a sample: looks, bytes, or microseconds.
 func (u unit) of(s *profile.Sample) int64 {
 	n := s.Looks()
 	switch u.weight {

@@ -73,8 +73,8 @@ type changeRow struct {
 // mostOf is the part of a method's change that says what the method does.
 const mostOf = 0.5
 
-// rowsOf has one row for each method and direction: the largest change. Other changes of the method say what it
-// does, if they are most of that.
+// rowsOf has one row for each method and direction: the largest change. If one of the method's other changes makes up
+// most of it, it is named, too.
 func rowsOf(changes []diff.Change) (rows []changeRow) {
 	type key struct {
 		method string

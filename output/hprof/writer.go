@@ -24,7 +24,7 @@ const (
 // IDSize is how many bytes a reference has.
 const IDSize = 8
 
-// TypeOf is the type that a descriptor begins with (JVMS 4.3.2).
+// TypeOf returns the type that a descriptor begins with (JVMS 4.3.2).
 func TypeOf(descriptor byte) (t Type, ok bool) {
 	switch descriptor {
 	case 'L', '[':
@@ -49,7 +49,7 @@ func TypeOf(descriptor byte) (t Type, ok bool) {
 	return 0, false
 }
 
-// Size is how many bytes a value of that type has in the file.
+// Size returns how many bytes a value of that type has in the file.
 func (t Type) Size() int {
 	switch t {
 	case Boolean, Byte:

@@ -39,7 +39,7 @@ func (k *callers) clear() {
 	}
 }
 
-// ends are the places of stacks that end in the last bytes of b, for each reach that b has.
+// ends returns the places of earlier stacks that share the end of b: one for each length of end that is kept.
 func (k *callers) ends(b []byte) (places [len(reaches)]*uint8, n int) {
 	h, end := uint64(0), len(b)
 	for _, reach := range reaches {
@@ -86,7 +86,7 @@ func (k *callers) keep(b []byte, starts []uint32, s *profile.Stack, hidden int, 
 	k.next++
 }
 
-// sameEnd is how many bytes at the end two texts have in common.
+// sameEnd returns how many bytes at the end two texts have in common.
 func sameEnd(a, b []byte) int {
 	n := 0
 	for most := min(len(a), len(b)); n+8 <= most; n += 8 {

@@ -102,9 +102,9 @@ func (k *constants) read(c *cursor, s *schema) (back int64) {
 	return eachConstant(c, s, k.wantStacks, &k.met, k.one)
 }
 
-// eachConstant hands over the constants of a checkpoint, behind its size and type: the cursor stands at the key.
-// Checkpoints are read from the last to the first. It returns how far back the next one is. Stacks that are not wanted
-// are not even skipped if they come last.
+// eachConstant hands over the constants of a checkpoint, each with the cursor at its key. At the call the cursor stands
+// behind the checkpoint's size and type. It returns how far back the checkpoint before this one is: checkpoints are
+// read from the last to the first. If stacks are not wanted and come last, it does not decode them at all.
 func eachConstant(c *cursor, s *schema, stacks bool, met *tally,
 	one func(c *cursor, class *class, of *checkpoint)) (back int64) {
 	of := &checkpoint{c.b, c.base}
@@ -138,6 +138,7 @@ func eachConstant(c *cursor, s *schema, stacks bool, met *tally,
 	return back
 }
 
+// one reads a constant, and keeps it if it is needed. A stack is kept as its bytes until it is asked for.
 func (k *constants) one(c *cursor, class *class, of *checkpoint) {
 	key := c.int()
 	switch {
@@ -160,6 +161,7 @@ func (k *constants) one(c *cursor, class *class, of *checkpoint) {
 	}
 }
 
+// text keeps a constant that is a text: a symbol, or a text of another type.
 func (k *constants) text(c *cursor, class *class, key uint64) {
 	if class.name == symbolName {
 		if t := c.textLike(k.symbols.last(key), k.symbols.has(key)); c.bad == nil {
@@ -190,7 +192,7 @@ func (k *constants) keep(class string, key uint64, r *record) {
 	}
 }
 
-// piece is the stack of a key; nil if there is none.
+// piece returns the stack of a key; nil if there is none.
 func (k *constants) piece(key uint64) *piece {
 	if n := key - k.firstKey; n < k.inRow {
 		return &k.pieces[n]
@@ -246,7 +248,7 @@ type recentText struct {
 	text string
 }
 
-// constant is the text of a constant of a class that is one string.
+// constant returns the text of a constant of a class that is one string.
 func (k *constants) constant(of *class, key uint64) string {
 	if of.name == symbolName {
 		return k.symbols.get(key)

@@ -36,7 +36,7 @@ func newCursor(b []byte, base int64) (c cursor) {
 	return c
 }
 
-// open lets a new cursor read b. Where cursors read a few bytes each, a copy of the cursor costs more than the reading:
+// open lets a new cursor read b. If cursors read a few bytes each, a copy of the cursor costs more than the reading:
 // the CPU reads the copied fields in other widths than they were just written in, and waits for that.
 func (c *cursor) open(b []byte, base int64) { c.b, c.base, c.steps = b, base, stepsFor(len(b)) }
 
@@ -192,7 +192,7 @@ type text struct {
 // text reads a string, or skips it.
 func (c *cursor) text(skip bool) text { return c.textLike("", skip) }
 
-// textLike is text. If the string is like, that is taken, and nothing is allocated.
+// textLike is text, but if the string equals like, it returns like and allocates nothing.
 func (c *cursor) textLike(like string, skip bool) (t text) {
 	switch form := c.byte(); form {
 	case stringNull, stringEmpty:

@@ -10,8 +10,8 @@ import (
 	"goprof/profile"
 )
 
-// decode makes the reader's Event of the bytes of one. Sources and details are not handed out. A detail that is read
-// here belongs to no sample: see addDetail.
+// decode makes the reader's Event from the bytes of an event. Sources and details are not handed out. A detail that is
+// read here belongs to no sample: addDetail reads those of samples.
 func (r *Reader) decode(of *class) (bad *BadRecording) {
 	switch {
 	case of.name == detailName:
@@ -147,7 +147,7 @@ func (r *Reader) decodeFields(of *class) *BadRecording {
 	return c.bad
 }
 
-// refText is the text of a constant: a class, a thread, or what is one string.
+// refText returns the text of a constant: a class, a thread, or what is one string.
 func (r *Reader) refText(of *class, key uint64) string {
 	switch of.name {
 	case "java.lang.Class":

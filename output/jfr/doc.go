@@ -2,8 +2,8 @@
 //
 // Writer takes samples with their times and writes chunks (format 2.1: JDK 9 and later, JMC, IntelliJ, async-profiler's
 // converter). A chunk is built in memory and written at once, header included, when it is a minute long or large. So a
-// file is whole at every moment, needs no seek, and may be a pipe; a crash loses the last minute. Every chunk holds all
-// that its events refer to. Memory is bounded by Options.ChunkBytes, whatever a recording's length.
+// file is complete at every moment, and may be a pipe. A crash loses the last minute. Every chunk holds everything that
+// its events refer to. Memory is bounded by Options.ChunkBytes, whatever a recording's length.
 //
 // Reader takes such files, ours, those of the JDK's own recorder and those of async-profiler, by the metadata in each
 // chunk. A file is foreign input: every count, length and reference is checked against the bytes that are there, and

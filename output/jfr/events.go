@@ -47,8 +47,8 @@ func certainties() (all []string) {
 }
 
 // Sample writes a sample. A sample of CPU time is written as often as it has looks, each with its share of the CPU
-// time. One of a wall-clock mode or of an event is written once, with their number. Once its thread and frames are
-// known to the chunk, that allocates nothing.
+// time. A sample of a wall-clock mode or of an event is written once, with the number of its looks. If the chunk
+// already has its thread and frames, Sample allocates nothing.
 func (w *Writer) Sample(s *profile.Sample) error {
 	if err := w.at(s.At); err != nil {
 		return err
@@ -87,6 +87,7 @@ func (w *Writer) Sample(s *profile.Sample) error {
 	return nil
 }
 
+// sample writes one event for a sample, which stands for count looks.
 func (w *Writer) sample(typ typeID, s *profile.Sample, thread uint64, of trace, cpu time.Duration, count int64) {
 	w.event(typ, s.At.Ticks)
 	b := appendInt(w.body, thread)
@@ -143,7 +144,7 @@ func tlabOf(s *profile.Sample) TLAB {
 	return 0
 }
 
-// Kind is the kind of the frame that is the object's class.
+// Kind returns the kind of the frame that is the object's class.
 func (t TLAB) Kind() profile.Kind {
 	switch t {
 	case newTLAB:
@@ -172,6 +173,7 @@ func (w *Writer) ThreadEnd(at profile.Instant, t profile.Thread) error {
 	return w.threadEvent(typeThreadEnd, at, &t)
 }
 
+// threadEvent writes that a thread has begun or ended.
 func (w *Writer) threadEvent(typ typeID, at profile.Instant, t *profile.Thread) error {
 	if err := w.at(at); err != nil {
 		return err

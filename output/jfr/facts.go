@@ -91,7 +91,7 @@ func (w *Writer) again(write func()) {
 	}
 }
 
-// periodText is an interval as the JDK's settings have it: "20 ms".
+// periodText returns an interval as the JDK's settings have it: "20 ms".
 func periodText(d time.Duration) string {
 	units := []struct {
 		unit time.Duration

@@ -9,8 +9,9 @@ import (
 )
 
 // Samples of events. If the JDK's recorder has the same event, its type is written, so that every viewer knows it.
-// Others get a type of their own, with the event's name behind ownEventPrefix. What an event was about is a class in
-// either, and not a frame. So code that redacts a recording, or counts classes, finds it where classes are.
+// Others get a type of their own, with the event's name behind ownEventPrefix. In both types, a field of type class
+// holds the class that the event is about; it is no frame of the stack. So code that redacts recordings, or counts
+// classes, finds it.
 
 // The JDK's types.
 const (
@@ -54,7 +55,7 @@ type eventTypes struct {
 	wall     bool // one of list has async-profiler's type for samples of time that passed
 }
 
-// EventTypeName is the last part of the name of an event's own type: letters and digits of its name, and "_".
+// EventTypeName returns the last part of the name of an event's own type: letters and digits of its name, and "_".
 func EventTypeName(event string) string {
 	name := strings.Map(func(r rune) rune {
 		switch {
@@ -114,7 +115,7 @@ func (t *eventTypes) describe() {
 	t.metadata = encodeMetadata(all, metadataID+t.own)
 }
 
-// definition is an own type.
+// definition returns an own type.
 func (e *eventType) definition() typeDef {
 	if e.kind.Unit == profile.WallTime {
 		return wallEvent(e.id, e.name, cut(e.kind.Name), "A part of a recording that goprof was asked for by this name")
@@ -206,7 +207,7 @@ func (w *Writer) eventCounts(at profile.Instant, all []profile.EventCount) {
 // for an array, and its rules break off at one whose elements it does not know (MethodToolkit.fieldDescToBinaryJLS).
 const unknownClass = "unknown class"
 
-// descriptor is a class's name as a file has it: of an array, what the JVM calls it. className is the opposite.
+// descriptor returns a class's name as a file has it: of an array, what the JVM calls it. className is the opposite.
 func descriptor(name string) string {
 	if name == profile.UnknownClass {
 		return unknownClass

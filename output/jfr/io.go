@@ -7,8 +7,8 @@ import (
 )
 
 // Calls that read and write have the JDK's types if the JDK's recorder has such events. Others are goprof.IOCall. Each
-// event is one call, with its own time and bytes. Short calls are in the file by lot, so fields of ours say how many
-// calls an event stands for. goprof.IOSum has the kernel's counts of all calls.
+// event is one call, with its own time and bytes. Of short calls only some are in the file, drawn by lot. So additional
+// fields say how many calls an event stands for. goprof.IOSum has the kernel's counts of all calls.
 
 const ioCallName = "goprof.IOCall"
 
@@ -26,7 +26,7 @@ var (
 	bytesWritten = fieldDef{name: "bytesWritten", typ: typeLong, label: "Bytes Written", as: byteCount}
 )
 
-// ioEvent is a type of such events. What its samples stand for comes last.
+// ioEvent is a type of such events. The last field is the number that its samples stand for.
 func ioEvent(id typeID, name, label string, fields ...fieldDef) typeDef {
 	return event(id, name, label, "", []string{"Java Application"}, append(append([]fieldDef{
 		{name: "duration", typ: typeLong, label: "Duration", as: tickSpan},
@@ -35,7 +35,7 @@ func ioEvent(id typeID, name, label string, fields ...fieldDef) typeDef {
 		hitCount, span("timeSpan", "Time It Stands For"))...)
 }
 
-// ioType is the type for a call. Only files and peers have types of the JDK's.
+// ioType returns the type for a call. Only files and peers have types of the JDK's.
 func ioType(c *profile.IOCall) typeID {
 	switch {
 	case c.Failed: // the JDK has none for these
@@ -47,7 +47,7 @@ func ioType(c *profile.IOCall) typeID {
 	return typeIOCall
 }
 
-// call writes a call. It began when it had not lasted yet.
+// call writes a call. The time of its event is that of the call's beginning.
 func (w *Writer) call(s *profile.Sample) error {
 	if err := s.Read(); err != nil {
 		return err

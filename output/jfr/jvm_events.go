@@ -9,9 +9,9 @@ import (
 	"goprof/profile"
 )
 
-// What a JVM counts, as events of the JDK's recorder: collections, safepoints, compilations, code cache, classes.
-// Viewers have pages and rules for them. Their types have only the fields that can be known from outside: readers take
-// fields by the names of the file's own metadata.
+// The JVM's own counters, written as events of the JDK's recorder: collections, safepoints, compilations, code cache,
+// classes. Viewers have pages and rules for them. The types have only the fields that goprof can know. That is allowed:
+// readers find fields by their names in the file's own metadata.
 
 // Configuration is how a JVM is set up. It stands in every chunk.
 type Configuration struct {
@@ -205,7 +205,7 @@ type words map[typeID][]string
 // maxWords bounds those of a type: a target's memory may be anything.
 const maxWords = 1 << 8
 
-// word is the key of a word.
+// word returns the key of a word.
 func (w *Writer) word(typ typeID, text string) int64 {
 	if text == "" {
 		return 0

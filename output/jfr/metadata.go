@@ -18,7 +18,7 @@ func node(name string, attributes ...string) *element {
 	return &element{name: name, attributes: attributes}
 }
 
-// attribute is the value of a key, empty if there is none.
+// attribute returns the value of a key, empty if there is none.
 func (e *element) attribute(key string) string {
 	for i := 0; i < len(e.attributes); i += 2 {
 		if e.attributes[i] == key {

@@ -2,9 +2,9 @@ package jfr
 
 import "goprof/profile"
 
-// metStacks are stacks of earlier chunks, as they were encoded: a method keeps its key from chunk to chunk. A stack
-// that comes again in a later chunk is copied, and its frames need not be read. Stacks are found by their numbers, so
-// only a recording that is read from a file has any here.
+// metStacks are encoded stacks of earlier chunks. A method keeps its key from chunk to chunk. So if a stack comes again
+// in a later chunk, its encoded form is copied, and its frames need not be read. Stacks are identified by their numbers
+// in the file that is read, so metStacks is used only when a recording file is converted.
 type metStacks struct {
 	at     profile.ByStack[*metStack]
 	blocks [][]byte   // that hold the bytes of stacks
@@ -99,7 +99,7 @@ func (p *pools) keepEncoded(number uint64, t trace) {
 	}
 }
 
-// again is the constant of a stack that was met, if it was.
+// again returns the constant of a stack that was met, if it was.
 func (p *pools) again(number uint64) (t trace, met bool) {
 	s, met := p.met.at.Get(number, 0)
 	if !met {

@@ -11,7 +11,7 @@ type numbered struct {
 	number uint64 // 0 of an empty place
 }
 
-// find is the place of a hash's number. A new hash has the number 0, and the caller sets another one at once.
+// find returns the place of a hash's number. A new hash has the number 0, and the caller sets another one at once.
 func (t *numberTable) find(hash [2]uint64) *uint64 {
 	if 2*t.used >= len(t.slots) {
 		t.grow()
@@ -32,7 +32,7 @@ func (t *numberTable) get(hash [2]uint64) uint64 {
 	return t.slot(hash).number
 }
 
-// slot is where the hash is, or an empty place for it. Some hashes are numbers that follow each other.
+// slot returns where the hash is, or an empty place for it. Some hashes are numbers that follow each other.
 func (t *numberTable) slot(hash [2]uint64) *numbered {
 	h := (hash[0] ^ hash[1]) * 0x9e3779b97f4a7c15
 	most := len(t.slots) - 1

@@ -12,9 +12,9 @@ import (
 )
 
 // pool is a constant pool of one chunk in the form in which it is written. Keys go up through all chunks of a file, and
-// a constant that comes again in a later chunk keeps its key. The JDK's reader needs that: it takes a key that it knows
-// from the last chunk for the same constant (ChunkParser.fillConstantPools), and its views count two classes with two
-// keys separately (Histogram.MethodEquality).
+// a constant that comes again in a later chunk keeps its key. The JDK's reader needs that: it assumes that a key from
+// the last chunk means the same constant (ChunkParser.fillConstantPools), and its views count two classes with two keys
+// separately (Histogram.MethodEquality).
 type pool struct {
 	data  []byte
 	count int
@@ -153,7 +153,7 @@ func newPools() *pools {
 	return p
 }
 
-// forget drops what was kept from chunk to chunk. What comes again gets a new key.
+// forget drops what was kept from chunk to chunk. A constant that comes again gets a new key.
 func (p *pools) forget() {
 	p.symbolOf = make(map[string]*constant)
 	p.classOf = make(map[classKey]*constant)
@@ -238,6 +238,7 @@ func (p *pools) classAgain(at **constant, of classKey) uint64 {
 	return key
 }
 
+// class returns the key of a class. If the chunk does not have the class yet, class writes it.
 func (p *pools) class(of classKey) uint64 {
 	c, ok := p.classOf[of]
 	if !ok {
@@ -361,7 +362,7 @@ func (p *pools) stack(s *profile.Stack) uint64 {
 	return *seen
 }
 
-// encode is stack for one that was not seen. Two stacks are the same if their encoded frames are.
+// encode is stack for a stack that was not met before. Two stacks are the same if their encoded frames are the same.
 func (p *pools) encode(s *profile.Stack) uint64 {
 	b := appendBool(p.scratch[:0], s.Truncated != profile.Whole)
 	n := len(s.Frames)
@@ -443,6 +444,7 @@ func (x *stackIndex) reset() {
 	x.used = 0
 }
 
+// find returns the key of an encoded stack, 0 if it is not in the pool.
 func (x *stackIndex) find(in *pool, stack []byte) uint64 {
 	if 2*x.used >= len(x.slots) {
 		x.grow()

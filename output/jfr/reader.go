@@ -80,8 +80,8 @@ func (e *Event) ProfileState() (profile.State, bool) {
 	return 0, false
 }
 
-// Reader reads a recording, event by event, in the order of the file. Of each chunk it holds the constants, of events
-// one at a time.
+// Reader reads a recording, event by event, in the order of the file. It holds the constants of the present chunk, and
+// one event at a time.
 type Reader struct {
 	file io.ReaderAt
 	size int64
@@ -202,7 +202,7 @@ func (r *Reader) Next() (*Event, error) {
 	return e, nil
 }
 
-// addDetail takes what the event behind a sample says of it. Both stand in the same chunk.
+// addDetail reads the detail that follows a sample, and adds its facts to the sample. Both are in the same chunk.
 func (r *Reader) addDetail(e *Event) {
 	if r.at >= r.end {
 		return
@@ -532,7 +532,7 @@ func (r *Reader) readBody(size int, at int64) *BadRecording {
 	return nil
 }
 
-// skip passes over bytes of the chunk. What is large is not read.
+// skip passes over bytes of the chunk. It does not read a large part, but seeks behind it.
 func (r *Reader) skip(n, at int64) *BadRecording {
 	if n <= int64(r.buf.Buffered()) || n < 1<<20 {
 		if _, err := r.buf.Discard(int(n)); err != nil {

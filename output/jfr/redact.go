@@ -75,6 +75,7 @@ type redactor struct {
 	metaID  uint64
 }
 
+// chunk redacts one chunk: first its types and constants, then its events.
 func (r *redactor) chunk() error {
 	if bad := r.readTypes(); bad != nil {
 		return bad
@@ -216,6 +217,7 @@ type spilled struct {
 // maxInMemory is how much of a chunk's events memory holds.
 const maxInMemory = 32 << 20
 
+// write keeps bytes in memory, or in a file once there are many.
 func (s *spilled) write(b []byte) (err error) {
 	s.size += int64(len(b))
 	s.mem = append(s.mem, b...)
@@ -251,7 +253,7 @@ func (s *spilled) close() {
 	}
 }
 
-// DroppedNames are the names of the event types that were left out. The types with most events come first.
+// DroppedNames returns the names of the event types that were left out. The types with most events come first.
 func (r *Redacted) DroppedNames() []string {
 	return slices.SortedFunc(maps.Keys(r.Dropped), func(a, b string) int {
 		if d := r.Dropped[b] - r.Dropped[a]; d != 0 {

@@ -112,6 +112,7 @@ func (r *redactor) constants() ([]byte, *BadRecording) {
 	return appendEvent(nil, b), nil
 }
 
+// constant appends a constant without names to b.
 func (r *redactor) constant(b []byte, class *class, key uint64, at piece) ([]byte, *BadRecording) {
 	b = appendInt(b, key)
 	c := newCursor(at.of.b[at.from:at.to], at.of.base+int64(at.from))

@@ -5,9 +5,9 @@ import "strings"
 // keptTypePrefixes are where types lie that are no events and stay: the JDK's, async-profiler's and ours.
 var keptTypePrefixes = []string{"java.lang.", "jdk.types.", "jdk.jfr.", "jdk.settings.", "profiler.types.", "goprof."}
 
-// keptEvents are the events that stay, of the JDK, of async-profiler and ours. All others are dropped: those that hold
-// system properties, the environment, other processes, thread dumps, flags with texts, files of libraries, and all
-// events of applications.
+// keptEvents are the events that stay: those of the JDK, of async-profiler and of goprof that are listed here. All
+// others are dropped: those that hold system properties, the environment, other processes, thread dumps, flags with
+// texts, files of libraries, and all events of applications.
 var keptEvents = listOf(`
 	goprof.Recording goprof.Account goprof.Unseen goprof.Pauses goprof.Note goprof.Source goprof.Mark goprof.SampleDetail
 	goprof.EventKind goprof.EventCount goprof.EarlierName goprof.IOCall goprof.IOSum
@@ -82,7 +82,7 @@ const (
 	eventTypeText // the type of an event: a name that stays, or nothing
 )
 
-// textFields say what the texts of events and constants are: "type.field". What is not here is emptied.
+// textFields say what the texts of events and constants are: "type.field". Texts that are not listed here are emptied.
 var textFields = map[string]meaning{
 	"goprof.Recording.version": versionText, "goprof.Recording.host": hostText,
 	"goprof.Recording.mainClass": programText,

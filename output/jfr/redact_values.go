@@ -44,6 +44,7 @@ func meaningOf(of *class, f *field) meaning {
 	return textFields[of.name+"."+f.name]
 }
 
+// action decides what happens to a field.
 func (r *redactor) action(f *field) action {
 	switch {
 	case !r.kept.keepsField(f.name, f.typ):
@@ -66,7 +67,7 @@ type around struct {
 	source string // the file that the class comes from, where the recording says it
 }
 
-// value writes a value again. What it reads must be read whole, whatever is left out.
+// value writes a value again. It must read the whole value, even if parts are left out.
 func (r *redactor) value(c *cursor, of *class, b []byte, depth int, in *around) []byte {
 	if depth > maxValueDepth {
 		c.fail("%s: values more than %d deep", of.name, maxValueDepth)
@@ -102,6 +103,7 @@ func (r *redactor) value(c *cursor, of *class, b []byte, depth int, in *around) 
 	return b
 }
 
+// single appends one value to b, as its action says.
 func (r *redactor) single(c *cursor, f *field, do action, m meaning, b []byte, depth int, in *around) []byte {
 	switch do {
 	case changeSymbol:
@@ -131,7 +133,7 @@ func (r *redactor) single(c *cursor, f *field, do action, m meaning, b []byte, d
 	}
 }
 
-// text is what a text becomes by its meaning.
+// text returns what a text becomes by its meaning.
 func (r *redactor) text(m meaning, s string, in *around) string {
 	by := r.by
 	switch m {
@@ -177,7 +179,7 @@ func (r *redactor) text(m meaning, s string, in *around) string {
 	return ""
 }
 
-// className is a class, or what stands for one above code that has none: an image's name without its end, a sort.
+// className returns a class, or what stands for one above code that has none: an image's name without its end, a sort.
 func (r *redactor) className(name string, in *around) string {
 	if in != nil && isImage(in.source) {
 		class, _, _ := cutImage(r.by.Path(in.source))

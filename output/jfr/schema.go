@@ -111,9 +111,9 @@ const (
 	numSlots = int(iota)
 )
 
-// eventSlots are the fields of events that are understood, by their names in the JDK's events and async-profiler's. If
-// an event has several fields for one slot, the last counts: for an allocation in a new TLAB that is the TLAB's size,
-// for which the sample stands.
+// eventSlots has the fields of events that goprof understands, by their names in the events of the JDK and of
+// async-profiler. If an event has several fields for one slot, the last counts: for an allocation in a new TLAB that is
+// the TLAB's size, for which the sample stands.
 var eventSlots = map[string]slot{
 	"startTime": slotStart, "duration": slotDuration,
 	"sampledThread": slotThread, "eventThread": slotThread, "thread": slotThread,
@@ -371,7 +371,7 @@ func (c *cursor) numbers(of *class, into *record) {
 	}
 }
 
-// least is the fewest bytes that a value of the field takes.
+// least returns the fewest bytes that a value of the field takes.
 func (f *field) least() int {
 	switch f.form {
 	case formFloat:
@@ -384,6 +384,7 @@ func (f *field) least() int {
 	return 1
 }
 
+// single reads one value of a field into a record, or skips it if there is no record.
 func (c *cursor) single(f *field, depth int, into *record) {
 	switch f.form {
 	case formInt:

@@ -51,7 +51,7 @@ func (n *stackNumbers) keepBytes(hash [2]uint64, number uint64) {
 	*n.byBytes.find(hash) = number
 }
 
-// ofFrames is the number of a stack. A stack that was met long ago may get another one.
+// ofFrames returns the number of a stack. A stack that was met long ago may get another one.
 func (n *stackNumbers) ofFrames(s *profile.Stack) uint64 {
 	if n.byFrames.used >= maxNumbers {
 		n.byFrames.reset()
@@ -67,7 +67,7 @@ func (n *stackNumbers) ofFrames(s *profile.Stack) uint64 {
 // maxNumbers bounds the stacks whose numbers are known at the same time, of some 50 to 100 bytes each.
 const maxNumbers = 1 << 18
 
-// number is the number of the stack of a key; 0 if there is none, or if it has no frames.
+// number returns the number of the stack of a key; 0 if there is none, or if it has no frames.
 func (m *stackMaker) number(key uint64) (uint64, *BadRecording) {
 	at := m.k.piece(key)
 	if at == nil {

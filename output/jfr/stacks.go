@@ -103,8 +103,8 @@ func (m *stackMaker) forget() {
 	m.space.reset()
 }
 
-// stack is the stack of a key, if there is one, until the next one is made. The same key gives the same pointer most of
-// the time.
+// stack returns the stack of a key, if there is one, until the next one is made. The same key gives the same pointer
+// most of the time.
 func (m *stackMaker) stack(key uint64) (*profile.Stack, *BadRecording) {
 	at := m.k.piece(key)
 	if at == nil {
@@ -182,8 +182,8 @@ func (m *stackMaker) head(c *cursor) (cut bool, frames int) {
 	return cut, frames
 }
 
-// plainFrames is the class of a stack's frames, if the stack is written as in all known files: a byte, and frames of
-// whole numbers.
+// plainFrames returns the class of a stack's frames, if the stack is written as in all known files: a byte, and frames
+// of whole numbers.
 func (s *schema) plainFrames() *class {
 	of := s.byName[stackTraceName]
 	if of == nil || len(of.fields) != 2 {
@@ -289,7 +289,7 @@ func (m *stackMaker) lookUp(into *recentCode, raw *rawFrame) {
 	m.code[into.key], into.code = c, c
 }
 
-// sort tells the sort of a frame by its type and, in files of goprof, by its class.
+// sort returns the sort of a frame by its type and, in files of goprof, by its class.
 func (m *stackMaker) sort(raw *rawFrame) (codeSort, profile.Kind) {
 	switch m.k.texts[frameTypeName][raw.kind] {
 	case "Interpreted":
@@ -343,7 +343,7 @@ type funcText struct {
 	java                bool
 }
 
-// function is a method's Func. It is the same in the whole file.
+// function returns a method's Func. It is the same in the whole file.
 func (m *stackMaker) function(key uint64, sort codeSort) *profile.Func {
 	method := m.k.methods.get(key)
 	from := m.k.sources.get(method.class)
@@ -382,7 +382,7 @@ func (t *funcText) function() *profile.Func {
 	return &profile.Func{Name: name, File: t.source}
 }
 
-// className is a class as Java has it: java.lang.String, int[][].
+// className returns a class as Java has it: java.lang.String, int[][].
 func className(symbol string) string {
 	if symbol == unknownClass {
 		return profile.UnknownClass

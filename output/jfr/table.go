@@ -2,8 +2,8 @@ package jfr
 
 import "slices"
 
-// table holds a chunk's constants of one type by their keys. Small keys need no map. What the chunks before had is
-// remembered: in most files a key means the same in all chunks.
+// table holds a chunk's constants of one type by their keys. Small keys need no map. A table remembers the keys of
+// earlier chunks: in most files a key means the same in all chunks.
 type table[V comparable] struct {
 	low   []constantOf[V] // by key
 	rest  map[uint64]constantOf[V]
@@ -30,7 +30,7 @@ func (t *table[V]) begin() {
 	}
 }
 
-// find is what the last chunk that had the key had.
+// find returns what the last chunk that had the key had.
 func (t *table[V]) find(key uint64) (c constantOf[V]) {
 	switch {
 	case key >= lowKeys:

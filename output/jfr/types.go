@@ -230,10 +230,10 @@ func wallEvent(id typeID, name, label, description string) typeDef {
 		fieldDef{name: "timeSpan", typ: typeLong, label: "Time Span", as: tickSpan})
 }
 
-// typeTable are all types of our files. Names, order and kinds of the fields of jdk.* types are those of the JDK
-// (src/hotspot/share/jfr/metadata/metadata.xml, JDK 17 to 25); of profiler.WallClockSample those of async-profiler 4.
-// async-profiler's converter reads samples, StackFrame and Method by the places of their fields (JfrReader.java):
-// nothing may be added to these.
+// typeTable has all types of goprof's files. The names, order and kinds of the fields of jdk.* types are those of the
+// JDK (src/hotspot/share/jfr/metadata/metadata.xml, JDK 17 to 25). Those of profiler.WallClockSample are async-profiler
+// 4's. async-profiler's converter reads samples, StackFrame and Method by the positions of their fields
+// (JfrReader.java). So do not add fields to these.
 var typeTable = []typeDef{
 	{id: typeBoolean, name: "boolean"},
 	{id: typeChar, name: "char"},

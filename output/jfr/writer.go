@@ -62,9 +62,9 @@ func (e *WriteError) Unwrap() error { return e.Err }
 
 var errClosed = errors.New("the recording has been closed")
 
-// NewWriter makes a writer of a new recording at the beginning of to. Each chunk is one call of to.Write at most each
-// second or so, never a small one: to needs no buffer, and a file is whole after each. If to can be truncated
-// (os.File), a write that fails halfway is undone.
+// NewWriter makes a writer of a new recording at the beginning of to. Each chunk is one call of to.Write. Calls are a
+// second or more apart and never small, so to needs no buffer, and a file is complete after each call. If to can be
+// truncated (os.File), a write that fails halfway is undone.
 func NewWriter(to io.Writer, o Options) *Writer {
 	if o.ChunkLength <= 0 || o.ChunkLength > maxChunkLength {
 		o.ChunkLength = maxChunkLength
@@ -109,7 +109,7 @@ func (w *Writer) Close(now profile.Instant) error {
 // Written is how many bytes of whole chunks there are.
 func (w *Writer) Written() int64 { return w.written }
 
-// at sees to it that a chunk is open for an event of this moment.
+// at opens a chunk for an event of this moment, if none is open or the open one is full.
 func (w *Writer) at(now profile.Instant) error {
 	if w.err != nil {
 		return w.err
@@ -248,8 +248,8 @@ func (w *Writer) metadata() []byte {
 	return appendEvent(nil, b)
 }
 
-// constants is the checkpoint event, all constants of the chunk, in pieces, and how long these are together. The pools
-// are pieces as they are: a copy would be as large as the chunk.
+// constants returns the checkpoint event, all constants of the chunk, in pieces, and how long these are together. The
+// pools are pieces as they are: a copy would be as large as the chunk.
 func (w *Writer) constants() (pieces [][]byte, size int) {
 	b := appendInt(w.body[:0], uint64(typeCheckpoint))
 	b = appendInt(b, uint64(w.from))

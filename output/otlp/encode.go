@@ -43,7 +43,7 @@ func idOf(parts ...[]byte) []byte {
 	return sum.Sum(nil)[:16]
 }
 
-// resourceOf is a Resource.
+// resourceOf returns a Resource.
 func resourceOf(list resource.Attributes) (b []byte) {
 	for i := range list {
 		a := &list[i]
@@ -98,7 +98,7 @@ func (e *encoder) link(l *profile.Link) int32 {
 	return e.dict.add(linkTable, protobuf.Bytes(protobuf.Bytes(nil, 1, l.Trace[:]), 2, l.Span[:]))
 }
 
-// attributes are the indices of the attributes of a sample's thread and state.
+// attributes returns the indices of the attributes of a sample's thread and state.
 func (e *encoder) attributes(s *batch.Sum) (list []int32) {
 	t := &s.Thread
 	if t.TID != 0 {
@@ -132,8 +132,8 @@ func (e *encoder) timed() bool {
 	return true
 }
 
-// profile is a Profile that counts one thing. Of looks with times it has only these: each counts 1. Servers of today
-// take several values of one sample for several types of value.
+// profile returns a Profile that counts one thing. If looks have times, the Profile has only the times: each counts 1.
+// Servers of today take several values of one sample for several types of value.
 func (e *encoder) profile(w profile.Weight, timed bool) []byte {
 	from, to := e.span()
 	b := protobuf.Bytes(nil, 1, e.valueType(w))
@@ -173,7 +173,7 @@ func times(points []batch.Point) (list []uint64) {
 	return list
 }
 
-// span is the batch's time, stretched over all of its looks: servers refuse looks outside of it.
+// span returns the batch's time, stretched over all of its looks: servers refuse looks outside of it.
 func (e *encoder) span() (from, to int64) {
 	from, to = unixNano(e.batch.From), unixNano(e.batch.To)
 	for i := range e.batch.Samples {

@@ -16,7 +16,7 @@ const maxName = 64 << 10
 // clean is a name as in goprof's own files, so that it is the same everywhere.
 func clean(name string) string { return output.CleanName(name[:min(len(name), maxName)]) }
 
-// stack is the index of a stack.
+// stack returns the index of a stack.
 func (e *encoder) stack(s *profile.Stack) int32 {
 	e.locations = e.locations[:0]
 	for from := 0; from < len(s.Frames); {
@@ -34,7 +34,7 @@ func (e *encoder) stack(s *profile.Stack) int32 {
 	return e.dict.add(stackTable, protobuf.Packed(nil, 1, e.locations))
 }
 
-// location is the index of a physical frame, with the methods that are inlined into it.
+// location returns the index of a physical frame, with the methods that are inlined into it.
 func (e *encoder) location(frames []profile.Frame) int32 {
 	physical := &frames[len(frames)-1]
 	fn := physical.Func
@@ -76,8 +76,8 @@ func (e *encoder) function(fn *profile.Func) int32 {
 	return i
 }
 
-// mapping is the index of an image. Its addresses begin at 0: the addresses of its locations are those of its file,
-// wherever the image lies in memory.
+// mapping returns the index of an image. Its addresses begin at 0: the addresses of its locations are those of its
+// file, wherever the image lies in memory.
 func (e *encoder) mapping(fn *profile.Func) int32 {
 	b := protobuf.Uint(nil, 4, uint64(e.dict.text(clean(fn.Module))))
 	if fn.Build != "" {
@@ -87,7 +87,7 @@ func (e *encoder) mapping(fn *profile.Func) int32 {
 	return e.dict.add(mappingTable, b)
 }
 
-// offsetIn is the address within the image that stands for a function without a name: lib.so+0x1f.
+// offsetIn returns the address within the image that stands for a function without a name: lib.so+0x1f.
 func offsetIn(fn *profile.Func) (address uint64, nameless bool) {
 	digits, ok := strings.CutPrefix(fn.Name, path.Base(fn.Module)+"+0x")
 	if !ok {
@@ -97,7 +97,7 @@ func offsetIn(fn *profile.Func) (address uint64, nameless bool) {
 	return address, err == nil
 }
 
-// frameType is the profile.frame.type of OpenTelemetry's conventions. It is empty for frames that are no code.
+// frameType returns the profile.frame.type of OpenTelemetry's conventions. It is empty for frames that are no code.
 func frameType(k profile.Kind) string {
 	switch {
 	case k == profile.StateFrame || k == profile.Gap:

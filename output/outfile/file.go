@@ -27,9 +27,10 @@ const readerWait = 5 * time.Second
 const maxNumber = 100_000
 
 // File is a place where a result will be written. A file appears under its name only when it is complete: goprof writes
-// it beside its place, readable by its owner only, and renames it. goprof never writes through a symbolic link, nor to
-// anything that another user has put where all users may (isForeign). A file under a name that the user did not choose
-// replaces only what goprof has drawn of the same file (ReserveAgain).
+// it beside its place, readable by its owner only, and renames it. goprof never writes through a symbolic link, and
+// never to a file that another user has put into a folder where all users may put files (isForeign). If the user did
+// not choose the name, a new file replaces an old one only if goprof has drawn both from the same recording
+// (ReserveAgain).
 //
 // The folder is opened when the file is reserved, and everything else happens in that folder. If it is moved away, and
 // a link put in its place, goprof does not follow the link.
@@ -75,8 +76,8 @@ func (f *File) Name() string { return f.name }
 func Reserve(name string) (*File, error) { return reserve(&File{name: name}) }
 
 // ReserveNumbered is Reserve for a name that the user did not choose: if out.collapsed exists, out.1.collapsed is
-// written, and so on. beside, if not nil, tells the name of a file that will go with it: a number is taken only if
-// that name is free, too.
+// written, and so on. beside, if not nil, returns the name of a second file that will be written with the first: a
+// number is used only if both names are free.
 func ReserveNumbered(name string, beside func(string) string) (*File, error) {
 	return reserve(&File{name: name, numbered: true, beside: beside})
 }
@@ -113,6 +114,7 @@ func (f *File) isMarked() bool {
 // them.
 func (f *File) IsStream() bool { return f.name == Stdout || f.stream != nil }
 
+// reserve opens the folder of a file, and checks that the file may be written.
 func reserve(f *File) (*File, error) {
 	if f.name == Stdout || !f.numbered && f.isInherited() {
 		return f, nil
@@ -152,6 +154,7 @@ func openFolder(name string) (*os.Root, error) {
 	return os.OpenRoot(name)
 }
 
+// check refuses names under which goprof must not write: links, folders, files of other users.
 func (f *File) check() error {
 	info, err := f.folder.Lstat(f.base)
 	switch {
@@ -220,6 +223,7 @@ func (f *File) closeStream() error {
 	return f.stream.Close()
 }
 
+// writeBeside writes a temporary file in the same folder, and then gives it the file's name.
 func (f *File) writeBeside(write func(io.Writer) error) (string, error) {
 	temp, err := f.temp()
 	if err != nil {

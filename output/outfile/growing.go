@@ -7,10 +7,10 @@ import (
 	"os"
 )
 
-// Growing is a file that is written piece by piece and used before it is complete. It lies beside the place that is
-// meant, under a hidden name, until Publish gives it its final name: an older file of that name is replaced only
-// once there is something worth it. A stream (a pipe, standard output) is written to at once. All rules of File
-// hold. Growing is not safe for concurrent use.
+// Growing is a file that is written piece by piece and used before it is complete. It has a hidden name in the same
+// folder until Publish gives it its final name. So an older file of that name is replaced only by a file with contents.
+// A stream (a pipe, standard output) is written to at once. All rules of File hold. Growing is not safe for concurrent
+// use.
 type Growing struct {
 	f    *File
 	out  *patient   // a stream; nil for a file
@@ -52,6 +52,7 @@ func (g *Growing) Write(b []byte) (int, error) {
 	return n, err
 }
 
+// to returns the place to which the next piece is written. It makes the file at the first call.
 func (g *Growing) to() (io.Writer, error) {
 	switch {
 	case g.done:

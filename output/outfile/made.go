@@ -11,7 +11,7 @@ type Made struct {
 	info fs.FileInfo
 }
 
-// Made is the file as it is now; nil if it is no regular file.
+// Made returns the file as it is now; nil if it is no regular file.
 func (f *File) Made() *Made {
 	if f.folder == nil {
 		return nil
@@ -26,7 +26,7 @@ func (f *File) Made() *Made {
 // Name is where the file is.
 func (m *Made) Name() string { return m.f.name }
 
-// Delete deletes the file. What has taken its place meanwhile stays.
+// Delete deletes the file. If another file has taken its place meanwhile, that one stays.
 func (m *Made) Delete() error {
 	now, err := m.f.folder.Lstat(m.f.base)
 	if err != nil || !os.SameFile(now, m.info) {

@@ -56,6 +56,7 @@ type written struct {
 	err error
 }
 
+// some writes once. If that takes too long, it gives up, and the writing goroutine is abandoned.
 func (p *patient) some(b []byte) (int, error) {
 	done := make(chan written, 1)
 	go func() {

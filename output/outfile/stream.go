@@ -88,8 +88,8 @@ func openUntilRead(folder *os.Root, name string) (*os.File, error) {
 }
 
 // isInherited recognises the names of descriptors that goprof was started with: /dev/stdout, and /dev/fd/63 for the
-// shell's >(program). They are links, but the kernel's own, to files that the starting program has opened. So nothing
-// is opened here. A descriptor that closes at exec is not one of them: it is goprof's.
+// shell's >(program). These names are links of the kernel to files that the starting program has opened. So goprof need
+// not open them. A descriptor that closes at exec does not count: it is one of goprof's own.
 func (f *File) isInherited() bool {
 	number, ok := descriptor(f.name)
 	switch {
@@ -112,7 +112,7 @@ func (f *File) isInherited() bool {
 	return f.stream != nil
 }
 
-// descriptor is the number in the name of a descriptor.
+// descriptor returns the number in the name of a descriptor.
 func descriptor(name string) (int, bool) {
 	switch name {
 	case "/dev/stdout":

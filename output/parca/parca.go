@@ -62,7 +62,7 @@ func message(labels []resource.Label, data []byte) []byte {
 	return protobuf.Bytes(nil, 2, series)
 }
 
-// text is the same as JSON.
+// text returns the same as JSON.
 func text(labels []resource.Label, data []byte) ([]byte, error) {
 	type label struct {
 		Name  string `json:"name"`

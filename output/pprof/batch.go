@@ -39,7 +39,7 @@ func OfBatch(b *batch.Batch, labels func(*profile.Sample)) ([]byte, error) {
 	return to.Bytes(), nil
 }
 
-// OptionsOf are the Options for a batch.
+// OptionsOf returns the Options for a batch.
 func OptionsOf(b *batch.Batch) Options {
 	o := Options{Weight: b.Weight(), States: true}
 	if b.Event.Name != "" {
@@ -49,10 +49,10 @@ func OptionsOf(b *batch.Batch) Options {
 	return o
 }
 
-// PoolOnly replaces a thread by its pool, and leaves out the trace's id. A server that makes a series of each label's
-// value would otherwise have one for each thread that ever lived, and for each trace. Pyroscope does so with all labels
-// but the span's id (pkg/pprof: GroupSamplesWithoutLabels of SpanIDLabelName), by which its users find the samples of a
-// span.
+// PoolOnly replaces a thread by its pool, and leaves out the trace's id. Otherwise a server that makes a series of each
+// label's value would have one for each thread that ever lived, and for each trace. Pyroscope is such a server. It
+// makes no series of the span's id (pkg/pprof: GroupSamplesWithoutLabels of SpanIDLabelName), so the span's id stays,
+// and its users find the samples of a span by it.
 func PoolOnly(s *profile.Sample) {
 	s.Link.Trace = [16]byte{}
 	if t := s.Thread; t.Virtual {

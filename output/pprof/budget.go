@@ -2,9 +2,9 @@ package pprof
 
 import "goprof/profile/protobuf"
 
-// A file may take memory in proportion to its size, plus a fixed amount. In a profile with threads as labels and stacks
-// of five frames a byte takes 53 bytes of memory, and a packed one 162. In a file that was made to do harm these are
-// 200 and 100,000.
+// A file may take memory in proportion to its size, plus a fixed amount. In a usual profile (threads as labels, stacks
+// of five frames) each byte of the file takes 53 bytes of memory, or 162 if the file is packed. In a file that was made
+// to do harm it takes 200, or 100,000 if the file is packed.
 const (
 	freeUnpacked   = 16 << 20 // bytes
 	unpackedOfByte = 100
@@ -64,7 +64,7 @@ func checkMemory(data []byte, left int64) error {
 	return nil
 }
 
-// memoryOf is how much memory the parser needs for a field of the outermost message.
+// memoryOf returns how much memory the parser needs for a field of the outermost message.
 func memoryOf(f protobuf.Field) int64 {
 	switch f.ID {
 	case profileSampleType:
@@ -116,7 +116,7 @@ func count(message []byte, id int) (n int64) {
 	return n
 }
 
-// numbers is how many numbers a field has: one, or those that are packed into it. Each ends with a byte below 128.
+// numbers returns how many numbers a field has: one, or those that are packed into it. Each ends with a byte below 128.
 func numbers(f protobuf.Field) int64 {
 	if f.Data == nil {
 		return 1

@@ -129,7 +129,7 @@ func NewBuilder(o Options) *Builder {
 	}
 }
 
-// mapping is the Mapping of an image. It has no addresses, so none is written for its code: names and lines are
+// mapping returns the Mapping of an image. It has no addresses, so none is written for its code: names and lines are
 // known.
 func (b *Builder) mapping(of image) *pb.Mapping {
 	m := b.mappings[of]
@@ -163,7 +163,7 @@ func (b *Builder) Add(s *profile.Sample) error {
 	return nil
 }
 
-// second is a sample's second value.
+// second returns a sample's second value.
 func (b *Builder) second(s *profile.Sample) int64 {
 	weight := b.o.Weight
 	if b.o.Part != nil {
@@ -178,7 +178,7 @@ func (b *Builder) second(s *profile.Sample) int64 {
 	return int64(s.CPU)
 }
 
-// sum is the sum to which a sample is added.
+// sum returns the sum to which a sample is added.
 func (b *Builder) sum(s *profile.Sample) (*pb.Sample, error) {
 	if len(b.byPtr)+maxNew > maxSamples || max(len(b.seen), len(b.contexts)) >= maxSamples {
 		clear(b.byPtr)
@@ -206,7 +206,7 @@ func (b *Builder) sum(s *profile.Sample) (*pb.Sample, error) {
 	return sum, nil
 }
 
-// context is the number of a sample's context. No two contexts have the same.
+// context returns the number of a sample's context. No two contexts have the same.
 func (b *Builder) context(s *profile.Sample) uint64 {
 	in := context{thread: s.Thread, link: s.Link}
 	if b.o.States && !s.NoState {
@@ -228,7 +228,7 @@ func (b *Builder) context(s *profile.Sample) uint64 {
 // maxNew is more than one stack's functions.
 const maxNew = 1 << 17
 
-// find is the sum of a stack with its labels.
+// find returns the sum of a stack with its labels.
 func (b *Builder) find(s *profile.Sample) *pb.Sample {
 	b.stack = b.stack[:0]
 	if !b.frames(s.Stack) {
@@ -274,9 +274,9 @@ func (b *Builder) sample(l *labels) *pb.Sample {
 	return sum
 }
 
-// frames makes locations from a stack's frames: one for a physical frame with all that is inlined into it, from the
-// leaf on. Inlined methods without their physical frame get a location, too. It returns false if there is no room
-// for one.
+// frames makes locations from a stack's frames, from the leaf on: one for each physical frame together with the methods
+// that are inlined into it. Inlined methods without their physical frame get a location, too. It returns false if there
+// is no room for one.
 func (b *Builder) frames(s *profile.Stack) bool {
 	if s == nil {
 		return true
@@ -323,7 +323,7 @@ func (b *Builder) found(frames []profile.Frame) *pb.Location {
 	return recent.at
 }
 
-// location is the Location of a physical frame. It is nil if it is new and there is no room.
+// location returns the Location of a physical frame. It is nil if it is new and there is no room.
 func (b *Builder) location(frames []profile.Frame) *pb.Location {
 	physical := &frames[len(frames)-1]
 	b.line = b.line[:0]
@@ -359,7 +359,7 @@ func (b *Builder) location(frames []profile.Frame) *pb.Location {
 	return l
 }
 
-// function is the Function of a name. It is nil if it is new and there is no room.
+// function returns the Function of a name. It is nil if it is new and there is no room.
 func (b *Builder) function(fn *profile.Func) *pb.Function {
 	if f := b.byPtr[fn]; f != nil {
 		return f
@@ -420,7 +420,7 @@ func (b *Builder) Write(to io.Writer, meta profile.Meta) error {
 	return write(to, p)
 }
 
-// types are the types of the two values of each part.
+// types returns the types of the two values of each part.
 func (b *Builder) types(meta *profile.Meta) (types []*pb.ValueType) {
 	what, unit := b.secondValue(meta)
 	count := "samples"
@@ -447,7 +447,7 @@ func (b *Builder) types(meta *profile.Meta) (types []*pb.ValueType) {
 // isCounted reports whether samples of an event are counted, and nothing else.
 func isCounted(kind *profile.EventKind) bool { return kind.Name != "" && kind.Unit == profile.Samples }
 
-// keeps are the values that samples have.
+// keeps returns the values that samples have.
 func (b *Builder) keeps() (keep []int) {
 	if len(b.o.Parts) == 0 {
 		if !b.o.NoCount {
@@ -465,7 +465,7 @@ func (b *Builder) keeps() (keep []int) {
 	return keep
 }
 
-// withOnly is a profile with some of its values.
+// withOnly returns a profile with some of its values.
 func withOnly(p *pb.Profile, keep []int) *pb.Profile {
 	out := &pb.Profile{Sample: make([]*pb.Sample, len(p.Sample)), Mapping: p.Mapping, Location: p.Location,
 		Function: p.Function, Comments: p.Comments, TimeNanos: p.TimeNanos, DurationNanos: p.DurationNanos,

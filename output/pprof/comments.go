@@ -8,7 +8,7 @@ import (
 	"goprof/profile"
 )
 
-// metaTexts are the facts of a recording that comments tell, by name.
+// metaTexts returns the facts of a recording that comments tell, by name.
 func metaTexts(m *profile.Meta) []struct {
 	name string
 	text *string
@@ -22,7 +22,7 @@ func metaTexts(m *profile.Meta) []struct {
 	}
 }
 
-// comments are what -comments of pprof shows.
+// comments returns what -comments of pprof shows.
 func comments(m *profile.Meta) (lines []string) {
 	for _, c := range metaTexts(m) {
 		if *c.text != "" {

@@ -116,7 +116,7 @@ func (f *File) Each(visit func(s *profile.Sample, values []int64) error) error {
 	return nil
 }
 
-// Default is the index of the type that viewers show first: the one that the file names, or the last.
+// Default returns the index of the type that viewers show first: the one that the file names, or the last.
 func (f *File) Default() int {
 	for i, t := range f.p.SampleType {
 		if t.Type == f.p.DefaultSampleType {

@@ -7,9 +7,9 @@ import (
 	"goprof/profile"
 )
 
-// added adds up what samples count before it hands them on. All code that reads a file sums its samples up, in some
-// way, and a sum that does not fit into a number would come out as another number, or below zero. So the reading ends
-// there. No recorder writes such a file: as ns, the largest number is 292 years.
+// added adds up the weights of samples before it passes the samples on. All code that reads a file sums its samples up,
+// and a sum that overflows would be a wrong number. So the reading ends before the sum overflows. No recorder writes
+// such a file: in ns, the largest number is 292 years.
 func added(visit func(*profile.Sample) error) func(*profile.Sample) error {
 	var sums [4]int64
 	return func(s *profile.Sample) error {

@@ -29,7 +29,7 @@ func (f *Filter) Any() bool {
 		len(f.States) > 0
 }
 
-// Of is the part of a recording that the filter wants. If the recording does not have what the filter needs, the
+// Of returns the part of a recording that the filter wants. If the recording does not have what the filter needs, the
 // error is Lacks.
 func (f *Filter) Of(src Source) (*Filtered, error) {
 	i := src.Info()
@@ -83,7 +83,7 @@ type verdict struct{ include, exclude bool }
 // maxVerdicts bounds how many functions and threads are remembered.
 const maxVerdicts = 1 << 17
 
-// Info is the recording's. Its account is of all samples, so Info leaves it out.
+// Info returns the recording's. Its account is of all samples, so Info leaves it out.
 func (p *Filtered) Info() Info {
 	i := p.of.Info()
 	i.Summary = nil
@@ -148,7 +148,7 @@ func (p *Filtered) each(of func(Source, func(*profile.Sample) error) error,
 	})
 }
 
-// Marks are the marks that touch the wanted time.
+// Marks returns the marks that touch the wanted time.
 func (p *Filtered) Marks(visit func(Mark) error) error {
 	marked, ok := p.of.(Marked)
 	if !ok {
@@ -164,6 +164,7 @@ func (p *Filtered) Marks(visit func(Mark) error) error {
 	})
 }
 
+// judge says why a sample is left out, or that it is wanted.
 func (p *Filtered) judge(s *profile.Sample, start int64) (cause, error) {
 	f := &p.f
 	at := time.Duration(s.At.Wall - start)
@@ -187,7 +188,7 @@ func (p *Filtered) judgeStack(s *profile.Sample) (cause, error) {
 		if err := s.Read(); err != nil {
 			return wanted, err
 		}
-		ok = p.stack(s.Stack)
+		ok = p.keeps(s.Stack)
 		p.stacks.Put(s.StackNumber, 0, ok)
 	}
 	if ok {
@@ -229,7 +230,8 @@ func matches(re *regexp.Regexp, text string, otherwise bool) bool {
 	return re.MatchString(text)
 }
 
-func (p *Filtered) stack(s *profile.Stack) bool {
+// keeps reports whether a stack passes --include and --exclude. The reason of a truncated stack counts like a frame.
+func (p *Filtered) keeps(s *profile.Stack) bool {
 	included := p.f.Include == nil
 	if s.Truncated != profile.Whole {
 		label := "[truncated: " + s.Truncated.String() + "]"

@@ -28,8 +28,8 @@ func Guesses(src Source) (profile.Guesses, error) {
 	return g, err
 }
 
-// Settled is a recording with stacks as they should be shown: where a compiled method has many guesses, they count for
-// that method. It reads the recording once, for the guesses. It is the recording itself if none is to be moved.
+// Settled returns a recording with stacks as they should be shown: where a compiled method has many guesses, they count
+// for that method. It reads the recording once, for the guesses. It is the recording itself if none is to be moved.
 func Settled(src Source) (Source, error) {
 	if s := src.Info().Summary; s != nil && float64(s.LeafGuessed) < profile.GuessedMuch*float64(s.Samples) {
 		return src, nil // all of them are too few

@@ -60,7 +60,7 @@ func (c *contents) kind(event string) *profile.EventKind {
 	return otherKinds[event]
 }
 
-// mode is the mode of a recording of such events.
+// mode returns the mode of a recording of such events.
 func (c *contents) mode(event string) string {
 	if _, is := jfr.IOTypes[event]; is {
 		return profile.EventIO
@@ -146,8 +146,8 @@ func (c *contents) choose(want string) ([]string, error) {
 	return chosen, nil
 }
 
-// usual is what is read if the user does not choose. It is the first of these that the file has: the first one that
-// record was asked for, CPU time, wall-clock time, the most frequent event.
+// usual returns what is read if the user does not choose. It is the first of these that the file has: the first one
+// that record was asked for, CPU time, wall-clock time, the most frequent event.
 func (c *contents) usual() ([]string, error) {
 	if i := slices.IndexFunc(c.first, c.has); i >= 0 {
 		if c.mode(c.first[i]) == profile.ModeCPU {
@@ -166,7 +166,7 @@ func (c *contents) usual() ([]string, error) {
 	return nil, c.lacks("")
 }
 
-// group are the events of a group that the file has, nil if there is no such group.
+// group returns the events of a group that the file has, nil if there is no such group.
 func (c *contents) group(name string) []string {
 	some := func(events ...string) []string {
 		return slices.DeleteFunc(events, func(e string) bool { return !c.has(e) })
@@ -201,7 +201,7 @@ func (c *contents) group(name string) []string {
 	return nil
 }
 
-// asked are the types that record --event was asked for by this name.
+// asked returns the types that record --event was asked for by this name.
 func (c *contents) asked(name string) []string {
 	for _, event := range c.withStacks() {
 		kind := c.kinds[event]
@@ -213,7 +213,7 @@ func (c *contents) asked(name string) []string {
 	return nil
 }
 
-// named is the event of a name. The name may lack the part before its last dot.
+// named returns the event of a name. The name may lack the part before its last dot.
 func (c *contents) named(name string) (found []string) {
 	for _, event := range c.withStacks() {
 		last := event[strings.LastIndexByte(event, '.')+1:]
@@ -224,7 +224,7 @@ func (c *contents) named(name string) (found []string) {
 	return found
 }
 
-// withStacks are all events with a stack trace, the most frequent first.
+// withStacks returns all events with a stack trace, the most frequent first.
 func (c *contents) withStacks() []string {
 	return slices.SortedFunc(func(yield func(string) bool) {
 		for event := range maps.Keys(c.counts) {

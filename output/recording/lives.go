@@ -51,7 +51,7 @@ func lifeOf(r *jfr.Reader, e *jfr.Event) Life {
 	return Life{At: instantOf(r, e), Thread: e.Thread, End: e.Name == threadEnd}
 }
 
-// Lives are the lives of the wanted threads, in the wanted time.
+// Lives returns the lives of the wanted threads, in the wanted time.
 func (p *Filtered) Lives(visit func(Life) error) error {
 	lived, ok := p.of.(Lived)
 	if !ok {

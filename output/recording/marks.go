@@ -32,7 +32,7 @@ var markEvents = map[string]string{
 
 var markKinds = []string{MarkGC, MarkPause, MarkSafepoint}
 
-// Marks are the collections and safepoints of the recording.
+// Marks returns the collections and safepoints of the recording.
 func (f *jfrFile) Marks(visit func(Mark) error) error {
 	if all := &f.noted; !all.tooMany {
 		return eachOf(all.marks, visit)
@@ -47,7 +47,7 @@ func (f *jfrFile) Marks(visit func(Mark) error) error {
 	})
 }
 
-// mark is the mark that an event of markEvents makes; ok is false if it makes none.
+// mark returns the mark that an event of markEvents makes; ok is false if it makes none.
 func (s safepoints) mark(r *jfr.Reader, e *jfr.Event) (m Mark, ok bool) {
 	m = Mark{Kind: markEvents[e.Name], At: instantOf(r, e), For: max(e.Duration, 0)}
 	fields := fieldsOf(e)
@@ -71,7 +71,7 @@ func (s safepoints) mark(r *jfr.Reader, e *jfr.Event) (m Mark, ok bool) {
 	return m, true
 }
 
-// instantOf is the moment of an event. Of ticks of an unknown clock only the wall clock's time is known.
+// instantOf is the moment of an event. If the ticks are of an unknown clock, only the wall clock's time is known.
 func instantOf(r *jfr.Reader, e *jfr.Event) profile.Instant {
 	at := e.At
 	if !r.Nanos() {
@@ -101,7 +101,7 @@ func (s safepoints) begin(id int64, m Mark) {
 	s[id] = m
 }
 
-// end is the whole safepoint. If its beginning is not known, it is its end only.
+// end returns the whole safepoint. If its beginning is not known, it is its end only.
 func (s safepoints) end(id int64, m Mark) Mark {
 	begun, ok := s[id]
 	delete(s, id)

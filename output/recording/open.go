@@ -57,7 +57,7 @@ func (f *File) Close() error {
 	return f.close()
 }
 
-// Each visits the samples. What they count may not be more, together, than a number can hold.
+// Each visits the samples. The sum of their weights must fit into a number.
 func (f *File) Each(visit func(*profile.Sample) error) error {
 	return f.source.Each(added(visit))
 }
@@ -282,7 +282,7 @@ func opened[S source](s S, err error) (*File, error) {
 
 func isGzip(head []byte) bool { return len(head) >= 2 && head[0] == 0x1f && head[1] == 0x8b }
 
-// unpackedHead is the beginning of a packed file's content.
+// unpackedHead returns the beginning of a packed file's content.
 func unpackedHead(head []byte) []byte {
 	z, err := gzip.NewReader(bytes.NewReader(head))
 	if err != nil {

@@ -26,7 +26,7 @@ type Part struct {
 	values []value  // of a pprof profile
 }
 
-// Part is the place in Parts of the part that a sample belongs to, where all parts are read. Else it is 0.
+// Part returns the place in Parts of the part that a sample belongs to, where all parts are read. Else it is 0.
 func (i *Info) Part(s *profile.Sample) int {
 	if !i.All {
 		return 0
@@ -38,7 +38,7 @@ func (i *Info) Part(s *profile.Sample) int {
 	return max(slices.IndexFunc(i.Parts, func(p Part) bool { return p.Kind == kind }), 0)
 }
 
-// Of is the Info of a part alone.
+// Of returns the Info of a part alone.
 func (i *Info) Of(part int) Info {
 	if !i.All {
 		return *i
@@ -50,7 +50,7 @@ func (i *Info) Of(part int) Info {
 	return one
 }
 
-// LeftOut are the parts that are not read, and the other events.
+// LeftOut returns the parts that are not read, and the other events.
 func (i *Info) LeftOut() (list []Part) {
 	for k := range i.Parts {
 		if !i.All && !i.Parts[k].read {
@@ -63,7 +63,7 @@ func (i *Info) LeftOut() (list []Part) {
 // maxOthers bounds the events that are in no part, and are named.
 const maxOthers = 64
 
-// allParts are the parts of a JFR file, the usual one first, and the events with stacks that are in none.
+// allParts returns the parts of a JFR file, the usual one first, and the events with stacks that are in none.
 func (c *contents) allParts() (parts, others []Part) {
 	has := func(event string) bool {
 		return slices.ContainsFunc(parts, func(p Part) bool { return slices.Contains(p.events, event) })
@@ -102,7 +102,7 @@ func (c *contents) allParts() (parts, others []Part) {
 	return parts, others
 }
 
-// part is the part that these events are.
+// part returns the part that these events are.
 func (c *contents) part(events []string) Part {
 	p := Part{Kind: c.partKind(events[0]), events: events, Weights: c.weights(events[0])}
 	p.Name = cmp.Or(p.Kind.Name, profile.ModeCPU)
@@ -112,7 +112,7 @@ func (c *contents) part(events []string) Part {
 	return p
 }
 
-// partKind is the Event of samples of a type where all parts are read.
+// partKind returns the Event of samples of a type where all parts are read.
 func (c *contents) partKind(event string) profile.EventKind {
 	if kind := c.kind(event); kind != nil {
 		return *kind

@@ -164,7 +164,7 @@ func (p *Part) met(values []int64) {
 	}
 }
 
-// typeNamed is the type of a name: its own, or that of its part, of which all values are read then.
+// typeNamed returns the type of a name: its own, or that of its part, of which all values are read then.
 func (p *pprofFile) typeNamed(event string, parts []Part) (at int, alone bool) {
 	for i, t := range p.file.Types {
 		name, _, _ := strings.Cut(t, "/")

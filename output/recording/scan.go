@@ -70,6 +70,7 @@ var facts = map[string]func(*scan, *jfr.Reader, fields){
 	"jdk.CPUTimeSamplesLost": (*scan).samplesLost,
 }
 
+// run reads the whole file, without samples, and notes which events and threads it has.
 func (s *scan) run(file io.ReaderAt, size int64) error {
 	r := jfr.NewReader(file, size, s.wants)
 	r.Tally()
@@ -134,7 +135,7 @@ func (s *scan) recording(_ *jfr.Reader, f fields) {
 	m.Weight = weightNamed(f.text("weight"))
 }
 
-// part is the part of a name. It is made if it does not exist; it is nil if there are too many.
+// part returns the part of a name. It is made if it does not exist; it is nil if there are too many.
 func (s *scan) part(name string) *recordedPart {
 	for _, p := range s.parts {
 		if p.meta.Part == name {
@@ -156,7 +157,7 @@ func (s *scan) asked() (names []string) {
 	return names
 }
 
-// partOf is the part that has samples of a type; nil of others' recordings.
+// partOf returns the part that has samples of a type; nil of others' recordings.
 func (s *scan) partOf(event string) *recordedPart {
 	name := cmp.Or(s.waits[event], s.mode(event))
 	for _, p := range s.parts {
@@ -235,7 +236,7 @@ func (s *scan) ioSum(_ *jfr.Reader, f fields) {
 	}
 }
 
-// sum is the account that is being read. It comes in pieces: goprof.Account, and events behind it.
+// sum returns the account that is being read. It comes in pieces: goprof.Account, and events behind it.
 func (s *scan) sum() *profile.Summary {
 	if s.account == nil {
 		s.account = cmp.Or(s.part(""), new(recordedPart))
@@ -283,8 +284,8 @@ func (s *scan) note(_ *jfr.Reader, f fields) {
 	}
 }
 
-// jvm reads what the JDK and async-profiler say of the JVM. Of the program's arguments it takes only the first
-// word, which is the main class or jar.
+// jvm reads what the JDK and async-profiler say of the JVM. It takes only the first word of the program's arguments,
+// which is the main class or jar.
 func (s *scan) jvm(_ *jfr.Reader, f fields) {
 	m := &s.meta
 	m.PID = cmp.Or(m.PID, int(f.number("pid")))

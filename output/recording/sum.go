@@ -94,6 +94,7 @@ type root struct {
 	number uint64
 }
 
+// add adds a sample to the profile. It refuses a sum that does not fit into a number.
 func (s *summer) add(of *profile.Sample) error {
 	n := Weigh(of, s.weight)
 	if n < 0 || n > maxTotal-s.total {
@@ -127,7 +128,7 @@ func (s *summer) add(of *profile.Sample) error {
 	return nil
 }
 
-// Weigh is the weight of a sample.
+// Weigh returns the weight of a sample.
 func Weigh(s *profile.Sample, w profile.Weight) int64 {
 	switch w {
 	case profile.CPUTime:
@@ -159,7 +160,7 @@ func (s *summer) root(t *profile.Thread) root {
 	return r
 }
 
-// withLines is a stack whose methods have their lines in their names.
+// withLines returns a stack whose methods have their lines in their names.
 func (s *summer) withLines(of *profile.Stack) *profile.Stack {
 	stack := *of
 	stack.Frames = slices.Clone(of.Frames)

@@ -105,6 +105,7 @@ func (t *tabler) read(file io.ReaderAt, size int64) error {
 	}
 }
 
+// add counts an event in its row, if it fits all of where.
 func (t *tabler) add(e *jfr.Event) {
 	values := make(map[string]string, len(e.Fields))
 	for _, f := range e.Fields {

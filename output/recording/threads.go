@@ -9,9 +9,9 @@ import (
 )
 
 // A file may know a thread by several names. The program renames it, or its Java name is learnt late, or one part of a
-// recording never learns it. Each name makes another profile.Thread. So that a thread is one thread for all code that
-// reads the file, all its samples get its last name. A tid may belong to another thread later. Then the numbers that
-// the JVM gives to its threads differ, or the file says that the first one ended.
+// recording never learns it. Each name makes another profile.Thread. So all samples of a thread get its last name: then
+// it is one thread for all code that reads the file. A tid may later belong to another thread. That shows in the
+// numbers that the JVM gives to its threads, or the file says that the first thread ended.
 
 // toldThreads are the threads that a file lists, in its order.
 type toldThreads struct {
@@ -58,7 +58,7 @@ type settled struct {
 	earlier map[profile.Thread][]string
 }
 
-// of is the thread with its last name.
+// of returns the thread with its last name.
 func (s *settled) of(t *profile.Thread) profile.Thread {
 	if len(s.is) == 0 {
 		return *t
@@ -74,7 +74,7 @@ func (s *settled) of(t *profile.Thread) profile.Thread {
 	return is
 }
 
-// settled decides which are the same.
+// settled decides which profile.Threads are the same thread.
 func (t *toldThreads) settled() settled {
 	byTID := make(map[int][]profile.Thread)
 	for _, one := range t.met {
@@ -127,8 +127,8 @@ func (t *toldThreads) same(all []profile.Thread) (lists [][]profile.Thread) {
 	return lists
 }
 
-// numberOf is the JVM's number of the thread that is most likely meant where the file does not say it: the only one, if
-// it is not known to have ended; otherwise one to which the kernel gives the same name. 0 if there is none.
+// numberOf returns the JVM's number of the thread that is most likely meant where the file does not say it: the only
+// one, if it is not known to have ended; otherwise one to which the kernel gives the same name. 0 if there is none.
 func (t *toldThreads) numberOf(of *profile.Thread, ids []int64, lives map[int64][]profile.Thread) (found int64) {
 	numbers, only := 0, int64(0)
 	for _, id := range ids {

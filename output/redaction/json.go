@@ -199,7 +199,7 @@ func (w *jsonWriter) redacted(path []string, s string) string {
 	return by.Text(s)
 }
 
-// name is the name of a thread, a frame, or a part of a report.
+// name returns the name of a thread, a frame, or a part of a report.
 func (w *jsonWriter) name(around, s string) string {
 	switch around {
 	case "frames", "carrier":
@@ -212,7 +212,7 @@ func (w *jsonWriter) name(around, s string) string {
 	return w.by.ThreadName(s)
 }
 
-// keysOf are the last two keys that lead to a value.
+// keysOf returns the last two keys that lead to a value.
 func keysOf(path []string) (last, around string) {
 	for i := len(path) - 1; i >= 0; i-- {
 		switch {

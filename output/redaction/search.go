@@ -58,9 +58,9 @@ type Left struct {
 	Where string // "in the file", "unpacked", "in base64"
 }
 
-// Search looks for words in a file's bytes and in all that is packed in them: gzip, zip, base64, names that a page
-// shortens. It looks for each word as UTF-8, Latin-1, UTF-16 and the numbers of JFR, and as JSON, HTML and URLs
-// write it. It returns each word once. Of a file of any length, some MB are in memory (search_stream.go).
+// Search looks for words in a file's bytes and in everything that is packed in them: gzip, zip, base64, names that a
+// page shortens. It looks for each word as UTF-8, Latin-1, UTF-16 and the numbers of JFR, and as JSON, HTML and URLs
+// write it. It returns each word once. At most some MB of the file are in memory (search_stream.go).
 func Search(from io.Reader, words []string) ([]Left, error) { return searchBy(from, window, words...) }
 
 func searchBy(from io.Reader, window int, words ...string) ([]Left, error) {
@@ -96,7 +96,7 @@ type search struct {
 	longest int
 }
 
-// formsOf are the bytes that a word may have in a file.
+// formsOf returns the bytes that a word may have in a file.
 func formsOf(words []string) map[string][][]byte {
 	forms := make(map[string][][]byte)
 	for _, word := range words {
@@ -294,8 +294,8 @@ func (s *search) deflated(data []byte) {
 	_ = s.stream(&toDamage{flate.NewReader(bytes.NewReader(data))}, "in base64", maxNested)
 }
 
-// frontCoded are the names of a goprof page, in which each name says how much of it repeats the beginning of the one
-// before (output/flame). It is nil if there are none.
+// frontCoded returns the names of a goprof page, in which each name says how much of it repeats the beginning of the
+// one before (output/flame). It is nil if there are none.
 func frontCoded(data []byte) []byte {
 	var out []byte
 	for at := bytes.Index(data, []byte(beginNames)); at >= 0; {
@@ -324,6 +324,7 @@ func namesEnd(data []byte) bool {
 
 const digits64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 
+// whole makes full names of names that repeat the beginning of the one before.
 func whole(names []string) (out []byte) {
 	last := ""
 	for _, n := range names {

@@ -106,7 +106,7 @@ func (w *windows) end() {
 	}
 }
 
-// keep is where the part of a window begins that the next window repeats: a run of base64 or a page's names may
+// keep returns where the part of a window begins that the next window repeats: a run of base64 or a page's names may
 // begin there and go on. If such a run fills a window, it is not searched as a whole, and the result says so.
 func (w *windows) keep() int {
 	from := len(w.data) - min(w.s.longest, len(w.data)/2)

@@ -17,7 +17,7 @@ type Redacted struct {
 // Of makes a Redacted around one.
 func Of(src recording.Source, by *redact.Redactor) *Redacted { return &Redacted{src, by} }
 
-// Info is the Info of the recording, without the name of its file.
+// Info returns the Info of the recording, without the name of its file.
 func (s *Redacted) Info() recording.Info {
 	i := s.of.Info()
 	i.Name = s.by.Path(i.Name)
@@ -55,7 +55,7 @@ func (s *Redacted) Each(visit func(*profile.Sample) error) error {
 	})
 }
 
-// Marks are the recording's, if it has any.
+// Marks returns the recording's, if it has any.
 func (s *Redacted) Marks(visit func(recording.Mark) error) error {
 	marked, ok := s.of.(recording.Marked)
 	if !ok {
@@ -67,7 +67,7 @@ func (s *Redacted) Marks(visit func(recording.Mark) error) error {
 	})
 }
 
-// Lives are the recording's, if it has any.
+// Lives returns the recording's, if it has any.
 func (s *Redacted) Lives(visit func(recording.Life) error) error {
 	lived, ok := s.of.(recording.Lived)
 	if !ok {

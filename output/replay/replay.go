@@ -1,4 +1,5 @@
-// Package replay makes batches of a recording, as an agent makes them of a JVM: for servers that keep profiles.
+// Package replay turns a recording into batches for servers that keep profiles, like those that an agent makes from a
+// JVM.
 //
 // It takes a recording.Source, and returns a batch.Batch for each part of the recording in each span of time. An error
 // is one of reading. Batches have the names that an agent gives them (resource.Process, batch.Batch.Of).
@@ -23,7 +24,7 @@ type Options struct {
 	Every time.Duration // how long a batch is, where samples have times
 }
 
-// Whose is what a recording says of its process. service is its name, empty for what the recording says.
+// Whose returns what a recording says of its process. service is its name, empty for what the recording says.
 func Whose(m *profile.Meta, service string) resource.Attributes {
 	p := resource.Process{Service: profile.ProgramName(m.MainClass), PID: m.PID, Host: m.Host}
 	if strings.IndexFunc(m.JVM, unicode.IsDigit) == 0 { // goprof's recordings have a version, others sentences

@@ -38,7 +38,7 @@ func Differences(all []Request, n int) (out []Difference) {
 	return out
 }
 
-// means is the time of each part of one request, on average.
+// means returns the time of each part of one request, on average.
 func means(of []Request) map[string]time.Duration {
 	sum := map[string]time.Duration{}
 	for i := range of {

@@ -2,8 +2,8 @@
 // spent its time in.
 //
 // A request is what threads did for one trace (profile.Link), or the time for which one thread had a frame on its
-// stack. Samples are looks: what a thread did between two looks is not known. So the times of a request are right
-// within two intervals, and short requests are seen by chance.
+// stack. Samples are looks, and nothing is known of a thread between two looks. So the times of a request may be wrong
+// by two intervals, and short requests are seen only by chance.
 package requests
 
 import (
@@ -134,7 +134,7 @@ type Part struct {
 	Holders []Holder // of the lock for which it waited, as far as they are known; the most frequent first
 }
 
-// Requests are all requests, the longest first.
+// Requests returns all requests, the longest first.
 func (g *Gatherer) Requests() []Request {
 	found := map[int32]*building{}
 	var all []*building

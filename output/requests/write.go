@@ -69,7 +69,7 @@ func (r *Report) Text(w io.Writer) error {
 	return err
 }
 
-// round is a time as people read it.
+// round returns a time as people read it.
 func round(d time.Duration) string {
 	switch {
 	case d >= 10*time.Second:

@@ -1,5 +1,5 @@
-// Package shelf keeps batches as files in one folder, and the folder within bounds: the oldest files are removed
-// first.
+// Package shelf keeps batches as files in one folder. It keeps the folder within a given size and age: it removes the
+// oldest files first.
 //
 // You give it batches; it never makes you wait. You get a file for each batch, in pprof's format or JFR. A file is
 // whole or does not exist. File names begin with the time, so they sort. Only files with such names are ever
@@ -126,7 +126,7 @@ func (s *Shelf) reserve(name string) (*outfile.File, error) {
 // ours are the names that a Shelf gives: time, number, pid, name.
 var ours = regexp.MustCompile(`^\d{8}T\d{6}Z-\d{4}-\d{1,10}-[A-Za-z0-9._-]{0,80}\.(pb\.gz|jfr)$`)
 
-// list finds the files that an earlier goprof has left. It removes those that an earlier goprof began, and was killed.
+// list finds the files that an earlier goprof has left. It removes unfinished files of a goprof that was killed.
 func (s *Shelf) list() error {
 	entries, err := fs.ReadDir(s.folder.FS(), ".")
 	if err != nil {
@@ -181,6 +181,7 @@ func (s *Shelf) Stats() Stats {
 	return s.stats
 }
 
+// work writes the batches that wait, one after the other.
 func (s *Shelf) work() {
 	defer close(s.done)
 	for b := range s.waiting {

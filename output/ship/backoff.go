@@ -18,7 +18,7 @@ type backoff struct{ last time.Duration }
 func (b *backoff) reset() { b.last = 0 }
 
 // next doubles the wait, up to a minute. The wait varies by a fifth, so that a fleet does not come back at one moment.
-// What the server asks for is the least.
+// It is never shorter than the wait that the server asks for.
 func (b *backoff) next(asked time.Duration) time.Duration {
 	b.last = min(max(2*b.last, firstWait), longestWait)
 	wait := b.last - b.last/5 + rand.N(2*b.last/5)

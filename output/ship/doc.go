@@ -3,8 +3,9 @@
 // A Shipper takes batches for several destinations. Each destination has a lane: the lane makes a message of a batch,
 // keeps the message in a bounded spool on disk, and sends the oldest message first. A message that a destination does
 // not take now is sent again later, at growing intervals. A message that it refuses for good is dropped and counted. If
-// the spool is full, the oldest message is dropped and counted. Offer never waits: for no network, and for no disk.
+// the spool is full, the oldest message is dropped and counted. Offer never waits, neither for the network nor for the
+// disk.
 //
-// A spool is read as foreign input: a message that is torn, or that another program or another goprof has written,
-// is skipped and counted.
+// A spool is not trusted: a message that is incomplete, or that another program or another version of goprof has
+// written, is skipped and counted.
 package ship

@@ -233,6 +233,7 @@ const (
 // a minute.
 const maxDoubts = 6
 
+// fateOf says what happens to a message after an attempt to send it.
 func fateOf(e *spooled, err error) fate {
 	var partial *Partial
 	var bad *damage

@@ -40,8 +40,8 @@ type spool struct {
 	next     uint64
 }
 
-// put keeps a message. dropped are the oldest messages, which had to make room. diskErr says why the message is in
-// memory and not on disk.
+// put stores a message. dropped are the oldest messages, which were removed to make room. diskErr says why the message
+// is in memory and not on disk.
 func (s *spool) put(message []byte, looks int64, at time.Time) (dropped []Amount, diskErr error) {
 	s.mu.Lock()
 	e := &spooled{number: s.next, size: int64(len(message)), looks: looks, at: at}
@@ -118,7 +118,7 @@ func (s *spool) removeFile(e *spooled) {
 	}
 }
 
-// hold is the next message to send, nil if there is none. Nothing drops it until release or drop.
+// hold returns the next message to send, nil if there is none. Nothing drops it until release or drop.
 func (s *spool) hold() *spooled {
 	s.mu.Lock()
 	defer s.mu.Unlock()

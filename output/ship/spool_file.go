@@ -32,7 +32,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 func fileName(number uint64) string { return fmt.Sprintf("%016x%s", number, suffix) }
 
-// numberOf is the opposite of fileName.
+// numberOf returns the opposite of fileName.
 func numberOf(name string) (uint64, bool) {
 	digits, ok := strings.CutSuffix(name, suffix)
 	if !ok || len(digits) != 16 {
@@ -141,7 +141,7 @@ func damagedFile(number uint64, problem string) error { return &damage{number, p
 // maxLooks bounds what a header may claim.
 const maxLooks = 1 << 40
 
-// found is the entry for a file that an earlier goprof has left.
+// found returns the entry for a file that an earlier goprof has left.
 func found(folder *os.Root, number uint64) (*spooled, error) {
 	f, size, err := openMessage(folder, number)
 	if err != nil {

@@ -57,7 +57,7 @@ func openFolder(spool, name string) (*os.Root, error) {
 	return above.OpenRoot(name)
 }
 
-// folderOf is a destination's folder: the beginning of its name for a human reader, and a number that no other
+// folderOf returns a destination's folder: the beginning of its name for a human reader, and a number that no other
 // destination has.
 func folderOf(destination string) string {
 	plain := strings.Map(func(r rune) rune {

@@ -10,7 +10,7 @@ func (a *Amount) add(looks int64) {
 	a.Looks += looks
 }
 
-// Stats are what became of the batches of one destination. While no batch is on its way from one count to another,
+// Stats counts what became of the batches of one destination. While no batch is on its way from one count to another,
 //
 //	Offered + Recovered = Sent + Refused + Dropped + Damaged + Queued
 type Stats struct {

@@ -42,7 +42,7 @@ type Part struct {
 	Notes []string `json:"notes"` // what goprof said while it made the part
 }
 
-// Lacking are the parts that are missing, or there in part.
+// Lacking returns the parts that are missing, or there in part.
 func (c *Contents) Lacking() (parts []Part) {
 	for _, p := range c.Parts {
 		if p.State == Missing || p.State == Partial {

@@ -12,9 +12,10 @@ import (
 	"time"
 )
 
-// A goprof takes over from another one by two names in the folder that both use. The new one writes the moment into
-// the file asked. The one that has the folder looks for that file each second, and agrees by renaming it to agreed:
-// so there is one answer, whichever of them is late. The moment is by the wall clock, which both read.
+// How a goprof takes a folder over from another one, by two file names. The new goprof writes the moment of the change
+// into the file asked. The old one, which has the folder, looks for that file each second, and agrees by renaming it to
+// agreed. Only one of them can rename or remove the file, so both know the same answer, even if one of them is late.
+// The moment is by the wall clock, which both read.
 const (
 	asked  = ".goprof-next"
 	agreed = ".goprof-next-agreed"

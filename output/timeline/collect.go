@@ -107,7 +107,7 @@ func (c *collector) sees(s *Sample) {
 var valueOf = map[profile.Weight]Value{profile.Samples: Looks, profile.CPUTime: CPU, profile.WallTime: Span,
 	profile.Bytes: Bytes}
 
-// value is the weight that the user has named, or else the best one that the recording's samples have.
+// value returns the weight that the user has named, or else the best one that the recording's samples have.
 func (c *collector) value() Value {
 	switch {
 	case c.t.Info.Asked:
@@ -126,6 +126,7 @@ func (c *collector) value() Value {
 	return Looks
 }
 
+// keep adds a sample to its track. If there is no room, it merges samples first.
 func (c *collector) keep(tr *Track, s *Sample) {
 	depth := int(c.stacks.depths[s.Node])
 	if !c.has(1, depth) && !c.full {
@@ -210,6 +211,7 @@ func (s *Sample) sort() uint64 {
 	return sort
 }
 
+// merge joins equal samples of a track, and returns the rest.
 func (m *merger) merge(all []Sample) []Sample {
 	sortByTime(all)
 	clear(m.open)
@@ -229,7 +231,7 @@ func (m *merger) merge(all []Sample) []Sample {
 	return all[:n]
 }
 
-// equal is the place of the sample that s becomes part of, negative if there is none.
+// equal returns the place of the sample that s becomes part of, negative if there is none.
 func (m *merger) equal(all []Sample, s *Sample) int {
 	if m.slot == 0 {
 		if last := len(all) - 1; last >= 0 && all[last].equals(s) {
@@ -276,7 +278,7 @@ func saturated(a, b int64) int64 {
 	return int64(lo)
 }
 
-// Since is the time from one moment to another, at least 0.
+// Since returns the time from one moment to another, at least 0.
 func Since(from, to int64) int64 {
 	switch {
 	case to <= from:

@@ -234,6 +234,7 @@ func (s *stacks) below(st step) (int32, bool) {
 	return node, ok
 }
 
+// child returns the node of a frame below a node, and makes it if there is none. It returns false if there is no room.
 func (s *stacks) child(parent int32, f Frame) (int32, bool) {
 	frame, ok := s.frameOf[f]
 	if !ok {
@@ -257,7 +258,7 @@ func (s *stacks) child(parent int32, f Frame) (int32, bool) {
 	return int32(len(s.nodes) - 1), true
 }
 
-// function is the one Func for all Funcs with the same content: readers may make several.
+// function returns the one Func for all Funcs with the same content: readers may make several.
 func (s *stacks) function(fn *profile.Func) *profile.Func {
 	if one := s.same[fn]; one != nil {
 		return one
@@ -281,7 +282,7 @@ func (s *stacks) function(fn *profile.Func) *profile.Func {
 	return one
 }
 
-// noRoom is the node of a stack of one frame that says so. It is the only node beyond the bounds.
+// noRoom returns the node of a stack of one frame that says so. It is the only node beyond the bounds.
 func (s *stacks) noRoom() int32 {
 	if s.full == 0 {
 		s.full = int32(len(s.nodes))

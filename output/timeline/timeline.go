@@ -97,7 +97,7 @@ const (
 // IsTime reports whether the value is in nanoseconds.
 func (v Value) IsTime() bool { return v == CPU || v == Span || v == Interval }
 
-// Of is what a sample weighs.
+// Of returns what a sample weighs.
 func (t *Timeline) Of(s *Sample) int64 {
 	switch t.Value {
 	case CPU:
@@ -112,7 +112,7 @@ func (t *Timeline) Of(s *Sample) int64 {
 	return s.Looks
 }
 
-// Path is a node's stack, root first, in the space of to.
+// Path returns a node's stack, root first, in the space of to.
 func (t *Timeline) Path(node int32, to []int32) []int32 {
 	to = to[:0]
 	for ; node != 0; node = t.Nodes[node].Parent {

@@ -40,7 +40,7 @@ func identityOf(t *profile.Thread) identity {
 	return id
 }
 
-// track is a thread's track. If a track for each thread would fill the memory, the threads of one pool share a
+// track returns a thread's track. If a track for each thread would fill the memory, the threads of one pool share a
 // track.
 func (c *collector) track(t *profile.Thread) *Track {
 	tr, known := c.recent.Get(t)
@@ -93,7 +93,7 @@ func poolOf(name string, virtual bool) string {
 	return otherThreads
 }
 
-// Title is the track's name for people. It distinguishes threads with the same name.
+// Title returns the track's name for people. It distinguishes threads with the same name.
 func (tr *Track) Title() string {
 	switch {
 	case tr.Group && tr.Threads > 1:

@@ -55,7 +55,7 @@ func (m *Model) Draw(columns, rows int) []Line {
 	return lines
 }
 
-// head is the lines about the whole process. A low screen has fewer of them.
+// head returns the lines about the whole process. A low screen has fewer of them.
 func (m *Model) head(columns, rows int) []Line {
 	r := m.shown
 	who := fmt.Sprintf("%d %s", r.PID, clean(r.Main))
@@ -79,7 +79,7 @@ func (m *Model) head(columns, rows int) []Line {
 	return lines
 }
 
-// usage is what the process has used.
+// usage returns what the process has used.
 func usage(r *Reading, narrow bool) string {
 	busy := 0
 	for i := range r.Threads {
@@ -114,7 +114,7 @@ func collector(r *Reading) string {
 	return s
 }
 
-// cost is what goprof used, and how it disturbed the process.
+// cost returns what goprof used, and how it disturbed the process.
 func cost(r *Reading) string {
 	s := fmt.Sprintf("goprof  %s%% of a CPU", percent(r.Own.CPU))
 	if r.Own.Memory > 0 {
@@ -127,7 +127,7 @@ func cost(r *Reading) string {
 	return s + fmt.Sprintf(": a thread stood still for %.3f%% of the time", 100*r.Pauses.Held)
 }
 
-// foot is the last line.
+// foot returns the last line.
 func (m *Model) foot() Line {
 	switch {
 	case m.typing:
@@ -234,7 +234,7 @@ func (m *Model) threadLine(l layout, t *Thread, selected bool) Line {
 	return Line{{text, style}}
 }
 
-// row is a line of a table of threads.
+// row returns a line of a table of threads.
 func (l layout) row(mark, tid, cpu, alloc, state, name, frame string) string {
 	var b strings.Builder
 	b.WriteString(mark)
@@ -280,7 +280,7 @@ func (m *Model) methodTable(columns, rows int) []Line {
 	return lines
 }
 
-// drawStack is the stack of the selected thread.
+// drawStack returns the stack of the selected thread.
 func (m *Model) drawStack(columns, rows int) []Line {
 	s := m.stack
 	name := ""

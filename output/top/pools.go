@@ -43,7 +43,7 @@ func sortPools(list []Pool) {
 	})
 }
 
-// poolsLine is the line of the head about pools, the fullest first. Idle ones are not in it.
+// poolsLine returns the line of the head about pools, the fullest first. Idle ones are not in it.
 func poolsLine(list []Pool) string {
 	sortPools(list)
 	var loads []string

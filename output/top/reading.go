@@ -1,4 +1,4 @@
-// Package top is one JVM on one screen, drawn again every second: what "goprof top" shows.
+// Package top makes the screen of "goprof top": one JVM, drawn again every second.
 //
 // You give a Reading each second, and the keys that the user presses. You get the lines of a screen of any size, and
 // what the user asks for (an Action). Everything is computed from these alone: this package looks at no clock, no

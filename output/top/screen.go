@@ -60,7 +60,7 @@ func (l Line) cut(columns int) Line {
 	return l
 }
 
-// Render is the text of each line with the sequences of its styles.
+// Render returns the text of each line with the sequences of its styles.
 func Render(lines []Line, palette Palette) []string {
 	texts := make([]string, len(lines))
 	for i, line := range lines {

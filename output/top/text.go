@@ -27,7 +27,7 @@ var wide = [][2]rune{
 	{0x20000, 0x3fffd},
 }
 
-// columns is the number of columns that a rune takes. Runes that take none are not drawn, see clean.
+// columns returns the number of columns that a rune takes. Runes that take none are not drawn, see clean.
 func columns(r rune) int {
 	if r < wide[0][0] {
 		return 1
@@ -98,7 +98,7 @@ func fitEnd(s string, n int) string {
 	return fit("…", n)
 }
 
-// percent is a share of one CPU, or of all samples, in four columns at least.
+// percent returns a share of one CPU, or of all samples, in four columns at least.
 func percent(x float64) string {
 	switch p := 100 * x; {
 	case math.IsNaN(p) || p < 0.05:
@@ -110,7 +110,7 @@ func percent(x float64) string {
 	}
 }
 
-// bytesText is an amount of bytes, in six columns at most.
+// bytesText returns an amount of bytes, in six columns at most.
 func bytesText(n float64) string {
 	const unit = 1024
 	switch {
@@ -129,7 +129,7 @@ func bytesText(n float64) string {
 	return "much"
 }
 
-// short is a duration with two significant digits.
+// short returns a duration with two significant digits.
 func short(d time.Duration) string {
 	switch {
 	case d < time.Millisecond:

@@ -78,7 +78,7 @@ func (w *Window) Add(at time.Duration, stack *profile.Stack, n int64) {
 	}
 }
 
-// Methods are the shares of all methods in the window that ends at that moment, the largest first.
+// Methods returns the shares of all methods in the window that ends at that moment, the largest first.
 func (w *Window) Methods(at time.Duration) (methods []Method, samples int64) {
 	oldest := w.number(at) - windowSlices
 	sums := map[string]counts{}

@@ -21,7 +21,7 @@ func If[T any](v T, ok bool) Value[T] {
 	return Known(v)
 }
 
-// Get returns the fact. ok is false where it is not known.
+// Get returns the fact. ok is false if it is not known.
 func (m Value[T]) Get() (v T, ok bool) { return m.value, m.known }
 
 // IsKnown reports whether the fact is known.
@@ -35,7 +35,7 @@ func (m Value[T]) Or(otherwise T) T {
 	return otherwise
 }
 
-// Pointer points to a copy of the fact; nil where it is not known.
+// Pointer points to a copy of the fact; nil if it is not known.
 func (m Value[T]) Pointer() *T {
 	if !m.known {
 		return nil

@@ -79,7 +79,7 @@ func unescape(s string) string {
 	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
 }
 
-// Dir is where the directory of a group is, if this mount shows it.
+// Dir returns where the directory of a group is, if this mount shows it.
 func (m *CgroupMount) Dir(group string) (string, bool) {
 	if !strings.HasPrefix(group, "/") || slices.Contains(strings.Split(group+m.Root, "/"), "..") {
 		return "", false // the group lies outside of goprof's namespace (kernel/cgroup/cgroup.c, cgroup_path_ns)
@@ -97,7 +97,7 @@ func (m *CgroupMount) Controls(controller string) bool {
 	return m.Version == 2 || slices.Contains(m.Controllers, controller)
 }
 
-// CPUMax reads cpu.max of version 2, "150000 100000": so many microseconds in each period. limited is false where it
+// CPUMax reads cpu.max of version 2, "150000 100000": so many microseconds in each period. limited is false if it
 // says "max".
 func CPUMax(b []byte) (cpus float64, limited, ok bool) {
 	word, rest := cutWord(b)

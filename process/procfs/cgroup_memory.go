@@ -22,8 +22,8 @@ type GroupMemory struct {
 	Limited maybe.Value[bool]
 }
 
-// OOMKills is how many processes of the group the kernel has killed for want of memory: the group, one above it or the
-// machine had none left (mm/oom_kill.c, __oom_kill_process).
+// OOMKills returns how many processes of the group the kernel has killed for want of memory: the group, one above it or
+// the machine had none left (mm/oom_kill.c, __oom_kill_process).
 func (g *Group) OOMKills() (n uint64, ok bool) {
 	if len(g.Dirs) == 0 {
 		return 0, false

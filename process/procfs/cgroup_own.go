@@ -69,7 +69,7 @@ func OwnCPULimits() (limits []OwnLimit) {
 	return cpuLimits(b, mounts)
 }
 
-// cpuLimits are those of the groups that a /proc/TID/cgroup names.
+// cpuLimits returns the limits of the groups that a /proc/TID/cgroup names.
 func cpuLimits(cgroup, mountinfo []byte) (limits []OwnLimit) {
 	group, ok := GroupOf(Memberships(cgroup), CgroupMounts(mountinfo), "cpu")
 	if !ok {

@@ -24,9 +24,8 @@ var (
 		`([0-9a-f]{8}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{12}|[0-9a-f]{32})(?:\.slice)?$`)
 )
 
-// ContainerOf reads the paths of /proc/PID/cgroup, of both versions. Of several ids in a path the last one counts: a
-// container may run in another one. If the process has a cgroup namespace of its own, the path is "/" and says
-// nothing.
+// ContainerOf reads the paths of /proc/PID/cgroup, of both versions. If a path has several ids, the last one counts: a
+// container may run in another one. If the process has a cgroup namespace of its own, the path is "/" and says nothing.
 func ContainerOf(paths []string) (c Container) {
 	for _, path := range paths {
 		var found Container

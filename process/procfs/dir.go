@@ -113,8 +113,8 @@ func (p *Dir) Read(tid int, file string) []byte {
 	return b
 }
 
-// FileLink is the text of the link /proc/PID/fd/FD, 64 bytes of it at most: what that descriptor leads to. It is nil if
-// there is no such descriptor.
+// FileLink returns the text of the link /proc/PID/fd/FD, 64 bytes of it at most: what that descriptor leads to. It is
+// nil if there is no such descriptor.
 func (p *Dir) FileLink(fd uint64) []byte {
 	if fd > 1<<31-1 {
 		return nil
@@ -145,7 +145,7 @@ func (p *Dir) Status(tid int) (state byte, tracer int) {
 	return StatusState(b), StatusTracer(b)
 }
 
-// Tracer is the thread that traces any thread of the system, 0 if none.
+// Tracer returns the thread that traces any thread of the system, 0 if none.
 func (p *Dir) Tracer(tid int) int {
 	name := append(strconv.AppendInt(append(p.name[:0], "/proc/"...), int64(tid), 10), "/status\x00"...)
 	fd, err := p.openName(unix.AT_FDCWD, name)
@@ -202,8 +202,8 @@ func (p *Dir) Born(tid int) uint64 {
 	return s.Start
 }
 
-// PassedOn is the moment of the monotonic clock from which another process has the number of this one, which has ended.
-// It may be a tick too early. It is math.MaxInt64 while no other thread has the number.
+// PassedOn returns the moment of the monotonic clock from which another process has the number of this one, which has
+// ended. It may be a tick too early. It is math.MaxInt64 while no other thread has the number.
 func (p *Dir) PassedOn() int64 {
 	if p.Born(p.PID) != 0 { // its parent has not reaped it yet
 		return math.MaxInt64
@@ -219,7 +219,7 @@ func (p *Dir) PassedOn() int64 {
 	return int64(Ticks(stat.Start)) - (boot.Nano() - now.Nano())
 }
 
-// AnyThread is a thread of the process that lives: a leader may have ended before the others.
+// AnyThread returns a thread of the process that lives: a leader may have ended before the others.
 func (p *Dir) AnyThread() (tid int) {
 	tid = p.PID
 	if state, _ := p.Status(tid); p.task < 0 || state != 'Z' && state != 'X' {

@@ -34,7 +34,7 @@ func (f *Frozen) Text() string {
 	return "frozen by its cgroup " + f.Group
 }
 
-// Thaw is the command that lets the process run.
+// Thaw returns the command that lets the process run.
 func (f *Frozen) Thaw() string {
 	if f.Group == "" {
 		return fmt.Sprintf("docker unpause %s, or podman unpause %[1]s, on the host", cmp.Or(f.id, "CONTAINER"))

@@ -29,7 +29,7 @@ func Keyed(b []byte, key string) (uint64, bool) {
 	return n, ok && isUnit(rest, "")
 }
 
-// keyedLine is what follows key at the beginning of a line, without blanks.
+// keyedLine returns what follows key at the beginning of a line, without blanks.
 func keyedLine(b []byte, key string) ([]byte, bool) {
 	for line := range bytes.Lines(b) {
 		if rest, ok := bytes.CutPrefix(line, []byte(key)); ok {

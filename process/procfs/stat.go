@@ -8,7 +8,7 @@ import (
 // Stat is what goprof needs of /proc/PID/stat and /proc/PID/task/TID/stat (proc(5); fs/proc/array.c, do_task_stat).
 // Reading them takes no lock of the address space, so they can be read of a process that hangs.
 type Stat struct {
-	State   byte   // field 3, R S D T t Z X I; 0 where the text does not even hold that
+	State   byte   // field 3, R S D T t Z X I; 0 if the text does not even hold that
 	Parent  int    // field 4, the process that started it
 	CPU     int    // field 39, the CPU that it last ran on; -1 where that is not told
 	Ticks   uint64 // fields 14 and 15, its CPU time
@@ -35,7 +35,7 @@ func afterName(b []byte) []byte {
 	return b
 }
 
-// State reads just the state of a thread from its stat; 0 where that cannot be read.
+// State reads just the state of a thread from its stat; 0 if that cannot be read.
 func State(b []byte) byte {
 	if b = afterName(b); len(b) == 0 {
 		return 0

@@ -36,7 +36,7 @@ func (s *Status) InnerPID(otherwise int) int {
 // Can reports whether it has a capability.
 func (s *Status) Can(capability int) bool { return s.Effective&(1<<capability) != 0 }
 
-// ParseStatus reads status. What is missing or no number is 0.
+// ParseStatus reads status. A field that is missing or no number is 0.
 func ParseStatus(b []byte) (s Status) {
 	hasMemory := false
 	for line := range bytes.Lines(b) {
@@ -126,7 +126,7 @@ func capabilities(hex []byte) uint64 {
 
 // These functions read a single line of status, for code that reads it thousands of times.
 
-// StatusState is the state of a thread, 0 where there is no such thread.
+// StatusState is the state of a thread, 0 if there is no such thread.
 func StatusState(b []byte) byte {
 	if v := line(b, "\nState:\t"); len(v) > 0 {
 		return v[0]

@@ -27,8 +27,9 @@ func MonotonicOffset(b []byte) (time.Duration, bool) {
 	return 0, false
 }
 
-// ClockAhead is what the time namespace of a process adds to the machine's CLOCK_MONOTONIC. pid may be "self". Unknown:
-// Linux before 5.6 has no time namespaces, and the file is that of a process's children, if these have another one.
+// ClockAhead returns what the time namespace of a process adds to the machine's CLOCK_MONOTONIC. pid may be "self".
+// Unknown: Linux before 5.6 has no time namespaces, and the file is that of a process's children, if these have another
+// one.
 func ClockAhead(pid string) (time.Duration, bool) {
 	dir := "/proc/" + pid
 	lives, err := os.Readlink(dir + "/ns/time")

@@ -56,7 +56,7 @@ func (s *Sum) Looks() (n int64) {
 	return n
 }
 
-// Value is the value of a point in a weight.
+// Value returns the value of a point in a weight.
 func (p *Point) Value(w profile.Weight) int64 {
 	switch w {
 	case profile.CPUTime:
@@ -77,8 +77,8 @@ func (s *Sum) Value(w profile.Weight) (n int64) {
 	return n
 }
 
-// Weight is what the batch counts beside samples: CPU time, time that passed, or bytes. It is profile.Samples if no
-// sample has any of these.
+// Weight returns what the batch counts beside samples: CPU time, time that passed, or bytes. It is profile.Samples if
+// no sample has any of these.
 func (b *Batch) Weight() profile.Weight {
 	if b.Event.Name != "" {
 		return b.Event.Unit

@@ -1,4 +1,5 @@
-// Package batch sums the samples of one process in a span of time. A Batch is what servers are sent, and what a folder
-// of recordings is written from: each different stack of a thread once, with every look that found it. A Gatherer makes
-// batches. It is bounded in stacks, frames and looks, and what has no room is counted under one name.
+// Package batch sums up the samples of one process in a span of time. The result is a Batch: each different stack of a
+// thread once, with every look that found it. goprof sends batches to servers, or writes them to a folder of
+// recordings. A Gatherer makes batches. It is bounded in stacks, frames and looks. Samples that have no room are
+// counted under one name.
 package batch

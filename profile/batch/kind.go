@@ -14,7 +14,7 @@ func (b *Batch) Of(event profile.EventKind) {
 	}
 }
 
-// Kind is the kind of profile by which servers' own pages look for it. Go's names are used where Go has the same:
+// Kind returns the kind of profile by which servers' own pages look for it. Go's names are used where Go has the same:
 // process_cpu, memory, mutex.
 func (b *Batch) Kind() string {
 	switch {
@@ -39,8 +39,8 @@ func (b *Batch) Kind() string {
 // eventLock are waits for locks.
 const eventLock = "lock"
 
-// EventValue is the type and the unit of what samples of an event count, as Go's own profiles have them: alloc_space in
-// bytes, delay in nanoseconds. Events that are counted have their own name.
+// EventValue returns the type and the unit of what samples of an event count, as Go's own profiles have them:
+// alloc_space in bytes, delay in nanoseconds. Events that are counted have their own name.
 func EventValue(kind profile.EventKind) (what, unit string) {
 	name := strings.Trim(resource.LabelName(kind.Name), "_")
 	switch {

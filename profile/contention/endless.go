@@ -2,11 +2,11 @@ package contention
 
 import "goprof/profile"
 
-// endless reports whether a thread waits as long as the owner of its lock holds it.
+// endless reports whether a thread waits until the owner of its lock releases the lock, with no time limit.
 //
-// A thread that wants to read what readers hold does not wait for them, but for a writer in front of it. If that writer
-// gives up after some time (tryLock), the reader goes on. So the wait is endless only if one writer in front never
-// gives up and no other may.
+// If readers hold a read-write lock, another reader need not wait for them. It waits only for a writer that is in the
+// queue before it. If that writer gives up after some time (tryLock), the reader goes on. So a reader's wait is endless
+// only if there is a writer before it, and no writer may give up.
 func endless(i int, threads []profile.ThreadDump) bool {
 	w := threads[i].WaitsFor
 	if w.Timed {

@@ -2,11 +2,11 @@ package naming
 
 import "goprof/profile"
 
-// Fold folds a stack, given root first: a run of frames that only pass calls on becomes one frame. In the stack's
-// order, it calls keep with the index of each frame that stays, and fold with the index at which each run begins.
+// Fold folds a stack (root first): a run of frames that only pass calls on becomes one frame. From the root on, it
+// calls keep with the index of each frame that stays, and fold with the index at which each run begins.
 //
-// The frames by which a thread began are such a run, at the root. The frames in which a thread waits for a futex are
-// one, at the leaf. Any other leaf stays as it is, so that Fold does not change where samples were taken.
+// The frames at the root in which a thread began are such a run. So are the frames at the leaf in which a thread waits
+// for a futex. Any other leaf stays as it is, so Fold does not change where samples were taken.
 func Fold(stack []Plumbing, keep func(i int), fold func(i int, what Plumbing)) {
 	rest := waiting(stack)
 	waits := rest < len(stack)
@@ -90,8 +90,8 @@ func run(stack []Plumbing, i int) (what Plumbing, end int) {
 	return what, end
 }
 
-// beyondVM is where the Java begins that the VM was asked to call: behind native frames and the call stub. If there is
-// no such Java, the native frames are work of the VM (it checks, or loads a class).
+// beyondVM returns where the Java begins that the VM was asked to call: behind native frames and the call stub. If
+// there is no such Java, the native frames are work of the VM (it checks, or loads a class).
 func beyondVM(stack []Plumbing, i, leaf int) int {
 	for k := i; k < leaf; k++ {
 		switch stack[k] {
@@ -139,6 +139,7 @@ func (f *Folder) each(s *profile.Stack, entry bool) {
 	s.Frames = append(virtual.Frames, carrier.Frames...)
 }
 
+// fold folds one stack, in place. entry: the frames in which a thread began are folded, too.
 func (f *Folder) fold(s *profile.Stack, entry bool) {
 	n := len(s.Frames)
 	f.stack, f.out = f.stack[:0], f.out[:0]
@@ -166,6 +167,7 @@ func (f *Folder) frame(what Plumbing) *profile.Func {
 	return fn
 }
 
+// plumbing says which sort of plumbing a frame is. It keeps the answer for each function.
 func (f *Folder) plumbing(frame *profile.Frame) Plumbing {
 	what, ok := f.known[frame.Func]
 	if ok {

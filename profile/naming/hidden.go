@@ -12,7 +12,7 @@ type chance struct {
 	form *regexp.Regexp // its first group is kept
 }
 
-// What is numbered, or named by chance, in the order in which it comes to be:
+// These names contain a number that depends on the order in which the JVM makes them, or on chance:
 //
 //   - Hidden classes: the name ends in "+" and the address of its Klass (classfile/classFileParser.cpp,
 //     mangle_hidden_class_name; JDK 15 on). jstack and stack traces show "/" for the "+". Up to JDK 14 the classes of

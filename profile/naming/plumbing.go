@@ -85,9 +85,9 @@ func rule(what Plumbing, classes, methods string) plumbing {
 	return p
 }
 
-// plumbingRules is the closed list. It holds only frames that pass calls on: making a lambda, linking a call site or
-// spinning a class is work, and stays. The list is made at its first use: most commands never need it, and its
-// expressions take longer to compile than all else at goprof's start.
+// plumbingRules lists all frames that are folded. It has only frames that pass calls on. Frames that do work stay:
+// those that make a lambda, link a call site or generate a class. The list is made at its first use: most commands
+// never need it, and its regular expressions take longer to compile than everything else at goprof's start.
 var plumbingRules = sync.OnceValue(func() []plumbing {
 	return []plumbing{
 		rule(Lambda, `.*\$\$Lambda(?:\$[0-9]+)?(?:[+./]0x[0-9a-f]+|[./][0-9]+)?`, ""),

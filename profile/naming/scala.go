@@ -17,9 +17,10 @@ var scalaOperators = map[string]string{
 // method's own parameters, then those of the class's, a letter each.
 var specialised = regexp.MustCompile(`\$m[VZBCSIJFD]*c[VZBCSIJFD]*\$sp$`)
 
-// scala undoes the encoding of operators, specialisation, and the class that a private name is put behind to keep it
-// apart from others. Lambdas' bodies ($anonfun$main$1) and the static methods of traits (greet$) stay. So does the "$"
-// of an object's class: its companion class has the same name without it, and often the same methods.
+// scala decodes operators, and removes the marks of specialisation and the class name that the compiler puts before a
+// private name. The names of lambdas' bodies ($anonfun$main$1) and of static methods of traits (greet$) stay as they
+// are. So does the "$" of an object's class: the companion class has the same name without it, and often the same
+// methods.
 func scala(class, method string) (string, string) {
 	method = specialised.ReplaceAllString(method, "")
 	method = unexpanded(class, method)

@@ -52,8 +52,8 @@ func PoolLabel(label string) string {
 	return "[" + Pool(m[1]) + " " + m[2] + "*]"
 }
 
-// ThreadLabel is the frame that stands above a thread's stacks: "[name tid=4711]", "[name virtual #31]". An unknown
-// number is "?", and a pool's is "*".
+// ThreadLabel returns the frame that stands above a thread's stacks: "[name tid=4711]", "[name virtual #31]". An
+// unknown number is "?", and a pool's is "*".
 func ThreadLabel(t *profile.Thread) string {
 	name, number, kind := cmp.Or(t.JavaName, t.Name), int64(t.TID), "tid="
 	if t.Virtual { // the kernel's name is the carrier's
@@ -75,7 +75,7 @@ func ThreadLabel(t *profile.Thread) string {
 // anyLabel takes the label of a thread or a pool apart.
 var anyLabel = regexp.MustCompile(`(?s)^\[(?:(.*) )?(tid=|virtual #)([0-9]+|\?|\*)\]$`)
 
-// ThreadOf is the thread that a label names: the opposite of ThreadLabel.
+// ThreadOf returns the thread that a label names: the opposite of ThreadLabel.
 func ThreadOf(label string) (t profile.Thread, ok bool) {
 	m := anyLabel.FindStringSubmatch(label)
 	if m == nil {

@@ -26,8 +26,8 @@ func WaitsNatively(function string) bool {
 	return futexes.MatchString(function) || waits.MatchString(function)
 }
 
-// TopJava is the name of a stack's topmost Java method, empty if there is none. If the thread waits, methods in which
-// threads wait are passed over.
+// TopJava returns the name of a stack's topmost Java method, empty if there is none. If the thread waits, methods in
+// which threads wait are passed over.
 func TopJava(s *profile.Stack, waits bool) (top string) {
 	for i := range s.Frames {
 		f := &s.Frames[i]

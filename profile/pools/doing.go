@@ -86,7 +86,7 @@ func (s Spot) of(methods []string) Spot {
 	return s
 }
 
-// javaOnly are the names of the Java methods of a stack, leaf first.
+// javaOnly returns the names of the Java methods of a stack, leaf first.
 func javaOnly(frames []profile.Frame) []string {
 	names := make([]string, 0, len(frames))
 	for i := range frames {

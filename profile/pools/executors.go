@@ -61,7 +61,7 @@ func (p *Pool) Running() maybe.Value[int64] {
 	return maybe.If(min(n, int64(len(p.Members))), ok)
 }
 
-// Busy is Running. Where that is not known, the stacks tell who waits for work.
+// Busy is Running. If that is not known, the stacks tell who waits for work.
 func (p *Pool) Busy() int {
 	return int(p.Running().Or(int64(len(p.Members) - p.Count(Idle))))
 }
@@ -119,9 +119,9 @@ func (p *Pool) Load() string {
 // unlimited is Integer.MAX_VALUE: what executors without a limit have.
 const unlimited = 1<<31 - 1
 
-// Users returns the threads that have a connection of a pool: those that are known to hold one. If it is the only such
-// pool, those inside a call of a connection of HikariCP's belong to it, too. The site of each is the method of the
-// program that called.
+// Users returns the threads that use a connection of a pool: those that certainly hold one, and, if it is the only pool
+// of HikariCP (only), those that are in a call of a connection of HikariCP's. The site of each is the method of the
+// program that made the call.
 func Users(threads []profile.ThreadDump, c *profile.Connections, only bool) (list []Member) {
 	for i := range threads {
 		t := &threads[i]

@@ -65,7 +65,7 @@ func At(t *profile.ThreadDump) Spot {
 	return Look(t.Stack.Frames, blocked || t.WaitsFor != nil && t.WaitsFor.How == profile.ToEnter)
 }
 
-// Count is how many members do this.
+// Count returns how many members do this.
 func (p *Pool) Count(d Doing) (n int) {
 	for i := range p.Members {
 		if p.Members[i].Doing == d {

@@ -124,9 +124,9 @@ func (set methodSet) has(name string) bool {
 // nearby is how many methods of the program say what a wait is for.
 const nearby = 8
 
-// A pool of resources hands out what others must give back. The class library has none, so their names say:
-// HikariPool.getConnection, GenericObjectPool.borrowObject, DruidDataSource.takeLast. Pools of threads and of messages
-// have such names, too; their threads wait for work.
+// A pool of resources lends objects that must be given back. The class library has no such pools, so goprof recognises
+// them by the names of classes and methods: HikariPool.getConnection, GenericObjectPool.borrowObject,
+// DruidDataSource.takeLast. Pools of threads and of messages have similar names, but their threads wait for work.
 var resourceNames = sync.OnceValue(func() (of struct{ pool, work, handOut, workItem *regexp.Regexp }) {
 	of.pool = regexp.MustCompile(`(?:Pool|PoolBase|Bag|Pool(?:ing|ed|Impl|Manager)[A-Za-z]*|DataSource[A-Za-z]*|` +
 		`Connection(?:Manager|Provider|Source)[A-Za-z]*)$`)
@@ -152,7 +152,7 @@ func handsOut(names []string) (from string, at int) {
 	return from, at
 }
 
-// caller is the first method that does not belong to what hands out: it is of another class and, for packages of
+// caller returns the first method that does not belong to what hands out: it is of another class and, for packages of
 // three parts or more, of another maker.
 func caller(names []string, at int) string {
 	class := names[at][:strings.LastIndexByte(names[at], '.')+1]

@@ -1,8 +1,8 @@
 // Package protobuf writes and reads messages of Protocol Buffers field by field.
 //
 // The formats that goprof sends have few messages. Generated code for them, with its runtime, would make the program 2
-// MB larger. Tests decode the output of this package with that code. Input is not trusted: Each looks at no byte twice,
-// and follows no length that leads out of the message.
+// MB larger. Tests decode the output of this package with generated code. Input is not trusted: Each reads every byte
+// once at most, and no length leads it out of the message.
 package protobuf
 
 import "encoding/binary"

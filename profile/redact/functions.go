@@ -56,7 +56,7 @@ var coldPart = regexp.MustCompile(`^[a-z_][a-z0-9_]*(?:\.[a-z_]+\.[0-9]+)*\.(?:c
 // maxSymbol is how long the name of an allowed library's function may be.
 const maxSymbol = 4 << 10
 
-// nativeIn is a function of a library.
+// nativeIn returns a function of a library.
 func (r *Redactor) nativeIn(name, module string) string {
 	if m := offsetOf.FindStringSubmatch(name); m != nil {
 		return r.file(m[1]) + m[2]
@@ -78,7 +78,7 @@ func isSymbol(name string) bool {
 	})
 }
 
-// native is a function without a library. Names that the JVM and every C program have stay.
+// native returns a function without a library. Names that the JVM and every C program have stay.
 func (r *Redactor) native(name string) string {
 	if m := offsetOf.FindStringSubmatch(name); m != nil {
 		return r.file(m[1]) + m[2]
@@ -120,7 +120,7 @@ var jvmNames = setOf(`JLI_Launch JavaMain ThreadJavaMain ContinueInNewThread Con
 	MemAllocator CollectedHeap SafepointSynchronize SafepointMechanism VMThread VMOperation VM_Operation CodeCache
 	Deoptimization Universe Reflection compiler_thread_loop invoke_compiler_on_method compile_method evaluate_operation`)
 
-// bracket is a frame that is no code: a thread's label, a state, a reason.
+// bracket returns a frame that is no code: a thread's label, a state, a reason.
 func (r *Redactor) bracket(label string) string {
 	if t, ok := naming.ThreadOf(label); ok {
 		if t.JavaName == "" {
@@ -163,7 +163,7 @@ func isIO(what string) bool {
 // ownTarget is a name that is goprof's own: [pipe]. An address of IPv6 with a port has brackets, too.
 var ownTarget = regexp.MustCompile(`^\[[a-z_ ]+\]$`)
 
-// Target is a file, a host or a peer.
+// Target returns a file, a host or a peer.
 func (r *Redactor) Target(name string) string {
 	switch {
 	case strings.HasPrefix(name, "/"):

@@ -45,7 +45,7 @@ var (
 )
 
 // Line redacts a line of a log, or of a file that a JVM wrote when it died. Its time stays, and words that nearly all
-// logs have. What is known to hold secrets is replaced as a whole.
+// logs have. Parts that are known to hold secrets are replaced as a whole.
 func (r *Redactor) Line(text string) string {
 	if head := memoryDump.FindString(text); head != "" {
 		return head + "(left out)"
@@ -73,7 +73,7 @@ func (r *Redactor) Line(text string) string {
 	return time + strings.Join(parts, "\t")
 }
 
-// logPart is a part of a line without a tab.
+// logPart returns a part of a line without a tab.
 func (r *Redactor) logPart(text string) string {
 	text = r.hideAddresses(text)
 	var b strings.Builder

@@ -67,7 +67,7 @@ func (r *Redactor) java(name string, method bool) string {
 	return b.String()
 }
 
-// lastSeparator is the last dot or slash before a name. A hidden class has a slash before a number.
+// lastSeparator returns the last dot or slash before a name. A hidden class has a slash before a number.
 func lastSeparator(text string) int {
 	for i := len(text) - 2; i >= 0; i-- {
 		if (text[i] == '.' || text[i] == '/') && (text[i+1] < '0' || text[i+1] > '9') {
@@ -98,7 +98,7 @@ func (r *Redactor) part(text string, kind byte, list map[string]bool) string {
 	return each(text, func(word string, _ int) string { return r.word(word, kind, list) })
 }
 
-// word is one word, or its pseudonym.
+// word returns one word, or its pseudonym.
 func (r *Redactor) word(word string, kind byte, list map[string]bool) string {
 	if text, ok := r.number(word); ok {
 		return text

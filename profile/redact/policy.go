@@ -44,7 +44,7 @@ const (
 //	defaults off
 //	key case.key
 //
-// "defaults off" must stand before all other rules. It empties the lists that goprof brings along.
+// "defaults off" must come before all other rules. It removes goprof's built-in lists.
 func ParsePolicy(from io.Reader) (*Policy, error) {
 	p := Default()
 	lines := bufio.NewScanner(from)

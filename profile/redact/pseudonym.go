@@ -48,7 +48,7 @@ func newHasher(key []byte) hasher {
 	return hasher{mac: hmac.New(sha256.New, key), kept: make(map[string]string)}
 }
 
-// of is the pseudonym of a word. It differs between kinds only in the first letter.
+// of returns the pseudonym of a word. It differs between kinds only in the first letter.
 func (h *hasher) of(kind byte, word string) string {
 	rest, ok := h.kept[word]
 	if !ok {

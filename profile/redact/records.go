@@ -142,7 +142,7 @@ func (r *Redactor) Functions() *Functions {
 		threads: make(map[profile.Thread]profile.Thread)}
 }
 
-// Of is a function without its names.
+// Of returns a function without its names.
 func (f *Functions) Of(fn *profile.Func) *profile.Func {
 	if fn == nil {
 		return nil

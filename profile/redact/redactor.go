@@ -61,7 +61,7 @@ func each(text string, replace func(word string, at int) string) string {
 	return b.String()
 }
 
-// run is the end of a run of characters that all belong to words, or all do not.
+// run returns the end of a run of characters that all belong to words, or all do not.
 func run(text string, at int) int {
 	first := isWord(firstRune(text[at:]))
 	for end, c := range text[at:] {
@@ -80,7 +80,7 @@ func firstRune(text string) rune {
 // maxDigits is how many digits of a number stay: the place in a pool, a port.
 const maxDigits = 4
 
-// number is a word of digits. A long one, or an address, is replaced. ok is false for what is no number.
+// number returns a word of digits. A long one, or an address, is replaced. ok is false for what is no number.
 func (r *Redactor) number(word string) (text string, ok bool) {
 	if digits, hex := strings.CutPrefix(word, "0x"); hex && isHex(digits) {
 		return r.hash.of(kindNumber, word), true

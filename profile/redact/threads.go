@@ -55,7 +55,7 @@ func (r *Redactor) allowedThread(word string) bool {
 	return r.allowed(strings.ToLower(word), threadWords) || word == "_"
 }
 
-// camelParts are the parts of a word that begin with a capital letter, or stand between underscores.
+// camelParts returns the parts of a word that begin with a capital letter, or stand between underscores.
 func camelParts(word string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		from := 0
@@ -94,8 +94,8 @@ func (r *Redactor) Thread(t profile.Thread) profile.Thread {
 	return t
 }
 
-// What is known by its shape, in names of threads and in texts: mail addresses, URLs, addresses of machines, and digits
-// in groups (numbers of cards, telephones, dates).
+// These are recognised by their shape, in names of threads and in texts: mail addresses, URLs, addresses of machines,
+// and digits in groups (numbers of cards, telephones, dates).
 var addresses = regexp.MustCompile(`[A-Za-z0-9._%+\-]+@[A-Za-z0-9.\-]+|[a-z][a-z0-9+]*://[^\s"'<>]+|` +
 	`[0-9]{1,3}(?:\.[0-9]{1,3}){3}(?::[0-9]+)?|(?:[0-9A-Fa-f]{0,4}:){3,}[0-9A-Fa-f]{0,4}|[0-9]+(?:[-. /:][0-9]+){2,}|` +
 	`[0-9]{3,}[-. /:][0-9]{3,}`)

@@ -1,5 +1,5 @@
-// Package resource says whose a profile is: a process, its container, its host, with the names of OpenTelemetry's
-// conventions.
+// Package resource holds the attributes of the process that a profile belongs to, of its container and its host, under
+// the names of OpenTelemetry's conventions.
 //
 // Code that reads /proc or memory makes Attributes, and code that ships profiles writes them. Texts may come from the
 // target: Set bounds them, and removes what backends refuse.
@@ -79,7 +79,7 @@ func (a *Attributes) SetInt(key string, n int64) {
 	a.put(Attribute{Key: key, Number: n, IsInt: true})
 }
 
-// Add adds the attributes of another list that are not there yet. What was set first counts.
+// Add adds the attributes of another list that are not there yet. The value that was set first counts.
 func (a *Attributes) Add(more Attributes) {
 	for _, m := range more {
 		if _, known := a.find(m.Key); !known {

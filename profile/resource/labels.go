@@ -26,7 +26,7 @@ const MaxLabels = 24
 // maxLabel bounds a label's value: Pyroscope takes 2,048 bytes.
 const maxLabel = 1024
 
-// Labels are the attributes that distinguish series, sorted by name. The service's name is always among them.
+// Labels returns the attributes that distinguish series, sorted by name. The service's name is always among them.
 func (a Attributes) Labels() (list []Label) {
 	list = append(list, Label{"service_name", Clean(cmp.Or(a.Get(ServiceName), "unknown_service:java"), maxLabel)})
 	for i := range a {
@@ -43,7 +43,7 @@ func (a Attributes) Labels() (list []Label) {
 	return list
 }
 
-// LabelName is a key as a label's name: letters, digits and "_", no digit first.
+// LabelName returns a key as a label's name: letters, digits and "_", no digit first.
 func LabelName(key string) string {
 	name := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {

@@ -8,7 +8,7 @@ type Process struct {
 	Version, Owner, Container, Host string // Version of the JVM: "17.0.15+6"
 }
 
-// Attributes are the names of OpenTelemetry's conventions for what is known.
+// Attributes returns the names of OpenTelemetry's conventions for what is known.
 func (p *Process) Attributes() (a Attributes) {
 	a.Set(ServiceName, p.Service)
 	if p.PID > 0 {

@@ -24,7 +24,7 @@ const (
 //	  action: replace
 //
 // Each rule begins with "- "; each key has a line of its own, with a plain text, a quoted one, or a list in brackets.
-// All else of YAML is refused, with the number of the line.
+// Everything else of YAML is refused; the error has the number of the line.
 func ReadRules(from io.Reader) (rules Rules, err error) {
 	lines := bufio.NewScanner(io.LimitReader(from, maxRuleFile))
 	lines.Buffer(nil, 64<<10)

@@ -275,7 +275,7 @@ func (c *Code) LoadAs(kind uint32, log []byte) (fd int, err error) {
 	return Do(bpfProgLoad, unsafe.Pointer(&attr), unsafe.Sizeof(attr))
 }
 
-// bpfAddress is where a slice lies, for the kernel, until it is unpinned. What is pinned is on the heap: Go's stacks
+// bpfAddress pins a slice, and returns its address for the kernel. The slice must be on the heap, because Go's stacks
 // move.
 func bpfAddress[T any](pin *runtime.Pinner, s []T) uint64 {
 	first := unsafe.SliceData(s)

@@ -28,7 +28,7 @@ var onlineFile = sync.OnceValue(func() int {
 	return fd
 })
 
-// Online are the CPUs that threads can run on now.
+// Online returns the CPUs that threads can run on now.
 func Online() []int {
 	var buf [1024]byte
 	n, _ := unix.Pread(onlineFile(), buf[:], 0)

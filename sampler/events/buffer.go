@@ -10,19 +10,19 @@ import (
 
 // How allocations are sampled at the ends of buffers.
 //
-// HotSpot's threads allocate from buffers of their own (TLABs), and only two events can be probed: a thread gets a new
-// buffer, because an object did not fit into the old one; or an object is allocated outside, because it did not fit and
-// the rest of the buffer is too good to be thrown away (gc/shared/memAllocator.cpp, allocate_inside_tlab_slow). An
+// HotSpot's threads allocate from buffers of their own (TLABs), and only two events can be probed. A thread gets a new
+// buffer, because an object did not fit into the old one. Or an object is allocated outside, because it did not fit and
+// the rest of the buffer is too large to be thrown away (gc/shared/memAllocator.cpp, allocate_inside_tlab_slow). An
 // object that causes a new buffer stands for the bytes of a buffer, and most objects that are allocated outside are
-// larger. So if each hit stood for its own amount, small objects would have too much and large ones too little: with
-// buffers of 20 KB and objects of 1 KB fourteen times the error of a perfect sampler.
+// larger. So if each hit stood for its own amount, small objects would have too much and large ones too little. With
+// buffers of 20 KB and objects of 1 KB, the error would be fourteen times that of a perfect sampler.
 //
 // Imagine all objects that a thread allocates in a row. The first object that does not fit into a buffer covers the
 // point where the buffer ends. That point does not depend on the object, so the object is chosen with a probability in
 // proportion to its size: a perfect sample. It stands for the bytes between two such points, without its own size. Its
-// own size counts for the next sample, because what a sample stands for must not depend on what it is. Later objects
-// that do not fit into the same buffer are chosen by their size, so they are no samples. Their bytes count for the next
-// sample, too. An object that is as large as a buffer counts for itself alone.
+// own size counts for the next sample, because the bytes that a sample stands for must not depend on its own size.
+// Later objects that do not fit into the same buffer are chosen by their size, so they are no samples. Their bytes
+// count for the next sample, too. An object that is as large as a buffer counts for itself alone.
 //
 // A sample stands for the buffer that begins there, not for the one that ends. So a thread that has a single buffer has
 // a sample. If the object is allocated outside, the size of the next buffer is not known yet. Then goprof takes the
@@ -45,7 +45,7 @@ const (
 	OutsideBuffer           // an object of the hit's amount is put outside of the buffer
 )
 
-// What is kept of each thread.
+// The fields that the program keeps for each thread.
 const (
 	bufferOwed   = 0  // bytes for the next sample; less than 0: the samples before have had too much
 	bufferSize   = 8  // of the buffer, without the object for which it was made; 0: not known
@@ -80,9 +80,10 @@ const (
 	lotSize   = 48
 )
 
-// ofBuffer puts the amount that the hit may stand for into r8, which has the hit's own amount. A hit that is no sample
-// may still be reported, by lot according to its amount; it then counts for so many hits. If nothing is to be reported,
-// the program ends. lot is where on the stack the words about the buffer are. The stack below is free.
+// ofBuffer reads the hit's own amount in r8, and replaces it with the amount that the hit may stand for. A hit that is
+// no sample may still be reported. A lot decides that: the larger the amount, the likelier. Such a hit counts for
+// several hits. If nothing is to be reported, the program ends. lot is the place of the words about the buffer on the
+// program's stack. The stack below is free.
 func (c *probeCode) ofBuffer(e *Event, layout *arch.ProbeLayout, buffers, lot, below int) {
 	none := "end"
 	if e.Retired != nil {
@@ -140,7 +141,7 @@ func (c *probeCode) sort(lot int, s look.HitSort) {
 	c.Store(bpf.R10, lot+lotSort, bpf.R1)
 }
 
-// readMoment clears the words about the buffer and reads what is known only now. Where memory cannot be read, the words
+// readMoment clears the words about the buffer and reads what is known only now. If memory cannot be read, the words
 // stay 0, and no buffer counts as known.
 func (c *probeCode) readMoment(e *Event, layout *arch.ProbeLayout, lot int) {
 	for at := 0; at < lotSize; at += 8 {
@@ -166,8 +167,8 @@ func (c *probeCode) readUser(to, size int) {
 	c.Call(bpf.ProbeReadUser)
 }
 
-// retire says of the buffer that the thread has left what the thread's state knows, and notes the new one. r0 is the
-// state. For an object outside it counts the object's bytes: they are no bytes of the buffer.
+// retire writes into the record which buffer the thread has left, as its state says, and notes the new buffer. r0 is
+// the state. For an object outside of buffers it adds up the object's bytes, which are not part of the buffer.
 func (c *probeCode) retire(e *Event, layout *arch.ProbeLayout, lot int) {
 	if e.Buffer != NewBuffer {
 		c.Load(bpf.Load64, bpf.R1, bpf.R0, bufferBeside)

@@ -17,14 +17,14 @@ import (
 // When a thread gets a new buffer, it has left the old one. The old buffer still has all objects that the thread
 // allocated there, in their order, until a collection moves them. The program at the probe knows where the buffer
 // began, and how much of it was used: the thread's own count of allocated bytes (Thread::_allocated_bytes) has grown by
-// that and by the size of the objects outside. goprof copies the buffer right after the hit. The copy counts only if
-// there was no collection from when the thread got the buffer until after the copy. HotSpot counts a collection before
-// it moves an object (PSScavenge::invoke, G1CollectedHeap::do_collection_pause_at_safepoint, SerialHeap::do_collection,
-// VM_ZMarkStart and its like). Shenandoah up to 25 does not count collections. There the walk over the copy decides: a
-// moved object is marked, and objects must fill the copy to the byte.
+// the used part and by the size of the objects outside. goprof copies the buffer right after the hit. The copy counts
+// only if there was no collection from when the thread got the buffer until after the copy. HotSpot counts a collection
+// before it moves an object (PSScavenge::invoke, G1CollectedHeap::do_collection_pause_at_safepoint,
+// SerialHeap::do_collection, VM_ZMarkStart and its like). Shenandoah up to 25 does not count collections. There the
+// walk over the copy decides: a moved object is marked, and objects must fill the copy to the byte.
 //
-// Lots decide which buffers are copied, so that no more than contentBudget is read. So each byte stands for a known
-// number of bytes, whatever the program does.
+// goprof draws by lot which buffers it copies, so that it reads no more than contentBudget. The chance of each buffer
+// is known. So each copied byte stands for a known number of bytes, whatever the program does.
 
 // Retired says how a probe learns of the buffer that a thread has left. Arguments are numbers + 1.
 type Retired struct {

@@ -58,11 +58,11 @@ func (e *Engine) Run(ctx context.Context, cfg sampler.Config, q *sampler.Queue) 
 const (
 	// eventTick is the mean time between two looks into the rings.
 	eventTick = int64(4 * time.Millisecond)
-	// eventRest is how long goprof leaves the rings alone after it has found something, where samples are only some of
-	// many hits. A reading takes a CPU from a thread, often from the one that was hit: on a busy machine that costs the
-	// thread more than its hits. The first record after a rest is read at once. Where each hit is to be a sample there
-	// is no rest: the rings might have no room for hundreds of hits that come at once. Nor is there any where virtual
-	// threads run: their frames in the heap have to be read within microseconds.
+	// eventRest is how long goprof does not read the rings after it has found a record. It applies where samples are
+	// only some of many hits. A reading takes a CPU from a thread, often from the one that was hit: on a busy machine
+	// that costs the thread more than its hits. The first record after a rest is read at once. If each hit is to be
+	// a sample there is no rest: the rings might have no room for hundreds of hits that come at once. Nor is there any
+	// where virtual threads run: their frames in the heap have to be read within microseconds.
 	eventRest = int64(3 * time.Millisecond)
 )
 
@@ -124,6 +124,7 @@ func newEventRun(e *Engine) *eventRun {
 	return &eventRun{Engine: e, known: sampler.KnownHints{}, array: -1, buffers: -1, fewer: 1}
 }
 
+// run opens all events, reads their rings until the end, and returns the account.
 func (e *Engine) run(ctx context.Context, cfg sampler.Config, q *sampler.Queue) (sampler.Stats, error) {
 	r := newEventRun(e)
 	r.cfg, r.q, r.proc, r.most = cfg, q, procfs.OpenDir(e.PID), cmp.Or(cfg.MostSamples, mostSamples)
@@ -150,6 +151,7 @@ func (e *Engine) run(ctx context.Context, cfg sampler.Config, q *sampler.Queue) 
 	return r.sum(), r.failed
 }
 
+// open makes the rings, and opens the counters and probes.
 func (r *eventRun) open() (err error) {
 	threads.RaiseFileLimit()
 	r.cpus = cpuset.Online()
@@ -218,6 +220,7 @@ func (r *eventRun) close() {
 	r.rings.Close()
 }
 
+// loop reads the rings until ctx is done, the process ends or something fails.
 func (r *eventRun) loop(ctx context.Context) {
 	stop := ctx.Done()
 	for r.failed == nil {

@@ -15,9 +15,9 @@ import (
 // A probe is an instruction of a file that the process has mapped, mostly the first one of a function. The kernel puts
 // a breakpoint there into the process's own copy of the page (a uprobe: kernel/events/uprobes.c). Each time that a
 // thread of the process reaches it, the kernel runs a BPF program of goprof's and steps over the breakpoint. The
-// program decides whether the hit becomes a sample. For a sample it reads what is wanted of the thread's memory, and
-// has the kernel write all that with the registers and the stack. So a hit that is no sample costs the thread the
-// breakpoint alone, and all hits are counted. When the last descriptor is closed, at the latest by goprof's end, the
+// program decides whether the hit becomes a sample. For a sample it reads the parts of the thread's memory that Copies
+// names, and has the kernel write them with the registers and the stack. So a hit that is no sample costs the thread
+// only the breakpoint, and all hits are counted. When the last descriptor is closed, at the latest by goprof's end, the
 // kernel removes the breakpoint.
 //
 // goprof never sets a return probe: that would replace return addresses on the thread's stack.
@@ -95,7 +95,7 @@ type Copy struct {
 // MaxCopies bounds what is read of one hit.
 const MaxCopies = 320
 
-// size is how many bytes all copies have together, and what describes a piece of memory.
+// size returns how many bytes all copies have together, and what describes a piece of memory.
 func (e *Event) size() (n int) {
 	if e.Pairing != nil {
 		n = PairedSize

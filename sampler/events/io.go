@@ -24,15 +24,15 @@ import (
 // Reads and writes, by file and peer.
 //
 // Two programs run where each system call begins and ends (the raw tracepoints sys_enter and sys_exit). They ignore the
-// calls of other processes. For each descriptor a map in the kernel has a File: what it leads to, how often it was read
-// and written, how many bytes, and how long that took. So these sums are exact, whatever becomes of samples.
+// calls of other processes. For each descriptor a map in the kernel has a File: what the descriptor leads to, how often
+// it was read and written, how many bytes, and how long that took. These sums are exact even if samples are lost.
 //
 // A descriptor's number is used again after it was closed. So a File begins with the call that makes the descriptor, or
 // with the first call about it, and ends with close or dup2. It has a number of its own. When it ends, the program puts
 // it into a queue, which goprof empties. A call that began with one File and ends with another counts for neither.
 //
-// For files that open, connect and accept have made, what the descriptor leads to is known from these calls. For others
-// goprof reads the link in /proc. That counts only if the same File is still there after it was read.
+// If a call of open, connect or accept was seen, the call shows what its descriptor leads to. For other descriptors
+// goprof reads the link in /proc. The link counts only if the same File is still there afterwards.
 //
 // A thread may try to read, find nothing, wait until there is something (poll of that descriptor alone), and read. This
 // counts as one read that lasted from the first try on. A virtual thread does not wait itself: the JDK asks epoll to
@@ -125,13 +125,13 @@ const (
 	ioName         = fileSize - fileName
 )
 
-// Name is the path or the host's name. whole is false where there was no room for all of it.
+// Name is the path or the host's name. whole is false if there was no room for all of it.
 func (f *File) Name() (name string, whole bool) {
 	text, _, whole := bytes.Cut(f.name[:], []byte{0})
 	return string(text), whole && len(text) < ioName-1
 }
 
-// Peer is the address that connect was given, or that accept gave. Of a Unix socket it is the name.
+// Peer returns the address that connect was given, or that accept gave. For a Unix socket it is the name.
 func (f *File) Peer() (peer netip.AddrPort, name string) {
 	port := binary.BigEndian.Uint16(f.name[2:])
 	switch binary.NativeEndian.Uint16(f.name[:]) {
@@ -397,8 +397,8 @@ type Pending struct {
 	Nanos int64 // so far
 }
 
-// Pending gives the calls that have not ended, after the run. A poll of one descriptor counts as a read. Calls of
-// virtual threads are in no call of the kernel: their File says since when they wait.
+// Pending calls its function for each call that has not ended, after the run. A poll of one descriptor counts as a
+// read. Calls of virtual threads are in no call of the kernel: their File says since when they wait.
 func (l *Ledger) Pending(do func(Pending)) {
 	eachKey(l.threads, mostIOThreads, func(key uint64) {
 		k, c := new(uint64), new(ioCall)

@@ -74,7 +74,7 @@ func (o *IO) enterProgram(pid, counts, zero int, cpu *arch.CPU) *probeCode {
 	return c.end()
 }
 
-// leave forgets a thread that ends. What it has waited for has no other end.
+// leave forgets a thread that ends. A wait of such a thread has no other end.
 func (o *IO) leave(c *probeCode) {
 	c.Jump(bpf.JumpNeImm, bpf.R9, 0, int(ioExit), "stays")
 	c.lookUp(o.threads, ioKey)
@@ -170,7 +170,8 @@ func (c *probeCode) descriptor(arg func(int) int) {
 
 const bpfRightSigned = 0xc7
 
-// dropTry ends what the thread has tried if this call is about something else. Its waits then were no part of a read.
+// dropTry forgets that the thread has tried to read, if this call is about something else. Then its waits were no part
+// of a read.
 func (o *IO) dropTry(c *probeCode) {
 	c.Load(bpf.Load64, bpf.R1, bpf.R8, callTried)
 	c.Jump(bpf.JumpEqImm, bpf.R1, 0, 0, "no try")
@@ -209,7 +210,7 @@ func (c *probeCode) addPolls(to bpf.Reg, at, nanos int) {
 	c.Zero(bpf.R8, callPolled)
 }
 
-// follow does what calls that close descriptors mean, and epoll_ctl, and ends the program for these.
+// follow handles calls that close descriptors, and epoll_ctl. The program ends after them.
 func (o *IO) follow(c *probeCode, arg func(int) int) {
 	for _, k := range []IOKind{ioClose, ioDup} {
 		c.Jump(bpf.JumpEqImm, bpf.R9, 0, int(k), "forget")

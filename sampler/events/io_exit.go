@@ -10,7 +10,7 @@ import (
 
 // The program where a system call ends. It counts the call for its File, and makes samples.
 
-// exitProgram is for where a call ends.
+// exitProgram makes the program that runs at the end of a call.
 func (o *IO) exitProgram(e *Event, number, pid, counts, zero, output int) *probeCode {
 	c := o.newIOCode(pid, counts)
 	c.Store(bpf.R10, ioCtx, bpf.R6)
@@ -210,7 +210,7 @@ func (o *IO) sample(c *probeCode, e *Event, number, output int) {
 	c.Jump(bpf.Goto, 0, 0, 0, "end")
 }
 
-// poll is for the end of a wait for one descriptor, or for several.
+// poll handles the end of a wait for one descriptor, or for several.
 func (o *IO) poll(c *probeCode) {
 	c.Label("poll")
 	c.Load(bpf.Load64, bpf.R1, bpf.R10, ioFD)

@@ -10,7 +10,7 @@ import (
 	"goprof/sampler/bpf"
 )
 
-// What a descriptor leads to (File): the parts of programs that make, find and end entries of the map.
+// The parts of programs that make, find and end entries of the map from descriptors to Files.
 
 // sinceOf moves a register from a File to that File's word of since, in which the thread's call belongs: reading or
 // writing. The last bit of the kind says which.
@@ -89,7 +89,7 @@ func (o *IO) makeFile(c *probeCode, zero int, tell bool) {
 	c.Label("made")
 }
 
-// opened is for the end of calls that bring a descriptor. r9 is the descriptor. It puts the File of open into r6.
+// opened handles the end of calls that make a descriptor, which is in r9. For open it puts the File into r6.
 func (o *IO) opened(c *probeCode, zero int) {
 	c.Label("open")
 	c.Jump(bpfJumpSGE, bpf.R9, 0, 0, "is open")
@@ -186,7 +186,7 @@ func (o *IO) peer(c *probeCode, sort FileSort) {
 // unixPath is the size of the name in a struct sockaddr_un.
 const unixPath = 108
 
-// What is kept of a look-up of a name, by thread.
+// The fields that are kept for a look-up of a name, by thread.
 const (
 	lookupSP   = 0
 	lookupWhen = 8

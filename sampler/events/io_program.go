@@ -8,7 +8,7 @@ import (
 	"goprof/sampler/bpf"
 )
 
-// What the programs behind IO share. r6 is the context, r7 the counts, r8 the ioCall of the thread.
+// The common parts of the programs behind IO. r6 is the context, r7 the counts, r8 the ioCall of the thread.
 
 // ioCall is what is kept of a thread: the call that it is in, and what it has tried.
 type ioCall struct {
@@ -52,7 +52,7 @@ const (
 	ioNew      = ioArgs - callSize
 )
 
-// What a record says of a call, in Look.Event.Data.
+// The fields of a record about a call, in Look.Event.Data.
 const (
 	ioDataID   = 0
 	ioDataFD   = 8

@@ -20,13 +20,14 @@ import (
 // A call of malloc hits two probes. At its first instruction a program notes the size for the thread. At the
 // instruction with which the function ends, the result is in its register. There the hit is counted, and may become a
 // sample like that of any event. If it does, the address goes into a map in the kernel. free has a probe, which takes
-// the address out of the map. What is in the map at the end was not given back.
+// the address out of the map. Memory that is in the map at the end was not given back.
 //
-// So a piece of memory is followed from its beginning to its end or not at all, whatever the interval is in between.
+// So a piece of memory is followed from malloc to free, or not at all. A change of the interval in between does not
+// matter.
 //
-// The end of a call belongs to the beginning with the same stack pointer: no inner call has that. realloc(NULL, n) goes
-// on in malloc by a jump, and ends where malloc does. Where functions call each other (musl's calloc calls malloc) the
-// inner call takes the place of the outer one, whose end then finds nothing.
+// The end of a call belongs to the beginning with the same stack pointer, because an inner call has another stack
+// pointer. realloc(NULL, n) jumps to malloc, and ends where malloc does. If functions call each other (musl's calloc
+// calls malloc), the inner call replaces the outer one, and the end of the outer call finds no beginning.
 
 // Pairing says where pieces of memory begin, and where they are given back. The event's Probes are the instructions
 // that end the functions of Begins, with the result in its register.
@@ -92,7 +93,7 @@ const (
 	countUnended
 )
 
-// What is kept of a call, and of a piece.
+// The fields that are kept for a call, and for a piece of memory.
 const (
 	pendingSP   = 0 // 0: there is none
 	pendingSize = 8
@@ -109,7 +110,7 @@ const (
 	bpfJumpNe = 0x5d
 )
 
-// What a record says of a piece, in Look.Event.Data.
+// The fields of a record about a piece of memory, in Look.Event.Data.
 const (
 	pairedAddr = 0
 	pairedWhen = 8
@@ -182,8 +183,8 @@ const (
 	pairShare, pairGrace = 0.2, 5e8
 )
 
-// boundPairs takes the probes at calls out once they have cost the program more than they may. Those that give back
-// stay, at free and at realloc: the samples so far are followed. They go, too, once they alone have cost that much.
+// boundPairs removes the probes at allocations once they have cost the program more than is permitted. The probes at
+// free and realloc stay, to follow the samples so far. They are removed, too, once they alone have cost that much.
 func (r *eventRun) boundPairs(now int64) {
 	may := cmp.Or(r.cfg.MaxOverhead, pairShare)*float64(now-r.began) + pairGrace
 	for i := range r.probes {
@@ -329,8 +330,8 @@ func (p *Pairing) oldProgram(b *Begin, cpu *arch.CPU, counts int) *probeCode {
 	return c.end()
 }
 
-// endOfCall puts the size of the piece that a call has brought into r8, and its address into the record. It ends the
-// program where no call ends here, or where it brings nothing.
+// endOfCall puts the size of the memory that a call has returned into r8, and its address into the record. It ends the
+// program if no call ends here, or if the call returned no memory.
 func (c *probeCode) endOfCall(p *Pairing, cpu *arch.CPU, data int) {
 	addr, key := data+dataCopies+pairedAddr, data-pairKey
 	c.Call(bpf.GetCurrentPIDTGID)

@@ -78,7 +78,7 @@ func (r *eventRun) openBuffers(e *Event) (err error) {
 	return nil
 }
 
-// eventAttr is the part of the attributes that is the same for all events of a run.
+// eventAttr returns the part of the attributes that is the same for all events of a run.
 func (r *eventRun) eventAttr() unix.PerfEventAttr {
 	attr := unix.PerfEventAttr{
 		Size: unix.PERF_ATTR_SIZE_VER5,
@@ -96,6 +96,7 @@ func (r *eventRun) eventAttr() unix.PerfEventAttr {
 	return attr
 }
 
+// loadProgram loads the BPF program of one event, with the memory in which it counts.
 func (r *eventRun) loadProgram(number int) error {
 	e := &r.list[number]
 	fd, mem, err := bpf.NewMapped(countsSize)
@@ -220,7 +221,7 @@ func setProbe(kind uint32, tid int, at Probe, prog int) (int, error) {
 // CONFIG_UPROBE_EVENTS.
 var ErrNoUprobes = errors.New("sampler: this kernel has no uprobes for perf_event_open")
 
-// ProbeType is the number of the kernel's source of events that sets uprobes.
+// ProbeType returns the number of the kernel's source of events that sets uprobes.
 func ProbeType() (uint32, error) {
 	b, err := os.ReadFile("/sys/bus/event_source/devices/uprobe/type")
 	if err != nil {
@@ -252,9 +253,9 @@ func (r *eventRun) isAlive(tid int) bool {
 	return state != 0 && state != 'Z' && state != 'X'
 }
 
-// closeBreakpoints has the kernel remove the breakpoints. For each it waits until no CPU stands at the breakpoint
-// (kernel/events/uprobes.c, uprobe_unregister_sync), some 50 to 200 ms. So many are closed at a time, each by an OS
-// thread.
+// closeBreakpoints has the kernel remove the breakpoints. For each breakpoint the kernel waits some 50 to 200 ms until
+// no CPU stands at it (kernel/events/uprobes.c, uprobe_unregister_sync). So many breakpoints are closed at the same
+// time, each by an OS thread.
 func (r *eventRun) closeBreakpoints(which func(*eventProbe) bool) {
 	var all sync.WaitGroup
 	room := make(chan struct{}, 32)
@@ -276,6 +277,7 @@ func (r *eventRun) closeBreakpoints(which func(*eventProbe) bool) {
 
 func allProbes(*eventProbe) bool { return true }
 
+// closeProbes removes the breakpoints, and adds up what their programs have counted.
 func (r *eventRun) closeProbes() {
 	r.closeBreakpoints(allProbes)
 	for i := range r.probes {

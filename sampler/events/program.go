@@ -8,10 +8,11 @@ import (
 	"goprof/sampler/look"
 )
 
-// The program of one event's probes. The program counts the hit, decides whether the hit becomes a sample, and reads
-// what is wanted into its own stack. It gives these bytes to bpf_perf_event_output. The kernel then writes a record
-// into the ring of the CPU: these bytes, the registers and the stack of the thread (kernel/trace/bpf_trace.c; the event
-// behind the ring says what a record has). The program returns 0, so the probe's own event writes nothing.
+// The program of one event's probes. The program counts the hit and decides whether the hit becomes a sample. For a
+// sample it reads the wanted memory into its own stack, and gives these bytes to bpf_perf_event_output. The kernel then
+// writes a record into the ring of the CPU (kernel/trace/bpf_trace.c). The record has these bytes, and the registers
+// and the stack of the thread, because goprof has opened the ring's event so. The program returns 0, so the probe's own
+// event writes nothing.
 
 // eventCounts is what a program shares with goprof: the one value of a BPF map, which goprof has mapped into its
 // memory.
@@ -33,7 +34,7 @@ const (
 	countsSize    = 4096 // the least that can be mapped
 )
 
-// What stands before the copies in a record.
+// The fields before the copies in a record.
 const (
 	dataNumber = 0  // of the event + 1
 	dataAmount = 8  // that the sample stands for

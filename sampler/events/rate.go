@@ -10,14 +10,15 @@ import (
 )
 
 // This file bounds how often probes bring samples. For each sample the kernel copies a stack, and goprof walks it. If
-// there are too many samples, the interval becomes longer. When they have become few, it becomes shorter again, down to
-// what was asked for. What a sample stands for is decided at its hit, so sums stay right whenever the interval changes.
+// there are too many samples, the interval becomes longer. When there are few, it becomes shorter again, but never
+// shorter than the user asked for. The program decides at the hit how much the sample stands for. So sums stay right
+// when the interval changes.
 
 const (
 	rateWindow = int64(100 * time.Millisecond)
 	// mostSamples bounds the samples of an event in a second, unless Config.MostSamples does.
 	mostSamples = 4000
-	// enoughToRate is how many samples tell a rate. Where fewer are permitted in a window, the window is longer.
+	// enoughToRate is how many samples tell a rate. If fewer are permitted in a window, the window is longer.
 	enoughToRate = 32
 	// calm is how far below its bounds an event must be before its interval becomes shorter. The interval then becomes
 	// half as long, which leaves room.
@@ -67,7 +68,7 @@ func (r *eventRun) boundRates(window int64) {
 	}
 }
 
-// overBudget is the CPU time that goprof has used in a window, divided by what it may use. 0: there is no bound.
+// overBudget returns the CPU time that goprof has used in a window, divided by what it may use. 0: there is no bound.
 func (r *eventRun) overBudget(window int64) float64 {
 	if r.cfg.MaxOverhead <= 0 {
 		return 0
@@ -78,7 +79,7 @@ func (r *eventRun) overBudget(window int64) float64 {
 	return float64(since) / (float64(window) * r.cfg.MaxOverhead)
 }
 
-// fittingInterval is the next interval of an event that brings over times what it may bring. asked is the shortest
+// fittingInterval returns the next interval of an event that brings over times what it may bring. asked is the shortest
 // interval.
 func fittingInterval(now, asked, hits, amount uint64, over float64) uint64 {
 	switch {

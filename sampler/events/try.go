@@ -63,6 +63,7 @@ func mayProbe(kind uint32) error {
 // goprof that writes into a ring. TryProbes sets no probe.
 func TryProbes() error { return tryEvent(Event{Name: "try"}) }
 
+// tryEvent finds out whether goprof may record an event, without setting a probe in the process.
 func tryEvent(e Event) error {
 	kind, err := ProbeType()
 	if err != nil {

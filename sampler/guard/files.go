@@ -20,7 +20,7 @@ type Files struct {
 	Sends bool
 }
 
-// EnterFiles gives up all capabilities, and the calls that look at processes, too. It keeps CAP_DAC_READ_SEARCH if
+// EnterFiles gives up all capabilities, and the system calls that look at processes. It keeps CAP_DAC_READ_SEARCH if
 // goprof's user may not read one of the files. It keeps CAP_DAC_OVERRIDE and CAP_FOWNER if that user may not write to
 // one of the folders.
 func EnterFiles(f Files) Given { return enter(f.keep(), purpose{sends: f.Sends}) }

@@ -14,8 +14,8 @@ import (
 // its next version, and a recording must not end for that. A call that is refused returns EPERM.
 //
 // For a call that is always allowed the kernel does not run the filter. It finds these calls once, when the filter is
-// installed (kernel/seccomp.c, seccomp_cache_prepare). So process_vm_readv, waitid and clock_gettime of a pause cost
-// only the way into the check.
+// installed (kernel/seccomp.c, seccomp_cache_prepare). So process_vm_readv, waitid and clock_gettime, which a pause
+// calls, hardly become slower.
 
 // never are calls that goprof has no use for when it looks at a process.
 var never = []uint32{
@@ -77,7 +77,8 @@ var readOnly = []test{
 	{arg: 0, value: unix.PTRACE_DETACH}, {arg: 0, value: unix.PTRACE_GETEVENTMSG},
 }
 
-// rules are the calls of which some are allowed. The first ones are reached soonest: ptrace is what a pause is made of.
+// rules returns the calls of which some are allowed. The first ones are reached soonest: ptrace is what a pause is made
+// of.
 func rules(pid int) []rule {
 	own := uint32(pid)
 	return []rule{
@@ -89,11 +90,11 @@ func rules(pid int) []rule {
 		// them. Code that is told that clone3 does not exist uses clone.
 		{unix.SYS_CLONE, []test{{arg: 0, value: unix.CLONE_THREAD, bits: true}}, uint32(unix.EPERM)},
 		{unix.SYS_CLONE3, nil, uint32(unix.ENOSYS)},
-		// The BPF programs are those that copy frames of virtual threads for perf_event (sampler/perf/copy.go), choose
-		// whose samples are taken (sampler/perf/chooser.go), and run at probes, at system calls and at wake-ups
-		// (sampler/events, sampler/offcpu/wakeups.go). The kernel checks each program. Without CAP_SYS_ADMIN none can
-		// write into a process (bpf_probe_write_user needs that). ToProbe keeps CAP_SYS_ADMIN, so there one could: no
-		// filter sees what a program calls. A map is memory of goprof's.
+		// goprof's BPF programs copy frames of virtual threads for perf_event (sampler/perf/copy.go), choose whose
+		// samples are taken (sampler/perf/chooser.go), and run at probes, at system calls and at wake-ups
+		// (sampler/events, sampler/offcpu/wakeups.go). The kernel checks each program. Without CAP_SYS_ADMIN no program
+		// can write into a process (bpf_probe_write_user needs that). ToProbe keeps CAP_SYS_ADMIN, so there a program
+		// could: no filter sees what a program calls. A map is memory of goprof's.
 		{unix.SYS_BPF, []test{{arg: 0, value: unix.BPF_MAP_CREATE}, {arg: 0, value: unix.BPF_PROG_LOAD},
 			{arg: 0, value: unix.BPF_MAP_LOOKUP_ELEM}, {arg: 0, value: unix.BPF_MAP_GET_NEXT_KEY},
 			{arg: 0, value: unix.BPF_MAP_UPDATE_ELEM}, {arg: 0, value: unix.BPF_MAP_DELETE_ELEM},
@@ -116,8 +117,8 @@ const x32 = 0x4000_0000
 // auditArch is the kernel's number for the CPU that goprof was built for.
 var auditArch = map[string]uint32{"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AUDIT_ARCH_AARCH64}
 
-// program is the filter, in the kernel's classic BPF: straight on, with jumps over what follows.
-// One that sends may connect to other machines; it cannot listen. One that only reads files looks at no process.
+// program returns the filter, in the kernel's classic BPF: straight on, with jumps over what follows. One that sends
+// may connect to other machines; it cannot listen. One that only reads files looks at no process.
 func program(pid int, to purpose) []unix.SockFilter {
 	allowed, refused := rules(pid), slices.Concat(never, oldForks)
 	if to.sends {

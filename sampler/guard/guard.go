@@ -4,9 +4,9 @@
 // over (for example by a mistake in how it reads its target) cannot start programs, cannot change the target, and
 // cannot load code into the kernel. docs/security.md holds the table.
 //
-// It takes a list of capabilities to keep, and returns an account of what was given up. Where the kernel lacks
-// something, or goprof was built with cgo, the rest is done all the same: the guard is a second wall, and no recording
-// fails for it. It is not for programs that start others: a child would inherit all of it.
+// It takes a list of capabilities to keep, and returns an account of what was given up. If the kernel lacks something,
+// or goprof was built with cgo, Enter still does the rest. The guard only limits the damage of a mistake elsewhere, so
+// no recording fails because of it. It is not for programs that start others: a child would inherit all of it.
 package guard
 
 import (
@@ -82,6 +82,7 @@ type purpose struct {
 	sends bool // profiles to servers
 }
 
+// enter drops capabilities, installs the filter, and returns what was given up.
 func enter(keep Keep, to purpose) (g Given) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -90,7 +91,7 @@ func enter(keep Keep, to purpose) (g Given) {
 		keep, g.AdminForPerf = keep.forPerf()
 	}
 	g.Capabilities = dropCapabilities(keep, to)
-	// The filter brings this to all other threads (kernel/seccomp.c, seccomp_sync_threads). Where there is no
+	// The filter brings this to all other threads (kernel/seccomp.c, seccomp_sync_threads). If there is no
 	// filter, Go does.
 	if unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != nil {
 		return g
@@ -107,7 +108,7 @@ func enter(keep Keep, to purpose) (g Given) {
 
 // keepsAll reports whether all capabilities are kept. Without CAP_SYS_PTRACE the kernel lets goprof look only at a
 // process that has no capability which goprof lacks (security/commoncap.c, cap_ptrace_access_check). So each capability
-// may be needed for a look. A goprof that looks at no process drops what it need not keep.
+// may be needed for a look. A command that looks at no process drops the capabilities that it does not need.
 func keepsAll(have capset, to purpose) bool {
 	return to.looks && have.effective&(1<<unix.CAP_SYS_PTRACE) == 0
 }
@@ -152,10 +153,10 @@ func capabilityWord(effective, permitted uint64) unix.CapUserData {
 	return unix.CapUserData{Effective: uint32(effective), Permitted: uint32(permitted)}
 }
 
-// mask are the bits to keep. CAP_SYS_ADMIN was split up (CAP_PERFMON in Linux 5.8, CAP_CHECKPOINT_RESTORE in 5.9). If
-// goprof lacks a part that is to be kept, it keeps CAP_SYS_ADMIN. Docker gives root of a container CAP_DAC_OVERRIDE,
-// but not CAP_DAC_READ_SEARCH (moby, oci/caps, DefaultCapabilities). There only CAP_DAC_OVERRIDE opens
-// /proc/PID/syscall of another user's process.
+// mask returns the bits to keep. Newer kernels split CAP_SYS_ADMIN up (CAP_PERFMON in Linux 5.8, CAP_CHECKPOINT_RESTORE
+// in 5.9). If goprof lacks a part that is to be kept, it keeps CAP_SYS_ADMIN. Docker gives root of a container
+// CAP_DAC_OVERRIDE, but not CAP_DAC_READ_SEARCH (moby, oci/caps, DefaultCapabilities). There only CAP_DAC_OVERRIDE
+// opens /proc/PID/syscall of another user's process.
 func (k Keep) mask(have uint64) (mask uint64) {
 	for _, c := range k {
 		mask |= 1 << c

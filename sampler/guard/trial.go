@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Which rights perf_event needs is found out by trying, while goprof still has all of its rights.
+// goprof tries which rights perf_event needs, while it still has all of its rights.
 //
 // Linux gives perf_event to CAP_PERFMON. Kernels of Debian and Ubuntu give it to CAP_SYS_ADMIN alone while
 // kernel.perf_event_paranoid is above 2, and 3 or 4 is their default (Debian's patch

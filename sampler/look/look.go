@@ -1,6 +1,6 @@
-// Package look is the result of one look at a thread: the machine's state, and what the sampler knows of the look. The
-// queues between sampler and session carry it. A walker gets the machine's state alone (process.Snapshot): it knows
-// nothing of weights and tallies, and may not import this package.
+// Package look holds the result of one look at a thread: the machine's state, and what the sampler knows of the look.
+// Looks go through the queues between sampler and session. A walker gets only the machine's state (process.Snapshot).
+// It knows nothing of weights and tallies, and may not import this package.
 package look
 
 import "goprof/process"
@@ -12,7 +12,7 @@ type Look struct {
 	When int64
 	// CPU is how much CPU time the thread has used since the sample of it before, in nanoseconds.
 	CPU int64
-	// Count is how many samples this look stands for, 1 or more; 0 where that was not set, which is 1, too.
+	// Count is how many samples this look stands for, 1 or more; 0 if that was not set, which is 1, too.
 	Count int64
 	// Tally is how often this look counts, nil where each look counts once; then there is no Waiting, either.
 	Tally   *Tally

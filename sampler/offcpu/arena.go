@@ -4,9 +4,9 @@ package offcpu
 
 import "golang.org/x/sys/unix"
 
-// An arena holds the copies of stacks of one reading of the rings. After a moment without a CPU, one reading brings
-// tens of megabytes. In Go's heap they would leave its garbage collector no room (session.MemoryGoal), so that goprof
-// would use its CPU time for the collector and fall behind further.
+// An arena holds the stacks that one reading of the rings has copied. If goprof had no CPU for a while, one reading
+// copies tens of megabytes. In Go's heap they would exceed the memory goal (session.MemoryGoal). Then goprof would
+// spend its CPU time on garbage collection, and fall behind further.
 type arena struct {
 	mem  []byte // as large as may be needed; the kernel gives pages when they are written
 	used int
@@ -32,7 +32,7 @@ func (a *arena) take(n int) []byte {
 	return a.mem[from:a.used:a.used]
 }
 
-// empty makes room again. What was taken before must no longer be used.
+// empty makes room again. Memory that was taken before must no longer be used.
 func (a *arena) empty() {
 	a.most, a.used = max(a.most, a.used), 0
 	if a.most > arenaKept {

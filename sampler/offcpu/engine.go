@@ -31,8 +31,8 @@ import (
 // whole wait if the thread's next record says that the thread did not run meanwhile. Shorter waits have their stack
 // alone.
 //
-// Threads that begin later inherit the events. A thread that was listed while another one made it may have each event
-// twice. So the engine ignores a switch that was noted already.
+// Threads that begin later inherit the events. If a thread was created while goprof listed the threads, it may have
+// each event twice. So the engine ignores a switch that was noted already.
 
 // Options say which waits are wanted.
 type Options struct {
@@ -163,6 +163,7 @@ func kernelRelease() string {
 	return unix.ByteSliceToString(name.Release[:])
 }
 
+// open makes the rings, and opens an event on each thread and CPU.
 func (r *offRun) open() (err error) {
 	threads.RaiseFileLimit()
 	r.cpus = cpuset.Online()
@@ -200,6 +201,7 @@ func (r *offRun) close() {
 	r.arena.close()
 }
 
+// loop reads the rings in each tick. The first call also begins the account.
 func (r *offRun) loop() {
 	r.known.TakeFrom(&r.off.Hints)
 	if r.settled == 0 {
@@ -222,8 +224,8 @@ func (r *offRun) loop() {
 	}
 }
 
-// findWaiting finds out which threads wait when the run begins, those that a signal has stopped among them. What they
-// wait for is asked as for waits that begin later.
+// findWaiting finds out which threads wait when the run begins, those that a signal has stopped among them. They are
+// then treated like threads whose wait begins later.
 func (r *offRun) findWaiting() {
 	for tid, th := range r.threads {
 		r.forget(th, r.Began)
@@ -237,9 +239,9 @@ func (r *offRun) findWaiting() {
 // leastPruned is how many threads must be known before ended ones are looked for.
 const leastPruned = 256
 
-// prune forgets threads that have ended. No record reports an end: the kernel takes a thread's events off before the
-// thread leaves its CPU for the last time (kernel/exit.c, do_exit). So ended threads look as if they ran, and without
-// prune each would be visited in each tick.
+// prune forgets threads that have ended. No record reports the end of a thread: the kernel removes a thread's events
+// before the thread leaves its CPU for the last time (kernel/exit.c, do_exit). So ended threads seem to run. Without
+// prune, each of them would be visited in each tick.
 func (r *offRun) prune() {
 	if len(r.threads) < max(r.pruneAt, leastPruned) {
 		return

@@ -4,11 +4,11 @@ package offcpu
 
 import "time"
 
-// A program may begin tens of thousands of waits a second, more than can be walked. If goprof tried, it would use a CPU
-// for them and lose waits as they come. So short waits are thinned out, as events are (events/rate.go). A wait that is
-// as long as a limit, or longer, always counts, with its own time. A shorter one counts by lot: the longer it was, the
-// likelier. It then stands for the limit's time. So the time of each stack is right on average, and so is the number of
-// its waits. The limit follows goprof's load.
+// A program may begin tens of thousands of waits a second, more than can be walked. If goprof tried, it would use a
+// whole CPU and still lose waits at random. So it leaves out some of the short waits, as it does with events
+// (events/rate.go). A wait that is as long as a limit, or longer, always counts, with its own time. For a shorter wait
+// goprof draws a lot: the longer the wait, the likelier it counts. It then stands for the limit's time. So the time of
+// each stack is right on average, and so is the number of its waits. The limit follows goprof's load.
 
 const (
 	thinEvery = int64(20 * time.Millisecond)
@@ -41,7 +41,7 @@ func (t *thinning) standsFor(length time.Duration, lot float64) (waits int64, of
 	return int64(1/likely + lot/likely), t.limit // lot/likely is a lot again: it rounds up or down
 }
 
-// fit is called in each tick. behind: many looks wait for their walk. used is the CPU time of goprof.
+// fit adapts the limit in each tick. behind says that many looks wait for their walk. used is the CPU time of goprof.
 func (t *thinning) fit(now int64, behind bool, used int64) {
 	if t.checkedAt == 0 {
 		t.checkedAt, t.ownCPU = now, used

@@ -11,7 +11,7 @@ import (
 	"goprof/sampler/ptrace"
 )
 
-// What becomes of a wait: the look that counts for it, or the stack with which it began.
+// The samples of a wait: either the look that counts for it, or the stack with which it began.
 
 // work deals with one record.
 func (r *offRun) work(x *offRecord) {
@@ -189,6 +189,7 @@ func (r *offRun) repeatVoid(th *offThread, now int64) {
 	th.tally, th.counted, th.tries, th.again = nil, th.before, 0, now+offAgain
 }
 
+// lookAt looks at a thread that waits. The look counts only if the thread still waits afterwards.
 func (r *offRun) lookAt(th *offThread) {
 	snap := r.Queue.Take()
 	if snap == nil {

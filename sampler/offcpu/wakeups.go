@@ -18,16 +18,18 @@ import (
 	"goprof/sampler/ring"
 )
 
-// What ends a wait. The kernel passes the tracepoint sched_waking on the side of the waker: in its system call, or in
-// an interrupt. A program there looks the woken thread up, by the address of its struct task_struct, in a map of the
-// threads of the process that have left their CPUs. So no offsets in the kernel's structures are needed, and a wake-up
-// of any other process costs one search in that map. A program behind the event of switches fills the map.
+// How goprof finds out what ends a wait. The waker passes the tracepoint sched_waking: in its system call, or in an
+// interrupt. A BPF program at the tracepoint searches a map for the woken thread, by the address of its struct
+// task_struct. The map has the threads of the process that have left their CPUs; a second program, at the switches of
+// threads, fills it. So no offsets in the kernel's structures are needed, and a wake-up of another process costs one
+// search in the map.
 //
-// The record of a wake-up has the kernel's functions. They distinguish an interrupt from the thread that it
-// interrupted. Registers and stack are copied only of a thread of the process itself, never of others.
+// The record of a wake-up holds the kernel's call stack. It shows whether a thread or an interrupt woke the waiting
+// thread. Registers and stack are copied only if the waker is a thread of the process itself.
 //
-// Waits that are thinned out (thin.go) are thinned out before the copy. The program draws the lot. For a wait without a
-// record the engine draws another one, so each wait counts as often as without wakers.
+// The program draws the lot of a short wait (thin.go) before the copy, and copies nothing for a wait that does not
+// count. If a wait has no record of its wake-up, the engine draws the lot. So each wait counts as often as without
+// --wakers.
 
 // The value of the map of threads.
 const (
@@ -39,7 +41,7 @@ const (
 	mostSleepers = 1 << 15
 )
 
-// What the program of wake-ups writes.
+// The fields that the program at wake-ups writes.
 const (
 	wokeTID  = 0  // of the woken thread
 	wokeOut  = 8  // sleeperOut
@@ -217,8 +219,8 @@ func (w *wakeups) freeProgram() *bpf.Code {
 }
 
 // wakingProgram writes a record when a thread of the process is woken: the thread is the tracepoint's first argument. A
-// thread is woken once in each wait. Registers and stack are copied if the waker is of the process, and if the wait is
-// as long as the limit or wins its lot, as in standsFor.
+// thread is woken once in each wait. Registers and stack are copied if the waker belongs to the process, and if the
+// wait counts: it is as long as the limit, or wins its lot (standsFor).
 func (w *wakeups) wakingProgram() *bpf.Code {
 	const data = key - wokeSize
 	c := bpf.New()
@@ -334,7 +336,7 @@ func (th *offThread) wokenBy() *wakeup {
 	return nil
 }
 
-// endWait says of a wait that was handed over how it has ended, and hands over what ended it.
+// endWait notes how a wait has ended whose look was handed over already, and hands its waker over.
 func (r *offRun) endWait(th *offThread, at int64) {
 	if r.wakes == nil {
 		return
@@ -360,6 +362,7 @@ func (r *offRun) endWait(th *offThread, at int64) {
 	th.tally.End(how)
 }
 
+// putWaker fills a snapshot with the waker of a wait, and hands it over.
 func (r *offRun) putWaker(snap *look.Look, th *offThread, x *wakeup) {
 	c := &x.copy
 	snap.When, snap.TID = x.when, x.tid

@@ -4,15 +4,16 @@ package osthread
 
 import "unsafe"
 
-// handler is a signal handler, in assembly. The kernel calls it on an OS thread of Go's, between any two instructions.
+// handler returns a signal handler, in assembly. The kernel calls it on an OS thread of Go's, between any two
+// instructions.
 //
 //lint:ignore U1000 the assembly has its address
 func handler()
 
-// handlerPC is the address of handler.
+// handlerPC returns the address of handler.
 func handlerPC() uintptr
 
-// handle is where handler goes on.
+// handle is the part of handler that is written in Go.
 //
 //lint:ignore U1000 the assembly calls it
 //go:nosplit

@@ -1,19 +1,19 @@
 //go:build linux
 
-// Package osthread makes system calls that may never return.
+// Package osthread makes system calls that may never return, on OS threads that Go does not know.
 //
 // A read of another process's memory waits until the page comes (mm/process_vm_access.c). A page of userfaultfd, FUSE,
 // NFS or a dead disk may never come. Only the death of the whole calling process ends that wait. So code that must not
 // wait, because a thread of the target stands still meanwhile, sends a Runner: an OS thread of goprof that makes the
-// call. When the time is over the Runner is left behind, asleep in the kernel, and another one takes its place.
+// call. If the call takes too long, goprof abandons the Runner, which sleeps on in the kernel, and starts another one.
 //
 // Go knows nothing of a Runner's OS thread. It runs a loop in assembly, uses no stack, and has all signals blocked.
-// So neither Go's scheduler nor its garbage collector ever waits for it, and it never waits for them. What a call
-// writes to must lie in the Runner's Room, which is not in Go's heap: a call that returns after it was given up still
-// writes there.
+// So neither Go's scheduler nor its garbage collector ever waits for it, and it never waits for them. A call must write
+// only to the Runner's Room, which is not in Go's heap: a call that was abandoned may still write there when it
+// returns.
 //
-// A Thread runs a function of goprof's in the same way: where no thread may have to wait for Go's scheduler
-// (sampler/ptrace, preempter.go).
+// A Thread runs a function of goprof's in the same way, for work that must not wait for Go's scheduler (sampler/ptrace,
+// preempter.go).
 package osthread
 
 import (
@@ -106,7 +106,7 @@ func (r *Runner) TID() int { return r.tid }
 // Room is the Runner's own memory. It is never given back while a call may still write to it.
 func (r *Runner) Room() []byte { return r.room }
 
-// Go asks for a system call. What was asked for before must have returned.
+// Go begins a system call on the Runner's OS thread. The call before must have returned.
 //
 //go:nosplit
 func (r *Runner) Go(number uintptr, args *[6]uintptr) {
@@ -156,7 +156,7 @@ func Sleeps(tid int) bool {
 	return err == nil && state != 0 && state != 'R'
 }
 
-// Result is what the last call has returned.
+// Result returns the result of the last call.
 //
 //go:nosplit
 func (r *Runner) Result() (uintptr, syscall.Errno) {

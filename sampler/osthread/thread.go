@@ -86,7 +86,7 @@ func begin(c *threadControl) {
 // TID is the number of the OS thread, for its priority and its CPU.
 func (t *Thread) TID() int { return int(t.c.tid) }
 
-// CPU is the CPU time that the OS thread has used.
+// CPU returns the CPU time that the OS thread has used.
 func (t *Thread) CPU() time.Duration {
 	var ts unix.Timespec
 	// The CPU clock of one thread (include/linux/posix-timers_types.h, CPUCLOCK_PERTHREAD_MASK, CPUCLOCK_SCHED).

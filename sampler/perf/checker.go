@@ -14,13 +14,14 @@ import (
 	"goprof/sampler/ring"
 )
 
-// A checker is an OS thread that looks at each sample as soon as the kernel has written it, and leaves it in its ring.
-// It calls the sampling thread at once in three cases: the sample goes through new code, which must be noted in time;
-// its thread or process is not known; or a ring fills. Otherwise the sample waits for the next moment at which goprof
-// does what can wait. In an agent the checker calls then, too (sampler/pulse.go).
+// A checker is an OS thread that looks at each sample as soon as the kernel has written it into a ring (memory that
+// goprof shares with the kernel). It leaves the sample in the ring. It calls the sampling thread at once in three
+// cases: the sample goes through new code, which must be noted in time; its thread or process is not known; or a ring
+// fills. Otherwise the sample waits for the next pulse: the moment at which goprof does all work that can wait
+// (sampler/pulse.go). In an agent the checker calls at the pulse, too.
 //
-// Waking the sampling thread needs Go's scheduler, and a sample that comes alone finds all its caches cold. A checker
-// takes some microseconds for a sample (docs/decisions/0021).
+// Waking the sampling thread for each sample would cost more: it needs Go's scheduler, and the caches are cold. A
+// checker takes some microseconds for a sample (docs/decisions/0021).
 //
 // All functions in this file run on the checker's OS thread, which Go does not know: see osthread.Thread. The sampling
 // thread may read a record while the checker looks at it, and then the kernel may write another one in its place. So
@@ -42,7 +43,8 @@ const (
 	mostLooked = 64 << 10
 )
 
-// checker is the Room of a checker's Thread. At each wake-up it is cold: what a look needs lies together, on few pages.
+// checker is the Room of a checker's Thread. At each wake-up the caches are cold, so the data that a look needs lie
+// together, on few pages.
 type checker struct {
 	over   atomic.Uint32
 	calls  atomic.Uint32 // 1: it has called, and the sampling thread has not come yet
@@ -50,13 +52,13 @@ type checker struct {
 	most   atomic.Int32  // so many samples may lie in the rings
 	wakeFD uintptr       // the descriptor that the sampling thread waits for
 
-	n      int     // of rings
-	epoll  uintptr // waits for the rings, for timer, and for the descriptor that ends a sleep
-	timer  uintptr
-	armed  int64 // the moment that timer is set to
-	events [4]unix.EpollEvent
-	blind  bool // a ring cannot be waited for
-	deaf   bool // no ring can be waited for
+	n        int     // of rings
+	epoll    uintptr // waits for the rings, for timer, and for the descriptor that ends a sleep
+	timer    uintptr
+	armed    int64 // the moment that timer is set to
+	events   [4]unix.EpollEvent
+	ringLost bool // a ring cannot be waited for
+	noEpoll  bool // no ring can be waited for
 
 	chain bool    // samples have the kernel's frames
 	regs  uint64  // how many registers a sample has
@@ -90,7 +92,7 @@ type checkedRing struct {
 	seen       uint64 // how far the checker has looked
 }
 
-// runChecker is what a checker does.
+// runChecker is the loop of a checker.
 //
 //go:nosplit
 func runChecker(room unsafe.Pointer) {
@@ -110,12 +112,13 @@ func (s *checker) clock() int64 {
 // sleep sleeps until there is a sample, or until the sampling thread is to be called. If samples come often, it looks
 // at several together.
 //
-// It sleeps in epoll: the kernel keeps the descriptors and the timer from one sleep to the next. With poll(2) each
-// sleep cost more the more CPUs there were. sleep does not ask which ring has a sample: lookIntoRings looks into all.
+// It sleeps in epoll: the kernel keeps the descriptors and the timer from one sleep to the next. With poll(2) the cost
+// of a sleep grew with the number of CPUs. sleep does not find out which ring has a sample: lookIntoRings looks into
+// all.
 //
 //go:nosplit
 func (s *checker) sleep() {
-	if s.often == oftenMost || s.deaf {
+	if s.often == oftenMost || s.noEpoll {
 		s.ts.Sec, s.ts.Nsec = 0, perfSoon
 		syscall.RawSyscall6(unix.SYS_CLOCK_NANOSLEEP, unix.CLOCK_MONOTONIC, 0, uintptr(unsafe.Pointer(&s.ts)), 0, 0, 0)
 		return
@@ -125,21 +128,21 @@ func (s *checker) sleep() {
 		s.alarm.Value.Sec, s.alarm.Value.Nsec = s.due/1e9, s.due%1e9
 		_, _, e := syscall.RawSyscall6(unix.SYS_TIMERFD_SETTIME, s.timer, unix.TFD_TIMER_ABSTIME,
 			uintptr(unsafe.Pointer(&s.alarm)), 0, 0, 0)
-		s.deaf = e != 0
+		s.noEpoll = e != 0
 	}
 	limit := -1
-	if s.blind || s.deaf {
+	if s.ringLost || s.noEpoll {
 		limit = int(perfSoon / 1e6)
 	}
 	n, _, e := syscall.RawSyscall6(unix.SYS_EPOLL_PWAIT, s.epoll, uintptr(unsafe.Pointer(&s.events)),
 		uintptr(len(s.events)), uintptr(limit), 0, 0)
 	if e != 0 {
-		s.deaf = s.deaf || e != unix.EINTR // a thread that cannot wait must not hold a CPU
+		s.noEpoll = s.noEpoll || e != unix.EINTR // a thread that cannot wait must not hold a CPU
 		return
 	}
 	for i := range s.events[:min(uint(n), uint(len(s.events)))] {
 		if s.events[i].Events&^unix.EPOLLIN != 0 { // its owner has ended
-			s.blind = true
+			s.ringLost = true
 		}
 	}
 }
@@ -177,7 +180,7 @@ func (s *checker) lookIntoRings(now int64) {
 	}
 }
 
-// noteFind notes how often there is something.
+// noteFind keeps count of how often a ring had a new sample.
 //
 //go:nosplit
 func (s *checker) noteFind(found bool, now int64) {
@@ -227,7 +230,8 @@ func (s *checker) look(r *checkedRing, head uint64) (urgent bool) {
 	return urgent
 }
 
-// isNews reports whether a sample tells something that is not known: see Sample.
+// isNews reports whether the sampling thread must see this sample at once: its code, thread or process is not known
+// yet.
 //
 //go:nosplit
 func (s *checker) isNews(r *checkedRing, at, end uint64) bool {
@@ -279,7 +283,7 @@ func (s *checker) isNews(r *checkedRing, at, end uint64) bool {
 	return false
 }
 
-// codeOf is what is known of a process.
+// codeOf returns the known code of a process.
 //
 //go:nosplit
 func (s *checker) codeOf(pid int32) *process.KnownCode {
@@ -291,7 +295,7 @@ func (s *checker) codeOf(pid int32) *process.KnownCode {
 	return nil
 }
 
-// word is a word of the ring.
+// word reads a word of the ring.
 //
 //go:nosplit
 func (r *checkedRing) word(at uint64) uint64 {

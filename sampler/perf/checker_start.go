@@ -28,11 +28,12 @@ type checkerThread struct {
 	end, timer, epoll int
 }
 
-// startChecker starts a checker of rings, or returns nil if there can be none. Each sample must wake up whatever waits
-// for its ring. chain says whether samples have the kernel's frames. waits is how long a sample may lie in its ring, or
-// 0 if the caller bounds that.
+// startChecker starts a checker of rings (checker.go), or returns nil if the checker cannot run here. The events must
+// be set so that each sample wakes up the thread that waits for its ring. chain says whether samples have the kernel's
+// frames. waits is how long a sample may lie in its ring, or 0 if the caller bounds that.
 //
-// No more than mostLying samples lie in the rings, and fewer once a member's queue has less room (watch).
+// The checker lets at most mostLying samples lie in the rings. It lets fewer lie there if the queue of a process has
+// less room (watch).
 func startChecker(rings []*ring.Ring, cpu *arch.CPU, chain bool, waits int64) *checkerThread {
 	if len(rings) > mostChecked {
 		return nil
@@ -85,7 +86,7 @@ func (d *checkerThread) waitFor(rings []*ring.Ring) error {
 	return nil
 }
 
-// setUp tells a checker what there is to know.
+// setUp gives a checker all that it must know: rings, threads and registers.
 func (d *checkerThread) setUp(rings []*ring.Ring, cpu *arch.CPU, chain bool, waits int64) {
 	s := d.s
 	s.waits = waits

@@ -14,14 +14,15 @@ import (
 	"goprof/sampler/ptrace"
 )
 
-// A sample of perf_event has registers and a stack. A BPF program copies what else must be of the same moment. The
-// kernel runs the program in the interrupt in which it takes the sample, right before taking it (kernel/events/core.c,
-// bpf_overflow_handler). The program reads the thread's Side and follows the trail, and stores what it finds in memory
-// that it shares with goprof. It reads only memory that is present, and writes nothing of the target's.
+// A sample of perf_event has registers and a stack. A BPF program copies other memory that must be of the same moment.
+// The kernel runs the program in the interrupt in which it takes the sample, right before taking it
+// (kernel/events/core.c, bpf_overflow_handler). The program reads the thread's Side and follows the trail, and stores
+// what it finds in memory that it shares with goprof. It reads only memory that is present, and writes nothing of the
+// target's.
 //
-// Each thread with Hint.Soon has a program of its own: all that is known of the thread is a constant in its program.
-// The programs need Linux 5.5 (bpf_probe_read_user, maps that can be mapped) and CAP_BPF with CAP_PERFMON. Without
-// these, such threads are read late, as engine.go says.
+// Each thread with Hint.Soon has a program of its own, in which the facts about the thread are constants. The programs
+// need Linux 5.5 (bpf_probe_read_user, maps that can be mapped) and CAP_BPF with CAP_PERFMON. Without these, such
+// threads are read late, as engine.go says.
 
 // The memory of one thread: a head, and two halves that are written in turns.
 const (
@@ -63,7 +64,7 @@ type perfCopier struct {
 const maxCopiers = 128
 
 // arm gives a thread's events the program that copies with them, if the thread is to have a program and may have one.
-// What is known of the trail comes with the first samples.
+// Facts about the trail come with the first samples.
 func (r *perfRun) arm(w *perfThread) {
 	trail := r.cfg.Trail
 	hint := &w.th.Hint
@@ -151,9 +152,9 @@ func (c *perfCopier) word(at int) *uint64 { return (*uint64)(unsafe.Pointer(&c.m
 // copyCode is the program of one copier as it is written.
 type copyCode struct{ *bpf.Code }
 
-// copyProgram is the program of one thread. Registers: r6 is the half, r7 is the address that the program has come to.
-// On the program's stack are the time (-8), the shift of references (-16), room for a word (-24) and how much of the
-// used parts there is (-32).
+// copyProgram makes the BPF program of one thread. Register r6 points at the half of the shared memory that this run
+// fills, r7 holds the address in the target that the program has reached. The program's stack holds the time (-8), the
+// shift of references (-16), room for a word (-24), and how many bytes of the used parts were copied (-32).
 func copyProgram(fd int, hint *ptrace.Hint, w *process.Trail) *copyCode {
 	c := &copyCode{bpf.New()}
 	c.Call(bpf.KtimeGetNS)
@@ -288,9 +289,9 @@ func (c *copyCode) block(w *process.Trail, i int) {
 	c.reference(w, head+w.Next)
 }
 
-// take gives a sample what was copied at its moment. The program runs once for each sample, some microseconds after the
-// sample's time was taken. Up to Linux 6.2 it runs before that. So the run that is nearest in time is the sample's own:
-// the runs of other samples are an interval away.
+// take adds to a sample the memory that the BPF program copied for it. The program runs once for each sample: some
+// microseconds after the sample's time was taken, or, up to Linux 6.2, before. The runs of other samples are an
+// interval away. So the run nearest in time belongs to the sample.
 func (c *perfCopier) take(when, interval int64, snap *process.Snapshot) bool {
 	best, bestWhen := -1, uint64(0)
 	nearest := min(copyDelay, interval/2)

@@ -21,8 +21,8 @@ import (
 
 // The second engine: perf_event_open(2). No thread is stopped. The kernel keeps a timer for each CPU. In the timer's
 // interrupt the kernel writes the running thread's registers and a copy of its stack into memory that goprof shares
-// with the kernel. So a sample costs the thread that interrupt and no more, and its moment does not depend on what
-// goprof does.
+// with the kernel. So a sample costs the thread only that interrupt, and the moment of the sample does not depend on
+// what goprof does.
 //
 // Snapshots of this engine differ:
 //   - The copy of a stack ends at 64 KB (PerfStack), and at a page that was never used or is swapped out: an interrupt
@@ -31,8 +31,8 @@ import (
 //     (native code without unwind information, a signal on a stack of its own) ends there. Threads with Hint.Soon are
 //     an exception where the kernel accepts goprof's programs (copy.go): their Side, and what the trail leads to, are
 //     copied in that moment, too.
-//   - The thread runs on meanwhile. What is to be read soon afterwards (Config.After) is read some 50 us later for
-//     these threads. For the others, new code is noted within some milliseconds (Config.Note).
+//   - The thread runs on after the sample. For threads with Hint.Soon, memory that must be read soon (Config.After) is
+//     read some 50 us later. For other threads, new code is noted within some milliseconds (Config.Note).
 //
 // There is one event for each CPU, and a BPF program of goprof's keeps the kernel from taking samples of other
 // processes (wide.go). Threads with Hint.Soon have events of their own, because each has a program of its own
@@ -115,6 +115,7 @@ type perfRun struct {
 	checkerCPU time.Duration // of checkers that have ended
 }
 
+// run opens all events, reads their rings until the end, and returns the account.
 func (p *Engine) run(ctx context.Context, cfg sampler.Config, q *sampler.Queue) (sampler.Stats, error) {
 	r := newPerfRun(p, cfg, q)
 	defer r.proc.Close()
@@ -137,8 +138,8 @@ func (p *Engine) run(ctx context.Context, cfg sampler.Config, q *sampler.Queue) 
 	return r.sum(), r.failed
 }
 
-// begin begins the account, when there are events. What the process used before has no sample, and to open events takes
-// long where CPUs are short.
+// begin begins the account, when there are events. CPU time from before has no sample, and on a busy machine it takes
+// long to open events.
 func (r *perfRun) begin() {
 	r.began, r.cpuAtStart = ptrace.Monotonic(), sampler.ThreadCPU()
 	r.scan.BeginBills()
@@ -168,7 +169,7 @@ func (r *perfRun) listen() error {
 	return nil
 }
 
-// startChecker starts a checker. What can wait is read when the sampling thread looks around.
+// startChecker starts a checker. Samples that can wait are read when the sampling thread next wakes up.
 func (r *perfRun) startChecker() {
 	if r.cfg.KnownIn == nil {
 		return
@@ -195,6 +196,7 @@ func newPerfRun(p *Engine, cfg sampler.Config, q *sampler.Queue) *perfRun {
 		threads: map[int]*perfThread{}, rng: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))}
 }
 
+// open makes the rings, and opens the events of the CPUs and of threads with Hint.Soon.
 func (r *perfRun) open() (err error) {
 	if err = mayWatch(r.perf.PID); err != nil {
 		return err
@@ -244,6 +246,7 @@ func (r *perfRun) close() {
 	r.scan.Close()
 }
 
+// loop reads the rings until ctx is done, the process ends or something fails.
 func (r *perfRun) loop(ctx context.Context) {
 	stop := ctx.Done()
 	due := int64(0)
@@ -274,7 +277,7 @@ func (r *perfRun) loop(ctx context.Context) {
 	}
 }
 
-// nextMoment is when there is something to do. Where looks around are far apart, all waits for the next one, but in a
+// nextMoment is when there is something to do. If looks around are far apart, all waits for the next one, but in a
 // hurry, or in a run that has just begun.
 func (r *perfRun) nextMoment(due int64) int64 {
 	if r.q.Wait(r.now) == sampler.KeptFor {

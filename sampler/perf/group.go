@@ -14,10 +14,10 @@ import (
 
 // Group samples the threads of many processes that use CPU time, with one perf event for each CPU (wide.go).
 //
-// With a Perf for each process a CPU would have as many timers as there are processes, and nearly all of their
-// interrupts would meet another process. In a Group they share one. The kernel writes samples of members only, and
-// draws by lot which of them it writes (chooser.go). No thread is stopped, and goprof is not woken up while no member
-// runs.
+// With an Engine for each process, a CPU would have as many timers as there are processes, and nearly all of their
+// interrupts would meet another process. In a Group all processes share one timer for each CPU. The kernel writes only
+// samples of the Group's processes (its members), and draws by lot which of them it writes (chooser.go). No thread is
+// stopped. While no member runs, goprof is not woken up.
 type Group struct {
 	*sampler.Members[*Member]
 	cpu   *arch.CPU

@@ -50,7 +50,7 @@ type perfGroupRun struct {
 	checkerCPU time.Duration // of it, that is counted
 }
 
-// Run samples until ctx is done. Where events of CPUs are not permitted it ends with ErrNoWide at once. It is called
+// Run samples until ctx is done. If events of CPUs are not permitted it ends with ErrNoWide at once. It is called
 // once.
 func (g *Group) Run(ctx context.Context) error {
 	r := &perfGroupRun{Group: g, ctx: ctx, members: map[int]*Member{},
@@ -122,8 +122,9 @@ func (r *perfGroupRun) endAll() {
 // shift takes samples until no member is left.
 //
 // Unlike an engine of one process, it waits through Go's poller, as Go's connections do (ring/wait.go), and without
-// real-time priority, because a group never ends. A thread that sleeps without telling Go keeps a processor of Go's and
-// holds up each garbage collection, and waking it takes more OS threads: half of what an agent used at 19 Hz.
+// real-time priority, because a group never ends. A thread that sleeps without telling Go keeps one of Go's processors
+// and delays each garbage collection, and waking it involves other OS threads. At 19 Hz this was half of the CPU time
+// that an agent used.
 func (r *perfGroupRun) shift() {
 	r.now, r.due = 0, 0
 	if !r.open() {
@@ -177,7 +178,8 @@ func (r *perfGroupRun) countChecker() {
 	}
 }
 
-// turn does what is to be done now. It returns when to do so again, or that no member is left.
+// turn makes one round of work, such as reading the rings. It returns when the next round is due, or that no member is
+// left.
 func (r *perfGroupRun) turn() (due int64, over bool) {
 	runtime.LockOSThread() // its CPU time is counted
 	defer runtime.UnlockOSThread()
@@ -219,7 +221,7 @@ func (r *perfGroupRun) wait(due int64) {
 	}
 }
 
-// follow takes in what has changed: the interval, and which CPUs there are.
+// follow adapts the events to changes: of the interval, and of which CPUs there are.
 func (r *perfGroupRun) follow() {
 	if interval := int64(r.Interval()); interval != r.wide.interval {
 		r.stopChecker()
@@ -356,7 +358,7 @@ func (r *perfGroupRun) refresh(m *Member) {
 	}
 }
 
-// takeIn takes in the members that have come.
+// takeIn adds the members that have joined.
 func (r *perfGroupRun) takeIn() {
 	for _, m := range r.Next() {
 		if r.members[m.PID] != nil {

@@ -8,11 +8,11 @@ import (
 	"goprof/sampler/cpuset"
 )
 
-// CPUs that come while perf samples. A CPU that is switched on later has no events. A CPU that was off has lost the
-// events that belonged to it (kernel/events/core.c, perf_event_exit_cpu). Threads there would have no samples. A
-// machine that is suspended switches CPUs off and on (cpuset/asked.go). So this file opens events on CPUs that come. It
-// misses a CPU that is switched off and on again between two looks (cpuset.Every). Threads there have no samples then,
-// and the account says how much of the CPU time the samples cover.
+// How perf samples on CPUs that are switched on during a run. Such a CPU has no events. A CPU that was off has lost the
+// events that belonged to it (kernel/events/core.c, perf_event_exit_cpu). Without events, the threads there would have
+// no samples. A machine that is suspended switches CPUs off and on (cpuset/asked.go). So this file opens events on each
+// CPU that is switched on. It misses a CPU that is switched off and on again between two looks (cpuset.Every). Threads
+// there have no samples then, and the account says how much of the CPU time the samples cover.
 
 // followCPUs gives events to CPUs that have come, and to all CPUs again if any may have been off meanwhile. If a CPU
 // cannot have its ring, followCPUs tries again later.

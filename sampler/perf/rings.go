@@ -35,7 +35,7 @@ type perfRings struct {
 // (vmstructs/sightings.go, noteWithin).
 const perfSoon = int64(2_500_000)
 
-// eachWakes reports whether each sample wakes the checker up. Where a CPU's samples are closer together than perfSoon,
+// eachWakes reports whether each sample wakes the checker up. If a CPU's samples are closer together than perfSoon,
 // there is no checker, and the sampling thread looks into the rings that often. An interrupt that wakes no thread costs
 // less, and a ring may be full within 60 ms there (copies of 64 KB, at 1,000 Hz).
 func eachWakes(interval int64) bool { return interval >= perfSoon }
@@ -61,8 +61,8 @@ func (r *perfRings) openPrompt(cpus []int, size int) (ring.Set, error) {
 	return rings, err
 }
 
-// promptRings are the rings of threads with Hint.Soon: their samples wake the sampling thread up. These threads have
-// rings of their own, because the kernel wakes up all events of a ring, even thousands (kernel/events/core.c,
+// promptRings returns the rings of threads with Hint.Soon: their samples wake the sampling thread up. These threads
+// have rings of their own, because the kernel wakes up all events of a ring, even thousands (kernel/events/core.c,
 // ring_buffer_wakeup).
 func (r *perfRings) promptRings() ring.Set {
 	if r.prompt == nil && !r.denied {
@@ -157,8 +157,9 @@ func (r *perfRings) nextLook(now, until int64) int64 {
 const hiddenMost = int64(40 * time.Millisecond)
 
 // wait sleeps until the checker calls, until a thread with Hint.Soon has a sample, or until that moment. Like
-// ptrace.SleepUntil, wait does not tell Go's scheduler; see there. It is called on an OS thread of its own, which keeps
-// the priority of the sampling thread: where CPUs are short, rings would be full before it had another turn.
+// ptrace.SleepUntil, wait does not tell Go's scheduler that it sleeps. It is called on an OS thread of its own, which
+// keeps the priority of the sampling thread: without that priority, the rings could be full on a busy machine before
+// the thread had a CPU again.
 func (r *perfRings) wait(until int64) {
 	now := ptrace.Monotonic()
 	until = r.nextLook(now, until)

@@ -11,13 +11,14 @@ import (
 	"goprof/process/procfs"
 )
 
-// Sleeps that end soon, in a virtual machine.
+// Why samples never show the beginning of short sleeps in a virtual machine.
 //
 // A thread that sleeps for a time has a timer set. If that timer is due before all others of its CPU, the kernel sets
-// the clock of the CPU, too. In a virtual machine of x86-64, setting the clock means leaving the virtual machine. While
-// the timer of a sample is due sooner, the clock need not be set (kernel/time/hrtimer.c, hrtimer_reprogram). So where a
-// sample falls, the clock was not set, and no sample is ever taken where the clock is set. docs/evidence/visits.md has
-// the figures. Timers cannot mend that, so the account reports it.
+// the clock of the CPU, too. In a virtual machine of x86-64, setting the clock means leaving the virtual machine. That
+// takes long, and a sample should sometimes fall into this time. But if the timer of a sample is due sooner than the
+// end of the sleep, the kernel does not set the clock (kernel/time/hrtimer.c, hrtimer_reprogram). So no sample ever
+// falls into the time in which the clock is set, and the profile lacks that time. docs/evidence/visits.md has the
+// figures. No other timer would do better, so the account reports it.
 
 // soon bounds the time to the end of a sleep whose timer may be the next one of its CPU: the kernel's tick comes every
 // 1 to 10 ms.

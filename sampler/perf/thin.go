@@ -9,19 +9,19 @@ import (
 	"goprof/sampler/ring"
 )
 
-// What happens to samples for which there is no room.
+// How the rate is lowered when goprof cannot keep up.
 //
-// Where CPUs are short, samples come faster than goprof can read and walk them. A ring or the queue is full then, until
-// goprof has had a CPU again. So all samples of such a stretch would be lost, and with them whatever ran in it. Instead
-// goprof lengthens the periods of the events, all by the same factor, until nearly none is lost. A sample then counts
-// for as many as the factor says (look.Look.Count): shares stay, and so does the number of samples for each interval of
-// CPU time. Chance moves shares more, as with fewer samples (profile.Summary.Effective).
+// On a busy machine, samples come faster than goprof can read and walk them. A ring or the queue is full then, until
+// goprof has had a CPU again. So all samples of such a time would be lost, and the profile would not show what ran in
+// it. Instead goprof lengthens the periods of the events, all by the same factor, until nearly none is lost. A sample
+// then counts for as many as the factor says (look.Look.Count): shares stay, and so does the number of samples for each
+// interval of CPU time. Chance moves shares more, as with fewer samples (profile.Summary.Effective).
 //
 // The walker may be short of CPU time, too, while the queue still has room. Looks become older and older then, until
-// they are too old. So looks that the walker gets very late count as lost ones here (Queue.Behind).
+// they are too old. So a look that reaches the walker very late counts as lost here (Queue.Behind).
 //
-// Samples that were lost before that are made up for. If a thread has had fewer samples than its CPU time has
-// intervals, its next samples count for the missing ones, too, as long as there are lost ones.
+// Lost samples are made up for. If a thread has had fewer samples than its CPU time has intervals, its next samples
+// count for the missing ones, too, until all lost ones are made up for.
 
 const (
 	factorMost = 64
@@ -69,7 +69,8 @@ func (t *paceKeeper) lose(n, stood int64) {
 	t.lacking += stood
 }
 
-// judge returns whether the factor has changed.
+// judge doubles the factor if too many samples were lost, and halves it after a time without losses. It reports whether
+// the factor has changed.
 func (t *paceKeeper) judge(now int64) bool {
 	was := t.factor
 	switch {
@@ -103,7 +104,8 @@ func (t *paceKeeper) makeUp(lacks *int64) int64 {
 // interval is the interval by which periods are set now.
 func (r *perfRun) interval() uint64 { return uint64(r.cfg.Interval) * uint64(max(r.thin.factor, 1)) }
 
-// keepPace changes the periods where too many samples are lost, or none any more. A group has other ways.
+// keepPace changes the periods of the events if too many samples are lost, or if none are lost any more. A group lowers
+// its rate in another way.
 func (r *perfRun) keepPace() {
 	if r.grouped || r.cfg.NoJitter {
 		return

@@ -14,13 +14,13 @@ import (
 )
 
 // This file keeps the events of single threads: which threads have events, on which CPUs, and how much stack the events
-// copy. Only threads with Hint.Soon have events: with an event of a thread each switch of threads stops and starts a
-// timer, which changes a program that hands over often (docs/decisions/0008).
+// copy. Only threads with Hint.Soon have events: the event of a thread makes each switch of threads stop and start a
+// timer. That slows down a program whose threads often wait for each other (docs/decisions/0008).
 //
 // An event belongs to one thread and one CPU: a ring can be shared by the threads of one CPU only
 // (kernel/events/core.c, perf_event_set_output). The kernel can let new threads inherit events, but the period of an
-// inherited event cannot be changed (period.go). When no more events can be opened, threads go without: they have
-// samples by the events of the CPUs.
+// inherited event cannot be changed (period.go). When no more events can be opened, further threads get samples from
+// the events of the CPUs.
 
 // mostEvents bounds the events: each takes some 2 KB of the kernel's memory.
 const mostEvents = 1 << 15
@@ -115,6 +115,7 @@ func (r *perfRun) watch(th *threads.Thread) {
 	}
 }
 
+// openEvents opens the events of a thread, one for each CPU on which it may run.
 func (r *perfRun) openEvents(w *perfThread) {
 	rings := r.rings.promptRings()
 	var ok bool
@@ -217,7 +218,7 @@ type stackFit struct {
 // begin sets how much is copied from now on.
 func (f *stackFit) begin(stack int) { f.stack, f.seen, f.deepest = stack, 0, 0 }
 
-// fit is how many bytes to copy from now on.
+// fit returns how many bytes to copy from now on.
 func (f *stackFit) fit(most int) int {
 	if f.deepest > uint64(f.stack) && f.stack < most {
 		f.window = min(max(f.window, stackWindow)*windowGrows, windowMost)

@@ -20,13 +20,13 @@ import (
 // One event for each CPU, instead of some for each thread.
 //
 // The event of a thread has a timer. The kernel sets the timer each time the thread is given a CPU, and takes it off
-// when the thread leaves the CPU. A program whose threads hand over all the time spends more on the timers than on
-// handing over: looking at the program changes it (docs/decisions/0008). Threads that live some milliseconds have no
-// events before they are listed, and thousands of threads need more events than can be opened.
+// when the thread leaves the CPU. A program whose threads switch all the time spends more time on the timers than on
+// the switches: measuring the program would change it (docs/decisions/0008). Threads that live some milliseconds have
+// no events before they are listed, and thousands of threads need more events than can be opened.
 //
-// The event of a CPU has a timer that runs on. When the timer is over, the running thread is the sample, from a
-// thread's first instruction on. The kernel runs a BPF program before it takes the sample (kernel/events/core.c,
-// bpf_overflow_handler). The program lets samples of some processes pass: nothing is ever copied of others. It
+// The event of a CPU has a timer that runs all the time. When the timer runs out, the sample is the running thread,
+// however short its life. The kernel runs a BPF program before it takes the sample (kernel/events/core.c,
+// bpf_overflow_handler). The program permits samples of the wanted processes. Nothing is ever copied of others. It
 // knows a process by its number outside of all containers, so goprof must be outside, too. Events of CPUs need
 // CAP_PERFMON and CAP_BPF.
 //
@@ -160,9 +160,9 @@ const wideRedraw = 32
 
 // drawMoment draws when the events get other periods: all at one moment, because a lean run wakes up for it.
 //
-// Within one period after such a moment there is no sample. So the moment must not depend on any program: it is no full
-// second, and none at which goprof wakes up for a sample. Other runs wait for a look around, whose moment is random,
-// too.
+// There is no sample within one period after such a moment. So the moment must not depend on any program: it is not a
+// full second, and not a moment at which goprof wakes up for a sample. Other runs wait for a look around, whose moment
+// is random, too.
 func (w *wideEvents) drawMoment(now int64) {
 	w.until = math.MaxInt64
 	if w.exact {
@@ -172,7 +172,7 @@ func (w *wideEvents) drawMoment(now int64) {
 	w.keeps = float64(w.changeAt()-now) / w.mean()
 }
 
-// changeAt is when the periods are changed, on average.
+// changeAt returns when the periods are changed, on average.
 func (w *wideEvents) changeAt() int64 {
 	switch {
 	case w.next == 0:

@@ -11,13 +11,13 @@ import (
 	"goprof/process/procfs"
 )
 
-// A stop ends when this OS thread lets the thread go. So a stop lasts until this OS thread has a CPU. No other OS
-// thread can end it: ptrace binds a tracee to the OS thread that seized it. With real-time priority this OS thread has
-// a CPU at once, unless others with such priority have it. Without, it waits in the queue of the CPU, or until its
-// control group may run again (Documentation/scheduler/sched-bwc.rst). So no stop begins that cannot be expected to end
-// in time: the gate asks before each.
+// When a stop may begin. Only this OS thread can end the stop: ptrace binds a tracee to the OS thread that seized it.
+// So a stop lasts until this OS thread has a CPU. With real-time priority this OS thread has a CPU at once, unless
+// others with such priority have it. Without it, this OS thread waits in the queue of the CPU, or until its control
+// group may run again (Documentation/scheduler/sched-bwc.rst). So the gate decides before each stop whether the stop
+// can be expected to end in time.
 //
-// A refusal of the gate loses no CPU time: the time of the thread stays on its account until a look succeeds.
+// If the gate refuses, no CPU time is lost: the thread's time waits for the next look that succeeds.
 
 // Hindrance is why a stop might not end in time.
 type Hindrance uint8
@@ -100,7 +100,8 @@ func (g *gate) mayStop(now int64) Hindrance {
 	return g.decide(now, g.sources.read(g.last, askRunnable))
 }
 
-// decide is mayStop for what the kernel has told.
+// decide decides whether a stop may begin, from the kernel's numbers now (a) and at the last call. After a long wait or
+// hold it closes the gate for a while. The result says why not.
 func (g *gate) decide(now int64, a account) Hindrance {
 	before, held := g.last, g.longest
 	g.last, g.longest = a, 0
@@ -123,8 +124,8 @@ func (g *gate) decide(now int64, a account) Hindrance {
 	return NoHindrance
 }
 
-// hinderedSince is what has kept the sampling thread from a CPU, or a thread from going on, for long since the last
-// account.
+// hinderedSince returns what has kept the sampling thread from a CPU, or a thread from going on, for long since the
+// last account.
 func hinderedSince(before, now *account, held int64) Hindrance {
 	waited := int64(now.waited - before.waited)
 	if before.turns == 0 || now.turns <= before.turns {
@@ -212,8 +213,8 @@ type Holds struct {
 const lateUnknown = -1
 
 // admits reports whether a stop may begin now. late is how long the visit that asks has waited, or lateUnknown. During
-// a visit a thread waits for the sampling thread. So admits then asks the kernel only if there was a wait or a hold of
-// longWait or more.
+// a visit a thread of the target waits for the sampling thread, and asking the kernel takes time. So admits then asks
+// only if there was a wait or a hold of longWait or more.
 func (t *Tracer) admits(late int64) bool {
 	g := t.openGate()
 	var why Hindrance
@@ -245,7 +246,7 @@ func (t *Tracer) openGate() *gate {
 	return t.gate
 }
 
-// noteHold takes in how long a thread has stood still.
+// noteHold records how long a thread has stood still.
 //
 //go:nosplit
 func (t *Tracer) noteHold(ns int64) {
@@ -345,7 +346,7 @@ func (s *sources) close() {
 	*s = sources{}
 }
 
-// read returns a new account. What is not asked for, or cannot be read, has its value from last.
+// read returns a new account. A value that is not asked for, or cannot be read, is taken from last.
 func (s *sources) read(last account, runnable bool) account {
 	a := last
 	a.urgent = s.urgent

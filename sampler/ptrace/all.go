@@ -13,9 +13,9 @@ import (
 const (
 	// lastWait bounds the time until the next pending stop comes, where no pending thread waits for a CPU to stop on.
 	lastWait = 100 * time.Millisecond
-	// maxWait bounds a wait for all pending stops, where one comes after the other: each of thousands of threads needs
-	// the CPU for a moment to stop. A caller that waits longer for one stop waits longer for all: maxWaits times as
-	// long.
+	// maxWait bounds a wait for all pending stops. They come one after the other: each of thousands of threads needs
+	// the CPU for a moment to stop. If a caller waits longer than usual for one stop, it waits maxWaits times as long
+	// for all.
 	maxWait  = 10 * time.Second
 	maxWaits = 6
 	// mostPending is how many threads are told to stop before the first of them have stopped. With more of them, each
@@ -32,10 +32,10 @@ type Subject struct {
 // mostReady is how many snapshots wait at most until no thread stands still.
 const mostReady = 64
 
-// mostPasses bounds how often AllUntil looks again at threads that were let go because of others. A stop that was not
-// admitted is asked for again after the time admittedSoon, and from the pass mostPasses on after admittedLater, until
-// the dump has waited for its time. The first passes together cover several periods of a limit on CPU time, which last
-// 100 ms as a rule. After a long wait for a CPU no stop is admitted for a second or more (firstRest).
+// mostPasses bounds how often AllUntil looks again at threads that were let go because of others. If a stop was not
+// admitted, AllUntil tries again after the time admittedSoon. After mostPasses passes it tries again after
+// admittedLater, until its time is over. The first passes together cover several periods of a limit on CPU time (a
+// period mostly lasts 100 ms). After a long wait for a CPU, no stop is admitted for a second or more (firstRest).
 const (
 	mostPasses    = 16
 	admittedSoon  = 20 * time.Millisecond
@@ -43,13 +43,13 @@ const (
 )
 
 // AllUntil looks at each thread once, for a dump. It calls each for every thread, with a snapshot that is valid during
-// the call. At that time no thread stands still or is about to, except threads that did not stop in time. The pending
-// threads are given up when none of them has stopped for the time wait, or for 100 ms if none of them wants a CPU: then
-// they are held up in the kernel. Let the OS thread end afterwards, as Tracer says.
+// the call. At that time no thread stands still or is about to, except threads that did not stop in time. If no pending
+// thread has stopped for the time wait, all of them are given up. If none of them wants a CPU, the kernel holds them
+// up, and they are given up after 100 ms. Let the OS thread end afterwards, as Tracer says.
 //
-// AllUntil looks, without a stop, at threads that were given up, at threads that cannot be told to stop because so many
-// others are held up, and at those whose stop is not admitted. If such a thread sleeps, Waiting.Unstopped is set.
-// Otherwise its outcome is TimedOut or Unadmitted.
+// AllUntil looks without a stop at three sorts of threads: those that were given up, those that cannot be told to stop
+// because too many others are held up, and those whose stop is not admitted. If such a thread sleeps, Waiting.Unstopped
+// is set. Otherwise its outcome is TimedOut or Unadmitted.
 //
 // Once gaveUp is closed, AllUntil does not wait for a call of each that does not return. It reports whether all calls
 // have returned. Another goroutine calls each, one call at a time, while this goroutine looks after the threads that
@@ -73,7 +73,8 @@ func AllUntil(gaveUp <-chan struct{}, t *Tracer, wait time.Duration, threads []S
 	return !a.over
 }
 
-// pass looks at each of the threads.
+// pass looks at each of the threads once. Meanwhile it collects the stops that come late, and hands looks over when no
+// thread stands still. It returns false if the caller has given up.
 func (a *all) pass(threads []Subject) bool {
 	t := a.t
 	for _, th := range threads {
@@ -113,8 +114,8 @@ func (a *all) pass(threads []Subject) bool {
 	return !a.over
 }
 
-// withoutStop looks at a thread that could not be stopped. otherwise is the outcome if the thread does not sleep. It is
-// also the outcome if the kernel permits stops only: then it says what kept goprof from the stop, and the thread is
+// withoutStop looks at a thread that could not be stopped. otherwise is the outcome if the thread does not sleep, or if
+// the kernel permits no look without a stop. In the second case it says what prevented the stop, and the thread is
 // looked at again.
 func (a *all) withoutStop(snap *look.Look, otherwise Outcome) Outcome {
 	tid := snap.TID
@@ -128,8 +129,8 @@ func (a *all) withoutStop(snap *look.Look, otherwise Outcome) Outcome {
 }
 
 // keep stores a look's outcome for later. It does not call each at once: that takes time, and threads that stop
-// meanwhile would stand still. A thread is looked at again if its stop was not admitted, or if it was let go without a
-// look: because the memory of another thread did not answer, or by the releaser.
+// meanwhile would stand still. A thread is looked at again if its stop was not admitted. It is also looked at again if
+// it was let go without a look: because the memory of another thread did not answer, or by the releaser.
 func (a *all) keep(snap *look.Look, o Outcome) {
 	again := o == Unadmitted || o == Missed || o == Silent && a.t.reader != nil && a.t.silentThreads[snap.TID] == nil
 	if again && (a.passes < mostPasses || o == Unadmitted && Monotonic() < a.until) {
@@ -173,6 +174,7 @@ func (a *all) look() *look.Look {
 	return new(look.Look)
 }
 
+// handOver calls each for the looks that are ready, on another goroutine, while this one goes on with late stops.
 func (a *all) handOver() {
 	if len(a.ready) == 0 || a.over {
 		return

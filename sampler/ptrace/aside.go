@@ -13,12 +13,12 @@ import (
 
 // How a thread that a preempter took the CPU from goes on where it was.
 //
-// Letting a thread go wakes it up, and the kernel looks for an idle CPU for it. The sampling thread is on the thread's
-// CPU, so that CPU is not idle and the thread would go on elsewhere. Its caches are cold there, and a CPU that a
-// virtual machine has given back takes some 50 us to come. But a CPU on which only SCHED_IDLE threads run counts as
-// idle, and the kernel first asks the CPU where the thread was before (kernel/sched/fair.c, select_idle_sibling,
-// sched_idle_cpu). So the sampling thread becomes a SCHED_IDLE thread before it lets the other thread go. That thread
-// takes the CPU at once, and the sampling thread has none.
+// Letting a thread go wakes it up, and the kernel looks for an idle CPU for it. The sampling thread runs on the
+// thread's CPU, so that CPU is not idle and the thread would go on elsewhere. There its caches would be cold. If a
+// virtual machine has given the idle CPU back to its host, waking that CPU takes some 50 us. But a CPU on which only
+// SCHED_IDLE threads run counts as idle, and the kernel first asks the CPU where the thread was before
+// (kernel/sched/fair.c, select_idle_sibling, sched_idle_cpu). So the sampling thread becomes a SCHED_IDLE thread before
+// it lets the other thread go. That thread takes the CPU at once, and the sampling thread has none.
 //
 // Before that, the sampling thread asks the preempter of an idle CPU to bring it back. The preempter waits a little,
 // moves the sampling thread to its CPU, and gives it its priority back (preempter.go, bringBack). The rest of the look
@@ -35,7 +35,7 @@ const (
 	notAside = int64(30_000_000)
 )
 
-// ask has the preempter bring the sampling thread back a little later. It may be about to do so already.
+// ask has the preempter bring the sampling thread back a little later. The preempter may be about to do so already.
 //
 //go:nosplit
 func (h *Preempters) ask(now int64) {
@@ -68,7 +68,7 @@ func (t *Tracer) WillStepAside(hint *Hint, now int64) bool {
 		len(t.pending) == 0 && !hint.Soon
 }
 
-// releaseAside is release that has tid go on on this CPU.
+// releaseAside is release, but tid continues on this CPU.
 //
 //go:nosplit
 func (t *Tracer) releaseAside(tid int, sig uintptr) {

@@ -11,9 +11,9 @@ const (
 	chanceFor   = time.Minute
 )
 
-// Chances counts the reads of one thread's memory that were given up. Each counts for a minute: the memory may answer
-// again, and a run may last for days. So a thread whose memory never answers costs three such reads a minute.
-// Times are CLOCK_MONOTONIC.
+// Chances counts the reads of one thread's memory that were given up. Each of them is forgotten after a minute, because
+// the memory may answer again and a run may last for days. So a thread whose memory never answers costs three such
+// reads a minute. Times are CLOCK_MONOTONIC.
 type Chances struct {
 	lost [mostChances]int64 // when the last reads were given up, the latest first; 0: none
 }

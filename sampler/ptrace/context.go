@@ -28,7 +28,7 @@ const (
 
 var contextNumbers atomic.Uint64
 
-// Set says where contexts are from now on. An empty list: nowhere. Where nothing has changed, what is remembered of
+// Set says where contexts are from now on. An empty list: nowhere. If nothing has changed, what is remembered of
 // threads stays.
 func (c *Contexts) Set(list []process.Local) {
 	if len(list) == 0 {

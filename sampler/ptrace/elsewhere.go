@@ -12,8 +12,8 @@ import (
 // A thread cannot stop before the sampling thread leaves its CPU. With real-time priority the sampling thread wakes up
 // on the CPU on which it went to sleep, whatever runs there and however idle the other CPUs are (kernel/sched/rt.c,
 // select_task_rq_rt). So it would share a CPU with the busiest thread for as long as that thread stays there. Each stop
-// of that thread would come while the sampling thread sleeps, and last until it wakes up again. So the sampling thread
-// moves first.
+// of that thread would begin while the sampling thread sleeps, and last until the sampling thread wakes up. So the
+// sampling thread moves to another CPU first.
 //
 // The sampling thread stays (Tracer.Stay) if all CPUs are busy with threads that are looked at: each move takes the CPU
 // of another thread, and costs more than it saves (docs/evidence/performance.md).

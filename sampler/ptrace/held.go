@@ -20,9 +20,9 @@ type Met struct {
 // thread stops as soon as the sampling thread sleeps. LookHeld waits for that stop until a preempter wants the sampling
 // thread to go on (preempter.go, hurry). A later stop is left to Collect.
 //
-// A thread that runs on another CPU would need an interrupt between CPUs. Until the interrupt comes (1 us on bare
-// metal, 20 us in some virtual machines) the thread runs on, and if it makes a system call, it stops at once. So it
-// would be seen too often in its system calls (docs/decisions/0004).
+// To stop a thread that runs on another CPU, goprof would have to interrupt that CPU. Until the interrupt comes (1 us
+// on bare metal, 20 us in some virtual machines) the thread runs on, and if it makes a system call, it stops at once.
+// So it would be seen too often in its system calls (docs/decisions/0004).
 func (t *Tracer) LookHeld(met Met, hint Hint, snap *look.Look) Outcome {
 	tid, arrived := met.TID, met.Arrived
 	snap.TID = tid

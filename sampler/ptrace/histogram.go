@@ -55,7 +55,7 @@ func (h *Histogram) Sum() time.Duration { return time.Duration(h.sum) }
 // Max is the longest, exactly.
 func (h *Histogram) Max() time.Duration { return time.Duration(h.max) }
 
-// Quantile is a duration that a share q of all does not exceed, at most 1/16 too high.
+// Quantile returns a duration that a share q of all does not exceed, at most 1/16 too high.
 func (h *Histogram) Quantile(q float64) time.Duration {
 	if h.count == 0 {
 		return 0

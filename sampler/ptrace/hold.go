@@ -205,8 +205,8 @@ func (h *holding) during(most time.Duration, f func([]Held, <-chan struct{})) er
 	}
 }
 
-// release lets all go on. What it cannot let go of, because it has not stopped yet, the kernel lets go with the end of
-// this OS thread.
+// release lets all go on. It cannot let a thread go that has not stopped yet: the kernel does that when this OS thread
+// ends.
 func (h *holding) release() {
 	for _, t := range h.held {
 		ptrace(unix.PTRACE_DETACH, uintptr(t.TID), 0, t.signal)

@@ -6,8 +6,8 @@ import "goprof/process"
 
 // Memory is a process.Target whose memory is read by the Runner of a Tracer. Tracer.After and the callback of
 // LookUnstoppedDuring read on the tracing thread, where stops may be pending. Their reads must end in time like the
-// looks themselves. The reads of a Memory belong to the look that is under way. Once one read has not come back, all
-// others of that look fail.
+// looks themselves. The reads of a Memory belong to the look that is under way. If one read does not return in time,
+// all later reads of that look fail.
 //
 // Ask nothing else of the Target on the tracing thread: finding an image or a symbol may read files.
 type Memory struct {

@@ -16,7 +16,7 @@ import (
 
 // Observer looks at threads without a stop. No thread stands still meanwhile and none has been told to stop. So its OS
 // thread reads the target's memory by itself, which takes a third of the time of a Runner's read (docs/decisions/0005).
-// A read that does not come back holds up no other thread: the OS thread is left behind.
+// If a read does not return, no other thread is held up: the Observer abandons its OS thread.
 //
 // It belongs to one goroutine.
 type Observer struct {
@@ -35,8 +35,8 @@ func NewObserver(pid int, cpu *arch.CPU, stackLimit int) *Observer {
 }
 
 // Each calls look for 0 to n-1, on an OS thread that holds no thread of the target. It returns how many of these calls
-// have returned. If fewer than n have, a read of memory in the next call does not return. Then leave the Observer
-// alone: it makes no more looks, even if that read comes back one day (IsBack).
+// have returned. If fewer than n have, a read of memory hangs in the call after these. Then do not use the Observer
+// again: it makes no more looks, even if that read returns one day (IsBack).
 func (o *Observer) Each(n int, look func(t *Tracer, i int)) int {
 	var done atomic.Int64
 	ended := make(chan struct{})

@@ -11,9 +11,9 @@ import (
 	"goprof/sampler/look"
 )
 
-// This file is what happens while a thread stands still. Every function is nosplit and calls only nosplit functions.
-// Signals are blocked around them: Go's scheduler interrupts a loop by SIGURG, and Go's profiler does so by SIGPROF.
-// Nothing is allocated.
+// The code of this file runs while a thread of the target stands still. Every function is nosplit and calls only
+// nosplit functions. Signals are blocked around them: Go's scheduler interrupts a loop by SIGURG, and Go's profiler
+// does so by SIGPROF. Nothing is allocated.
 
 // state is what waitid says of a tracee.
 type state uint8
@@ -28,8 +28,9 @@ const (
 // stop tells tid to stop. It waits for the stop only where the stop comes soon: a thread on another CPU stops within
 // some microseconds, so stop asks again and again for up to 40. A thread on the sampling thread's own CPU cannot stop
 // before the sampling thread leaves that CPU, so it becomes pending at once. A thread that has no CPU, or is in a long
-// system call, becomes pending after those 40 us. The sampler's next sleep, one for all of them, lets their stops come.
-// A sleep here for each thread would cost a round of the scheduler's queue each time, while the thread stands still.
+// system call, becomes pending after those 40 us. Pending threads stop when the sampler sleeps next: one sleep serves
+// all of them. If stop itself slept for each thread, it would each time have to wait for its turn on the CPU, while the
+// thread stands still.
 //
 //go:nosplit
 func (t *Tracer) stop(tid int, elsewhere bool) (state, uintptr) {
@@ -71,7 +72,7 @@ func (t *Tracer) peek(tid int) (state, uintptr) {
 	return t.info.told()
 }
 
-// told is peek for what waitid has told.
+// told interprets the answer of waitid, as peek returns it.
 //
 //go:nosplit
 func (info *siginfo) told() (state, uintptr) {
@@ -110,7 +111,7 @@ func (t *Tracer) copyStopped(tid int, hint *Hint) {
 
 // copyStack copies the stack from look.sp to its top, or as much as the limit allows. The same system call first copies
 // the piece that the hint asks for (Side). A stack pointer outside the thread's own stack is on another stack (a
-// signal's, a coroutine's), of which nothing is known. Then copyStack copies the thread's own stack as well.
+// signal's, a coroutine's), of which nothing is known. In that case copyStack copies the thread's own stack as well.
 //
 //go:nosplit
 func (t *Tracer) copyStack(tid int, hint *Hint) {
@@ -143,8 +144,8 @@ func (t *Tracer) copyStack(tid int, hint *Hint) {
 	}
 }
 
-// copyFollowed copies what a pointer in the Side points at. The pointer is nil for all but moments of a thread's life,
-// so copyFollowed costs a system call in few pauses only.
+// copyFollowed copies the memory that a pointer in the Side points at. The pointer is nil nearly all the time, so
+// copyFollowed makes its system call in few pauses.
 //
 //go:nosplit
 func (t *Tracer) copyFollowed(tid int, hint *Hint) {

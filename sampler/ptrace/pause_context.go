@@ -12,10 +12,10 @@ import (
 	"goprof/sampler/look"
 )
 
-// If a process publishes contexts, the pause is one system call longer. That call reads the chain of pointers to the
-// thread's record, and the record, at the addresses of the last look. Then each pointer is compared with the address at
-// which the next step was read. From the first that differs, the chain is read step by step. The rules of pause.go hold
-// in this file as well.
+// If a process publishes contexts (look.Context), the pause is one system call longer. A chain of pointers leads to the
+// thread's record. The call reads all pointers and the record at once, at the addresses that the last look found. Then
+// each pointer is compared with the address that was used for the next step. From the first difference on, the chain is
+// read step by step. The rules of pause.go hold in this file as well.
 
 // copyContext copies the record of a context of a thread that stands still. A thread pointer of 0 means that of a
 // stopped thread whose registers have been read.
@@ -55,7 +55,8 @@ func (t *Tracer) copyContext(tid int, pointer uint64) {
 	}
 }
 
-// copyRecord follows one way. ContextRead says that there is a record, whatever the record says.
+// copyRecord follows one chain of pointers to the record. It returns ContextRead if it could read a record, whatever
+// the record says.
 //
 //go:nosplit
 func (t *Tracer) copyRecord(tid int, v *process.Local, g *contextGuess, i int) look.ContextState {
@@ -96,7 +97,7 @@ func (t *Tracer) copyRecord(tid int, v *process.Local, g *contextGuess, i int) l
 	return look.ContextRead
 }
 
-// readGuess reads all of a way through a table.
+// readGuess reads a whole chain that goes through a table, at the guessed addresses.
 //
 //go:nosplit
 func (t *Tracer) readGuess(tid int, v *process.Local, g *contextGuess, i int) int {
@@ -125,7 +126,8 @@ func (t *Tracer) setRecord(first int, slot, record uint64) int {
 	return 2
 }
 
-// findBlock finds the thread's block of the library, step by step. ContextRead says that there is one.
+// findBlock finds the library's block of thread-local variables for this thread, step by step. It returns ContextRead
+// if there is one.
 //
 //go:nosplit
 func (t *Tracer) findBlock(tid int, v *process.Local, g *contextGuess, i int) look.ContextState {
@@ -177,7 +179,7 @@ func (t *Tracer) fetchContext(tid int, n int) int {
 	return t.fetch(tid, 0, uintptr(n))
 }
 
-// threadPointer is the thread pointer of a stopped thread, of which the general registers have been read.
+// threadPointer returns the thread pointer of a stopped thread, of which the general registers have been read.
 //
 //go:nosplit
 func (t *Tracer) threadPointer(tid int) (uint64, bool) {

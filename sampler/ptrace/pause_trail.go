@@ -8,9 +8,10 @@ import (
 	"goprof/process"
 )
 
-// For most threads a trail leads to nothing: their pause is one comparison longer. Otherwise the pieces come by three
-// system calls where there is one block, and by two more for each further block. The cost of these calls is mostly the
-// pages that they touch, so no more is copied than is used. The rules of pause.go hold in this file as well.
+// A trail leads from the Side to frames in the heap (process.Trail). For most threads it leads to nothing: then the
+// pause is one comparison longer. Otherwise three system calls copy the pieces of the first block, and two more those
+// of each further block. These calls cost time mostly for the pages that they touch, so only the used part is copied.
+// The rules of pause.go hold in this file as well.
 
 // trailCopy is what following a trail needs, prepared outside the pause, and what it leaves behind.
 type trailCopy struct {
@@ -18,8 +19,8 @@ type trailCopy struct {
 	used int // of reader.trail
 }
 
-// copyTrail follows the trail from the copies of the Side and of the stack. If a step cannot be made, what was copied
-// before stays: the reader asks for each piece and notices.
+// copyTrail follows the trail from the copies of the Side and of the stack. If a step fails, the pieces that were
+// copied before stay. The reader asks for each piece, so it notices that one is missing.
 //
 //go:nosplit
 func (t *Tracer) copyTrail(tid int) {
@@ -114,7 +115,7 @@ func reference(w *process.Trail, head unsafe.Pointer, off, size int) uint64 {
 	return w.Base + uint64(n)<<(w.Left&63)
 }
 
-// number reads a count from a block's head.
+// number reads a count from the head of a block of frames. It returns -1 if the head does not hold it.
 //
 //go:nosplit
 func number(w *process.Trail, head unsafe.Pointer, off int) int32 {

@@ -117,10 +117,10 @@ func (t *Tracer) Collect() (snap *look.Look, o Outcome, ok bool) {
 // seenLate takes in when the releaser has last seen that the thread had not stopped.
 func (p *pendingStop) seenLate() { p.missed = max(p.missed, p.guard.clear) }
 
-// stillOurs guards against waiting forever. An exec gives the leader's number to another thread. If the target is
-// goprof's own child, waitid goes on answering for that number, although the thread is no tracee. If that other thread
-// is a tracee, too, it may have missed the request to stop, so stillOurs repeats it. A second request does no harm:
-// letting the thread go cancels the stop that is still to come.
+// stillOurs keeps goprof from waiting forever for a thread that is no tracee any more. An exec gives the leader's
+// number to another thread. If the target is goprof's own child, waitid goes on answering for that number. If the other
+// thread is a tracee, too, it may have missed the request to stop, so stillOurs repeats the request. A second request
+// does no harm: letting the thread go cancels the stop that is still to come.
 func (t *Tracer) stillOurs(p *pendingStop, now int64) bool {
 	if now < p.verify {
 		return true
@@ -133,7 +133,7 @@ func (t *Tracer) stillOurs(p *pendingStop, now int64) bool {
 	return true
 }
 
-// finishLate does for a thread whose stop has come late what Look does at once.
+// finishLate finishes the look at a thread whose stop has come late, as Look does for other stops.
 func (t *Tracer) finishLate(p pendingStop) Outcome {
 	t.lookTID = p.tid
 	want := p.snap != nil && t.reader != nil
@@ -172,9 +172,10 @@ func (t *Tracer) finishLate(p pendingStop) Outcome {
 	return t.gone()
 }
 
-// Patience returns how long the next Collect may wait. A thread that had to wait for its CPU stands for at most an
-// eighth of that time longer, but at least 20 us and at most 0.5 ms. On a machine with one CPU, each stop comes while
-// the sampling thread sleeps, and lasts until it wakes up (docs/evidence/performance.md).
+// Patience returns how long the next Collect may wait. It bounds how long a thread that has stopped waits for that
+// Collect: an eighth of the time for which the thread had waited for its CPU, but at least 20 us and at most 0.5 ms. On
+// a machine with one CPU, each stop comes while the sampling thread sleeps, and lasts until it wakes up
+// (docs/evidence/performance.md).
 func (t *Tracer) Patience() time.Duration {
 	if len(t.pending) == 0 {
 		return time.Hour

@@ -18,8 +18,8 @@ import (
 // sleeps, so binding it to this CPU costs little. When the preempter sleeps again, the sampling thread gets the CPU
 // before the interrupted thread does (docs/decisions/0019).
 //
-// In this way no thread that runs is moved, no timer is set between the visits of different CPUs, and a visit that
-// meets no thread costs some microseconds.
+// So no running thread is moved, the sampling thread needs no timer for each CPU, and a visit that meets no thread
+// costs some microseconds.
 //
 // All functions in this file run on the preempter's OS thread, which Go does not know: see osthread.Thread. The methods
 // of atomic types are not marked nosplit. They are inlined. Without inlining (-gcflags=all=-l) they call nothing and
@@ -39,9 +39,10 @@ const (
 	triesMost = 3
 	// stopWithin is how long a visit may wait for the stop of its thread where any preempter wakes up.
 	stopWithin = int64(100_000)
-	// watchAfter is when the preempter that has called wakes up to see whether the call takes too long. If stops came
-	// late recently, or other threads stand still, it wakes up after stopWithin. While the sampling thread waits, its
-	// signals are blocked. So Go cannot stop the world, and its collector and all of goprof may have to wait.
+	// watchAfter is the time after which a preempter that has called the sampling thread wakes up to see whether the
+	// visit takes too long. If stops came late recently, or other threads stand still, it wakes up after stopWithin.
+	// While the sampling thread waits, its signals are blocked. So Go cannot stop the world, and its collector and all
+	// of goprof may have to wait.
 	watchAfter = int64(10_000_000)
 	lateLately = int64(20_000_000)
 	// raiseExpected is how long after the moment of a visit a preempter expects that the sampling thread has stepped
@@ -51,8 +52,8 @@ const (
 	raiseLate = int64(300_000)
 )
 
-// What the word caller says: no preempter has called the sampling thread; a preempter is about to; the sampling thread
-// is busy; or 1 and more: the preempter of that number, counted from 1 on, has called it.
+// The values of the word caller: no preempter has called the sampling thread; a preempter is about to; the sampling
+// thread is busy; or 1 and more: the preempter of that number, counted from 1 on, has called it.
 const (
 	callerNone   = 0
 	callerComing = 1<<32 - 2
@@ -140,7 +141,7 @@ type schedFile struct {
 // preempterCounts are the VisitCounts of a preempter.
 type preempterCounts struct{ held, met, missed atomic.Int64 }
 
-// serve is what a preempter does.
+// serve is the loop of a preempter.
 //
 //go:nosplit
 func serve(room unsafe.Pointer) {
@@ -166,7 +167,7 @@ func serve(room unsafe.Pointer) {
 	}
 }
 
-// next is the moment until which the preempter sleeps. 0: it waits for news.
+// next returns the moment until which the preempter sleeps. 0: it sleeps until it is woken.
 //
 //go:nosplit
 func (h *preempter) next() int64 {
@@ -191,7 +192,7 @@ func earlier(a, b int64) int64 {
 	return a
 }
 
-// takeMoment takes the next moment that the preempter was told.
+// takeMoment takes the next of the moments that were set for this preempter.
 //
 //go:nosplit
 func (h *preempter) takeMoment() bool {
@@ -237,13 +238,13 @@ func (h *preempter) makeVisit(now int64) {
 	h.counts.held.Add(1)
 }
 
-// maySee calls the sampling thread if it is wanted. It returns false if that thread is busy; the preempter then looks
-// again a little later.
+// maySee calls the sampling thread if who, the thread that was on this CPU, is wanted. It returns false if the sampling
+// thread is busy; the preempter then looks again a little later.
 //
-// The sampling thread may be busy with the visit of another CPU. Then the preempter looks again, whichever thread is
-// here now, because what is met later must not depend on that. Or the sampling thread may wait here for a thread that
-// is to stop. That thread is likely to be here later. So if another thread is here now, maySee counts that thread at
-// once.
+// The sampling thread may be busy in two ways. It may be busy with the visit of another CPU. Then the preempter looks
+// again later, whichever thread is here now: the thread that it meets later must not depend on the one that is here
+// now. Or the sampling thread may wait on this CPU for a thread that is to stop. That thread is likely to be here at
+// the later look, too. So if another thread is here now, maySee counts it at once.
 //
 //go:nosplit
 func (h *preempter) maySee(who int, now int64) bool {
@@ -277,7 +278,8 @@ const (
 	NoteOfOut    = 1 << 13 // PERF_RECORD_MISC_SWITCH_OUT
 )
 
-// whoWasHere reads the kernel's newest note of this CPU: it is that of the preempter's coming.
+// whoWasHere returns which sort of thread had this CPU before the preempter: see noSwitch. It reads the kernel's newest
+// note of this CPU.
 //
 //go:nosplit
 func (h *preempter) whoWasHere() int {
@@ -319,7 +321,7 @@ func (h *preempter) whoWasHere() int {
 	return wanted
 }
 
-// note is a word of the notes. The kernel puts records at multiples of 8.
+// note reads a word of the kernel's notes. Records begin at multiples of 8.
 //
 //go:nosplit
 func (h *preempter) note(at uint64) uint64 {
@@ -354,7 +356,8 @@ func (h *preempter) call(now int64) bool {
 	return comes
 }
 
-// watchWhen is when the preempter that calls now looks whether the visit takes too long; 0: at its next visit.
+// watchWhen returns the moment at which the preempter that calls now looks whether the visit takes too long; 0: at its
+// next visit.
 //
 //go:nosplit
 func (h *preempter) watchWhen(now, coming int64) int64 {
@@ -368,8 +371,8 @@ func (h *preempter) watchWhen(now, coming int64) int64 {
 	return now + watchAfter
 }
 
-// isOurs reports whether this moment is goprof's own time: the sampling thread is here, and the thread that it was
-// called for is about to stop.
+// isOurs reports whether goprof itself uses this CPU now: the sampling thread is on it, and the thread for which it was
+// called is about to stop.
 //
 //go:nosplit
 func (h *preempter) isOurs(now int64) bool {
@@ -418,9 +421,9 @@ func (h *preempter) hurry(now int64) {
 	}
 }
 
-// bringBack brings the sampling thread to this CPU and gives it its priority back, if it has stepped aside. The
-// preempter that was asked to do so expects that of the next visit there, too. Then it is awake already: waking a
-// thread on another CPU takes an interrupt, while a thread stands still.
+// bringBack brings the sampling thread to this CPU and gives it its priority back, if it has stepped aside. A preempter
+// that was asked once is likely to be asked again at the next visit. So it is awake at that moment: waking it on
+// another CPU would take an interrupt, while a thread stands still.
 //
 //go:nosplit
 func (h *preempter) bringBack(now int64) {

@@ -31,9 +31,9 @@ type Preempters struct {
 type SwitchNotes struct {
 	Head *uint64
 	Data []byte
-	// All says that goprof is in the first namespace of process numbers. Elsewhere a thread of another namespace has
-	// the number 0, as the idle thread has (kernel/events/core.c, perf_event_pid_type), so it is not known whether a
-	// CPU is idle.
+	// All says that goprof is in the first namespace of process numbers. In another namespace, the kernel reports 0 for
+	// threads outside of it, as for the idle thread (kernel/events/core.c, perf_event_pid_type). Then goprof does not
+	// know whether a CPU is idle.
 	All bool
 }
 
@@ -162,7 +162,7 @@ func (h *Preempters) preempter(number int) *preempter {
 	return (*preempter)(h.all[number].Room())
 }
 
-// wake has a preempter look for news.
+// wake wakes a preempter up, to look whether its moments or orders have changed.
 //
 //go:nosplit
 func (r *preempter) wake() {
@@ -189,7 +189,7 @@ func (h *Preempters) Tell(number int, at, stands int64) bool {
 	return true
 }
 
-// Next is the moment of the next visit that a preempter was told; 0 where there is none.
+// Next returns the moment of the next visit that a preempter was told; 0 if there is none.
 func (h *Preempters) Next() (at int64) {
 	for number := range h.all {
 		if r := h.preempter(number); r != nil {
@@ -231,8 +231,8 @@ func (h *Preempters) Want(pids ...int) {
 }
 
 // Await sleeps until a preempter calls, a signal comes, or that moment. It returns the number of the preempter, or -1.
-// After a call, Await returns on the CPU of that preempter: if the preempter was the last to have that CPU, the thread
-// that the preempter has met has not run since. The sampling thread counts as busy until the next Await.
+// After a call, Await returns on the CPU of that preempter. If no thread had that CPU in between, the thread that the
+// preempter met has not run since. The sampling thread counts as busy until the next Await.
 func (h *Preempters) Await(until int64) int {
 	caller := &h.shared.caller
 	if caller.Store(callerNone); caller.Load() == callerNone {
@@ -298,7 +298,7 @@ func (c *VisitCounts) add(th *osthread.Thread) {
 	c.CPU += int64(th.CPU())
 }
 
-// Counts is what became of all visits.
+// Counts returns what became of all visits.
 func (h *Preempters) Counts() VisitCounts {
 	sum := h.past
 	for _, th := range h.all {

@@ -13,8 +13,8 @@ import (
 // preemptAtOnce gives this OS thread a CPU at the moment at which it wakes up (docs/decisions/0003).
 //
 // An ordinary thread that wakes up waits until the running thread has used up its slice. The kernel notices the end of
-// the slice at a tick, or where the running thread itself enters the scheduler: then samples would gather at its system
-// calls. And where CPUs are short, a thread of the target would stand still for as long as this thread waits for a CPU.
+// the slice at a tick, or when the running thread makes a system call. So too many samples would be taken at system
+// calls. And on a busy machine, a thread of the target would stand still for as long as this thread waits for a CPU.
 // This thread needs little CPU time: each of its loops is bounded. Without privileges real-time priority is not
 // permitted. Then the thread gets a better ordinary priority, or nothing changes.
 func preemptAtOnce() {
@@ -27,9 +27,10 @@ func PreemptsAtOnce(tid int) { goFirst(tid, tracerPriority) }
 // PreemptAtOnce is preemptAtOnce for a thread that has called WaitItsTurn.
 func PreemptAtOnce() { preemptAtOnce() }
 
-// WaitItsTurn gives this OS thread a better ordinary priority than others have, in place of preemptAtOnce's. It is for
-// a thread whose work is not urgent: then it takes the CPU from no thread in the midst of a slice. If a better priority
-// is not permitted, the thread gets the one that it was started with. WaitItsTurn returns whether it has one of these.
+// WaitItsTurn gives this OS thread a better ordinary priority than others have, in place of the real-time priority of
+// preemptAtOnce. Such a thread waits until the running thread's slice is over. So WaitItsTurn is for work that is not
+// urgent. If a better priority is not permitted, the thread gets the one that it was started with. WaitItsTurn returns
+// false if neither could be set.
 func WaitItsTurn() bool { return waitTurn(0) }
 
 // waitTurn is WaitItsTurn for any OS thread of goprof. It also asks for a short slice: since Linux 6.12 a thread that
@@ -62,7 +63,7 @@ const resetOnFork = 1
 
 // goFirst gives an OS thread (0: this one) real-time priority; see preemptAtOnce. If that is not permitted, goFirst
 // asks for a better ordinary priority than others have, and returns false. It does the same on a machine with one CPU:
-// a thread that this one may have to wait for, such as Go's garbage collector, has no other CPU.
+// this thread may have to wait for Go's garbage collector, which has no other CPU to run on.
 func goFirst(tid int, priority uint32) bool {
 	attr := realTime(priority)
 	if runtime.NumCPU() == 1 || !setAttr(tid, &attr) {
@@ -76,9 +77,9 @@ func realTime(priority uint32) unix.SchedAttr {
 	return unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Flags: resetOnFork, Priority: priority}
 }
 
-// setAttr is unix.SchedSetAttr without telling Go's scheduler. A thread that comes back from a call of which the
-// scheduler knows may spin until its stack is scanned. It must not do so with the real-time priority that this call
-// gives it (see SleepUntil).
+// setAttr is unix.SchedSetAttr without telling Go's scheduler. When a system call returns that the scheduler knows of,
+// the thread may spin until its stack is scanned. It must not spin with the real-time priority that this call gives it
+// (see SleepUntil).
 func setAttr(tid int, attr *unix.SchedAttr) bool {
 	_, _, e := syscall.RawSyscall(unix.SYS_SCHED_SETATTR, uintptr(tid), uintptr(unsafe.Pointer(attr)), 0)
 	return e == 0

@@ -45,8 +45,8 @@ func ptrace(request, tid, addr, data uintptr) syscall.Errno {
 	return e
 }
 
-// waitPeek asks whether a tracee has stopped or ended, without blocking and without consuming the answer: what is only
-// peeked at is not lost when goprof dies.
+// waitPeek asks whether a tracee has stopped or ended, without blocking and without consuming the answer. An answer
+// that was not consumed is not lost when goprof dies.
 //
 //go:nosplit
 func waitPeek(tid int, info *siginfo) syscall.Errno {
@@ -56,10 +56,10 @@ func waitPeek(tid int, info *siginfo) syscall.Errno {
 	return e
 }
 
-// waitReap consumes the end of a tracee of this OS thread. A tracee that is not reaped stays a zombie and holds up an
-// exec or the end of its whole process. waitReap peeks first, because waitid also returns a tracee's stop, whatever it
-// was asked for (kernel/exit.c, wait_task_stopped). A stop that waitid has consumed is not reported again, and the
-// thread would stand still until goprof ends.
+// waitReap consumes the end of a tracee of this OS thread. A tracee that is not reaped stays a zombie, and holds up an
+// exec or the end of its process. waitReap peeks first: even if waitid is asked only for ends, it may return a stop
+// (kernel/exit.c, wait_task_stopped). A stop that waitid has consumed is not reported again, and the thread would stand
+// still until goprof ends.
 //
 //go:nosplit
 func waitReap(tid int) {
@@ -94,9 +94,9 @@ func rawMonotonic(ts *unix.Timespec) int64 {
 // SleepUntil sleeps to a moment of CLOCK_MONOTONIC, or to the next signal. Unlike unix.ClockNanosleep, SleepUntil does
 // not tell Go's scheduler. If the scheduler knew, the garbage collector would scan this thread's stack during the
 // sleep. The thread might wake up on the collector's CPU, with real-time priority. Then it would spin until the
-// collector finishes (runtime, casgstatus), and the collector could not run: for a second, until the kernel throttles
-// the thread, while threads of the target stand still. As it is, the collector sends a signal, and the signal ends the
-// sleep.
+// collector finishes (runtime, casgstatus), while the collector waits for the CPU. That would last for a second, until
+// the kernel throttles the thread, and threads of the target would stand still meanwhile. Since the scheduler does not
+// know of the sleep, the collector sends a signal instead, which ends the sleep.
 func SleepUntil(ts *unix.Timespec) {
 	syscall.RawSyscall6(unix.SYS_CLOCK_NANOSLEEP, unix.CLOCK_MONOTONIC, unix.TIMER_ABSTIME,
 		uintptr(unsafe.Pointer(ts)), 0, 0, 0)

@@ -17,9 +17,9 @@ import (
 // another CPU costs more than the whole pause. The Runner has a higher priority, so it is done when the call that wakes
 // it returns (docs/decisions/0005).
 
-// StandsAtMost bounds how long a thread of the target stands still, whatever a read of memory does: it may wait for the
-// reads of one look at another thread, then for those of its own look (readLimit each). The rest is a margin for the
-// machine.
+// StandsAtMost bounds how long a thread of the target stands still if reads of memory never return. The thread may wait
+// for the reads of a look at another thread, then for those of its own look: readLimit each. The rest is a margin for a
+// busy machine.
 const StandsAtMost = 100 * time.Millisecond
 
 // readLimit bounds the wait for all reads of one look together. leastWait is how long goprof waits for each read at
@@ -71,7 +71,7 @@ func newReader(stackLimit int) (*reader, error) {
 	return d, nil
 }
 
-// set points one of the two vectors from the target's memory to goprof's.
+// set makes vector i copy n bytes from the target's address from to goprof's memory at to.
 //
 //go:nosplit
 func (d *reader) set(i int, to *byte, from uint64, n int) {
@@ -82,15 +82,16 @@ func (d *reader) set(i int, to *byte, from uint64, n int) {
 // stackAt is where stacks are copied to.
 func (d *reader) stackAt() uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(d.stack))) }
 
-// fetch reads what n vectors describe, from vector first on. It returns how many bytes have come: fewer than were asked
-// for at a bad address, and none once a read of this look has not come back.
+// fetch makes the read that n vectors describe, from vector first on. It returns how many bytes were read: fewer than
+// were asked for if an address is bad, and none if an earlier read of this look has not returned.
 //
 //go:nosplit
 func (t *Tracer) fetch(tid, first int, n uintptr) int {
 	return t.fetchInto(tid, uintptr(first), n, uintptr(first), n)
 }
 
-// fetchInto is fetch for a number of goprof's vectors that differs from that of the target's.
+// fetchInto is fetch with different numbers of vectors for goprof's memory (to, tos) and for the target's (from,
+// froms).
 //
 //go:nosplit
 func (t *Tracer) fetchInto(tid int, to, tos, from, froms uintptr) int {

@@ -10,16 +10,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A releaser lets threads go that this OS thread does not let go itself, because Go's scheduler keeps it waiting.
+// A releaser lets stopped threads go while Go's scheduler keeps the sampling thread waiting.
 //
 // Go takes a goroutine that has run for 10 ms off its OS thread, even if both are locked to each other. Another OS
-// thread of goprof's, of ordinary priority, hands it back (runtime, stoplockedm, startlockedm). On a busy machine that
-// one may have no CPU for hundreds of milliseconds. A thread whose stop comes meanwhile would stand still for as long.
-// No other OS thread can let it go: ptrace binds a tracee to the one that has seized it.
+// thread of goprof's, of ordinary priority, hands it back (runtime, stoplockedm, startlockedm). On a busy machine the
+// other OS thread may have no CPU for hundreds of milliseconds. A thread of the target that stops meanwhile would stand
+// still for as long. No other OS thread can let it go: ptrace binds a tracee to the OS thread that has seized it.
 //
 // But the kernel calls a signal handler on an OS thread whatever Go's scheduler does. So while stops are pending, a
 // timer of the kernel sends this OS thread a signal each releaseEvery. The handler is goprof's, not Go's
-// (osthread.Handler). It detaches from each thread that it has found stopped twice.
+// (osthread.Handler). If it finds a thread stopped at two signals, it detaches from the thread.
 
 const (
 	// releaseEvery is how often the handler looks. A thread is let go after at most twice that time.
@@ -63,7 +63,7 @@ var releasers struct {
 	list []*releaser
 }
 
-// newReleaser makes a releaser for this OS thread. Where that is not possible, the releaser does nothing.
+// newReleaser makes a releaser for this OS thread. If that is not possible, the releaser does nothing.
 func newReleaser(owner int) *releaser {
 	releasers.Lock()
 	defer releasers.Unlock()
@@ -107,8 +107,8 @@ func (r *releaser) end() {
 	releasers.Unlock()
 }
 
-// watch has the handler look after a thread until the caller calls the function that watch returns. missed is when the
-// thread was last seen not to have stopped. If too many are watched, the releaser does not look after the thread.
+// watch has the handler look after a thread until the caller calls done of the result. missed is the last time at which
+// the thread had not stopped yet. If too many threads are watched already, the releaser does not look after this one.
 //
 //go:nosplit
 func (r *releaser) watch(tid int, missed int64) *lateStop {
@@ -150,7 +150,8 @@ func (r *releaser) set(every int64) {
 	syscall.RawSyscall6(unix.SYS_TIMER_SETTIME, uintptr(r.timer), 0, uintptr(unsafe.Pointer(&times)), 0, 0, 0)
 }
 
-// boundSignalCame is the handler of boundSignal. Where a preempter has sent it, that it ends a call is all.
+// boundSignalCame is the handler of boundSignal. A preempter sends the signal only to end a system call; then the
+// handler has nothing to do.
 //
 //go:nosplit
 func boundSignalCame(info unsafe.Pointer) {
@@ -190,7 +191,7 @@ func (r *releaser) look() {
 	}
 }
 
-// lookAfter lets a thread go that stands still for too long. A thread that was killed meanwhile is Collect's.
+// lookAfter lets a thread go that stands still for too long. Collect deals with a thread that was killed meanwhile.
 //
 //go:nosplit
 func (r *releaser) lookAfter(w *lateStop) {
@@ -226,7 +227,7 @@ func (t *Tracer) closeReleaser() {
 	}
 }
 
-// beginPause has the releaser leave alone what this OS thread itself is about to do.
+// beginPause keeps the releaser's handler from letting threads go while this OS thread does so itself.
 //
 //go:nosplit
 func (t *Tracer) beginPause() { t.releaser.busy = true }

@@ -15,8 +15,8 @@ import (
 )
 
 // When goprof itself is stopped (Ctrl-Z), a thread that goprof holds, or has told to stop, would stand still for as
-// long as goprof does. So code that is about to stop goprof calls Suspend first. All OS threads that may hold threads
-// end, and with them the kernel lets go of everything. Later they come back as new OS threads.
+// long as goprof does. So code that is about to stop goprof calls Suspend first. It ends all OS threads that may hold
+// threads of the target, so the kernel lets these threads go. Later goprof starts new OS threads.
 
 // Code that may hold threads has locked hold for reading.
 var hold struct {
@@ -25,8 +25,8 @@ var hold struct {
 }
 
 // Suspend waits until goprof holds no thread of any process, calls stop, and lets sampling go on when that has
-// returned. While an engine runs the wait is short: a nap, and 0.1 s for stops that are late, or up to endWait if
-// threads have no CPU to stop on. Suspend waits for a dump to its end.
+// returned. If an engine runs, the wait is short: until the engine's next wake-up, and 0.1 s for late stops, or up to
+// endWait if threads have no CPU to stop on. If a dump runs, Suspend waits until the dump is done.
 func Suspend(stop func()) {
 	hold.wanted.Add(1)
 	hold.Lock()
@@ -38,9 +38,9 @@ func Suspend(stop func()) {
 // SuspendWanted reports whether a goroutine waits in Suspend. Code that may hold threads must end its OS thread then.
 func SuspendWanted() bool { return hold.wanted.Load() > 0 }
 
-// OnOwnThread runs f on an OS thread that ends afterwards, and waits for its end: the place for a Tracer. When the OS
-// thread ends, the kernel lets go of everything that it has seized (kernel/ptrace.c, exit_ptrace). Go never ends the
-// main thread. If f would run there, OnOwnThread keeps the main thread busy, and another OS thread runs f.
+// OnOwnThread runs f on an OS thread that ends afterwards, and waits for its end. A Tracer runs in this way: when the
+// OS thread ends, the kernel lets all threads go that it has seized (kernel/ptrace.c, exit_ptrace). Go never ends the
+// main thread. So if f would run there, OnOwnThread keeps the main thread busy, and another OS thread runs f.
 func OnOwnThread(f func()) {
 	hold.RLock()
 	defer hold.RUnlock()
@@ -55,8 +55,8 @@ var holders struct {
 	n atomic.Int32 // changes under the lock
 }
 
-// countHolders takes in that such an OS thread comes (1) or has ended (-1). The watchdog knows before the first one
-// begins.
+// countHolders counts one more such OS thread (1), or one that has ended (-1). The watchdog is told before the first of
+// them begins.
 func countHolders(more int) {
 	holders.Lock()
 	defer holders.Unlock()
@@ -114,9 +114,8 @@ func awaitEnd(tid int) {
 	}
 }
 
-// StopAfterSuspend delays stops of this process by Ctrl-Z, and by writing to a terminal from the background if that
-// stops a process. The process stops only once it holds no thread (Suspend). This lasts until the function end is
-// called.
+// StopAfterSuspend delays a stop of this process until it holds no thread of a target (Suspend). It does so for Ctrl-Z,
+// and for writing to a terminal from the background if that stops a process. A call of end ends that.
 func StopAfterSuspend() (end func()) {
 	return StopAround(func(_ unix.Signal, stop func()) { stop() })
 }

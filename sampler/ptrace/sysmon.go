@@ -18,17 +18,17 @@ import (
 //
 // The sampling thread sleeps without telling Go's scheduler (SleepUntil). So to Go it runs all the time. sysmon, an OS
 // thread of Go's runtime, looks each 10 ms whether a goroutine has run for 10 ms (runtime/proc.go, sysmon, retake).
-// Each time it sends the sampling thread a SIGURG. The sampling thread wakes up, is handed to another OS thread of
-// Go's, and gets its turn back from there. At 19 Hz this took a third of goprof's CPU time
-// (docs/evidence/performance.md).
+// Each time it sends the sampling thread a SIGURG. The sampling thread wakes up and loses its goroutine to another OS
+// thread of Go's, which hands it back. At 19 Hz this took a third of goprof's CPU time (docs/evidence/performance.md).
 //
 // sysmon cannot be told to leave a thread alone. But the kernel may let an ordinary thread sleep longer than it asked,
 // by the thread's timer slack: then the thread wakes up together with others, or at the end of the slack. So this file
 // gives sysmon a larger slack.
 
-// sysmonSlack is how much longer sysmon may sleep. sysmon also takes the processor of a goroutine that is in a long
-// system call and gives it to one that waits: that one may wait so much longer. OS threads that sysmon starts inherit
-// the slack, so a timer of Go's may be late by as much. The sampling thread sets its own slack, and has none.
+// sysmonSlack is how much longer sysmon may sleep. sysmon also takes the processor from a goroutine that is in a long
+// system call, and gives it to one that waits. The goroutine that waits may have to wait longer by this time. OS
+// threads that sysmon starts inherit the slack, so a timer of Go's may be late by as much. The sampling thread sets its
+// own slack, and has none.
 const sysmonSlack = 40 * time.Millisecond
 
 // sysmon is what is known of that thread.
@@ -52,8 +52,8 @@ func LetSysmonRest() {
 }
 
 // RestSysmon lets sysmon rest, where that is permitted, until the returned function is called. It is for a goroutine
-// that waits as Go knows it, and is woken up often: each time sysmon would look some fifty times, 20 us apart, whether
-// there is something for it to do.
+// that waits through Go's scheduler and is woken up often. Without RestSysmon, each time sysmon would look for work
+// some fifty times, 20 us apart.
 func RestSysmon() (end func()) {
 	countSleepers(1)
 	return func() { countSleepers(-1) }
@@ -70,13 +70,13 @@ func countSleepers(more int) {
 	}
 }
 
-// mayRest reports whether sysmon may have its slack. Each sleeper keeps one of Go's processors. Where they keep all of
+// mayRest reports whether sysmon may have its slack. Each sleeper keeps one of Go's processors. If they keep all of
 // them, only sysmon gets one for the others.
 func mayRest() bool {
 	return sysmon.sleepers > 0 && sysmon.sleepers < runtime.GOMAXPROCS(0)
 }
 
-// fitSysmon gives sysmon its slack, or takes it away, as soon as sysmon is found. Where that is not permitted, nothing
+// fitSysmon gives sysmon its slack, or takes it away, as soon as sysmon is found. If that is not permitted, nothing
 // changes.
 func fitSysmon() {
 	const tries = 50

@@ -32,8 +32,8 @@ const (
 // nothing.
 //
 // If stops are pending when the Tracer is no longer needed, let its OS thread end
-// (return from the goroutine without runtime.UnlockOSThread): the kernel then lets go
-// of all that it had seized, wherever they are.
+// (return from the goroutine without runtime.UnlockOSThread): the kernel then lets go of all threads that it had
+// seized.
 type Tracer struct {
 	// StackLimit bounds the copy of a stack.
 	StackLimit int

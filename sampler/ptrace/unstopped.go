@@ -99,6 +99,7 @@ func (t *Tracer) keepUnstopped(snap *look.Look, hint *Hint) {
 	t.readsCameBack(snap.TID)
 }
 
+// readUnstopped reads pc and sp from the kernel, and the stack. The caller checks whether the thread moved meanwhile.
 func (t *Tracer) readUnstopped(tid int, f *followed, hint *Hint) Outcome {
 	b := f.read(fileSyscall)
 	if b == nil {
@@ -173,7 +174,7 @@ type Motion struct {
 	Switches uint64 // how often the thread has given up its CPU or lost it; 0 where Charged says
 }
 
-// motion reads the thread's Motion. Where the kernel keeps no schedstat, switch counts stand in for it.
+// motion reads the thread's Motion. If the kernel keeps no schedstat, switch counts stand in for it.
 func (f *followed) motion() (m Motion, ok bool) {
 	stat, _ := procfs.ParseStat(f.read(fileStat))
 	m.State, m.CPU, m.Ticks = stat.State, stat.CPU, stat.Ticks

@@ -9,7 +9,7 @@ import (
 	"goprof/sampler/look"
 )
 
-// What a thread waits for, as the kernel says it: by its system call, and by the file that this is about.
+// How the kernel shows what a thread waits for: by its system call, and by the file of that call.
 
 // readWaiting fills in what the thread waits for, from the look that is under way.
 func (t *Tracer) readWaiting(snap *look.Look) {

@@ -18,10 +18,9 @@ import (
 	"goprof/process/procfs"
 )
 
-// SIGSTOP cannot be caught. It may stop goprof while goprof holds a thread, or while a thread that goprof has told to
-// stop is about to stop. Then that thread would stay stopped. So a separate process watches goprof. The watchdog makes
-// a stopped goprof go on. Then goprof lets all threads go, and stops again. In the end, some milliseconds later, goprof
-// alone is stopped.
+// SIGSTOP cannot be caught. It may stop goprof while goprof holds a thread of the target, or has told one to stop. Then
+// that thread would stay stopped. So a separate process, the watchdog, watches goprof. The watchdog makes a stopped
+// goprof go on. Then goprof lets all threads go, and stops again. Some milliseconds later only goprof is stopped.
 //
 // One case remains: a stop of both at once (a frozen container, pkill -STOP goprof) can leave a thread stopped until
 // goprof goes on or is killed.
@@ -31,11 +30,12 @@ const (
 	watchEvery = 40 * time.Millisecond
 	// watchAgain is when it looks once more before it acts: goprof says so before it stops.
 	watchAgain = 2 * time.Millisecond
-	// dogSlack is how much longer the watchdog's other OS threads may sleep. Of these Go's sysmon alone is ever awake.
+	// dogSlack is how much longer the watchdog's other OS threads may sleep. Only Go's sysmon is ever awake among
+	// these.
 	dogSlack = time.Second
 )
 
-// What goprof tells its watchdog.
+// The messages of goprof to its watchdog.
 const (
 	stopsNow    = 's' // goprof holds no thread and is about to stop: leave goprof alone
 	goesOn      = 'c'
@@ -54,7 +54,7 @@ func tellDog(what byte) {
 }
 
 // StartWatchdog starts this program again with these arguments. With them the program must call Watch. The new process
-// watches goprof until the function end is called. Where no process can be started, there is no watchdog.
+// watches goprof until the function end is called. If no process can be started, there is no watchdog.
 func StartWatchdog(args ...string) (end func()) {
 	toUs, fromDog, err := os.Pipe()
 	if err != nil {
@@ -185,7 +185,7 @@ func (d *dog) hasStopped() bool {
 	return !d.ended && !d.proper && d.isStopped()
 }
 
-// listen takes in what goprof has told.
+// listen reads goprof's messages.
 func (d *dog) listen() {
 	for {
 		n, _, e := syscall.RawSyscall(unix.SYS_READ, uintptr(d.from), uintptr(unsafe.Pointer(&d.buf)), uintptr(len(d.buf)))

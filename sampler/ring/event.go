@@ -36,8 +36,8 @@ const (
 //
 // The clock is the kernel's task clock, a timer that runs while the thread runs. The CPU's cycle counter would be
 // worse: most virtual machines have none; its interrupt is an NMI, in which the kernel does not report the registers of
-// system calls; and cycles are not time. It would gain nothing, because a timer of nanoseconds is as exact as the
-// instruction that it meets. As events of a thread, task-clock and cpu-clock are the same.
+// system calls; and cycles are not time. A cycle counter would not be more exact either: a timer of nanoseconds is
+// exact to one instruction. As events of a thread, task-clock and cpu-clock are the same.
 func SampleAttr(cpu *arch.CPU, period int64, stack int, kernel Kernel, prompt bool) unix.PerfEventAttr {
 	attr := unix.PerfEventAttr{
 		Type:              unix.PERF_TYPE_SOFTWARE,
@@ -63,8 +63,8 @@ func SampleAttr(cpu *arch.CPU, period int64, stack int, kernel Kernel, prompt bo
 	return attr
 }
 
-// holderAttr is an event that never happens. It asks for no watermark. So its ring wakes the reader when the ring is
-// half full, whatever the ring's size is (kernel/events/ring_buffer.c, ring_buffer_init).
+// holderAttr returns an event that never happens. It asks for no watermark. So its ring wakes the reader when the ring
+// is half full, whatever the ring's size is (kernel/events/ring_buffer.c, ring_buffer_init).
 func holderAttr() unix.PerfEventAttr {
 	return unix.PerfEventAttr{
 		Type:    unix.PERF_TYPE_SOFTWARE,

@@ -2,15 +2,15 @@
 
 package ring
 
-// Hit is a record of an event behind which a program writes, or of a counter. All events with this form may share a
+// Hit is a record of a counter, or of an event into which a BPF program writes. All events with this form may share a
 // ring (include/uapi/linux/perf_event.h, PERF_RECORD_SAMPLE: the order is that of the header):
 //
 //	u32 pid, tid; u64 time; u64 id; [u64 n; u64 ips[n]]; u32 size; bytes[size]; [u64 abi, regs[];
 //	u64 size; bytes[size]; u64 copied, if size is not 0]
 //
-// ips are there if the kernel's frames are wanted, and what ParseMachine reads if the thread's state is wanted. goprof
-// does not ask for the period: with the period the kernel makes a sample of every event of its own counters
-// (kernel/events/core.c, perf_swevent_event).
+// ips are there if the kernel's frames are wanted. The part from abi on, which ParseMachine reads, is there if the
+// thread's state is wanted. goprof does not ask for the period: with the period the kernel makes a sample of every
+// event of its own counters (kernel/events/core.c, perf_swevent_event).
 type Hit struct {
 	Sample
 	ID     uint64 // of the event that the record comes from

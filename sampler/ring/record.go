@@ -11,8 +11,8 @@ import (
 )
 
 // This file reads the records that the kernel writes into a ring (include/uapi/linux/perf_event.h, enum
-// perf_event_type): a header of 8 bytes {u32 type, u16 misc, u16 size}, then what its type says. All records are
-// multiples of 8 bytes long. So a word never lies across the ring's end; a run of bytes may.
+// perf_event_type): a header of 8 bytes {u32 type, u16 misc, u16 size}, then fields that depend on the type. The length
+// of each record is a multiple of 8 bytes. So a word never crosses the ring's end. A run of bytes may cross it.
 
 // The records that goprof reads.
 const (
@@ -57,7 +57,7 @@ type Record struct {
 	At, End    uint64
 }
 
-// Next reads the header at tail; head is how far the kernel has written. ok is false where there is no whole record, or
+// Next reads the header at tail; head is how far the kernel has written. ok is false if there is no whole record, or
 // where the header cannot be that of a record: then the bytes are of no use.
 func (b Bytes) Next(tail, head uint64) (r Record, ok bool) {
 	have := head - tail

@@ -16,8 +16,8 @@ import (
 )
 
 // Ring is memory that goprof shares with the kernel. Its first page says how far the kernel has written and how far
-// goprof has read; the records follow. A ring belongs to one CPU, and tells only what happens on that CPU. So its
-// records are in the order of time.
+// goprof has read; the records follow. A ring belongs to one CPU, and has only records of that CPU. So its records are
+// in the order of time.
 type Ring struct {
 	FD   int // an event that does nothing but hold the ring
 	mem  []byte
@@ -54,10 +54,9 @@ func openOne(cpu, size int, attr *unix.PerfEventAttr) (*Ring, error) {
 	}, nil
 }
 
-// Open makes a ring of size bytes for each of these CPUs, or smaller ones, of no fewer than least, if goprof may not
-// have as much. All have the same size. The memory that a process without CAP_IPC_LOCK may lock is one sum for all
-// rings of its user (kernel/events/core.c, perf_mmap: kernel.perf_event_mlock_kb, 516, for each CPU, and
-// RLIMIT_MEMLOCK).
+// Open makes a ring of size bytes for each of these CPUs. If goprof may not lock so much memory, it makes smaller
+// rings, of least bytes or more. All have the same size. Without CAP_IPC_LOCK, one limit holds for the sum of all rings
+// of a user (kernel/events/core.c, perf_mmap: kernel.perf_event_mlock_kb, 516, for each CPU, and RLIMIT_MEMLOCK).
 func Open(cpus []int, size, least int) (rings Set, err error) {
 	attr := holderAttr()
 	for ; size >= least; size /= 2 {
@@ -94,7 +93,7 @@ type Taker interface {
 	Lose(o ptrace.Outcome, n int64)
 }
 
-// Drain hands over what there is, in order.
+// Drain hands over all records that are in the ring, in order.
 //
 // Go's atomic loads and stores order the code around them. So a record is read only after the head that covers it, and
 // given back only after it was read (kernel/events/ring_buffer.c, perf_output_put_handle).

@@ -11,9 +11,9 @@ import (
 	"goprof/sampler/ptrace"
 )
 
-// Waiter waits for records as Go's own connections wait for data. In a blocking system call, hundreds of Lean runs
-// would have Go's scheduler wake up thousands of times a second to take processors away (runtime, sysmon and retake):
-// that was more than half of what goprof used.
+// Waiter waits for records through Go's poller, as network connections wait for data. With blocking system calls, the
+// hundreds of runs of an agent woke up Go's scheduler thousands of times a second to take processors away (runtime,
+// sysmon and retake). That was more than half of the CPU time that goprof used.
 type Waiter struct {
 	epoll *os.File
 	until int64 // the moment that is set

@@ -17,12 +17,12 @@ import (
 
 // How CPU time is assigned to threads and samples.
 //
-// A sample counts one. It also carries the time that its thread has used since the sample before (look.Look.CPU), as
-// the kernel charged it, read after the stop. So the sum over a profile is what the process has used, however late or
-// uneven the samples came. Time goes only to a stack that was seen on a CPU. If a thread is found asleep, its time
-// waits for the thread's next stack on a CPU. Time that finds no such stack is NotSampled. When a thread ends, the rest
-// of its time is lost with it, and some threads come and go between two listings. Only the process's own clock shows
-// the time of these: it counts threads that have ended, too.
+// A sample counts one. It also carries the CPU time that its thread has used since the sample before (look.Look.CPU).
+// goprof reads after the stop what the kernel has charged. So the sum over a profile is the CPU time of the process,
+// even if samples came late or at uneven intervals. Time goes only to a stack that was seen on a CPU. If a thread is
+// found asleep, its time waits for the thread's next stack on a CPU. Time that finds no such stack is NotSampled. When
+// a thread ends, the rest of its time is lost with it, and some threads come and go between two listings. Only the
+// process's own clock shows the time of these: it counts threads that have ended, too.
 
 // bills keeps the account.
 type bills struct {
@@ -86,7 +86,7 @@ func IsInterrupted(cpu *arch.CPU, call int64, result uint64) bool {
 
 // end closes the account of a thread that has ended.
 func (b *bills) end(th *Thread) {
-	b.owed -= int64(th.Last.Ran) - int64(th.Billed) // below 0 where a sample carries more than was read
+	b.owed -= int64(th.Last.Ran) - int64(th.Billed) // below 0 if a sample carries more than was read
 	if th.Hint.Skip {
 		b.skipped += th.owed()
 	} else {
@@ -98,15 +98,15 @@ func (b *bills) end(th *Thread) {
 // there are CPUs.
 var lateCharge = int64(10*time.Millisecond) * int64(runtime.NumCPU())
 
-// Sum is the account so far. over: the run is. Where threads are billed together, it is not known which of them have
+// Sum is the account so far. over: the run is. If threads are billed together, it is not known which of them have
 // ended.
 func (s *List) Sum(over bool) sampler.Times {
 	return s.Bills.sum(s.ByTID, over && !s.upkeep.Pools, s.Interval)
 }
 
 // sum returns the account so far. When the run is over, all living threads have been read. If the process's clock says
-// more than their sum, threads that have ended have used the rest. Before the end it is not known which threads have
-// ended. interval is a sample's worth.
+// more than their sum, threads that have ended have used the rest. During the run this rest is not known, because some
+// threads were not read lately. interval is the CPU time that one sample stands for.
 func (b *bills) sum(threads map[int]*Thread, over bool, interval int64) sampler.Times {
 	b.read()
 	unsampled, skipped, small := b.Excused, b.skipped, int64(0)
@@ -140,7 +140,7 @@ func (b *bills) sum(threads map[int]*Thread, over bool, interval int64) sampler.
 // owed is what the kernel has charged a thread and no sample carries.
 func (th *Thread) owed() int64 { return int64(th.Last.Ran - min(th.Last.Ran, th.Billed)) }
 
-// ProcessCPU is the CPU time that a process has used, threads that have ended included. It is 0 where there is no such
+// ProcessCPU is the CPU time that a process has used, threads that have ended included. It is 0 if there is no such
 // process.
 func ProcessCPU(pid int) time.Duration {
 	var ts unix.Timespec

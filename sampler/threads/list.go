@@ -34,6 +34,7 @@ func (s *List) listAgain() bool {
 	return true
 }
 
+// listNow lists the threads, and drops those that have ended.
 func (s *List) listNow() {
 	s.unseen.strays = false
 	began := s.OwnCPUTime()

@@ -5,9 +5,9 @@ package threads
 import "goprof/sampler/look"
 
 // Threads that have used little are billed together. Most threads of a large pool are never sampled, or once. Some end
-// before goprof has listed them, and no sample would carry what they used. So the samples of these threads carry all
-// that the process has used, except what the other threads owe. That is right on average: a thread is sampled in
-// proportion to what it uses.
+// before goprof has listed them, and no sample would carry what they used. So the samples of these threads together
+// carry the CPU time of the whole process, except the time that belongs to the other threads. That is right on average:
+// a thread is sampled in proportion to its CPU time.
 
 // poolBelow is in samples' worth of CPU time. A thread that has used that much begins to have a bill of its own.
 const poolBelow = 10

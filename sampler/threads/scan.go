@@ -14,22 +14,22 @@ import (
 	"goprof/sampler/ptrace"
 )
 
-// Which threads are due for a CPU sample, where CPUs cannot be visited (visit/visit.go says where that can be done).
+// Which threads are due for a CPU sample, if goprof cannot visit CPUs (visit/visit.go says when it can).
 //
 // The kernel charges CPU time to each thread in /proc/PID/task/TID/schedstat. It does so at its ticks and when a thread
 // leaves the CPU, so the counter is exact in the long run and up to a tick (1 to 10 ms) late. The List keeps an account
 // for each thread: what the kernel charges is credit, and a sample costs one interval. A thread is due when it can pay
-// and is on a CPU now: its state is R. The state is read only if the thread can pay. So
+// and is on a CPU now: its state is R. The state is read only if the thread can pay. It follows that
 //
 //	samples = CPU time / interval
 //
-// in the long run, whatever the kernel's ticks are, and whether or not there are more runnable threads than CPUs: state
-// R includes waiting for a CPU, but credit does not.
+// in the long run. The length of the kernel's ticks does not matter. Nor does it matter if there are more runnable
+// threads than CPUs: state R includes waiting for a CPU, but credit does not.
 //
-// Where CPUs are short, most threads in state R wait for one. Such a thread stands where it lost its CPU, however often
-// it is looked at. The scheduler or the thread's own system call chose that place. So after the look goprof reads again
-// how long the thread has waited. If the thread had no CPU when the tick began, the look is no sample and the thread
-// gets back what it paid (visit/account.go, refund).
+// On a busy machine, most threads in state R wait for a CPU. Such a thread stands where it lost its CPU. The scheduler
+// or the thread's own system call chose that place, so it is no random sample. So after the look goprof reads again how
+// long the thread has waited. If the thread had no CPU when the tick began, the look is no sample and the thread gets
+// back what it paid (visit/account.go, refund).
 //
 // A thread is never sampled for time that it spent earlier in another place: a thread that is found asleep keeps its
 // credit until it is seen running. A thread that runs in short bursts (0.2 ms every 20 ms) is seen running at one tick
@@ -228,12 +228,13 @@ func (s *List) Begin() (gap int64) {
 func (s *List) WasAway(now int64) bool { return s.lastTick != 0 && now-s.lastTick > LongGap+s.Interval }
 
 // Watched says that goprof could look all the time since the last tick, as where there were no ticks because there was
-// nothing to do. What was used meanwhile is not forgiven.
+// nothing to do. CPU time that was used meanwhile still counts.
 func (s *List) Watched(now int64) { s.lastTick = max(s.lastTick, now-LongGap/2) }
 
 // Next returns the next thread that is due in this tick, nil at the end of the tick.
 //
-// Hot threads go first. They begin with any of them, so that no thread is always behind another.
+// Hot threads (those that ran lately) go first. Each tick begins with another one of them, so that no thread is always
+// behind another.
 func (s *List) Next() *Thread { return s.nextThat(s.isDue) }
 
 // Update is a tick in which no thread is due. It finds out only which threads there are, which have run, and for how
@@ -253,6 +254,7 @@ func (s *List) nextThat(asked func(*Thread) bool) *Thread {
 	return s.nextOfCold(asked)
 }
 
+// nextOfCold returns the next cold thread that is due in this tick, nil if there is none.
 func (s *List) nextOfCold(asked func(*Thread) bool) *Thread {
 	if s.coldLeft <= 0 {
 		return nil
@@ -357,9 +359,10 @@ func (s *List) Charged(th *Thread) (procfs.Schedstat, bool) {
 	return procfs.Schedstat{Ran: stat.Ticks * uint64(procfs.Tick)}, stat.State != 0
 }
 
-// Sleeps reports whether a thread has left the queue of its CPU to sleep: then the kernel reports a place where it
-// waits (kernel/sched/core.c, get_wchan). A thread that was preempted while it was about to sleep is in state S, too,
-// but still in the queue. Reading the system call of such a thread would take milliseconds (wait_task_inactive).
+// Sleeps reports whether a thread sleeps and has left the queue of its CPU. Only then the kernel reports a place where
+// the thread waits (kernel/sched/core.c, get_wchan). A thread that was preempted while it was about to sleep is in
+// state S, too, but still in the queue. Reading the system call of such a thread would take milliseconds
+// (wait_task_inactive).
 func (s *List) Sleeps(th *Thread) bool {
 	if waits, told := procfs.InKernel(s.readFile(th, fdWchan)); told {
 		return waits
@@ -368,8 +371,8 @@ func (s *List) Sleeps(th *Thread) bool {
 }
 
 // HasSuccessor forgets a thread that has ended, and reports whether its number has passed to another thread of the
-// process. A visit does not check before the look which thread has the number. So the look used facts about the ended
-// thread, such as where its stack is, for the other one.
+// process. A visit does not check before the look which thread has the number. So if it has passed to another thread,
+// the look used wrong facts, such as the place of the stack.
 func (s *List) HasSuccessor(th *Thread) bool {
 	tid := th.TID
 	s.forget(th)
@@ -382,8 +385,8 @@ func HadNoCPU(before, after procfs.Schedstat, now, lookAt int64) bool {
 	if after.Turns == before.Turns {
 		return false // the thread has had its CPU all the time
 	}
-	// The thread was given a CPU to stop on, after it had waited for so long. If it lost its CPU when the sampling
-	// thread woke up, the sampling thread took the CPU away: that is a sample. If it lost its CPU earlier, another
-	// thread took the CPU away.
+	// The thread waited for a CPU before it could stop. If it lost its CPU when the sampling thread woke up, the
+	// sampling thread took the CPU away: that is a sample. If it lost its CPU earlier, another thread took the CPU
+	// away: that is no sample.
 	return now-int64(after.Waited-before.Waited) < lookAt
 }

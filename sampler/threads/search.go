@@ -6,13 +6,13 @@ import (
 	"goprof/process/procfs"
 )
 
-// How a visit finds the thread that it took the CPU from.
+// How a visit finds the thread from which it took the CPU.
 //
 // The kernel notes the thread's number where that is permitted (visit/switches.go). Elsewhere goprof reads /proc: the
 // kernel notes when it last charged a thread (se.exec_start in /proc/PID/task/TID/sched, kernel/sched/debug.c). At a
-// switch it reads the clock once. By that reading it charges the thread that leaves, and dates the thread that comes
-// (kernel/sched/core.c, __schedule). So the wanted thread has the same moment there as the preempter has for its
-// coming, to the nanosecond.
+// switch of threads it reads the clock once, and uses this time for both threads: the one that leaves the CPU and the
+// one that gets it (kernel/sched/core.c, __schedule). So the wanted thread's exec_start equals the moment at which the
+// preempter got the CPU, to the nanosecond.
 //
 // Each visit reads the number of the threads that have run lately (hot). It reads the others if the process's clock
 // says that one of them has run. If there are too many others for that, only some visits read them, drawn by lot. A
@@ -68,8 +68,7 @@ func (s *List) isCharged(th *Thread, at uint64) bool {
 	return ok && when == at
 }
 
-// searchCold asks the threads that are not hot. It does so if the lot says so, and if the process's clock says that it
-// is worth it.
+// searchCold reads the files of the threads that are not hot, if the lot and the process's clock say that it should.
 func (s *List) searchCold(at uint64) (found *Thread, stands float64) {
 	chance := s.search.chance
 	if s.rng.Float64() >= chance {
@@ -102,7 +101,8 @@ func (s *List) updateHot() {
 // unfound is the CPU time that the process has used, and none of the threads that were asked.
 func (s *List) unfound() int64 { return s.Bills.Now - s.unseen.base - s.unseen.found }
 
-// askCold asks the threads that are not hot. It does not stop where all time is found: while it asks, threads use more.
+// askCold reads the files of the threads that are not hot. It does not stop when all time is found, because threads use
+// more while it reads.
 func (s *List) askCold(at uint64) *Thread {
 	u := &s.unseen
 	for range s.cold {

@@ -8,14 +8,14 @@ import (
 	"goprof/process/procfs"
 )
 
-// How to know whether any of the threads that are not read has run.
+// How goprof notices that a thread has run whose file it did not read.
 //
 // The process's clock counts the CPU time of all its threads (kernel/sched/cputime.c, thread_group_cputime, adds up the
 // very numbers that schedstat shows, and those of threads that have ended). If the clock counts more than goprof's
-// reads have found, threads that were not read have used that excess. While the excess is next to nothing, all cold
-// threads have slept, and need not be read. Otherwise goprof reads the cold threads in turn, all of them once, or until
-// the excess is found. Time that is not found then belongs to threads that have ended or that are not in the list yet,
-// and is written off.
+// reads have found, threads that were not read have used that excess. If the excess is nearly 0, all cold threads
+// (those that have not run lately) have slept, and need not be read. Otherwise goprof reads the cold threads in turn,
+// all of them once, or until the excess is found. Time that is not found belongs to threads that have ended or are not
+// in the list yet. It is not looked for again.
 
 const (
 	// clockShare of a CPU is what reading the clock may cost: the kernel walks over all threads for it.
@@ -37,8 +37,8 @@ type unseen struct {
 	cost   int64 // CPU time of reading the clock
 }
 
-// readClock reads the clock, at the beginning of a tick. What hot threads are charged after that is found in the same
-// tick, and makes the excess look smaller than it is, never greater.
+// readClock reads the clock, at the beginning of a tick. CPU time that hot threads are charged later in the same tick
+// is found, too. It makes the excess look smaller than it is, never greater.
 func (s *List) readClock() {
 	u := &s.unseen
 	u.fresh = false

@@ -111,7 +111,7 @@ const MaxNap = 50 * int64(time.Millisecond)
 // Sleep waits until the deadline or the call of a preempter, and looks after pending stops and questions meanwhile. It
 // returns false when the run is over, or goprof is to be suspended.
 func (c *Run) Sleep(deadline int64) bool {
-	// A look at a thread that a preempter has met has told that the process is there. Where the kernel notes nothing
+	// A look at a thread that a preempter has met has told that the process is there. If the kernel notes nothing
 	// (NoNotes), a preempter calls for any process, and there may be no thread to look at.
 	asked := c.Called >= 0 && c.taken
 	c.taken = false
@@ -202,7 +202,7 @@ func (c *Run) CheckEnd(o ptrace.Outcome) {
 	}
 }
 
-// SoFar is what the run has counted.
+// SoFar returns what the run has counted.
 func (c *Run) SoFar() sampler.Stats {
 	s := c.Stats
 	s.Pauses, s.Holds = c.Tracer.Pauses, c.Tracer.Holds()

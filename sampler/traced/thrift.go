@@ -6,18 +6,18 @@ import (
 	"goprof/sampler/ptrace"
 )
 
-// thrift keeps the cost of pauses within their share. A sample stands for one interval of CPU time and costs one pause.
-// So the share is pause / interval, and the interval that keeps to a share is pause / share.
+// thrift keeps pauses within a given share of the program's CPU time. A sample stands for one interval of CPU time and
+// costs one pause. So the share is pause / interval, and the interval for a given share is pause / share.
 //
-// The interval only ever grows: samples taken at two rates stand for different amounts of
-// time in one profile, so the rate should change seldom and early.
+// The interval never becomes shorter. Samples at two rates stand for different amounts of time, so the rate should
+// change seldom and early.
 type thrift struct {
 	count int64 // of pauses, at the last decision
 	sum   time.Duration
 }
 
-// thriftWindow pauses are averaged before the interval may grow: one long pause, while the
-// machine was busy, says nothing.
+// thriftWindow is how many pauses are averaged before the interval may grow: one long pause on a busy machine says
+// nothing.
 const thriftWindow = 50
 
 // interval returns the interval from now on.

@@ -73,9 +73,9 @@ func (r *run) account(snap *look.Look, o ptrace.Outcome) {
 	r.Queue.Done(snap)
 }
 
-// chargedFor is the thread that pays for a look, and what the kernel has charged it. nil means that no thread pays.
-// Check whether goprof was stopped in the middle of the look only after this reading: otherwise the reading could
-// include time from while goprof was stopped.
+// chargedFor returns the thread whose account pays for a look, and the CPU time that the kernel has charged it. nil
+// means that no thread pays. Call it before you check whether goprof was stopped in the middle of the look: otherwise
+// the reading could include the time of the stop unnoticed.
 func (r *run) chargedFor(snap *look.Look, o ptrace.Outcome) (th *threads.Thread, after procfs.Schedstat, ok bool) {
 	read := func() {
 		if th = r.scan.ByTID[snap.TID]; th != nil && o == ptrace.Taken {

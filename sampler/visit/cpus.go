@@ -55,8 +55,8 @@ func (c *visited) setGone(there []int) (back bool) {
 	return was && !c.gone
 }
 
-// takeIn adds these CPUs to the visits. anew: all may have been off and on. It returns false where a CPU cannot have a
-// preempter.
+// takeIn adds these CPUs to the visits. anew: all of them may have been switched off and on. It returns false if a
+// CPU cannot have a preempter.
 func (v *visits) takeIn(cpus []int, anew bool) bool {
 	for i := range v.cpus {
 		cpu := &v.cpus[i]

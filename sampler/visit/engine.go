@@ -111,7 +111,7 @@ func (r *run) loop() {
 	}
 }
 
-// nextLook is the moment of the next tick, which is not before rest. Where CPUs are visited, it is when to refresh
+// nextLook returns the moment of the next tick, which is not before rest. Where CPUs are visited, it is when to refresh
 // the lists, at the latest.
 func (r *run) nextLook(rest int64) int64 {
 	if r.visiting {

@@ -19,11 +19,11 @@ import (
 //
 // An Engine visits each CPU once in an interval for its one process. For fifty processes that is fifty times the
 // wake-ups, and hardly any visit meets its own process. A Group comes to each CPU once in an interval, and asks the
-// kernel which thread it took the CPU from. The sample belongs to the process of that thread. So the cost of a Group
-// while no member works does not grow with the number of processes.
+// kernel which thread it took the CPU from. The sample belongs to the process of that thread. So a Group whose
+// processes do not work costs the same for fifty processes as for one.
 //
-// A Group needs the kernel's notes of switches (switches.go). Without them it would have to ask each thread of each
-// process.
+// A Group needs the kernel's notes of switches (switches.go). Without the notes it would have to ask each thread of
+// each process.
 type Group struct {
 	*sampler.Members[*Member]
 }

@@ -46,7 +46,7 @@ type groupRun struct {
 	cpuOf    time.Duration // of the OS threads before
 }
 
-// Run samples until ctx is done. Where CPUs cannot be visited it ends with ErrNoVisits at once. It is called once.
+// Run samples until ctx is done. If CPUs cannot be visited it ends with ErrNoVisits at once. It is called once.
 func (g *Group) Run(ctx context.Context) error {
 	r := &groupRun{Group: g, ctx: ctx, members: map[int]*Member{},
 		rng: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))}
@@ -302,6 +302,7 @@ func (r *groupRun) refreshMembers() {
 	}
 }
 
+// refresh brings one member up to date: its interval, its account, its threads. away: goprof was stopped meanwhile.
 func (r *groupRun) refresh(m *Member, now int64, away bool) {
 	c := m.run
 	if !away { // otherwise what was used meanwhile is forgiven
@@ -321,7 +322,7 @@ func (r *groupRun) refresh(m *Member, now int64, away bool) {
 	}
 }
 
-// takeIn takes in the members that have come.
+// takeIn adds the members that have joined.
 func (r *groupRun) takeIn() {
 	var again []*Member
 	coming := r.Next()
@@ -344,7 +345,7 @@ func (r *groupRun) takeIn() {
 	r.PutBack(again)
 }
 
-// sendAway ends members that are to leave. It waits for stops that are late.
+// sendAway removes members that are to leave. It waits for their late stops.
 func (r *groupRun) sendAway() {
 	now := int64(0)
 	before := len(r.members)

@@ -9,11 +9,11 @@ import (
 
 // The moments of visits.
 //
-// A visit changes what the program does next: when the sampling thread leaves the CPU, threads that waited for the CPU
-// get it, in place of the thread that had it before. The next visit must meet such threads as often as anything else.
-// So a visit may come right after the one before. When each visit had an interval to itself, two visits were seldom
-// close together: beside busy loops a pool, whose threads ran right after visits, had 15 to 20 % fewer samples than
-// were due (docs/decisions/0004).
+// A visit changes what the program does next. When the sampling thread leaves the CPU, another thread may get the CPU
+// than the one that had it before. The next visit must meet such threads as often as any others. So a visit may come
+// right after the one before. When each visit had an interval to itself, two visits were seldom close together: beside
+// busy loops a pool, whose threads ran right after visits, had 15 to 20 % fewer samples than were due
+// (docs/decisions/0004).
 //
 // So the moments of a round are drawn from all of the round's time, independently of each other. Their number is fixed,
 // so that a thread that runs all the time has as many samples as are due.

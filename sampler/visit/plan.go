@@ -13,9 +13,9 @@ import (
 // Which CPU is visited at which moment.
 //
 // Moments are drawn (moments.go), and for each of them a CPU. A preempter gets its moments some time ahead. So the
-// moment of a visit depends on no other visit, with one exception: if the sampling thread is busy with the visit of
-// another CPU, the preempter waits until it is free. A moment at which goprof itself has the CPU meets no thread, like
-// one at which the CPU is idle. The visit counts as held. So on each CPU
+// moment of a visit does not depend on other visits, with one exception: if the sampling thread is busy with the visit
+// of another CPU, the preempter waits until it is free. A visit meets no thread if the CPU is idle or goprof itself has
+// it. Such a visit counts as held, too. So on each CPU
 //
 //	visits held = time / interval
 //	visits that meet a thread = its CPU time / interval
@@ -43,7 +43,7 @@ type plan struct {
 	held, missed, left int64
 	// All visits that were held, those that met a thread, and the CPU time of the preempters.
 	all, meeting, cpu int64
-	// What the preempters that there are have counted, as of takeCounts.
+	// The counts of the present preempters at the last takeCounts.
 	counted ptrace.VisitCounts
 }
 
@@ -55,7 +55,7 @@ func newPlan(exact bool) plan {
 // startPlan begins anew: new preempters know no moments and have counted nothing.
 func (v *visits) startPlan() { v.until, v.counted = 0, ptrace.VisitCounts{} }
 
-// next draws which CPU to visit next. If visits met no thread on many CPUs lately, only one of these has a turn in a
+// next draws which CPU to visit next. Among the CPUs on which visits met no thread lately, only one is visited in a
 // round.
 //
 // The CPU is drawn again each time. The scheduler moves threads away from the CPU where the sampling thread is at work.
@@ -91,7 +91,8 @@ func (v *visits) newRound(now int64) {
 	}
 }
 
-// weight is how many visits to that CPU one stands for: it stands also for the CPUs that have no turn in this round.
+// weight returns how many visits to that CPU one stands for: it stands also for the CPUs that have no turn in this
+// round.
 func (v *visits) weight(which int) int64 {
 	for _, i := range v.strange {
 		if i == which {
@@ -106,9 +107,10 @@ func (v *visits) meanGap(interval int64) int64 { return interval / int64(max(len
 
 // tell gives the preempters their next moments.
 //
-// A preempter has its moments some time ahead. Which CPUs have turns, and how often, changes only behind the last of
-// these moments. That point does not depend on any visit. A round of moments must not end at one of its moments: visits
-// would be too dense before that point. (Of 32 moments in a time, the k-th is expected after k/33 of the time.)
+// A preempter gets its moments some time ahead. A change of which CPUs are visited, and how often, takes effect only
+// after the last of these moments. So the time of the change depends on no visit. A round must not end exactly at its
+// last moment: visits would be too dense before that point. (Of 32 moments in a time, the k-th is expected after k/33
+// of the time.)
 func (v *visits) tell(now, interval int64) {
 	nap := napFor(interval)
 	if v.until >= now+nap {

@@ -14,7 +14,7 @@ import (
 	"goprof/sampler/ring"
 )
 
-// Which thread a preempter took a CPU from, as the kernel itself notes it.
+// The kernel's notes show from which thread a preempter took a CPU.
 //
 // A CPU's perf event may note each switch between threads on that CPU, with the number of the thread that was there
 // before (kernel/events/core.c, perf_event_switch). The last switch before a visit is the switch to the preempter
@@ -45,7 +45,7 @@ func switchAttr() unix.PerfEventAttr {
 	}
 }
 
-// openSwitches begins to note the switches of a CPU. It returns nil where that is not permitted.
+// openSwitches begins to note the switches of a CPU. It returns nil if that is not permitted.
 func openSwitches(cpu int) *switchNotes {
 	attr := switchAttr()
 	fd, err := unix.PerfEventOpen(&attr, -1, cpu, -1, unix.PERF_FLAG_FD_CLOEXEC)
@@ -77,9 +77,9 @@ func (n *switchNotes) shared() *ptrace.SwitchNotes {
 	return &ptrace.SwitchNotes{Head: n.head, Data: n.data, All: ring.KnowsPIDs()}
 }
 
-// watch turns the notes on or off, without telling Go's scheduler. A thread that comes back from a call of which the
-// scheduler knows waits for locks. With real-time priority, the thread may have taken the CPU from the holder of such a
-// lock (ptrace.SleepUntil).
+// watch turns the notes on or off by a system call that Go's scheduler does not know of. After a call that the
+// scheduler knows of, a thread takes locks of the scheduler. This thread has real-time priority: it may have taken the
+// CPU from the holder of such a lock, and would wait forever (ptrace.SleepUntil).
 func (n *switchNotes) watch(on bool) {
 	request := uintptr(unix.PERF_EVENT_IOC_DISABLE)
 	if on {
@@ -97,9 +97,9 @@ const (
 	perfMiscPreempted = 1 << 14 // PERF_RECORD_MISC_SWITCH_OUT_PREEMPT: the thread left the CPU, but not its queue
 )
 
-// before returns which thread a preempter took the CPU from, and its process; a number of 0 is none. came is the head
-// of the notes when the preempter was there. ok is true only if the sampling thread came next, and no other thread has
-// had the CPU since: otherwise the thread may have run again.
+// before returns which thread a preempter took the CPU from, and its process; a number of 0 is none. came is the
+// position in the notes when the preempter had the CPU. ok is true only if the sampling thread got the CPU next: if
+// another thread had it in between, the wanted thread may have run again.
 func (n *switchNotes) before(came uint64, preempter, us int) (process, was int, ok bool) {
 	if n == nil {
 		return 0, 0, false

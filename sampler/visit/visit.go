@@ -17,21 +17,20 @@ import (
 // How goprof meets threads on their CPUs.
 //
 // In each interval a preempter wakes up once, on average, on each CPU on which the program may run
-// (ptrace/preempter.go). That moment depends neither on the program nor on the visit before (plan.go). With real-time
-// priority the preempter takes the CPU from the thread that runs there. If that is a thread of the program, it is a
-// sample, and the preempter calls the sampling thread. So
+// (ptrace/preempter.go). The moment depends neither on the program nor on the visit before (plan.go). With its
+// real-time priority the preempter takes the CPU from the thread that runs there. If that thread belongs to the
+// program, it is the sample, and the preempter calls the sampling thread. So
 //
 //	samples = CPU time / interval
 //
-// from a thread's first instruction on, however short its bursts and its life are: no thread has to earn credit first,
-// and no thread that waits for a CPU is looked at in vain. The thread stands where the preempter's coming has found it
-// (ptrace/held.go).
+// That holds from a thread's first instruction on, even if the thread runs only in short bursts or lives briefly. The
+// sampled thread stands where it was when the preempter took the CPU (ptrace/held.go).
 //
-// threads/search.go finds the thread that the preempter took the CPU from.
+// If the kernel does not note the thread, threads/search.go finds it.
 //
-// A kernel that is not preempted inside of system calls gives the preempter the CPU at the end of the call, or where
-// the thread goes to sleep in it. The thread is found in either case: it was on the CPU when the preempter asked for
-// the CPU. A thread that sleeps is not stopped but looked at as it is (ptrace/unstopped.go).
+// Some kernels do not preempt a thread inside a system call. Then the preempter gets the CPU at the end of the call, or
+// when the thread goes to sleep in it. In both cases the thread was on the CPU when the preempter asked for the CPU, so
+// it is the sample. If the thread sleeps, goprof looks at it without a stop (ptrace/unstopped.go).
 
 const (
 	// visitHot is how long a thread is hot where CPUs are visited.
@@ -72,16 +71,16 @@ type visits struct {
 type visited struct {
 	number int
 	metAt  int64
-	notes  *switchNotes // nil where they are not permitted
+	notes  *switchNotes // nil if they are not permitted
 	gone   bool         // when goprof last asked, the program could not run there
 }
 
 // knows reports whether the kernel says which thread a CPU was taken from.
 func (v *visits) knows() bool { return v.at >= 0 && v.cpus[v.at].notes != nil }
 
-// newVisits prepares to visit the CPUs on which the threads of the process may run. It returns nil and the reason if
-// that cannot be done: without real-time priority, because the running thread then chooses the moment of the visit; if
-// goprof may not use all of these CPUs; if the kernel does not report which thread the CPU was taken from.
+// newVisits prepares to visit the CPUs on which the threads of the process may run. It returns nil and a reason if that
+// cannot be done. The reason may be: goprof has no real-time priority, so the running thread would choose the moment of
+// the visit; goprof may not use all of these CPUs; or the kernel does not report from which thread the CPU was taken.
 func newVisits(pid int, cfg *sampler.Config) (*visits, sampler.NoVisits) {
 	var ours, theirs unix.CPUSet
 	if isTraced() {
@@ -196,8 +195,8 @@ func (v *visits) come(number int, t *ptrace.Tracer) {
 	t.GoOnAt(v.idleBeside(number))
 }
 
-// idleBeside is the number of the preempter of another CPU that no thread needs, as far as the last visits tell; -1 is
-// none.
+// idleBeside returns the number of the preempter of another CPU that no thread needs, as far as the last visits tell;
+// -1 is none.
 func (v *visits) idleBeside(which int) int {
 	for i := range v.cpus {
 		if i != which && !v.cpus[i].gone && v.preempters.IsIdle(i) {
@@ -207,9 +206,10 @@ func (v *visits) idleBeside(which int) int {
 	return -1
 }
 
-// rest returns the moment before which there is no visit, after a visit that took the time spent: the sampling thread
-// never has more than half of a CPU. rest lets visits come close together now and then (moments.go). The preempters'
-// own time does not count: they come as often during a rest, so on many CPUs a rest because of them would never end.
+// rest returns the moment before which there is no visit, after a visit that took the time spent. So the sampling
+// thread never uses more than half of a CPU. Visits may still come close together now and then (moments.go). The
+// preempters' own CPU time does not count: preempters also wake up during a rest, so with many CPUs such a rest would
+// never end.
 func (v *visits) rest(now, spent int64) int64 {
 	v.restless = max(v.restless-(now-v.restAt), 0) + 2*spent
 	v.restAt = now
@@ -256,9 +256,9 @@ func (r *run) refresh() {
 	}
 }
 
-// meetsNobody reports whether far fewer threads were met than the CPU time of the program is worth. A CPU that shares
-// its visit with many is met by chance, so more must be expected there. If 50 meets are expected, 6 or fewer come by
-// chance once in 10^14 times.
+// meetsNobody reports whether visits met far fewer threads than the program's CPU time makes likely. If 50 meetings are
+// expected, 6 or fewer happen by chance once in 10^14 times. If many CPUs share one visit, chance is larger, so more
+// meetings must be expected.
 func (v *visits) meetsNobody(expected, now int64) bool {
 	few := fewMeets * int64(max(len(v.strange), 1))
 	return expected > few && v.metFor < expected/8 && now-v.began > provesWithin
@@ -387,9 +387,9 @@ func (r *run) whoWas(now int64) (*threads.Thread, float64) {
 	return nil, 0
 }
 
-// noted returns which thread the preempter took the CPU from, and its process, if the kernel notes it. 0 is none. If
-// another thread has had the CPU between the preempter and the sampling thread, the visit is repeated: the sampling
-// thread was not asleep, and moving it took too long.
+// noted returns the thread from which the preempter took the CPU, and its process, if the kernel has noted them. 0:
+// there is none. If another thread had the CPU between the preempter and the sampling thread, the visit is repeated.
+// That happens if the sampling thread was not asleep: moving it to this CPU took too long.
 func (v *visits) noted() (process, tid int, noted bool) {
 	notes := v.cpus[v.at].notes
 	if v.process = 0; notes == nil {

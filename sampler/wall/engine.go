@@ -17,9 +17,9 @@ import (
 
 // How goprof looks at every thread, whatever the thread does.
 //
-// In each interval every thread is looked at once, at a moment of its own. The threads are visited in turn, some of
-// them in each slot of the interval, beginning with any thread. So no program runs in step with goprof, and 10,000
-// threads take many short times instead of one long time.
+// In each interval every thread is looked at once, at a moment of its own. The interval has several slots, and in each
+// slot some of the threads are visited, in turn. The first thread is chosen at random. So no program runs in step with
+// goprof, and 10,000 threads take many short times instead of one long time.
 //
 //   - A thread that has not moved since its last look still has the same stack: that look counts once more
 //     (look.Tally). One pread of the thread's schedstat shows that: the kernel has charged the thread nothing and given
@@ -28,12 +28,13 @@ import (
 //   - A thread that runs is stopped, as package visit does it. With NonBlocking the thread is not stopped: then the
 //     look has no stack.
 //
-// A thread that was woken and has no CPU yet has not moved either. Its letter in /proc/PID/stat would show that, but
-// costs seven times as much. But once the thread gets its CPU, the kernel counts how long it waited. Some looks were
-// counted as what the thread did before; they become looks at a thread that was ready (settleReady).
+// A thread that was woken and has no CPU yet has not moved either, so its looks count for the stack at which it slept.
+// Its state in /proc/PID/stat would show that it was woken, but reading the state costs seven times as much. When the
+// thread gets its CPU, the kernel reports how long it waited. Then settleReady turns as many looks into looks at a
+// thread that was ready.
 //
-// One case is left: a thread that is seen running may go to sleep in the microseconds before its stop. It is then
-// stopped in its system call (LookCounts.Asleep). No tracer can prevent that; NonBlocking can.
+// One error remains: a thread that is seen running may go to sleep in the microseconds before its stop. It is then
+// stopped in its system call (LookCounts.Asleep). No tracer can prevent that. Only NonBlocking does.
 
 // Options say how an Engine looks.
 type Options struct {

@@ -9,13 +9,14 @@ import (
 	"goprof/sampler/ptrace"
 )
 
-// How goprof watches which threads are late when all threads are to come to rest.
+// How goprof finds the threads that are late when all threads are to stop, as for a safepoint.
 //
-// At each tick an Engine with GatherOptions reads whether threads are being waited for. Only then it looks at the
-// threads that have not come, as it looks at any thread. A look counts for the time until the next look at its thread,
-// or until the thread has come. The first look also counts for the time since the threads were asked. When all threads
-// have come, the process itself says how long that took. So the times of the last thread are exact, and those of the
-// others are exact to half a tick. A gathering that was over before a tick saw it is in no look, but in the account.
+// At each tick an Engine with GatherOptions reads whether the process waits for threads. If it does, the engine looks
+// at the threads that have not stopped yet, as it looks at any thread. A look counts for the time until the next look
+// at its thread, or until the thread has stopped. The first look also counts for the time since the threads were asked
+// to stop. When all threads have stopped, the process itself says how long that took. So the times of the last thread
+// are exact, and those of the others are exact to half a tick. If all threads stopped between two ticks, there is no
+// look, but the account has the time.
 
 // Gathering is how far a process is with bringing its threads to rest.
 type Gathering struct {
@@ -147,7 +148,8 @@ func (g *Gathering) sameAs(o *Gathering) bool {
 	return g.Under && o.Under && g.Count == o.Count && g.Began == o.Began
 }
 
-// begin finds out when threads were asked: the process says so, or it was between the last tick and this one.
+// begin finds out when the process asked its threads to stop. If the process does not say that, begin assumes the
+// middle between the last tick and this one.
 func (r *gatherRun) begin(g *Gathering) {
 	r.open, r.exact = true, g.Began >= r.readAt && g.Began <= r.now
 	r.began = r.readAt + (r.now-r.readAt)/2
@@ -167,7 +169,7 @@ func (r *gatherRun) begin(g *Gathering) {
 // mostLate is how many threads are looked at in one tick. The others wait until the next tick.
 const mostLate = 64
 
-// lookAtMissing looks at those that have not come.
+// lookAtMissing looks at the threads that have not stopped yet.
 func (r *gatherRun) lookAtMissing() {
 	ok := false
 	r.Tracer.Apart(func() { r.missing, ok = r.ask.Missing(r.missing[:0]) })
@@ -197,7 +199,7 @@ func (r *gatherRun) lookAtMissing() {
 	}
 }
 
-// lookAtLate looks at a thread that has not come.
+// lookAtLate looks at a thread that has not stopped yet.
 func (r *gatherRun) lookAtLate(th *watched) {
 	now := ptrace.Monotonic()
 	l := r.late[th.tid]
@@ -221,7 +223,7 @@ func (r *gatherRun) lookAtLate(th *watched) {
 	r.lookAnew(th)
 }
 
-// count gives the last look at a thread the time up to the moment until. Where the last look came to nothing, the time
+// count gives the last look at a thread the time up to the moment until. If the last look came to nothing, the time
 // goes to the next look.
 func (l *lateThread) count(until int64) {
 	if l.th.tally != nil && until > l.since {

@@ -60,9 +60,9 @@ func (r *wallRun) visit(th *watched) {
 }
 
 // settleReady deals with a thread that has moved since it was found at rest. The kernel reports how long the thread
-// waited for its CPU when it was woken (schedstat's second field; with several turns since, the first is taken for
-// their mean). Ticks that fell into that time found the thread as if it had not moved. Chance decides how many ticks
-// fell into that time. What is settled here depends on chance as well, with the same mean.
+// waited for its CPU when it was woken (schedstat's second field; after several turns on a CPU, settleReady takes the
+// mean). Ticks in that time counted the thread as not moved. The number of these ticks is not known, so settleReady
+// draws it, with the right mean.
 func (r *wallRun) settleReady(th *watched, now procfs.Schedstat) {
 	if !th.still || now.Turns <= th.last.Turns || now.Waited <= th.last.Waited {
 		return

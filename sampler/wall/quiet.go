@@ -13,23 +13,23 @@ import (
 	"goprof/process/procfs"
 )
 
-// How to know which threads have not moved, without asking each.
+// How goprof knows that threads have not moved, without reading a file of each.
 //
-// The process's clock adds up the very numbers that the threads' schedstat shows, as they stand, and what threads that
-// have ended had used (kernel/sched/cputime.c, thread_group_cputime, read_sum_exec_runtime). So the clock may say more
-// than the sum of what was read. The difference has two parts: what ended threads have left, and what living threads
-// have used since they were read. The first part does not change while no thread ends. If the difference is the first
-// part and not a nanosecond more, no thread has run since: all threads that were not read stand where they stood. The
+// The process's clock is the sum of the CPU times that the threads' schedstat shows, and of the CPU times of threads
+// that have ended (kernel/sched/cputime.c, thread_group_cputime, read_sum_exec_runtime). So the clock may be ahead of
+// the sum that goprof has read. The difference has two parts: the time of ended threads, and the time that living
+// threads have used since they were read. The first part does not change while no thread ends. If the difference equals
+// the first part to the nanosecond, no thread has run since: all threads that were not read stand where they stood. The
 // clock costs the kernel a walk over the process's threads, a fifteenth of reading a file of each.
 //
-// Neither the clock nor schedstat knows what a thread on a CPU has used since its last tick, but the thread's file
-// would show that it was given the CPU. So one case is missed: a thread that runs for the first time in a second, has
-// been on its CPU for less than a tick, and is the only one that has run, still counts as unmoved. If there may be no
-// tick for long (nohz_full, kernel/sched/core.c, sched_tick_remote), the clock is not asked.
+// Neither the clock nor schedstat includes the time since the last tick of a thread that is on a CPU. Only the thread's
+// own file shows that it was given the CPU. So one case is missed: a thread that runs for the first time in a second,
+// has been on its CPU for less than a tick, and is the only one that has run. It still counts as not moved. If ticks
+// may be rare (nohz_full, kernel/sched/core.c, sched_tick_remote), the clock is not used.
 //
-// The kernel does not report what ended threads have left, but the difference shows it. If the difference is the same
-// at two moments, and every thread has been read between them, then the difference is what ended threads have left. If
-// a thread had run before the first moment and had not been read, its reading would have made the difference smaller.
+// The kernel does not report the time of ended threads, but goprof can find it. If the difference is the same at two
+// moments, and every thread was read between them, then the difference is the time of ended threads. If a living thread
+// had used time that was not read before the first moment, its reading would have made the difference smaller.
 
 // quiet is this account for a watchList.
 type quiet struct {

@@ -9,7 +9,7 @@ import (
 	"goprof/profile"
 )
 
-// core fills in what the core tells besides its threads, and puts the thread that died first.
+// core fills in the facts that are not about threads, and moves the thread that died to the front.
 func (d *dump) core() {
 	c := d.out.Core
 	c.Size, c.Cut, c.Tool = d.Core.Size(), d.Core.Cut(), d.Core.MadeByTool()
@@ -117,7 +117,7 @@ func (d *dump) describeSignal(info *process.SigInfo, pc uint64) *profile.Signal 
 	return s
 }
 
-// where says in what an address lies.
+// where says what is at an address: an image, a heap, a stack.
 func (d *dump) where(addr uint64) string {
 	if addr < 4096 {
 		return "the first page: a null pointer, or a field of one"

@@ -92,7 +92,7 @@ func (d *dump) keep(t *profile.ThreadDump, stack *profile.Stack) bool {
 // made to harm may all have the same long stack. A JVM of ten thousand threads has half a million.
 const maxFrames = 2 << 20
 
-// describe is what is known of a thread besides its stack.
+// describe returns what is known of a thread besides its stack.
 func (d *dump) describe(t *coreThread) profile.ThreadDump {
 	td := profile.ThreadDump{TID: t.TID, CPU: t.CPU, Java: t.java.Addr != 0 && !t.java.Compiler, Address: t.java.Addr}
 	if t.TID == d.out.PID {
@@ -112,7 +112,7 @@ func (d *dump) describe(t *coreThread) profile.ThreadDump {
 	return td
 }
 
-// stateOf is a thread's state as Java says it.
+// stateOf returns a thread's state as Java says it.
 func (d *dump) stateOf(t vmstructs.Thread) string {
 	if t.Compiler {
 		if what, ok := d.VM.Compiling(t); ok {

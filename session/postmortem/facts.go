@@ -9,7 +9,7 @@ import (
 type Facts struct {
 	CPU     string // "amd64"
 	Version string // of the JVM
-	// Stack is that of the thread that died, from its end on; 0 where it is not known.
+	// Stack is that of the thread that died, from its end on; 0 if it is not known.
 	Stack       [2]uint64
 	Heap        vmstructs.HeapUse
 	Code        []vmstructs.CodeUse

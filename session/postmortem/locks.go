@@ -11,8 +11,7 @@ import (
 // ErrNoVirtual: the JVM has no virtual threads, or does not say where they are.
 var ErrNoVirtual = errors.New("this JVM has no virtual threads that could be listed (they came with JDK 21)")
 
-// Locks of a live JVM are read in rounds, and what two rounds have in common is told. Of a core one round is enough: no
-// thread runs meanwhile.
+// Locks of a live JVM are read in two rounds. For a core one round is enough, because no thread runs meanwhile.
 
 // HasVirtual says whether the JVM can have virtual threads that could be listed.
 func (j *JVM) HasVirtual() bool { return j.conts != nil }
@@ -92,7 +91,7 @@ func (d *dump) unmounted(k *vmstructs.Locks, settled bool) {
 	})
 }
 
-// wants is what a thread waits for. While a collector moved objects, only a monitor is certain.
+// wants returns what a thread waits for. While a collector moved objects, only a monitor is certain.
 func (d *dump) wants(w *vmstructs.Wanted, settled bool) (wanted *profile.WantedLock, unconfirmed bool) {
 	switch {
 	case w.How == 0:

@@ -56,7 +56,7 @@ func named(err error, what string) error {
 	return err
 }
 
-// highest is where the program's own memory ends: some kernels map a page of their own far above.
+// highest returns where the program's own memory ends: some kernels map a page of their own far above.
 func highest(maps []process.Mapping) uint64 {
 	end := uint64(1 << 32)
 	for _, m := range maps {

@@ -39,14 +39,14 @@ var reasons = map[[2]int]string{
 	{8, 2}: "FPE_INTOVF", {5, 1}: "TRAP_BRKPT: a breakpoint",
 }
 
-// What is said of signals that were sent.
+// The words about signals that were sent.
 const (
 	SentByKill   = "sent by kill"
 	SentByTgkill = "sent by tgkill: by abort or raise, or by another process"
 	SentByQueue  = "sent by sigqueue"
 )
 
-// reasonOfSignal says why a signal was sent, empty where that is not known.
+// reasonOfSignal says why a signal was sent, empty if that is not known.
 func reasonOfSignal(signal, code int) string {
 	switch {
 	case code == 0:

@@ -39,7 +39,7 @@ func (j *JVM) snapshot(t *coreThread, depth int, snap *process.Snapshot) {
 		return
 	}
 	j.conts.Read(snap, 0)
-	// What is in the heap is of the same moment as the stack.
+	// The heap is of the same moment as the stack.
 	snap.Continuation.Together = snap.Continuation.Settled
 }
 

@@ -86,9 +86,9 @@ func deadlocks(d *profile.Dump, _ *postmortem.Facts, name string) *profile.Findi
 
 const (
 	// fullHeap is how full a heap must be, as for a live JVM (package triage). A heap may be full between two
-	// collections. So it counts only if the program has met an OutOfMemoryError, if the JVM died while all threads were
-	// stopped for a collection, or if another process ended it by a signal: a JVM with a full heap collects all the
-	// time, and does not answer its watchdog. In other cores that is not known.
+	// collections. So a full heap is a finding only in three cases: the program has met an OutOfMemoryError; the JVM
+	// died while all threads were stopped for a collection; or another process ended it by a signal, as a watchdog does
+	// if a JVM collects all the time and does not answer. In other cores the rule is listed as not known.
 	fullHeap = 0.9
 	// fullCode and roomy are package triage's, too.
 	fullCode, roomy = 0.97, 0.75

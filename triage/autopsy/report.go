@@ -9,7 +9,7 @@ import (
 	"goprof/triage/hserr"
 )
 
-// reportOf is what HotSpot would have said in its crash file. It is nil if nothing has ended the process.
+// reportOf returns what HotSpot would have said in its crash file. It is nil if nothing has ended the process.
 func reportOf(d *profile.Dump, f *postmortem.Facts) *hserr.Report {
 	s := d.Core.Signal
 	if s == nil || len(d.Threads) == 0 {
@@ -102,7 +102,7 @@ func withColons(task string) string {
 	return task
 }
 
-// frameOf is a frame as a file of a crash has it. Gaps and notes are none.
+// frameOf returns a frame as a file of a crash has it. Gaps and notes are none.
 func frameOf(f *profile.Frame) (hserr.Frame, bool) {
 	if f.Func == nil {
 		return hserr.Frame{}, false

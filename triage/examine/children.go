@@ -41,7 +41,7 @@ func (x *examination) readChildren(threads []profile.ThreadDump) {
 	}
 }
 
-// since are the descendants now, and what CPU they have used since these were read.
+// since returns the descendants now, and what CPU they have used since these were read.
 func (c *children) since() (list []triage.Child) {
 	if c == nil {
 		return nil

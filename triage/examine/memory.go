@@ -16,7 +16,7 @@ func memoryDue(before int, passed, all time.Duration) bool {
 	return passed >= all || before < 3 && passed >= time.Duration(before)*all/3
 }
 
-// readMemory reads where the resident memory is. What could not be read is missing: rules that need it say so.
+// readMemory reads where the resident memory is. A part that could not be read is missing: rules that need it say so.
 func (x *examination) readMemory(arenas bool) {
 	m, err := session.Ask(x.session, func() (*profile.Memory, error) {
 		if x.memory == nil {

@@ -9,7 +9,7 @@ import (
 	"goprof/arch/cpus"
 )
 
-// number is the first of some texts that is a number of bytes: "536870912", "524288 k", "512.00M".
+// number returns the first of some texts that is a number of bytes: "536870912", "524288 k", "512.00M".
 func number(texts ...string) uint64 {
 	for _, text := range texts {
 		fields := strings.Fields(text)
@@ -41,7 +41,7 @@ func number(texts ...string) uint64 {
 	return 0
 }
 
-// evidence is the evidence that findings of all causes show.
+// evidence returns the evidence that findings of all causes show.
 func (r *Report) evidence() (lines []string) {
 	if r.Signal != "" {
 		text := fmt.Sprintf("%s at pc 0x%x", r.Signal, r.PC)
@@ -76,7 +76,7 @@ var frameKinds = map[byte]string{'J': "compiled Java", 'j': "interpreted Java", 
 var states = map[string]string{"_thread_in_native": "in native code", "_thread_in_vm": "in the JVM",
 	"_thread_in_Java": "in Java code", "_thread_blocked": "blocked", "_thread_new": "not begun yet"}
 
-// cpu is the CPU of the machine that crashed, nil if it is not known.
+// cpu returns the CPU of the machine that crashed, nil if it is not known.
 func (r *Report) cpu() *arch.CPU {
 	switch r.Arch {
 	case "amd64":
@@ -111,7 +111,7 @@ var flows = map[arch.Flow]string{arch.FlowNext: "one that goes on behind itself"
 // nearPointer is how far behind a register's value an access may lie that used the register as its base.
 const nearPointer = 4 << 10
 
-// pointers are the registers that the address of the access can come from.
+// pointers returns the registers that the address of the access can come from.
 func (r *Report) pointers() (lines []string) {
 	if !r.HasAddr || r.Signal != "SIGSEGV" && r.Signal != "SIGBUS" {
 		return nil

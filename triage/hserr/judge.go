@@ -194,7 +194,7 @@ func compiler(r *Report) *profile.Finding {
 	return f
 }
 
-// taskMethod is the method of a compile task: "C2:  123  45 % 4  com.example.Shop::pay @ 12 (34 bytes)".
+// taskMethod returns the method of a compile task: "C2: 123 45 % 4 com.example.Shop::pay @ 12 (34 bytes)".
 func taskMethod(task string) string {
 	for word := range strings.FieldsSeq(task) {
 		if strings.Contains(word, "::") {

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Report is what a crash file says. What is empty or 0 is not known.
+// Report holds the facts of a crash file. A fact that is empty or 0 is not known.
 type Report struct {
 	Signal   string // SIGSEGV
 	SigCode  string // SEGV_MAPERR, SI_USER
@@ -62,7 +62,7 @@ type Register struct {
 	Value uint64
 }
 
-// What is read.
+// Bounds of what is read.
 const (
 	maxBytes  = 64 << 20
 	maxLine   = 16 << 10

@@ -1,9 +1,9 @@
-// Package vitals reads the state of a JVM and its machine: what the JVM's own structures say of its heap, collections,
-// safepoints, code cache, classes and threads, and what the kernel says of the process, its control group and the
-// machine.
+// Package vitals reads the state of a JVM and its machine. The JVM's structures have the state of the heap,
+// collections, safepoints, code cache, classes and threads. The kernel has that of the process, its control group and
+// the machine.
 //
-// All of it is read from outside. No thread is stopped, and nothing is asked of the JVM: a JVM that hangs is read as
-// well as one that runs. Numbers that the JVM counts for jstat are read from its memory, not from its files.
+// No thread is stopped, and nothing is asked of the JVM. So a JVM that hangs can be read, too. The JVM's counters for
+// jstat are read from its memory, not from its files.
 //
 //	v, err := vitals.Open(session)
 //	before, err := v.Read()

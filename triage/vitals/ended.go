@@ -18,7 +18,7 @@ type Collected struct {
 // maxEnded bounds the collections between two readings.
 const maxEnded = 1 << 10
 
-// Ended are the collections that have ended between two readings of one JVM.
+// Ended returns the collections that have ended between two readings of one JVM.
 func Ended(a, b *GC) (list []Collected) {
 	for i := range b.Collectors {
 		now := &b.Collectors[i]
@@ -42,7 +42,7 @@ func (c *Collector) ended() uint64 {
 	return c.Count
 }
 
-// lastOf are the last n collections, which took so long together.
+// lastOf returns the last n collections, which took so long together.
 func (c *Collector) lastOf(n int, spent time.Duration) (list []Collected) {
 	begun, ok := c.Begun.Get()
 	ended, ok2 := c.Ended.Get()

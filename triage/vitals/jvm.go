@@ -29,7 +29,7 @@ type JVM struct {
 
 // GC is what is known of the heap and of its collector.
 type GC struct {
-	Name string // G1, Parallel, Serial, ZGC, Shenandoah, CMS, Epsilon; empty where that is not known
+	Name string // G1, Parallel, Serial, ZGC, Shenandoah, CMS, Epsilon; empty if that is not known
 
 	// Heap and Old are read now, from the heap's own structures. Collectors without generations have no Old. G1's
 	// generations are counted in whole regions. Humongous objects are Old.
@@ -91,9 +91,9 @@ type Safepoints struct {
 	// Operation is what the VM thread executes now, "G1CollectForAllocation". Known where libjvm.so has symbols; empty:
 	// none.
 	Operation maybe.Value[string]
-	// HoldOuts are the threads that have not come to rest, while State is BeginsSafepoint: they run Java code, the
-	// JVM's own code, or change between the two. One reading proves little. A thread in several readings holds the
-	// safepoint up.
+	// HoldOuts are the threads that have not stopped yet, while State is BeginsSafepoint: they run Java code, the JVM's
+	// own code, or change between the two. One reading proves little. A thread in several readings holds the safepoint
+	// up.
 	HoldOuts []int
 }
 
@@ -102,7 +102,7 @@ type Code struct {
 	Heaps []CodeHeap
 	// Total is the sum of Heaps.
 	Total Pool
-	// Compiling is false where the JVM has stopped its compilers: because the code cache was full, or by a flag.
+	// Compiling is false if the JVM has stopped its compilers: because the code cache was full, or by a flag.
 	Compiling maybe.Value[bool]
 	// GaveUp: the JVM itself has turned its compilers off, because there was no room. It says so only if code cache
 	// flushing is off, or if a compiler could not begin.
@@ -134,7 +134,7 @@ type Compiled struct {
 
 // CodeHeap is one part of the code cache.
 type CodeHeap struct {
-	Name string // "CodeHeap 'profiled nmethods'", "CodeCache"; empty where it is not known
+	Name string // "CodeHeap 'profiled nmethods'", "CodeCache"; empty if it is not known
 	Pool        // Max is what is reserved
 	// Refused is how often there was no room.
 	Refused maybe.Value[uint64]

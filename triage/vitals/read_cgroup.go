@@ -81,7 +81,7 @@ func (g *group) readMemory(c *Cgroup) {
 	c.Kills = maybe.If(g.OOMKills())
 }
 
-// tightest is how much is used of the least limit: of that group whose limit it is. Without a limit it is what the
+// tightest returns how much is used of the least limit: of that group whose limit it is. Without a limit it is what the
 // process's own group uses.
 func (g *group) tightest(current, limit string) (p Pool) {
 	for i, dir := range g.Dirs {

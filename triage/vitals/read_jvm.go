@@ -26,8 +26,9 @@ type javaPart struct {
 // mattering are the flags that Reading.JVM.Flags holds, if the JVM has them.
 var mattering = []string{"MaxMetaspaceSize", "ActiveProcessorCount"}
 
-// readJava reads all facts that stand in the JVM's memory. It may be left behind while it runs (session.Guarded). So
-// of a Vitals it uses only the fields that no other code uses, health and names, and its session's clock.
+// readJava reads all facts from the JVM's memory. If the memory does not answer, the caller goes on without it while it
+// still runs (session.Guarded). So it uses only fields of the Vitals that no other code uses: health, names and the
+// session's clock.
 func (v *Vitals) readJava() (part javaPart) {
 	h := v.health
 	j := &part.jvm
@@ -113,7 +114,7 @@ func settled(threads []vmstructs.Thread) vmstructs.SafepointState {
 	return vmstructs.Synchronized
 }
 
-// holdOuts are the threads that move, by their numbers inside the JVM's namespace: mergeThreads makes tids of them.
+// holdOuts returns the threads that move, by their numbers inside the JVM's namespace: mergeThreads makes tids of them.
 func holdOuts(threads []vmstructs.Thread) (list []int) {
 	for _, t := range threads {
 		if t.State.Moves() && t.NSTID != 0 {

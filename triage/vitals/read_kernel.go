@@ -65,7 +65,7 @@ func (v *Vitals) leaderStatus() []byte {
 	return append([]byte(nil), v.dir.Read(tid, "status")...)
 }
 
-// uptime is how long the process runs: the JVM is a little younger.
+// uptime returns how long the process runs: the JVM is a little younger.
 func (v *Vitals) uptime() maybe.Value[time.Duration] {
 	var boot unix.Timespec
 	if v.began == 0 || unix.ClockGettime(unix.CLOCK_BOOTTIME, &boot) != nil {
@@ -75,7 +75,7 @@ func (v *Vitals) uptime() maybe.Value[time.Duration] {
 	return maybe.If(up, up >= 0)
 }
 
-// threadLimit is the least of the limits that a new thread may meet. RLIMIT_NPROC does not count for root, nor for
+// threadLimit returns the least of the limits that a new thread may meet. RLIMIT_NPROC does not count for root, nor for
 // processes that may exceed limits (kernel/fork.c, copy_process).
 func threadLimit(limits, status []byte) maybe.Value[uint64] {
 	least := maybe.Value[uint64]{}

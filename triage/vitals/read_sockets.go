@@ -15,10 +15,10 @@ import (
 // MaxSockets bounds what Sockets returns.
 const MaxSockets = 1 << 14
 
-// Sockets are the process's TCP sockets: those with the given descriptors, or all where none are given, lowest number
-// first. No more than MaxSockets are read. It costs more than Read where there are thousands.
+// Sockets returns the process's TCP sockets: those with the given descriptors, or all where none are given, lowest
+// number first. No more than MaxSockets are read. With thousands of sockets it costs more than Read.
 //
-// Only sockets of the network namespace in which the process is are found. A socket that it brought from another
+// It finds only sockets of the process's present network namespace. A socket that the process made in another
 // namespace, or got from a process there, is missing.
 func (v *Vitals) Sockets(fds ...int) ([]Socket, error) {
 	if len(fds) == 0 {

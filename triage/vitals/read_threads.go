@@ -132,7 +132,7 @@ type javaName struct {
 	at   time.Time
 }
 
-// nameThreads returns Java's name of each thread, empty where there is none or a collector moves it. A name is read
+// nameThreads returns Java's name of each thread, empty if there is none or a collector moves it. A name is read
 // again every few seconds.
 func (v *Vitals) nameThreads(threads []vmstructs.Thread, now time.Time) []string {
 	names := make([]string, len(threads))
@@ -153,7 +153,7 @@ func (v *Vitals) nameThreads(threads []vmstructs.Thread, now time.Time) []string
 	return names
 }
 
-// nativeRole says what a thread is for that runs no Java code. Where the Java threads could not be listed it may run
+// nativeRole says what a thread is for that runs no Java code. If the Java threads could not be listed it may run
 // some, but not under these names.
 func nativeRole(comm string, listed bool) Role {
 	switch vmstructs.NativeRoleOf(comm) {

@@ -6,7 +6,7 @@ import (
 	"goprof/process/maybe"
 )
 
-// Role says what a thread is for. It is empty where the JVM's memory could not be read.
+// Role says what a thread is for. It is empty if the JVM's memory could not be read.
 type Role string
 
 const (

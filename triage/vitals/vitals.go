@@ -24,7 +24,7 @@ type Vitals struct {
 	work    bool                // see OnlyWork
 }
 
-// Open makes a reader for an attached JVM. It belongs to the session's goroutine until it returns.
+// Open makes a reader for an attached JVM. Call it on the session's goroutine.
 //
 // It costs some tens of milliseconds, nearly all of it for libjvm's symbols.
 func Open(s *session.Session) (*Vitals, error) {
@@ -52,8 +52,8 @@ func (v *Vitals) Close() { v.dir.Close() }
 func (v *Vitals) OnlyWork() { v.work = true }
 
 // Read reads all. It is an error only if the process has ended, runs another program, or its memory does not answer
-// (process.ErrGone, process.ErrSilent): anything else that cannot be read is not known. With ErrSilent, what the kernel
-// reports is there.
+// (process.ErrGone, process.ErrSilent): any other fact that cannot be read is not known. With ErrSilent, the result has
+// the kernel's facts.
 func (v *Vitals) Read() (*Reading, error) {
 	r := &Reading{At: time.Now()}
 	v.readKernelThreads(r)

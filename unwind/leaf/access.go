@@ -6,14 +6,14 @@ import (
 	"goprof/vmstructs"
 )
 
-// Compilers make one load instruction for a getfield, and one for the load of an array's element. So a load instruction
-// limits which bytecodes it can come from: those that read a field at its displacement, or, if a register is added as
-// the index, those that read an element. If only one bytecode on the route fits, the load is that bytecode's. If
-// several fit, and the route leads through no other method, the load belongs to that method.
+// Compilers make one load instruction for a getfield, and one for the load of an array's element. So the form of a load
+// shows from which bytecodes it can come: from those that read a field at its displacement, or, if an index register is
+// added, from those that read an element. If only one bytecode on the route fits, the load belongs to it. If several
+// fit, and the route leads through a single method, the load belongs to that method.
 //
-// This holds on short routes only. On a long one goprof is more likely to have missed a method that is inlined there.
-// Stores are left out: C2 joins those that fill a new object with the object's allocation, so it is not known how often
-// the rule is right there.
+// The rule applies to short routes only: on a long route, goprof is more likely to have missed an inlined method. It
+// does not apply to stores: C2 joins stores that fill a new object with the object's allocation, and nobody has
+// measured how often the rule would be right there.
 
 // maxAccessLegs bounds the legs of such a route, maxLikelyLegs those of a route on which the only such bytecode is more
 // likely than the place where the route is otherwise.

@@ -17,7 +17,7 @@ import (
 // from there to where the allocation is done.
 const maxAllocation = 12
 
-// allocation is the slow path of the allocation that the instruction is part of.
+// allocation returns the slow path of the allocation that the instruction is part of.
 func (p *place) allocation() evidence {
 	m := p.code
 	if p.evidenceAt(p.n).kind != noEvidence {

@@ -13,8 +13,8 @@ func (p *place) withinMethod() verdict {
 	return verdict{}
 }
 
-// inLoopOf is the place of the poll that is next, if it has the same methods: C2 puts a loop's poll at the loop's end.
-// The methods are known already. This tells one loop of a method from another.
+// inLoopOf returns the place of the poll that is next, if it has the same methods: C2 puts a loop's poll at the loop's
+// end. The methods are known already. This tells one loop of a method from another.
 func (p *place) inLoopOf(told []vmstructs.Scope) []vmstructs.Scope {
 	if p.blob.Level != levelC2 {
 		return told
@@ -116,8 +116,8 @@ func known(told, place []vmstructs.Scope) []vmstructs.Scope {
 	return told
 }
 
-// certainty is how sure the methods are at an instruction that tells them itself. C2 moves instructions, and makes one
-// instruction of several; C1 does neither.
+// certainty returns how sure the methods are at an instruction that tells them itself. C2 moves instructions, and makes
+// one instruction of several; C1 does neither.
 func (q *question) certainty(e evidence, told []vmstructs.Scope) profile.Certainty {
 	if q.blob.Level == levelC2 && e.kind != atCall && e.kind != atPoll && !(e.kind == atCheck && q.surelyOf(e, told)) {
 		r := router{q: q}
@@ -129,9 +129,9 @@ func (q *question) certainty(e evidence, told []vmstructs.Scope) profile.Certain
 }
 
 // sure says how certain the methods between two such instructions are. They are a guess, unless both instructions are
-// evidence of the same methods and the route leads through no other method. C2 also moves instructions there from
-// elsewhere. So C2's code is certain only where there is no other method, in a loop of such code, and at the beginning
-// of a loop's round.
+// evidence of the same methods and the route leads through no other method. C2 may also have moved an instruction there
+// from elsewhere. So for C2's code they are certain only if the nmethod has no other method, in a loop of one method,
+// and at the beginning of a loop's round.
 func (r *router) sure(from, to []vmstructs.Scope) profile.Certainty {
 	if !sameMethods(from, to) {
 		return profile.Guessed

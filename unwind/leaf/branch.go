@@ -8,15 +8,15 @@ import (
 	"goprof/vmstructs"
 )
 
-// At a branch in machine code two ways begin. The methods ahead on either way are known, and so are those behind. So
-// two routes through bytecodes begin at one place. The last bytecode that both routes have in common is the branch, if
-// it is an ifeq, an if_icmplt and so on (parse2.cpp, do_if, makes one comparison and one branch of each). The code must
-// agree with the bytecode in three points: what is compared (numbers, references, constants), which relation is asked
-// for, and which of the two ways is the one that is taken.
+// How goprof finds the bytecode of a branch in machine code. Two ways through the code begin at the branch. Evidence
+// before the branch, and ahead on each way, shows the methods there. So there are two routes through bytecodes, with
+// the same beginning. The last bytecode that both routes have in common is the branch, if it is an ifeq, an if_icmplt
+// and so on (parse2.cpp, do_if, makes one comparison and one branch of each). The code must agree with the bytecode in
+// three points: what is compared (numbers, references, constants), by which relation, and in which case the branch is
+// taken.
 //
-// C2 also makes branches without such a bytecode: for intrinsic methods, for casts, and to guard a call. They lie
-// between two bytecodes. So the routes part at no branch, or the code does not agree with the branch at which they
-// part.
+// C2 also makes branches without such a bytecode: for intrinsic methods, for casts, and to guard a call. Such a branch
+// lies between two bytecodes. Then the routes do not part at a branching bytecode, or the code does not agree with it.
 
 // trailed is a bytecode on a route: that at an index of the innermost method of a chain.
 type trailed struct {
@@ -47,8 +47,8 @@ func (p *place) branch() verdict {
 	return verdict{}
 }
 
-// branchOfOne tells the methods at the only branch of bytecodes that the code may be, or those at all such branches. If
-// the route tells the same, that is certain.
+// branchOfOne returns the methods at the only branch of bytecodes that the code may be, or those at all such branches.
+// If the route tells the same, that is certain.
 func (p *place) branchOfOne() verdict {
 	at := p.fork()
 	sure := profile.Likely
@@ -71,9 +71,9 @@ func (q *question) branchingAt(n int32) (at branching) {
 	return at
 }
 
-// partedBefore reports whether the branch before a comparison, from which the code comes, was found to be the same
-// bytecode. Then the earlier branch is that bytecode, and the bytecode of this one is not known: the routes are the
-// shortest ones, and lead past branches that go to the same place.
+// partedBefore reports whether the branch before this comparison was already found to be the same bytecode. Then the
+// bytecode belongs to the earlier branch, and the bytecode of this one is not known. That happens because routes are
+// the shortest ones: they lead past bytecodes whose branch goes to the same place.
 func (q *question) partedBefore(compare int32, scopes []vmstructs.Scope) bool {
 	m := q.code
 	n := compare
@@ -132,9 +132,10 @@ func (q *question) partingOf(compare, branch int32) (at branching) {
 	return at
 }
 
-// onlyBranch returns the methods at the branches on the trails from which C2 may have made a condition, or nil if these
-// are of several methods. If an inlined method returns a boolean and its caller asks for the result, C2 makes one
-// branch of two. meets becomes false if an intrinsic method is on the way: C2 may have made branches for that.
+// onlyBranch looks on both trails for the bytecodes of which C2 may have made this condition. It returns their methods,
+// or nil if they are of several methods. If an inlined method returns a boolean and its caller branches on the result,
+// C2 makes one branch of two. If an intrinsic method is on the way, C2 may have made branches for it, and the returned
+// meets is false.
 func (q *question) onlyBranch(is arch.Condition, meets bool) ([]vmstructs.Scope, bool) {
 	var only *trailed
 	not := is
@@ -192,8 +193,8 @@ func (t *trailed) scopes() []vmstructs.Scope {
 	return scopes
 }
 
-// comparisonAndBranch are the places of a comparison and the branch behind it, if an instruction is either. A branch
-// may compare itself.
+// comparisonAndBranch returns the places of a comparison and the branch behind it, if an instruction is either. A
+// branch may compare itself.
 func (m *codeMap) comparisonAndBranch(n int32) (compare, branch int32) {
 	compare, branch = n, n
 	switch before := m.before(n); {
@@ -269,9 +270,9 @@ func (t *trailed) sameChain(o *trailed) bool {
 	return &t.chain[0] == &o.chain[0] && len(t.chain) == len(o.chain) || sameMethods(t.chain, o.chain)
 }
 
-// asksFor reports whether the branch at an index goes to its target if a condition holds. The bytecode before, which
-// pushes the second operand, shows whether the second number is a constant. An invoke before shows nothing, because C2
-// makes one branch for two: that in a method which returns a boolean, and that of its caller.
+// asksFor reports whether the branch at an index goes to its target if a condition holds. The bytecode before it pushes
+// the second operand, and shows whether that is a constant. If that bytecode is an invoke, it shows nothing: C2 may
+// have made one branch of two, that in a method which returns a boolean and that of its caller.
 func asksFor(code []vmstructs.Bytecode, i int, is arch.Condition) bool {
 	op, before := code[i].Op, code[i-1].Op
 	if isInvoke(before) || is.InMemory && is.Constant {

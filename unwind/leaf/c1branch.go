@@ -7,9 +7,9 @@ import (
 	"goprof/vmstructs"
 )
 
-// C1 makes branches for its checks: they lead to the VM's code, and the record there is that of the check. Other
-// branches are the program's own. Such a branch may lead straight to an allocation, or to a call of Java. The record
-// there is that of what comes behind the branch, perhaps of a method that is inlined there.
+// C1 makes branches for its checks, such as null checks. They lead to the VM's code, and the record there is that of
+// the check. Other branches are the program's own. Such a branch may lead straight to an allocation, or to a call of
+// Java. The record there describes the code behind the branch, perhaps of another inlined method.
 
 // branchOfC1 returns what a branch of C1's tells that leads to an allocation or to a call of Java: such a way is what
 // the program does behind a branch of its own. It is no slow way of C1's, except for that of an intrinsic method.

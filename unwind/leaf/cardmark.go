@@ -7,7 +7,7 @@ import (
 	"goprof/vmstructs"
 )
 
-// Where a bytecode stores a reference, C2 also makes a barrier for the collector. Its instructions access neither field
+// If a bytecode stores a reference, C2 also makes a barrier for the collector. Its instructions access neither field
 // nor array, but they are known:
 //
 //   - The barrier marks the card of the place to which the reference is stored: it shifts the place's address right by

@@ -5,11 +5,11 @@ import (
 	"goprof/vmstructs"
 )
 
-// C1 makes a cast in one piece (c1/c1_LIRAssembler_x86.cpp, emit_typecheck_helper). Null passes. The code loads the
-// wanted class and the class of the object into registers, and compares one with an entry in the other's list of
-// superclasses. If they differ, a branch leads to the slow path, and the call there has the cast's record. If the class
-// may stand in the list of secondary superclasses, a call without a record searches that list. Two branches before lead
-// to the end of the cast.
+// C1 makes a cast in one piece (c1/c1_LIRAssembler_x86.cpp, emit_typecheck_helper). A null reference passes. For others
+// the code loads the wanted class and the object's class, and compares the wanted class with an entry in the list of
+// superclasses of the object's class. If they differ, a branch leads to the slow path, and the call there has the
+// cast's record. If the class may stand in the list of secondary superclasses, a call without a record searches that
+// list. Two branches before lead to the end of the cast.
 
 // maxCast bounds the instructions from what makes the class that is asked for to the last such branch.
 const maxCast = 16
@@ -98,7 +98,7 @@ func (q *question) castBefore(n int32) evidence {
 	return q.slowCast(n)
 }
 
-// branchBefore is the branch right before an instruction, or before a jump to it, notInCode if there is none.
+// branchBefore returns the branch right before an instruction, or before a jump to it, notInCode if there is none.
 func (m *codeMap) branchBefore(n int32) int32 {
 	before := m.before(n)
 	if before != notInCode && m.list[before].flow == arch.FlowJump && m.target(before) == n {
@@ -141,7 +141,7 @@ func (q *question) slowCast(n int32) evidence {
 	return evidence{}
 }
 
-// mayCast reports whether evidence is that of a bytecode for which C1 makes a cast. Where it knows what an invoke of an
+// mayCast reports whether evidence is that of a bytecode for which C1 makes a cast. If it knows what an invoke of an
 // interface's method calls, it checks by a cast that the receiver has the interface (c1/c1_GraphBuilder.cpp, invoke).
 func (q *question) mayCast(e evidence) bool {
 	op := q.opcodeOf(e)
@@ -153,7 +153,7 @@ func casts(op uint8) bool {
 	return op == vmstructs.OpCheckcast || op == vmstructs.OpInstanceof || op == vmstructs.OpAastore
 }
 
-// opcodeOf is the opcode of the bytecode that evidence has, 0 if it has none.
+// opcodeOf returns the opcode of the bytecode that evidence has, 0 if it has none.
 func (q *question) opcodeOf(e evidence) uint8 {
 	if s := q.told(e); s != nil {
 		if c := q.bytecodeOf(s[0]); c != nil {

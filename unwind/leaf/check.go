@@ -8,10 +8,10 @@ import (
 )
 
 // Some bytecodes check something before they do their work: that a reference is not null, that an index lies within an
-// array's bounds, of which class an object is. C2 makes a comparison and a branch for a check. If the check fails, the
-// branch leads to the uncommon trap, where the interpreter executes the bytecode again, or to the VM's own code. The
-// record of that call has the bytecode. So the comparison and the branch belong to that bytecode. The trap's argument
-// says why it was called (vmstructs.TrapReason).
+// array's bounds, or that an object is of some class. C2 makes a comparison and a branch for a check. If the check
+// fails, the branch leads to the uncommon trap, where the interpreter executes the bytecode again, or to the VM's own
+// code. The record of that call has the bytecode. So the comparison and the branch belong to that bytecode. The trap's
+// argument says why it was called (vmstructs.TrapReason).
 
 // check is the check that the instruction is.
 func (p *place) check() evidence {
@@ -96,10 +96,10 @@ func (f *Finder) mayBeCheck(s vmstructs.Scope, reason vmstructs.TrapReason) bool
 	return c.Method == nil || mayCheckInvoked(c, b.Op, reason)
 }
 
-// mayCheckInvoked reports whether C2 makes a check for an invoke of a method: that the receiver is not null, and, where
-// more than one method may be called, of which class it is. All other checks are made for an intrinsic method. An
-// intrinsic method without a reference has nothing to check. Those of Unsafe are called on a constant, and null stands
-// for no object there.
+// mayCheckInvoked reports whether C2 makes such a check for an invoke of a method. For each invoke C2 may check that
+// the receiver is not null, and, if more than one method may be called, the receiver's class. All other checks are made
+// only for intrinsic methods. An intrinsic method without a reference among its arguments has nothing to check. The
+// methods of Unsafe are called on a constant, and accept null as an object.
 func mayCheckInvoked(c vmstructs.Invocation, op uint8, reason vmstructs.TrapReason) bool {
 	switch reason {
 	case vmstructs.TrapNull:

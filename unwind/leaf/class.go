@@ -15,8 +15,8 @@ func (p *place) class() evidence { return p.classAt(p.n) }
 
 // classAt returns the evidence of the check of a class, or of a cast's slow path, to which an instruction belongs. Such
 // an instruction loads an object's class, computes an address from it, loads a class from the list of its superclasses,
-// or makes the constant with which the class is compared. Each hands its value on to the next one, and the last one to
-// the comparison.
+// or makes the constant with which the class is compared. Each of these instructions uses the value of the one before,
+// and the comparison uses the value of the last.
 func (q *question) classAt(n int32) evidence {
 	n = q.handedTo(n)
 	if n == notInCode {

@@ -8,8 +8,8 @@ import (
 	"goprof/vmstructs"
 )
 
-// codeMap holds what is known of an nmethod's code: its instructions, and which of them jump where. The search for
-// evidence decodes code when it first comes to it, beginning at the record before, because an instruction begins at
+// codeMap holds what is known of an nmethod's code: its instructions, and which of them jump where. Code is decoded
+// when the search for evidence first reaches it. Decoding begins at the record before, because an instruction begins at
 // each record. Decoded code is kept, and so is the evidence of each instruction, because the routes from several pcs
 // have much in common.
 type codeMap struct {
@@ -148,7 +148,7 @@ func (m *codeMap) begin(code []byte, base uint64, records iter.Seq[uint64]) {
 	m.findPieces()
 }
 
-// chunkAt is the number of the chunk that an offset lies in.
+// chunkAt returns the number of the chunk that an offset lies in.
 func (m *codeMap) chunkAt(at uint32) int {
 	low, high := 0, len(m.chunks) // by hand, as in place: searches with a callback were a tenth of a first sight
 	for low < high {
@@ -170,6 +170,7 @@ func (m *codeMap) decoded(number int) []instruction {
 	return m.list[c.first : c.first+c.n]
 }
 
+// decode decodes one chunk of the code: from one record to the next.
 func (m *codeMap) decode(number int) {
 	c, end := &m.chunks[number], uint32(len(m.code))
 	if number+1 < len(m.chunks) {
@@ -230,7 +231,7 @@ func (m *codeMap) target(n int32) int32 {
 // end is the offset behind an instruction.
 func (m *codeMap) end(n int32) uint32 { return m.list[n].at + uint32(m.list[n].len) }
 
-// next is the place of the instruction behind another, notInCode behind the last one.
+// next returns the place of the instruction behind another, notInCode behind the last one.
 func (m *codeMap) next(n int32) int32 {
 	if !m.list[n].ends {
 		return n + 1
@@ -242,7 +243,7 @@ func (m *codeMap) next(n int32) int32 {
 	return m.chunks[c].first
 }
 
-// before is the place of the instruction before another, notInCode before the first one.
+// before returns the place of the instruction before another, notInCode before the first one.
 func (m *codeMap) before(n int32) int32 {
 	if !m.list[n].begins {
 		return n - 1

@@ -119,7 +119,7 @@ func (m *codeMap) dataAt(n int32, isProfile func(data uint64) bool) uint64 {
 	return 0
 }
 
-// asked is the comparison for whose result a branch asks, if an instruction is such a branch.
+// asked returns the comparison for whose result a branch asks, if an instruction is such a branch.
 func (m *codeMap) asked(n int32) int32 {
 	if n != notInCode && m.list[n].flow == arch.FlowBranch {
 		if before := m.before(n); before != notInCode && m.list[before].kindOf == arch.KindCompare {
@@ -134,8 +134,8 @@ func handsOn(i *instruction, o arch.Operands) bool {
 	return i.base == arch.BaseOther && !i.stores || i.base == arch.BaseNone && (o.Computes || i.kindOf == arch.KindLong)
 }
 
-// counterFrom says what is counted by the code that begins with the address, if so many instructions behind it are
-// part of that code.
+// counterFrom returns what the code that begins with the address counts, if that code is at least so many instructions
+// long.
 func (m *codeMap) counterFrom(begin int32, far int) counterKind {
 	var code [maxCounter]*instruction
 	n := begin
@@ -180,7 +180,7 @@ func (q *question) countedIn(n int32) uint64 {
 	return q.code.dataAt(n, q.vm.IsProfile)
 }
 
-// counter tells the methods at code that counts, by those on the route.
+// counter returns the methods at code that counts, by those on the route.
 func (p *place) counter() verdict {
 	data := p.countedIn(p.n)
 	if data == 0 {

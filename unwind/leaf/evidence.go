@@ -39,7 +39,7 @@ const (
 	maxLoops  = 8
 )
 
-// evidenceAt says what an instruction itself says.
+// evidenceAt returns the evidence of an instruction itself.
 func (q *question) evidenceAt(n int32) evidence {
 	m := q.code
 	if of := m.pieceAt(n); of != nil {
@@ -61,6 +61,7 @@ func (q *question) evidenceAt(n int32) evidence {
 	return e
 }
 
+// findEvidence finds out of which methods an instruction is evidence by itself.
 func (q *question) findEvidence(n int32) evidence {
 	m, b := q.code, q.blob
 	i := m.list[n]
@@ -157,9 +158,10 @@ func preparesCall(k arch.Kind) bool {
 	return k == arch.KindCopy || k == arch.KindLong || k == arch.KindConst || k == arch.KindNop
 }
 
-// ahead finds the evidence that the code reaches next from an instruction on. Compilers put the expected way right
-// behind a branch. A backward branch is different: it ends a loop, and the loop is expected to run again. ahead takes
-// such a branch once. If the loop itself has no evidence, the search leaves it for code that has some.
+// ahead finds the evidence that the code reaches next from an instruction on. Compilers put the likely code right
+// behind a branch, so the search goes on there. A backward branch is different: it ends a loop, and most likely the
+// loop runs again. So the search takes such a branch once. If the loop itself has no evidence, the search leaves the
+// loop.
 func (q *question) ahead(n int32) evidence {
 	m := q.code
 	var back [maxLoops]int32 // the branches back that were taken
@@ -192,7 +194,7 @@ func (q *question) ahead(n int32) evidence {
 	return evidence{}
 }
 
-// behind finds the evidence that the code has left last before an instruction. Where nothing falls through to an
+// behind finds the evidence that the code has left last before an instruction. If nothing falls through to an
 // instruction, a jump led to it: behind goes on at the first such jump.
 func (q *question) behind(n int32) evidence {
 	var way leftBehind
@@ -243,7 +245,7 @@ func (s *leftBehind) step(m *codeMap, n int32) (before int32, ok bool) {
 	return before, true
 }
 
-// told returns the methods of which an instruction is evidence, nil where there is none or it cannot be read.
+// told returns the methods of which an instruction is evidence, nil if there is none or it cannot be read.
 func (q *question) told(e evidence) []vmstructs.Scope {
 	switch {
 	case e.kind == noEvidence:
@@ -269,10 +271,10 @@ const maxHeader = 8
 // maxOfField bounds the methods that hand their receiver on to the one that accesses the field.
 const maxOfField = 3
 
-// ofField returns the methods at an access of a field that finds a null reference, if the record is that of an invoke.
-// Then the receiver of the invoke is null. The method that accesses the field is the one that is inlined there, or the
-// one that it calls at once with the same receiver. So the method is no intrinsic there, though it may be one
-// elsewhere.
+// ofField is for an access of a field whose null check has the record of an invoke: there the receiver of the invoke
+// would be null. It returns the methods at the access. The innermost one is the method that is inlined at the invoke,
+// or a method that this one calls at once with the same receiver. So that method is not an intrinsic here, though it
+// may be one elsewhere.
 func (q *question) ofField(record []vmstructs.Scope) []vmstructs.Scope {
 	r := router{q: q}
 	s, at := record, record

@@ -7,7 +7,7 @@ import (
 	"goprof/vmstructs"
 )
 
-// Of some code it is known for which bytecodes compilers make it. A bytecode of that kind on the route has it.
+// Compilers make some code only for certain bytecodes. A bytecode of that kind on the route has it.
 
 // exchange tells the methods at an instruction that exchanges a word of memory.
 func (p *place) exchange() verdict {

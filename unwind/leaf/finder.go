@@ -4,11 +4,11 @@
 // was stopped is hardly ever at one of them. The code before and behind the pc is evidence of its methods. From that
 // evidence the package infers which methods run at the pc, and how sure that is (docs/decisions/0007-the-leaf.md).
 //
-// The contract. A Finder returns the methods at a pc, innermost first, never none, and how sure the innermost is: it
-// says profile.Certain only where code and records leave no other method. Without evidence it returns the method that
-// owns the code, which runs there, too. The Finder reads code and metadata when it is asked, so they may have changed
-// since the thread was stopped: the walk proves its Blob (vmstructs.Proof). Instructions, bytecodes, searches and
-// caches are all bounded. A Finder serves one goroutine.
+// The contract. A Finder returns the methods at a pc, innermost first, at least one, and how sure the innermost is. It
+// says profile.Certain only if code and records permit no other method. Without evidence it returns only the method
+// that owns the code, which is on the stack in any case. The Finder reads code and metadata when it is asked, so they
+// may have changed since the thread was stopped: the walk proves its Blob (vmstructs.Proof). Instructions, bytecodes,
+// searches and caches are all bounded. A Finder serves one goroutine.
 package leaf
 
 import (
@@ -47,8 +47,8 @@ func New(t process.Target, vm *vmstructs.VM) *Finder {
 	return f
 }
 
-// Forget empties all caches. What they hold of compiled code, they hold with its Blob. Where code has been replaced,
-// the VM gives another Blob, and the old entry no longer counts.
+// Forget empties all caches. Entries about compiled code belong to its Blob. If code has been replaced, the VM gives
+// another Blob, and the old entry no longer counts.
 func (f *Finder) Forget() {
 	f.codeMaps, f.mapped = make(map[*vmstructs.Blob]*codeMap), 0
 	f.targets = make(map[uint64]calledCode)
@@ -77,7 +77,7 @@ func (f *Finder) At(b *vmstructs.Blob, pc uint64) ([]vmstructs.Scope, profile.Ce
 // DecidedBy is the name of the rule that has told At's last answer, "" if the code was not asked.
 func (f *Finder) DecidedBy() string { return f.asked.decided }
 
-// Called infers, at a return address, the methods that have called code of that name without a record. Where the
+// Called infers, at a return address, the methods that have called code of that name without a record. If the
 // calling code cannot be read, Called returns the methods of the next record.
 func (f *Finder) Called(b *vmstructs.Blob, pc uint64, name string) ([]vmstructs.Scope, profile.Certainty, error) {
 	p := f.ask(b, pc)

@@ -2,9 +2,9 @@ package leaf
 
 import "slices"
 
-// jumpTable finds the jumps that lead to an offset. It finds long jumps at once in the bytes of all the code, without
-// decoding it: what looks like a jump counts if an instruction begins there. It finds short jumps where code is
-// decoded, which is all code that is near enough.
+// jumpTable finds the jumps that lead to an offset. It finds long jumps by searching the bytes of all code, without
+// decoding it: bytes that look like a jump count if an instruction begins there. It finds short jumps only in decoded
+// code. All code that is near enough for a short jump is decoded.
 type jumpTable struct {
 	read  bool    // the long ones are found
 	first []int32 // one more than the place in list of the first jump to a line of code

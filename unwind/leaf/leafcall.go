@@ -14,7 +14,7 @@ import (
 // that of another call. The called code shows which bytecode has called: an invoke of an intrinsic method on the route,
 // or a store or a load that has a barrier.
 
-// intrinsicAt is the intrinsic method that an invoke calls, nil if it is none.
+// intrinsicAt returns the intrinsic method that an invoke calls, nil if it is none.
 func (f *Finder) intrinsicAt(m *vmstructs.Method, b *vmstructs.Bytecode) *vmstructs.Method {
 	if isInvoke(b.Op) {
 		if c := f.invoked(m, b); c.Intrinsic {
@@ -28,7 +28,7 @@ func (f *Finder) intrinsicAt(m *vmstructs.Method, b *vmstructs.Bytecode) *vmstru
 // an invoke calls, if that method is an intrinsic one.
 type callsBytecode func(in *vmstructs.Method, b *vmstructs.Bytecode, intrinsic *vmstructs.Method) bool
 
-// bytecodesOf tells by the name of code for which bytecodes it is called.
+// bytecodesOf returns for which bytecodes the code of that name is called.
 func bytecodesOf(name string) callsBytecode {
 	switch name {
 	case swap:
@@ -125,7 +125,7 @@ func alike(stub, method string) bool {
 	return false
 }
 
-// nearestCall is the call that stands nearest to where the work is at/of.
+// nearestCall returns the call that stands nearest to where the work is at/of.
 func nearestCall(found []foundCall, at, of int) []vmstructs.Scope {
 	best, least := 0, -1
 	for i, f := range found {
@@ -162,7 +162,7 @@ func (r *router) note(chain []vmstructs.Scope, b *vmstructs.Bytecode, work int) 
 	r.found = append(r.found, foundCall{scopes, work})
 }
 
-// sureOfCall is how sure it is which bytecode has called.
+// sureOfCall returns how sure it is which bytecode has called.
 func (r *router) sureOfCall() profile.Certainty {
 	switch {
 	case len(r.found) == 0:

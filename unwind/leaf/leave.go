@@ -8,7 +8,7 @@ import (
 
 // Only the method that owns the code is left by taking down the frame: a method that is inlined goes on in its caller.
 
-// leave tells the owner, where the instruction is one of those that leave it.
+// leave returns the owner, where the instruction is one of those that leave it.
 func (p *place) leave() verdict {
 	if !p.code.leavesAt(p.n) {
 		return verdict{}

@@ -12,7 +12,7 @@ import (
 // maxLock bounds the instructions between the exchange of a fast lock and the branch to the slow one.
 const maxLock = 12
 
-// monitor tells the methods at the code that takes or gives back a monitor.
+// monitor returns the methods at the code that takes or gives back a monitor.
 func (p *place) monitor() verdict {
 	e := p.slowLock()
 	if e.kind != atTrap && e.kind != atCheck {

@@ -2,10 +2,11 @@ package leaf
 
 import "goprof/arch"
 
-// C1 notes where an instruction comes from only if it has a state: an access, a call, a check, or the beginning of a
-// block (c1/c1_LIRAssembler.cpp, process_debug_info). An instruction without a state is recorded with what follows it:
-// a copy between registers, to or from the stack, or a constant for a call. The shift that makes an address of a
-// compressed reference is part of the load before it. The address of a profile is part of the counter: see counter.go.
+// C1 records the bytecode of an instruction only if the instruction has a state: an access, a call, a check, or the
+// beginning of a block (c1/c1_LIRAssembler.cpp, process_debug_info). An instruction without a state has the record of
+// the instruction that follows it: a copy between registers, to or from the stack, or a constant for a call. The shift
+// that makes an address of a compressed reference is part of the load before it. The address of a profile is part of
+// the counter: see counter.go.
 
 // maxUnnoted bounds the instructions to the one with which another one is noted.
 const maxUnnoted = 12
@@ -39,8 +40,8 @@ func (q *question) notedWith(n int32) int32 {
 	return n
 }
 
-// constant is the constant of 64 bits that an instruction puts into a register, 0 if it does not. What sets a part of a
-// register that was loaded does not: so arm64 makes an address of a class.
+// constant is the constant of 64 bits that an instruction puts into a register, 0 if it does not. An instruction that
+// sets only a part of a loaded register does not count: arm64 makes the address of a class in this way.
 func (m *codeMap) constant(n int32) uint64 {
 	if m.list[n].kindOf != arch.KindLong {
 		return 0

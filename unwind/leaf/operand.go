@@ -13,7 +13,7 @@ import (
 // maxHanded bounds the instructions from a load to the one that takes its value.
 const maxHanded = 6
 
-// taker is the first instruction behind a load that reads the load's register, notInCode if that is not known.
+// taker returns the first instruction behind a load that reads the load's register, notInCode if that is not known.
 func (m *codeMap) taker(n int32) int32 {
 	load, ok := m.operands(n)
 	if !ok || load.Writes == 0 {

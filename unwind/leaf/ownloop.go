@@ -8,17 +8,17 @@ import (
 )
 
 // C2 moves instructions out of a loop, but none into it: it puts each where it is executed least often (opto/gcm.cpp,
-// hoist_to_cheaper_block). So all instructions of a loop belong to the loop's bytecodes, and to what is inlined there.
-// If nothing is inlined into a loop, its instructions are all of one method.
+// hoist_to_cheaper_block). So all instructions of a loop belong to the loop's bytecodes, and to methods that are
+// inlined there. If nothing is inlined into a loop, its instructions are all of one method.
 
 // maxLoop bounds the instructions that are read to find the way around a loop.
 const maxLoop = 400
 
-// inOwnLoop reports whether an instruction stands in a loop of the innermost method. There are two ways to know. Either
-// two pieces of evidence name these methods, at bytecodes of one loop into which nothing is inlined. Or the code turns
-// around without a call or a poll, as a small loop does. Then the evidence must be of two bytecodes, because between
-// two pieces of code for one bytecode C2 also puts the rest of a method that the loop has called before. This misses a
-// loop of a method that is inlined between both and to which the route does not lead.
+// inOwnLoop reports whether an instruction stands in a loop of the innermost method. There are two ways to know. First,
+// two pieces of evidence name these methods, at bytecodes of one loop into which nothing is inlined. Second, the code
+// jumps back without a call or a poll, as a small loop does. In the second case the evidence must be of two bytecodes:
+// between two pieces of code for one bytecode, C2 also puts the rest of a method that the loop has called before. One
+// error remains: another method with a loop may be inlined between both bytecodes, and the route does not lead into it.
 func (r *router) inOwnLoop(n int32, from, to []vmstructs.Scope) bool {
 	if to[0].BCI < 0 || from[0].BCI < 0 {
 		return false
@@ -31,9 +31,10 @@ func (r *router) inOwnLoop(n int32, from, to []vmstructs.Scope) bool {
 	return begin >= 0 && r.inlinesNone(to, code, begin, end) && r.goesAround(n, to, begin, end)
 }
 
-// beginsRound reports whether an instruction stands at the beginning of a loop's round: behind the poll that ends the
-// round before, where code leads back. It is executed as often as anything in the loop, so C2 has no reason to move
-// other code to it. Code for the end of the loop may stand behind a poll, too.
+// beginsRound reports whether an instruction stands at the beginning of a loop's round: a jump leads back there, and
+// the poll that ends the round before stands right before it. The instruction is executed as often as any other in the
+// loop, so C2 has no reason to move other code there. The jump is required because code that follows the loop may also
+// stand behind a poll.
 func (r *router) beginsRound() bool {
 	return r.behindPoll && r.leadsBack(r.at, func(int32) bool { return true })
 }
@@ -56,11 +57,11 @@ func loopAround(code []vmstructs.Bytecode, first, last int32) (begin, end int32)
 	return begin, end
 }
 
-// inlinesNone reports whether nothing is inlined into a loop. A call that has a record is not inlined if only one
-// method can be called. Otherwise C2 may have inlined the likeliest one, and calls the others. An invoke without a
-// record may be inlined even if the interpreter has not resolved it, and even if the method is an intrinsic: for some
-// of them C2 makes no code of its own (boxes, StringBuilder.append). Only a native method has no bytecode to inline,
-// unless it hands on to another method.
+// inlinesNone reports whether nothing is inlined into a loop. If an invoke has a record of a call, and only one method
+// can be called, it is not inlined. If several methods can be called, C2 may have inlined the likeliest one, and calls
+// the others. An invoke without a record may be inlined, even if the interpreter has not resolved it, and even if the
+// method is an intrinsic: for some intrinsics C2 makes no code of its own (boxes, StringBuilder.append). Only a native
+// method has no bytecode to inline, unless it only calls another method (handsOn).
 func (r *router) inlinesNone(chain []vmstructs.Scope, code []vmstructs.Bytecode, begin, end int32) bool {
 	place, asked := vmstructs.PlaceOf(chain), 0
 	for i := range code {

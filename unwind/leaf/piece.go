@@ -33,7 +33,7 @@ func (m *codeMap) findPieces() {
 	})
 }
 
-// pieceAt is the piece that an instruction is part of, nil if it is of none.
+// pieceAt returns the piece that an instruction is part of, nil if it is of none.
 func (m *codeMap) pieceAt(n int32) *piece {
 	if len(m.pieces) == 0 || n < 0 || int(n) >= len(m.list) {
 		return nil
@@ -49,7 +49,7 @@ func (m *codeMap) pieceAt(n int32) *piece {
 	return &m.pieces[i]
 }
 
-// intrinsic tells the methods of the piece that the instruction is part of.
+// intrinsic returns the methods of the piece that the instruction is part of.
 func (p *place) intrinsic() verdict {
 	of := p.code.pieceAt(p.n)
 	if of == nil {

@@ -8,8 +8,8 @@ import (
 // maxPoll bounds the instructions from the load of what a poll reads to the poll.
 const maxPoll = 4
 
-// pollLoad is the poll for which the instruction loads what the poll reads. Other instructions may stand between them,
-// but the load's register is the poll's.
+// pollLoad returns the poll for which the instruction loads the address that the poll reads. Other instructions may
+// stand between them, but the load's register is the poll's.
 func (p *place) pollLoad() evidence {
 	m := p.code
 	i := &m.list[p.n]

@@ -6,12 +6,12 @@ import (
 )
 
 // C2 has more values than the CPU has registers. It keeps some on the stack, and loads a value right before the
-// instruction that takes it (opto/reg_split.cpp, PhaseChaitin::Split). Such a load belongs to no bytecode, and is
-// recorded with what follows. So it counts for the instruction that takes the value.
+// instruction that takes it (opto/reg_split.cpp, PhaseChaitin::Split). Such a load belongs to no bytecode, and has the
+// record of the code that follows. So it counts for the instruction that uses the value.
 //
-// C2 also makes constants again where they are taken (opto/node.hpp, Node::rematerialize). On arm64 few fit into the
-// instruction that takes them, and a class takes two instructions of its own. On x86 they fit: a separate constant
-// there is taken in several places.
+// C2 also makes a constant again right before each use (opto/node.hpp, Node::rematerialize). On arm64 few constants fit
+// into the instruction that uses them, and a class takes two separate instructions. On x86 they fit, so a separate
+// constant there has several uses, and this rule does not apply.
 
 // maxConstant bounds the instructions that make a constant.
 const maxConstant = 4

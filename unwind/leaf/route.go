@@ -6,12 +6,12 @@ import (
 	"goprof/vmstructs"
 )
 
-// Take two places of compiled code, and suppose that it is known which methods are inlined at each. Between them the
-// program goes through its bytecodes on a route: out of the methods that it leaves, on in the method that both places
-// have in common, into the methods that it enters. A pc's position between the two places in machine code gives its
-// position on the route through bytecodes.
+// Take two places in compiled code at which the inlined methods are known. Between them the program executes bytecodes,
+// which are its route: first in the methods that it leaves, then in the method that both places have in common, then in
+// the methods that it enters. A pc's position between the two places in machine code gives its position on the route
+// through bytecodes.
 
-// leg is a part of such a way. On a leg one method is the innermost.
+// leg is a part of a route on which one method is the innermost.
 type leg struct {
 	scopes    []vmstructs.Scope
 	work      int
@@ -19,10 +19,10 @@ type leg struct {
 	entered   bool // it is of a loop that the way leads past: see enterLoops
 }
 
-// maxLegs bounds a way: methods are seldom inlined deeper than 15.
+// maxLegs bounds a route: methods are seldom inlined deeper than 15.
 const maxLegs = 64
 
-// router finds the way between two places of one nmethod.
+// router finds the route between two places of one nmethod.
 type router struct {
 	q          *question // about the nmethod
 	space      int       // instructions between the two places
@@ -49,8 +49,8 @@ type foundCall struct {
 	before int
 }
 
-// between returns the methods that run on the way from one place to another, done of left instructions behind
-// the first and left before the second.
+// between returns the methods that run at an instruction between two places, which is done instructions behind the
+// first place and left instructions before the second.
 func (r *router) between(from, to []vmstructs.Scope, done, left int) []vmstructs.Scope {
 	r.legs, r.space = r.q.legs[:0], done+left
 	r.route(from, to)
@@ -80,7 +80,7 @@ func (r *router) between(from, to []vmstructs.Scope, done, left int) []vmstructs
 	return to
 }
 
-// route lists the legs of the way.
+// route lists the legs of the route.
 func (r *router) route(from, to []vmstructs.Scope) {
 	r.weights = weightsOf(r.q.blob.Level)
 	if len(from)+len(to) > maxLegs {
@@ -125,9 +125,9 @@ func (r *router) addLeg(scopes []vmstructs.Scope, work int) {
 // toReturn is where work ends that leaves the method; -1 is its entry.
 const toReturn = -2
 
-// through adds the legs of the innermost method, and of what is inlined into it, from one index to another, or to a
-// return. behind says that the first bytecode is done, such as a call from which the program returns. unresolved says
-// that the route may also pass invokes that the interpreter has not resolved.
+// through adds the legs of the innermost method, and of methods that are inlined into it, from the bytecode index from
+// to the index to, or to a return. behind says that the first bytecode is already done, such as a call from which the
+// program returns. unresolved says that the route may also pass invokes that the interpreter has not resolved.
 func (r *router) through(chain []vmstructs.Scope, from int32, behind bool, to int32, unresolved bool) {
 	m := chain[0].Method
 	code := r.q.bytecodes(m)
@@ -303,8 +303,8 @@ func wayBack(path, before []int32, first, last int, behind bool) []int32 {
 	return path
 }
 
-// detour is the cost of going through an invoke that is not on the way: its call has a record, or the program has never
-// come to it.
+// detour returns the cost of going through an invoke that is not on the way: its call has a record, or the program has
+// never come to it.
 func (r *router) detour(m *vmstructs.Method, p vmstructs.Place, b *vmstructs.Bytecode) int {
 	switch r.inlinedAt(p.Site(b.BCI)) {
 	case isCalled:

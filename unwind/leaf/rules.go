@@ -13,9 +13,9 @@ type rule struct {
 	// certainly. Other rules say between which records the instruction stands.
 	itself bool
 	tells  func(*place) verdict
-	// mayBe reports whether C2 can have made such an instruction for a place that a record has: see Judge. The answer
-	// must not depend on which bytecode the rule names: a judge that asked for the rule's bytecode would leave out just
-	// those samples where the rule is wrong. nil: the record is not doubted.
+	// mayBe reports whether C2 can have made such an instruction for the bytecode that a record names: see Judge. The
+	// answer must not depend on which bytecode the rule names: otherwise the judge would leave out just those samples
+	// where the rule is wrong. nil: the record is always believed.
 	mayBe func(*place, vmstructs.Scope) bool
 }
 
@@ -61,7 +61,7 @@ func Rules() (names []string) {
 	return names
 }
 
-// tell asks the rules about the instruction. The last one tells something of any. Where there is no instruction, the
+// tell asks the rules about the instruction. The last one tells something of any. If there is no instruction, the
 // method that owns the code runs.
 func (p *place) tell() verdict {
 	for i := 0; p.n != notInCode && i < len(rules); i++ {

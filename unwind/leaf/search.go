@@ -13,8 +13,8 @@ type reached struct {
 	n, far int32
 }
 
-// nearest is the nearest evidence ahead or behind: on the likeliest way, or else on any. A question asks for the same
-// several times: what may be a branch, and what may be a load, is looked for on the same way.
+// nearest returns the nearest evidence ahead or behind: on the likeliest way, or else on any. A question asks for the
+// same several times: what may be a branch, and what may be a load, is looked for on the same way.
 func (q *question) nearest(n int32, back bool) (e evidence) {
 	for i := range q.nears {
 		if k := &q.nears[i]; k.n == n && k.back == back {
@@ -91,7 +91,7 @@ type ways struct {
 // is known yet asks for it, and the answer may need a search (askPiece).
 const mostNested = 4
 
-// beginWays is a scratch that no search uses, nil if too many are under way.
+// beginWays returns a scratch that no search uses, nil if too many are under way.
 func (f *Finder) beginWays() *ways {
 	for i := range f.ways {
 		if s := &f.ways[i]; !s.busy {

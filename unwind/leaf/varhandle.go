@@ -8,8 +8,8 @@ import (
 
 // A call of a VarHandle is three methods: the caller, the guard to which the interpreter has linked the call, and the
 // method by which the VarHandle accesses memory. All VarHandles with such arguments share the guard. So the method that
-// the guard finally calls depends on the caller, and is kept with the call there. It is known if the caller takes the
-// VarHandle from a static final field.
+// the guard finally calls depends on the caller, and goprof keeps it with the caller's call. It is known if the caller
+// takes the VarHandle from a static final field.
 
 // maxAccessAsked is how often the method with which a VarHandle accesses is asked for, while a collector moves objects.
 const maxAccessAsked = 16
@@ -89,9 +89,9 @@ func (r *router) vanishes(known knownHandle, m *vmstructs.Method, b *vmstructs.B
 const maxOperands = 64
 
 // receiverOf returns the place of the only bytecode that makes the receiver of an invoke, or -1 if that is not known.
-// The receiver lies below all arguments on the operand stack. If a jump leads to a bytecode behind it, another bytecode
-// may have made the receiver. effect is the effect of invokes on the operand stack, as stackOf returns it for other
-// bytecodes.
+// The receiver lies below all arguments on the operand stack. If a jump leads to a place between that bytecode and the
+// invoke, another bytecode may have made the receiver. effect returns the effect of an invoke on the operand stack;
+// stackOf does so for other bytecodes.
 func receiverOf(code []vmstructs.Bytecode, invoke int, effect invokeEffect) int {
 	need, _, ok := effect(&code[invoke])
 	at := invoke

@@ -8,8 +8,8 @@ import (
 )
 
 // A loop that has neither call nor poll has no record. If code leads from a pc back to itself without evidence, the pc
-// is in such a loop, most likely in one on the route. A position in proportion to the work of bytecodes ignores how
-// often a loop turns, and how far it is unrolled.
+// is in such a loop, most likely in one on the route. Otherwise the position on the route is in proportion to the work
+// of the bytecodes, which ignores how often a loop runs, and how far it is unrolled.
 
 // maxWayLoops bounds the loops that are tried.
 const maxWayLoops = 8
@@ -30,8 +30,8 @@ func (p *place) loop() verdict {
 	return verdict{}
 }
 
-// loopBesides returns those methods, nil if there is no loop, or if it can only be that of the methods which are
-// supposed anyway.
+// loopBesides returns the methods of such a loop. The result is nil if there is no loop, or only one of the methods
+// that are assumed anyway.
 func (p *place) loopBesides(supposed []vmstructs.Scope) []vmstructs.Scope {
 	ahead, behind := p.nearest(p.n, false), p.nearest(p.n, true)
 	to, from := p.told(ahead), p.told(behind)
@@ -71,9 +71,10 @@ func (r *router) notePassed(chain []vmstructs.Scope, code []vmstructs.Bytecode, 
 	}
 }
 
-// enterLoops adds the legs of loops that the route passes, once around each. If the evidence stands before a loop and
-// behind it, the route with the least work leaves the loop at once. JDK 8 has no poll in a loop that counts. If a
-// record names what is inlined into a loop, the loop has evidence of its own.
+// enterLoops adds one round of each loop that the route passes. Without it, the route with the least work would not
+// enter the loop, if there is evidence only before and behind the loop: JDK 8, for example, has no poll in a loop that
+// counts. A loop needs no such legs if a record names a method that is inlined into it, because then the loop has
+// evidence of its own.
 func (r *router) enterLoops() {
 	for i := 0; i < len(r.passed); i++ { // what is inlined there may have loops, too
 		l := r.passed[i]

@@ -42,7 +42,7 @@ const (
 	maxRound = 128
 )
 
-// weigh is the work of a bytecode itself.
+// weigh returns the work of a bytecode itself.
 func (w *weights) weigh(b *vmstructs.Bytecode) int {
 	switch op := b.Op; {
 	case op >= vmstructs.OpIaload && op <= vmstructs.OpSaload:

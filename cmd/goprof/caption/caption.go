@@ -83,7 +83,7 @@ func Line(amount string, i *recording.Info) string {
 	return strings.Join(facts, " \u00b7 ")
 }
 
-// about is what the page says of its recording.
+// about returns what the page says of its recording.
 func about(input string, tree *output.Tree, i *recording.Info) (facts [][2]string) {
 	add := func(name, format string, values ...any) {
 		facts = append(facts, [2]string{name, fmt.Sprintf(format, values...)})
@@ -121,7 +121,7 @@ func about(input string, tree *output.Tree, i *recording.Info) (facts [][2]strin
 	return facts
 }
 
-// Recording is what is known of how a recording was made.
+// Recording returns what is known of how a recording was made.
 func Recording(i *recording.Info) (facts [][2]string) {
 	m := &i.Meta
 	add := func(name, text string) {
@@ -144,7 +144,7 @@ func Recording(i *recording.Info) (facts [][2]string) {
 	return facts
 }
 
-// Account is the recording's own account of the run.
+// Account returns the recording's own account of the run.
 func Account(s *profile.Summary) (facts [][2]string) {
 	add := func(name, format string, values ...any) {
 		facts = append(facts, [2]string{name, fmt.Sprintf(format, values...)})

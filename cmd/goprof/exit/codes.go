@@ -132,7 +132,7 @@ var Codes = []Meaning{
 	}},
 }
 
-// Help is the table for people.
+// Help returns the table for people.
 func Help() string {
 	var b strings.Builder
 	b.WriteString("goprof's exit codes never change their meaning (2 has none):\n\n")

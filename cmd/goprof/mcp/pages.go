@@ -49,7 +49,7 @@ func (p *pages) keep(key, text string) {
 	p.list = p.list[max(len(p.list)-maxKept, 0):]
 }
 
-// cut is one page of a text. It ends with a line that says what is missing.
+// cut returns one page of a text. It ends with a line that says what is missing.
 func cut(text string, page int) string {
 	text = strings.ToValidUTF8(text, "?")
 	from, lines, number := 0, 0, 1

@@ -31,7 +31,7 @@ const (
 	maxCalls = 16
 )
 
-// versions of the protocol, the newest first. What this server uses of them is the same.
+// versions of the protocol, the newest first. The parts that this server uses are the same in all of them.
 var versions = []string{"2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"}
 
 // The codes of errors: JSON-RPC 2.0, section 5.1.

@@ -118,7 +118,7 @@ func (o *Option) read(value json.RawMessage) (any, error) {
 	return on, nil
 }
 
-// schema is the tool's entry in the list, with its arguments as JSON Schema.
+// schema returns the tool's entry in the list, with its arguments as JSON Schema.
 func (t *Tool) schema() map[string]any {
 	properties, needed := map[string]any{}, []string{}
 	for _, o := range t.Options {

@@ -1,6 +1,6 @@
 //go:build linux
 
-// Package product makes the file that a recording becomes, in any format: while it is recorded (JFR), or of what was
-// recorded at the end. A product has the file's name only when there are samples. If names may not be shown, a product
-// is given none.
+// Package product makes the file of a recording, in any format. A JFR file grows during the recording, other files are
+// made at its end. A file appears under its name only when there are samples. If names must not be shown, Redacted
+// replaces them before the product gets them.
 package product

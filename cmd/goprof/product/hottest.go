@@ -24,7 +24,7 @@ func (h *Hottest) Add(stacks *profile.Profile) {
 	}()
 }
 
-// SoFar is what was added so far. What is added later does not change it.
+// SoFar returns a copy of the sums so far. Later samples do not change it.
 func (h *Hottest) SoFar() output.Hottest {
 	h.mu.Lock()
 	defer h.mu.Unlock()

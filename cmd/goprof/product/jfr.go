@@ -13,12 +13,12 @@ import (
 	"goprof/session"
 )
 
-// JFR is a JFR file that grows while it is recorded. Each chunk is whole on the disk as soon as it is written:
-// if goprof is killed, only the open chunk is lost. The file gets its name with the first chunk after the first sample,
-// so a recording without samples replaces nothing.
+// JFR is a JFR file that grows while it is recorded. Each chunk is complete on the disk as soon as it is written: if
+// goprof is killed, only the chunk in memory is lost. The file gets its name with the first chunk after the first
+// sample, so a recording without samples replaces nothing.
 //
-// The lock is for signals. It is also for a recording that was given up because the process does not answer: its
-// goroutine may come back when all is over.
+// There are two reasons for the lock: signals, and recordings that were given up because the process does not answer.
+// The goroutine of such a recording may go on after the end.
 type JFR struct {
 	to      *outfile.File
 	growing Growing

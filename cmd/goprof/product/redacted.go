@@ -20,7 +20,8 @@ type redactedProduct struct {
 // Redacted is a product that is given no names.
 func Redacted(p Product, n *Names) Product { return &redactedProduct{p, n} }
 
-// JFROf is the JFR file behind a product; nil if it is none. What is written there is not redacted.
+// JFROf returns the JFR file behind a product, nil if the product is none. Facts that are written directly to that file
+// are not redacted.
 func JFROf(p Product) *JFR {
 	if r, ok := p.(*redactedProduct); ok {
 		p = r.Product
@@ -42,7 +43,7 @@ func NewNames(by *redact.Redactor, lock *sync.Mutex) *Names {
 	return &Names{mu: lock, by: by, known: by.Functions()}
 }
 
-// Of is a recording without names.
+// Of returns a recording without names.
 func (n *Names) Of(r *Recorded) *Recorded {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -15,7 +15,7 @@ func InForeground() bool {
 	return err != nil || group == unix.Getpgrp()
 }
 
-// foregroundTries bounds how often goprof stops to wait for the foreground. Where no shell would continue goprof, the
+// foregroundTries bounds how often goprof stops to wait for the foreground. If no shell would continue goprof, the
 // kernel does not stop it.
 const foregroundTries = 3
 

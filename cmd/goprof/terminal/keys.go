@@ -26,9 +26,10 @@ const escapeTime = 50
 // backgroundTime is how often readKeys looks whether this process has the terminal again.
 const backgroundTime = 200 * time.Millisecond
 
-// readKeys reads until the other end of woken is closed. In the background it reads nothing: what is typed there is for
-// the shell, and the kernel stops a process that reads it (SIGTTIN). The process may go to the background just before
-// the read, so it ignores that signal. The read then fails with EIO (drivers/tty/tty_jobctrl.c, __tty_check_change).
+// readKeys reads until the other end of woken is closed. While goprof is in the background, it reads nothing: the keys
+// are for the shell then, and the kernel stops a process that reads them (SIGTTIN). The process may go to the
+// background just before the read, so it ignores that signal. The read then fails with EIO (drivers/tty/tty_jobctrl.c,
+// __tty_check_change).
 func (t *Terminal) readKeys(woken *os.File) {
 	defer close(t.keys)
 	defer woken.Close()

@@ -104,9 +104,9 @@ func (t *Terminal) Size() (columns, rows int) {
 }
 
 // Draw shows the lines. It writes only those that have changed. No line may be wider than the terminal, and each must
-// end the styles that it begins. In the background Draw writes nothing. There the kernel may answer a write with
-// SIGTTOU and repeat it after the handler, without end (drivers/tty/tty_jobctrl.c, __tty_check_change: -ERESTARTSYS),
-// while Stop waits for Draw.
+// end the styles that it begins. While goprof is in the background, Draw writes nothing: the kernel may answer a write
+// with SIGTTOU and repeat it after the handler, again and again (drivers/tty/tty_jobctrl.c, __tty_check_change:
+// -ERESTARTSYS), while Stop waits for Draw.
 func (t *Terminal) Draw(lines []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -1,16 +1,14 @@
 // Package wire makes the calls by which messages reach servers: a POST of HTTP, and a unary call of gRPC, which is a
-// POST of HTTP/2 with frames and a status behind the answer. Both go over net/http; nothing of grpc-go is needed.
+// POST of HTTP/2 with frames and a status behind the answer. Both use net/http, so grpc-go is not needed.
 //
-// Every failure becomes a *ship.Failure that says what is to happen with the message:
+// Every failure becomes a *ship.Failure that says what the Shipper must do with the message:
 //
-//   - What may pass is sent again: no connection, a reset, a deadline, 408, 429, 502, 503, 504, UNAVAILABLE ... A wait
-//     that the server asks for (Retry-After, RetryInfo) is kept.
-//   - If the message is not at fault, but a token, an address or a certificate, it is sent again, too, so that nothing
-//     is lost while an operator mends that: 401, 403, 404, redirects, UNAUTHENTICATED, PERMISSION_DENIED,
-//     UNIMPLEMENTED, TLS.
-//   - What is wrong with the message is final: 400, 413, 415, 422, INVALID_ARGUMENT.
-//   - What may be the one or the other is doubtful: it is sent again a few times: 500, INTERNAL, RESOURCE_EXHAUSTED
-//     without a wait.
+//   - The failure is temporary: the message is sent again. No connection, a reset, a deadline, 408, 429, 502, 503, 504,
+//     UNAVAILABLE ... If the server asks for a wait (Retry-After, RetryInfo), the Shipper waits.
+//   - A token, an address or a certificate is wrong: the message is sent again, too, so that nothing is lost until an
+//     operator corrects that. 401, 403, 404, redirects, UNAUTHENTICATED, PERMISSION_DENIED, UNIMPLEMENTED, TLS.
+//   - The message is wrong: it is not sent again. 400, 413, 415, 422, INVALID_ARGUMENT.
+//   - The cause is not clear: the message is sent again a few times. 500, INTERNAL, RESOURCE_EXHAUSTED without a wait.
 //
-// Answers are foreign input: their sizes are bounded, and their texts are cut and cleaned.
+// Answers are not trusted: their sizes are bounded, and their texts are shortened and cleaned.
 package wire

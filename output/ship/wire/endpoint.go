@@ -94,7 +94,7 @@ func parse(text string) (*url.URL, error) {
 		u.Scheme)
 }
 
-// shown is a URL for a message to the user: parts that may be a password or a token are left out.
+// shown returns a URL for a message to the user: parts that may be a password or a token are left out.
 func shown(text string) string {
 	if at := strings.LastIndexByte(text, '@'); at >= 0 {
 		text = "..." + text[at:]

@@ -109,7 +109,7 @@ func (c *Client) callPlain(ctx context.Context, r *Request) ([]byte, error) {
 	return c.Call(ctx, &plain)
 }
 
-// callFailure is what the status of a call means for the message, nil for a success.
+// callFailure returns what the status of a call means for the message, nil for a success.
 func callFailure(r *http.Response) error {
 	status := r.Trailer
 	if status.Get(statusHeader) == "" {
@@ -142,7 +142,7 @@ func callFailure(r *http.Response) error {
 	return f
 }
 
-// retryDelay is how long the server asks to wait: a google.rpc.Status with a RetryInfo among its details.
+// retryDelay returns how long the server asks to wait: a google.rpc.Status with a RetryInfo among its details.
 func retryDelay(text string) (wait time.Duration, asked bool) {
 	data, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(text, "="))
 	if err != nil || len(data) > maxDetails {

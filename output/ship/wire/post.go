@@ -52,7 +52,7 @@ func (c *Client) Post(ctx context.Context, r *Request) ([]byte, error) {
 	return answer, nil
 }
 
-// header is what every call has.
+// header returns what every call has.
 func (c *Client) header(r *Request) (http.Header, error) {
 	header, err := c.headers.read()
 	if err != nil {
@@ -93,7 +93,7 @@ func mayHelpAgain(err error) error {
 	return &ship.Failure{Err: err}
 }
 
-// statusFailure is what an unsuccessful answer means for the message.
+// statusFailure returns what an unsuccessful answer means for the message.
 func statusFailure(r *http.Response, answer []byte, is500Final bool) error {
 	f := &ship.Failure{Err: fmt.Errorf("the server says %d%s", r.StatusCode, excerpt(r, answer)),
 		After: retryAfter(r.Header.Get("Retry-After"), time.Now())}
@@ -117,7 +117,7 @@ func statusFailure(r *http.Response, answer []byte, is500Final bool) error {
 // maxExcerpt bounds the part of an answer that is shown to people.
 const maxExcerpt = 300
 
-// excerpt is the beginning of an answer, if the answer is text.
+// excerpt returns the beginning of an answer, if the answer is text.
 func excerpt(r *http.Response, answer []byte) string {
 	if strings.Contains(r.Header.Get("Content-Type"), "proto") {
 		return ""

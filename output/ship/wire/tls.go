@@ -38,7 +38,7 @@ func (c *Client) tls() (*tls.Config, error) {
 	return config, nil
 }
 
-// pool are the trusted certificates: the system's, if there are any, and those of a file.
+// pool returns the trusted certificates: the system's, if there are any, and those of a file.
 func pool(file string) (*x509.CertPool, error) {
 	all, err := x509.SystemCertPool()
 	if err != nil {

@@ -27,7 +27,6 @@ func SummaryText(to io.Writer, s *profile.Summary) error {
 	return nil
 }
 
-// parts are the accounts of all parts of a recording.
 func parts(s *profile.Summary) []*profile.Summary {
 	all := []*profile.Summary{s}
 	for i := range s.Parts {
@@ -79,7 +78,6 @@ func (a *account) line(heading, format string, args ...any) {
 	a.b.WriteString(AccountLine(heading, fmt.Sprintf(format, args...)))
 }
 
-// amount says how much of what was seen.
 func (a *account) amount() {
 	s := a.s
 	took := Span(s.Meta.Duration)

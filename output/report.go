@@ -90,7 +90,6 @@ func NewHottest(t *Tree, of *profile.Meta, top int) *Report {
 	return newReport(t, ByHottest, table, heat.total, top)
 }
 
-// newReport has the rows of a table with what they are of all.
 func newReport(t *Tree, by string, table []ReportRow, all int64, top int) *Report {
 	r := &Report{Weight: t.Weight, Unnamed: t.Unnamed, By: by}
 	r.noLines = by == ByLine && !slices.ContainsFunc(t.Labels, func(n Name) bool { return hasLine.MatchString(n.Text) })

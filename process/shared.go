@@ -31,7 +31,6 @@ const (
 	comparePiece = 256 << 10
 )
 
-// pieces are the pieces that are used.
 type pieces struct {
 	mu     sync.Mutex
 	seed   maphash.Seed
@@ -43,7 +42,6 @@ type pieces struct {
 	recent recent
 }
 
-// piece is one of them.
 type piece struct {
 	first weak.Pointer[byte]
 	size  int
@@ -162,7 +160,6 @@ func (p *pieces) alike(at filePlace) (all [][]byte) {
 
 var compareBuffers = sync.Pool{New: func() any { return new([comparePiece]byte) }}
 
-// isThere reports whether the file has these bytes at an offset.
 func isThere(r io.ReaderAt, want []byte, off int64) bool {
 	buf := compareBuffers.Get().(*[comparePiece]byte)
 	defer compareBuffers.Put(buf)

@@ -104,7 +104,6 @@ func (e *eventReader) frame(name string, kind profile.Kind) profile.Frame {
 	return profile.Frame{Func: fn, Kind: kind, BCI: -1}
 }
 
-// eventful is a recording of events.
 type eventful struct {
 	*recording
 	plan *EventPlan
@@ -229,7 +228,6 @@ func firstJava(s *profile.Stack) int {
 	return 0
 }
 
-// dropTop takes frames off the top of a stack.
 func dropTop(s *profile.Stack, n int) {
 	s.Frames = append(s.Frames[:0], s.Frames[n:]...)
 	if s.Carrier > 0 {
@@ -237,7 +235,6 @@ func dropTop(s *profile.Stack, n int) {
 	}
 }
 
-// putTop puts a frame on top of a stack.
 func putTop(s *profile.Stack, f profile.Frame) {
 	s.Frames = append(s.Frames, profile.Frame{})
 	copy(s.Frames[1:], s.Frames)
@@ -247,7 +244,6 @@ func putTop(s *profile.Stack, f profile.Frame) {
 	}
 }
 
-// eventCounts is what the account of a recording says of its events.
 func (p *EventPlan) counts(list []sampler.EventCount) (counts []profile.EventCount) {
 	for i, c := range list {
 		counts = append(counts, profile.EventCount{Name: c.Name, Unit: p.parts[i].of.Unit,

@@ -233,7 +233,6 @@ func (s *Session) MarkerEvents() (list []MarkerEvent, err error) {
 const WhyGuarded = "the library comes by only where a counter in its memory is not 0 (a semaphore), and goprof " +
 	"writes nothing into a process"
 
-// kind says what the samples of a plan with one event are about.
 func (p *EventPlan) kind() *profile.EventKind { return &profile.EventKind{Name: p.Name, Unit: p.Unit} }
 
 // explainEvent says why an event cannot be recorded, and what mends that.
@@ -293,7 +292,6 @@ func TracepointsError() *EventError {
 		Remedy: "mount -t tracefs nodev " + tracefs[0]}
 }
 
-// tracepoint is the number of a tracepoint.
 func tracepoint(group, name string) (uint64, bool) {
 	if strings.ContainsAny(group+name, "/.") {
 		return 0, false

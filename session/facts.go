@@ -69,7 +69,6 @@ func cpuInfo(b []byte) (name string, sockets, cores, threads int) {
 	return name, max(len(packages), min(threads, 1)), max(len(seen), min(threads, 1)), threads
 }
 
-// systemName is the kernel and the distribution.
 func systemName() string {
 	var uts unix.Utsname
 	name := "Linux"

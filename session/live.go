@@ -54,7 +54,6 @@ type LiveThread struct {
 	Moving bool
 }
 
-// liveThread is what is kept of a thread.
 type liveThread struct {
 	LiveThread
 	round   int
@@ -280,7 +279,6 @@ func (th *liveThread) leftAlone() bool {
 	return th.waitedFor != nil && (th.chances.Spent(now()) || !th.waitedFor.IsBack())
 }
 
-// take notes the result of a look.
 func (l *Live) take(th *liveThread, snap *look.Look, o ptrace.Outcome, stack *profile.Stack) {
 	th.waiting = 0
 	switch o {

@@ -9,7 +9,6 @@ import (
 // isApp reports whether a thread may run code of the program.
 func (x *exam) isApp(tid int) bool { return x.roles[tid] == vitals.Application }
 
-// inDump finds a thread of a dump.
 func (d *Dump) thread(tid int) *profile.ThreadDump {
 	for i := range d.Threads {
 		if d.Threads[i].TID == tid && tid != 0 {

@@ -239,7 +239,6 @@ func (w *Walker) proveAll(walks []Together) bool {
 	return true
 }
 
-// way is how a stack is walked.
 func (w *Walker) way(unstopped bool) func() profile.Reason {
 	if unstopped {
 		return w.walkUnstopped
@@ -396,7 +395,6 @@ func (w *Walker) step() (why profile.Reason, root bool) {
 	return w.stepGenerated(), false
 }
 
-// emit appends one frame.
 func (w *Walker) emit(f profile.Frame) {
 	f.PC, f.SP = w.cur.pc, w.cur.sp
 	if fp, known := w.fp(); known {

@@ -96,5 +96,4 @@ func (m *Method) Line(bci int32) int32 {
 	return line
 }
 
-// word reads a little-endian word.
 func word(b []byte) uint64 { return binary.LittleEndian.Uint64(b) }

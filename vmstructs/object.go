@@ -102,7 +102,6 @@ func (k *klassModel) klassIn(head []byte) uint64 {
 	return k.base + n<<k.shift
 }
 
-// javaClass is what is known of one class.
 type javaClass struct {
 	names  []string          // its own and those of its superclasses, with slashes
 	fields map[string]uint64 // its own and inherited ones; of equal names its own
@@ -118,7 +117,6 @@ func (c *javaClass) is(name string) bool {
 	return false
 }
 
-// readClass reads the class whose Klass is at klass.
 func (vm *VM) readClass(klass uint64) (*javaClass, error) {
 	l := &vm.l.cont
 	helper, err := vm.mem.I32(klass + uint64(l.layoutHelper))

@@ -148,7 +148,6 @@ type poolField struct {
 	offset      uint64
 }
 
-// poolObject is an object as it was read.
 type poolObject struct {
 	at    uint64
 	class *poolClass
@@ -245,7 +244,6 @@ func (o *poolObject) field(class, name string) (at uint64, ok bool) {
 	return 0, false
 }
 
-// number reads an int.
 func (o *poolObject) number(class, name string) maybe.Value[int64] {
 	at, ok := o.field(class, name)
 	if !ok {
@@ -254,7 +252,6 @@ func (o *poolObject) number(class, name string) maybe.Value[int64] {
 	return maybe.Known(int64(int32(binary.LittleEndian.Uint32(o.bytes[at:]))))
 }
 
-// long reads a long.
 func (o *poolObject) long(class, name string) maybe.Value[int64] {
 	at, ok := o.field(class, name)
 	if !ok {
@@ -276,7 +273,6 @@ func (p *Pools) ref(o *poolObject, class, name string) uint64 {
 	return to
 }
 
-// follow reads the object to which a field refers.
 func (p *Pools) follow(o *poolObject, class, name string) (poolObject, bool) {
 	return p.read(p.ref(o, class, name))
 }

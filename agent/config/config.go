@@ -187,7 +187,6 @@ func (c *Config) forget(name string) {
 	*c.rules(name) = nil
 }
 
-// rules points to the rules of an option.
 func (c *Config) rules(name string) *[]agent.Rule {
 	switch name {
 	case "match":

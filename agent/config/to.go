@@ -82,7 +82,6 @@ var toOptions = []Option{
 
 func init() { Options = append(Options, toOptions...) }
 
-// text makes a setter of a text.
 func text(of func(*To) *string) func(*Config, string) error {
 	return func(c *Config, s string) error {
 		if strings.ContainsRune(s, 0) {

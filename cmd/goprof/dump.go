@@ -167,7 +167,6 @@ func (f *redactFlags) toDump(name string) guard.Keep {
 	return guard.ToDump
 }
 
-// dead makes the dump of a core file.
 func (d *dumper) dead() *coreDump {
 	core := d.core
 	core.by = d.by
@@ -175,7 +174,6 @@ func (d *dumper) dead() *coreDump {
 		raw: d.raw, opt: postmortem.Options{Depth: d.opt.Depth, Locks: d.opt.Locks, Virtual: d.virtual}}
 }
 
-// check says what is wrong with the flags.
 func (d *dumper) check(cmd *cobra.Command) error {
 	given := cmd.Flags().Changed
 	if d.json && given("format") && d.format != dumpAsJSON {

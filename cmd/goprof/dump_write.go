@@ -68,7 +68,6 @@ func dumpFormat(cmd *cobra.Command, asked string, asJSON bool, name string) stri
 	return asked
 }
 
-// writeDump writes one dump.
 func writeDump(w io.Writer, dump *profile.Dump, format string, shape dumps.Shape) error {
 	switch format {
 	case dumpAsJSON:
@@ -90,7 +89,6 @@ func tellCensus(to io.Writer, c *profile.VirtualCensus) {
 	}
 }
 
-// deadlocksOf names the threads of each deadlock.
 func deadlocksOf(threads []profile.ThreadDump) (all [][]profile.ThreadRef) {
 	for _, cycle := range contention.New(threads).Deadlocks {
 		var refs []profile.ThreadRef

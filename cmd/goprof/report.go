@@ -88,7 +88,6 @@ refused: --where chooses events.
 	return cmd
 }
 
-// run reports on the recording of a name.
 func (f *reportFlags) run(cmd *cobra.Command, name string) error {
 	if f.top < 0 {
 		return usageError(cmd, "--top is how many rows to show, 0 for all", without("top"))

@@ -45,7 +45,6 @@ func (f *waitFlags) add(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.wakers, "wakers", false, "with --event off-cpu and lock: what ended each wait, with its stack")
 }
 
-// eventMode is a name for --event that is a mode.
 type eventMode struct {
 	mode   session.Mode
 	engine session.EngineName
@@ -58,7 +57,6 @@ var eventModes = map[string]eventMode{
 	"lock":    {session.WaitingMode, session.AutoEngine, []string{profile.Blocked.String(), profile.Parked.String()}},
 }
 
-// namesIO reports whether --event names calls that read and write.
 func namesIO(event string) bool {
 	return slices.ContainsFunc(session.SplitEvents(event), func(name string) bool {
 		name, _, _ = strings.Cut(name, "=")

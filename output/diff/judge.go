@@ -79,7 +79,6 @@ func (c *Comparison) decide(list []evidence, pairs []pair) (hypotheses int, limi
 	return hypotheses, limit, within
 }
 
-// look is what one look counts.
 func (c *Comparison) look(s Side) float64 {
 	return float64(c.sides[s].total) / float64(c.sides[s].looks)
 }

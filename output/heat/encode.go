@@ -198,7 +198,6 @@ func leastShown(t *output.Tree, most int) int64 {
 	return totals[most] + 1
 }
 
-// pack writes the columns of numbers.
 func (p *timePage) pack(list []entry, stacks []stackEnd) error {
 	rank, order := rankStacks(list)
 	p.Stacks = len(order)
@@ -240,7 +239,6 @@ func (p *timePage) pack(list []entry, stacks []stackEnd) error {
 	return err
 }
 
-// rankStacks ranks stacks by their number of entries.
 func rankStacks(list []entry) (rank map[int32]int, order []int32) {
 	count := make(map[int32]int)
 	for _, e := range list {

@@ -9,7 +9,6 @@ import "unsafe"
 //lint:ignore U1000 the assembly has its address
 func handler()
 
-// handlerPC is the address of handler.
 func handlerPC() uintptr
 
 // handle is where handler goes on.

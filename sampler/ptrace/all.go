@@ -73,7 +73,6 @@ func AllUntil(gaveUp <-chan struct{}, t *Tracer, wait time.Duration, threads []S
 	return !a.over
 }
 
-// pass looks at each of the threads.
 func (a *all) pass(threads []Subject) bool {
 	t := a.t
 	for _, th := range threads {

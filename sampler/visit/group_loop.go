@@ -26,7 +26,6 @@ const (
 	blindAfter = 2000
 )
 
-// groupRun is a Group's Run.
 type groupRun struct {
 	*Group
 	ctx      context.Context
@@ -79,7 +78,6 @@ func (v *visits) knowsAll() bool {
 	return true
 }
 
-// endAll ends all members.
 func (r *groupRun) endAll() {
 	for _, m := range r.End(r.failed) {
 		m.result <- r.WhyEnded()
@@ -142,7 +140,6 @@ func (r *groupRun) shift() {
 	}
 }
 
-// endVisits recalls the preempters.
 func (r *groupRun) endVisits() {
 	r.lead.ServedBy(nil)
 	r.visits.end()
@@ -321,7 +318,6 @@ func (r *groupRun) refresh(m *Member, now int64, away bool) {
 	}
 }
 
-// takeIn takes in the members that have come.
 func (r *groupRun) takeIn() {
 	var again []*Member
 	coming := r.Next()

@@ -12,7 +12,6 @@ import (
 	"goprof/vmstructs"
 )
 
-// knownThread is what is kept of a thread from reading to reading.
 type knownThread struct {
 	began uint64
 	ns    int       // its number in the JVM's namespace
@@ -22,7 +21,6 @@ type knownThread struct {
 // renameEvery is how often a thread's name is read again: programs rename the threads of pools.
 const renameEvery = 3 * time.Second
 
-// readKernelThreads lists the threads with what the kernel says of each.
 func (v *Vitals) readKernelThreads(r *Reading) {
 	tids, err := v.p.ThreadIDs()
 	if err != nil {
@@ -78,7 +76,6 @@ func (v *Vitals) innerTID(tid int) (int, bool) {
 
 func nanoseconds(n uint64) time.Duration { return time.Duration(min(n, 1<<62)) }
 
-// mergeThreads adds what the JVM says of the threads.
 func (v *Vitals) mergeThreads(r *Reading, part *javaPart) {
 	byNS := make(map[int]int, len(part.threads))
 	for i, t := range part.threads {

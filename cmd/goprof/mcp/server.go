@@ -100,7 +100,6 @@ func readLine(in *bufio.Reader) ([]byte, error) {
 	return tooLong, err
 }
 
-// take answers one line.
 func (s *Server) take(ctx context.Context, line []byte) {
 	var m message
 	if err := json.Unmarshal(line, &m); err != nil {
@@ -128,7 +127,6 @@ func (s *Server) take(ctx context.Context, line []byte) {
 	}
 }
 
-// isID reports whether an id is a number or a string.
 func isID(id json.RawMessage) bool {
 	return len(id) <= 200 && id[0] != '{' && id[0] != '[' && id[0] != 't' && id[0] != 'f'
 }

@@ -114,7 +114,6 @@ func writeDrawing(version string,
 	}
 }
 
-// writeTable writes what "goprof report --json" writes.
 func writeTable(w io.Writer, r *Recorded) error {
 	table, err := output.NewReport(output.TreeOf(r.Profile), "method", 0)
 	if err != nil {

@@ -3,6 +3,7 @@
 package session
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -129,9 +130,7 @@ func MayNeedProbes(name string) bool {
 
 // preset finds the first way that works. If none does, it returns the first failure, which says most.
 func (s *Session) preset(p *EventPreset, every uint64) (*EventPlan, error) {
-	if every == 0 {
-		every = p.Every
-	}
+	every = cmp.Or(every, p.Every)
 	var first error
 	for i := range p.ways {
 		plan := &EventPlan{Name: p.Name, Unit: p.Unit, Note: p.ways[i].note}
@@ -140,9 +139,7 @@ func (s *Session) preset(p *EventPreset, every uint64) (*EventPlan, error) {
 			return plan, nil
 		}
 		plan.Close()
-		if first == nil {
-			first = err
-		}
+		first = cmp.Or(first, err)
 		if p.ways[i].pairs != nil && !errors.Is(err, process.ErrNoImage) {
 			return nil, s.explainEvent(p.Name, err) // the next way would watch a malloc that the process does not use
 		}

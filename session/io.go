@@ -171,9 +171,7 @@ func (b *ioBook) targetOf(id uint64) *ioTarget {
 // accept has said counts for more than a link. A socket may be looked for again.
 func (b *ioBook) target(f *events.File, link string) *ioTarget {
 	known := b.named[f.ID]
-	if link == "" {
-		link = known.link
-	}
+	link = cmp.Or(link, known.link)
 	if known.ioTarget != nil && known.sort >= f.Sort && known.link == link && !known.isOpen() {
 		return known.ioTarget
 	}

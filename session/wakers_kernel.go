@@ -3,6 +3,7 @@
 package session
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -80,9 +81,7 @@ func (k *kernelNames) wakerOf(frames []uint64, pid int, comm string) kernelWaker
 			f = factsOfKernel(k.at(addr - 1).Name)
 			k.facts[addr] = f
 		}
-		if all.cause == "" {
-			all.cause = f.cause
-		}
+		all.cause = cmp.Or(all.cause, f.cause)
 		// A thread that sends by loopback receives in its own softirq: it is the waker.
 		all.sends = all.sends || f.sends && all.softirq && !all.interrupt
 		all.interrupt, all.softirq = all.interrupt || f.interrupt, all.softirq || f.softirq

@@ -1,6 +1,8 @@
 package triage
 
 import (
+	"cmp"
+
 	"goprof/profile"
 	"goprof/profile/naming"
 	"goprof/triage/vitals"
@@ -26,9 +28,7 @@ func topJava(s *profile.Stack) string {
 		if f.Func == nil || !f.Kind.Java() {
 			continue
 		}
-		if first == "" {
-			first = f.Func.Name
-		}
+		first = cmp.Or(first, f.Func.Name)
 		if !naming.OfLibrary(f.Func.Name) {
 			return f.Func.Name
 		}

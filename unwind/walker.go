@@ -13,6 +13,7 @@ package unwind
 
 import (
 	"cmp"
+	"slices"
 
 	"goprof/arch"
 	"goprof/process"
@@ -379,12 +380,7 @@ var unstoppedGap = &profile.Func{Name: "[native frames that only a stop can tell
 
 // UnstoppedGap is where in a stack of WalkUnstopped native frames are missing, -1 if none are.
 func UnstoppedGap(s *profile.Stack) int {
-	for i := range s.Frames {
-		if s.Frames[i].Func == unstoppedGap {
-			return i
-		}
-	}
-	return -1
+	return slices.IndexFunc(s.Frames, func(f profile.Frame) bool { return f.Func == unstoppedGap })
 }
 
 // step emits the frames at the cursor and moves it to the caller.

@@ -3,6 +3,7 @@ package vmstructs
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 )
 
 // klassModel is how an object's header tells its class (oops/oop.hpp, markWord.hpp).
@@ -108,14 +109,7 @@ type javaClass struct {
 	size   uint64            // of an instance, without what a stack chunk has behind its fields
 }
 
-func (c *javaClass) is(name string) bool {
-	for _, n := range c.names {
-		if n == name {
-			return true
-		}
-	}
-	return false
-}
+func (c *javaClass) is(name string) bool { return slices.Contains(c.names, name) }
 
 func (vm *VM) readClass(klass uint64) (*javaClass, error) {
 	l := &vm.l.cont

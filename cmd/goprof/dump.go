@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -207,9 +208,7 @@ func (d *dumper) check(cmd *cobra.Command) error {
 			without("native"))
 	}
 	d.opt.Wait = d.wait.Duration
-	if d.every.Duration == 0 {
-		d.every.Duration = dumpEvery
-	}
+	d.every.Duration = cmp.Or(d.every.Duration, dumpEvery)
 	return nil
 }
 

@@ -51,10 +51,7 @@ func (f *dumpFile) write(last bool, write func(io.Writer) error) (err error) {
 			return err
 		})
 	}
-	if err != nil {
-		return outputFailed(err)
-	}
-	return nil
+	return outputFailed(err)
 }
 
 // outputUsage is what -o does.

@@ -139,14 +139,10 @@ func listMarkers(s *session.Session) (list []listedEvent, err error) {
 }
 
 func showEvents(to io.Writer, list []listedEvent, asJSON bool) error {
-	write := writeEvents
 	if asJSON {
-		write = func(to io.Writer, list []listedEvent) error { return output.WriteJSON(to, list) }
+		return outputFailed(output.WriteJSON(to, list))
 	}
-	if err := write(to, list); err != nil {
-		return outputFailed(err)
-	}
-	return nil
+	return outputFailed(writeEvents(to, list))
 }
 
 func writeEvents(to io.Writer, list []listedEvent) (err error) {

@@ -174,8 +174,5 @@ func writeResult(cmd *cobra.Command, name string, write func(io.Writer) error) e
 	if err == nil {
 		_, err = file.Write(write)
 	}
-	if err != nil {
-		return outputFailed(err)
-	}
-	return nil
+	return outputFailed(err)
 }

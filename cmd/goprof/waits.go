@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -69,10 +70,7 @@ const minHelp = "--min is a time, not less than 0"
 // toMode sets the flags of a mode if --event names one, or --mode one of waits. It is called before all other checks.
 func (f *recordFlags) toMode(cmd *cobra.Command) error {
 	given := cmd.Flags().Changed
-	name := f.event
-	if name == "" {
-		name = f.mode
-	}
+	name := cmp.Or(f.event, f.mode)
 	m, is := eventModes[name]
 	f.timed = is
 	switch {

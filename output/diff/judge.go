@@ -2,6 +2,7 @@ package diff
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 )
@@ -230,11 +231,7 @@ func testable(list []evidence) int {
 	for i := range list {
 		fewest[list[i].item.prints] = list[i].fewest
 	}
-	values := make([]float64, 0, len(fewest))
-	for _, p := range fewest {
-		values = append(values, p)
-	}
-	slices.Sort(values)
+	values := slices.Sorted(maps.Values(fewest))
 	// The smallest m such that no more than m of them reach Risk / m.
 	low, high := 1, max(len(values), 1)
 	for low < high {

@@ -2,6 +2,7 @@ package dumps
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -327,10 +328,7 @@ func wantedText(l *profile.WantedLock, withOwner bool) string {
 }
 
 func lockText(l *profile.Lock) string {
-	class := output.CleanName(l.Class)
-	if class == "" {
-		class = "an object that the collector moves"
-	}
+	class := cmp.Or(output.CleanName(l.Class), "an object that the collector moves")
 	kind := ""
 	switch l.Kind {
 	case profile.Monitor:

@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -244,9 +245,7 @@ func rankStacks(list []entry) (rank map[int32]int, order []int32) {
 	for _, e := range list {
 		count[e.node]++
 	}
-	for n := range count {
-		order = append(order, n)
-	}
+	order = slices.Collect(maps.Keys(count))
 	slices.SortFunc(order, func(a, b int32) int { return cmp.Or(cmp.Compare(count[b], count[a]), cmp.Compare(a, b)) })
 	for i, n := range order {
 		count[n] = i

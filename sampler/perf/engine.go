@@ -3,6 +3,7 @@
 package perf
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -347,9 +348,7 @@ func (r *perfRun) drain() {
 
 // checkWide ends the run if the events of the CPUs could not be opened again.
 func (r *perfRun) checkWide() {
-	if r.failed == nil {
-		r.failed = r.wide.failed
-	}
+	r.failed = cmp.Or(r.failed, r.wide.failed)
 }
 
 func (r *perfRun) beginBatch(number uint64) { r.batch, r.sampled = number, r.sampled[:0] }

@@ -4,7 +4,9 @@ package visit
 
 import (
 	"context"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -164,11 +166,7 @@ func (r *groupRun) countVisits() {
 
 // want says whose threads preempters call for.
 func (r *groupRun) want() {
-	pids := make([]int, 0, len(r.members))
-	for pid := range r.members {
-		pids = append(pids, pid)
-	}
-	r.visits.preempters.Want(pids...)
+	r.visits.preempters.Want(slices.Collect(maps.Keys(r.members))...)
 }
 
 // with lets a member use the Runner.

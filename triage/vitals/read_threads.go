@@ -3,6 +3,7 @@
 package vitals
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -36,11 +37,7 @@ func (v *Vitals) readKernelThreads(r *Reading) {
 			r.Threads = append(r.Threads, t)
 		}
 	}
-	for tid, k := range v.threads {
-		if k.round != r.At {
-			delete(v.threads, tid)
-		}
-	}
+	maps.DeleteFunc(v.threads, func(_ int, k *knownThread) bool { return k.round != r.At })
 }
 
 // readKernelThread reads one thread. It is not ok for one that has ended.

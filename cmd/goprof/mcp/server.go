@@ -3,6 +3,7 @@ package mcp
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -273,7 +274,5 @@ func (s *Server) write(what map[string]any) {
 	if err == nil && s.err == nil {
 		_, err = s.to.Write(append(b, '\n'))
 	}
-	if s.err == nil {
-		s.err = err
-	}
+	s.err = cmp.Or(s.err, err)
 }

@@ -158,11 +158,11 @@ const bySelf, byTotal = "self", "total"
 func (f *reportFlags) of(tree *output.Tree, meta *profile.Meta) (*output.Report, error) {
 	switch f.by {
 	case output.ByHottest:
-		return output.NewHottest(tree, meta, 0), nil
+		return output.NewHottest(tree, meta), nil
 	case output.ByWaker:
-		return output.NewWakers(tree, 0), nil
+		return output.NewWakers(tree), nil
 	}
-	return output.NewReport(tree, f.by, 0)
+	return output.NewReport(tree, f.by)
 }
 
 // writeResult writes to standard output or a file.

@@ -115,7 +115,7 @@ func writeDrawing(version string,
 }
 
 func writeTable(w io.Writer, r *Recorded) error {
-	table, err := output.NewReport(output.TreeOf(r.Profile), "method", 0)
+	table, err := output.NewReport(output.TreeOf(r.Profile), "method")
 	if err != nil {
 		return err
 	}

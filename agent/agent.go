@@ -164,7 +164,6 @@ func (a *Agent) end() {
 	}
 }
 
-// take replaces the settings.
 func (a *Agent) take(s Settings) {
 	old, now := a.settings, time.Now()
 	for _, g := range a.guests {
@@ -410,7 +409,6 @@ func (a *Agent) open(ctx context.Context, g *guest, now time.Time) {
 	a.running.Go(func() { a.serve(ctx, pid, facts, &settings, r) })
 }
 
-// serve is the goroutine of one recording.
 func (a *Agent) serve(ctx context.Context, pid int, facts Candidate, s *Settings, r *record) {
 	send := func(e event) {
 		e.pid, e.record = pid, r
@@ -441,7 +439,6 @@ func (a *Agent) serve(ctx context.Context, pid int, facts Candidate, s *Settings
 	send(event{ended: true, err: err, exec: err == nil && ctx.Err() == nil && !t.Alive()})
 }
 
-// handle deals with a message of a recording.
 func (a *Agent) handle(e event) {
 	now := time.Now()
 	a.budget.charge(a.budget.alone(e.cost))
@@ -467,7 +464,6 @@ func (a *Agent) handle(e event) {
 	}
 }
 
-// start governs a recording that has begun.
 func (a *Agent) start(r *record, c Control) {
 	r.control = c
 	if a.rehearses {
@@ -477,7 +473,6 @@ func (a *Agent) start(r *record, c Control) {
 	}
 }
 
-// endRecording ends a recording that has ended by itself.
 func (a *Agent) endRecording(g *guest, e event, now time.Time) {
 	a.settle(g.record, now)
 	g.record.stop()
@@ -513,7 +508,6 @@ func (a *Agent) release(g *guest) {
 	}
 }
 
-// cutBatches cuts the batches that are due.
 func (a *Agent) cutBatches(now time.Time) {
 	for _, g := range a.guests {
 		if r := g.record; r != nil && now.Sub(r.cut) >= a.settings.Every {

@@ -31,7 +31,6 @@ func newBatches(pools bool, of *countedTime) *batches {
 	return &batches{span: of, gather: batch.NewGatherer(batch.GatherOptions{Pools: pools})}
 }
 
-// belongTo says whose the samples are.
 func (b *batches) belongTo(whose resource.Attributes) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

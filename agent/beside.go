@@ -36,7 +36,6 @@ func IsWait(event string) bool {
 // MostEvents bounds the events of one configuration: each is a recording of each JVM.
 const MostEvents = 8
 
-// checkEvents says what is wrong with the events.
 func (s *Settings) checkEvents() error {
 	if len(s.Events) > MostEvents {
 		return fmt.Errorf("event names no more than %d events", MostEvents)
@@ -94,7 +93,6 @@ func (a *Agent) besides(r *record, wanted []session.AskedEvent, send func(event)
 	return list
 }
 
-// handleBeside takes what the recording of an event says.
 func (a *Agent) handleBeside(g *guest, e event, now time.Time) {
 	if e.err == nil {
 		e.beside.resume(now)
@@ -118,7 +116,6 @@ func (a *Agent) refuseEvent(g *guest, name, why string, now time.Time) {
 	}
 }
 
-// all are a recording and those of its events.
 func (r *record) all() []*record { return append([]*record{r}, r.beside...) }
 
 // recordBeside records the events until ctx is done, one after the other begun, each with a session of its own.

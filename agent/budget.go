@@ -114,7 +114,6 @@ func (b *budget) alone(e expense) time.Duration {
 	return max(e.cpu-time.Duration(b.rate*float64(e.took)), 0)
 }
 
-// charge takes what attaching has cost.
 func (b *budget) charge(cost time.Duration) {
 	b.debt += cost
 	b.attached += cost
@@ -138,7 +137,6 @@ func (b *budget) count(a *Agent, r *record) {
 	r.counted = now
 }
 
-// govern tells a recording how often it is sampled.
 func (b *budget) govern(r *record) {
 	if r.control != nil && !r.control.Govern(b.interval(), r.share) {
 		r.fixed, r.share = true, 1

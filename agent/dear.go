@@ -30,7 +30,6 @@ type dropping interface {
 	Again() // begins it again, once it has ended
 }
 
-// hitsOf is how many hits the probes of a recording have had.
 func hitsOf(s *sampler.Stats) (n int64) {
 	for i := range s.Events {
 		n += int64(s.Events[i].Hits)

@@ -17,7 +17,6 @@ type finder struct {
 	round uint32
 }
 
-// seenProcess is a process that was seen before.
 type seenProcess struct {
 	started time.Duration
 	comm    string
@@ -40,7 +39,6 @@ const (
 	mostProcesses = 1 << 16
 )
 
-// found is what a beat has found.
 type found struct {
 	born []diagnose.JVM
 	gone []int

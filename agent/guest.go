@@ -30,7 +30,6 @@ var stateNames = [numStates]string{"idle", "attaching", "recorded", "denied", "u
 // for a shorter time.
 const stillBeats = 2
 
-// guest is one JVM.
 type guest struct {
 	Candidate
 	state guestState
@@ -68,7 +67,6 @@ type record struct {
 	again   time.Time          // when it is tried again; zero while it begins; then when it has begun
 }
 
-// lookCounts are what an engine has counted.
 type lookCounts struct {
 	taken, lost, hits int64
 	leftOut           int64 // stops that were not begun

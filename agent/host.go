@@ -152,7 +152,6 @@ func (h *ThisHost) Attach(pid int) (Target, error) {
 	return &hostTarget{host: h, session: s}, nil
 }
 
-// hostTarget is a JVM of this host.
 type hostTarget struct {
 	host    *ThisHost
 	session *session.Session

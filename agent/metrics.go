@@ -83,7 +83,6 @@ func (m *Metrics) retryEvent(name string) {
 	m.ofEvent(name).retried++
 }
 
-// countEvent counts the samples of a batch of an event.
 func (m *Metrics) countEvent(b *batch.Batch) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -145,7 +145,6 @@ func openRegular(root *os.Root, name string) (*os.File, error) {
 	return file, nil
 }
 
-// readLines reads the lines that are wanted.
 func readLines(from io.Reader, texts map[int32]string) error {
 	in := bufio.NewReader(io.LimitReader(from, maxSource))
 	for n := int32(1); ; n++ {

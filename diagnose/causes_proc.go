@@ -80,7 +80,6 @@ func (h Host) yamaScope() int {
 	return n
 }
 
-// fileOwner says who owns a file of /proc.
 func (h Host) fileOwner(path string) (int, bool) {
 	if h.owner != nil {
 		return h.owner(path)
@@ -142,7 +141,6 @@ func (h Host) libraries(pid int) (libs libraries, readable bool) {
 	return libs, lines.Err() == nil || libs.any
 }
 
-// program says what a process runs.
 func (h Host) program(pid int) program {
 	libs, _ := h.libraries(pid)
 	if libs.kind == unknownProgram && libs.any && hasNativeImageSection(h.file(pid, "exe")) {

@@ -198,10 +198,7 @@ func (h Host) checkModules(r *Report, _ *need, _ int) {
 			"goprof runs under the AppArmor profile %s, which may forbid ptrace", label)
 		return
 	}
-	if label == "" {
-		label = "none confines goprof"
-	}
-	r.ok("security module", "%s", label)
+	r.ok("security module", "%s", cmp.Or(label, "none confines goprof"))
 }
 
 func (h Host) checkNamespaces(r *Report, _ *need, _ int) {

@@ -43,7 +43,6 @@ func replaced(p *process.Process, image process.Image) bool {
 	return false
 }
 
-// symbolSource says which of the places it was that has them.
 func symbolSource(p *process.Process, image process.Image) string {
 	switch {
 	case p.HasSection(image.Name, ".symtab"):
@@ -54,7 +53,6 @@ func symbolSource(p *process.Process, image process.Image) string {
 	return "its symbols are in a separate debug file"
 }
 
-// debugPackage returns how to get the symbols of a JDK.
 func debugPackage(vendor string, major int) string {
 	jdk := itoa(major)
 	switch name := strings.ToLower(vendor); {

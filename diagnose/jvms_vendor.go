@@ -36,7 +36,6 @@ func vendor(p *process.Process, library string) string {
 	return ""
 }
 
-// vendorIn reads the file.
 func vendorIn(release string) string {
 	for line := range strings.Lines(release) {
 		if value, ok := strings.CutPrefix(line, "IMPLEMENTOR="); ok {

@@ -24,7 +24,6 @@ type checked struct {
 	*need
 }
 
-// kind of a check.
 type kind bool
 
 const (

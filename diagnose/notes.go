@@ -72,7 +72,6 @@ func (h Host) mapFilesRemedy() string {
 	return h.sudo()
 }
 
-// opensMapped reports whether goprof may do that.
 func (h Host) opensMapped() bool {
 	if h.Proc == "" {
 		return opensMappedFile()

@@ -27,7 +27,6 @@ func SummaryText(to io.Writer, s *profile.Summary) error {
 	return nil
 }
 
-// parts are the accounts of all parts of a recording.
 func parts(s *profile.Summary) []*profile.Summary {
 	all := []*profile.Summary{s}
 	for i := range s.Parts {
@@ -80,8 +79,6 @@ func (a *account) line(heading, format string, args ...any) {
 	a.b.WriteString(AccountLine(heading, fmt.Sprintf(format, args...)))
 }
 
-// amount writes the first line of the account: how much CPU time, other time or how many events, and of how many
-// threads.
 func (a *account) amount() {
 	s := a.s
 	took := Span(s.Meta.Duration)

@@ -31,7 +31,6 @@ func (a *account) io(io *profile.IO) {
 	}
 }
 
-// ioLine returns a sum in one line.
 func ioLine(s *profile.IOSum) string {
 	var parts []string
 	if s.Calls > 0 {

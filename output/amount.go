@@ -46,7 +46,6 @@ func size(n int64) string {
 	return fmt.Sprintf("%.4g %s", amount, cmp.Or(unit, "B"))
 }
 
-// inWords is a share as people say it.
 func inWords(share float64) string { return fmt.Sprintf("%.0f %%", 100*share) }
 
 // percentOf returns a share with as many digits as tell something. It says 100 % only of all. goprof may use more than
@@ -70,7 +69,6 @@ func percentOf[N ~int64](n, of N) string {
 	return text + " %"
 }
 
-// cpus returns how many CPUs so much CPU time takes.
 func cpus(used, in time.Duration) string {
 	if in <= 0 {
 		return "-"

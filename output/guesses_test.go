@@ -24,7 +24,7 @@ func TestGuessedLeaves(t *testing.T) {
 		t.Errorf("%s, not %s", collapsed.String(), want)
 	}
 	tree := TreeOf(p).Shaped(Shape{HideInternal: true})
-	r, err := NewReport(tree, "method", 0)
+	r, err := NewReport(tree, "method")
 	if err == nil {
 		err = r.Text(&table)
 	}

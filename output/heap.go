@@ -19,7 +19,6 @@ type HeapShape struct {
 	Top int
 }
 
-// of is the heap as far as it is to be shown.
 func (s HeapShape) of(h *profile.Heap) *profile.Heap {
 	if s.Area == "" {
 		return h
@@ -27,7 +26,6 @@ func (s HeapShape) of(h *profile.Heap) *profile.Heap {
 	return h.Only(s.Area)
 }
 
-// heapReport is what HeapJSON writes.
 type heapReport struct {
 	*profile.Heap
 	Growth *profile.HeapGrowth `json:"growth,omitempty"`
@@ -122,7 +120,6 @@ func unreadText(u profile.HeapUnread) string {
 	return strings.Join(parts, ", ")
 }
 
-// classes is the table.
 func (w *heapText) classes() {
 	rows := make([]*profile.HeapClass, 0, len(w.h.Classes))
 	for _, c := range w.h.Classes {
@@ -203,7 +200,6 @@ func lengthText(from, to uint64) string {
 // leastArray is from which size on an array is shown by itself.
 const leastArray = 64 << 10
 
-// largest shows the largest arrays one by one.
 func (w *heapText) largest() {
 	shown := 0
 	for _, a := range w.h.Largest {
@@ -271,7 +267,6 @@ func HeapGrowthText(to io.Writer, g *profile.HeapGrowth, top int) error {
 	return w.Flush()
 }
 
-// rateText is a slope in words.
 func rateText(s profile.HeapSlope) string {
 	sign, rate := "", s.Rate
 	if rate < 0 {

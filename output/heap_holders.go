@@ -130,7 +130,6 @@ func PathText(path []profile.HeapLink) string {
 	return strings.Join(steps, " <- ")
 }
 
-// linkText returns one reference.
 func linkText(l profile.HeapLink) (text string) {
 	class := CleanName(shortClass(l.Class))
 	switch l.Kind {

@@ -127,7 +127,6 @@ func (h *heatSum) above(s hotPath, node, label int32) hotPath {
 	return s
 }
 
-// count counts the samples that end in a node.
 func (h *heatSum) count(s hotPath, node *TreeNode) {
 	leaf := h.tree.Labels[node.Name]
 	if s.state >= 0 {

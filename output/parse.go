@@ -143,7 +143,6 @@ func (p *parser) parse(line []byte) error {
 	return nil
 }
 
-// split separates the count from a line.
 func (p *parser) split(line []byte) (stack []byte, count int64, err error) {
 	blank := bytes.LastIndexByte(line, ' ')
 	if blank <= 0 {
@@ -161,7 +160,6 @@ func (p *parser) split(line []byte) (stack []byte, count int64, err error) {
 	return line[:blank], count, nil
 }
 
-// node finds or makes the node of a stack.
 func (p *parser) node(stack []byte) (int32, error) {
 	p.path = p.path[:p.common(stack)]
 	at, from := int32(0), 0

@@ -57,8 +57,8 @@ type ReportRow struct {
 	TotalShare float64 `json:"total_share"`
 }
 
-// NewReport sums a tree up by one of ReportKeys. It keeps the top rows, or all if top is 0.
-func NewReport(t *Tree, by string, top int) (*Report, error) {
+// NewReport sums a tree up by one of ReportKeys.
+func NewReport(t *Tree, by string) (*Report, error) {
 	keyOf, err := ReportKey(by)
 	if err != nil {
 		return nil, err
@@ -72,12 +72,12 @@ func NewReport(t *Tree, by string, top int) (*Report, error) {
 		return t.Nodes[n].Parent, t.Nodes[n].Name
 	}))
 
-	return newReport(t, by, s.table, t.Total, top), nil
+	return newReport(t, by, s.table, t.Total), nil
 }
 
 // NewHottest sums a tree up by what the account names as the hottest: methods with the states of their threads, system
 // calls, collector and compilers.
-func NewHottest(t *Tree, of *profile.Meta, top int) *Report {
+func NewHottest(t *Tree, of *profile.Meta) *Report {
 	heat := newHeat(t, of)
 	var table []ReportRow
 	for p, n := range heat.sums {
@@ -87,11 +87,10 @@ func NewHottest(t *Tree, of *profile.Meta, top int) *Report {
 		}
 		table = append(table, ReportRow{Name: name, Self: n, Total: n})
 	}
-	return newReport(t, ByHottest, table, heat.total, top)
+	return newReport(t, ByHottest, table, heat.total)
 }
 
-// newReport has the rows of a table with what they are of all.
-func newReport(t *Tree, by string, table []ReportRow, all int64, top int) *Report {
+func newReport(t *Tree, by string, table []ReportRow, all int64) *Report {
 	r := &Report{Weight: t.Weight, Unnamed: t.Unnamed, By: by}
 	r.noLines = by == ByLine && !slices.ContainsFunc(t.Labels, func(n Name) bool { return hasLine.MatchString(n.Text) })
 	switch t.Weight {
@@ -113,7 +112,6 @@ func newReport(t *Tree, by string, table []ReportRow, all int64, top int) *Repor
 		}
 	}
 	r.sort(func(row *ReportRow) (first, second int64) { return row.Self, row.Total })
-	r.Keep(top)
 	return r
 }
 
@@ -163,7 +161,7 @@ func (r *Report) WithStates(t *Tree) error {
 	if !slices.ContainsFunc(t.Labels, func(l Name) bool { return l.Kind == LabelState }) {
 		return nil
 	}
-	states, err := NewReport(t, ByState, 0)
+	states, err := NewReport(t, ByState)
 	if err == nil {
 		r.States = plainStates(states.Rows)
 	}

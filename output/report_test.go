@@ -36,7 +36,7 @@ func TestReport(t *testing.T) {
 			{"interpreted", 0, 18}},
 		"thread": {{"[main tid=1]", 18, 18}, {"[gc tid=2]", 2, 2}, {noThread, 1, 1}},
 	} {
-		r, err := NewReport(tree, by, 0)
+		r, err := NewReport(tree, by)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -53,7 +53,7 @@ func TestReport(t *testing.T) {
 			t.Errorf("by %s: %d samples, %d in self", by, r.Samples, self)
 		}
 	}
-	if _, err := NewReport(tree, "colour", 0); err == nil {
+	if _, err := NewReport(tree, "colour"); err == nil {
 		t.Error("a report by colour")
 	}
 }
@@ -82,7 +82,7 @@ func TestReportTotals(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	report, err := NewReport(tree, "method", 0)
+	report, err := NewReport(tree, "method")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,10 +100,11 @@ func TestReportFormats(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := NewReport(tree, "method", 1)
+	r, err := NewReport(tree, "method")
 	if err != nil {
 		t.Fatal(err)
 	}
+	r.Keep(1)
 	var text, js strings.Builder
 	if err := r.Text(&text); err != nil {
 		t.Fatal(err)
@@ -146,10 +147,10 @@ func TestReportOfWaiting(t *testing.T) {
 		"hottest": {"a.Pool.take (parked)": 60, "a.b.Main.main (sleeping)": 20, "kernel: read (running)": 10,
 			"the JVM itself (in VM)": 8, "__clone3 (in native)": 2},
 	} {
-		r := NewHottest(tree, &profile.Meta{}, 0)
+		r := NewHottest(tree, &profile.Meta{})
 		if by != ByHottest {
 			var err error
-			if r, err = NewReport(tree, by, 0); err != nil {
+			if r, err = NewReport(tree, by); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -103,7 +103,6 @@ func plumbingOf(l Name) naming.Plumbing {
 	return naming.NativePlumbingOf(l.Text)
 }
 
-// shaper makes one tree of another.
 type shaper struct {
 	from, to *Tree
 	what     []naming.Plumbing // of from's labels
@@ -208,7 +207,6 @@ func (m *shaper) dropWaits() {
 	}
 }
 
-// labelIn returns the label of to for a label of from.
 func (m *shaper) labelIn(l Name) int32 {
 	if m.merged == nil || !l.Kind.Java() {
 		return m.newLabel(l)

@@ -101,7 +101,7 @@ func sameSelf(t *testing.T, before, after *Tree) {
 	for _, by := range []string{"method", "kind"} {
 		self := map[string]int64{}
 		for sign, tree := range map[int64]*Tree{1: before, -1: after} {
-			r, err := NewReport(tree, by, 0)
+			r, err := NewReport(tree, by)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -14,7 +14,7 @@ type wakerPath struct {
 }
 
 // NewWakers sums a tree up by what ended the waits: the thread, and the topmost Java method of its stack.
-func NewWakers(t *Tree, top int) *Report {
+func NewWakers(t *Tree) *Report {
 	at := make([]wakerPath, len(t.Nodes))
 	at[0] = wakerPath{-1, -1, -1}
 	sums := map[string]int64{}
@@ -30,7 +30,7 @@ func NewWakers(t *Tree, top int) *Report {
 	for name, n := range sums {
 		table = append(table, ReportRow{Name: name, Self: n, Total: n})
 	}
-	return newReport(t, ByWaker, table, t.Total, top)
+	return newReport(t, ByWaker, table, t.Total)
 }
 
 // above goes up to one more frame. The leaf of a waker's stack comes first.

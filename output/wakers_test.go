@@ -44,11 +44,11 @@ func TestWakersReport(t *testing.T) {
 		var r *Report
 		switch by {
 		case ByWaker:
-			r = NewWakers(tree, 0)
+			r = NewWakers(tree)
 		case ByHottest:
-			r = NewHottest(tree, &profile.Meta{}, 0)
+			r = NewHottest(tree, &profile.Meta{})
 		default:
-			r, err = NewReport(tree, by, 0)
+			r, err = NewReport(tree, by)
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -58,7 +58,7 @@ func TestWakersReport(t *testing.T) {
 		}
 	}
 	plain, _ := ParseCollapsed(strings.NewReader("a.B.c_[j];[parked] 3\n"))
-	if r := NewWakers(plain, 0); !strings.Contains(r.Lacks(), "--wakers") {
+	if r := NewWakers(plain); !strings.Contains(r.Lacks(), "--wakers") {
 		t.Errorf("%+v lacks %q", r.Rows, r.Lacks())
 	}
 }

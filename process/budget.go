@@ -70,7 +70,6 @@ func (b *readBudget) spend(n uint64) bool {
 	return true
 }
 
-// giveBack returns n of the bytes that were spent.
 func (b *readBudget) giveBack(n uint64) {
 	if b == nil {
 		return

@@ -92,7 +92,6 @@ func (c *Core) Close() error {
 	return nil
 }
 
-// readHeader reads the ELF header.
 func (c *Core) readHeader() (*elf.Header64, error) {
 	var h elf.Header64
 	f := &elfFile{r: c.bytes.source(0), size: uint64(max(c.size, 0))}

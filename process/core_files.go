@@ -361,7 +361,6 @@ func (c coreFiles) openImage(g *group) (imageFile, int64, error) {
 	return keptOpen{c.bytes.source(f.source)}, int64(f.size), nil
 }
 
-// keptOpen is a file that stays open.
 type keptOpen struct{ io.ReaderAt }
 
 func (keptOpen) Close() error { return nil }

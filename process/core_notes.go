@@ -60,7 +60,6 @@ const (
 	maxThreadsOfCore = 1 << 16
 )
 
-// coreNotes is what the notes of a core file say.
 type coreNotes struct {
 	threads []CoreThread
 	pid     int
@@ -103,7 +102,6 @@ type noteReader struct {
 	at *bufio.Reader
 }
 
-// wantedNote reports whether a note's content is read.
 func wantedNote(owner string, kind uint32, size int64) bool {
 	switch kind {
 	case ntFile:

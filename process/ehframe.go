@@ -187,7 +187,6 @@ func record(section []byte, addr uint64, off uint64) (c cursor, kind uint64, kin
 	return c, uint64(c.u32()), kindAt, next
 }
 
-// readCIE reads the CIE at an offset.
 func (t *cfiTable) readCIE(off uint64) (cie, error) {
 	c, id, _, _ := record(t.frames, t.framesAddr, off)
 	version := c.u8()
@@ -214,7 +213,6 @@ func (t *cfiTable) readCIE(off uint64) (cie, error) {
 	return e, nil
 }
 
-// readAugmentation reads what the letters of a CIE announce.
 func (t *cfiTable) readAugmentation(e *cie, aug []byte, c *cursor) error {
 	if len(aug) == 0 {
 		return nil

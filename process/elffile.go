@@ -134,7 +134,6 @@ func (f *elfFile) bytes(off, n uint64) ([]byte, error) {
 	return b, nil
 }
 
-// section finds a section by name.
 func (f *elfFile) section(name string) *elfSection {
 	for i := range f.sections {
 		if f.sections[i].name == name {

@@ -81,7 +81,6 @@ func (p *Process) Enter(f Function) Function {
 // maxSkipped bounds the instructions that Enter skips.
 const maxSkipped = 4
 
-// codeOf reads the code around a function from its file.
 func (p *Process) codeOf(f Function) (e *endFinder, err error) {
 	l, ok := findExec(p.exec, f.Addr)
 	if !ok {
@@ -154,7 +153,6 @@ func (e *endFinder) add(addr uint64) bool {
 	return len(e.pieces) <= maxEndPieces
 }
 
-// read finds the ends of a piece.
 func (e *endFinder) read(piece fde) bool {
 	at := uint32(piece.start - e.start)
 	begin, end := at, at+uint32(piece.size)

@@ -138,7 +138,6 @@ func (f *patientFile) Close() error {
 	return nil
 }
 
-// programHead reads the beginning of the program that a process runs.
 func (p *Process) programHead(size int) []byte {
 	result := make(chan []byte, 1)
 	if !within(fileLimit, func() {

@@ -64,7 +64,6 @@ func (g *group) same(o *group) bool {
 	})
 }
 
-// findMapping returns the mapping that holds addr.
 func findMapping(ms []Mapping, addr uint64) (*Mapping, bool) {
 	i, ok := slices.BinarySearchFunc(ms, addr, func(m Mapping, a uint64) int {
 		switch {

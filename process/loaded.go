@@ -20,7 +20,6 @@ var (
 	errPanicked = errors.New("a check of ours is missing")
 )
 
-// imageFile is the bytes of an image.
 type imageFile interface {
 	io.ReaderAt
 	io.Closer

@@ -130,7 +130,6 @@ func (p *Process) isMapped(f *os.File, size int64, g *group) bool {
 	return st.Ino == g.first.Inode && dev == g.first.Dev
 }
 
-// openDebug opens a separate debug file.
 func (p *Process) openDebug(path string, where debugRoot) (imageFile, int64, error) {
 	root := hostRoot
 	if where == inTarget {

@@ -5,6 +5,7 @@ import (
 	"debug/elf"
 	"hash/maphash"
 	"io"
+	"maps"
 	"slices"
 	"sync"
 	"unsafe"
@@ -32,7 +33,6 @@ const (
 	comparePiece = 256 << 10
 )
 
-// pieces are the pieces that are used.
 type pieces struct {
 	mu     sync.Mutex
 	seed   maphash.Seed
@@ -44,7 +44,6 @@ type pieces struct {
 	recent recent
 }
 
-// piece is one of them.
 type piece struct {
 	first weak.Pointer[byte]
 	size  int
@@ -163,7 +162,6 @@ func (p *pieces) alike(at filePlace) (all [][]byte) {
 
 var compareBuffers = sync.Pool{New: func() any { return new([comparePiece]byte) }}
 
-// isThere reports whether the file has these bytes at an offset.
 func isThere(r io.ReaderAt, want []byte, off int64) bool {
 	buf := compareBuffers.Get().(*[comparePiece]byte)
 	defer compareBuffers.Put(buf)
@@ -228,23 +226,19 @@ func alive(all []piece) []piece {
 	return slices.DeleteFunc(all, func(k piece) bool { return k.first.Value() == nil })
 }
 
+func keepAlive[K comparable](of map[K][]piece) {
+	for key, all := range of {
+		if of[key] = alive(all); len(of[key]) == 0 {
+			delete(of, key)
+		}
+	}
+}
+
 // forget removes the pieces that are no longer used.
 func (p *pieces) forget() {
-	for hash, all := range p.known {
-		if p.known[hash] = alive(all); len(p.known[hash]) == 0 {
-			delete(p.known, hash)
-		}
-	}
-	for at, all := range p.places {
-		if p.places[at] = alive(all); len(p.places[at]) == 0 {
-			delete(p.places, at)
-		}
-	}
-	for key, o := range p.orders {
-		if o.Value() == nil {
-			delete(p.orders, key)
-		}
-	}
+	keepAlive(p.known)
+	keepAlive(p.places)
+	maps.DeleteFunc(p.orders, func(_ orderKey, o weak.Pointer[order]) bool { return o.Value() == nil })
 	p.sweep = max(2*len(p.known), 64)
 }
 

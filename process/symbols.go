@@ -90,7 +90,6 @@ func (s sym) defined() bool {
 		s.typ() != elf.STT_SECTION
 }
 
-// find returns the address of a symbol by name.
 func (t *symtab) find(name string) (uint64, bool) {
 	for i := range uint32(t.len()) {
 		s := t.at(i)

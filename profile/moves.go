@@ -95,7 +95,6 @@ func (t *ThreadDump) stoodSince(before *ThreadDump, cpu, length time.Duration) b
 		&before.Stack)
 }
 
-// sameStack reports whether two stacks of one thread are the same.
 func sameStack(a, b *Stack) bool {
 	if len(a.Frames) != len(b.Frames) || len(a.Frames) == 0 || a.Truncated != b.Truncated || a.Mounted != b.Mounted ||
 		a.Virtual.ID != b.Virtual.ID {

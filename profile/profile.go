@@ -134,7 +134,6 @@ func (p *Profile) under(root string) cursor {
 	return at
 }
 
-// end ends the walk.
 func (c *cursor) end() Place {
 	c.p.path = c.p.path[:c.depth]
 	if c.full {

@@ -70,11 +70,7 @@ func IsState(name string) bool {
 	inner, ok := strings.CutPrefix(name, "[")
 	if inner, ok2 := strings.CutSuffix(inner, "]"); ok && ok2 {
 		inner, _, _ = strings.Cut(inner, ": ")
-		for _, s := range stateNames {
-			if s == inner {
-				return true
-			}
-		}
+		return slices.Contains(stateNames[:], inner)
 	}
 	return false
 }

@@ -74,7 +74,6 @@ func (t *tree) find(parent int32, what uint32) int32 {
 	}
 }
 
-// add makes a new node.
 func (t *tree) add(parent int32, what uint32) int32 {
 	n := t.push(node{parent: parent, what: what})
 	if int(t.size)+t.stale > len(t.index)/4*3 {

@@ -22,7 +22,6 @@ const (
 // numSlots is how many weights one profile can have: samples, and one kind of time, or bytes.
 const numSlots = 2
 
-// slot is the index of this weight in a node.
 func (w Weight) slot() int { return min(int(w), numSlots-1) }
 
 // IsTime reports whether the weight is nanoseconds.

@@ -105,7 +105,6 @@ func (q *Queue) Done(s *look.Look) {
 	q.release(uint32(i))
 }
 
-// buffersOf is how many bytes of buffers a look has.
 func buffersOf(s *look.Look) int64 { return int64(cap(s.Stack) + cap(s.Under)) }
 
 func (q *Queue) release(i uint32) {

@@ -59,7 +59,6 @@ type allocShares struct {
 	unmet, unmetBytes int64 // classes without a sample, and their bytes
 }
 
-// allocClass is one class.
 type allocClass struct {
 	name           string
 	stood          float64 // what its samples at ends stand for, by their own amounts
@@ -98,7 +97,6 @@ func (r *recording) allocShares(plan *EventPlan) *allocShares {
 		unseen:  profile.Frame{Func: &profile.Func{Name: noStackSeen}, Kind: profile.Gap, BCI: -1}}
 }
 
-// buffers delivers what buffers held.
 func (a *allocShares) buffers() <-chan *events.Buffer {
 	if a == nil {
 		return nil
@@ -295,7 +293,6 @@ func (r *recording) addBytes(at profile.Place, bytes int64) {
 	}
 }
 
-// payAll pays all classes.
 func (r *recording) payAll() {
 	if r.shares == nil {
 		return

@@ -134,7 +134,6 @@ func (r *recording) noteAllocated(who allocating, tid int, total uint64, ok bool
 	}
 }
 
-// wantsThread reports whether a thread was chosen.
 func (r *recording) wantsThread(tid int) bool {
 	if r.opt.Wants == nil {
 		return true

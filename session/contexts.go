@@ -59,7 +59,6 @@ func (c *contexts) link(of *look.Context, n int64) profile.Link {
 	return linkOf(of)
 }
 
-// linkOf is the span of a context.
 func linkOf(of *look.Context) profile.Link {
 	if of.State != look.ContextRead {
 		return profile.Link{}

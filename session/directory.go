@@ -32,7 +32,6 @@ type directory struct {
 	watch func(th *listedThread, ended bool)
 }
 
-// listedThread is one thread and its names.
 type listedThread struct {
 	kernel process.Thread
 	java   vmstructs.Thread // Addr 0: not a JavaThread
@@ -98,7 +97,6 @@ func (d *directory) name(th *listedThread) bool {
 	return true
 }
 
-// refresh reads all about all threads.
 func (d *directory) refresh() error { return d.update(true) }
 
 // update reads both lists of threads, the kernel's and the JVM's. With all it also reads all names. Otherwise it reads

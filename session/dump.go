@@ -133,7 +133,6 @@ type dumping struct {
 	frames  map[uint64][]vmstructs.LockFrame // of stacks that were walked, by JavaThread
 }
 
-// prepare lists the threads.
 func (d *dumping) prepare() (looks []ptrace.Subject) {
 	for _, tid := range d.dir.tids() {
 		th := d.dir.threads[tid]

@@ -106,7 +106,6 @@ func (s *Session) runsVirtual() bool {
 	return false
 }
 
-// mayCarry reports whether a thread may run virtual threads.
 func (th *listedThread) mayCarry() bool {
 	return th.java.Addr != 0 && vmstructs.MayCarry(th.name)
 }

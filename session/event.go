@@ -104,7 +104,6 @@ func (e *eventReader) frame(name string, kind profile.Kind) profile.Frame {
 	return profile.Frame{Func: fn, Kind: kind, BCI: -1}
 }
 
-// eventful is a recording of events.
 type eventful struct {
 	*recording
 	plan *EventPlan
@@ -230,7 +229,6 @@ func firstJava(s *profile.Stack) int {
 	return 0
 }
 
-// dropTop takes frames off the top of a stack.
 func dropTop(s *profile.Stack, n int) {
 	s.Frames = append(s.Frames[:0], s.Frames[n:]...)
 	if s.Carrier > 0 {
@@ -238,7 +236,6 @@ func dropTop(s *profile.Stack, n int) {
 	}
 }
 
-// putTop puts a frame on top of a stack.
 func putTop(s *profile.Stack, f profile.Frame) {
 	s.Frames = append(s.Frames, profile.Frame{})
 	copy(s.Frames[1:], s.Frames)
@@ -248,7 +245,6 @@ func putTop(s *profile.Stack, f profile.Frame) {
 	}
 }
 
-// eventCounts is what the account of a recording says of its events.
 func (p *EventPlan) counts(list []sampler.EventCount) (counts []profile.EventCount) {
 	for i, c := range list {
 		counts = append(counts, profile.EventCount{Name: c.Name, Unit: p.parts[i].of.Unit,

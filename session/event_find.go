@@ -3,6 +3,7 @@
 package session
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -130,9 +131,7 @@ func MayNeedProbes(name string) bool {
 
 // preset finds the first way that works. If none does, it returns the first failure, which says most.
 func (s *Session) preset(p *EventPreset, every uint64) (*EventPlan, error) {
-	if every == 0 {
-		every = p.Every
-	}
+	every = cmp.Or(every, p.Every)
 	var first error
 	for i := range p.ways {
 		plan := &EventPlan{Name: p.Name, Unit: p.Unit, Note: p.ways[i].note}
@@ -141,9 +140,7 @@ func (s *Session) preset(p *EventPreset, every uint64) (*EventPlan, error) {
 			return plan, nil
 		}
 		plan.Close()
-		if first == nil {
-			first = err
-		}
+		first = cmp.Or(first, err)
 		if p.ways[i].pairs != nil && !errors.Is(err, process.ErrNoImage) {
 			return nil, s.explainEvent(p.Name, err) // the next way would watch a malloc that the process does not use
 		}
@@ -235,7 +232,6 @@ func (s *Session) MarkerEvents() (list []MarkerEvent, err error) {
 const WhyGuarded = "the library comes by only where a counter in its memory is not 0 (a semaphore), and goprof " +
 	"writes nothing into a process"
 
-// kind says what the samples of a plan with one event are about.
 func (p *EventPlan) kind() *profile.EventKind { return &profile.EventKind{Name: p.Name, Unit: p.Unit} }
 
 // explainEvent says why an event cannot be recorded, and what mends that.
@@ -295,7 +291,6 @@ func TracepointsError() *EventError {
 		Remedy: "mount -t tracefs nodev " + tracefs[0]}
 }
 
-// tracepoint returns the number of a tracepoint.
 func tracepoint(group, name string) (uint64, bool) {
 	if strings.ContainsAny(group+name, "/.") {
 		return 0, false

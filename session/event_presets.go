@@ -170,7 +170,6 @@ func objectOf(argument int) []events.Copy {
 	return []events.Copy{{From: argument, Size: 8}, {Before: 8, Size: vmstructs.HeadSize}}
 }
 
-// textOf copies the text that an argument leads to.
 func textOf(argument int) []events.Copy {
 	return []events.Copy{{From: argument, Size: maxEventText, Text: true}}
 }
@@ -184,7 +183,6 @@ func classOfArgument(number int) eventLeaf {
 	}
 }
 
-// classOfObject names the class of the object that was copied by objectOf.
 func classOfObject(r *eventReader, hit *look.Look) string {
 	if data := hit.Event.Data; len(data) >= 8+vmstructs.HeadSize {
 		return r.className(r.classes.OfHead(data[8:]))

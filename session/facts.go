@@ -4,6 +4,7 @@ package session
 
 import (
 	"bytes"
+	"cmp"
 	"os"
 	"runtime"
 	"strings"
@@ -35,9 +36,7 @@ func (s *Session) Facts() Facts {
 	f := Facts{VMName: name, VMInfo: v.Info, Started: startOf(s.Process.PID()), OS: systemName(), Arch: runtime.GOARCH}
 	b, _ := procfs.Read("/proc/cpuinfo", maxCPUInfo)
 	f.CPU, f.Sockets, f.Cores, f.Threads = cpuInfo(b)
-	if f.Threads == 0 {
-		f.Threads = runtime.NumCPU()
-	}
+	f.Threads = cmp.Or(f.Threads, runtime.NumCPU())
 	return f
 }
 
@@ -69,7 +68,6 @@ func cpuInfo(b []byte) (name string, sockets, cores, threads int) {
 	return name, max(len(packages), min(threads, 1)), max(len(seen), min(threads, 1)), threads
 }
 
-// systemName returns the kernel and the distribution.
 func systemName() string {
 	var uts unix.Utsname
 	name := "Linux"

@@ -52,7 +52,6 @@ type ioBook struct {
 	sum     profile.IO
 }
 
-// namedFile is what is known of a File.
 type namedFile struct {
 	*ioTarget
 	sort events.FileSort
@@ -62,7 +61,6 @@ type namedFile struct {
 // noSocket is a socket that no list has, or of which these do not tell more.
 const noSocket = "[socket]"
 
-// ioTarget are the sums of a target.
 type ioTarget struct {
 	profile.IOTarget
 	ops [profile.NumIOOp]profile.IOSum
@@ -80,7 +78,6 @@ func (s *Session) tryIO(plan *EventPlan, every uint64) error {
 	return events.TryIO()
 }
 
-// findLookup finds getaddrinfo and its ends.
 func (s *Session) findLookup(e *events.Event) string {
 	for _, in := range []string{libc, "ld-musl"} {
 		found, err := s.Process.Functions(in, "getaddrinfo")
@@ -174,9 +171,7 @@ func (b *ioBook) targetOf(id uint64) *ioTarget {
 // connect or accept counts before a link. A socket may be looked for again.
 func (b *ioBook) target(f *events.File, link string) *ioTarget {
 	known := b.named[f.ID]
-	if link == "" {
-		link = known.link
-	}
+	link = cmp.Or(link, known.link)
 	if known.ioTarget != nil && known.sort >= f.Sort && known.link == link && !known.isOpen() {
 		return known.ioTarget
 	}
@@ -191,7 +186,6 @@ func (b *ioBook) target(f *events.File, link string) *ioTarget {
 // isOpen reports whether a better name may be found.
 func (n *namedFile) isOpen() bool { return n.Name == noSocket }
 
-// of returns the sums of a target.
 func (b *ioBook) of(name profile.IOTarget) *ioTarget {
 	if t := b.targets[name]; t != nil {
 		return t
@@ -207,7 +201,6 @@ func (b *ioBook) of(name profile.IOTarget) *ioTarget {
 	return t
 }
 
-// name says what a File leads to.
 func (b *ioBook) name(f *events.File, link string) profile.IOTarget {
 	switch name, whole := f.Name(); f.Sort {
 	case events.FileOpened:
@@ -294,7 +287,6 @@ func (b *ioBook) readSockets() {
 	b.readFor = b.readAt.Sub(began)
 }
 
-// add adds the sums of a File.
 func (t *ioTarget) add(f *events.File) {
 	for kind := range f.Sums {
 		s := &f.Sums[kind]
@@ -304,7 +296,6 @@ func (t *ioTarget) add(f *events.File) {
 	}
 }
 
-// opOf is what calls of a kind do.
 func opOf(kind events.IOKind, lookup bool) profile.IOOp {
 	if lookup && kind == events.IOOpen {
 		return profile.IOLookup
@@ -312,7 +303,6 @@ func opOf(kind events.IOKind, lookup bool) profile.IOOp {
 	return profile.IOOp(kind) // both begin alike
 }
 
-// callOf reads what a sample says of its call.
 func (b *ioBook) callOf(data []byte) (c profile.IOCall, ok bool) {
 	d, ok := events.ReadCall(data)
 	if !ok {
@@ -337,7 +327,6 @@ func (b *ioBook) callOf(data []byte) (c profile.IOCall, ok bool) {
 	return c, true
 }
 
-// leafOfCall names what a call was about.
 func leafOfCall(r *eventReader, hit *look.Look) string {
 	if r.io == nil {
 		return ""
@@ -377,7 +366,6 @@ func (r *recording) endIO() {
 	b.account()
 }
 
-// account makes the account of all targets.
 func (b *ioBook) account() {
 	var all []profile.IOSum
 	for _, t := range b.targets {

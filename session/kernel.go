@@ -107,7 +107,6 @@ const (
 	maxKernelFunction = 1 << 20
 )
 
-// at returns the function that an address lies in.
 func (k *kernelNames) at(addr uint64) *profile.Func {
 	name := unknownKernel
 	if i, ok := slices.BinarySearch(k.addrs, addr); ok {
@@ -132,7 +131,6 @@ func (k *kernelFrames) notes() []profile.Note {
 		Text: "the kernel's functions have no names: " + k.err.Error()}}
 }
 
-// put puts the kernel's frames of a look on top of its stack.
 func (k *kernelFrames) put(snap *look.Look, stack *profile.Stack) {
 	if len(snap.Kernel) == 0 || k.names == nil {
 		return

@@ -5,6 +5,7 @@ package session
 import (
 	"bytes"
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -54,7 +55,6 @@ type LiveThread struct {
 	Moving bool
 }
 
-// liveThread is what is kept of a thread.
 type liveThread struct {
 	LiveThread
 	round   int
@@ -151,11 +151,7 @@ func (l *Live) update() {
 			l.turn = append(l.turn, th)
 		}
 	}
-	for tid, th := range l.known {
-		if th.round != l.round {
-			delete(l.known, tid)
-		}
-	}
+	maps.DeleteFunc(l.known, func(_ int, th *liveThread) bool { return th.round != l.round })
 }
 
 // charge reads the CPU time that a thread has used, and finds out whether the thread may have moved.
@@ -280,7 +276,6 @@ func (th *liveThread) leftAlone() bool {
 	return th.waitedFor != nil && (th.chances.Spent(now()) || !th.waitedFor.IsBack())
 }
 
-// take notes the result of a look.
 func (l *Live) take(th *liveThread, snap *look.Look, o ptrace.Outcome, stack *profile.Stack) {
 	th.waiting = 0
 	switch o {
@@ -298,9 +293,7 @@ func (l *Live) take(th *liveThread, snap *look.Look, o ptrace.Outcome, stack *pr
 	case ptrace.Moved:
 		th.Moving = true
 	}
-	if th.State == "" {
-		th.State = kernelState('S')
-	}
+	th.State = cmp.Or(th.State, kernelState('S'))
 }
 
 // DumpThread is Dump of one thread. A thread that has ended is process.ErrGone.

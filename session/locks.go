@@ -317,7 +317,6 @@ func (r *lockReader) held(was, is []vmstructs.Held, stack *profile.Stack) (held 
 	return held
 }
 
-// ref names the owner of a lock.
 func (r *lockReader) ref(o *vmstructs.LockOwner) (ref profile.ThreadRef) {
 	if o.Thread != 0 {
 		i, ok := r.d.byTID[r.tids[o.Thread]]

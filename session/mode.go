@@ -71,7 +71,6 @@ func (r *recording) choose() {
 	r.can = r.sampler.Abilities()
 }
 
-// cpuEngine makes the engine of a recording of CPU time.
 func (s *Session) cpuEngine(opt *RecordOptions) sampler.Engine {
 	pid, cpu := s.Process.PID(), s.Process.CPU()
 	switch {

@@ -66,7 +66,6 @@ func (s *Session) Descriptors(threads []profile.ThreadDump) map[int]int {
 	return found
 }
 
-// descriptor returns what a call with these arguments waits for.
 func (s *Session) descriptor(call arch.Call, first, second uint64) (fd int, ok bool) {
 	switch call {
 	case arch.CallRead, arch.CallWrite, arch.CallConnect, arch.CallReceive, arch.CallSend:

@@ -178,7 +178,6 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 	return p, r.account(), silent
 }
 
-// configure sets what the options say.
 func (r *recording) configure(c *sampler.Config) {
 	o := &r.opt
 	c.Interval, c.MaxOverhead, c.MaxStack = o.samplerInterval(), o.MaxOverhead, stackLimit(o.Depth)
@@ -235,7 +234,6 @@ type advice struct {
 	strangers  sparing             // looks for these
 }
 
-// ending is what ends a recording.
 type ending struct {
 	stop     context.CancelFunc
 	hangs    <-chan struct{} // closed when the sampling thread does not end
@@ -256,7 +254,6 @@ type mappings struct {
 	mappedAt int64  // when that was seen to have changed
 }
 
-// bounds are those of memory.
 type bounds struct {
 	caches cacheBound
 	kept   int // how many nodes the profile has at least when it is handed over

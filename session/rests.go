@@ -28,7 +28,6 @@ type nativeRest struct {
 	whole   bool       // there is no generated code: the frames are the whole stack
 }
 
-// returnTo is a frame that another one returns to.
 type returnTo struct {
 	sp, pc uint64
 	at     []uint64 // the words in which the return address may be, and that hold pc; none if it is in a leaf's register
@@ -93,7 +92,6 @@ func restingPC(cpu *arch.CPU, snap *process.Snapshot) uint64 {
 	return pc
 }
 
-// returnAt is the return address in a word of the stack.
 func returnAt(snap *process.Snapshot, addr uint64) (uint64, bool) {
 	at := addr - snap.SP
 	if at > uint64(len(snap.Stack)) || uint64(len(snap.Stack))-at < 8 {

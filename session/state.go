@@ -40,7 +40,6 @@ func stateOf(w *look.Waiting, stack *profile.Stack) (profile.State, string) {
 	return profile.InNative, ""
 }
 
-// stateOfFile distinguishes sockets from files.
 func stateOfFile(w *look.Waiting) (profile.State, string) {
 	what := w.Call.String()
 	switch w.File {

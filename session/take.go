@@ -82,7 +82,6 @@ func (r *recording) takeTogether(first *look.Look, queue *sampler.Queue) {
 	}
 }
 
-// fill finds the looks that are there.
 func (b *bunch) fill(first *look.Look, queue *sampler.Queue, most int) {
 	b.looks = append(b.looks[:0], first)
 	for bytes := len(first.Stack); len(b.looks) < most && bytes < stacksTogether; {
@@ -160,7 +159,6 @@ func (r *recording) put(snap *look.Look, alive bool, since int64) {
 	m.count(snap, stack, root)
 }
 
-// add counts a stack n times.
 func (r *recording) add(root string, stack *profile.Stack, n int64, d time.Duration) {
 	if r.habits.stacks {
 		r.profile.AddTimed(root, stack, n, d)

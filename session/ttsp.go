@@ -71,7 +71,6 @@ func (sp *safepoints) unknown() {
 	}
 }
 
-// seen notes the operation that the safepoint is for.
 func (sp *safepoints) seen() {
 	name := sp.reader.Operation()
 	sp.mu.Lock()
@@ -81,7 +80,6 @@ func (sp *safepoints) seen() {
 	}
 }
 
-// account is what the account of a recording says of it.
 func (sp *safepoints) account(c *sampler.GatherCounts) *profile.Safepoints {
 	sp.mu.Lock()
 	defer sp.mu.Unlock()

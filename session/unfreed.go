@@ -61,7 +61,6 @@ func newUnfreed(plan *EventPlan) *unfreed {
 		stacks: map[profile.Fingerprint]*unfreedStack{}, prints: profile.NewFingerprinter(true)}
 }
 
-// keepUnfreed keeps a sample.
 func (r *recording) keepUnfreed(snap *look.Look, root string, stack *profile.Stack) {
 	u := r.unfreed
 	addr, when, ok := events.Paired(snap.Event.Data)

@@ -88,13 +88,11 @@ func (u *unmounted) begin() {
 	}
 }
 
-// drawIn plans the next draw.
 func (u *unmounted) drawIn(wait time.Duration) {
 	u.waits += wait
 	u.timer.Reset(wait)
 }
 
-// due says when a draw is to be made.
 func (u *unmounted) due() <-chan time.Time {
 	if u == nil {
 		return nil
@@ -254,7 +252,6 @@ func (u *unmounted) wantsThread(v *vmstructs.VirtualThread) bool {
 // so one that stands for itself may stand for a little more.
 const several = 1.1
 
-// take counts a thread that was drawn.
 func (u *unmounted) take(v *vmstructs.VirtualThread, stands float64, passed time.Duration, when int64) {
 	w := u.wall
 	intervals := float64(passed) / float64(max(w.opt.Interval, 1))

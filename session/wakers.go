@@ -129,7 +129,6 @@ func (w *wakers) count(snap *look.Look, stack *profile.Stack, root string) {
 	}
 }
 
-// label is that of a thread that has woken another one.
 func (w *wakers) label(tid int, when int64) string {
 	if th := w.dir.threads[tid]; th != nil && !th.javaNamed {
 		w.dir.name(th)
@@ -148,7 +147,6 @@ func (w *wakers) wakeByThread(st *standing, frames []profile.Frame, cut, label s
 	w.wake(st, sortOfWaker{"threads of the JVM", true}, w.above)
 }
 
-// note is a single frame.
 func (w *wakers) note(text string) []profile.Frame { return []profile.Frame{w.frame(text)} }
 
 // maxWakerFrames bounds the frames that are kept: threads and processes come and go.

@@ -3,6 +3,7 @@
 package session
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -10,7 +11,6 @@ import (
 // This file tells by the kernel's functions what has woken a thread: the running thread, or the kernel in its own
 // right. An interrupt uses the stack of the thread that it interrupts, and that thread has nothing to do with it.
 
-// kernelWaker is what the kernel was doing.
 type kernelWaker struct {
 	kernel  bool   // it was the kernel; otherwise the running thread
 	cause   string // "timer", "network", "disk" or "other"
@@ -41,7 +41,6 @@ var interrupts = strings.Fields(`asm_sysvec_ sysvec_ asm_common_interrupt common
 	smp_apic_timer_interrupt do_IRQ ret_from_intr hrtimer_interrupt handle_irq_event __handle_irq_event
 	el1h_64_irq el0t_64_irq el1_irq el0_irq el1_interrupt el0_interrupt gic_handle_irq`)
 
-// kernelFacts are what a function says.
 type kernelFacts struct {
 	cause                             string
 	interrupt, softirq, sends, thread bool
@@ -83,9 +82,7 @@ func (k *kernelNames) wakerOf(frames []uint64, pid int, comm string) kernelWaker
 			f = factsOfKernel(k.at(addr - 1).Name)
 			k.facts[addr] = f
 		}
-		if all.cause == "" {
-			all.cause = f.cause
-		}
+		all.cause = cmp.Or(all.cause, f.cause)
 		// A thread that sends by loopback receives in its own softirq: it is the waker.
 		all.sends = all.sends || f.sends && all.softirq && !all.interrupt
 		all.interrupt, all.softirq = all.interrupt || f.interrupt, all.softirq || f.softirq

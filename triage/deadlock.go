@@ -137,7 +137,6 @@ func (r ring) keys() (keys []key) {
 	return keys
 }
 
-// rings returns the deadlocks of a dump.
 func rings(d *Dump) (found []ring) {
 	for _, cycle := range contention.New(d.Threads).Deadlocks {
 		var r ring
@@ -152,7 +151,6 @@ func rings(d *Dump) (found []ring) {
 // maxRingLines bounds what is told of rings.
 const maxRingLines = 10
 
-// allInRings returns what each thread of the rings waits for.
 func (x *exam) allInRings(d *Dump, found []ring) (lines []string) {
 	for _, r := range found {
 		for _, k := range r.keys() {

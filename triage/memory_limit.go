@@ -48,7 +48,6 @@ func memoryLimit(x *exam) *suspicion {
 // mostParts is how many parts of memory are named.
 const mostParts = 4
 
-// partsText names the largest parts of memory.
 func (x *exam) partsText() (lines []string) {
 	if len(x.Memory) == 0 {
 		return nil

@@ -236,7 +236,6 @@ func (w *waits) mostly() (most pools.Spot, looks int64) {
 	return most, looks
 }
 
-// sameInDumps reports whether a thread was at one spot in all dumps.
 func (x *exam) sameInDumps(tid int, at pools.Spot) bool {
 	for i := range x.Dumps {
 		if t := x.Dumps[i].thread(tid); t == nil || pools.At(t) != at {

@@ -92,7 +92,6 @@ func (x *exam) operation() string {
 	return ""
 }
 
-// namesOf names threads.
 func (x *exam) namesOf(tids []int) string {
 	var names []string
 	for _, tid := range tids {

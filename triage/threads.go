@@ -1,6 +1,8 @@
 package triage
 
 import (
+	"cmp"
+
 	"goprof/profile"
 	"goprof/profile/naming"
 	"goprof/triage/vitals"
@@ -9,7 +11,6 @@ import (
 // isApp reports whether a thread may run code of the program.
 func (x *exam) isApp(tid int) bool { return x.roles[tid] == vitals.Application }
 
-// inDump finds a thread of a dump.
 func (d *Dump) thread(tid int) *profile.ThreadDump {
 	for i := range d.Threads {
 		if d.Threads[i].TID == tid && tid != 0 {
@@ -27,9 +28,7 @@ func topJava(s *profile.Stack) string {
 		if f.Func == nil || !f.Kind.Java() {
 			continue
 		}
-		if first == "" {
-			first = f.Func.Name
-		}
+		first = cmp.Or(first, f.Func.Name)
 		if !naming.OfLibrary(f.Func.Name) {
 			return f.Func.Name
 		}

@@ -68,7 +68,6 @@ func spotOf(frames []profile.Frame, blocked bool) pools.Spot {
 	return pools.Look(leafFirst, blocked)
 }
 
-// stateOf takes a profile.State's Label apart.
 func stateOf(label string) profile.State {
 	name, _, _ := strings.Cut(strings.TrimSuffix(strings.TrimPrefix(label, "["), "]"), ": ")
 	s, err := profile.ParseState(name)

@@ -19,7 +19,6 @@ func percent(part float64) string {
 	return fmt.Sprintf("%.0f %%", 100*part)
 }
 
-// seconds writes a time as people say it.
 func seconds(d time.Duration) string {
 	if d < time.Second {
 		return d.Round(time.Millisecond).String()
@@ -27,7 +26,6 @@ func seconds(d time.Duration) string {
 	return fmt.Sprintf("%.3g s", d.Seconds())
 }
 
-// size writes bytes.
 func size(n uint64) string {
 	amount, unit := profile.InUnits(float64(n))
 	return fmt.Sprintf("%.3g %s", amount, cmp.Or(unit, "bytes"))

@@ -80,7 +80,6 @@ func (x *exam) workOf(p *profile.Profile) work {
 // cpus is how many CPUs some samples stand for.
 func (w *work) cpus(samples int64) float64 { return float64(samples) * w.perSample }
 
-// share is their part of all.
 func (w *work) share(samples int64) float64 { return float64(samples) / float64(max(w.total, 1)) }
 
 func (w *work) count(pool string, frames []profile.Frame, n int64) {

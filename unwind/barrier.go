@@ -64,7 +64,6 @@ func (w *Walker) outOfBarrier(fp uint64) uint64 {
 	return outer
 }
 
-// hasMethod reports whether the frame at fp holds a method.
 func (w *Walker) hasMethod(fp uint64) bool {
 	addr, ok := w.slot(fp, w.vm.Interp().Method)
 	if !ok {

@@ -43,7 +43,6 @@ const maxExtended = 1 << 16
 // for alignment.
 const maxArguments = 256 + 2
 
-// chunkWord reads a word of a chunk's copy.
 func chunkWord(c *process.Chunk, addr uint64) (uint64, bool) {
 	off := addr - (c.SP - process.ChunkHead)
 	if off > uint64(len(c.Stack)) || uint64(len(c.Stack))-off < 8 || addr&7 != 0 {

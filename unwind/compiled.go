@@ -12,7 +12,6 @@ type compiledSite struct {
 	why    profile.Reason // why the debug information is missing
 }
 
-// stepCompiled walks a frame of a compiled method.
 func (w *Walker) stepCompiled(b *vmstructs.Blob) profile.Reason {
 	if c, ok := w.behindBody(b); ok {
 		return w.goTo(c)

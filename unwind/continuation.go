@@ -91,7 +91,6 @@ func (w *Walker) atContinuationRoot() bool {
 	return n > 0 && w.out.Frames[n-1].Kind.Java() && w.out.Frames[n-1].Func.Name == entryMethod
 }
 
-// stackBytes returns n bytes of the copied stack.
 func (w *Walker) stackBytes(addr uint64, n int) ([]byte, bool) {
 	off := addr - w.snap.SP
 	if off > uint64(len(w.snap.Stack)) || uint64(len(w.snap.Stack))-off < uint64(n) || addr&7 != 0 {

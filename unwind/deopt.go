@@ -87,7 +87,6 @@ func (w *Walker) linkAbove(sp uint64, frames int) (uint64, bool) {
 	return fp, known && fp >= sp
 }
 
-// compiledReturn reports whether pc returns into compiled Java.
 func (w *Walker) compiledReturn(pc uint64) bool {
 	pc = w.strip(pc)
 	if !w.vm.InCode(pc) || w.vm.InInterpreter(pc) {

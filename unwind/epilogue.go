@@ -58,7 +58,6 @@ func (w *Walker) applyCode(row *process.Row) bool {
 	return true
 }
 
-// behindCall reports whether pc is behind a call.
 func (w *Walker) behindCall(pc uint64) bool {
 	if w.vm != nil && w.vm.InCode(pc) {
 		return w.plausible(pc)

@@ -184,7 +184,6 @@ func (w *Walker) framed(pc uint64) bool {
 	return w.vm != nil && (w.vm.InInterpreter(pc) || pc == w.vm.CallStubReturn())
 }
 
-// goTo moves the cursor to a caller.
 func (w *Walker) goTo(c caller) profile.Reason {
 	why := w.toCaller(c.pc, c.sp, c.fp, c.fpKnown)
 	w.cur.calledSP = c.called

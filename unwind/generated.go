@@ -69,7 +69,6 @@ type callSite struct {
 	is   bool
 }
 
-// afterCall reports whether the instruction before pc is a call.
 func (w *Walker) afterCall(pc uint64, b *vmstructs.Blob) bool {
 	if c, ok := w.calls[pc]; ok && c.blob == b {
 		return c.is

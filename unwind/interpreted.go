@@ -255,7 +255,6 @@ func (w *Walker) keepInterpreted(fp uint64, l arch.InterpLayout) {
 	}
 }
 
-// emitFramed emits the method of the frame at fp.
 func (w *Walker) emitFramed(fp uint64, l arch.InterpLayout) profile.Reason {
 	addr, ok := w.slot(fp, l.Method)
 	if !ok {

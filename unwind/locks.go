@@ -1,6 +1,7 @@
 package unwind
 
 import (
+	"cmp"
 	"slices"
 
 	"goprof/profile"
@@ -47,13 +48,11 @@ func LockFrames(frames []profile.Frame, interpreted []InterpretedFrame,
 
 // LockOf returns a lock as profiles have it. The kinds are in the same order.
 func LockOf(l *vmstructs.Lock) profile.Lock {
-	out := profile.Lock{Kind: profile.LockKind(l.Kind), ID: l.Object}
+	out := profile.Lock{Kind: profile.LockKind(l.Kind)}
 	if l.Class != "" {
 		out.Class = naming.ClassOf(l.Class)
 	}
-	if out.ID == 0 {
-		out.ID = l.Monitor // the collector is moving the object; this is as good a name
-	}
+	out.ID = cmp.Or(l.Object, l.Monitor) // while the collector moves the object, the monitor is as good a name
 	return out
 }
 

@@ -1,6 +1,7 @@
 package unwind
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/ianlancetaylor/demangle"
@@ -55,14 +56,7 @@ func (w *Walker) stubFunc(b *vmstructs.Blob, pc uint64) *profile.Func {
 	if s, ok := w.stubs[pc]; ok && s.blob == b {
 		return s.fn
 	}
-	name := w.vm.StubName(pc)
-	if name == "" {
-		name = b.Name
-	}
-	if name == "" {
-		name = b.Kind.String()
-	}
-	fn := &profile.Func{Name: name}
+	fn := &profile.Func{Name: cmp.Or(w.vm.StubName(pc), b.Name, b.Kind.String())}
 	w.stubs[pc] = stubSite{b, fn}
 	return fn
 }

@@ -19,7 +19,6 @@ func (w *Walker) toOwnStack() bool {
 	return true
 }
 
-// word reads a word of the copied stack.
 func (w *Walker) word(addr uint64) (uint64, bool) {
 	off := addr - w.snap.SP
 	if off > uint64(len(w.snap.Stack)) || uint64(len(w.snap.Stack))-off < 8 || addr&7 != 0 {
@@ -35,7 +34,6 @@ func (w *Walker) slot(base uint64, n int) (uint64, bool) {
 	return w.word(base + uint64(int64(n)*8))
 }
 
-// inCopy reports whether addr lies in the copied stack.
 func (w *Walker) inCopy(addr uint64) bool {
 	_, ok := w.word(addr)
 	return ok

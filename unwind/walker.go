@@ -13,6 +13,7 @@ package unwind
 
 import (
 	"cmp"
+	"slices"
 
 	"goprof/arch"
 	"goprof/process"
@@ -239,7 +240,6 @@ func (w *Walker) proveAll(walks []Together) bool {
 	return true
 }
 
-// way is how a stack is walked.
 func (w *Walker) way(unstopped bool) func() profile.Reason {
 	if unstopped {
 		return w.walkUnstopped
@@ -381,12 +381,7 @@ var unstoppedGap = &profile.Func{Name: "[native frames that only a stop can tell
 
 // UnstoppedGap returns where in a stack of WalkUnstopped native frames are missing, -1 if none are.
 func UnstoppedGap(s *profile.Stack) int {
-	for i := range s.Frames {
-		if s.Frames[i].Func == unstoppedGap {
-			return i
-		}
-	}
-	return -1
+	return slices.IndexFunc(s.Frames, func(f profile.Frame) bool { return f.Func == unstoppedGap })
 }
 
 // step emits the frames at the cursor and moves it to the caller.
@@ -397,7 +392,6 @@ func (w *Walker) step() (why profile.Reason, root bool) {
 	return w.stepGenerated(), false
 }
 
-// emit appends one frame.
 func (w *Walker) emit(f profile.Frame) {
 	f.PC, f.SP = w.cur.pc, w.cur.sp
 	if fp, known := w.fp(); known {

@@ -121,7 +121,6 @@ func (c *blobCache) init() {
 	c.bytes = 0
 }
 
-// evict forgets b.
 func (c *blobCache) evict(b *Blob) {
 	if c.byAddr[b.Addr] == b {
 		delete(c.byAddr, b.Addr)
@@ -219,7 +218,6 @@ func (vm *VM) BlobAt(addr uint64) (*Blob, error) {
 	return vm.blobAt(h, block)
 }
 
-// blockOf finds the code heap and the block in which an address is.
 func (vm *VM) blockOf(addr uint64) (h *codeHeap, block uint64, err error) {
 	if !vm.InCode(addr) {
 		return nil, 0, ErrNoBlob

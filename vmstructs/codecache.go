@@ -30,7 +30,6 @@ type codeHeap struct {
 	log2     uint8 // of the segment's size
 }
 
-// segment returns the index of the segment that holds pc.
 func (h *codeHeap) segment(pc uint64) uint64 { return (pc - h.low) >> h.log2 }
 
 // openCodeCache reads where the heaps are.

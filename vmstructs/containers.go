@@ -114,7 +114,6 @@ func (s *search) root() {
 	s.threads(threads)
 }
 
-// threads walks a set of threads.
 func (s *search) threads(set uint64) {
 	switch {
 	case s.sets == nil:
@@ -146,7 +145,6 @@ func (s *search) registry() {
 	})
 }
 
-// container walks the threads of one container.
 func (s *search) container(obj uint64) {
 	if err := s.enter(); err != nil {
 		s.census.fail(err)
@@ -177,7 +175,6 @@ func (s *search) container(obj uint64) {
 	s.threads(virtual)
 }
 
-// scopes walks the containers that a thread owns.
 func (s *search) scopes(thread uint64) {
 	scope, err := s.field(thread, "headStackableScopes")
 	for n := 0; err == nil && scope != 0 && !s.spent; n++ {
@@ -210,7 +207,6 @@ func (s *search) thread(obj uint64) {
 	}
 }
 
-// classOf returns the class of an object.
 func (s *search) classOf(obj uint64) (*javaClass, error) {
 	if obj == 0 || obj%8 != 0 {
 		return nil, errKind

@@ -2,6 +2,8 @@ package vmstructs
 
 import (
 	"bytes"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -145,9 +147,7 @@ func (c Counters) Text(name string) (string, bool) {
 // Names lists the counters there are, in no order.
 func (c Counters) Names() (names []string) {
 	if c.area != nil {
-		for name := range c.area.at {
-			names = append(names, name)
-		}
+		names = slices.Collect(maps.Keys(c.area.at))
 	}
 	return names
 }

@@ -256,7 +256,6 @@ func (h *Heap) klassTree(found *klassSet) error {
 	return nil
 }
 
-// read reads one class.
 func (c *DumpClasses) read(klass uint64) (*DumpClass, error) {
 	vm, l, d := c.h.vm, &c.h.vm.l.health, &c.h.vm.l.dump
 	mirror, err := c.mirror(klass)
@@ -297,7 +296,6 @@ func (c *DumpClasses) read(klass uint64) (*DumpClass, error) {
 	return class, nil
 }
 
-// fieldsOf reads the fields that a class declares.
 func (c *DumpClasses) fieldsOf(klass, pool uint64, constants uint32) ([]DumpField, error) {
 	vm := c.h.vm
 	raw, err := vm.rawFields(klass, maxClassFileFields)

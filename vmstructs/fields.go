@@ -45,7 +45,6 @@ func (r *resolver) fieldFlags() fieldFlags {
 // static field, in the class's mirror, and the access flags of the class file.
 type rawField struct{ name, sig, offset, access uint32 }
 
-// nextField reads a field of the stream.
 func (s *stream) nextField(f *fieldFlags) (field rawField, flags uint32) {
 	field.name, field.sig, field.offset, field.access, flags = s.u5(), s.u5(), s.u5(), s.u5(), s.u5()
 	for _, more := range []uint32{f.initialized, f.generic, f.contended, f.nullMarker} {

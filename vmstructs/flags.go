@@ -229,7 +229,6 @@ func (vm *VM) SetFlags() (all []SetFlag, known bool) {
 	return all, known
 }
 
-// flagOn reports whether a bool flag exists and is set.
 func (vm *VM) flagOn(name string) bool {
 	f, ok := vm.Flag(name)
 	return ok && f.Bool

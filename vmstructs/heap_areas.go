@@ -164,7 +164,6 @@ func apart(areas []*HeapArea) []*HeapArea {
 	return kept
 }
 
-// space adds a space with its bottom and its top.
 func (h *Heap) space(areas []*HeapArea, at uint64, bottom, top offset, part HeapPart) []*HeapArea {
 	from, to := h.health.pointerAt(at, bottom), h.health.pointerAt(at, top)
 	if from == 0 || from%8 != 0 || to%8 != 0 || to <= from || to-from > maxHeapBytes {

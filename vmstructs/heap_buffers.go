@@ -81,7 +81,6 @@ func (h *Heap) reserve() uint64 {
 	return (least + h.align - 1) &^ (h.align - 1)
 }
 
-// addBuffer notes a buffer in the area in which it lies.
 func addBuffer(areas []*HeapArea, start, top, end uint64) {
 	if start == 0 || start%8 != 0 || top%8 != 0 || end%8 != 0 || top < start || end <= top || end-start > maxTLAB {
 		return

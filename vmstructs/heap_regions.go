@@ -6,13 +6,11 @@ import (
 	"goprof/process"
 )
 
-// regionRow is what is read of one region.
 type regionRow struct {
 	at, bottom, top, end uint64
 	tag                  uint32
 }
 
-// regionFields are the fields of a region.
 type regionFields struct{ bottom, top, end, tag offset }
 
 // eachRegion reads the regions that a table of pointers names, some with each call, and calls f for each that makes

@@ -278,7 +278,6 @@ func (x *extent) reason(err error) *uint64 {
 	return &x.unread.Unknown
 }
 
-// lengthIn is the length of the array that b begins with.
 func (o *Objects) lengthIn(b []byte) uint32 {
 	if o.lengthAt+4 > len(b) {
 		return 0

@@ -107,7 +107,6 @@ func (h *Health) parallelGenerations(heap uint64) (young, old uint64) {
 	return h.pointerAt(heap, l.young), h.pointerAt(heap, l.old)
 }
 
-// generation reads how much memory a generation has.
 func (h *Health) generation(generation uint64, a *Amount) {
 	l, code := &h.vm.l.health, &h.vm.l.code
 	virtual := l.serial.virtual

@@ -78,9 +78,7 @@ func decodeLines(b []byte, x uint8) ([]lineEntry, bool) {
 // Line returns the source line of a bytecode index, 0 if the line is not known. Compiled code gives the bci -1 to the
 // method's entry: that has the line of the first bytecode.
 func (m *Method) Line(bci int32) int32 {
-	if bci < 0 {
-		bci = 0
-	}
+	bci = max(bci, 0)
 	// Entries need not be sorted. The first entry for exactly this bci counts, else the last entry of those with the
 	// greatest bci below it (oops/method.cpp, line_number_from_bci).
 	best, line := int32(-1), int32(0)
@@ -96,5 +94,4 @@ func (m *Method) Line(bci int32) int32 {
 	return line
 }
 
-// word reads a little-endian word.
 func word(b []byte) uint64 { return binary.LittleEndian.Uint64(b) }

@@ -105,7 +105,6 @@ func (k *Locks) heldInFrame(t *ThreadLocks, th *lockThread, l frameLock) {
 	}
 }
 
-// marked reports whether a mark word says that the thread has locked the object.
 func (k *Locks) marked(l *Lock, t *lockThread, mark uint64) bool {
 	switch {
 	case mark&3 == 0:
@@ -176,7 +175,6 @@ func (s *liveStack) is(addr, value uint64) bool {
 	return ok && w == value
 }
 
-// returns reports whether the return address at addr leads to pc.
 func (s *liveStack) returns(addr, pc uint64) bool {
 	w, ok := s.word(addr)
 	return ok && w&codeAddress == pc&codeAddress

@@ -128,7 +128,6 @@ func (k *Locks) inflated(at, mark uint64) bool {
 	return !k.pages.on || mark&3 == 2 && (k.table || mark&^3 == at)
 }
 
-// ownerOf finds the owner of the monitor that has the bytes b.
 func (k *Locks) ownerOf(m *monitor, b []byte) (o LockOwner, owned bool) {
 	l := &k.vm.l.locks
 	owner := l.owner.u64(b)
@@ -170,7 +169,6 @@ func (k *Locks) anonymous(m *monitor, b []byte) LockOwner {
 	return k.lockedUnmounted(m.object)
 }
 
-// inLockStack returns the thread that has the object in its LockStack.
 func (k *Locks) inLockStack(object uint64) LockOwner {
 	if k.fast == nil {
 		k.fast = map[uint64]int{}
@@ -193,12 +191,10 @@ func (k *Locks) ownerAt(i int) LockOwner {
 	return LockOwner{Thread: k.threads[i].Addr, Virtual: k.threads[i].virtual}
 }
 
-// lockOf is the Lock that stands for the monitor at an address.
 func (m *monitor) lockOf(at uint64) Lock {
 	return Lock{Kind: MonitorLock, Class: m.class, Object: m.object, Monitor: at}
 }
 
-// wants reads what a thread waits for.
 func (k *Locks) wants(i int) (w Wanted) {
 	t := &k.threads[i]
 	at, how := t.pending, WaitToEnter

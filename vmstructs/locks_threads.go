@@ -266,7 +266,6 @@ func (k *Locks) sortStacks() {
 	})
 }
 
-// onStack finds the thread on the stack of which an address lies.
 func (k *Locks) onStack(addr uint64) (int, bool) {
 	n, _ := slices.BinarySearchFunc(k.stacks, addr, func(i int, addr uint64) int {
 		if k.threads[i].StackBase <= addr {

@@ -203,7 +203,6 @@ func (k *Locks) wantsUnmounted(object uint64, state string) (w Wanted) {
 	return w
 }
 
-// waitsAt finds the monitor that a virtual thread waits for.
 func (k *Locks) waitsAt(object uint64) (at uint64, m *monitor) {
 	u := &k.unmounted
 	if u.waiters == nil {
@@ -237,7 +236,6 @@ func (k *Locks) waitsAt(object uint64) (at uint64, m *monitor) {
 	return 0, nil
 }
 
-// leadsTo reports whether a handle holds a reference to an object.
 func (k *Locks) leadsTo(handle, object uint64) bool {
 	ref, err := k.vm.mem.U64(handle)
 	if err != nil || ref == 0 {

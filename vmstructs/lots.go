@@ -43,7 +43,6 @@ type Lot struct {
 // errMany: a draw does not visit all threads that it was to.
 var errMany = fmt.Errorf("%w: too many in scopes within scopes", ErrBadThread)
 
-// threadSet is a set of threads.
 type threadSet struct {
 	table uint64
 	n     int64

@@ -164,7 +164,6 @@ func (vm *VM) symbolsOf(method uint64) (name, signature uint64) {
 	return symbol(l.nameIndex), symbol(l.sigIndex)
 }
 
-// poolSlot reads an entry of a constant pool.
 func (vm *VM) poolSlot(p *pool, i uint16) (uint64, bool) {
 	if i == 0 || uint32(i) >= p.length {
 		return 0, false

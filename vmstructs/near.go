@@ -50,7 +50,6 @@ func (m *nearMemory) end() {
 	}
 }
 
-// forget gives up all pieces.
 func (m *nearMemory) forget() { m.n, m.next = 0, 0 }
 
 // Read fills p.
@@ -134,7 +133,6 @@ func (m *nearMemory) fetch() {
 	m.wanted, m.wantedAt = m.wanted[:0], m.wantedAt[:0]
 }
 
-// setMemory makes vm read from t.
 func (vm *VM) setMemory(t process.Target) {
 	vm.t, vm.mem = t, process.NewReader(t)
 	vm.nearby = &nearMemory{Memory: t}

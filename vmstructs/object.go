@@ -3,6 +3,7 @@ package vmstructs
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 )
 
 // klassModel is how an object's header tells its class (oops/oop.hpp, markWord.hpp).
@@ -102,23 +103,14 @@ func (k *klassModel) klassIn(head []byte) uint64 {
 	return k.base + n<<k.shift
 }
 
-// javaClass is what is known of one class.
 type javaClass struct {
 	names  []string          // its own and those of its superclasses, with slashes
 	fields map[string]uint64 // its own and inherited ones; of equal names its own
 	size   uint64            // of an instance, without what a stack chunk has behind its fields
 }
 
-func (c *javaClass) is(name string) bool {
-	for _, n := range c.names {
-		if n == name {
-			return true
-		}
-	}
-	return false
-}
+func (c *javaClass) is(name string) bool { return slices.Contains(c.names, name) }
 
-// readClass reads the class whose Klass is at klass.
 func (vm *VM) readClass(klass uint64) (*javaClass, error) {
 	l := &vm.l.cont
 	helper, err := vm.mem.I32(klass + uint64(l.layoutHelper))

@@ -149,7 +149,6 @@ type poolField struct {
 	offset      uint64
 }
 
-// poolObject is an object as it was read.
 type poolObject struct {
 	at    uint64
 	class *poolClass
@@ -247,7 +246,6 @@ func (o *poolObject) field(class, name string) (at uint64, ok bool) {
 	return 0, false
 }
 
-// number reads an int.
 func (o *poolObject) number(class, name string) maybe.Value[int64] {
 	at, ok := o.field(class, name)
 	if !ok {
@@ -256,7 +254,6 @@ func (o *poolObject) number(class, name string) maybe.Value[int64] {
 	return maybe.Known(int64(int32(binary.LittleEndian.Uint32(o.bytes[at:]))))
 }
 
-// long reads a long.
 func (o *poolObject) long(class, name string) maybe.Value[int64] {
 	at, ok := o.field(class, name)
 	if !ok {
@@ -278,7 +275,6 @@ func (p *Pools) ref(o *poolObject, class, name string) uint64 {
 	return to
 }
 
-// follow reads the object to which a field refers.
 func (p *Pools) follow(o *poolObject, class, name string) (poolObject, bool) {
 	return p.read(p.ref(o, class, name))
 }

@@ -77,7 +77,6 @@ func (p *Pools) readConnections(pool poolObject) *Connections {
 	return c
 }
 
-// text reads a String.
 func (p *Pools) text(at uint64) (string, bool) {
 	s, ok := p.read(at)
 	if !ok || !s.is("java/lang/String") {

@@ -26,7 +26,6 @@ const (
 	classSynchronous = "java/util/concurrent/SynchronousQueue"
 )
 
-// worker is a thread of an executor.
 type worker struct {
 	kind     ExecutorKind
 	executor poolObject
@@ -86,7 +85,6 @@ func (p *Pools) unwrap(o *poolObject) (poolObject, bool) {
 	return poolObject{}, false
 }
 
-// addWorker counts a thread of the executor.
 func (p *Pools) addWorker(e *Executor, w worker) {
 	if e.Kind != ThreadPool {
 		return
@@ -106,7 +104,6 @@ func (p *Pools) addWorker(e *Executor, w worker) {
 	}
 }
 
-// readExecutor reads what the executor says itself.
 func (p *Pools) readExecutor(e *Executor, o poolObject) {
 	switch e.Kind {
 	case ThreadPool:
@@ -194,7 +191,6 @@ func multiProducer(q *poolObject) bool {
 	return false
 }
 
-// length is the length of an array.
 func (p *Pools) length(array uint64) maybe.Value[int64] {
 	n, err := p.k.vm.mem.I32(array + p.k.vm.java.heap.arrayLength)
 	return maybe.If(int64(n), err == nil && n >= 0)

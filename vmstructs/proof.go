@@ -123,7 +123,6 @@ type Proof struct {
 	unloads [8]byte
 }
 
-// walkEnd is how much a Proof had noted when a walk ended.
 type walkEnd struct{ blobs, methods int }
 
 // place is the place in a Proof's ranges to which a fact is read.

@@ -150,7 +150,6 @@ func (h *Health) mirror(c *staticClass) (uint64, error) {
 	return mirror, err
 }
 
-// static reads a static field that is a reference.
 func (h *Health) static(c *staticClass, field string) (uint64, error) {
 	at, ok := c.fields[field]
 	if !ok {

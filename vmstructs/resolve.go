@@ -144,7 +144,6 @@ func (r *resolver) static(capability, names string) uint64 {
 	return f.addr
 }
 
-// size returns the size of a type.
 func (r *resolver) size(capability, typ string) uint64 {
 	n := r.t.sizes[typ]
 	if n == 0 || n > maxOffset {

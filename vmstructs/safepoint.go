@@ -63,7 +63,6 @@ func (h *Health) findSymbols() (s healthSymbols) {
 	return s
 }
 
-// symbolLister is a target that lists symbols.
 type symbolLister interface {
 	Globals(image, prefix string, most int) (map[uint64]string, error)
 }

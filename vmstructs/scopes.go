@@ -131,7 +131,6 @@ func (vm *VM) Scopes(b *Blob, pc uint64, own bool) ([]Scope, error) {
 	return s, nil
 }
 
-// charge notes that b holds cost bytes more.
 func (vm *VM) charge(b *Blob, cost int) {
 	b.bytes += cost
 	vm.loaded += uint64(cost)
@@ -174,7 +173,6 @@ func (vm *VM) InlinedMethod(b *Blob, addr uint64) (*Method, error) {
 	return b.method(addr), nil
 }
 
-// method is a method that findMethods has found.
 func (b *Blob) method(addr uint64) *Method {
 	if addr == b.Method.Addr {
 		return b.Method

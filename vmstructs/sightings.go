@@ -42,7 +42,6 @@ type oldBlock struct {
 	sum uint64 // of what says whose it is
 }
 
-// sightingNote is what was noted of one look.
 type sightingNote struct {
 	at     int64
 	blocks []uint64
@@ -220,7 +219,6 @@ func (s *Sightings) block(pc uint64) (uint64, bool) {
 	return block, err == nil
 }
 
-// read reads the beginning of each block.
 func (s *Sightings) read(note *sightingNote) {
 	n := len(note.blocks) * s.head
 	if cap(note.bytes) < n {
@@ -275,12 +273,10 @@ func (vm *VM) sightingHead() (n int) {
 	return n
 }
 
-// sums are those of a sighting.
 func (vm *VM) sums(head []byte) [2]uint64 {
 	return [2]uint64{sumOf(head, vm.blobParts(false)), sumOf(head, vm.blobParts(true))}
 }
 
-// sumOf returns the sum of the parts that count.
 func sumOf(head []byte, parts []part) uint64 {
 	var hash maphash.Hash
 	hash.SetSeed(headSeed)

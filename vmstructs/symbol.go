@@ -19,7 +19,6 @@ type symbol struct {
 // usualSymbol is how much is read at once in the hope that the whole name is in it.
 const usualSymbol = 96
 
-// readSymbol reads the Symbol at addr.
 func (vm *VM) readSymbol(addr uint64) (symbol, error) {
 	l := &vm.l.method
 	if addr == 0 || addr%4 != 0 {

@@ -174,7 +174,6 @@ func readRawTable(m process.Memory, lookup func(string) (uint64, error), shape *
 	return r, err
 }
 
-// readVariables reads the word at each of the symbols.
 func readVariables(m process.Memory, lookup func(string) (uint64, error), symbols []string) ([]uint64, error) {
 	buf := make([]byte, 8*len(symbols))
 	ranges := make([]process.Range, len(symbols))

@@ -68,7 +68,6 @@ func (vm *VM) Threads() ([]Thread, error) {
 	return nil, err
 }
 
-// lacks reports whether fields of a capability are missing.
 func (vm *VM) lacks(capability string) bool {
 	for _, m := range vm.missing {
 		if strings.HasPrefix(m, capability+":") {

@@ -67,13 +67,19 @@ const ruleArg = "RULE"
 
 // Options are all options, in the order of the help.
 var Options = []Option{
-	{"files", false, "DIR", "keep batches as files in `folder`; the oldest are removed first", setFiles},
-	{"files-format", false, "FORMAT", "`format` of these files: pprof, or jfr", setFormat},
-	{"files-max-bytes", false, "SIZE", "`bytes` that these files may take together: 500MB, 2GB", setMaxBytes},
-	{"files-max-count", false, "N", "`number` of these files", setMaxCount},
-	{"every", false, "TIME", "`time` from one batch to the next: 10s", setEvery},
+	{"files", false, "DIR", "keep batches as files in `folder`; the oldest are removed first",
+		into(func(c *Config) *string { return &c.Files.Dir }, readFolder)},
+	{"files-format", false, "FORMAT", "`format` of these files: pprof, or jfr",
+		into(func(c *Config) *bool { return &c.Files.JFR }, readFormat)},
+	{"files-max-bytes", false, "SIZE", "`bytes` that these files may take together: 500MB, 2GB",
+		into(func(c *Config) *int64 { return &c.Files.MaxBytes }, readBytes)},
+	{"files-max-count", false, "N", "`number` of these files",
+		into(func(c *Config) *int { return &c.Files.MaxCount }, readCount)},
+	{"every", false, "TIME", "`time` from one batch to the next: 10s",
+		into(func(c *Config) *time.Duration { return &c.Every }, readTime)},
 	{"rate", false, "HZ",
-		"samples for each second of CPU time, in `Hz`; in modes wall and off-cpu, looks at each thread a second", setRate},
+		"samples for each second of CPU time, in `Hz`; in modes wall and off-cpu, looks at each thread a second",
+		into(func(c *Config) *float64 { return &c.Rate }, readRate)},
 	{"mode", false, "MODE",
 		"`which` threads: cpu (those that use CPU time), wall (all) or off-cpu (those that wait)", setMode},
 	{"engine", false, "ENGINE", "`what` takes samples in mode cpu: ptrace, perf or auto", setEngine},
@@ -86,20 +92,26 @@ var Options = []Option{
 	{"deny", true, ruleArg, "never record JVMs that fit `rule`", setDeny},
 	{"attribute", true, "KEY=VALUE", "add this resource attribute to all batches, `key=value`: k8s.node.name=node-7",
 		setAttribute},
-	{"group-threads", false, "", "count threads whose names differ by a number only as one: fewer series", setPools},
+	{"group-threads", false, "", "count threads whose names differ by a number only as one: fewer series",
+		into(func(c *Config) *bool { return &c.Pools }, readBool)},
 	{"max-cpu", false, "SHARE",
-		"`share` of the host's CPUs that goprof and its pauses may take together; 0 is any", setMaxCPU},
+		"`share` of the host's CPUs that goprof and its pauses may take together; 0 is any",
+		into(func(c *Config) *float64 { return &c.MaxCPU }, readShare)},
 	{"max-memory", false, "SIZE", "`bytes` that goprof may keep; JVMs with little to do are let go first; 0 is any",
-		setMaxMemory},
-	{"max-jvms", false, "N", "`number` of JVMs that are recorded at a time", setMaxJVMs},
+		into(func(c *Config) *int64 { return &c.MaxMemory }, readMemory)},
+	{"max-jvms", false, "N", "`number` of JVMs that are recorded at a time",
+		into(func(c *Config) *int { return &c.MaxJVMs }, readCount)},
 	{"snap-on", false, "ALARMS",
 		"take a snap of a JVM at these `alarms`: \"stuck, oom, cpu>90% for 30s, SIGUSR2\"", setSnapOn},
-	{"snap-dir", false, "DIR", "keep these snaps in `folder`; the oldest are removed first", setSnapDir},
-	{"redact", false, "POLICY", "pseudonyms for all names but those that `policy` allows: default, or a file", setRedact},
+	{"snap-dir", false, "DIR", "keep these snaps in `folder`; the oldest are removed first",
+		into(func(c *Config) *string { return &c.Snaps.Dir }, readFolder)},
+	{"redact", false, "POLICY", "pseudonyms for all names but those that `policy` allows: default, or a file",
+		into(func(c *Config) *string { return &c.Redact }, readText)},
 	{"redact-key", false, "FILE", "`file` with the key of the pseudonyms; without one they change with each start",
-		setRedactKey},
+		into(func(c *Config) *string { return &c.RedactKey }, readText)},
 	{"listen", false, "ADDRESS",
-		"serve /metrics and /healthz at `address`: 127.0.0.1:9464; nothing listens without it", setListen},
+		"serve /metrics and /healthz at `address`: 127.0.0.1:9464; nothing listens without it",
+		into(func(c *Config) *string { return &c.Listen }, readAddress)},
 }
 
 // Find finds an option by its name, nil if there is none.
@@ -187,7 +199,6 @@ func (c *Config) forget(name string) {
 	*c.rules(name) = nil
 }
 
-// rules points to the rules of an option.
 func (c *Config) rules(name string) *[]agent.Rule {
 	switch name {
 	case "match":
@@ -234,66 +245,44 @@ func setSnapOn(c *Config, text string) (err error) {
 	return err
 }
 
-func setSnapDir(c *Config, text string) error {
+// into makes a setter of the place that an option has, and of what reads its text.
+func into[T any](place func(*Config) *T, read func(text string) (T, error)) func(*Config, string) error {
+	return func(c *Config, text string) (err error) {
+		*place(c), err = read(text)
+		return err
+	}
+}
+
+func readText(text string) (string, error) { return text, nil }
+
+func readFolder(text string) (string, error) {
 	if strings.ContainsRune(text, 0) {
-		return errors.New("it is no name of a folder")
+		return "", errors.New("it is no name of a folder")
 	}
-	c.Snaps.Dir = text
-	return nil
+	return text, nil
 }
 
-func setFiles(c *Config, text string) error {
-	if strings.ContainsRune(text, 0) {
-		return errors.New("it is no name of a folder")
+func readFormat(text string) (isJFR bool, err error) {
+	if text != "pprof" && text != "jfr" {
+		err = fmt.Errorf("it is pprof or jfr, not %q", text)
 	}
-	c.Files.Dir = text
-	return nil
+	return text == "jfr", err
 }
 
-func setRedact(c *Config, text string) error {
-	c.Redact = text
-	return nil
-}
-
-func setRedactKey(c *Config, text string) error {
-	c.RedactKey = text
-	return nil
-}
-
-func setFormat(c *Config, text string) error {
-	switch text {
-	case "pprof":
-		c.Files.JFR = false
-	case "jfr":
-		c.Files.JFR = true
-	default:
-		return fmt.Errorf("it is pprof or jfr, not %q", text)
+func readTime(text string) (time.Duration, error) {
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		err = fmt.Errorf("%q is no time: 10s, 1m", text)
 	}
-	return nil
+	return d, err
 }
 
-func setMaxBytes(c *Config, text string) (err error) {
-	c.Files.MaxBytes, err = parseBytes(text)
-	return err
-}
-
-func setMaxCount(c *Config, text string) (err error) {
-	c.Files.MaxCount, err = parseCount(text)
-	return err
-}
-
-func setEvery(c *Config, text string) (err error) {
-	if c.Every, err = time.ParseDuration(text); err != nil {
-		return fmt.Errorf("%q is no time: 10s, 1m", text)
+func readRate(text string) (float64, error) {
+	rate, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		err = fmt.Errorf("%q is no number", text)
 	}
-	return nil
-}
-
-func setRate(c *Config, text string) (err error) {
-	if c.Rate, err = strconv.ParseFloat(text, 64); err != nil {
-		return fmt.Errorf("%q is no number", text)
-	}
-	return nil
+	return rate, err
 }
 
 func setMode(c *Config, text string) error {
@@ -367,56 +356,42 @@ func setEvent(c *Config, text string) error {
 	return nil
 }
 
-func setPools(c *Config, text string) (err error) {
-	if c.Pools, err = strconv.ParseBool(text); err != nil {
-		return fmt.Errorf("it is true or false, not %q", text)
+func readBool(text string) (bool, error) {
+	is, err := strconv.ParseBool(text)
+	if err != nil {
+		err = fmt.Errorf("it is true or false, not %q", text)
 	}
-	return nil
+	return is, err
 }
 
-// setMaxCPU reads "1%", "1 %", "0.01" and "0".
-func setMaxCPU(c *Config, text string) (err error) {
+// readShare reads "1%", "1 %" and "0".
+func readShare(text string) (float64, error) {
 	number, percent := strings.CutSuffix(strings.TrimSpace(text), "%")
 	share, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
-	if err != nil {
-		return fmt.Errorf("%q is no share: 1%%, 0.5%%", text)
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("%q is no share: 1%%, 0.5%%", text)
+	case !percent && share != 0:
+		return 0, fmt.Errorf("%q needs a percent sign: %s%%", text, number)
 	}
-	if percent {
-		share /= 100
-	} else if share != 0 {
-		return fmt.Errorf("%q needs a percent sign: %s%%", text, number)
-	}
-	c.MaxCPU = share
-	return nil
+	return share / 100, nil
 }
 
-func setMaxMemory(c *Config, text string) (err error) {
+func readMemory(text string) (int64, error) {
 	if text == "0" {
-		c.MaxMemory = 0
-		return nil
+		return 0, nil
 	}
-	c.MaxMemory, err = parseBytes(text)
-	return err
+	return readBytes(text)
 }
 
-func setMaxJVMs(c *Config, text string) (err error) {
-	c.MaxJVMs, err = parseCount(text)
-	return err
+func readAddress(text string) (string, error) {
+	if _, _, err := net.SplitHostPort(text); err != nil && text != "" {
+		return "", fmt.Errorf("%q is no address: 127.0.0.1:9464", text)
+	}
+	return text, nil
 }
 
-func setListen(c *Config, text string) error {
-	if text == "" {
-		c.Listen = ""
-		return nil
-	}
-	if _, _, err := net.SplitHostPort(text); err != nil {
-		return fmt.Errorf("%q is no address: 127.0.0.1:9464", text)
-	}
-	c.Listen = text
-	return nil
-}
-
-func parseCount(text string) (int, error) {
+func readCount(text string) (int, error) {
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 {
 		return 0, fmt.Errorf("%q is no number above 0", text)
@@ -424,8 +399,8 @@ func parseCount(text string) (int, error) {
 	return n, nil
 }
 
-// parseBytes reads "500MB", "2 GB", "1GiB" and plain bytes.
-func parseBytes(text string) (int64, error) {
+// readBytes reads "500MB", "2 GB", "1GiB" and plain bytes.
+func readBytes(text string) (int64, error) {
 	number := strings.TrimRight(text, "kKMGTiB ")
 	unit := strings.TrimSpace(text[len(number):])
 	factor, ok := map[string]float64{"": 1, "B": 1, "kB": 1e3, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12, "KiB": 1 << 10,

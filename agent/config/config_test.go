@@ -144,12 +144,12 @@ func TestSources(t *testing.T) {
 
 func TestBytes(t *testing.T) {
 	for text, want := range map[string]int64{"500MB": 500e6, "2 GB": 2e9, "1GiB": 1 << 30, "123": 123, "0.5kB": 500} {
-		if n, err := parseBytes(text); err != nil || n != want {
+		if n, err := readBytes(text); err != nil || n != want {
 			t.Errorf("%s: %d, %v", text, n, err)
 		}
 	}
 	for _, text := range []string{"", "GB", "-1MB", "1e99GB", "nan", "5XB"} {
-		if n, err := parseBytes(text); err == nil {
+		if n, err := readBytes(text); err == nil {
 			t.Errorf("%q is %d", text, n)
 		}
 	}

@@ -75,14 +75,14 @@ var toOptions = []Option{
 		text(func(t *To) *string { return &t.Key })},
 	{"spool", false, "DIR", "`folder` that keeps what is not delivered, also over a restart",
 		text(func(t *To) *string { return &t.Spool })},
-	{"spool-max", false, "MB", "`MB` that the spool may take for each destination (256; in memory 32)", setSpoolMax},
+	{"spool-max", false, "MB", "`MB` that the spool may take for each destination (256; in memory 32)",
+		into(func(c *Config) *int64 { return &c.To.SpoolMax }, readMegabytes)},
 	{"relabel", false, "FILE", "`file` of rules in Prometheus' form for what is sent",
 		text(func(t *To) *string { return &t.Relabel })},
 }
 
 func init() { Options = append(Options, toOptions...) }
 
-// text makes a setter of a text.
 func text(of func(*To) *string) func(*Config, string) error {
 	return func(c *Config, s string) error {
 		if strings.ContainsRune(s, 0) {
@@ -93,11 +93,10 @@ func text(of func(*To) *string) func(*Config, string) error {
 	}
 }
 
-func setSpoolMax(c *Config, s string) error {
-	n, err := strconv.ParseInt(s, 10, 32)
+func readMegabytes(text string) (int64, error) {
+	n, err := strconv.ParseInt(text, 10, 32)
 	if err != nil || n <= 0 {
-		return errors.New("it is a number of MB: 256")
+		return 0, errors.New("it is a number of MB: 256")
 	}
-	c.To.SpoolMax = n
-	return nil
+	return n, nil
 }

@@ -214,7 +214,6 @@ func join(a, b string) string {
 	return a + b
 }
 
-// entryNote says what begins at a pc.
 func entryNote(b *vmstructs.Blob, pc uint64) string {
 	switch {
 	case pc == b.VerifiedEntry:
@@ -253,7 +252,6 @@ func (c *Codes) checksNull(k *code, at uint32) bool {
 	return ok
 }
 
-// name is what code at an address is called.
 func (c *Codes) name(from *vmstructs.Blob, to uint64) string {
 	if to >= from.Begin && to < from.End {
 		return "a stub of its own"

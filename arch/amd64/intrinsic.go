@@ -29,7 +29,6 @@ const maxIntrinsic = 2048
 // cmovle is what stands behind the push.
 var cmovle = []byte{0x0f, 0x4e}
 
-// found is a piece.
 type found struct {
 	name       string
 	begin, end uint32

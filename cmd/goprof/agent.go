@@ -182,7 +182,6 @@ func (f *agentFlags) run(cmd *cobra.Command) error {
 	return f.serve(cmd, &c, at, out, takesOver)
 }
 
-// wrong tells an error of the configuration.
 func (f *agentFlags) wrong(cmd *cobra.Command, err error) error {
 	var path *os.PathError
 	if errors.As(err, &path) {

@@ -35,7 +35,6 @@ func serveMetrics(at net.Listener, write func(io.Writer), healthy func() bool) (
 	return func() { server.Close() }
 }
 
-// writeMetrics writes what all parts of an agent count.
 func writeMetrics(w io.Writer, a *agent.Agent, h *agent.ThisHost, out *outlets) {
 	a.Metrics().Write(w)
 	g := h.Group()
@@ -59,7 +58,6 @@ func writeMetrics(w io.Writer, a *agent.Agent, h *agent.ThisHost, out *outlets) 
 	out.metrics(w)
 }
 
-// fileMetrics writes what became of batches for files.
 func fileMetrics(w io.Writer, files *shelf.Shelf) {
 	if files == nil {
 		return

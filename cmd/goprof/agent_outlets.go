@@ -106,7 +106,6 @@ func (o *outlets) close() {
 	}
 }
 
-// metrics writes what became of batches.
 func (o *outlets) metrics(w io.Writer) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -116,7 +115,6 @@ func (o *outlets) metrics(w io.Writer) {
 	fileMetrics(w, o.files)
 }
 
-// inUse reports whether the error is that another agent uses a folder.
 func inUse(err error) bool { return errors.As(err, new(*sole.InUse)) }
 
 // listen opens the port for metrics. An agent that takes over listens there beside the other one (SO_REUSEPORT, which

@@ -164,7 +164,6 @@ func (s *snapper) run(from io.Reader) {
 	}
 }
 
-// takeNext takes the next snap of the queue.
 func (s *snapper) takeNext(ctx context.Context) (taken chan struct{}) {
 	next := s.due[0]
 	s.due = s.due[1:]

@@ -136,7 +136,6 @@ func (f *annotateFlags) run(cmd *cobra.Command, args []string) error {
 	return a.write(page)
 }
 
-// check says what is wrong with the command line.
 func (f *annotateFlags) check(cmd *cobra.Command, args []string) error {
 	given := cmd.Flags().Changed
 	live := f.isLive(cmd)
@@ -206,7 +205,6 @@ func (a *annotation) read(name string) error {
 // mostCandidates is how many methods are listed.
 const mostCandidates = 10
 
-// choose returns the page of the method that is meant.
 func (a *annotation) choose() (*annotate.Page, error) {
 	list := a.Candidates()
 	if len(list) == 0 {

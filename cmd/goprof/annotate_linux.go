@@ -38,7 +38,6 @@ func (f *liveAnnotate) add(cmd *cobra.Command) {
 	fs.BoolVar(&f.asm, "asm", false, "also show the method's machine code, with samples at each instruction")
 }
 
-// isLive reports whether a live JVM is asked.
 func (f *liveAnnotate) isLive(cmd *cobra.Command) bool {
 	return cmd.Flags().Changed("pid") || cmd.Flags().Changed("ns-pid")
 }
@@ -96,7 +95,6 @@ func (a *annotation) attach() (end func(), err error) {
 	return end, nil
 }
 
-// sample takes samples of the JVM.
 func (a *annotation) sample(s *session.Session, pid int) error {
 	f := &a.flags.liveAnnotate
 	choice, err := host().ChooseEngine(session.EngineName(f.engine), pid, 0)

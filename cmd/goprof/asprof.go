@@ -56,7 +56,6 @@ const (
 	countsLive = "goprof record --event alloc ..., or jcmd PID GC.class_histogram"
 )
 
-// suggestEvent says how "-e EVENT" is said here.
 func suggestEvent(e *exit.Error, args []string) {
 	event, from, to := eventOf(args)
 	words, known := asprofEvents[event]

@@ -32,7 +32,6 @@ func completeRecord(cmd *cobra.Command, args []string, part string) ([]string, c
 	return completeNames(cmd, args, part)
 }
 
-// completePIDs completes --pid.
 func completePIDs(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	var pids []string
 	for _, j := range host().Match("") {

@@ -148,7 +148,6 @@ func runConvert(cmd *cobra.Command, input string, f *convertFlags) error {
 	return nil
 }
 
-// heapDump writes the heap of a core file.
 func (f *convertFlags) heapDump(cmd *cobra.Command, input string) (err error) {
 	if err := notItself(input, f.output); err != nil {
 		return err

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -167,7 +168,6 @@ func (f *redactFlags) toDump(name string) guard.Keep {
 	return guard.ToDump
 }
 
-// dead makes the dump of a core file.
 func (d *dumper) dead() *coreDump {
 	core := d.core
 	core.by = d.by
@@ -175,7 +175,6 @@ func (d *dumper) dead() *coreDump {
 		raw: d.raw, opt: postmortem.Options{Depth: d.opt.Depth, Locks: d.opt.Locks, Virtual: d.virtual}}
 }
 
-// check says what is wrong with the flags.
 func (d *dumper) check(cmd *cobra.Command) error {
 	given := cmd.Flags().Changed
 	if d.json && given("format") && d.format != dumpAsJSON {
@@ -209,9 +208,7 @@ func (d *dumper) check(cmd *cobra.Command) error {
 			without("native"))
 	}
 	d.opt.Wait = d.wait.Duration
-	if d.every.Duration == 0 {
-		d.every.Duration = dumpEvery
-	}
+	d.every.Duration = cmp.Or(d.every.Duration, dumpEvery)
 	return nil
 }
 

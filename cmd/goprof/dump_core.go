@@ -21,7 +21,6 @@ type coreDump struct {
 	hideInternal, raw bool
 }
 
-// run writes a dump of a core file.
 func (d *coreDump) run(cmd *cobra.Command) error {
 	o, err := d.open(cmd)
 	if err != nil {

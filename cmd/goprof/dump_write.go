@@ -51,10 +51,7 @@ func (f *dumpFile) write(last bool, write func(io.Writer) error) (err error) {
 			return err
 		})
 	}
-	if err != nil {
-		return outputFailed(err)
-	}
-	return nil
+	return outputFailed(err)
 }
 
 // outputUsage is what -o does.
@@ -68,7 +65,6 @@ func dumpFormat(cmd *cobra.Command, asked string, asJSON bool, name string) stri
 	return asked
 }
 
-// writeDump writes one dump.
 func writeDump(w io.Writer, dump *profile.Dump, format string, shape dumps.Shape) error {
 	switch format {
 	case dumpAsJSON:
@@ -90,7 +86,6 @@ func tellCensus(to io.Writer, c *profile.VirtualCensus) {
 	}
 }
 
-// deadlocksOf names the threads of each deadlock.
 func deadlocksOf(threads []profile.ThreadDump) (all [][]profile.ThreadRef) {
 	for _, cycle := range contention.New(threads).Deadlocks {
 		var refs []profile.ThreadRef

@@ -16,7 +16,6 @@ import (
 	"goprof/session"
 )
 
-// engineFlag says what takes the samples.
 type engineFlag struct {
 	engine      string
 	engineGiven bool
@@ -41,7 +40,6 @@ func (f *engineFlag) add(cmd *cobra.Command, fs *pflag.FlagSet) {
 	cmd.RegisterFlagCompletionFunc("engine", cobra.FixedCompletions(engineNames, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// check finds flags that contradict this one.
 func (f *engineFlag) check(cmd *cobra.Command, mode string, maxOverhead float64) error {
 	f.engineGiven = cmd.Flags().Changed("engine")
 	switch {

@@ -54,7 +54,6 @@ func (f *eventFlags) add(fs *pflag.FlagSet) {
 		"the kernel's functions above the program's stack: with --event, and of CPU time with --engine perf")
 }
 
-// check finds flags that contradict these.
 func (f *eventFlags) check(cmd *cobra.Command, o *recordFlags) error {
 	if err := f.ask(cmd); err != nil {
 		return err
@@ -152,7 +151,6 @@ func (f *eventFlags) ask(cmd *cobra.Command) (err error) {
 	return nil
 }
 
-// askAlloc adds what --alloc says.
 func (f *eventFlags) askAlloc(cmd *cobra.Command) error {
 	if f.alloc == "" {
 		return nil
@@ -199,7 +197,6 @@ func (f *eventFlags) rights(kernel bool) guard.Keep {
 	return guard.ToRecord
 }
 
-// findEvent finds the events in one JVM.
 func (p *part) findEvent() error {
 	var found []*session.EventPlan
 	for _, e := range p.want.asked {

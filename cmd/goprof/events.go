@@ -59,7 +59,6 @@ func newEvents() *cobra.Command {
 	return cmd
 }
 
-// listedEvent is one event in JSON.
 type listedEvent struct {
 	Name      string         `json:"name"`
 	Help      string         `json:"help"`
@@ -110,7 +109,6 @@ func listEvents(to io.Writer, pid int, asJSON, markers bool) error {
 	return showEvents(to, list, asJSON)
 }
 
-// listTracepoints returns one line for all tracepoints of the kernel.
 func listTracepoints() listedEvent {
 	l := listedEvent{Name: "group:tracepoint", Available: true,
 		Help: "the kernel comes by a tracepoint, for example sched:sched_switch"}
@@ -120,7 +118,6 @@ func listTracepoints() listedEvent {
 	return l
 }
 
-// listMarkers returns the markers of the process's libraries.
 func listMarkers(s *session.Session) (list []listedEvent, err error) {
 	markers, err := s.MarkerEvents()
 	mayProbe := events.TryProbes()
@@ -142,14 +139,10 @@ func listMarkers(s *session.Session) (list []listedEvent, err error) {
 }
 
 func showEvents(to io.Writer, list []listedEvent, asJSON bool) error {
-	write := writeEvents
 	if asJSON {
-		write = func(to io.Writer, list []listedEvent) error { return output.WriteJSON(to, list) }
+		return outputFailed(output.WriteJSON(to, list))
 	}
-	if err := write(to, list); err != nil {
-		return outputFailed(err)
-	}
-	return nil
+	return outputFailed(writeEvents(to, list))
 }
 
 func writeEvents(to io.Writer, list []listedEvent) (err error) {

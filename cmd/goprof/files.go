@@ -63,8 +63,11 @@ type accountError struct{ error }
 
 func (e *accountError) Unwrap() error { return e.error }
 
-// outputFailed reports a result that could not be written.
+// outputFailed reports a result that could not be written, if there is an error.
 func outputFailed(err error) error {
+	if err == nil {
+		return nil
+	}
 	e := &exit.Error{Code: exit.OutputFailed, What: err.Error(), Err: err}
 	var fe *outfile.FileError
 	if errors.As(err, &fe) {

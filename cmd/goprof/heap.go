@@ -352,7 +352,6 @@ func heapError(pid int, err error) error {
 	return attachError(pid, err)
 }
 
-// dead reads the heap in a core file. All of it is read.
 func (f *heapFlags) dead(cmd *cobra.Command) error {
 	o, err := f.core.open(cmd)
 	if err != nil {

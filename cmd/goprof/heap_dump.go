@@ -38,10 +38,8 @@ const (
 	lastWrite = 2 * time.Second
 )
 
-// wantsDump reports whether a heap dump is to be written.
 func (f *heapFlags) wantsDump() bool { return isHeapDump(f.output, "") }
 
-// checkDump says what is wrong with the flags of a heap dump.
 func (f *heapFlags) checkDump(cmd *cobra.Command) error {
 	if !f.wantsDump() {
 		if f.stop {
@@ -154,7 +152,6 @@ func measure(ctx context.Context, vm *vmstructs.VM) (s speed, err error) {
 	return s, nil
 }
 
-// stands returns how long the whole takes.
 func (s *speed) stands() (stands time.Duration, about string) {
 	if s.bytes == 0 || s.took <= 0 {
 		return standsUnknown, fmt.Sprintf("a time that could not be measured: %s of objects", output.Size(s.used))

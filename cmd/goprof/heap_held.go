@@ -40,7 +40,6 @@ func (h *heldFlags) add(fs *pflag.FlagSet) {
 	fs.Var(&h.allocs, "allocs", "with --leak: record allocations for so much `time`, and show who makes what leaks")
 }
 
-// checkHeld says what is wrong with these flags.
 func (f *heapFlags) checkHeld(cmd *cobra.Command) error {
 	given := cmd.Flags().Changed
 	h := &f.held
@@ -110,7 +109,6 @@ func (f *heapFlags) holders(ctx context.Context, s *session.Session, classes []s
 	return held, err
 }
 
-// writeHolders is --holders of a live JVM.
 func (f *heapFlags) writeHolders(cmd *cobra.Command, ctx context.Context, s *session.Session, out *outfile.File) error {
 	held, err := f.holders(ctx, s, []string{f.held.class})
 	if err != nil {
@@ -182,7 +180,6 @@ func (f *heapFlags) addAllocs(ctx context.Context, s *session.Session, held *pro
 	return err
 }
 
-// writeHeld writes who holds what.
 func (f *heapFlags) writeHeld(cmd *cobra.Command, out *outfile.File, held *profile.HeapHeld) error {
 	if f.by != nil {
 		f.by.HeapHeld(held)

@@ -39,7 +39,6 @@ func (c *coreFile) forHeapDump(cmd *cobra.Command, input string) (err error) {
 	return cmp.Or(err, c.checkFolders(cmd))
 }
 
-// writeHeapDump writes the heap of a core file.
 func (c *coreFile) writeHeapDump(cmd *cobra.Command, to string) error {
 	defer cleanOnSignal()()
 	out, err := outfile.Reserve(to)
@@ -123,7 +122,6 @@ func tellHeapDump(cmd *cobra.Command, to string, res *heapdump.Result) {
 	}
 }
 
-// isHeapDump reports whether a heap dump is to be written.
 func isHeapDump(name, format string) bool {
 	return format == hprofFormat || format == "" && filepath.Ext(name) == hprofEnds
 }

@@ -167,7 +167,6 @@ func writeHeat(file *outfile.File, in *openInput, f *heatFlags) (name string, er
 	return name, nil
 }
 
-// writeErrors notes errors of writing.
 type writeErrors struct {
 	to  io.Writer
 	err error
@@ -211,7 +210,6 @@ func heatTitle(input, title string, i *recording.Info) string {
 	return caption.Title(input, title, i)
 }
 
-// heatLine says in one line what was recorded.
 func heatLine(i *recording.Info) string {
 	rate := i.Event
 	if i.Meta.Interval > 0 {

@@ -204,7 +204,6 @@ func (in *openInput) sumOptions() recording.SumOptions {
 	return recording.SumOptions{Threads: in.asked.threads || i.Format == recording.Collapsed && i.Threads}
 }
 
-// tree sums the recording up.
 func (in *openInput) tree(o recording.SumOptions) (*output.Tree, error) {
 	tree, err := recording.TreeOf(in.src, o)
 	if err != nil {

@@ -20,10 +20,8 @@ func newLicenses() *cobra.Command {
   goprof licenses > THIRD_PARTY_NOTICES`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if _, err := io.WriteString(cmd.OutOrStdout(), notices); err != nil {
-				return outputFailed(err)
-			}
-			return nil
+			_, err := io.WriteString(cmd.OutOrStdout(), notices)
+			return outputFailed(err)
 		},
 	}
 }

@@ -206,7 +206,6 @@ type locksWriter struct {
 	by   *redact.Redactor // nil: all names may be shown
 }
 
-// write writes what threads hold and wait for.
 func (o locksWriter) write(threads []profile.ThreadDump) (*contention.Graph, error) {
 	if o.by != nil {
 		o.by.Dump(&profile.Dump{Threads: threads})

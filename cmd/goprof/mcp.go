@@ -94,8 +94,5 @@ func serveMCP(cmd *cobra.Command, dir string, names bool) error {
 		in = cmd.InOrStdin()
 	}
 	fmt.Fprintln(cmd.ErrOrStderr(), "goprof: awaits a client of the Model Context Protocol on standard input")
-	if err := server.Serve(ctx, in, cmd.OutOrStdout()); err != nil {
-		return outputFailed(err)
-	}
-	return nil
+	return outputFailed(server.Serve(ctx, in, cmd.OutOrStdout()))
 }

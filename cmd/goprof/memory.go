@@ -123,10 +123,7 @@ func (f *memoryFlags) run(cmd *cobra.Command, args []string) error {
 		}
 		return output.MemoryText(w, last, growth, f.top)
 	})
-	if err != nil {
-		return outputFailed(err)
-	}
-	return nil
+	return outputFailed(err)
 }
 
 // read reads as often as was asked for. Readings before an error remain.

@@ -71,7 +71,6 @@ const wallRate = 20
 // gatherRate is how often goprof looks whether the JVM waits for a safepoint, unless the user says otherwise.
 const gatherRate = 1000
 
-// check finds flags that contradict each other.
 func (f *modeFlags) check(cmd *cobra.Command, weight profile.Weight) error {
 	if !slices.Contains(modes, f.mode) {
 		return usageError(cmd, fmt.Sprintf("there is no mode %q; there are %s", f.mode, strings.Join(modes, ", ")),
@@ -138,7 +137,6 @@ func (f *modeFlags) leaveIdle(wants threadFilter) bool {
 	return f.session().IsWall() && f.session() != session.TTSPMode && !f.allThreads && wants.only == ""
 }
 
-// rate returns the default of --rate.
 func (f *modeFlags) rate(given float64, changed bool) float64 {
 	switch {
 	case changed || !f.session().IsWall():

@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -150,20 +151,12 @@ func (f *redactFlags) writeMap() error {
 		return nil
 	}
 	_, err := f.file.Write(func(w io.Writer) error {
-		names := make([]string, 0, len(f.words))
-		for p := range f.words {
-			names = append(names, p)
-		}
-		slices.Sort(names)
-		for _, p := range names {
+		for _, p := range slices.Sorted(maps.Keys(f.words)) {
 			if _, err := fmt.Fprintf(w, "%s\t%s\n", p, output.Printable(f.words[p])); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-	if err != nil {
-		return outputFailed(err)
-	}
-	return nil
+	return outputFailed(err)
 }

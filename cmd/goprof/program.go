@@ -37,7 +37,6 @@ func (p *program) pid() int { return p.cmd.Process.Pid }
 // attachEvery is how often goprof looks at a program that is no JVM yet: it may be a script that becomes one.
 const attachEvery = 5 * time.Millisecond
 
-// launch starts the program.
 func (p *program) launch() error {
 	if err := p.cmd.Start(); err != nil {
 		e := &exit.Error{Code: exit.General, What: "cannot start " + p.cmd.Args[0], Err: err}

@@ -127,7 +127,6 @@ func (p *progress) text(sums []profile.Summary, columns int) string {
 
 const howToEnd = "  (Ctrl-C ends and writes)"
 
-// progressLine says how far recordings are.
 func progressLine(of time.Duration, sums []profile.Summary) string {
 	var samples, truncated, lost int64
 	var passed time.Duration

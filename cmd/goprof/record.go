@@ -252,7 +252,6 @@ func (f *recordFlags) run(cmd *cobra.Command, args []string) error {
 	return err
 }
 
-// check validates the flags and returns the interval.
 func (f *recordFlags) check(cmd *cobra.Command) (time.Duration, error) {
 	var err error
 	if err := f.toMode(cmd); err != nil {

@@ -96,7 +96,6 @@ func (c *jvmCounts) begin(ctx context.Context, into product.Product) (end func()
 	return func() { stop(); <-done }
 }
 
-// write writes events until ctx is done.
 func (c *jvmCounts) write(ctx context.Context, to *product.JFR) {
 	to.Do(func(w *jfr.Writer) error { w.SetConfiguration(configurationOf(&c.last)); return nil })
 	tick := time.NewTicker(countEvery)
@@ -186,7 +185,6 @@ func (c *jvmCounts) cpu(w *jfr.Writer, now profile.Instant) error {
 	return w.CPULoad(now, used-inKernel, inKernel, 1-idle/float64(after.Total()-before.Total()))
 }
 
-// collection writes one of those that have ended.
 func (c *jvmCounts) collection(w *jfr.Writer, j *vitals.JVM, now profile.Instant, ended []vitals.Collected,
 	i int) error {
 	one := &ended[i]
@@ -271,7 +269,6 @@ func writeSums(w *jfr.Writer, j *vitals.JVM, now profile.Instant) error {
 	return nil
 }
 
-// configurationOf returns how the JVM is set up.
 func configurationOf(j *vitals.JVM) jfr.Configuration {
 	number := func(flag string) uint64 {
 		n, _ := strconv.ParseUint(j.Flags[flag], 10, 64)

@@ -110,10 +110,7 @@ func (f *recordFlags) over(spent time.Duration) bool {
 // finishOne writes one of a loop's files, and says so. Without samples there is no file.
 func (r *recorder) finishOne(out *outputs, res *result) error {
 	if res.summary.AllSamples() == 0 {
-		if err := out.leaveOut(res.recorded(), false); err != nil {
-			return outputFailed(err)
-		}
-		return nil
+		return outputFailed(out.leaveOut(res.recorded(), false))
 	}
 	name, err := out.write(res.recorded())
 	if err != nil {

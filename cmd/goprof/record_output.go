@@ -65,7 +65,6 @@ func (f *recordFlags) reserve(pid int) (*outputs, error) {
 // errLoopStream says that a loop needs files, and was given a stream.
 var errLoopStream = errors.New("--loop begins a new file each time, and this is none")
 
-// reserveProduct finds the file itself.
 func (f *recordFlags) reserveProduct(pid int, now time.Time) (*outfile.File, error) {
 	name := f.output
 	if name == "" {

@@ -26,7 +26,6 @@ import (
 // So each part has its own Session. The parts share the file and the clock. The first part is the leader: it reports
 // the threads to the file, and when it ends, all parts end.
 
-// wantedPart is what a part is asked for.
 type wantedPart struct {
 	name string // what --event calls it; empty if there is no other, and it is no waiting
 	modeFlags
@@ -36,7 +35,6 @@ type wantedPart struct {
 	asked    []session.AskedEvent
 }
 
-// part is a part of the recording of one JVM.
 type part struct {
 	flags   *recordFlags
 	want    wantedPart
@@ -59,7 +57,6 @@ func modeOfPart(name string) (session.Mode, bool) {
 	return m, is
 }
 
-// namesWaits reports whether --event names waits beside others.
 func namesWaits(event string) bool {
 	return slices.ContainsFunc(session.SplitEvents(event), func(name string) bool {
 		m, is := modeOfPart(name)
@@ -185,7 +182,6 @@ func chosenStates(names []string) map[profile.State]bool {
 	return chosen
 }
 
-// open makes the part ready to be recorded.
 func (p *part) open(talk io.Writer) (err error) {
 	if p.session == nil {
 		if p.session, err = session.Attach(p.pid); err != nil {

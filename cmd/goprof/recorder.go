@@ -107,7 +107,6 @@ func closeAll(recorders []*recorder) {
 	}
 }
 
-// result is how a recording ended.
 type result struct {
 	profile *profile.Profile
 	summary profile.Summary

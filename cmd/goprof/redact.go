@@ -263,7 +263,6 @@ func (f *redactCommand) asked(in redaction.Kind) (string, error) {
 // hasExtension reports whether a file's name ends in that of a format.
 func hasExtension(name string) bool { return format.Trim(filepath.Base(name)) != filepath.Base(name) }
 
-// convert writes the recording in another format.
 func (f *redactCommand) convert(cmd *cobra.Command, input, as string, file *outfile.File, by *redact.Redactor) error {
 	to, err := format.Named(as)
 	if err != nil {
@@ -296,7 +295,6 @@ func (in *openInput) redact(by *redact.Redactor) {
 	in.src, in.redacted = redaction.Of(in.src, by), true
 }
 
-// pageName is what a page calls its recording.
 func (in *openInput) pageName() string {
 	if in.redacted {
 		return outfile.Stdout

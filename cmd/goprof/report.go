@@ -88,7 +88,6 @@ refused: --where chooses events.
 	return cmd
 }
 
-// run reports on the recording of a name.
 func (f *reportFlags) run(cmd *cobra.Command, name string) error {
 	if f.top < 0 {
 		return usageError(cmd, "--top is how many rows to show, 0 for all", without("top"))
@@ -159,11 +158,11 @@ const bySelf, byTotal = "self", "total"
 func (f *reportFlags) of(tree *output.Tree, meta *profile.Meta) (*output.Report, error) {
 	switch f.by {
 	case output.ByHottest:
-		return output.NewHottest(tree, meta, 0), nil
+		return output.NewHottest(tree, meta), nil
 	case output.ByWaker:
-		return output.NewWakers(tree, 0), nil
+		return output.NewWakers(tree), nil
 	}
-	return output.NewReport(tree, f.by, 0)
+	return output.NewReport(tree, f.by)
 }
 
 // writeResult writes to standard output or a file.
@@ -175,8 +174,5 @@ func writeResult(cmd *cobra.Command, name string, write func(io.Writer) error) e
 	if err == nil {
 		_, err = file.Write(write)
 	}
-	if err != nil {
-		return outputFailed(err)
-	}
-	return nil
+	return outputFailed(err)
 }

@@ -81,7 +81,6 @@ func sumsOfIO(about recording.Info) *profile.IO {
 	return nil
 }
 
-// text writes a table.
 func (r *ioReport) text(to io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%10s %10s %10s %10s  %s\n", "took", "calls", "each", "bytes", r.By)

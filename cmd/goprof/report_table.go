@@ -29,7 +29,6 @@ func (f *reportFlags) hasField(name string) bool {
 	return err == nil
 }
 
-// table reports on the fields of an event.
 func (f *reportFlags) table(cmd *cobra.Command, name string) error {
 	if given := givenOf(cmd, sampleFlags); len(given) > 0 {
 		return usageError(cmd, fmt.Sprintf("--%s is for samples, and --event with a field counts all events: --where "+
@@ -69,7 +68,6 @@ func (f *reportFlags) table(cmd *cobra.Command, name string) error {
 	})
 }
 
-// givenOf are those of the flags that the command line has.
 func givenOf(cmd *cobra.Command, names []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !cmd.Flags().Changed(name) })
 }

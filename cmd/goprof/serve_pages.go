@@ -155,7 +155,6 @@ func (p *servedPages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.show(w, r, &v, path)
 }
 
-// show makes a page and sends it.
 func (p *servedPages) show(w http.ResponseWriter, r *http.Request, v *view, path string) {
 	p.parts.read(path)
 	file, said, err := p.make(r.Context(), v, path)
@@ -218,7 +217,6 @@ func problemText(err error) string {
 	return b.String()
 }
 
-// index lists the recordings.
 func (p *servedPages) index(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; "+

@@ -50,7 +50,6 @@ func (p pastVitals) write(to io.Writer) error {
 	return w.WriteAll(p)
 }
 
-// before keeps both.
 func (p *snapPart) before() error {
 	p.add("before.csv", func(w io.Writer) error {
 		_, err := io.Copy(w, io.LimitReader(os.Stdin, mostLog))

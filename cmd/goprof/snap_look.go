@@ -176,7 +176,6 @@ func (p *snapPart) record() (*os.File, error) {
 	return f.spool, err
 }
 
-// recording keeps a recording and its account.
 func (p *snapPart) recording(spool *os.File) {
 	p.add(snap.Recording, func(w io.Writer) error {
 		_, err := spool.Seek(0, io.SeekStart)

@@ -138,7 +138,6 @@ func copyKept(to io.Writer, from io.Reader, format string, by *redact.Redactor) 
 	}
 }
 
-// keptFormat is the format that --json asks for.
 func keptFormat(json bool) string {
 	if json {
 		return "json"

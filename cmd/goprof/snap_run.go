@@ -165,7 +165,6 @@ func (p *snapPart) end(err error) {
 	p.contents.Parts = append(p.contents.Parts, p.Part)
 }
 
-// add adds a file to the zip.
 func (p *snapPart) add(name string, write func(io.Writer) error) {
 	if p.failed == nil {
 		p.failed = p.zip.Add(name, write)

@@ -15,7 +15,6 @@ func (r *timeRange) Type() string   { return "string" }
 func (r *timeRange) String() string { return r.text }
 func (r *timeRange) given() bool    { return r.text != "" }
 
-// of is the name of a recording with the range.
 func (r *timeRange) of(name string) string { return strings.TrimSpace(name + " " + r.text) }
 
 // Set reads a range.

@@ -22,7 +22,6 @@ type triageOutput struct {
 	by   *redact.Redactor // nil: names stay as they are
 }
 
-// triageCore judges a core file.
 func triageCore(cmd *cobra.Command, core *coreFile, to triageOutput) error {
 	core.by = to.by
 	o, err := core.open(cmd)

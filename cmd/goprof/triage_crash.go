@@ -32,7 +32,6 @@ func isCrashFile(name string) bool {
 	return hserr.Is(head[:n])
 }
 
-// explainCrash says what a crash file means.
 func explainCrash(name string, to triageOutput) error {
 	file, err := os.Open(name)
 	if err != nil {

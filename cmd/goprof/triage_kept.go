@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -71,9 +72,7 @@ func (k *keptRecordings) note(name string, err error) {
 	if err == nil && name != "" {
 		k.names = append(k.names, name)
 	}
-	if k.err == nil {
-		k.err = err
-	}
+	k.err = cmp.Or(k.err, err)
 }
 
 // written returns the names of those that were finished.

@@ -20,7 +20,6 @@ func newVersion() *cobra.Command {
 	}
 }
 
-// versionLine is all that a bug report needs.
 func versionLine() string {
 	return fmt.Sprintf("goprof %s %s %s/%s", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }

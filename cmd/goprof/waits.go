@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -45,7 +46,6 @@ func (f *waitFlags) add(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.wakers, "wakers", false, "with --event off-cpu and lock: what ended each wait, with its stack")
 }
 
-// eventMode is a name for --event that is a mode.
 type eventMode struct {
 	mode   session.Mode
 	engine session.EngineName
@@ -58,7 +58,6 @@ var eventModes = map[string]eventMode{
 	"lock":    {session.WaitingMode, session.AutoEngine, []string{profile.Blocked.String(), profile.Parked.String()}},
 }
 
-// namesIO reports whether --event names calls that read and write.
 func namesIO(event string) bool {
 	return slices.ContainsFunc(session.SplitEvents(event), func(name string) bool {
 		name, _, _ = strings.Cut(name, "=")
@@ -71,10 +70,7 @@ const minHelp = "--min is a time, not less than 0"
 // toMode sets the flags of a mode if --event names one, or --mode one of waits. It is called before all other checks.
 func (f *recordFlags) toMode(cmd *cobra.Command) error {
 	given := cmd.Flags().Changed
-	name := f.event
-	if name == "" {
-		name = f.mode
-	}
+	name := cmp.Or(f.event, f.mode)
 	m, is := eventModes[name]
 	f.timed = is
 	switch {

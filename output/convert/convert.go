@@ -163,7 +163,7 @@ func writeTree(to io.Writer, f format.Format, src *watched, o Options) error {
 	}
 	if f == format.JSON {
 		tree = tree.Shaped(o.Shape)
-		r, err := output.NewReport(tree, "method", 0)
+		r, err := output.NewReport(tree, "method")
 		if err != nil {
 			return err
 		}

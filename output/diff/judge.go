@@ -2,6 +2,7 @@ package diff
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 )
@@ -79,7 +80,6 @@ func (c *Comparison) decide(list []evidence, pairs []pair) (hypotheses int, limi
 	return hypotheses, limit, within
 }
 
-// look is what one look counts.
 func (c *Comparison) look(s Side) float64 {
 	return float64(c.sides[s].total) / float64(c.sides[s].looks)
 }
@@ -231,11 +231,7 @@ func testable(list []evidence) int {
 	for i := range list {
 		fewest[list[i].item.prints] = list[i].fewest
 	}
-	values := make([]float64, 0, len(fewest))
-	for _, p := range fewest {
-		values = append(values, p)
-	}
-	slices.Sort(values)
+	values := slices.Sorted(maps.Values(fewest))
 	// The smallest m such that no more than m of them reach Risk / m.
 	low, high := 1, max(len(values), 1)
 	for low < high {

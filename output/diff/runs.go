@@ -112,7 +112,6 @@ type startPrior struct {
 	logit float64 // the variance of the logit from recording to recording, besides noise
 }
 
-// newPrior fits a startPrior to all items.
 func newPrior(list []evidence) (p startPrior) {
 	met := make(map[uint64]bool)
 	var used []*evidence
@@ -188,7 +187,6 @@ const (
 	MaybeOther Starts = "maybe other" // whether they are of one start or two is not known
 )
 
-// starts finds out from the recordings whether the starts are known.
 func (c *Comparison) starts() Starts {
 	var all []string
 	known, several := true, false

@@ -67,7 +67,6 @@ func groupThreads(threads []profile.ThreadDump) []*dumpGroup {
 // groupPart is the part of a dump in which a thread's group stands. main has no part of its own there.
 func groupPart(t *profile.ThreadDump) profile.DumpPart { return max(t.Part(), profile.Application) }
 
-// groupKey returns a text that is the same for all threads of one group.
 func groupKey(t *profile.ThreadDump) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d %q %q %d %t %d", groupPart(t), t.State, t.Err, t.Stack.Truncated, t.Stack.Mounted, t.Stack.Carrier)
@@ -137,7 +136,6 @@ func (g *dumpGroup) tids() (tids []int) {
 	return tids
 }
 
-// cpu is the CPU time of all threads in the group.
 func (g *dumpGroup) cpu() (sum time.Duration) {
 	for _, t := range g.all {
 		sum += t.CPU

@@ -58,7 +58,6 @@ func firstJava(s *profile.Stack) int {
 	return -1
 }
 
-// heldText says what a thread has.
 func heldText(verb string, l *profile.Lock) string {
 	if l.Kind == profile.ClassInit {
 		return "initialising class " + className(l)
@@ -84,7 +83,6 @@ var waitVerbs = map[profile.LockWait]string{
 	profile.ToInitialize: "waiting on the Class initialization monitor for ",
 }
 
-// className is the name of a lock's class.
 func className(l *profile.Lock) string { return output.CleanName(cmp.Or(l.Class, "?")) }
 
 // lockName is "<0x69ec1a8f0> (a java.lang.Object)".

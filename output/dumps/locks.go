@@ -2,6 +2,7 @@ package dumps
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -289,7 +290,6 @@ func (w *locksText) stack(t *profile.ThreadDump) {
 	}
 }
 
-// title returns how a thread is called.
 func title(t *profile.ThreadDump) string {
 	name := fmt.Sprintf("\"%s\" tid=%d", output.CleanName(t.Name), t.TID)
 	switch {
@@ -328,10 +328,7 @@ func wantedText(l *profile.WantedLock, withOwner bool) string {
 }
 
 func lockText(l *profile.Lock) string {
-	class := output.CleanName(l.Class)
-	if class == "" {
-		class = "an object that the collector moves"
-	}
+	class := cmp.Or(output.CleanName(l.Class), "an object that the collector moves")
 	kind := ""
 	switch l.Kind {
 	case profile.Monitor:

@@ -64,7 +64,6 @@ func Text(to io.Writer, d *profile.Dump, shape Shape) error {
 	return w.Flush()
 }
 
-// dumpWriter writes a dump as text.
 type dumpWriter struct {
 	*bufio.Writer
 	shape Shape
@@ -181,7 +180,6 @@ func (w *dumpWriter) thread(t *profile.ThreadDump) {
 	w.locks(locks.below)
 }
 
-// virtualTitle is the text that names a virtual thread.
 func virtualTitle(v profile.VirtualThread) string {
 	if v.Name == "" {
 		return "virtual thread #" + virtualNumber(v)
@@ -207,7 +205,6 @@ func (w *dumpWriter) stack(s *profile.Stack, first int, locks *threadLocks) {
 	}
 }
 
-// shown is how many frames of a stack are shown.
 func (shape *Shape) shown(s *profile.Stack) int {
 	if shape.Native {
 		return len(s.Frames)

@@ -56,7 +56,6 @@ var categories = []category{
 
 var onlyOther = []string{"Other"}
 
-// place is a category with a subcategory.
 type place struct{ category, sub int }
 
 // places are the categories of the kinds of frames that always have the same one.

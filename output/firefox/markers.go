@@ -87,7 +87,6 @@ func (w *writer) mark(to *markers, m marker) {
 	to.list = append(to.list, m)
 }
 
-// collectMarks collects the marks of the whole process.
 func (w *writer) collectMarks(src recording.Source) error {
 	marked, ok := src.(recording.Marked)
 	if !ok {

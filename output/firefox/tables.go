@@ -1,6 +1,7 @@
 package firefox
 
 import (
+	"cmp"
 	"path"
 
 	"goprof/profile"
@@ -50,11 +51,7 @@ func (w *writer) makeTables() {
 		}
 		t.funcOf[fn] = len(t.funcs)
 		t.funcs = append(t.funcs, fn)
-		name := fn.Name
-		if name == "" {
-			name = "[unknown]"
-		}
-		t.names = append(t.names, w.strings.index(name))
+		t.names = append(t.names, w.strings.index(cmp.Or(fn.Name, "[unknown]")))
 		if _, ok := t.source[fn.File]; fn.File != "" && !ok {
 			t.source[fn.File] = len(t.sources)
 			t.sources = append(t.sources, fn.File)

@@ -64,7 +64,6 @@ func (d *drawing) changeText(n int32) string {
 	return text
 }
 
-// noiseWord says what Noise is.
 func (d *Diff) noiseWord() string {
 	if d.Usual {
 		return "two starts usually differ by up to"

@@ -168,7 +168,6 @@ func Trim(file string) string {
 	return strings.TrimSuffix(file, filepath.Ext(file))
 }
 
-// longest finds the longest end of a name that stands for a format.
 func longest(name string) (of Format, end string, ok bool) {
 	lower := strings.ToLower(name)
 	for _, f := range All() {

@@ -160,7 +160,6 @@ func (s *changeSearch) jumps(sums []float64) float64 {
 	return deviation * deviation * float64(window) / 2
 }
 
-// window is how many bins neighbouring windows have.
 func (s *changeSearch) window() int { return max((len(s.total)-1)/usualWindow, leastBins) }
 
 // methods are the names that count, whatever kind of code a method was. A state counts as one, too. Native functions

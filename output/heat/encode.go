@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -199,7 +200,6 @@ func leastShown(t *output.Tree, most int) int64 {
 	return totals[most] + 1
 }
 
-// pack writes the columns of numbers.
 func (p *timePage) pack(list []entry, stacks []stackEnd) error {
 	rank, order := rankStacks(list)
 	p.Stacks = len(order)
@@ -241,15 +241,12 @@ func (p *timePage) pack(list []entry, stacks []stackEnd) error {
 	return err
 }
 
-// rankStacks ranks stacks by their number of entries.
 func rankStacks(list []entry) (rank map[int32]int, order []int32) {
 	count := make(map[int32]int)
 	for _, e := range list {
 		count[e.node]++
 	}
-	for n := range count {
-		order = append(order, n)
-	}
+	order = slices.Collect(maps.Keys(count))
 	slices.SortFunc(order, func(a, b int32) int { return cmp.Or(cmp.Compare(count[b], count[a]), cmp.Compare(a, b)) })
 	for i, n := range order {
 		count[n] = i

@@ -30,7 +30,6 @@ type grid struct {
 	columns int
 }
 
-// newGrid makes the grid of a time.
 func newGrid(x extent) grid {
 	g := grid{start: x.from, rows: rowsOfColumn}
 	g.length = uint64(x.to) - uint64(x.from) // that is right even if the difference is more than an int64 holds

@@ -27,7 +27,6 @@ type mark struct {
 	For  float64 `json:"for"` // seconds
 }
 
-// read reads the marks of a source that has some.
 func (m *marks) read(src recording.Source, g *grid) error {
 	marked, ok := src.(recording.Marked)
 	if !ok {

@@ -24,7 +24,6 @@ func (w *Writer) segment(n uint64) {
 	w.open = true
 }
 
-// endSegment writes the segment under way.
 func (w *Writer) endSegment() {
 	if w.open {
 		binary.BigEndian.PutUint32(w.b[headOfRecord-4:], uint32(len(w.b)-headOfRecord))

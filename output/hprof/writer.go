@@ -136,7 +136,6 @@ func (w *Writer) record(tag byte, n int) {
 	w.u4(uint32(n))
 }
 
-// flush hands b on.
 func (w *Writer) flush() {
 	if w.err == nil && len(w.b) > 0 {
 		n, err := w.w.Write(w.b)

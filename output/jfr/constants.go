@@ -97,14 +97,9 @@ func (k *constants) takeChanged() bool {
 	return k.methods.takeChanged() || changed
 }
 
-// read takes the constants of a checkpoint. The first value that a key is seen with counts.
-func (k *constants) read(c *cursor, s *schema) (back int64) {
-	return eachConstant(c, s, k.wantStacks, &k.met, k.one)
-}
-
-// eachConstant hands over the constants of a checkpoint, each with the cursor at its key. At the call the cursor stands
-// behind the checkpoint's size and type. It returns how far back the checkpoint before this one is: checkpoints are
-// read from the last to the first. If stacks are not wanted and come last, it does not decode them at all.
+// eachConstant hands over the constants of a checkpoint, behind its size and type: the cursor stands at the key.
+// Checkpoints are read from the last to the first. It returns how far back the next one is. Stacks that are not wanted
+// are not even skipped if they come last.
 func eachConstant(c *cursor, s *schema, stacks bool, met *tally,
 	one func(c *cursor, class *class, of *checkpoint)) (back int64) {
 	of := &checkpoint{c.b, c.base}
@@ -138,7 +133,7 @@ func eachConstant(c *cursor, s *schema, stacks bool, met *tally,
 	return back
 }
 
-// one reads a constant, and keeps it if it is needed. A stack is kept as its bytes until it is asked for.
+// one takes a constant. The first value that a key is seen with counts.
 func (k *constants) one(c *cursor, class *class, of *checkpoint) {
 	key := c.int()
 	switch {
@@ -248,7 +243,6 @@ type recentText struct {
 	text string
 }
 
-// constant returns the text of a constant of a class that is one string.
 func (k *constants) constant(of *class, key uint64) string {
 	if of.name == symbolName {
 		return k.symbols.get(key)
@@ -268,14 +262,12 @@ func keepFirst[V any](m map[uint64]V, key uint64, v V) {
 
 func (k *constants) symbol(key uint64) string { return k.symbols.get(key) }
 
-// hasMethod reports whether the chunk has a method and all that it refers to.
 func (k *constants) hasMethod(key uint64) bool {
 	method := k.methods.get(key)
 	return k.methods.has(key) && k.symbols.has(method.name) && k.classes.has(method.class) &&
 		k.symbols.has(k.classes.get(method.class).name)
 }
 
-// resolve is a text of an event.
 func (k *constants) resolve(t text) string {
 	if t.pooled {
 		return k.texts["java.lang.String"][t.key]

@@ -96,7 +96,6 @@ const goesOn = 0x8080808080808080
 // unless that is one of nine bytes.
 func (c *cursor) ends(at int) uint64 { return ^binary.LittleEndian.Uint64(c.b[at:]) & goesOn }
 
-// skip passes over n numbers.
 func (c *cursor) skip(n int) {
 	for n > 0 && c.bad == nil {
 		many := c.skipFour(n)

@@ -53,7 +53,6 @@ func (r *Reader) begin(c *cursor, of *class) {
 	r.record.noTexts = of.stack && !r.allFields && !of.texts
 }
 
-// fill gives the event what its slots hold.
 func (r *Reader) fill(e *Event, of *class) {
 	n := &r.record.numbers
 	start := int64(n[slotStart])

@@ -101,7 +101,6 @@ func (t *eventTypes) free(name string) string {
 	return name
 }
 
-// describe makes the metadata of a file with these types.
 func (t *eventTypes) describe() {
 	if t.own == 0 {
 		return
@@ -115,7 +114,6 @@ func (t *eventTypes) describe() {
 	t.metadata = encodeMetadata(all, metadataID+t.own)
 }
 
-// definition returns an own type.
 func (e *eventType) definition() typeDef {
 	if e.kind.Unit == profile.WallTime {
 		return wallEvent(e.id, e.name, cut(e.kind.Name), "A part of a recording that goprof was asked for by this name")
@@ -133,7 +131,6 @@ func (e *eventType) definition() typeDef {
 
 var inHits = []string{"goprof", "Events"}
 
-// hit writes a sample of an event.
 func (w *Writer) hit(s *profile.Sample) error {
 	if err := s.Read(); err != nil {
 		return err
@@ -175,7 +172,6 @@ func (w *Writer) hit(s *profile.Sample) error {
 	return nil
 }
 
-// eventType is the type of an event that the file has.
 func (w *Writer) eventType(kind *profile.EventKind) *eventType {
 	typ, isNew := w.types.of(kind)
 	if isNew {
@@ -184,7 +180,6 @@ func (w *Writer) eventType(kind *profile.EventKind) *eventType {
 	return typ
 }
 
-// eventKind writes for readers what a type is.
 func (w *Writer) eventKind(e *eventType) {
 	w.event(typeEventKind, w.start.Ticks)
 	w.texts(e.kind.Name, e.name, weightNames[e.kind.Unit])

@@ -3,7 +3,6 @@ package jfr
 // maxElementDepth bounds what a file's metadata may hold. The JDK's has 200 types of some 10 fields, and a depth of 6.
 const maxElementDepth = 32
 
-// treeReader reads the tree of a metadata event.
 type treeReader struct {
 	*cursor
 	words []string

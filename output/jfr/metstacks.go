@@ -46,7 +46,6 @@ const (
 // forget is called where methods get new keys, from first on.
 func (m *metStacks) forget(first uint64) { *m = metStacks{first: first, turn: m.turn + 1} }
 
-// addMethod adds the method with the next key.
 func (m *metStacks) addMethod(k methodKey, at *constant) {
 	m.methods = append(m.methods, metMethod{methodKey: k, at: at})
 }

@@ -28,7 +28,6 @@ func (p *pool) open() uint64 {
 	return p.last
 }
 
-// add begins a constant with this key.
 func (p *pool) add(key uint64) {
 	p.data = appendInt(p.data, key)
 	p.count++
@@ -44,14 +43,12 @@ type constant struct {
 	chunk uint64 // the last chunk that contains it
 }
 
-// classKey is what makes a class of a file.
 type classKey struct {
 	name   string // as a Func has it, with dots
 	source string
 	build  string
 }
 
-// methodKey is what makes a method of a file.
 type methodKey struct {
 	fn   *profile.Func
 	sort codeSort
@@ -296,7 +293,6 @@ func (p *pools) writeMethod(m *metMethod) {
 	p.methods.data = append(b, 0, 0) // modifiers, hidden
 }
 
-// lookUp finds or makes the constant of a method.
 func (p *pools) lookUp(k methodKey) *constant {
 	c, ok := p.methodOf[k]
 	if !ok {
@@ -350,7 +346,6 @@ func (p *pools) trace(s *profile.Sample) (trace, error) {
 	return t, nil
 }
 
-// stack finds or makes the constant of a stack.
 func (p *pools) stack(s *profile.Stack) uint64 {
 	if s == nil || len(s.Frames) == 0 && s.Truncated == profile.Whole {
 		return noStack

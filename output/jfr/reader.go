@@ -276,7 +276,6 @@ func (r *Reader) read() *Event {
 	return nil
 }
 
-// fail ends the reading.
 func (r *Reader) fail(bad *BadRecording) error {
 	r.count()
 	r.err = bad
@@ -432,12 +431,19 @@ func (r *Reader) readMetadata() *BadRecording {
 	return c.bad
 }
 
-// readConstants follows the checkpoints from the last to the first. Each lies before the one that leads to it.
 func (r *Reader) readConstants() *BadRecording {
 	r.k.begin()
 	for _, c := range r.schema.byID {
 		r.k.wantStacks = r.k.wantStacks || c.wanted && c.stack && !r.noStacks
 	}
+	return r.eachCheckpoint(func(c *cursor) int64 {
+		return eachConstant(c, r.schema, r.k.wantStacks, &r.k.met, r.k.one)
+	})
+}
+
+// eachCheckpoint follows the checkpoints from the last to the first. Each lies before the one that leads to it. read
+// returns how far back the next one is.
+func (r *Reader) eachCheckpoint(read func(c *cursor) (back int64)) *BadRecording {
 	total := int64(0)
 	for at := r.head.constants; ; {
 		c, bad := r.big(r.start+at, typeCheckpoint, maxConstants-total)
@@ -445,7 +451,7 @@ func (r *Reader) readConstants() *BadRecording {
 			return bad
 		}
 		total += int64(len(c.b))
-		back := r.k.read(&c, r.schema)
+		back := read(&c)
 		switch {
 		case c.bad != nil:
 			return c.bad
@@ -466,7 +472,6 @@ func (r *Reader) choose() {
 	}
 }
 
-// eventHead is the beginning of an event.
 type eventHead struct {
 	of   *class // nil if the file does not say what it is
 	size uint64

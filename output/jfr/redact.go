@@ -111,7 +111,6 @@ func (r *redactor) readTypes() *BadRecording {
 	return c.bad
 }
 
-// events copies the events that stay.
 func (r *redactor) events(to *spilled) error {
 	r.choose()
 	at := r.in.start + headerSize
@@ -145,7 +144,6 @@ func (r *redactor) events(to *spilled) error {
 	return nil
 }
 
-// choose says which events stay.
 func (r *redactor) choose() {
 	for id, c := range r.in.schema.byID {
 		c.wanted = c.event && r.kept.classes[id]

@@ -22,33 +22,11 @@ type rawPool struct {
 	keys []uint64
 }
 
-// readAll follows the checkpoints from the last to the first, as readConstants does.
 func (r *redactor) readAll() *BadRecording {
-	r.k = &rawConstants{pools: make(map[int64]*rawPool), symbols: make(map[uint64]string),
-		strings: make(map[uint64]string),
-		classes: make(map[uint64]classRef)}
-	total := int64(0)
-	for at := r.in.head.constants; ; {
-		c, bad := r.in.big(r.in.start+at, typeCheckpoint, maxConstants-total)
-		if bad != nil {
-			return bad
-		}
-		total += int64(len(c.b))
-		back := r.k.read(&c, r.in.schema)
-		switch {
-		case c.bad != nil:
-			return c.bad
-		case back == 0:
-			return nil
-		case back > 0 || at+back < headerSize:
-			return r.in.bad(r.in.start+at, "the constants before these lie behind them, or outside the chunk")
-		}
-		at += back
-	}
-}
-
-func (k *rawConstants) read(c *cursor, s *schema) (back int64) {
-	return eachConstant(c, s, true, &k.met, k.one)
+	k := &rawConstants{pools: make(map[int64]*rawPool), symbols: make(map[uint64]string),
+		strings: make(map[uint64]string), classes: make(map[uint64]classRef)}
+	r.k = k
+	return r.in.eachCheckpoint(func(c *cursor) int64 { return eachConstant(c, r.in.schema, true, &k.met, k.one) })
 }
 
 // one notes a constant. The first that is met of a key counts.
@@ -171,7 +149,6 @@ type symbolTable struct {
 	open *usedSymbols
 }
 
-// usedSymbols are the symbols of one chunk.
 type usedSymbols struct {
 	seen map[uint64]bool
 	list []usedSymbol
@@ -189,7 +166,6 @@ func newSymbolTable() *symbolTable {
 // begin returns the symbols of the chunk that ends: of its events and, from now on, of its constants.
 func (t *symbolTable) begin() *usedSymbols { return t.open }
 
-// beginChunk forgets the chunk before.
 func (t *symbolTable) beginChunk() {
 	t.open = &usedSymbols{seen: make(map[uint64]bool)}
 	if len(t.keys) > maxSymbols {

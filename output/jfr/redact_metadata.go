@@ -79,7 +79,6 @@ func isIdentifier(name string) bool {
 // keepsAttribute reports whether an attribute stays. A region says where the machine stands.
 func keepsAttribute(element, key string) bool { return element != "region" || key == "gmtOffset" }
 
-// event writes the metadata event.
 func (k *keptTypes) event(start int64, id uint64) []byte {
 	b := appendInt(nil, uint64(typeMetadata))
 	b = appendInt(b, uint64(start))
@@ -87,7 +86,6 @@ func (k *keptTypes) event(start int64, id uint64) []byte {
 	return appendEvent(nil, appendTree(appendInt(b, id), k.root))
 }
 
-// keepsClass reports whether a type stays.
 func keepsClass(name, super string) bool {
 	if super == superEvent {
 		return keptEvents[name]

@@ -28,7 +28,6 @@ func (s *schema) find(id uint64) *class {
 	return s.byID[int64(id)]
 }
 
-// class is a type of the file.
 type class struct {
 	id     int64
 	name   string
@@ -342,7 +341,6 @@ func (c *cursor) frames(n int, of *class, into *record) {
 	c.at = at
 }
 
-// plain reads a value of a plain class.
 func (c *cursor) plain(of *class, depth int, into *record) {
 	if c.steps -= len(of.fields); c.steps < 0 {
 		c.step() // which says so
@@ -358,7 +356,6 @@ func (c *cursor) plain(of *class, depth int, into *record) {
 	}
 }
 
-// numbers reads a value of a flat class.
 func (c *cursor) numbers(of *class, into *record) {
 	if c.steps -= len(of.fields); c.steps < 0 {
 		c.step() // which says so

@@ -93,7 +93,6 @@ func (e *encoded) common(frames []profile.Frame) (n int) {
 	return n
 }
 
-// bytes are the bytes of so many frames at the root.
 func (e *encoded) bytes(callers int) []byte { return e.b[e.starts[len(e.frames)-callers]:] }
 
 // keep keeps a stack, in place of the one that was kept first.

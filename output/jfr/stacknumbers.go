@@ -38,12 +38,10 @@ func (n *stackNumbers) forgetFrames() {
 	n.byFrames, n.prints = numberTable{}, profile.NewFingerprinter(true)
 }
 
-// hash is that of a stack's bytes.
 func (n *stackNumbers) hash(b []byte) [2]uint64 {
 	return [2]uint64{maphash.Bytes(n.seeds[0], b), maphash.Bytes(n.seeds[1], b)}
 }
 
-// keepBytes gives the bytes with that hash their number.
 func (n *stackNumbers) keepBytes(hash [2]uint64, number uint64) {
 	if n.byBytes.used >= maxNumbers {
 		n.byBytes.reset()

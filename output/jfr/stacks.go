@@ -49,7 +49,6 @@ type stackSpace struct {
 	kept   int // frames
 }
 
-// codeKey is the key of a method and that of a frame type.
 type codeKey struct{ method, kind uint64 }
 
 // recentCode is a place of the cache before the map. Most frames of a stack are in other stacks, too.
@@ -74,7 +73,6 @@ type code struct {
 	known bool
 }
 
-// begin begins a chunk.
 func (m *stackMaker) begin(k *constants, s *schema) {
 	changed := k.takeChanged()
 	m.numbers.begin(changed || m.schema != s, k.texts[frameTypeName])
@@ -97,7 +95,6 @@ func (m *stackMaker) begin(k *constants, s *schema) {
 	}
 }
 
-// forget forgets all kept stacks.
 func (m *stackMaker) forget() {
 	m.turn++
 	m.space.reset()

@@ -52,7 +52,6 @@ func (t *table[V]) get(key uint64) (v V) {
 // last is what the last chunk that had the key had.
 func (t *table[V]) last(key uint64) V { return t.find(key).v }
 
-// has reports whether the chunk has the key.
 func (t *table[V]) has(key uint64) bool { return t.find(key).chunk == t.chunk }
 
 // keepFirst gives a key its constant, if it has none.

@@ -36,7 +36,6 @@ func newThreads() threads {
 		last: firstThreadKey}
 }
 
-// reset begins a chunk.
 func (ts *threads) reset() {
 	clear(ts.before)
 	for i := range ts.list {
@@ -50,7 +49,6 @@ func (ts *threads) reset() {
 	ts.at.Clear()
 }
 
-// key returns the key of the thread's constant.
 func (ts *threads) key(t *profile.Thread) uint64 {
 	if key, ok := ts.at.Get(t); ok {
 		return key
@@ -65,7 +63,6 @@ func (ts *threads) key(t *profile.Thread) uint64 {
 	return ts.list[i].key
 }
 
-// place finds or makes the place of a thread.
 func (ts *threads) place(t *profile.Thread) int {
 	single := t.TID > 0 && !t.Virtual
 	i, taken := ts.byTID[t.TID]
@@ -112,14 +109,12 @@ func (c *chunkThread) rename(t *profile.Thread) {
 	c.is.JavaID = cmp.Or(c.is.JavaID, t.JavaID)
 }
 
-// end notes that a thread ended.
 func (ts *threads) end(t *profile.Thread) {
 	if i, ok := ts.of[*t]; ok {
 		ts.list[i].ended = true
 	}
 }
 
-// constants returns the constants of the chunk's threads.
 func (ts *threads) constants() constantList {
 	list := constantList{typ: typeThread, count: len(ts.list)}
 	for i := range ts.list {
@@ -135,7 +130,6 @@ func (ts *threads) constants() constantList {
 	return list
 }
 
-// earlierNames writes the names that threads had before.
 func (w *Writer) earlierNames() {
 	for i := range w.pools.threads.list {
 		t := &w.pools.threads.list[i]

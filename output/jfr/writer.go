@@ -153,7 +153,6 @@ func (w *Writer) end() {
 	w.unsaved++
 }
 
-// flush ends the chunk and writes it.
 func (w *Writer) flush() {
 	if !w.open || w.err != nil {
 		return

@@ -30,7 +30,6 @@ func newDictionary() *dictionary {
 	return d
 }
 
-// add returns the index of an entry.
 func (d *dictionary) add(table int, entry []byte) int32 {
 	if i, known := d.index[table][string(entry)]; known {
 		return i
@@ -41,7 +40,6 @@ func (d *dictionary) add(table int, entry []byte) int32 {
 	return i
 }
 
-// text is the index of a string.
 func (d *dictionary) text(s string) int32 {
 	if i, known := d.index[stringTable][s]; known {
 		return i
@@ -55,7 +53,6 @@ func (d *dictionary) attribute(key string, value []byte) int32 {
 	return d.add(attributeTable, protobuf.Bytes(entry, 2, value))
 }
 
-// write appends the whole dictionary.
 func (d *dictionary) write(to []byte) []byte {
 	for _, table := range d.bytes {
 		to = append(to, table...)
@@ -63,7 +60,6 @@ func (d *dictionary) write(to []byte) []byte {
 	return to
 }
 
-// textValue and intValue are AnyValues.
 func textValue(s string) []byte { return protobuf.Text(nil, 1, s) }
 
 func intValue(n int64) []byte {

@@ -43,7 +43,6 @@ func idOf(parts ...[]byte) []byte {
 	return sum.Sum(nil)[:16]
 }
 
-// resourceOf returns a Resource.
 func resourceOf(list resource.Attributes) (b []byte) {
 	for i := range list {
 		a := &list[i]
@@ -57,7 +56,6 @@ func resourceOf(list resource.Attributes) (b []byte) {
 	return b
 }
 
-// encoder makes one message.
 type encoder struct {
 	dict      *dictionary
 	functions map[*profile.Func]int32

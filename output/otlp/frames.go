@@ -16,7 +16,6 @@ const maxName = 64 << 10
 // clean is a name as in goprof's own files, so that it is the same everywhere.
 func clean(name string) string { return output.CleanName(name[:min(len(name), maxName)]) }
 
-// stack returns the index of a stack.
 func (e *encoder) stack(s *profile.Stack) int32 {
 	e.locations = e.locations[:0]
 	for from := 0; from < len(s.Frames); {
@@ -57,7 +56,6 @@ func (e *encoder) location(frames []profile.Frame) int32 {
 	return e.dict.add(locationTable, entry)
 }
 
-// lineOf is a function with a line of its source.
 func (e *encoder) lineOf(f *profile.Frame) []byte {
 	b := protobuf.Uint(nil, 1, uint64(e.function(f.Func)))
 	return protobuf.Uint(b, 2, uint64(max(f.Line, 0)))

@@ -105,7 +105,6 @@ func memoryInSample(sample []byte) (sum int64) {
 	return sum
 }
 
-// count counts the fields with this id.
 func count(message []byte, id int) (n int64) {
 	protobuf.Each(message, func(f protobuf.Field) bool {
 		if f.ID == id {

@@ -22,7 +22,6 @@ func metaTexts(m *profile.Meta) []struct {
 	}
 }
 
-// comments returns what -comments of pprof shows.
 func comments(m *profile.Meta) (lines []string) {
 	for _, c := range metaTexts(m) {
 		if *c.text != "" {
@@ -35,7 +34,6 @@ func comments(m *profile.Meta) (lines []string) {
 	return lines
 }
 
-// readComments reads what comments wrote.
 func readComments(m *profile.Meta, lines []string) {
 	for _, line := range lines {
 		name, text, ok := strings.Cut(line, ": ")

@@ -59,7 +59,6 @@ func (l *labels) written() (texts map[string][]string, numbers map[string][]int6
 	return texts, numbers
 }
 
-// readLabels gives a sample the thread and state that its labels tell.
 func readLabels(to *profile.Sample, from *pb.Sample) {
 	t := &to.Thread
 	t.JavaName = first(from.Label[labelThread])

@@ -2,6 +2,7 @@ package pprof
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"errors"
 	"fmt"
@@ -194,10 +195,7 @@ func (r *fileReader) location(l *pb.Location) {
 func (r *fileReader) function(key funcKey, name, file string) *profile.Func {
 	fn := r.functions[key]
 	if fn == nil {
-		if name == "" {
-			name = "[unknown]"
-		}
-		fn = &profile.Func{Name: name, Module: key.image.file, Build: key.image.build, File: file}
+		fn = &profile.Func{Name: cmp.Or(name, "[unknown]"), Module: key.image.file, Build: key.image.build, File: file}
 		r.functions[key] = fn
 	}
 	return fn

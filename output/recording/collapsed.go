@@ -24,7 +24,6 @@ type collapsedFile struct {
 	what  []label // of the tree's labels
 }
 
-// label is the meaning of a label.
 type label struct {
 	frame  profile.Frame
 	thread *profile.Thread // of the frame above a thread's stacks
@@ -91,7 +90,6 @@ func ReadSummary(from io.Reader, of string, tree *output.Tree) (*profile.Summary
 	return s, nil
 }
 
-// summarySum returns the sum of the counts in the file that a summary is of.
 func summarySum(s *profile.Summary) int64 {
 	switch {
 	case s.Meta.Weight == profile.CPUTime:
@@ -121,7 +119,6 @@ func (c *collapsedFile) Each(visit func(*profile.Sample) error) error {
 	return nil
 }
 
-// sample makes one sample of the whole count of a stack.
 func (c *collapsedFile) sample(leaf *output.TreeNode, stack *profile.Stack) (s profile.Sample) {
 	*stack = profile.Stack{Frames: stack.Frames[:0]}
 	first := c.what[leaf.Name]
@@ -151,7 +148,6 @@ func (c *collapsedFile) sample(leaf *output.TreeNode, stack *profile.Stack) (s p
 	return s
 }
 
-// count gives a sample what it counts for.
 func count(s *profile.Sample, w profile.Weight, n int64) {
 	switch w {
 	case profile.CPUTime:

@@ -77,7 +77,6 @@ var causeWords = [numCauses]string{
 	byTime: "by their time", byThread: "by their thread", byState: "by their state", byFrame: "by their frames",
 }
 
-// verdict is what the filter says of a function.
 type verdict struct{ include, exclude bool }
 
 // maxVerdicts bounds how many functions and threads are remembered.

@@ -67,7 +67,7 @@ func TestGuesses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		table, err := output.NewReport(tree, "method", 0)
+		table, err := output.NewReport(tree, "method")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -120,7 +120,6 @@ func (f *jfrFile) partOf(event string) *profile.EventKind {
 	return nil
 }
 
-// sampleMaker makes samples of events.
 type sampleMaker struct {
 	ours    bool
 	sorts   map[string]eventSort
@@ -136,7 +135,6 @@ type sampleMaker struct {
 	sort  eventSort
 }
 
-// eventSort is what samples of an event are.
 type eventSort struct {
 	kind *profile.EventKind
 	mode string
@@ -202,7 +200,6 @@ func (m *sampleMaker) sample(r *jfr.Reader, e *jfr.Event) error {
 	return nil
 }
 
-// read reads the sample's stack.
 func (m *sampleMaker) read() error {
 	if m.of.Stack == nil {
 		if err := m.reader.ReadStack(m.of); err != nil {

@@ -60,7 +60,6 @@ func (c *contents) kind(event string) *profile.EventKind {
 	return otherKinds[event]
 }
 
-// mode returns the mode of a recording of such events.
 func (c *contents) mode(event string) string {
 	if _, is := jfr.IOTypes[event]; is {
 		return profile.EventIO
@@ -110,10 +109,8 @@ type contents struct {
 	first  []string                      // types in the order in which their events were asked for
 }
 
-// has reports whether the file has such events.
 func (c *contents) has(event string) bool { return c.counts[event] > 0 && c.stacks[event] }
 
-// choose says which events are the samples.
 func (c *contents) choose(want string) ([]string, error) {
 	if want == "" {
 		return c.usual()

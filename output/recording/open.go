@@ -132,7 +132,6 @@ func Open(name string, o Options) (*File, error) {
 	return f, nil
 }
 
-// weigh sets the weight that was asked for.
 func (f *File) weigh(w *profile.Weight) error {
 	if w == nil {
 		return nil
@@ -242,7 +241,6 @@ func (in *input) openSnap() error {
 	return nil
 }
 
-// open says which format it is.
 func (in *input) open(name string, o Options) (*File, error) {
 	head, err := in.from.Peek(sniffed)
 	if err != nil && len(head) == 0 && err != io.EOF {
@@ -303,7 +301,6 @@ func isProto(head []byte) bool {
 	return len(head) > 1 && head[0] == sampleType && head[1] < ' ' && !bytes.ContainsRune([]byte("\t\n\r"), rune(head[1]))
 }
 
-// isText reports whether it may be lines of text.
 func isText(head []byte) bool {
 	return len(head) > 0 && !isProto(head) && bytes.IndexFunc(head, func(r rune) bool {
 		return r < ' ' && r != '\t' && r != '\n' && r != '\r'

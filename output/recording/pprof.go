@@ -155,7 +155,6 @@ var modes = map[profile.Weight]string{
 	profile.WallTime: profile.ModeWall, profile.Bytes: "alloc",
 }
 
-// met counts the samples of a part.
 func (p *Part) met(values []int64) {
 	if count := p.values[0]; count.weight == profile.Samples {
 		p.Samples = plus(p.Samples, max(values[count.index], 0))

@@ -29,7 +29,6 @@ type scan struct {
 	lost    int64 // samples of CPU time that the JDK's recorder could not keep
 }
 
-// recordedPart is one part of a recording. Most have one.
 type recordedPart struct {
 	meta    profile.Meta
 	summary *profile.Summary
@@ -334,7 +333,6 @@ func parsePeriod(text string) time.Duration {
 	return d
 }
 
-// fill fills in what is known of the recording of these events.
 func (s *scan) fill(i *Info, events []string) {
 	i.Event, i.Notes = eventText(events), s.notes
 	i.Meta, i.JVMStart = s.meta, s.began

@@ -79,7 +79,6 @@ type summer struct {
 	indexed bool
 }
 
-// methodLine is a line of a method.
 type methodLine struct {
 	of   *profile.Func
 	line int32

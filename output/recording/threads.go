@@ -37,14 +37,12 @@ func (t *toldThreads) meet(all []profile.Thread) {
 	}
 }
 
-// rename notes an earlier name of a thread.
 func (t *toldThreads) rename(tid int, id int64, name string) {
 	if tid > 0 && len(t.renamed) < maxThreads {
 		t.renamed = append(t.renamed, profile.Thread{TID: tid, JavaID: id, JavaName: name})
 	}
 }
 
-// end notes that the thread of a tid ended.
 func (t *toldThreads) end(tid int) {
 	if len(t.ended) < maxThreads && t.ended != nil {
 		t.ended[tid] = true
@@ -74,7 +72,6 @@ func (s *settled) of(t *profile.Thread) profile.Thread {
 	return is
 }
 
-// settled decides which profile.Threads are the same thread.
 func (t *toldThreads) settled() settled {
 	byTID := make(map[int][]profile.Thread)
 	for _, one := range t.met {
@@ -172,7 +169,6 @@ func (s *settled) settle(same []profile.Thread) {
 // maxEarlier bounds the names that are kept of a thread.
 const maxEarlier = 64
 
-// note notes an earlier name of a thread.
 func (s *settled) note(t profile.Thread, name string) {
 	names := s.earlier[t]
 	if name != "" && name != t.JavaName && len(names) < maxEarlier && !slices.Contains(names, name) {

@@ -136,7 +136,7 @@ func selfOf(t *testing.T, name string) map[string]int64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := output.NewReport(tree, "method", 0)
+	r, err := output.NewReport(tree, "method")
 	if err != nil {
 		t.Fatal(err)
 	}

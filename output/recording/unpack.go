@@ -42,7 +42,6 @@ func (u *unpacked) Read(to []byte) (int, error) {
 	return n, damaged(err)
 }
 
-// countedReader counts what is read.
 type countedReader struct {
 	*bufio.Reader
 	n int64

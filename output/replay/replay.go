@@ -101,7 +101,6 @@ func (r *replayer) isEmpty() bool {
 	return true
 }
 
-// flush makes the batches of what was gathered.
 func (r *replayer) flush(until time.Time) {
 	for i := range r.parts {
 		if p := &r.parts[i]; !p.gather.Empty() {

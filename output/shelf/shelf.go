@@ -269,7 +269,6 @@ func plain(name string) string {
 	return name[:min(len(name), mostName)]
 }
 
-// write writes one file.
 func (s *Shelf) write(name string, b *batch.Batch) (size int64, err error) {
 	f, err := s.reserve(name)
 	if err != nil {

@@ -52,7 +52,6 @@ func (p *Partial) Error() string {
 	return fmt.Sprintf("the server left %d profiles out: %s", p.Rejected, p.Message)
 }
 
-// failureOf is an error as a Failure.
 func failureOf(err error) *Failure {
 	var f *Failure
 	if errors.As(err, &f) {

@@ -113,7 +113,6 @@ func (l *lane) isTaken() bool {
 	return l.taken
 }
 
-// take makes a message of one batch and spools it.
 func (l *lane) take(b *batch.Batch) {
 	looks := b.Looks()
 	message, err := l.to.Encode(b)

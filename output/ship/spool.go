@@ -135,7 +135,6 @@ func (s *spool) release(e *spooled) {
 	e.held = false
 }
 
-// read reads an entry's message.
 func (s *spool) read(e *spooled) ([]byte, error) {
 	if e.data != nil {
 		return e.data, nil

@@ -63,7 +63,6 @@ func writeMessage(folder *os.Root, e *spooled, message []byte) error {
 	return nil
 }
 
-// readMessage reads a file whole and checks it.
 func readMessage(folder *os.Root, number uint64) ([]byte, error) {
 	f, size, err := openMessage(folder, number)
 	if err != nil {

@@ -59,7 +59,6 @@ const (
 	ReadmeFile   = "README.txt"
 )
 
-// writeReadme says in words what Contents says.
 func (c *Contents) writeReadme(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "A snap of process %d (%s)", c.PID, output.CleanName(c.MainClass))

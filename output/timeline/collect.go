@@ -39,7 +39,6 @@ func Collect(src recording.Source, o Options) ([]*Timeline, error) {
 	return list, nil
 }
 
-// finish makes the Timeline of all samples.
 func (c *collector) finish(o Options, tracks int) *Timeline {
 	t := &c.t
 	t.Frames, t.Nodes = c.stacks.frames, c.stacks.nodes
@@ -151,7 +150,6 @@ func (c *collector) keep(tr *Track, s *Sample) {
 // maxSlot is a length that can be made eight times as long.
 const maxSlot = math.MaxInt64 / 16
 
-// has reports whether there is room for so many more samples and frames.
 func (c *collector) has(samples, frames int) bool {
 	return c.kept+samples <= c.most && c.keptFrames+frames <= c.mostFrames
 }

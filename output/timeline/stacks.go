@@ -23,7 +23,6 @@ var (
 	unnamed   = &profile.Func{Name: "[unknown]"}
 )
 
-// stacks makes a tree of stacks.
 type stacks struct {
 	frames []Frame
 	nodes  []Node
@@ -117,7 +116,6 @@ func (s *stacks) label(key labelKey) *profile.Func {
 	return fn
 }
 
-// add returns the place of a sample's stack.
 func (s *stacks) add(sample *profile.Sample) (at stackPlace, err error) {
 	number, state := sample.StackNumber, sample.StateKey()
 	if at, known := s.known.Get(number, state); known {
@@ -176,7 +174,6 @@ func (s *stacks) hash(st stack) uint64 {
 	return h
 }
 
-// is reports whether this stack is the stack of a node.
 func (s *stacks) is(node int32, st stack) bool {
 	next := func(fn *profile.Func, kind profile.Kind, line int32) bool {
 		if node == 0 {

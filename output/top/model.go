@@ -168,7 +168,6 @@ func (m *Model) freeze() {
 // maxFilter bounds what is typed.
 const maxFilter = 100
 
-// typeFilter takes a key of the filter that is being typed.
 func (m *Model) typeFilter(key, text string) {
 	switch key {
 	case "enter":
@@ -213,7 +212,6 @@ func (m *Model) at() int {
 	return max(slices.IndexFunc(m.threads, func(t Thread) bool { return t.TID == m.selected }), 0)
 }
 
-// move selects another thread.
 func (m *Model) move(key string) {
 	if len(m.threads) == 0 {
 		return
@@ -249,7 +247,6 @@ func (m *Model) openStack() Action {
 	return Action{Kind: Look, TID: tid}
 }
 
-// stackKey takes a key while a stack is shown.
 func (m *Model) stackKey(key string) Action {
 	page := max(m.visible, 1)
 	switch key {

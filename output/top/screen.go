@@ -48,7 +48,6 @@ func (l Line) Text() string {
 	return b.String()
 }
 
-// cut makes the line as wide as the screen at most.
 func (l Line) cut(columns int) Line {
 	for i, s := range l {
 		w := width(s.Text)

@@ -1,6 +1,7 @@
 package procfs
 
 import (
+	"cmp"
 	"regexp"
 	"strings"
 )
@@ -39,12 +40,8 @@ func ContainerOf(paths []string) (c Container) {
 				found.ID = m[1]
 			}
 		}
-		if c.ID == "" {
-			c.ID = found.ID
-		}
-		if c.Pod == "" {
-			c.Pod = found.Pod
-		}
+		c.ID = cmp.Or(c.ID, found.ID)
+		c.Pod = cmp.Or(c.Pod, found.Pod)
 	}
 	return c
 }

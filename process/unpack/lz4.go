@@ -44,7 +44,6 @@ func (r *lz4Reader) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// next unpacks the next block.
 func (r *lz4Reader) next() error {
 	if r.block == 0 {
 		if err := r.begin(); err != nil {
@@ -86,7 +85,6 @@ func (r *lz4Reader) next() error {
 	return err
 }
 
-// begin reads the header of a frame.
 func (r *lz4Reader) begin() error {
 	var b [15]byte
 	if _, err := io.ReadFull(r.from, b[:6]); err != nil {

@@ -114,7 +114,6 @@ func formatOf(head []byte) (name string, reader func(io.Reader) (io.Reader, erro
 	return "", nil
 }
 
-// unpackTo writes all of a stream into a temporary file.
 func unpackTo(from io.Reader, limit int64) (*File, error) {
 	file, err := os.CreateTemp("", "goprof-core-")
 	if err != nil {

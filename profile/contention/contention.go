@@ -122,7 +122,6 @@ func (g *Graph) cycles(owners []int, threads []profile.ThreadDump) []int {
 	return in
 }
 
-// cycle notes the cycle that a thread is in.
 func (g *Graph) cycle(at int, owners []int, threads []profile.ThreadDump) {
 	cycle := []int{at}
 	for i := owners[at]; i != at; i = owners[i] {
@@ -176,7 +175,6 @@ func byBehind(a, b *Node) int {
 	return cmp.Or(cmp.Compare(b.Behind, a.Behind), cmp.Compare(a.Thread, b.Thread))
 }
 
-// roots says which threads are roots of a tree.
 func (g *Graph) roots(owners []int, inCycle []int) []bool {
 	root := make([]bool, len(owners))
 	seen := make([]int, len(owners))

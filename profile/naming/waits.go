@@ -1,6 +1,7 @@
 package naming
 
 import (
+	"cmp"
 	"regexp"
 	"strings"
 
@@ -37,9 +38,7 @@ func TopJava(s *profile.Stack, waits bool) (top string) {
 		if !waits || !Waits(f.Func.Name) {
 			return f.Func.Name
 		}
-		if top == "" {
-			top = f.Func.Name // there may be no other
-		}
+		top = cmp.Or(top, f.Func.Name) // there may be no other
 	}
 	return top
 }

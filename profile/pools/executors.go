@@ -175,7 +175,6 @@ func Does(members []Member) (list []string) {
 	return list
 }
 
-// does says what a member does.
 func (m *Member) does() string {
 	text := m.Doing.String()
 	switch {

@@ -31,12 +31,10 @@ func Of(threads []profile.ThreadDump, ask func(*profile.ThreadDump) bool) []*Poo
 	return grouped(threads, ask, func(t *profile.ThreadDump) string { return nameOf(t) })
 }
 
-// nameOf is the name of the pool that a thread belongs to by its own name.
 func nameOf(t *profile.ThreadDump) string {
 	return cmp.Or(naming.Pool(cmp.Or(t.Ref().Name, t.Name)), Unnamed)
 }
 
-// grouped makes a pool of all threads with the same key.
 func grouped(threads []profile.ThreadDump, ask func(*profile.ThreadDump) bool,
 	key func(*profile.ThreadDump) string) []*Pool {
 	byKey := map[string]*Pool{}

@@ -67,7 +67,6 @@ func ParsePolicy(from io.Reader) (*Policy, error) {
 	return p, lines.Err()
 }
 
-// rule adds one line.
 func (p *Policy) rule(words []string, before int) error {
 	last := words[len(words)-1]
 	switch head := strings.Join(words[:len(words)-1], " "); head {

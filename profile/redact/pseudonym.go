@@ -34,7 +34,6 @@ const PseudonymLength = 1 + 2*pseudonymPairs
 // KeySize is how many bytes a key should have at least.
 const KeySize = 16
 
-// hasher makes pseudonyms.
 type hasher struct {
 	mac  hash.Hash
 	kept map[string]string // digits and letters by word

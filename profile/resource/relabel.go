@@ -1,6 +1,7 @@
 package resource
 
 import (
+	"cmp"
 	"crypto/md5"
 	"encoding/binary"
 	"fmt"
@@ -33,9 +34,7 @@ const maxRegex = 4096
 
 // Check fills in defaults, and says what is wrong with a rule.
 func (r *Rule) Check() error {
-	if r.Action == "" {
-		r.Action = "replace"
-	}
+	r.Action = cmp.Or(r.Action, "replace")
 	if r.Separator == "" && !r.given["separator"] {
 		r.Separator = ";"
 	}

@@ -74,7 +74,6 @@ const (
 	ThisCPU = 0xffffffff
 )
 
-// bpfInsn is struct bpf_insn.
 type bpfInsn struct {
 	op   uint8
 	regs uint8 // destination, and source << 4

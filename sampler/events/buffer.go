@@ -66,7 +66,6 @@ const (
 	bpfJumpSLeImm   = 0xd5 // signed
 )
 
-// bufferMap makes the map of threads.
 func bufferMap() (int, error) { return bpf.NewMap(bpfMapLRUHash, bufferKey, bufferState, mostBuffered) }
 
 // A hit about buffers has these words behind its copies.

@@ -123,7 +123,6 @@ type contentReader struct {
 	offered float64 // bytes of buffers since chance was set
 }
 
-// hitLot is what a hit says of buffers.
 type hitLot struct {
 	sort         look.HitSort
 	weight       float64 // how many hits like it the hit stands for

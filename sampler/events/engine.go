@@ -105,7 +105,6 @@ type eventRun struct {
 	ts         unix.Timespec
 }
 
-// eventProbe is the program of an event with its probes.
 type eventProbe struct {
 	number  int // of the event
 	at      []Probe
@@ -306,7 +305,6 @@ func (r *eventRun) sum() sampler.Stats {
 	return s
 }
 
-// drain reads all rings.
 func (r *eventRun) drain() {
 	if r.rest > 0 && r.rings.HaveRecords() {
 		r.readAt = ptrace.Monotonic()

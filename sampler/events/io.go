@@ -258,7 +258,6 @@ var ioCalls = map[arch.Call]int{arch.CallRead: int(IORead), arch.CallReceive: in
 	arch.CallOpenAt: int(IOOpen), arch.CallOpen: int(ioPath), arch.CallClose: int(ioClose),
 	arch.CallReplace: int(ioDup), arch.CallEpoll: int(ioEpoll), arch.CallRestart: int(ioRestart)}
 
-// loadIO loads the programs of an event that has IO. counts is the map with its counts.
 func (r *eventRun) loadIO(number, counts int) error {
 	e := &r.list[number]
 	o := e.IO
@@ -282,7 +281,6 @@ func (r *eventRun) loadIO(number, counts int) error {
 	return nil
 }
 
-// takeFiles empties the queues of Files.
 func (r *eventRun) takeFiles() {
 	for i := range r.list {
 		if o := r.list[i].IO; o != nil && o.fresh > 0 {
@@ -309,7 +307,6 @@ func (r *eventRun) closeFiles() {
 	}
 }
 
-// take empties the queue.
 func (o *IO) take(pid int) {
 	note := new(Note)
 	for range mostFresh {
@@ -366,7 +363,6 @@ func (l *Ledger) Take() []Note {
 	return notes
 }
 
-// at is the File of a descriptor now.
 func (l *Ledger) at(fd int64) (f File, ok bool) {
 	key, to := new(uint64), new(File)
 	*key = uint64(fd)
@@ -477,7 +473,6 @@ func eachKey(fd, most int, do func(key uint64)) {
 	}
 }
 
-// setWord puts a word into an array.
 func setWord(fd int, at uint32, word uint64) error {
 	var pin runtime.Pinner
 	defer pin.Unpin()

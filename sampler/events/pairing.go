@@ -125,7 +125,6 @@ func Paired(data []byte) (addr uint64, when int64, ok bool) {
 	return binary.LittleEndian.Uint64(data[pairedAddr:]), int64(binary.LittleEndian.Uint64(data[pairedWhen:])), true
 }
 
-// open makes the maps.
 func (p *Pairing) open() (err error) {
 	if p == nil {
 		return nil
@@ -214,7 +213,6 @@ func (r *eventRun) isStopped(p *eventProbe) bool {
 	return pairing != nil && (pairing.Kept.Stopped > 0 && !p.frees || pairing.Kept.Closed > 0)
 }
 
-// end says what was counted.
 func (p *Pairing) end(began, over int64, c *pairCounts) {
 	if p == nil {
 		return
@@ -291,7 +289,6 @@ func (c *probeCode) note(b *Begin, cpu *arch.CPU, to bpf.Reg, at int) {
 	c.Store(to, at+pendingOut, bpf.R2)
 }
 
-// update puts a value into a map.
 func (c *probeCode) update(fd, key, value int) {
 	c.MapFD(bpf.R1, fd)
 	c.stackAt(bpf.R2, key)

@@ -21,7 +21,6 @@ import (
 
 // This file sets the probes.
 
-// openProbes sets the probes of all events that have probes.
 func (r *eventRun) openProbes() error {
 	for i := range r.list {
 		if r.list[i].isCounter() {
@@ -296,7 +295,6 @@ func (r *eventRun) closeProbes() {
 	}
 }
 
-// sum adds what the program has counted.
 func (p *eventProbe) sum(to *sampler.EventCount) {
 	if p.counts == nil {
 		return

@@ -78,13 +78,11 @@ type checker struct {
 	codes   [mostProcesses]process.KnownCode
 }
 
-// checkedThread is a thread that is known.
 type checkedThread struct {
 	top atomic.Uint64 // where its stack begins; 0: that is not known
 	tid atomic.Uint32
 }
 
-// checkedRing is a Ring as a checker sees it.
 type checkedRing struct {
 	head, tail *uint64
 	data       unsafe.Pointer

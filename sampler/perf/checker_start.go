@@ -86,7 +86,6 @@ func (d *checkerThread) waitFor(rings []*ring.Ring) error {
 	return nil
 }
 
-// setUp gives a checker all that it must know: rings, threads and registers.
 func (d *checkerThread) setUp(rings []*ring.Ring, cpu *arch.CPU, chain bool, waits int64) {
 	s := d.s
 	s.waits = waits
@@ -104,7 +103,6 @@ func (d *checkerThread) setUp(rings []*ring.Ring, cpu *arch.CPU, chain bool, wai
 	}
 }
 
-// stopChecker ends a checker.
 func (d *checkerThread) stopChecker() {
 	if d == nil {
 		return
@@ -191,7 +189,6 @@ func (d *checkerThread) answer() {
 	syscall.RawSyscall(unix.SYS_READ, uintptr(d.wakeFD), uintptr(unsafe.Pointer(&n)), unsafe.Sizeof(n))
 }
 
-// cpu is the CPU time that the checker has used.
 func (d *checkerThread) cpu() time.Duration {
 	if d == nil {
 		return 0

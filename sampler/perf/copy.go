@@ -111,7 +111,6 @@ func (r *perfRun) disarm(w *perfThread) {
 	}
 }
 
-// newCopier loads a program.
 func newCopier(hint ptrace.Hint, trail *process.Trail) (*perfCopier, error) {
 	page := unix.Getpagesize()
 	fd, mem, err := bpf.NewMapped((copySize + page - 1) / page * page)

@@ -3,6 +3,7 @@
 package perf
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -181,7 +182,6 @@ func (r *perfRun) startChecker() {
 	r.rings.checker.watch(r.perf.PID, r.q, r.cfg.KnownIn)
 }
 
-// stopChecker ends the checker.
 func (r *perfRun) stopChecker() {
 	r.checkerCPU += r.rings.checker.cpu()
 	r.rings.checker.leave(r.perf.PID, r.cfg.KnownIn)
@@ -338,7 +338,6 @@ func (r *perfRun) sum() sampler.Stats {
 	return s
 }
 
-// drain reads all rings.
 func (r *perfRun) drain() {
 	r.beginBatch(r.batch + 1)
 	r.rings.drain(r)
@@ -352,12 +351,9 @@ func (r *perfRun) drain() {
 
 // checkWide ends the run if the events of the CPUs could not be opened again.
 func (r *perfRun) checkWide() {
-	if r.failed == nil {
-		r.failed = r.wide.failed
-	}
+	r.failed = cmp.Or(r.failed, r.wide.failed)
 }
 
-// beginBatch begins with samples that are read together.
 func (r *perfRun) beginBatch(number uint64) { r.batch, r.sampled = number, r.sampled[:0] }
 
 // endBatch fits the events of the threads that had samples.
@@ -451,7 +447,6 @@ func (r *perfRun) isAnothers(when int64) bool {
 	return when >= r.proc.PassedOn()
 }
 
-// whoIs returns what is known of the thread of a sample.
 func (r *perfRun) whoIs(s *ring.Sample) (*perfThread, *threads.Thread) {
 	if r.threads[s.TID] == nil {
 		return r.meet(s.TID)

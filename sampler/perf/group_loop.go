@@ -26,7 +26,6 @@ const listGrouped = int64(5 * time.Second)
 // groupRing is the size of a group's rings. A CPU has one sample in an interval at most, and it is read soon.
 const groupRing = 2 * ring.Least
 
-// perfGroupRun is a Group's Run.
 type perfGroupRun struct {
 	*Group
 	ctx        context.Context
@@ -89,7 +88,6 @@ func (r *perfGroupRun) prepare() error {
 	return nil
 }
 
-// open opens the rings and the events.
 func (r *perfGroupRun) open() bool {
 	var err error
 	r.asked, r.online = cpuset.AskedNow(), cpuset.Online()
@@ -112,7 +110,6 @@ func (r *perfGroupRun) close() {
 	r.rings.close()
 }
 
-// endAll ends all members.
 func (r *perfGroupRun) endAll() {
 	for _, m := range r.End(r.failed) {
 		m.result <- r.WhyEnded()
@@ -158,7 +155,6 @@ func (r *perfGroupRun) startChecker() {
 	}
 }
 
-// stopChecker ends the checker.
 func (r *perfGroupRun) stopChecker() {
 	for _, m := range r.members {
 		r.rings.checker.leave(m.PID, m.run.cfg.KnownIn)
@@ -261,7 +257,6 @@ func (r *perfGroupRun) reopen() {
 	}
 }
 
-// drain reads all rings.
 func (r *perfGroupRun) drain() {
 	r.batch++
 	r.sampled = r.sampled[:0]
@@ -358,7 +353,6 @@ func (r *perfGroupRun) refresh(m *Member) {
 	}
 }
 
-// takeIn adds the members that have joined.
 func (r *perfGroupRun) takeIn() {
 	for _, m := range r.Next() {
 		if r.members[m.PID] != nil {

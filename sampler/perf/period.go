@@ -48,7 +48,6 @@ func (r *perfRun) firstPeriod(e *perfEvent) {
 // leastPeriod is the kernel's own bound (kernel/events/core.c, perf_swevent_start_hrtimer).
 const leastPeriod = 10_000
 
-// accept reports whether a sample counts.
 func (e *perfEvent) accept(when int64, interval uint64) bool {
 	e.newest = when
 	e.gaps++

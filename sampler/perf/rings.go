@@ -40,7 +40,6 @@ const perfSoon = int64(2_500_000)
 // less, and a ring may be full within 60 ms there (copies of 64 KB, at 1,000 Hz).
 func eachWakes(interval int64) bool { return interval >= perfSoon }
 
-// openPerfRings makes a ring for each of these CPUs.
 func openPerfRings(cpus []int, size int) (*perfRings, error) {
 	steady, err := openRings(cpus, size)
 	if err != nil {
@@ -108,7 +107,6 @@ func (r *perfRings) startChecker(cpu *arch.CPU, chain, each bool, waits int64) {
 	}
 }
 
-// stopChecker ends the checker.
 func (r *perfRings) stopChecker() {
 	if r.checker == nil {
 		return
@@ -139,7 +137,6 @@ func (r *perfRings) drain(to ring.Taker) {
 // isSteady reports whether the record that is being read lies in the ring of the threads without Hint.Soon.
 func (r *perfRings) isSteady() bool { return r.ring == r.steady[r.cpu] }
 
-// hasNews reports whether there is something to read now.
 func (r *perfRings) hasNews() bool {
 	return r.prompt.HaveRecords() || r.checker != nil && r.checker.hasCalled()
 }

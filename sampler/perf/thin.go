@@ -46,7 +46,6 @@ func (p *pace) set(factor int32, now int64) {
 	p.factor, p.before, p.since = factor, max(p.factor, 1), now
 }
 
-// at is the factor of a sample.
 func (p *pace) at(when int64) int64 {
 	if when < p.since {
 		return int64(p.before)
@@ -125,7 +124,6 @@ func (r *perfRun) keepPace() {
 	}
 }
 
-// setPeriod gives an event of a thread another period.
 func (r *perfRun) setPeriod(e *perfEvent, period uint64) {
 	e.period, e.gaps, e.starting = period, 0, false
 	ring.SetPeriod(int(e.fd), &e.period)
@@ -134,7 +132,6 @@ func (r *perfRun) setPeriod(e *perfEvent, period uint64) {
 	}
 }
 
-// countsFor is for how many samples a sample counts.
 func (r *perfRun) countsFor(th *perfThread, s *ring.Sample) int64 {
 	r.thin.taken++
 	if th != nil && th.hasEvents() {

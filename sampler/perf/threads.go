@@ -43,7 +43,6 @@ type perfThread struct {
 	heardAt uint64 // the same at its last sample, or when its events were opened
 }
 
-// watchAll gives events to the threads that need them.
 func (r *perfRun) watchAll() {
 	if r.scan.Round != r.round {
 		r.round = r.scan.Round

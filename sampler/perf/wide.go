@@ -204,14 +204,12 @@ func (w *wideEvents) redraw(now int64) {
 	}
 }
 
-// setPace lengthens all periods by another factor.
 func (w *wideEvents) setPace(factor int32, now int64) {
 	w.pace.set(factor, math.MaxInt64)
 	w.changePeriods(now)
 	w.pace.since = ptrace.Monotonic()
 }
 
-// mean is the mean period.
 func (w *wideEvents) mean() float64 { return float64(w.interval) * float64(max(w.pace.factor, 1)) }
 
 func (w *wideEvents) changePeriods(now int64) {

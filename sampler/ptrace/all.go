@@ -73,8 +73,6 @@ func AllUntil(gaveUp <-chan struct{}, t *Tracer, wait time.Duration, threads []S
 	return !a.over
 }
 
-// pass looks at each of the threads once. Meanwhile it collects the stops that come late, and hands looks over when no
-// thread stands still. It returns false if the caller has given up.
 func (a *all) pass(threads []Subject) bool {
 	t := a.t
 	for _, th := range threads {

@@ -27,7 +27,6 @@ func bucketOf(ns int64) int {
 	return (shift+1)<<histBits | int(v>>shift)&(1<<histBits-1)
 }
 
-// bucketEnd is the largest duration of a bucket.
 func bucketEnd(b int) int64 {
 	if b < 1<<histBits {
 		return int64(b)

@@ -129,7 +129,6 @@ type preempter struct {
 	counts  preempterCounts
 }
 
-// told is a visit that a preempter is told.
 type told struct{ at, stands int64 }
 
 // schedFile is what was read of a preempter's own sched (proc(5)).
@@ -138,7 +137,6 @@ type schedFile struct {
 	n     int
 }
 
-// preempterCounts are the VisitCounts of a preempter.
 type preempterCounts struct{ held, met, missed atomic.Int64 }
 
 // serve is the loop of a preempter.

@@ -100,7 +100,6 @@ func (h *Preempters) SendAgain(number, cpu int, notes *SwitchNotes) error {
 	return nil
 }
 
-// prepare gives a preempter its CPU and its priority.
 func (h *Preempters) prepare(th *osthread.Thread, r *preempter, noted bool) error {
 	if !noted {
 		fd, err := unix.Open(fmt.Sprintf("/proc/self/task/%d/sched", th.TID()), unix.O_RDONLY|unix.O_CLOEXEC, 0)

@@ -89,7 +89,6 @@ func (t *Tracer) LookUnstoppedDuring(tid int, hint Hint, snap *look.Look,
 // Motion is the motion of the thread as the last look without a stop has read it.
 func (t *Tracer) Motion() Motion { return t.unstopped.motion }
 
-// keepUnstopped makes a snapshot of what was read.
 func (t *Tracer) keepUnstopped(snap *look.Look, hint *Hint) {
 	t.fill(snap.TID, hint, snap)
 	snap.Regs[t.cpu.SP], snap.Regs[t.cpu.PC] = t.look.sp, t.unstopped.pc

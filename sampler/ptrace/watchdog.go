@@ -185,7 +185,6 @@ func (d *dog) hasStopped() bool {
 	return !d.ended && !d.proper && d.isStopped()
 }
 
-// listen reads goprof's messages.
 func (d *dog) listen() {
 	for {
 		n, _, e := syscall.RawSyscall(unix.SYS_READ, uintptr(d.from), uintptr(unsafe.Pointer(&d.buf)), uintptr(len(d.buf)))
@@ -202,7 +201,6 @@ func (d *dog) listen() {
 	}
 }
 
-// hear takes in words of goprof's.
 func (d *dog) hear(words []byte) {
 	for _, w := range words {
 		switch w {

@@ -32,7 +32,6 @@ const (
 	mmapPageTail = 1032
 )
 
-// openOne makes a ring of size bytes.
 func openOne(cpu, size int, attr *unix.PerfEventAttr) (*Ring, error) {
 	if err := SameClock(); err != nil {
 		return nil, err

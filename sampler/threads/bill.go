@@ -84,7 +84,6 @@ func IsInterrupted(cpu *arch.CPU, call int64, result uint64) bool {
 	return call >= 0 && (cpu.SetsBack() || -int64(result) >= 512 && -int64(result) <= 516)
 }
 
-// end closes the account of a thread that has ended.
 func (b *bills) end(th *Thread) {
 	b.owed -= int64(th.Last.Ran) - int64(th.Billed) // below 0 if a sample carries more than was read
 	if th.Hint.Skip {

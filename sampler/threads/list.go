@@ -56,7 +56,6 @@ func (s *List) listNow() {
 	s.listCost = s.OwnCPUTime() - began
 }
 
-// noteListed notes that the listing has seen tid.
 func (s *List) noteListed(tid int) {
 	if th := s.ByTID[tid]; th != nil {
 		th.round = s.Round

@@ -19,7 +19,6 @@ const poolShare = 8
 // IsPooled reports whether a thread has no bill of its own.
 func (s *List) IsPooled(th *Thread) bool { return s.upkeep.Pools && !th.Hint.Skip && !th.owner }
 
-// noteCharge notes what a thread was charged.
 func (s *List) noteCharge(th *Thread, ran uint64, used int64) {
 	b := &s.Bills
 	if !s.IsPooled(th) {

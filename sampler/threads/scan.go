@@ -241,7 +241,6 @@ func (s *List) Next() *Thread { return s.nextThat(s.isDue) }
 // long.
 func (s *List) Update() { s.nextThat(s.BringUpToDate) }
 
-// nextThat returns the next thread of this tick for which asked is true.
 func (s *List) nextThat(asked func(*Thread) bool) *Thread {
 	for s.done < s.ofHot {
 		th := s.Hot[(s.start+s.done)%s.ofHot]

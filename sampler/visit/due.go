@@ -13,7 +13,6 @@ const (
 	dueWeight = 16
 )
 
-// countDue takes one tick into account.
 func (r *run) countDue(looks int64) {
 	r.dueMean += (looks*dueUnit - r.dueMean) / dueWeight
 	r.Tracer.Stay = r.manyDue()

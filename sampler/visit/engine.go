@@ -66,7 +66,6 @@ func (s *Engine) run(ctx context.Context, cfg sampler.Config, q *sampler.Queue,
 	return r.RunInShifts(r.loop, r.scan.ReadAllCharges)
 }
 
-// loop holds ticks.
 func (r *run) loop() {
 	visited := r.visiting
 	if r.visiting = r.beginVisits(); r.visiting {

@@ -4,7 +4,9 @@ package visit
 
 import (
 	"context"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -26,7 +28,6 @@ const (
 	blindAfter = 2000
 )
 
-// groupRun is a Group's Run.
 type groupRun struct {
 	*Group
 	ctx      context.Context
@@ -79,7 +80,6 @@ func (v *visits) knowsAll() bool {
 	return true
 }
 
-// endAll ends all members.
 func (r *groupRun) endAll() {
 	for _, m := range r.End(r.failed) {
 		m.result <- r.WhyEnded()
@@ -142,7 +142,6 @@ func (r *groupRun) shift() {
 	}
 }
 
-// endVisits recalls the preempters.
 func (r *groupRun) endVisits() {
 	r.lead.ServedBy(nil)
 	r.visits.end()
@@ -167,11 +166,7 @@ func (r *groupRun) countVisits() {
 
 // want says whose threads preempters call for.
 func (r *groupRun) want() {
-	pids := make([]int, 0, len(r.members))
-	for pid := range r.members {
-		pids = append(pids, pid)
-	}
-	r.visits.preempters.Want(pids...)
+	r.visits.preempters.Want(slices.Collect(maps.Keys(r.members))...)
 }
 
 // with lets a member use the Runner.
@@ -322,7 +317,6 @@ func (r *groupRun) refresh(m *Member, now int64, away bool) {
 	}
 }
 
-// takeIn adds the members that have joined.
 func (r *groupRun) takeIn() {
 	var again []*Member
 	coming := r.Next()

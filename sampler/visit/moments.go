@@ -38,7 +38,6 @@ func (m *moments) begin(now, step int64) {
 	m.draw(now)
 }
 
-// draw draws the moments of a round.
 func (m *moments) draw(start int64) {
 	m.start, m.width, m.next = start, momentsInRound*m.step, 0
 	for i := range m.offset {
@@ -51,7 +50,6 @@ func (m *moments) draw(start int64) {
 	slices.Sort(m.offset[:])
 }
 
-// at is the next moment.
 func (m *moments) at() int64 { return m.start + m.offset[m.next] }
 
 // catchUp leaves moments out that passed long ago, and returns their number.

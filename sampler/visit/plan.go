@@ -102,7 +102,6 @@ func (v *visits) weight(which int) int64 {
 	return 1
 }
 
-// meanGap is the mean time between two visits.
 func (v *visits) meanGap(interval int64) int64 { return interval / int64(max(len(v.round), 1)) }
 
 // tell gives the preempters their next moments.
@@ -143,7 +142,6 @@ func (v *visits) miss(n int64) {
 	v.left += n
 }
 
-// takeCounts takes in what the preempters have counted.
 func (v *visits) takeCounts() {
 	if v.preempters == nil {
 		return

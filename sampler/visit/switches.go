@@ -69,7 +69,6 @@ func (n *switchNotes) close() {
 	}
 }
 
-// shared is what a preempter reads.
 func (n *switchNotes) shared() *ptrace.SwitchNotes {
 	if n == nil {
 		return nil
@@ -133,7 +132,6 @@ func (n *switchNotes) preempted(came uint64, tid int) bool {
 	return ok && from.out && from.preempted && from.now == tid
 }
 
-// noted is a note of a switch.
 type noted struct {
 	end            uint64 // where the note before it begins
 	out, preempted bool   // the thread left; and left the CPU, but not its queue
@@ -141,7 +139,6 @@ type noted struct {
 	now            int    // the thread of which the note is
 }
 
-// switchAt reads the note at that place.
 func (n *switchNotes) switchAt(at uint64) (noted, bool) {
 	rec, ok := n.data.Next(at, at+uint64(len(n.data)))
 	if !ok || rec.Kind != perfSwitchCPUWide || rec.End-rec.At < 16 {

@@ -67,7 +67,6 @@ type visits struct {
 	noNotes          bool
 }
 
-// visited is one CPU.
 type visited struct {
 	number int
 	metAt  int64
@@ -287,7 +286,6 @@ func (r *run) stopVisiting(why sampler.NoVisits) {
 	r.beginTicks()
 }
 
-// endVisits recalls the preempters.
 func (r *run) endVisits() {
 	if r.visits != nil {
 		r.Preempters = nil
@@ -296,7 +294,6 @@ func (r *run) endVisits() {
 	}
 }
 
-// countVisits takes in how many visits were made.
 func (r *run) countVisits() {
 	if r.visits != nil {
 		held, missed := r.visits.settle(int64(r.Ticks.Interval))
@@ -313,7 +310,6 @@ func (r *run) notVisiting() {
 	r.Tracer.BoundTo(-1)
 }
 
-// beginTicks begins the ticks at which threads are looked for.
 func (r *run) beginTicks() { r.Ticks.Begin(ptrace.Monotonic(), r.Ticks.Interval) }
 
 // visit samples the thread that a preempter took its CPU from. A goprof that is stopped after that moment finds out in

@@ -73,7 +73,6 @@ func (w *Engine) Run(ctx context.Context, cfg sampler.Config, q *sampler.Queue) 
 		})
 }
 
-// wallRun is one recording of an Engine.
 type wallRun struct {
 	traced.Run
 	cpu     *arch.CPU
@@ -101,7 +100,6 @@ func (w *Engine) run(ctx context.Context, cfg sampler.Config, q *sampler.Queue,
 	return r.RunInShifts(r.loop, func() {})
 }
 
-// loop holds ticks.
 func (r *wallRun) loop() {
 	for r.round() {
 		r.Stats.Ticks++
@@ -148,7 +146,6 @@ func (r *wallRun) round() bool {
 	return true
 }
 
-// slot visits some of the threads.
 func (r *wallRun) slot(from, to int) bool {
 	order := r.threads.order
 	r.now = ptrace.Monotonic()

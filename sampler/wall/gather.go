@@ -78,7 +78,6 @@ func newGatherRun(r *wallRun) *gatherRun {
 // listLateEvery is how often the threads are listed. A thread that has just begun is not late soon.
 const listLateEvery = int64(20 * time.Millisecond)
 
-// loop holds ticks.
 func (r *gatherRun) loop() {
 	for {
 		at := r.Ticks.At() + r.Ticks.RandomWithin(int64(r.Ticks.Interval))

@@ -191,7 +191,6 @@ func (r *wallRun) account(snap *look.Look, o ptrace.Outcome) {
 	r.accountAndPass(th, snap, o)
 }
 
-// fillWaiting fills in what a stopped thread was doing.
 func (r *wallRun) fillWaiting(th *watched, snap *look.Look) {
 	w := &snap.Waiting
 	result := snap.Regs[r.cpu.SyscallResult]
@@ -248,7 +247,6 @@ func (r *wallRun) accountAndPass(th *watched, snap *look.Look, o ptrace.Outcome)
 	r.Queue.Put(snap)
 }
 
-// lose counts a look that is lost.
 func (r *wallRun) lose(th *watched, o ptrace.Outcome) {
 	switch o {
 	case ptrace.ThreadGone:

@@ -64,7 +64,6 @@ func allCPUsTick() bool {
 	return err != nil || !bytes.ContainsAny(list, "0123456789")
 }
 
-// note keeps what was read of a thread.
 func (l *watchList) note(th *watched, stat procfs.Schedstat) {
 	q := &l.quiet
 	q.reads++
@@ -81,7 +80,6 @@ func (l *watchList) note(th *watched, stat procfs.Schedstat) {
 	}
 }
 
-// removeEnded takes a thread that has ended out of the account.
 func (q *quiet) removeEnded(th *watched) {
 	q.sum -= int64(th.read.Ran)
 	q.left, q.other, q.now = unknown, unknown, false

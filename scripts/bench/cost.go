@@ -61,7 +61,6 @@ func plus1(v []int) []int {
 	return v
 }
 
-// scanCost is the CPU time of a second.
 func scanCost(p *program, hz int, d time.Duration) (time.Duration, error) {
 	end, err := noWalk{}.begin(p, hz, d)
 	if err != nil {

@@ -26,7 +26,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// bench is one run.
 type bench struct {
 	dir      string // of what is compiled
 	java     string // home of a JDK

@@ -23,7 +23,6 @@ type profiler interface {
 	begin(p *program, hz int, d time.Duration) (end func() (result, error), err error)
 }
 
-// process is a profiler that is a process of its own.
 type process interface {
 	profiler
 	line(p *program, hz int, d time.Duration) []string // the command
@@ -74,7 +73,6 @@ func samplesAndCPU(d time.Duration) func(string, time.Duration) (result, error) 
 
 func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', 3, 64) }
 
-// cLoop is loop.c.
 type cLoop struct{ dir string }
 
 func (cLoop) name() string { return "C loop" }
@@ -175,7 +173,6 @@ func (r record) name() string {
 	return name
 }
 
-// out is the file that it writes.
 func (r record) out() string { return filepath.Join(r.dir, "out.collapsed") }
 
 func (r record) line(p *program, hz int, d time.Duration) []string {

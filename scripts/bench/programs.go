@@ -25,7 +25,6 @@ import (
 //go:embed programs
 var sources embed.FS
 
-// compileAll compiles the C and Java programs into dir.
 func compileAll(dir, java string) error {
 	files, err := fs.ReadDir(sources, "programs")
 	if err != nil {
@@ -98,7 +97,6 @@ func (p *program) end() {
 	p.cmd.Wait()
 }
 
-// numbers reads a line of them.
 func (p *program) numbers() ([]int64, error) {
 	line, err := p.out.ReadString('\n')
 	if err != nil {
@@ -115,7 +113,6 @@ func (p *program) numbers() ([]int64, error) {
 	return all, nil
 }
 
-// ready waits for the line that says so.
 func (p *program) ready() error {
 	line, err := p.out.ReadString('\n')
 	if err == nil && strings.TrimSpace(line) != "ready" {
@@ -160,7 +157,6 @@ func (p *program) gaps(d time.Duration) (gaps, error) {
 	return g, nil
 }
 
-// startSpinC starts spin.c.
 func startSpinC(dir string) (*program, error) {
 	p, err := start(filepath.Join(dir, "spin"))
 	if err != nil {
@@ -240,7 +236,6 @@ func (p *program) measure() error {
 	return err
 }
 
-// findJava is the home of a JDK.
 func findJava(given string) (string, error) {
 	if given != "" {
 		return given, nil

@@ -58,7 +58,6 @@ func (b *bench) yardsticks() []profiler {
 	return all
 }
 
-// steady are the ways that are measured at each rate.
 func (b *bench) steady() []way { return b.ways(append(b.yardsticks(), b.records()...)...)[1:] }
 
 // round measures each way once, in an order of its own.

@@ -72,7 +72,6 @@ func (b *bench) printSlowdown(all []way, differences map[way][]float64, pieces [
 	}
 }
 
-// beside are all profilers of a JVM that are at hand.
 func (b *bench) beside() []profiler {
 	all := append([]profiler{cLoops{b.dir}, noWalk{}}, b.records()...)
 	if b.async != "" {

@@ -58,7 +58,6 @@ func exists(pid int) bool {
 
 func (b *bench) windows(n float64) time.Duration { return time.Duration(n * float64(b.window)) }
 
-// usedBy reads the clocks now.
 func usedBy(ours, theirs int) (u used, err error) {
 	u.wall = monotonic()
 	if u.ours, err = processCPU(ours); err == nil {

@@ -81,7 +81,6 @@ func readFolder(dir string, merge int) (all [][]*batch.Batch, err error) {
 	return all, nil
 }
 
-// batchOf is what the files hold together.
 func batchOf(files []*recording.File) (*batch.Batch, error) {
 	g := batch.NewGatherer(batch.GatherOptions{})
 	for _, f := range files {
@@ -105,7 +104,6 @@ func samplesOf(recorded [][]*batch.Batch) float64 {
 	return float64(looks) / float64(batches)
 }
 
-// result is what a replay came to.
 type result struct {
 	message, wire int64
 	series        int
@@ -162,7 +160,6 @@ func (p plan) resource(jvm int) (a resource.Attributes) {
 	return a
 }
 
-// count notes which series a batch belongs to.
 func (k *server) count(series map[string]bool, b *batch.Batch) {
 	labels := fmt.Sprint(b.Resource.Labels())
 	if k.labels == nil {
@@ -176,7 +173,6 @@ func (k *server) count(series map[string]bool, b *batch.Batch) {
 	}
 }
 
-// counting counts what comes in.
 type counting struct {
 	net.Listener
 	bytes *atomic.Int64

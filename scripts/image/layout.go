@@ -65,7 +65,6 @@ const (
 	program = "goprof"
 )
 
-// layout is the folder.
 type layout struct {
 	dir       string
 	manifests []descriptor

@@ -120,7 +120,6 @@ func (m *module) identify() (string, error) {
 	return strings.Join(ids, " AND "), nil
 }
 
-// licensesIn returns the licences of one text.
 func licensesIn(text []byte) (ids []string) {
 	words := strings.Join(strings.Fields(string(text)), " ")
 	for _, p := range phrases {
@@ -132,7 +131,6 @@ func licensesIn(text []byte) (ids []string) {
 	return ids
 }
 
-// name is how the notices call a module.
 func (m *module) name() string {
 	switch m.path {
 	case goModule:

@@ -36,7 +36,6 @@ func (d *dump) core() {
 	}
 }
 
-// heap says how full the heap was.
 func (d *dump) heap(c *profile.Core) {
 	h := d.VM.NewHealth()
 	c.Collector = h.Collector()

@@ -103,7 +103,6 @@ func (d *dump) wants(w *vmstructs.Wanted, settled bool) (wanted *profile.WantedL
 		Owner: d.ref(&w.Owner)}, false
 }
 
-// ref names the owner of a lock.
 func (d *dump) ref(o *vmstructs.LockOwner) (ref profile.ThreadRef) {
 	ref.Name, ref.Virtual = o.Name, o.Virtual
 	if o.Thread == 0 {

@@ -198,7 +198,7 @@ func recordedTree(t *testing.T, s *session.Session, opt session.RecordOptions) *
 // which is one frame.
 func checkShape(t *testing.T, tree *output.Tree) {
 	t.Helper()
-	threads, err := output.NewReport(tree, "thread", 0)
+	threads, err := output.NewReport(tree, "thread")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -219,7 +219,8 @@ func checkShape(t *testing.T, tree *output.Tree) {
 		}
 	}
 	if turns == 0 {
-		methods, _ := output.NewReport(tree, "method", 20)
+		methods, _ := output.NewReport(tree, "method")
+		methods.Keep(20)
 		t.Errorf("no turn was seen: %+v", methods.Rows)
 	}
 }

@@ -233,7 +233,6 @@ func archOf(vm string) string {
 	return ""
 }
 
-// parseListLine reads a line of a part that is a list.
 func (p *parser) parseListLine(line string) bool {
 	r := p.r
 	switch p.part {

@@ -28,10 +28,8 @@ func Between(a, b *Reading) Rates {
 	return r
 }
 
-// span is the time between two readings.
 type span time.Duration
 
-// grown is by how much a count grew.
 func grown(a, b maybe.Value[uint64]) maybe.Value[uint64] {
 	x, ok := a.Get()
 	y, ok2 := b.Get()

@@ -34,7 +34,6 @@ func Ended(a, b *GC) (list []Collected) {
 	return list
 }
 
-// ended is how many collections have ended.
 func (c *Collector) ended() uint64 {
 	if c.UnderWay {
 		return c.Count - 1

@@ -174,7 +174,6 @@ func (c *counterValues) ticks(name string) maybe.Value[time.Duration] {
 
 func (c *counterValues) text(name string) maybe.Value[string] { return maybe.If(c.Text(name)) }
 
-// takeCounters fills in what the JVM counts for jstat.
 func takeCounters(j *JVM, counters vmstructs.Counters) {
 	c := &counterValues{Counters: counters}
 	if hz, ok := c.Long("sun.os.hrt.frequency"); ok && hz > 0 {

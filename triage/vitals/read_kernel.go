@@ -31,7 +31,6 @@ const maxKernelFile = 1 << 20
 
 func (v *Vitals) file(name string) string { return fmt.Sprintf("/proc/%d/%s", v.p.PID(), name) }
 
-// readProcess reads what the kernel says of what the process does.
 func (v *Vitals) readProcess(r *Reading) {
 	p := &r.Process
 	if b := readFile(v.file("stat")); b != nil {
@@ -96,7 +95,6 @@ func threadLimit(limits, status []byte) maybe.Value[uint64] {
 	return least
 }
 
-// countEntries counts what is in a directory of /proc.
 func countEntries(path string) maybe.Value[uint64] {
 	dir, err := os.Open(path)
 	if err != nil {
@@ -117,7 +115,6 @@ func countEntries(path string) maybe.Value[uint64] {
 	return maybe.Known(n)
 }
 
-// readMachine reads what the kernel says of the machine.
 func readMachine(m *Machine) {
 	if s, ok := procfs.ParseMachineStat(readFile("/proc/stat")); ok {
 		m.CPUs, m.Running = maybe.Known(uint64(s.CPUs)), maybe.Known(s.Running)

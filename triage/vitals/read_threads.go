@@ -3,6 +3,7 @@
 package vitals
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -12,7 +13,6 @@ import (
 	"goprof/vmstructs"
 )
 
-// knownThread is what is kept of a thread from reading to reading.
 type knownThread struct {
 	began uint64
 	ns    int       // its number in the JVM's namespace
@@ -22,7 +22,6 @@ type knownThread struct {
 // renameEvery is how often a thread's name is read again: programs rename the threads of pools.
 const renameEvery = 3 * time.Second
 
-// readKernelThreads lists the threads with what the kernel says of each.
 func (v *Vitals) readKernelThreads(r *Reading) {
 	tids, err := v.p.ThreadIDs()
 	if err != nil {
@@ -38,11 +37,7 @@ func (v *Vitals) readKernelThreads(r *Reading) {
 			r.Threads = append(r.Threads, t)
 		}
 	}
-	for tid, k := range v.threads {
-		if k.round != r.At {
-			delete(v.threads, tid)
-		}
-	}
+	maps.DeleteFunc(v.threads, func(_ int, k *knownThread) bool { return k.round != r.At })
 }
 
 // readKernelThread reads one thread. It is not ok for one that has ended.
@@ -78,7 +73,6 @@ func (v *Vitals) innerTID(tid int) (int, bool) {
 
 func nanoseconds(n uint64) time.Duration { return time.Duration(min(n, 1<<62)) }
 
-// mergeThreads adds what the JVM says of the threads.
 func (v *Vitals) mergeThreads(r *Reading, part *javaPart) {
 	byNS := make(map[int]int, len(part.threads))
 	for i, t := range part.threads {

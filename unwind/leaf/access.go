@@ -60,7 +60,6 @@ func (f *Finder) mayReadAt(m *vmstructs.Method, b *vmstructs.Bytecode, offset in
 	return at == offset
 }
 
-// loadsElement reports whether a bytecode reads an element of an array.
 func loadsElement(_ *vmstructs.Method, b *vmstructs.Bytecode, _ *vmstructs.Method) bool {
 	return b.Op >= vmstructs.OpIaload && b.Op <= vmstructs.OpSaload
 }

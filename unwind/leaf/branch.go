@@ -162,7 +162,6 @@ func (q *question) onlyBranch(is arch.Condition, meets bool) ([]vmstructs.Scope,
 	return only.scopes(), meets && !q.trailsIntrinsic()
 }
 
-// trailsIntrinsic reports whether an intrinsic method is on a trail.
 func (q *question) trailsIntrinsic() bool {
 	for _, trail := range q.trails {
 		for k := range trail {
@@ -186,7 +185,6 @@ func (f *Finder) askedFor(chain []vmstructs.Scope) bool {
 	return i >= 0 && i+1 < len(code) && code[i+1].Op >= vmstructs.OpIfeq && code[i+1].Op <= vmstructs.OpIfle
 }
 
-// scopes are the methods at a bytecode.
 func (t *trailed) scopes() []vmstructs.Scope {
 	scopes := slices.Clone(t.chain)
 	scopes[0].BCI, scopes[0].Line = t.bci, t.chain[0].Method.Line(t.bci)
@@ -225,7 +223,6 @@ func (r *router) trailOf(memory []trailed, from, to []vmstructs.Scope, space int
 	return r.trail
 }
 
-// leave notes a bytecode on the route.
 func (r *router) leave(chain []vmstructs.Scope, b *vmstructs.Bytecode) {
 	if r.trails && len(r.trail) < maxTrail {
 		r.trail = append(r.trail, trailed{chain, b.BCI})
@@ -262,7 +259,6 @@ func (f *Finder) parting(taken, next []trailed, is arch.Condition) []vmstructs.S
 	return at.scopes()
 }
 
-// same reports whether two bytecodes are the same one.
 func (t *trailed) same(o *trailed) bool { return t.bci == o.bci && t.sameChain(o) }
 
 // sameChain reports whether two bytecodes are of one method at one place.

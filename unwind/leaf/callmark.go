@@ -2,7 +2,6 @@ package leaf
 
 import "goprof/arch"
 
-// callMark is the call behind which the instruction is a mark.
 func (p *place) callMark() evidence {
 	if pc := p.markAt(p.n); pc != 0 {
 		return evidence{kind: atCall, scope: pc}

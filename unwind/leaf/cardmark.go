@@ -32,7 +32,6 @@ const (
 // storeBarrier is the name of such code.
 const storeBarrier = "store barrier"
 
-// barrier tells the methods at a barrier of a store.
 func (p *place) barrier() verdict {
 	if !p.code.inBarrier(p.n) {
 		return verdict{}

@@ -14,7 +14,6 @@ import (
 // maxCast bounds the instructions from what makes the class that is asked for to the last such branch.
 const maxCast = 16
 
-// cast is the cast that the instruction is part of.
 func (p *place) cast() evidence { return p.castAt(p.n) }
 
 // castAt returns the evidence of the cast that an instruction of C1's code is part of.

@@ -49,7 +49,6 @@ func (q *question) handedTo(n int32) int32 {
 	return notInCode
 }
 
-// handsClass reports whether an instruction may be one of those that hand a class on.
 func (q *question) handsClass(n int32) bool {
 	m := q.code
 	i := &m.list[n]

@@ -125,7 +125,6 @@ func (f *Finder) settle(b *vmstructs.Blob, m *codeMap) {
 	}
 }
 
-// size is how much memory the lists take.
 func (m *codeMap) size() int {
 	n := len(m.code) + 12*cap(m.chunks) + instructionSize*cap(m.list) + m.jumps.size() + pieceSize*cap(m.pieces)
 	if m.tree != nil {

@@ -31,7 +31,6 @@ const (
 	maxData = 32
 )
 
-// counterKind is what is counted.
 type counterKind uint8
 
 const (

@@ -39,7 +39,6 @@ const (
 	maxLoops  = 8
 )
 
-// evidenceAt returns the evidence of an instruction itself.
 func (q *question) evidenceAt(n int32) evidence {
 	m := q.code
 	if of := m.pieceAt(n); of != nil {

@@ -102,7 +102,6 @@ func (q *question) recordedTarget(pc uint64) (to uint64, ok bool) {
 	return q.cpu.CallTarget(q.code.code[end-n:end], pc)
 }
 
-// calledCode is what a call calls.
 type calledCode uint8
 
 const (

@@ -28,7 +28,6 @@ func (f *Finder) intrinsicAt(m *vmstructs.Method, b *vmstructs.Bytecode) *vmstru
 // an invoke calls, if that method is an intrinsic one.
 type callsBytecode func(in *vmstructs.Method, b *vmstructs.Bytecode, intrinsic *vmstructs.Method) bool
 
-// bytecodesOf returns for which bytecodes the code of that name is called.
 func bytecodesOf(name string) callsBytecode {
 	switch name {
 	case swap:
@@ -162,7 +161,6 @@ func (r *router) note(chain []vmstructs.Scope, b *vmstructs.Bytecode, work int) 
 	r.found = append(r.found, foundCall{scopes, work})
 }
 
-// sureOfCall returns how sure it is which bytecode has called.
 func (r *router) sureOfCall() profile.Certainty {
 	switch {
 	case len(r.found) == 0:

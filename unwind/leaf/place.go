@@ -10,7 +10,6 @@ type place struct {
 	forked branching // see fork
 }
 
-// question is what the places of one question have in common.
 type question struct {
 	*Finder
 	blob *vmstructs.Blob

@@ -19,7 +19,6 @@ type rule struct {
 	mayBe func(*place, vmstructs.Scope) bool
 }
 
-// verdict is what a rule says.
 type verdict struct {
 	scopes []vmstructs.Scope // nil: nothing
 	sure   profile.Certainty

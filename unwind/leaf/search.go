@@ -80,7 +80,6 @@ func (q *question) search(n int32, back bool) evidence {
 	return evidence{}
 }
 
-// ways is the scratch of a search.
 type ways struct {
 	queue []reached
 	seen  []uint64 // bits by place in codeMap.list

@@ -89,7 +89,6 @@ func (r *router) enterLoops() {
 	}
 }
 
-// recordsInvoke reports whether records say what an invoke in a loop calls.
 func (r *router) recordsInvoke(l wayLoop) bool {
 	place := vmstructs.PlaceOf(l.chain)
 	return slices.ContainsFunc(r.q.bytecodes(l.chain[0].Method), func(b vmstructs.Bytecode) bool {

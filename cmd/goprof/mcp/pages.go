@@ -78,7 +78,6 @@ func cut(text string, page int) string {
 	return text[from:]
 }
 
-// more says what a page leaves out.
 func more(text string, from, to, page int) string {
 	first := strings.Count(text[:from], "\n") + 1
 	last := first + strings.Count(text[from:to], "\n") - 1

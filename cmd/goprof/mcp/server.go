@@ -3,6 +3,7 @@ package mcp
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -100,7 +101,6 @@ func readLine(in *bufio.Reader) ([]byte, error) {
 	return tooLong, err
 }
 
-// take answers one line.
 func (s *Server) take(ctx context.Context, line []byte) {
 	var m message
 	if err := json.Unmarshal(line, &m); err != nil {
@@ -128,7 +128,6 @@ func (s *Server) take(ctx context.Context, line []byte) {
 	}
 }
 
-// isID reports whether an id is a number or a string.
 func isID(id json.RawMessage) bool {
 	return len(id) <= 200 && id[0] != '{' && id[0] != '[' && id[0] != 't' && id[0] != 'f'
 }
@@ -275,7 +274,5 @@ func (s *Server) write(what map[string]any) {
 	if err == nil && s.err == nil {
 		_, err = s.to.Write(append(b, '\n'))
 	}
-	if s.err == nil {
-		s.err = err
-	}
+	s.err = cmp.Or(s.err, err)
 }

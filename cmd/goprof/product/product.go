@@ -114,9 +114,8 @@ func writeDrawing(version string,
 	}
 }
 
-// writeTable writes what "goprof report --json" writes.
 func writeTable(w io.Writer, r *Recorded) error {
-	table, err := output.NewReport(output.TreeOf(r.Profile), "method", 0)
+	table, err := output.NewReport(output.TreeOf(r.Profile), "method")
 	if err != nil {
 		return err
 	}

@@ -71,7 +71,6 @@ func New(o Options) (*Client, error) {
 	return c, nil
 }
 
-// parse parses a URL. Its error says what is wrong with the URL.
 func parse(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	text = shown(text)

@@ -180,7 +180,6 @@ func retryDetail(data []byte) (wait time.Duration, ok bool) {
 	return wait, ok
 }
 
-// duration reads a google.protobuf.Duration.
 func duration(data []byte) (d time.Duration) {
 	protobuf.Each(data, func(f protobuf.Field) bool {
 		switch {

@@ -65,7 +65,7 @@ func TestMetStacksAreBounded(t *testing.T) {
 	var m metStacks
 	b := make([]byte, 100_000)
 	for n := range uint64(2000) {
-		m.keep(n+1, append(b, fmt.Sprint(n)...), leafFacts{}, 1)
+		m.keep(n+1, append(b, fmt.Sprint(n)...), trace{}, 1)
 	}
 	if len(m.blocks) > maxMetBlocks {
 		t.Errorf("%d blocks", len(m.blocks))

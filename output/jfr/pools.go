@@ -126,7 +126,6 @@ type pools struct {
 
 	stackOf stackIndex
 	seenOf  numberTable // keys of stacks by their frames: a cache before stackOf
-	sharing sharing
 	met     metStacks
 	seeds   [2]uint64
 	scratch []byte
@@ -178,7 +177,6 @@ func (p *pools) reset() {
 	p.threads.reset()
 	p.stackOf.reset()
 	p.seenOf.reset()
-	p.sharing.reset()
 }
 
 // size is about how much memory a chunk's constants take. A map's entry counts as much as its key and value.
@@ -341,7 +339,7 @@ func (p *pools) trace(s *profile.Sample) (trace, error) {
 			return trace{}, err
 		}
 		t = trace{p.encode(s.Stack), leafOf(s.Stack)}
-		p.keepEncoded(s.StackNumber, t)
+		p.met.keep(s.StackNumber, p.scratch, t, p.chunk)
 	}
 	return t, nil
 }
@@ -365,7 +363,9 @@ func (p *pools) encode(s *profile.Stack) uint64 {
 		n++
 	}
 	b = appendInt(b, uint64(n))
-	b = p.frames(b, s.Frames)
+	for i := range s.Frames {
+		b = p.frame(b, &s.Frames[i])
+	}
 	if s.Truncated != profile.Whole {
 		b = appendInt(b, p.method(&truncations[min(s.Truncated, profile.Other)], truncation))
 		b = append(b, 0, 0, byte(frameCPP)) // line, bytecode index

@@ -12,8 +12,14 @@ import (
 // silentCause says why no more is known of a process: its memory does not answer, or goprof had no CPU to ask. A
 // call that was left behind still sleeps.
 func (h Host) silentCause(pid int) Cause {
-	if h.Proc == "" && !process.CallSleeps() {
-		return starved()
+	if h.Proc == "" {
+		switch process.WhyLate() {
+		case process.NoCPU:
+			return starved()
+		case process.Locked:
+			return Cause{Name: "starved", Remedy: "uptime; cat /proc/" + itoa(pid) + "/task/*/stack",
+				Why: "a thread of it maps or unmaps memory, and nothing can be read meanwhile: it may have no CPU for that"}
+		}
 	}
 	return Cause{Name: "hangs",
 		Why:    "its memory, or a file that it has mapped, does not answer (userfaultfd, FUSE, NFS or swap)",

@@ -201,8 +201,8 @@ hotplug() { during hotplug "CPU 1 goes off and on" switch; }
 switch() { for online in 0 1 0 1; do echo $online >/sys/devices/system/cpu/cpu1/online; sleep 3; done; }
 
 suspend() {
-    during suspend "the machine sleeps" doze
     during suspend "the clock is set an hour ahead" "date -s +1hour"
+    during suspend "the machine sleeps" doze
 }
 
 doze() { # for 10 s

@@ -220,3 +220,18 @@ func TestHiddenNames(t *testing.T) {
 		t.Errorf("said %q", d.said)
 	}
 }
+
+// TestHealthz: the agent is well while it looks at its host, and not before the first look.
+func TestHealthz(t *testing.T) {
+	m := newMetrics()
+	if m.Healthy() {
+		t.Error("it has not looked yet")
+	}
+	if m.census(nil); !m.Healthy() {
+		t.Error("it has just looked")
+	}
+	m.began = m.began.Add(-healthyWithin)
+	if m.Healthy() {
+		t.Error("it looked long ago")
+	}
+}

@@ -44,6 +44,7 @@ func (f *float) Load() float64   { return math.Float64frombits(f.bits.Load()) }
 func newMetrics() *Metrics {
 	m := &Metrics{began: time.Now(), refused: map[string]int64{}, events: map[string]*eventMetrics{}}
 	m.factor.Store(1)
+	m.beat.Store(-int64(healthyWithin)) // there was none yet
 	return m
 }
 
@@ -117,8 +118,7 @@ type Counts struct {
 
 // Healthy reports whether the agent has looked at its host lately.
 func (m *Metrics) Healthy() bool {
-	beat := time.Duration(m.beat.Load())
-	return beat != 0 && time.Since(m.began)-beat < healthyWithin
+	return time.Since(m.began)-time.Duration(m.beat.Load()) < healthyWithin
 }
 
 // healthyWithin is how old the last beat may be.

@@ -51,27 +51,19 @@ func (o *Observer) Each(n int, look func(t *Tracer, i int)) int {
 			}
 		})
 	}()
-	for last, late := int64(0), 0; ; {
+	for last := int64(0); ; {
 		select {
 		case <-ended:
 			return n
 		case <-time.After(time.Duration(readLimit)):
 		}
 		now := o.reads.count.Load()
-		if now != last || !isUnderWay(now) {
-			last, late = now, 0
-			continue
-		}
-		late++
-		tid := int(o.tid.Load())
-		if (osthread.Sleeps(tid) || late > lockPatience && osthread.Waits(tid)) && o.reads.giveUp(now) {
+		if now == last && isUnderWay(now) && osthread.Waits(int(o.tid.Load())) && o.reads.giveUp(now) {
 			return int(done.Load())
 		}
+		last = now
 	}
 }
-
-// lockPatience is for how many times readLimit an Observer waits for the lock of the target's address space.
-const lockPatience = 50
 
 // Serve makes the Observer read for m, from now on.
 func (o *Observer) Serve(m *Memory) { o.t.Serve(m) }

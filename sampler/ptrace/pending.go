@@ -172,7 +172,7 @@ func (t *Tracer) finishLate(p pendingStop) Outcome {
 	case o != Taken:
 		return o
 	case p.snap != nil:
-		return t.whyLate() // there was no reader
+		return t.whyNoReader()
 	}
 	return t.gone()
 }

@@ -34,19 +34,18 @@ func (t *Tracer) Silent() []int { return t.silentIDs }
 // leavesAlone says why tid is not to be looked at: Silent or ReadLate. Taken: it may be.
 func (t *Tracer) leavesAlone(tid int) Outcome {
 	s := t.silentThreads[tid]
-	switch {
-	case s == nil && !t.openReader() && t.lateReads >= MostSilent:
-		return t.whyLate()
-	case s == nil:
+	if s == nil {
+		if !t.openReader() && t.lateReads >= MostSilent {
+			return t.whyNoReader()
+		}
 		return Taken
-	case s.reader != nil && s.reader.runner.Returned():
+	}
+	if s.reader != nil && s.reader.runner.Returned() {
 		t.takeBack(s)
 	}
 	switch {
-	case s.reader != nil && !t.seenAsleep(tid, s):
-		return ReadLate
 	case s.reader != nil:
-		return Silent
+		return t.whyLate(tid, s)
 	case !s.chances.Spent(Monotonic()):
 		return Taken
 	case t.proc.Born(tid) != s.born:
@@ -56,20 +55,23 @@ func (t *Tracer) leavesAlone(tid int) Outcome {
 	return Silent
 }
 
-// seenAsleep reports whether the read of tid that is under way sleeps, or has done so before.
-func (t *Tracer) seenAsleep(tid int, s *silentThread) bool {
+// whyLate is Silent if the read of tid that is under way sleeps, or has done so before. Otherwise it is ReadLate.
+func (t *Tracer) whyLate(tid int, s *silentThread) Outcome {
 	if !s.asleep && s.reader.runner.Sleeps() {
 		s.asleep = true
 		s.chances.Lose(Monotonic())
 		t.silentIDs = insertSorted(t.silentIDs, tid)
 	}
-	return s.asleep
+	if s.asleep {
+		return Silent
+	}
+	return ReadLate
 }
 
-// whyLate says why no read is possible: Silent if all that are under way sleep.
-func (t *Tracer) whyLate() Outcome {
+// whyNoReader is Silent if all reads that are under way sleep.
+func (t *Tracer) whyNoReader() Outcome {
 	for tid, s := range t.silentThreads {
-		if s.reader != nil && !t.seenAsleep(tid, s) {
+		if s.reader != nil && t.whyLate(tid, s) == ReadLate {
 			return ReadLate
 		}
 	}
@@ -108,10 +110,7 @@ func (t *Tracer) readsCameBack(tid int) Outcome {
 	}
 	s.reader, t.reader = t.reader, nil
 	t.lateReads++
-	o := ReadLate
-	if t.seenAsleep(tid, s) {
-		o = Silent
-	}
+	o := t.whyLate(tid, s)
 	t.openReader()
 	return o
 }
@@ -191,7 +190,7 @@ func (t *Tracer) ReadErr() error {
 	if t.reader != nil {
 		return nil
 	}
-	if t.lateReads >= MostSilent && t.whyLate() == Silent {
+	if t.lateReads >= MostSilent && t.whyNoReader() == Silent {
 		return ErrSilent
 	}
 	return t.err

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"goprof/diagnose"
+	"goprof/profile"
 	"goprof/profile/batch"
 	"goprof/sampler"
 	"goprof/session"
@@ -433,10 +434,20 @@ func (a *Agent) serve(ctx context.Context, pid int, facts Candidate, s *Settings
 	}
 	send(event{jvm: &facts, cost: spent()})
 	spent = a.meter()
-	_, err = t.Record(ctx, Recording{Settings: s, Interval: s.interval(), Sink: r.batches,
+	sum, err := t.Record(ctx, Recording{Settings: s, Interval: s.interval(), Sink: r.batches,
 		Started: func(c Control) { send(event{control: c, cost: spent()}) },
 		Beside:  a.besides(r, s.EventsOf(&facts), send)})
-	send(event{ended: true, err: err, exec: err == nil && ctx.Err() == nil && !t.Alive()})
+	send(event{ended: true, err: err, exec: err == nil && ctx.Err() == nil && !t.Alive(), killed: a.killed(&facts, &sum)})
+}
+
+// killed is what to say where the kernel has killed a JVM for want of memory, while it was recorded.
+func (a *Agent) killed(j *Candidate, sum *profile.Summary) string {
+	for _, n := range sum.Notes {
+		if n.Name == profile.OutOfMemory {
+			return fmt.Sprintf("process %d (%s): %s", j.PID, a.hide(j.Name()), a.hide(n.Text))
+		}
+	}
+	return ""
 }
 
 func (a *Agent) handle(e event) {
@@ -444,6 +455,9 @@ func (a *Agent) handle(e event) {
 	a.budget.charge(a.budget.alone(e.cost))
 	if e.jvm != nil {
 		a.metrics.attached.Add(1)
+	}
+	if e.killed != "" {
+		a.tell(now, e.killed)
 	}
 	g := a.guests[e.pid]
 	if g == nil || g.record != e.record { // the recording was released

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"goprof/diagnose"
+	"goprof/profile"
 	"goprof/profile/resource"
 )
 
@@ -157,10 +158,11 @@ func TestUnsupportedIsSaidOnce(t *testing.T) {
 	}
 }
 
-// A JVM ends, its number goes to another process, or it becomes another program.
+// A JVM ends, its number goes to another process, or it becomes another program. If the kernel has killed it for want
+// of memory, the agent says so.
 func TestJVMsEnd(t *testing.T) {
 	d := drive(t, Default())
-	d.w.start(4, "Short")
+	d.w.start(4, "Short").notes = []profile.Note{{Name: profile.OutOfMemory, Text: "the kernel killed it"}}
 	d.w.use(4, time.Second)
 	d.beats(2)
 	d.w.stop(4)
@@ -169,6 +171,9 @@ func TestJVMsEnd(t *testing.T) {
 	for wait := 0; len(d.batches) == 0 && wait < mostWaits; wait++ {
 		d.beats(1)
 		time.Sleep(time.Millisecond)
+	}
+	if len(d.said) != 1 || d.said[0] != "process 4 (Short): the kernel killed it" {
+		t.Errorf("said %q", d.said)
 	}
 	if len(d.guests) != 0 || d.Metrics().Counts().Ended != 1 || len(d.batches) != 1 {
 		t.Errorf("%d guests, %+v, %d batches", len(d.guests), d.Metrics().Counts(), len(d.batches))
@@ -213,5 +218,20 @@ func TestHiddenNames(t *testing.T) {
 	text := strings.Join(d.said, "\n")
 	if len(d.said) < 3 || strings.Contains(strings.ToLower(text), "zebra") || strings.Count(text, "(C1)") != len(d.said) {
 		t.Errorf("said %q", d.said)
+	}
+}
+
+// TestHealthz: the agent is well while it looks at its host, and not before the first look.
+func TestHealthz(t *testing.T) {
+	m := newMetrics()
+	if m.Healthy() {
+		t.Error("it has not looked yet")
+	}
+	if m.census(nil); !m.Healthy() {
+		t.Error("it has just looked")
+	}
+	m.began = m.began.Add(-healthyWithin)
+	if m.Healthy() {
+		t.Error("it looked long ago")
 	}
 }

@@ -45,6 +45,7 @@ type fakeJVM struct {
 	stopped bool
 	fixed   bool
 	beside  map[string]*fakeBeside // events that are recorded
+	notes   []profile.Note         // of its end
 }
 
 func newFakeWorld() *fakeWorld { return &fakeWorld{jvms: map[int]*fakeJVM{}, attached: map[int]int{}} }
@@ -210,7 +211,7 @@ func (t *fakeTarget) Record(ctx context.Context, how Recording) (profile.Summary
 	case <-ctx.Done():
 	case <-t.j.gone:
 	}
-	return profile.Summary{}, nil
+	return profile.Summary{Notes: t.j.notes}, nil
 }
 
 func (t *fakeTarget) Govern(_ time.Duration, share float64) bool {

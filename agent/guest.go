@@ -92,5 +92,6 @@ type event struct {
 	unlike  bool // the settings do not want it, by what it says
 	exec    bool // it has become another program, or ended
 	err     error
+	killed  string  // for want of memory: what to say of that
 	cost    expense // of attaching
 }

@@ -24,7 +24,7 @@ type Metrics struct {
 	paused, unwatched, interval                                     atomic.Int64 // ns
 	used, factor                                                    float
 	began                                                           time.Time
-	beat                                                            atomic.Int64 // ns since 1970
+	beat                                                            atomic.Int64 // ns since began
 
 	mu      sync.Mutex
 	states  [numStates]int
@@ -44,6 +44,7 @@ func (f *float) Load() float64   { return math.Float64frombits(f.bits.Load()) }
 func newMetrics() *Metrics {
 	m := &Metrics{began: time.Now(), refused: map[string]int64{}, events: map[string]*eventMetrics{}}
 	m.factor.Store(1)
+	m.beat.Store(-int64(healthyWithin)) // there was none yet
 	return m
 }
 
@@ -101,7 +102,7 @@ func (m *Metrics) census(guests map[int]*guest) {
 			states[g.state]++
 		}
 	}
-	m.beat.Store(time.Now().UnixNano())
+	m.beat.Store(int64(time.Since(m.began))) // the wall clock may be set
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.states = states
@@ -115,7 +116,9 @@ type Counts struct {
 }
 
 // Healthy reports whether the agent has looked at its host lately.
-func (m *Metrics) Healthy() bool { return time.Since(time.Unix(0, m.beat.Load())) < healthyWithin }
+func (m *Metrics) Healthy() bool {
+	return time.Since(m.began)-time.Duration(m.beat.Load()) < healthyWithin
+}
 
 // healthyWithin is how old the last beat may be.
 const healthyWithin = 30 * time.Second

@@ -9,20 +9,27 @@ import (
 	"goprof/process"
 )
 
-// silentCause says why no more is known of a process: its memory does not answer, or goprof had no CPU to ask. A
-// call that was left behind still sleeps.
+// silentCause says why no more is known of a process: its memory does not answer, or a CPU is missing. A call that was
+// left behind still sleeps.
 func (h Host) silentCause(pid int) Cause {
-	if h.Proc == "" && !process.CallSleeps() {
-		return starved()
+	if c := starved(pid); h.Proc == "" && c != nil {
+		return *c
 	}
 	return Cause{Name: "hangs",
 		Why:    "its memory, or a file that it has mapped, does not answer (userfaultfd, FUSE, NFS or swap)",
 		Remedy: "cat /proc/" + itoa(pid) + "/stack; mount | grep -E 'fuse|nfs'"}
 }
 
-// starved is a machine on which goprof gets no CPU.
-func starved() Cause {
-	return Cause{Name: "starved", Remedy: "uptime; later once more, or nice -n -15 goprof ...",
-		Why: fmt.Sprintf("the machine is short of CPU: goprof did not get enough of it in time (its own threads waited "+
-			"%v for a CPU); no call into the process hangs", process.OwnDelay().Round(10*time.Millisecond))}
+// starved is a machine on which goprof, or the process, gets no CPU; nil if a call of goprof's hangs.
+func starved(pid int) *Cause {
+	switch process.WhyLate() {
+	case process.NoCPU:
+		return &Cause{Name: "starved", Remedy: "uptime; later once more, or nice -n -15 goprof ...",
+			Why: fmt.Sprintf("the machine is short of CPU: goprof did not get enough of it in time (its own threads "+
+				"waited %v for a CPU); no call into the process hangs", process.OwnDelay().Round(10*time.Millisecond))}
+	case process.Locked:
+		return &Cause{Name: "starved", Remedy: "uptime; cat /proc/" + itoa(pid) + "/task/*/stack",
+			Why: "a thread of it maps or unmaps memory, and nothing can be read meanwhile: it may have no CPU for that"}
+	}
+	return nil
 }

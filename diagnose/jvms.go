@@ -163,9 +163,7 @@ func (h Host) hangs(pid int) (JVM, bool) {
 	if !ok || comm != "java" {
 		return JVM{}, false
 	}
-	if !process.CallSleeps() {
-		c := starved()
-		jvm.Problem = &c
+	if jvm.Problem = starved(pid); jvm.Problem != nil {
 		return jvm, true
 	}
 	jvm.Problem = &Cause{Name: "hangs", Why: "its memory could not be read in " + lookTimeout.String() +

@@ -56,7 +56,7 @@ func needs() []checked {
 	return []checked{
 		{Host.checkCPU, reads, &need{name: "cpu", wants: "x86-64 or aarch64", tried: "goprof was built for it",
 			lost: "everything"}},
-		{Host.checkKernel, reads, &need{name: "kernel", wants: "Linux; 5.10 to 6.18 were tried",
+		{Host.checkKernel, reads, &need{name: "kernel", wants: "Linux; 5.10 to 7.2 were tried",
 			tried: "`/proc/sys/kernel/osrelease`",
 			lost:  "what the rows below say of their own kernels"}},
 		{Host.checkCapabilities, reads, &need{name: "capabilities", wants: "CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH",

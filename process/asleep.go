@@ -24,23 +24,39 @@ import (
 var waiting = []int{unix.SYS_PROCESS_VM_READV, unix.SYS_PREAD64, unix.SYS_READ, unix.SYS_OPENAT, unix.SYS_OPENAT2,
 	unix.SYS_READLINKAT, unix.SYS_STATX, unix.SYS_GETDENTS64, unix.SYS_PTRACE, unix.SYS_CLOSE, unix.SYS_NEWFSTATAT}
 
-// CallSleeps reports whether an OS thread of this process sleeps in a call that a process or a file system can keep
-// waiting. If none does, what is late is late because goprof has no CPU. It is true where the kernel does not tell.
-func CallSleeps() bool {
+// Late is why calls of goprof's have not come back.
+type Late int
+
+const (
+	NoCPU  Late = iota // no call sleeps: goprof has no CPU
+	Locked             // a call waits for the lock of an address space, whose holder may have no CPU
+	Asleep             // a call sleeps that a process or a file system can keep waiting, or the kernel does not tell
+)
+
+// CallSleeps reports whether calls are late that may never come back.
+func CallSleeps() bool { return WhyLate() == Asleep }
+
+// WhyLate looks at the OS threads of this process.
+func WhyLate() (why Late) {
 	tids, err := listThreads(os.Getpid())
 	if err != nil {
-		return true
+		return Asleep
 	}
 	for _, tid := range tids {
-		b, err := procfs.Read("/proc/self/task/"+strconv.Itoa(tid)+"/syscall", 256)
+		dir := "/proc/self/task/" + strconv.Itoa(tid)
+		wchan, _ := procfs.Read(dir+"/wchan", 256) // before syscall: a call that has got the lock since does not sleep
+		b, err := procfs.Read(dir+"/syscall", 256)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ESRCH) {
-			return true
+			return Asleep
 		}
 		if sleepsIn(string(b), os.Readlink) {
-			return true
+			if !procfs.AtSpaceLock(wchan) {
+				return Asleep
+			}
+			why = Locked
 		}
 	}
-	return false
+	return why
 }
 
 // sleepsIn reads a line of syscall: the call's number and its arguments; of a thread that runs or waits for a CPU there

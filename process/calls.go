@@ -66,9 +66,16 @@ func (w *CallWatch) Look(most int) bool {
 		w.returned, w.seen = returned, 0
 		return false
 	}
-	w.seen++
-	// If no call sleeps, goprof has no CPU: then the calls will return.
-	return w.seen > most && CallSleeps() && w.calls.giveUp()
+	if w.seen++; w.seen <= most {
+		return false
+	}
+	switch WhyLate() {
+	case NoCPU: // the calls will return
+		return false
+	case Locked: // they will, unless the holder of the lock waits itself for what does not answer
+		return w.seen > mostPatience*most && w.calls.giveUp()
+	}
+	return w.calls.giveUp()
 }
 
 // GivenUp reports whether the process was given up: nothing can be read of it any more.

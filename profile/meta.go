@@ -233,10 +233,13 @@ type Switches struct {
 
 // Note is something that a user should know of a recording or a dump that worked.
 type Note struct {
-	Name   string `json:"name"`             // a stable word for it: "library-replaced"
+	Name   string `json:"name"`             // a stable word for it: "library-replaced", OutOfMemory
 	Text   string `json:"text"`             // may hold text of the target
 	Remedy string `json:"remedy,omitempty"` // a command
 }
+
+// OutOfMemory is the name of the note that the kernel has killed the process for want of memory.
+const OutOfMemory = "out-of-memory"
 
 // Times is where the CPU time of the process went. Process = Sampled + NotSampled + Exited.
 type Times struct {

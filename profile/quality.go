@@ -192,6 +192,7 @@ var plain = map[string]string{
 	NotPermitted.String():     "the kernel did not permit it",
 	StopTimeout.String():      "the threads had no CPU to stop on",
 	StopMissed.String():       "goprof let their threads go, as its other threads had no CPU",
+	ReadLate.String():         "goprof, or a thread of the program that was changing its mappings, had no CPU",
 	AlreadyTraced.String():    "another process traces the threads",
 	Stale.String():            "goprof could not keep up",
 	QueueFull.String():        "goprof could not keep up",
@@ -237,6 +238,8 @@ func (s *Summary) cureLost() string {
 		return "-r lower: goprof could not keep up"
 	case ThreadGone.String(), StopTimeout.String(), StopMissed.String():
 		return s.cureStops(cureLonger)
+	case ReadLate.String():
+		return s.cureStops(cureFewer)
 	case ProcessGone.String(): // and with it what was under way
 		return ""
 	case AlreadyTraced.String():
@@ -294,7 +297,7 @@ func (s *Summary) cureNotSampled() string {
 		if s.LateCure != "" {
 			return s.LateCure + ": " + s.LateWhy
 		}
-		return "fewer programs beside the JVM"
+		return cureFewer
 	case t.Exited > t.NotSampled:
 		return "-r higher"
 	}
@@ -312,8 +315,11 @@ func (s *Summary) cureFew() string {
 	return "-d longer, or -r higher"
 }
 
-// cureLonger is the cure where more samples of the same kind help.
-const cureLonger = "-d longer"
+// cureLonger is the cure where more samples of the same kind help, cureFewer where CPUs are short.
+const (
+	cureLonger = "-d longer"
+	cureFewer  = "fewer programs beside the JVM"
+)
 
 // cureStops names the perf engine, which stops no thread, if it may be used. Otherwise it is the given cure.
 func (s *Summary) cureStops(or string) string {

@@ -32,6 +32,7 @@ const (
 	StopMissed   // the thread stopped late, and was let go before goprof had its turn
 	Unadmitted   // the thread was not stopped, as goprof might have had no CPU to let it go in time
 	Silent       // the thread's memory did not answer
+	ReadLate     // its memory was not read in time, for want of a CPU
 	AlreadyTraced
 	Stale     // waited so long for its walk that it cannot be proven any more
 	QueueFull // so many waited for their walk that there was no room
@@ -69,6 +70,7 @@ var reasonNames = [NumReasons]string{
 	StopMissed:       "let go before the look",
 	Unadmitted:       "no CPU to end the stop",
 	Silent:           "memory does not answer",
+	ReadLate:         "memory read too late",
 	AlreadyTraced:    "already traced",
 	Stale:            "stale",
 	QueueFull:        "queue full",

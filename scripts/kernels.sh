@@ -3,7 +3,7 @@
 # any right of root, and recordings under settings and single capabilities (scripts/kernels/job.sh).
 #   scripts/kernels.sh                     bullseye (5.10), bookworm (6.1), trixie (6.12); 15 minutes each where a CPU is free
 #   scripts/kernels.sh bookworm            only this one
-#   scripts/kernels.sh bookworm-cloud      another flavour of it: cloud, rt
+#   scripts/kernels.sh bookworm-cloud      another flavour of it: cloud, rt; sid has Debian's newest kernel
 #   SECTIONS=boot scripts/kernels.sh bookworm+lockdown=confidentiality+cgroups=v1
 #                                          with words on its command line; cgroups=v1 and hybrid say which cgroups are mounted
 #   CPUS=16 scripts/kernels.sh trixie      shares of a known program on so many CPUs, and what goprof costs there
@@ -13,7 +13,7 @@
 #
 # Emulated code is some thirty times slower: exit codes, messages and stacks are what they are on such a machine, times are not.
 # With CPUS, THREADS says how many threads are busy ("1 4").
-# LIMIT is how many seconds a kernel may take (3600), SECTIONS which of root, user, cgroup, oom, hotplug, boot and settings are run (all but
+# LIMIT is how many seconds a kernel may take (3600), SECTIONS which of root, user, cgroup, oom, hotplug, suspend, boot and settings are run (all but
 # boot; settings comes last, since nothing lifts kernel.yama.ptrace_scope 3). With RESUME=1 a job that LIMIT has ended goes on where it stood. GOPROF_CACHE names another cache than ~/.cache/goprof. The first run downloads 0.5 GB.
 # Needs Debian or what is built like it, and root, for the mounts of debootstrap.
 set -euo pipefail
@@ -21,7 +21,7 @@ cd "$(dirname "$0")/.."
 
 suites=("$@")
 [ $# != 0 ] || suites=(bullseye bookworm trixie)
-sections=${SECTIONS:-root user cgroup oom hotplug settings}
+sections=${SECTIONS:-root user cgroup oom hotplug suspend settings}
 [ -z "${CPUS:-}" ] || sections=${SECTIONS:-cpus}
 kernels=${GOPROF_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/goprof}/kernels
 # What a guest needs beside its root disk's file system. What is built into the kernel is not found, and not missed.
@@ -55,19 +55,21 @@ make_disk() {
 
 # The suite's kernel, and a first RAM disk with the modules that lead to the root disk.
 make_kernel() { # suite, suite-flavour
-    local suite=${1%-*} cache=$kernels/$1 tree=$kernels/$1/tree image version module file number=10
+    local suite=${1%-*} cache=$kernels/$1 tree=$kernels/$1/tree image version module file packages number=10
     [ ! -s "$cache/initrd" ] || return 0
     rm -rf "$tree"
     mkdir -p "$tree"
     update_lists
     image=$(apt_with cache depends "linux-image${1#"$suite"}-amd64" | sed -n 's/^ *Depends: \(linux-image-[0-9][^ ]*\).*/\1/p' | head -1)
     say "downloading $image of $1"
-    (cd "$cache" && apt_get download "$image" >&2)
-    dpkg-deb -x "$cache"/linux-image-*.deb "$tree"
-    rm -f "$cache"/linux-image-*.deb
-    mv "$tree"/boot/vmlinuz* "$cache/linux"
+    # In sid the kernel and its modules are packages of their own.
+    mapfile -t packages < <(apt_with cache depends "$image" | sed -n 's/^ *Depends: \(linux-\(binary\|modules\)-.*\)/\1/p')
+    (cd "$cache" && apt_get download "$image" "${packages[@]}" >&2)
+    for file in "$cache"/linux-*.deb; do dpkg-deb -x "$file" "$tree"; done
+    rm -f "$cache"/linux-*.deb
     [ -d "$tree/lib" ] || ln -s usr/lib "$tree"
     version=$(ls "$tree/lib/modules")
+    cp "$(ls "$tree"/boot/vmlinuz* "$tree/lib/modules/$version/vmlinuz" 2>/dev/null | head -1)" "$cache/linux"
     depmod -b "$tree" "$version"
     mkdir -p "$tree/initrd"/{bin,dev,proc,sys,root,modules}
     cp "$(command -v busybox)" "$tree/initrd/bin/busybox"
@@ -129,6 +131,7 @@ tables() {
     table cgroup 'As root, and the JVM in a control group of version 2 (300 MB; a fifth of a CPU; frozen)'
     table oom 'As root, and the kernel kills the JVM for want of memory'
     table hotplug 'As root, and CPU 1 of 2 goes off and on again'
+    table suspend 'As root, and the machine sleeps for 10 seconds, or its clock is set'
     table boot 'As root, on other flavours, and with words on the kernel'"'"'s command line'
     table settings 'Settings and single capabilities. "user" is the JVM'"'"'s, "other" another one, neither with rights but those named'
 }

@@ -33,7 +33,7 @@ func (g *memoryGroup) endNotes(ended bool) []profile.Note {
 	if !ended || !g.known || !known || now <= g.kills {
 		return nil
 	}
-	return []profile.Note{{Name: "out-of-memory",
+	return []profile.Note{{Name: profile.OutOfMemory,
 		Text: "the process ended, and the kernel killed a process of its control group " + g.Path +
 			" for want of memory: the group, one above it or the machine had none left",
 		Remedy: "goprof memory PID, before it ends; or more memory for its container or the machine"}}

@@ -183,20 +183,9 @@ func (r *recording) silentNotes(stats *sampler.Stats) (notes []profile.Note) {
 		}
 		label := fmt.Sprintf("[%s tid=%d]", name, tid)
 		notes = append(notes, profile.Note{Name: "memory-hangs",
-			Text: fmt.Sprintf("thread %s: its memory did not answer in time, so it was let go and left alone%s", label,
-				shortOfCPU(process.OwnDelay(), stats.Wall))})
+			Text: "thread " + label + ": its memory did not answer in time, so it was let go and left alone"})
 	}
 	return notes
-}
-
-// shortOfCPU says that memory may have been late because of the machine: a thread that changes the process's mappings
-// holds up each read of its memory, and such a thread may have had no CPU.
-func shortOfCPU(waited, passed time.Duration) string {
-	if waited < passed/4 {
-		return ""
-	}
-	return fmt.Sprintf("; the machine is short of CPU (goprof's own threads waited %v for one), and a thread of the "+
-		"program that holds its address space may have had none", waited.Round(10*time.Millisecond))
 }
 
 // timed is a target that can be read until its time is over.

@@ -22,6 +22,8 @@ func reasonOf(o ptrace.Outcome) profile.Reason {
 		return profile.AlreadyTraced
 	case ptrace.Silent:
 		return profile.Silent
+	case ptrace.ReadLate:
+		return profile.ReadLate
 	case ptrace.Pending, ptrace.TimedOut, ptrace.Backlog:
 		return profile.StopTimeout
 	case ptrace.Missed:

@@ -1,6 +1,9 @@
 package procfs
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+)
 
 // Schedstat is /proc/PID/task/TID/schedstat (Documentation/scheduler/sched-stats.rst).
 type Schedstat struct {
@@ -48,4 +51,19 @@ func ExecStart(b []byte) (ns uint64, ok bool) {
 // no names of its functions.
 func InKernel(wchan []byte) (waits, told bool) {
 	return len(wchan) > 0 && wchan[0] != '0', len(wchan) > 0
+}
+
+// atSpaceLock are functions of the kernel, or parts of their names, that sleep for the lock of an address space and for
+// nothing else: wchan leaves out the functions of the lock itself (kernel/sched/core.c, in_sched_functions).
+var atSpaceLock = [][]byte{
+	[]byte("process_vm_rw"),    // process_vm_readv (mm/process_vm_access.c, process_vm_rw_single_vec)
+	[]byte("get_user_pages"),   // the same, after a page has come (mm/gup.c)
+	[]byte("access_remote_vm"), // /proc/PID/cmdline, environ (mm/memory.c)
+	[]byte("m_start"),          // /proc/PID/maps (fs/proc/task_mmu.c)
+}
+
+// AtSpaceLock reads wchan, too. The thread waits for the lock of an address space, which another thread holds while it
+// maps or unmaps memory: for long if that thread has no CPU. It is false where the kernel has no names of its functions.
+func AtSpaceLock(wchan []byte) bool {
+	return slices.ContainsFunc(atSpaceLock, func(name []byte) bool { return bytes.Contains(wchan, name) })
 }

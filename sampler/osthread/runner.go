@@ -146,17 +146,26 @@ func (r *Runner) Wait(until int64) bool {
 	return r.Returned()
 }
 
-// Sleeps reports whether the call waits for something in the kernel, and not just for a CPU.
+// Sleeps reports whether the call waits for something in the kernel that may never come.
 func (r *Runner) Sleeps() bool { return Sleeps(r.tid) && !r.Returned() }
 
-// Sleeps reports whether an OS thread of this process waits for something in the kernel, and not just for a CPU.
+// Sleeps reports whether an OS thread of this process waits for something in the kernel that may never come: not just
+// for a CPU, and not for the lock of the target's address space, whose holder may have no CPU.
 func Sleeps(tid int) bool {
-	b, err := os.ReadFile("/proc/self/task/" + strconv.Itoa(tid) + "/stat")
+	wchan, _ := os.ReadFile(task(tid, "wchan")) // before stat: a thread that has got the lock since is no sleeper
+	return Waits(tid) && !procfs.AtSpaceLock(wchan)
+}
+
+// Waits reports whether an OS thread of this process waits for something in the kernel, and not just for a CPU.
+func Waits(tid int) bool {
+	b, err := os.ReadFile(task(tid, "stat"))
 	state := procfs.State(b)
 	return err == nil && state != 0 && state != 'R'
 }
 
-// Result returns the result of the last call.
+func task(tid int, file string) string { return "/proc/self/task/" + strconv.Itoa(tid) + "/" + file }
+
+// Result is what the last call has returned.
 //
 //go:nosplit
 func (r *Runner) Result() (uintptr, syscall.Errno) {

@@ -118,7 +118,7 @@ func (t *Tracer) Apart(read func()) bool {
 	defer t.unpin()
 	t.beginReads()
 	read()
-	return t.readsCameBack(t.apart)
+	return t.readsCameBack(t.apart) == Taken
 }
 
 // ApartFailed says that Apart could not read what it was asked for. Apart reads memory by the number of a thread, and

@@ -58,7 +58,7 @@ func (o *Observer) Each(n int, look func(t *Tracer, i int)) int {
 		case <-time.After(time.Duration(readLimit)):
 		}
 		now := o.reads.count.Load()
-		if now == last && isUnderWay(now) && osthread.Sleeps(int(o.tid.Load())) && o.reads.giveUp(now) {
+		if now == last && isUnderWay(now) && osthread.Waits(int(o.tid.Load())) && o.reads.giveUp(now) {
 			return int(done.Load())
 		}
 		last = now

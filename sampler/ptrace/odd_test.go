@@ -285,7 +285,7 @@ func TestThreadsThatEndDuringTheLook(t *testing.T) {
 		switch Outcome(o) {
 		case Taken, ThreadGone, Pending, Backlog: // Backlog: the thread was looked at while its stop was pending
 		// the thread had no CPU for a while, and held the lock of its memory: it was making a stack or giving one back
-		case Silent:
+		case ReadLate:
 		default:
 			if n > 0 {
 				t.Errorf("%d looks: %v", n, Outcome(o))

@@ -21,11 +21,13 @@ const (
 	AlreadyTraced
 	// TimedOut: a thread that was told to stop has not stopped by the end.
 	TimedOut
-	// Missed: the thread stopped late and was let go without a look, because Go had this OS thread wait (releaser.go).
+	// Missed: the thread stopped late and was let go without a look, because Go had this OS thread wait (releaser.go),
+	// or because a read of another thread's memory was late.
 	Missed
-	// Silent: the thread's memory did not answer in time, so the thread was let go, or left alone (Tracer.Silent). Or
-	// the thread was let go because the memory of another thread did not answer.
+	// Silent: the thread's memory did not answer in time, so the thread was let go, or left alone (Tracer.Silent).
 	Silent
+	// ReadLate: the same, but the read was late for want of a CPU (silent.go).
+	ReadLate
 	// Backlog: so many stops are pending that no other was asked for.
 	Backlog
 	// Unadmitted: the stop was not begun, because it might not have ended in time (admit.go).
@@ -62,6 +64,7 @@ var outcomeNames = [NumOutcomes]string{
 	TimedOut:      "timed out",
 	Missed:        "let go before the look",
 	Silent:        "memory does not answer",
+	ReadLate:      "memory read too late",
 	Backlog:       "too many stops pending",
 	Unadmitted:    "no CPU to end the stop",
 	Running:       "running",

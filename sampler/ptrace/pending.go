@@ -97,7 +97,7 @@ func (t *Tracer) Collect() (snap *look.Look, o Outcome, ok bool) {
 		done := *p
 		t.pending[t.nextP] = t.pending[len(t.pending)-1]
 		t.pending = t.pending[:len(t.pending)-1]
-		o := Silent
+		o := Missed
 		switch {
 		case !done.letGo:
 			o = t.finishLate(done)
@@ -162,13 +162,18 @@ func (t *Tracer) finishLate(p pendingStop) Outcome {
 		// The thread was killed since it stopped, and is on its way out; or it is no longer a tracee.
 		t.expectEnd(p.tid)
 		return t.gone()
-	case !t.readsCameBack(p.tid), p.snap != nil && !want:
-		t.undo(p.tid, s)
-		return Silent
-	case p.snap != nil:
+	}
+	o := t.readsCameBack(p.tid)
+	if o == Taken && want {
 		return t.finish(p.tid, s, sig, &p.hint, p.snap)
 	}
 	t.undo(p.tid, s)
+	switch {
+	case o != Taken:
+		return o
+	case p.snap != nil:
+		return t.whyNoReader()
+	}
 	return t.gone()
 }
 

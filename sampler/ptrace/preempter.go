@@ -402,18 +402,22 @@ func (h *preempter) watch(now int64) {
 	h.watchAt = 0
 	if h.shared.caller.Load() == uint32(h.number)+1 {
 		h.hurry(now)
-		h.watchAt = now + tryAgain
+		h.watchAt = now + max(tryAgain, (now-h.shared.since.Load())/2)
 	}
 }
 
-// hurry has the sampling thread go on if it waits for a thread that does not stop.
+// hurry has the sampling thread go on if it waits for a thread that does not stop. Each time it waits for twice as long
+// as the time before: on a machine where the handler of the signal takes longer than tryAgain, the sampling thread
+// would never do anything else.
 //
 //go:nosplit
 func (h *preempter) hurry(now int64) {
 	l := h.shared
 	b := l.caller.Load()
 	called := b != callerNone && b != callerComing && b != callerBusy
-	if called && l.aside.Load() == 0 && now-l.since.Load() >= stopWithin {
+	since := l.since.Load()
+	waits := now - since
+	if called && l.aside.Load() == 0 && waits >= stopWithin && now-max(since, l.lateAt.Load()) >= waits/2 {
 		l.lateAt.Store(now)
 		syscall.RawSyscall(unix.SYS_TGKILL, l.pid, l.tid, boundSignal)
 	}

@@ -309,6 +309,24 @@ func TestNobodyHurriesACall(t *testing.T) {
 	}
 }
 
+// TestHurriesLessAndLess: the sampling thread has ever longer to do what it was told, as on an emulated CPU, where the
+// handler of the signal takes 80 us.
+func TestHurriesLessAndLess(t *testing.T) {
+	h := newPreempter()
+	h.shared.tid = 1 << 30 // nobody has the signal
+	h.shared.caller.Store(2)
+	hurries, before := 0, int64(0)
+	for now := int64(0); now < 100*stopWithin; now += tryAgain / 2 {
+		if h.hurry(now); h.shared.lateAt.Load() != before {
+			before = now
+			hurries++
+		}
+	}
+	if hurries < 5 || hurries > 8 {
+		t.Errorf("%d times in %d us", hurries, 100*stopWithin/1000)
+	}
+}
+
 // TestPreempterKeepsMoments: a visit that is made again does not take the place of the next one. One that is late is
 // missed.
 func TestPreempterKeepsMoments(t *testing.T) {

@@ -7,9 +7,11 @@ import (
 	"syscall"
 )
 
-// How goprof treats a thread whose memory did not answer. The thread was let go when the time was over. goprof leaves
-// the thread alone until the read has come back, and longer if that has happened too often in the last minute
-// (chances.go).
+// What becomes of a thread whose memory was not read in time. The thread was let go when the time was over. goprof
+// leaves the thread alone until the read has come back. A read that sleeps in the kernel waits for memory that does not
+// answer: the thread is Silent then, and is left alone for longer if that has happened too often in the last minute
+// (chances.go). Any other read is late because the Runner has no CPU, or because a thread of the target has none and
+// holds the lock of the address space: such a look is ReadLate.
 
 // MostSilent bounds the reads that were given up and are still under way: each keeps an OS thread. Once there are so
 // many, nothing is read any more.
@@ -23,31 +25,57 @@ type silentThread struct {
 	born    uint64 // the thread's start: its number may go to another thread
 	chances Chances
 	reader  *reader // of the read that is under way; nil: the read has come back
+	asleep  bool    // that read was seen to sleep
 }
 
 // Silent lists threads, in order of their numbers. Of each, a read was given up that waited in the kernel.
 func (t *Tracer) Silent() []int { return t.silentIDs }
 
-// leavesAlone reports whether tid is not to be looked at.
-func (t *Tracer) leavesAlone(tid int) bool {
+// leavesAlone says why tid is not to be looked at: Silent or ReadLate. Taken: it may be.
+func (t *Tracer) leavesAlone(tid int) Outcome {
 	s := t.silentThreads[tid]
 	if s == nil {
-		return t.reader == nil && t.lateReads >= MostSilent
+		if !t.openReader() && t.lateReads >= MostSilent {
+			return t.whyNoReader()
+		}
+		return Taken
 	}
 	if s.reader != nil && s.reader.runner.Returned() {
 		t.takeBack(s)
 	}
-	if s.reader != nil {
-		return true
-	}
-	if !s.chances.Spent(Monotonic()) {
-		return false
-	}
-	if t.proc.Born(tid) != s.born {
+	switch {
+	case s.reader != nil:
+		return t.whyLate(tid, s)
+	case !s.chances.Spent(Monotonic()):
+		return Taken
+	case t.proc.Born(tid) != s.born:
 		delete(t.silentThreads, tid)
-		return false
+		return Taken
 	}
-	return true
+	return Silent
+}
+
+// whyLate is Silent if the read of tid that is under way sleeps, or has done so before. Otherwise it is ReadLate.
+func (t *Tracer) whyLate(tid int, s *silentThread) Outcome {
+	if !s.asleep && s.reader.runner.Sleeps() {
+		s.asleep = true
+		s.chances.Lose(Monotonic())
+		t.silentIDs = insertSorted(t.silentIDs, tid)
+	}
+	if s.asleep {
+		return Silent
+	}
+	return ReadLate
+}
+
+// whyNoReader is Silent if all reads that are under way sleep.
+func (t *Tracer) whyNoReader() Outcome {
+	for tid, s := range t.silentThreads {
+		if s.reader != nil && t.whyLate(tid, s) == ReadLate {
+			return ReadLate
+		}
+	}
+	return Silent
 }
 
 // takeBack takes a Runner back into service, or ends it.
@@ -58,14 +86,14 @@ func (t *Tracer) takeBack(s *silentThread) {
 	} else {
 		s.reader.runner.End()
 	}
-	s.reader = nil
+	s.reader, s.asleep = nil, false
 }
 
-// readsCameBack reports whether all reads of a look at tid have come back. If not, it lets all other threads go that
-// have stopped meanwhile, notes tid, and finds another Runner.
-func (t *Tracer) readsCameBack(tid int) bool {
+// readsCameBack returns Taken if all reads of a look at tid have come back. If not, it lets all other threads go that
+// have stopped meanwhile, notes tid, finds another Runner, and says why: Silent or ReadLate.
+func (t *Tracer) readsCameBack(tid int) Outcome {
 	if !t.silent {
-		return true
+		return Taken
 	}
 	t.letGoStopped()
 	t.silent = false
@@ -80,18 +108,22 @@ func (t *Tracer) readsCameBack(tid int) bool {
 	if born := t.proc.Born(tid); born != s.born { // new, or another thread that has its number now
 		s.born, s.chances = born, Chances{}
 	}
-	if t.reader.runner.Sleeps() { // otherwise the read is late because the Runner had no CPU
-		s.chances.Lose(Monotonic())
-		t.silentIDs = insertSorted(t.silentIDs, tid)
-	}
 	s.reader, t.reader = t.reader, nil
 	t.lateReads++
+	o := t.whyLate(tid, s)
 	t.openReader()
-	return false
+	return o
 }
 
 // openReader finds a Runner, unless too many have not come back.
 func (t *Tracer) openReader() bool {
+	if t.reader == nil && t.lateReads >= MostSilent {
+		for _, s := range t.silentThreads {
+			if s.reader != nil && s.reader.runner.Returned() {
+				t.takeBack(s)
+			}
+		}
+	}
 	if t.reader == nil && t.lateReads < MostSilent {
 		if d, err := newReader(t.StackLimit); err != nil {
 			t.err = err
@@ -158,7 +190,7 @@ func (t *Tracer) ReadErr() error {
 	if t.reader != nil {
 		return nil
 	}
-	if t.lateReads >= MostSilent {
+	if t.lateReads >= MostSilent && t.whyNoReader() == Silent {
 		return ErrSilent
 	}
 	return t.err

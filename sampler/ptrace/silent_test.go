@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"goprof/process"
 	"goprof/sampler/look"
 	"goprof/testdata/ctest"
 )
@@ -80,6 +81,55 @@ func TestSilentThreadsInADump(t *testing.T) {
 	if most := longest(); most > tooLong {
 		t.Errorf("a thread stood for %v", most)
 	}
+}
+
+// TestAllReadsComeBack: so many reads do not come back that nothing can be read any more. When the memory answers,
+// other threads are looked at again.
+func TestAllReadsComeBack(t *testing.T) {
+	p, silent, others := ctest.StartSilent(t, MostSilent)
+	onTracer(t, p.PID, func(tr *Tracer) {
+		for _, tid := range silent {
+			if _, o := lookPatiently(tr, tid, 0); o != Silent {
+				t.Errorf("a silent thread: %v", o)
+			}
+		}
+		if _, o := lookPatiently(tr, others[0], 0); o != Silent || tr.ReadErr() != ErrSilent {
+			t.Errorf("another one: %v, %v", o, tr.ReadErr())
+		}
+		p.In.Write([]byte("\n"))
+		p.Line(t)
+		ctest.Eventually(t, "others are looked at again", func() bool {
+			_, o := lookPatiently(tr, others[0], 0)
+			return o == Taken && tr.ReadErr() == nil
+		})
+	})
+}
+
+// TestReadLate: a thread of the program holds the lock of its address space, and has no CPU. Then the program's memory
+// is read too late. It is not silent.
+func TestReadLate(t *testing.T) {
+	p := ctest.Run(t, ctest.Locked)
+	onTracer(t, p.PID, func(tr *Tracer) {
+		seen := map[Outcome]int{}
+		why := process.NoCPU
+		try := func() Outcome {
+			o := tr.LookUnstopped(p.PID, Hint{}, new(look.Look))
+			seen[o]++
+			return o
+		}
+		ctest.Eventually(t, "the lock is held", func() bool {
+			if try() == ReadLate {
+				why = process.WhyLate() // which sees the Runner, too
+			}
+			return why != process.NoCPU
+		})
+		t.Logf("%v", seen)
+		if why != process.Locked || seen[Silent] > 0 || len(tr.Silent()) > 0 {
+			t.Errorf("goprof's calls: %v; silent threads: %v, looks: %v", why, tr.Silent(), seen)
+		}
+		p.In.Write([]byte("\n"))
+		ctest.Eventually(t, "the lock is free", func() bool { return try() == Taken })
+	})
 }
 
 // TestSilentObserver: an OS thread of goprof that reads by itself is left behind. It ends when its read comes back.

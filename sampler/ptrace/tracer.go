@@ -208,8 +208,9 @@ func (t *Tracer) LookOn(tid, cpu int, hint Hint, snap *look.Look) Outcome {
 	t.pin()
 	defer t.unpin()
 	t.lookTID = tid
-	if t.warmCaches(tid); !t.readsCameBack(tid) {
-		return Silent
+	t.warmCaches(tid)
+	if o := t.readsCameBack(tid); o != Taken {
+		return o
 	}
 	if e := t.seize(tid); e != 0 {
 		return t.refused(tid, e)
@@ -245,8 +246,8 @@ func (t *Tracer) mayStop(tid int, late int64) (why Outcome, ok bool) {
 		return WrongThread, false
 	case !t.HasRoom(tid):
 		return Backlog, false
-	case t.leavesAlone(tid):
-		return Silent, false
+	case t.leavesAlone(tid) != Taken:
+		return t.leavesAlone(tid), false
 	case !t.openReader():
 		return Failed, false
 	case !t.admits(late):
@@ -259,11 +260,11 @@ func (t *Tracer) mayStop(tid int, late int64) (why Outcome, ok bool) {
 
 // conclude deals with a thread that was told to stop, when it has been let go or has not stopped yet.
 func (t *Tracer) conclude(tid int, s state, sig uintptr, hint *Hint, snap *look.Look) Outcome {
-	switch {
-	case !t.readsCameBack(tid):
+	if o := t.readsCameBack(tid); o != Taken {
 		t.undo(tid, s)
-		return Silent
-	case s == running:
+		return o
+	}
+	if s == running {
 		t.pending = append(t.pending, t.newPending(tid, *hint, snap, t.missed))
 		return Pending
 	}
@@ -345,8 +346,8 @@ func (t *Tracer) finish(tid int, s state, sig uintptr, hint *Hint, snap *look.Lo
 	if t.standsAtSyscall(tid, &snap.Snapshot) {
 		snap.Syscall = int64(snap.Regs[t.cpu.SyscallNumber])
 	}
-	if !t.readsCameBack(tid) {
-		return Silent
+	if o := t.readsCameBack(tid); o != Taken {
+		return o
 	}
 	t.warmAt, t.warmLen = l.sp, l.got
 	t.after(snap, t.released)

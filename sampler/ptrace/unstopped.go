@@ -27,8 +27,8 @@ func (t *Tracer) LookUnstopped(tid int, hint Hint, snap *look.Look) Outcome {
 func (t *Tracer) LookUnstoppedDuring(tid int, hint Hint, snap *look.Look,
 	during func(*look.Look)) Outcome {
 	snap.TID = tid
-	if t.leavesAlone(tid) {
-		return Silent
+	if o := t.leavesAlone(tid); o != Taken {
+		return o
 	}
 	if !t.openReader() {
 		return Failed
@@ -51,8 +51,8 @@ func (t *Tracer) LookUnstoppedDuring(tid int, hint Hint, snap *look.Look,
 			return t.ended(tid)
 		}
 		o := t.readUnstopped(tid, &f, &hint)
-		if !t.readsCameBack(tid) {
-			return Silent
+		if late := t.readsCameBack(tid); late != Taken {
+			return late
 		}
 		if o != Taken {
 			if o == Running {
@@ -68,8 +68,8 @@ func (t *Tracer) LookUnstoppedDuring(tid int, hint Hint, snap *look.Look,
 			if try < unstoppedTries-1 {
 				during(snap)
 			}
-			if !t.readsCameBack(tid) {
-				return Silent
+			if late := t.readsCameBack(tid); late != Taken {
+				return late
 			}
 		}
 		after, ok := f.motion()

@@ -197,7 +197,7 @@ func (c *Run) CheckEnd(o ptrace.Outcome) {
 		if c.denied++; c.denied == maxDenied {
 			c.Failed = &sampler.NotPermittedError{PID: c.Proc.PID}
 		}
-	case ptrace.Silent, ptrace.Failed:
+	case ptrace.Silent, ptrace.ReadLate, ptrace.Failed:
 		c.Failed = c.Tracer.ReadErr()
 	}
 }

@@ -4,15 +4,16 @@
 #   user      the same as the JVM's user, with no right of root
 #   settings  recordings under settings of the kernel, limits and single capabilities
 #   cgroup    looks at a JVM in a control group of version 2 with limits, and frozen
-#   oom       a JVM in such a group that the kernel kills for want of memory during a recording
+#   oom       a JVM in such a group that the kernel kills for want of memory, during a recording and under the agent
 #   boot      few looks, for kernels with words on their command line; the JVM has memory and CPU limits of cgroups of version 1 if these
 #             are mounted (cgroups=v1)
-#   hotplug   a CPU goes off and on again during recordings
+#   hotplug   a CPU goes off and on again, during recordings and under the agent
+#   suspend   the same where the machine sleeps, and where its clock is set
 #   cpus      shares of a program that keeps an account of its own, on as many CPUs as there are
 # Writes a line for each look to out/table: section, what, exit code, the samples, and lines of what goprof says besides
 # with ^ behind each. Tabs separate them.
 cd /job
-mkdir -p out/root out/user out/settings out/cgroup out/oom out/boot out/hotplug out/cpus
+mkdir -p out/root out/user out/settings out/cgroup out/oom out/boot out/hotplug out/suspend out/cpus
 chmod 777 out/* # of RESUME, too
 
 known() { grep -qs "^$1	$2	" out/table; } # from a job that was ended: RESUME
@@ -141,13 +142,24 @@ cgroup() {
     end
 }
 
+# The agent for 45 s. Without a file that is younger than the file "happened" it has failed.
+agent() { # section, what happens meanwhile
+    # shellcheck disable=SC2016 # of the inner shell
+    look "$1" "agent, $2" sh -c 'timeout --preserve-status -s INT 45 ./goprof agent --files "$0" --every 5s &&
+        { find "$0" -name "*.pb.gz" -newer happened | grep -q . || { echo "goprof: no file of the time after that" >&2; exit 1; }; }' "out/$1/agent"
+}
+
 oom() {
     record=
-    grouped oom
-    (sleep 15; echo 20M >$group/memory.max) & # the kernel kills at once
-    lengths=60 recorded oom "record, out of memory" ./goprof record
-    kill "$pid" 2>/dev/null
-    wait
+    for by in record agent; do
+        ! known oom "$by, out of memory" || continue
+        grouped oom
+        touch happened
+        (sleep 15; echo 20M >$group/memory.max) & # the kernel kills at once
+        if [ $by = agent ]; then agent oom "out of memory"; else lengths=60 recorded oom "record, out of memory" ./goprof record; fi
+        kill "$pid" 2>/dev/null
+        wait
+    done
 }
 
 boot() {
@@ -171,15 +183,32 @@ boot() {
     end
 }
 
-hotplug() {
+during() { # section, what happens, the command that makes it happen
     record=
-    begin out/hotplug/demo.log env
+    begin "out/$1/demo.log" env
     for engine in ptrace perf; do
-        (for online in 0 1 0 1; do sleep 4; echo $online >/sys/devices/system/cpu/cpu1/online; done) &
-        lengths=20 recorded hotplug "record --engine $engine, CPU 1 goes off and on" ./goprof record --engine $engine -r 20
-        echo 1 >/sys/devices/system/cpu/cpu1/online
+        (sleep 6; $3) &
+        lengths=25 recorded "$1" "record --engine $engine, $2" ./goprof record --engine $engine -r 20
+        wait $!
     done
+    (sleep 15; $3; touch happened) &
+    agent "$1" "$2"
     end
+}
+
+hotplug() { during hotplug "CPU 1 goes off and on" switch; }
+
+switch() { for online in 0 1 0 1; do echo $online >/sys/devices/system/cpu/cpu1/online; sleep 3; done; }
+
+suspend() {
+    during suspend "the clock is set an hour ahead" "date -s +1hour"
+    during suspend "the machine sleeps" doze
+}
+
+doze() { # for 10 s
+    echo +10 >/sys/class/rtc/rtc0/wakealarm
+    echo mem >/sys/power/state
+    dmesg | grep -i -e "PM: suspend" -e "ACPI: PM: Waking" >>out/suspend/dmesg
 }
 
 cpus() { # each recording beside what the program says of the same time

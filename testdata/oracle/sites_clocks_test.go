@@ -4,6 +4,7 @@ package oracle
 
 import (
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -47,6 +48,26 @@ func TestTimeNamespaces(t *testing.T) {
 	shortWaits(t, waits)
 	if !strings.Contains(waits.err, why) {
 		t.Errorf("off-cpu does not say why it looks at threads now and then: %s", waits.err)
+	}
+	agentRecords(t, goprof, nil, "")
+	agentRecords(t, goprof, ahead, why)
+}
+
+// agentRecords wants the agent to have samples of truth.Shares, and to say so much.
+func agentRecords(t *testing.T, goprof string, before []string, says string) {
+	t.Helper()
+	dir, found := t.TempDir(), false
+	var r ran
+	for tries := 0; tries < 10 && !found && r.code == 0; tries++ {
+		r = runIt(t, slices.Concat(before, []string{"timeout", "--preserve-status", "-s", "INT", "6", goprof, "agent",
+			"--match", "Shares", "--files", dir, "--every", "2s", "--max-cpu", "0"})...)
+		files, _ := filepath.Glob(filepath.Join(dir, "*.pb.gz"))
+		for _, name := range files {
+			found = found || strings.Contains(runIt(t, "zcat", name).out, "truth.Shares.") // names of methods
+		}
+	}
+	if r.code != 0 || !found || !strings.Contains(r.err, says) {
+		t.Errorf("the agent has samples: %v, exit code %d\n%s", found, r.code, r.err)
 	}
 }
 

@@ -78,6 +78,8 @@ var collectors = []struct{ name, flags string }{
 	{"Serial wide", "-XX:+UseSerialGC -XX:-UseCompressedClassPointers -XX:ObjectAlignmentInBytes=16"},
 	{"Shenandoah", "-XX:+UseShenandoahGC"},
 	{"ZGC", "-XX:+UseZGC -XX:+ZGenerational"},
+	{"CMS", "-XX:+UseConcMarkSweepGC"},
+	{"CMS wide", "-XX:+UseConcMarkSweepGC -XX:-UseCompressedOops"},
 }
 
 const usual = 3
@@ -144,6 +146,7 @@ func TestLive(t *testing.T) {
 			jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 				began := time.Now()
 				jvm := jvmtest.Start(t, jdk, "truth.HeapLeaks", truthFlags(flags+" -XX:MaxTenuringThreshold=0", "")...)
+				up := time.Now()
 				r, err := openLive(t, jvm)
 				if jdk.Version < 17 && errors.Is(err, vmstructs.ErrMissing) {
 					t.Skip("ZGC of 11 does not export where its objects are")
@@ -171,9 +174,17 @@ func TestLive(t *testing.T) {
 					t.Errorf("%v: which classes stand for dead objects: %q", jdk, h.Notes)
 				}
 				core := began.Add(time.Hour) // the age is that at the moment of a core, whenever it is read
-				h, err = r.Read(Options{All: true, Now: core})
+				h, err = r.Read(Options{All: true, Life: vmstructs.Lifetime{Now: core}})
 				if err != nil || !h.At.Equal(core) || swept && (*h.Swept < 50*time.Minute || *h.Swept > time.Hour) {
 					t.Errorf("%v: at %v, swept %v, %v", jdk, h.At, h.Swept, err)
+				}
+				// The clock was set an hour forward, and an hour back, since the JVM began.
+				for _, by := range []time.Duration{time.Hour, -time.Hour} {
+					life := vmstructs.Lifetime{Since: began.Add(by), Until: up.Add(by), Now: up.Add(by + time.Hour/2)}
+					h, err = r.Read(Options{All: true, Life: life})
+					if err != nil || swept && (*h.Swept < time.Hour/4 || *h.Swept > time.Hour/2+up.Sub(began)) {
+						t.Errorf("%v: the clock was set by %v: swept %v, %v", jdk, by, h.Swept, err)
+					}
 				}
 			})
 		})

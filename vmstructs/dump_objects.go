@@ -85,7 +85,7 @@ func (a *HeapArea) free(addr uint64) bool {
 func (h *Heap) ThreadObject(t Thread) (uint64, error) {
 	obj, err := h.vm.threadObject(t)
 	if err == nil || !h.vm.java.heap.z.on || !h.vm.l.thread.objHandle {
-		return obj, err
+		return h.onPage(obj), err
 	}
 	if obj, err = h.wideAt(t.obj); err != nil || obj == 0 { // the reference may be stale
 		return 0, ErrMoved

@@ -44,10 +44,7 @@ const maxForwarded = 1 << 25
 func (w *Sought) addMoved() {
 	k, left := w.h.zHeap(), uint64(maxForwarded)
 	for _, table := range k.pages.moved {
-		if table == 0 {
-			continue
-		}
-		forwardings, _ := w.h.pageList(table, min(w.h.zBase>>granule, maxGranules))
+		forwardings, _ := w.h.pageList(table.at, table.entries)
 		for _, at := range forwardings {
 			f := k.forwarding(at)
 			if f == nil || f.length > left {

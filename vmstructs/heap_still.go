@@ -21,15 +21,12 @@ const maxKeptEntries = 1 << 23
 // moving objects: until a page's last object has moved, somebody uses the page (gc/z/zForwarding.cpp, release_page).
 func (h *Heap) standStill(areas []*HeapArea) error {
 	k := h.zHeap()
-	tables := k.pages.moved[:]
-	if h.vm.java.heap.z.shift == 0 {
-		tables = tables[:1] // there are no generations
-	}
-	if !k.pages.on || !k.pages.l.users.ok() || slices.Contains(tables, 0) {
+	if !k.pages.on || !k.pages.l.users.ok() || k.pages.moved[0].at == 0 ||
+		k.pages.moved[1].at == 0 && h.vm.java.heap.z.shift != 0 { // there are generations
 		return ErrNotDumped
 	}
-	for _, table := range tables {
-		forwardings, err := h.pageList(table, min(h.zBase>>granule, maxGranules))
+	for _, table := range k.pages.moved {
+		forwardings, err := h.pageList(table.at, table.entries)
 		if err != nil {
 			return err
 		}

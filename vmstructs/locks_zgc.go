@@ -61,10 +61,26 @@ type zPages struct {
 	table uint64
 	start offset
 	top   offset
-	moved [2]uint64 // the tables of where objects were moved to: of the young and the old generation, or of all
+	moved [2]zTable // the tables of where objects were moved to: of the young and the old generation, or of all
 	l     *zPagesLayout
 	// shifts: a reference is shifted by as many bits as its colour says (gc/z/zAddress.hpp on x86-64), otherwise by 16.
 	shifts bool
+}
+
+// zTable is a ZGranuleMap: where its entries are, and how many. The number is not exported. It lies before the pointer
+// (gc/z/zGranuleMap.hpp).
+type zTable struct{ at, entries uint64 }
+
+func (k *Locks) tableAt(pointer uint64) (t zTable) {
+	if pointer == 0 {
+		return t
+	}
+	at, err1 := k.vm.mem.Ptr(pointer)
+	entries, err2 := k.vm.mem.U64(pointer - 8)
+	if err1 != nil || err2 != nil {
+		return t
+	}
+	return zTable{at, min(entries, maxGranules)}
 }
 
 // findPages finds the tables, if the collector is ZGC and the JVM exports what leads to them.
@@ -93,12 +109,12 @@ func (k *Locks) findPages() (p zPages) {
 	p.table = at(heap + uint64(l.table) + uint64(l.at) + uint64(l.pages))
 	p.start, p.top, p.l = l.start, l.top, l
 	switch {
-	case !l.forwardings.ok() || !l.shift.ok() || !l.length.ok() || l.size == 0:
+	case l.forwardings != 8 || !l.shift.ok() || !l.length.ok() || l.size == 0:
 	case l.forwarding.ok():
-		p.moved[0] = at(heap + uint64(l.forwarding) + uint64(l.forwardings))
+		p.moved[0] = k.tableAt(heap + uint64(l.forwarding) + uint64(l.forwardings))
 	default:
-		p.moved[0] = k.generation("_ZN11ZGeneration6_youngE", heap+uint64(l.table))
-		p.moved[1] = k.generation("_ZN11ZGeneration4_oldE", heap+uint64(l.table))
+		p.moved[0] = k.tableAt(k.generation("_ZN11ZGeneration6_youngE", heap+uint64(l.table)))
+		p.moved[1] = k.tableAt(k.generation("_ZN11ZGeneration4_oldE", heap+uint64(l.table)))
 	}
 	if z.shift != 0 && l.good.ok() {
 		good, shift := at(at(holder+uint64(l.good))), at(z.shift)
@@ -108,7 +124,7 @@ func (k *Locks) findPages() (p zPages) {
 	return p
 }
 
-// generation finds a generation's table of where objects were moved to. No table of the JVM exports that member. It
+// generation finds where a generation has its table of where objects were moved to. No table of the JVM exports that member. It
 // follows a member with a known value, the pointer to the table of pages (gc/z/zGeneration.hpp).
 func (k *Locks) generation(symbol string, pages uint64) uint64 {
 	var b [96]byte
@@ -120,10 +136,9 @@ func (k *Locks) generation(symbol string, pages uint64) uint64 {
 	if err != nil || k.vm.mem.Bytes(at, b[:]) != nil {
 		return 0
 	}
-	forwardings := 8 + int(k.vm.l.locks.z.forwardings)
-	for i := 0; i+forwardings+8 <= len(b); i += 8 {
+	for i := 0; i < len(b); i += 8 {
 		if word(b[i:]) == pages {
-			return word(b[i+forwardings:])
+			return at + uint64(i) + 16
 		}
 	}
 	return 0
@@ -186,7 +201,7 @@ func (k *Locks) now(addr uint64, moved int) (uint64, bool) {
 		return 0, false
 	}
 	for i, table := range k.pages.moved {
-		if table == 0 || moved>>i&1 == 0 {
+		if table.at == 0 || moved>>i&1 == 0 {
 			continue
 		}
 		if to, ok := k.movedTo(table, addr&k.pages.mask); ok {
@@ -208,8 +223,11 @@ const (
 
 // movedTo looks up the offset to which the object at an offset was moved, as ZForwarding::find does
 // (gc/z/zForwarding.inline.hpp).
-func (k *Locks) movedTo(table, at uint64) (to uint64, ok bool) {
-	f := k.forwardingOf(table + 8*(at>>granule))
+func (k *Locks) movedTo(table zTable, at uint64) (to uint64, ok bool) {
+	if at>>granule >= table.entries {
+		return 0, false
+	}
+	f := k.forwardingOf(table.at + 8*(at>>granule))
 	if f == nil || at < f.start {
 		return 0, false
 	}

@@ -34,10 +34,17 @@ func held(t *testing.T, jdk jvmtest.JDK, blank bool, flags ...string) (dump []by
 	var out bytes.Buffer
 	var res *heapdump.Result
 	var failed error
-	err = s.Hold(nil, jvmtest.Slow(time.Minute), func(threads func(func(*heapdump.Thread)), cut <-chan struct{}) {
-		opt := heapdump.Options{At: time.Now(), Threads: threads, Blank: blank, Cancel: cut}
-		res, failed = heapdump.Write(&out, s.VM, opt)
-	})
+	for range 20 { // a collection may move objects, and ends soon
+		out.Reset()
+		err = s.Hold(nil, jvmtest.Slow(time.Minute), func(threads func(func(*heapdump.Thread)), cut <-chan struct{}) {
+			opt := heapdump.Options{At: time.Now(), Threads: threads, Blank: blank, Cancel: cut}
+			res, failed = heapdump.Write(&out, s.VM, opt)
+		})
+		if !errors.Is(failed, vmstructs.ErrMoving) {
+			break
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
 	if err != nil || failed != nil {
 		t.Fatal(err, failed)
 	}
@@ -64,7 +71,9 @@ func held(t *testing.T, jdk jvmtest.JDK, blank bool, flags ...string) (dump []by
 
 // forms are what a heap dump is tried with.
 var forms = [][]string{{"-XX:+UseSerialGC"}, {"-XX:+UseParallelGC", "-XX:-UseCompressedOops"}, {"-XX:+UseG1GC"},
-	{"-XX:+UseShenandoahGC", "-XX:+IgnoreUnrecognizedVMOptions"}}
+	{"-XX:+UseShenandoahGC", "-XX:+IgnoreUnrecognizedVMOptions"}, {"-XX:+UseZGC", "-XX:+IgnoreUnrecognizedVMOptions"},
+	{"-XX:+ZGenerational", "-XX:+UseZGC", "-XX:+IgnoreUnrecognizedVMOptions"},
+	{"-XX:+UseConcMarkSweepGC", "-XX:+IgnoreUnrecognizedVMOptions"}}
 
 // TestLive: classes, counts, values, paths, threads and roots are those of the program. Where GOPROF_JDKS names no JDKs
 // one collector is enough.

@@ -285,49 +285,59 @@ func TestBlank(t *testing.T) {
 func TestReader(t *testing.T) {
 	jars, jdk := jvmtest.Readers(t)
 	jvmtest.ForNewestJDK(t, func(t *testing.T, target jvmtest.JDK) {
-		data, _ := held(t, target, false)
-		file := filepath.Join(t.TempDir(), "heap.hprof")
-		if err := os.WriteFile(file, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		out := jdk.Java(t, "-Dfile.encoding=UTF-8", "-Dstdout.encoding=UTF-8", "-cp", filepath.Join(jars, "*"),
-			"../../testdata/readers/ReadHeapDump.java", file, "truth.HeapHeld")
-		for _, want := range []string{"\nclass truth.HeapHeld$Node 2501\n", "\nclass truth.HeapHeld$Sub 2500\n",
-			"\nstatic anInt -123456\n", "\nstatic secret \"the secret \u4e2d\"\n",
-			"\nnested truth.HeapHeld$Node 2501 rooted 1\n", `key="longs" value=long[][1, 2, 3, -4]*4`, `name="node-4999"`} {
-			if !strings.Contains(out, want) {
-				t.Errorf("it does not print %q", want)
-			}
-		}
-		d := hprofread.Parse(data)
-		for line := range strings.Lines(out) {
-			var name string
-			var n int
-			if _, err := fmt.Sscanf(line, "class %s %d", &name, &n); err != nil || n == 0 || name == "java.lang.Class" {
-				continue
-			}
-			count := 0
-			for _, c := range d.Classes {
-				if vmstructs.JavaName(c.Name) == name {
-					count += c.Count
-				}
-			}
-			if !strings.HasSuffix(name, "[]") && count != n {
-				t.Errorf("%s: %d, want %d", name, n, count)
-			}
-		}
-		out = jdk.Java(t, "-cp", filepath.Join(jars, "*"), "../../testdata/readers/ReadWithMAT.java", file,
-			"truth.HeapHeld")
-		for _, want := range []string{"\nclass truth.HeapHeld$Node 2501\n", "\nclass truth.HeapHeld$Sub 2500\n",
-			"\nclass truth.HeapHeld$Holder 1\n", "\nframe at truth.HeapHeld$Holder.run (HeapHeld.java:44)\n",
-			"\nstatic aDouble 2.5\n", "\nstatic big retains 4000024\n", "\nstatic anInt -123456\n",
-			"\nstatic head retains 600000\n"} {
-			if !strings.Contains(out, want) {
-				t.Errorf("MAT does not print %q", want)
-			}
-		}
-		if strings.Contains(out, "WARNING") || strings.Contains(out, "ERROR") {
-			t.Errorf("MAT says: %s", out)
+		for _, flag := range []string{"-XX:+UseG1GC", "-XX:+UseZGC"} {
+			t.Run(flag, func(t *testing.T) { read(t, jars, jdk, target, flag) })
 		}
 	})
+}
+
+func read(t *testing.T, jars string, jdk, target jvmtest.JDK, flag string) {
+	data, _ := held(t, target, false, flag)
+	file := filepath.Join(t.TempDir(), "heap.hprof")
+	if err := os.WriteFile(file, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out := jdk.Java(t, "-Dfile.encoding=UTF-8", "-Dstdout.encoding=UTF-8", "-cp", filepath.Join(jars, "*"),
+		"../../testdata/readers/ReadHeapDump.java", file, "truth.HeapHeld")
+	for _, want := range []string{"\nclass truth.HeapHeld$Node 2501\n", "\nclass truth.HeapHeld$Sub 2500\n",
+		"\nstatic anInt -123456\n", "\nstatic secret \"the secret \u4e2d\"\n",
+		"\nnested truth.HeapHeld$Node 2501 rooted 1\n", `key="longs" value=long[][1, 2, 3, -4]*4`, `name="node-4999"`} {
+		if !strings.Contains(out, want) {
+			t.Errorf("it does not print %q", want)
+		}
+	}
+	d := hprofread.Parse(data)
+	for line := range strings.Lines(out) {
+		var name string
+		var n int
+		if _, err := fmt.Sscanf(line, "class %s %d", &name, &n); err != nil || n == 0 || name == "java.lang.Class" {
+			continue
+		}
+		count := 0
+		for _, c := range d.Classes {
+			if vmstructs.JavaName(c.Name) == name {
+				count += c.Count
+			}
+		}
+		if !strings.HasSuffix(name, "[]") && count != n {
+			t.Errorf("%s: %d, want %d", name, n, count)
+		}
+	}
+	out = jdk.Java(t, "-cp", filepath.Join(jars, "*"), "../../testdata/readers/ReadWithMAT.java", file,
+		"truth.HeapHeld")
+	nodes := "600000\n"
+	if strings.Contains(flag, "ZGC") { // references have eight bytes
+		nodes = ""
+	}
+	for _, want := range []string{"\nclass truth.HeapHeld$Node 2501\n", "\nclass truth.HeapHeld$Sub 2500\n",
+		"\nclass truth.HeapHeld$Holder 1\n", "\nframe at truth.HeapHeld$Holder.run (HeapHeld.java:44)\n",
+		"\nstatic aDouble 2.5\n", "\nstatic big retains 40000", "\nstatic anInt -123456\n",
+		"\nstatic head retains " + nodes + "\n"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("MAT does not print %q", want)
+		}
+	}
+	if strings.Contains(out, "WARNING") || strings.Contains(out, "ERROR") {
+		t.Errorf("MAT says: %s", out)
+	}
 }

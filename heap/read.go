@@ -18,8 +18,9 @@ type Options struct {
 	Time  time.Duration
 	// All reads the whole heap, however long that takes.
 	All bool
-	// Now is the moment of a heap that does not change any more. Zero: the heap is read as it is now.
-	Now time.Time
+	// Life says when the JVM began. Life.Now is the moment of a heap that does not change any more. Zero: the heap is
+	// read as it is now.
+	Life vmstructs.Lifetime
 	// Seed makes the lots. The same seed draws the same pieces of the same heap.
 	Seed uint64
 	// Cancel ends the reading early. The result then has the parts that were read until then. May be nil.
@@ -117,11 +118,10 @@ func (r *Reader) read(opt Options, met func(o *vmstructs.Object, part vmstructs.
 	x := &reading{heap: r.heap, opt: opt, tally: newTally(), rand: rand.New(rand.NewPCG(opt.Seed, 0)),
 		began: time.Now(), met: met}
 	x.settle()
-	at := x.began
-	if !opt.Now.IsZero() {
-		at = opt.Now
+	if opt.Life.Now.IsZero() {
+		opt.Life.Now = x.began
 	}
-	collections, counted := r.heap.OldCollections(at)
+	collections, counted := r.heap.OldCollections(opt.Life)
 	areas, err := x.areas()
 	if err != nil {
 		return nil, err
@@ -137,7 +137,7 @@ func (r *Reader) read(opt Options, met func(o *vmstructs.Object, part vmstructs.
 		x.sample(areas)
 	}
 	h := x.result()
-	h.At = at
+	h.At = opt.Life.Now
 	if counted {
 		h.OldCollections = &collections.Count
 		if ago, known := collections.Swept.Get(); known {
@@ -312,7 +312,9 @@ func (x *reading) again(a *vmstructs.HeapArea) *vmstructs.HeapArea {
 	if a.Region() {
 		return nil
 	}
-	x.settle()
+	if x.settle(); a.InOrder() { // it is not emptied, and knows where the walk goes on
+		return a
+	}
 	areas, err := x.areas()
 	if err != nil {
 		return nil
@@ -436,12 +438,14 @@ func (x *reading) samplePart(areas []*vmstructs.HeapArea, budget float64, limit 
 	}
 }
 
-// lots draws the pieces of areas in any order, each once.
+// lots draws the pieces of areas in any order, each once. Objects cannot be found from the middle of some areas on
+// (vmstructs.HeapArea.InOrder): these are left out.
 func lots(rand *rand.Rand, areas []*vmstructs.HeapArea) func() (a *vmstructs.HeapArea, from, to uint64, ok bool) {
 	size := uint64(unitSize)
 	for total(areas)/size+uint64(len(areas)) > maxUnits && size < 1<<40 {
 		size *= 2
 	}
+	areas = slices.DeleteFunc(slices.Clone(areas), (*vmstructs.HeapArea).InOrder)
 	first := make([]int, len(areas)+1) // the number of each area's first piece
 	for i := range areas {
 		first[i+1] = first[i] + int((areas[i].Top-areas[i].Start+size-1)/size)

@@ -25,8 +25,9 @@ func (x *reading) result() *profile.Heap {
 		if p.used == 0 && p.units == 0 {
 			continue
 		}
-		part := profile.HeapPart{Name: vmstructs.HeapPart(i).String(), Used: p.used,
-			Seen: min(uint64(p.size)+p.unread.Buffers, p.used),
+		used, size := p.used-min(p.used, p.scale(p.unread.Free)), uint64(p.size)
+		part := profile.HeapPart{Name: vmstructs.HeapPart(i).String(), Used: used,
+			Seen: min(size-min(size, p.unread.Free)+p.unread.Buffers, used),
 			Unread: profile.HeapUnread{Buffers: p.unread.Buffers, Making: p.scale(p.unread.Making),
 				Moving: p.scale(p.unread.Moving), Unknown: p.scale(p.unread.Unknown), Memory: p.scale(p.unread.Memory)}}
 		if p.sampled {

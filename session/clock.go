@@ -10,6 +10,7 @@ import (
 
 	"goprof/process/procfs"
 	"goprof/profile"
+	"goprof/vmstructs"
 )
 
 // Snapshots are dated by goprof's CLOCK_MONOTONIC. Java's System.nanoTime() is CLOCK_MONOTONIC, too, but in the JVM's
@@ -62,9 +63,31 @@ func timeOffset(pid int) time.Duration {
 // startOf returns when a process was started, zero if that is not known.
 func startOf(pid int) time.Time {
 	stat, _, err := procfs.ReadStat(pid, pid)
-	var boot unix.Timespec
-	if err != nil || unix.ClockGettime(unix.CLOCK_BOOTTIME, &boot) != nil {
+	if err != nil {
 		return time.Time{}
 	}
-	return time.Now().Add(procfs.Ticks(stat.Start) - time.Duration(boot.Nano()))
+	return since(stat.Start)
+}
+
+// since is the moment of so many ticks after the machine was started, by the clock as it is set now. Zero: not known.
+func since(start uint64) time.Time {
+	var boot unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &boot) != nil {
+		return time.Time{}
+	}
+	return time.Now().Add(procfs.Ticks(start) - time.Duration(boot.Nano()))
+}
+
+// Life is between which moments the JVM began: after its process, and before the thread that each JVM makes early
+// (runtime/vmThread.cpp).
+func (s *Session) Life() (l vmstructs.Lifetime) {
+	l.Since = startOf(s.Process.PID())
+	threads, _ := s.Process.Threads()
+	for i := range threads {
+		if threads[i].Comm == "VM Thread" {
+			l.Until = since(threads[i].Start + 1)
+			break
+		}
+	}
+	return l
 }

@@ -9,22 +9,15 @@ import (
 // ErrMoving: a heap dump cannot be made now, because references do not lead to where objects are.
 var ErrMoving = errors.New("vmstructs: a collection is moving objects")
 
-// ErrNotDumped: a heap dump of a JVM with this collector would lack objects.
-var ErrNotDumped = errors.New("vmstructs: goprof cannot read all objects and references of this collector")
+// ErrNotDumped: a heap dump of this JVM would lack objects, or references to them.
+var ErrNotDumped = errors.New("vmstructs: this JVM does not say where all objects of its heap are")
 
-// DumpAreas lists all areas of the heap for a heap dump. It refuses a collector if references may not lead to their
-// objects.
+// DumpAreas lists all areas of the heap for a heap dump. It refuses a JVM if references may not lead to their objects.
 //
-// Serial, Parallel and G1 move objects only while all threads stand still. Shenandoah moves them while the program
-// runs. Until the last reference to an old place is corrected, the regions with the old places are its collection set
-// (gc/shenandoah/shenandoahHeap.cpp, op_final_updaterefs). ZGC leaves references to old places in the heap. CMS keeps
-// free memory among the objects of its old generation.
+// Most collectors move objects only while all threads stand still. Shenandoah moves them while the program runs. Until
+// the last reference to the old places is corrected, the regions with these are its collection set
+// (gc/shenandoah/shenandoahHeap.cpp, op_final_updaterefs). ZGC leaves references to the old places behind: standStill.
 func (h *Heap) DumpAreas() ([]*HeapArea, error) {
-	switch h.vm.Collector() {
-	case "Serial", "Parallel", "G1", "Epsilon", "Shenandoah":
-	default:
-		return nil, ErrNotDumped
-	}
 	if h.Epoch().Active {
 		return nil, ErrMoving
 	}
@@ -33,6 +26,8 @@ func (h *Heap) DumpAreas() ([]*HeapArea, error) {
 		err = ErrNotDumped
 	} else if err == nil && h.evacuated {
 		err = ErrMoving
+	} else if err == nil && h.vm.java.heap.z.on {
+		err = h.standStill(areas)
 	}
 	return areas, err
 }
@@ -69,11 +64,8 @@ func (h *Heap) KlassOf(areas []*HeapArea, addr uint64) uint64 {
 	if addr == 0 || addr&(h.align-1) != 0 {
 		return 0
 	}
-	i, found := slices.BinarySearchFunc(areas, addr, func(a *HeapArea, at uint64) int { return cmp.Compare(a.Start, at) })
-	if !found {
-		i--
-	}
-	if i < 0 || addr >= areas[i].Top || areas[i].Part == HumongousPart && !found || areas[i].free(addr) {
+	a := areaOf(areas, addr)
+	if a == nil || a.Part == HumongousPart && addr != a.Start || a.free(addr) {
 		return 0
 	}
 	var head [klassBytes]byte
@@ -93,7 +85,7 @@ func (a *HeapArea) free(addr uint64) bool {
 func (h *Heap) ThreadObject(t Thread) (uint64, error) {
 	obj, err := h.vm.threadObject(t)
 	if err == nil || !h.vm.java.heap.z.on || !h.vm.l.thread.objHandle {
-		return obj, err
+		return h.onPage(obj), err
 	}
 	if obj, err = h.wideAt(t.obj); err != nil || obj == 0 { // the reference may be stale
 		return 0, ErrMoved

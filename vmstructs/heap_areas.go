@@ -55,6 +55,7 @@ type HeapArea struct {
 	topAt      uint64 // of a space: where its top is
 	tag        uint32
 	pitch      uint64 // objects begin at its multiples, if it is not 0
+	chunks     chunkModel
 	seams      []seam
 	last       extentEnd
 }
@@ -179,7 +180,7 @@ func (h *Heap) serialAreas(heap uint64) (areas []*HeapArea, unknown string) {
 		areas = h.space(areas, h.health.pointerAt(young, space), l.bottom, l.top, YoungPart)
 	}
 	if h.vm.Collector() == "CMS" {
-		return areas, "CMS keeps the free memory of its old generation among the objects: only young objects are counted"
+		return h.cmsArea(areas, old)
 	}
 	return h.space(areas, h.health.pointerAt(old, l.oldSpace), l.bottom, l.top, OldPart), ""
 }
@@ -220,8 +221,23 @@ type OldCollections struct {
 	Swept maybe.Value[time.Duration]
 }
 
-// OldCollections reads them, as of the moment now. ok is false for a JVM that does not count them (-XX:-UsePerfData).
-func (h *Heap) OldCollections(now time.Time) (o OldCollections, ok bool) {
+// Lifetime is between which moments a JVM began, and now. All are by the clock as it is set now. The zero Since and
+// Until: not known.
+type Lifetime struct{ Since, Until, Now time.Time }
+
+// began is when the JVM began, of which it says at: the clock may have been set since.
+func (l *Lifetime) began(at time.Time) time.Time {
+	if !l.Until.IsZero() && at.After(l.Until) {
+		at = l.Until
+	}
+	if at.Before(l.Since) {
+		at = l.Since
+	}
+	return at
+}
+
+// OldCollections reads them. ok is false for a JVM that does not count them (-XX:-UsePerfData).
+func (h *Heap) OldCollections(life Lifetime) (o OldCollections, ok bool) {
 	c, counted := h.health.Counters()
 	if !counted {
 		return o, false
@@ -244,9 +260,9 @@ func (h *Heap) OldCollections(now time.Time) (o OldCollections, ok bool) {
 			swept = max(swept, ended)
 		}
 	}
-	began, ok1 := c.Long("sun.rt.createVmBeginTime") // by the wall clock: sun.os.hrt.ticks is gone since 25
+	began, ok1 := c.Long("sun.rt.createVmBeginTime") // sun.os.hrt.ticks is gone since 25
 	hz, ok2 := c.Long("sun.os.hrt.frequency")
-	ago := float64(now.UnixMilli()-began)/1e3 - float64(swept)/float64(hz)
+	ago := life.Now.Sub(life.began(time.UnixMilli(began))).Seconds() - float64(swept)/float64(hz)
 	o.Swept = maybe.If(time.Duration(max(ago, 0)*1e9), ok1 && ok2 && hz > 0 && swept > 0 && ago < math.MaxInt64/2e9)
 	return o, ok
 }

@@ -38,6 +38,9 @@ func (h *Heap) find(addr uint64, b []byte, limit uint64, stop func() bool) int {
 
 // startsHere reports whether an object at rest may begin with b: no thread holds its lock (oops/markWord.hpp).
 func (h *Heap) startsHere(b []byte, asked *int) bool {
+	if h.chunks.freeChunk(b) > 0 {
+		return true
+	}
 	mark := word(b)
 	if mark&3 != 1 && !(mark&3 == 3 && h.klasses.inPlace) || !h.markMakesSense(mark) {
 		return false
@@ -78,7 +81,7 @@ func (h *Heap) follow(addr uint64, b []byte, at int, limit uint64) bool {
 		if err != nil || size == 0 || size > limit-pos {
 			return false
 		}
-		pos = h.after(pos + size)
+		pos = h.behind(pos, size)
 	}
 	return true
 }

@@ -11,6 +11,7 @@ type areasLayout struct {
 	rest     uint32 // G1: the tag of a region that goes on with a humongous object
 	hasRest  bool
 	shen     shenandoahRegions
+	cms      cmsLayout
 	pageType offset // ZPage
 	pageAges offset // ZPage: its generation and its age, a byte each; absent where ZGC has no generations
 	loader   offset // ClassLoaderData: an OopHandle, up to 8 the reference itself
@@ -41,6 +42,7 @@ func (r *resolver) areas() areasLayout {
 		tlab:     r.tlab(),
 		big:      uint32(r.int("G1HeapRegionType::HumongousMask", r.int("HeapRegionType::HumongousMask", 0))),
 		shen:     r.shenandoahRegions(),
+		cms:      r.cms(),
 		pageType: r.field("", "ZPage._type"),
 		pageAges: absent,
 		loader:   r.field("", "ClassLoaderData._class_loader"),

@@ -71,19 +71,11 @@ func (h *Heap) zAreas() (areas []*HeapArea, err error) {
 	if h.zBase == 0 || heap == 0 {
 		return nil, ErrNoAreas
 	}
-	table := h.health.pointerAt(heap, chain(l.heap, l.table, l.at, l.pages))
-	if table == 0 {
+	table := h.zHeap().tableAt(heap + uint64(chain(l.heap, l.table, l.at, l.pages)))
+	if table.at == 0 || l.pages != 8 {
 		return nil, ErrNoAreas
 	}
-	length := min(h.zBase>>granule, maxGranules)
-	// A ZGranuleMap has its number of entries, which is not exported, before the pointer to them (gc/z/zGranuleMap.hpp).
-	// Since 25 there are fewer than offsets could be.
-	if l.pages == 8 {
-		if entries := h.health.pointerAt(heap, chain(l.heap, l.table, l.at)); entries > 0 {
-			length = min(length, entries)
-		}
-	}
-	pages, err := h.pageList(table, length)
+	pages, err := h.pageList(table.at, table.entries)
 	if err != nil {
 		return nil, err
 	}
@@ -127,8 +119,8 @@ func (h *Heap) zAreas() (areas []*HeapArea, err error) {
 	return areas, nil
 }
 
-// pageList lists the pages of a table. A page of several granules stands in each of their entries. If the table's
-// memory ends, so does the table.
+// pageList lists what the entries of a table lead to. A page of several granules stands in each of their entries. Where
+// the table's memory ends, so does the table.
 func (h *Heap) pageList(table, length uint64) (pages []uint64, err error) {
 	raw := make([]byte, 8*granuleBatch)
 	last, batch := uint64(0), uint64(granuleBatch)

@@ -44,23 +44,20 @@ const maxForwarded = 1 << 25
 func (w *Sought) addMoved() {
 	k, left := w.h.zHeap(), uint64(maxForwarded)
 	for _, table := range k.pages.moved {
-		if table == 0 {
-			continue
-		}
-		forwardings, _ := w.h.pageList(table, min(w.h.zBase>>granule, maxGranules))
-		for _, f := range forwardings {
-			start, shift, length, ok := k.forwarding(f)
-			if !ok || length > left {
+		forwardings, _ := w.h.pageList(table.at, table.entries)
+		for _, at := range forwardings {
+			f := k.forwarding(at)
+			if f == nil || f.length > left {
 				continue
 			}
-			left -= length
-			b := make([]byte, 8*length)
-			if w.h.vm.mem.Bytes(f+k.pages.l.size, b) != nil {
+			left -= f.length
+			b := make([]byte, 8*f.length)
+			if w.h.vm.mem.Bytes(at+k.pages.l.size, b) != nil {
 				continue
 			}
 			for ; len(b) > 0; b = b[8:] {
 				e := word(b)
-				to, from := w.h.onPage(e>>1&(1<<movedToBits-1)), w.h.onPage(start+e>>(1+movedToBits)<<shift)
+				to, from := w.h.onPage(e>>1&(1<<movedToBits-1)), w.h.onPage(f.start+e>>(1+movedToBits)<<f.shift)
 				i, moved := w.number[to]
 				if _, taken := w.number[from]; moved && !taken && e&1 == 1 && w.addrs[i] == to {
 					w.add(from, i)
@@ -156,7 +153,14 @@ func (h *Heap) Wide(v uint64) uint64 {
 	if !h.vm.java.heap.z.on {
 		return v
 	}
-	addr, err := h.zHeap().uncolour(v)
+	k := h.zHeap()
+	if k.still.areas != nil {
+		h.vm.java.heap.z.held = &k.colours
+	}
+	addr, err := k.uncolour(v)
+	if k.still.areas != nil {
+		h.vm.java.heap.z.held = nil
+	}
 	if err != nil || addr == 0 {
 		return 0
 	}
@@ -194,7 +198,7 @@ func (h *Heap) ObjectIn(addr uint64, b []byte) (o Object, ok bool) {
 		return o, false
 	}
 	class, size, err := h.object(b)
-	if err != nil {
+	if err != nil || class == &freeMemory {
 		return o, false
 	}
 	o = Object{Addr: addr, Class: class, Bytes: size, Length: -1}

@@ -9,6 +9,7 @@ import (
 // Unread is how many bytes of an area were not counted as objects, by reason.
 type Unread struct {
 	Buffers uint64 // memory that threads have for objects to come
+	Free    uint64 // memory of CMS for objects to come
 	Making  uint64 // an object that is not whole yet
 	Moving  uint64 // the collector is moving it
 	Unknown uint64 // its header names no class: a dead object whose class was unloaded, or damaged memory
@@ -18,6 +19,7 @@ type Unread struct {
 // Add adds what another part could not read.
 func (u *Unread) Add(v Unread) {
 	u.Buffers += v.Buffers
+	u.Free += v.Free
 	u.Making += v.Making
 	u.Moving += v.Moving
 	u.Unknown += v.Unknown
@@ -25,7 +27,7 @@ func (u *Unread) Add(v Unread) {
 }
 
 // Sum is all that was not counted.
-func (u Unread) Sum() uint64 { return u.Buffers + u.Making + u.Moving + u.Unknown + u.Memory }
+func (u Unread) Sum() uint64 { return u.Buffers + u.Free + u.Making + u.Moving + u.Unknown + u.Memory }
 
 // Object is one object that a walk has come to.
 type Object struct {
@@ -87,7 +89,7 @@ func (h *Heap) Walk(area *HeapArea, from, to uint64, stop func() bool, visit fun
 		h.window = make([]byte, lastWindow)
 	}
 	to = min(to, area.Top)
-	h.klasses.inPlace, h.pitch = h.inPlace(area), area.pitch
+	h.klasses.inPlace, h.pitch, h.chunks = h.inPlace(area), area.pitch, area.chunks
 	x := &extent{h: h, area: area, pos: from, to: to, synced: from == area.Start, earlier: from != area.Start,
 		window: firstWindow, seams: area.seams, visit: visit, stop: stop}
 	if last := area.last; last.to == from && !x.synced && last.to != 0 {
@@ -202,8 +204,12 @@ func (x *extent) count(b []byte, limit uint64) {
 			x.overlong, x.pos = true, addr
 			return
 		}
+		if class == &freeMemory {
+			x.unread.Free += size
+			return
+		}
 		proven := class.kind == plainObject || x.area.Part == HumongousPart || size < provenFrom
-		if !proven && !x.leads(x.h.after(addr+size), base, b, limit) {
+		if !proven && !x.leads(x.h.behind(addr, size), base, b, limit) {
 			x.doubtful, x.pos = true, addr
 			return
 		}

@@ -42,6 +42,7 @@ type Locks struct {
 	unmounted unmounted
 	stack     []byte
 	colours   zColours
+	still     stillZ
 }
 
 // LockKind says in which way a lock is owned.

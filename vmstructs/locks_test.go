@@ -98,8 +98,8 @@ func TestShortMonitors(t *testing.T) {
 	})
 }
 
-// TestFarForwardings: this JVM has its table of forwardings far from its usual place.
-func TestFarForwardings(t *testing.T) {
+// TestForwardings: the table of forwardings lies behind the pointer to the table of pages, with its number of entries.
+func TestForwardings(t *testing.T) {
 	const symbol = "_ZN11ZGeneration4_oldE"
 	eachWorld(t, func(t *testing.T, w *world) {
 		at, generation := w.alloc(8), w.alloc(128)
@@ -109,10 +109,9 @@ func TestFarForwardings(t *testing.T) {
 		w.put64(generation+24, 42)
 		w.put64(generation+32, 43)
 		k := &Locks{vm: w.vm}
-		for far, want := range map[offset]uint64{0: 42, 8: 43, 80: 0, maxOffset - 1: 0} {
-			w.vm.l.locks.z.forwardings = far
-			if got := k.generation(symbol, 4711); got != want {
-				t.Errorf("%d away: %d, not %d", far, got, want)
+		for pages, want := range map[uint64]zTable{4711: {43, 42}, 4712: {}} {
+			if got := k.tableAt(k.generation(symbol, pages)); got != want {
+				t.Errorf("behind %d: %+v, not %+v", pages, got, want)
 			}
 		}
 	})

@@ -23,6 +23,7 @@ type zPagesLayout struct {
 	forwardings offset // ZForwardingTable: where the ZForwardings of the pages are
 	shift       offset // ZForwarding: the shift of the objects' alignment
 	length      offset // ZForwarding: the number of its entries
+	users       offset // ZForwarding: 0 when all objects of the page have moved
 	size        uint64 // of a ZForwarding; its entries follow it
 }
 
@@ -41,6 +42,7 @@ func (r *resolver) zPages(z string) zPagesLayout {
 		forwardings: r.field("", z+"GranuleMapForForwarding._map"),
 		shift:       r.field("", z+"Forwarding._object_alignment_shift"),
 		length:      r.field("", z+"Forwarding._entries"),
+		users:       r.field("", z+"Forwarding._ref_count"),
 		size:        r.size("", z+"Forwarding"),
 	}
 	return l
@@ -60,10 +62,26 @@ type zPages struct {
 	table uint64
 	start offset
 	top   offset
-	moved [2]uint64 // the tables of where objects were moved to: of the young and the old generation, or of all
+	moved [2]zTable // the tables of where objects were moved to: of the young and the old generation, or of all
 	l     *zPagesLayout
 	// shifts: a reference is shifted by as many bits as its colour says (gc/z/zAddress.hpp on x86-64), otherwise by 16.
 	shifts bool
+}
+
+// zTable is a ZGranuleMap: where its entries are, and how many. The number is not exported. It lies before the pointer
+// (gc/z/zGranuleMap.hpp).
+type zTable struct{ at, entries uint64 }
+
+func (k *Locks) tableAt(pointer uint64) (t zTable) {
+	if pointer == 0 {
+		return t
+	}
+	at, err1 := k.vm.mem.Ptr(pointer)
+	entries, err2 := k.vm.mem.U64(pointer - 8)
+	if err1 != nil || err2 != nil {
+		return t
+	}
+	return zTable{at, min(entries, maxGranules)}
 }
 
 // findPages finds the tables, if the collector is ZGC and the JVM exports what leads to them.
@@ -92,12 +110,12 @@ func (k *Locks) findPages() (p zPages) {
 	p.table = at(heap + uint64(l.table) + uint64(l.at) + uint64(l.pages))
 	p.start, p.top, p.l = l.start, l.top, l
 	switch {
-	case !l.forwardings.ok() || !l.shift.ok() || !l.length.ok() || l.size == 0:
+	case l.forwardings != 8 || !l.shift.ok() || !l.length.ok() || l.size == 0:
 	case l.forwarding.ok():
-		p.moved[0] = at(heap + uint64(l.forwarding) + uint64(l.forwardings))
+		p.moved[0] = k.tableAt(heap + uint64(l.forwarding) + uint64(l.forwardings))
 	default:
-		p.moved[0] = k.generation("_ZN11ZGeneration6_youngE", heap+uint64(l.table))
-		p.moved[1] = k.generation("_ZN11ZGeneration4_oldE", heap+uint64(l.table))
+		p.moved[0] = k.tableAt(k.generation("_ZN11ZGeneration6_youngE", heap+uint64(l.table)))
+		p.moved[1] = k.tableAt(k.generation("_ZN11ZGeneration4_oldE", heap+uint64(l.table)))
 	}
 	if z.shift != 0 && l.good.ok() {
 		good, shift := at(at(holder+uint64(l.good))), at(z.shift)
@@ -107,7 +125,7 @@ func (k *Locks) findPages() (p zPages) {
 	return p
 }
 
-// generation finds a generation's table of where objects were moved to. No table of the JVM exports that member. It
+// generation finds where a generation has its table of where objects were moved to. No table of the JVM exports that member. It
 // follows a member with a known value, the pointer to the table of pages (gc/z/zGeneration.hpp).
 func (k *Locks) generation(symbol string, pages uint64) uint64 {
 	var b [96]byte
@@ -119,10 +137,9 @@ func (k *Locks) generation(symbol string, pages uint64) uint64 {
 	if err != nil || k.vm.mem.Bytes(at, b[:]) != nil {
 		return 0
 	}
-	forwardings := 8 + int(k.vm.l.locks.z.forwardings)
-	for i := 0; i+forwardings+8 <= len(b); i += 8 {
+	for i := 0; i < len(b); i += 8 {
 		if word(b[i:]) == pages {
-			return word(b[i+forwardings:])
+			return at + uint64(i) + 16
 		}
 	}
 	return 0
@@ -154,29 +171,38 @@ func (k *Locks) stale(v uint64) (uint64, error) {
 	if !k.rests || !k.pages.on {
 		return 0, ErrMoved
 	}
-	addr := v
+	addr, moved := v, anyMove
 	if k.vm.java.heap.z.shift != 0 {
-		shift := 16
+		colour, shift := v>>12&15, 16
 		if k.pages.shifts {
-			shift = 13 + bits.TrailingZeros64(v>>12&15)
+			shift = 13 + bits.TrailingZeros64(colour)
 		}
-		if addr = v >> shift; v>>12&15 == 0 {
+		now, err := k.vm.coloursNow()
+		good := ^now.badMask >> 12 & 15
+		if addr = v >> shift; err != nil || bits.OnesCount64(colour) != 1 || bits.OnesCount64(good) != 1 {
 			return 0, ErrMoved
 		}
+		moved = bits.TrailingZeros64(colour) ^ bits.TrailingZeros64(good)
 	}
-	if addr, ok := k.now(addr); ok {
+	if addr, ok := k.now(addr, moved); ok {
 		return addr, nil
 	}
 	return 0, ErrMoved
 }
 
+// A colour is one of four bits. Its number changes by 1 with each collection of young objects that moves some, and by 2
+// with each collection of old ones (gc/z/zAddress.cpp, ZGlobalsPointers::flip_young_relocate_start,
+// flip_old_relocate_start). So it says which generation's table knows where the object is now: bit i of moves stands for
+// zPages.moved[i].
+const anyMove = 3
+
 // now says where the object is now that was at an address before the last collection.
-func (k *Locks) now(addr uint64) (uint64, bool) {
+func (k *Locks) now(addr uint64, moved int) (uint64, bool) {
 	if addr == 0 || addr%8 != 0 {
 		return 0, false
 	}
-	for _, table := range k.pages.moved {
-		if table == 0 {
+	for i, table := range k.pages.moved {
+		if table.at == 0 || moved>>i&1 == 0 {
 			continue
 		}
 		if to, ok := k.movedTo(table, addr&k.pages.mask); ok {
@@ -198,18 +224,17 @@ const (
 
 // movedTo looks up the offset to which the object at an offset was moved, as ZForwarding::find does
 // (gc/z/zForwarding.inline.hpp).
-func (k *Locks) movedTo(table, at uint64) (to uint64, ok bool) {
-	f, err := k.vm.mem.Ptr(table + 8*(at>>granule))
-	if err != nil || f == 0 {
+func (k *Locks) movedTo(table zTable, at uint64) (to uint64, ok bool) {
+	if at>>granule >= table.entries {
 		return 0, false
 	}
-	start, shift, length, ok := k.forwarding(f)
-	if !ok || at < start {
+	f := k.forwardingOf(table.at + 8*(at>>granule))
+	if f == nil || at < f.start {
 		return 0, false
 	}
-	from := (at - start) >> shift
+	from := (at - f.start) >> f.shift
 	for i, n := uint64(zHash(uint32(from))), 0; n < maxProbes; i, n = i+1, n+1 {
-		e, err := k.vm.mem.U64(f + k.pages.l.size + 8*(i&(length-1)))
+		e, err := k.entry(f, i&(f.length-1))
 		if err != nil || e&1 == 0 {
 			return 0, false
 		}
@@ -220,14 +245,42 @@ func (k *Locks) movedTo(table, at uint64) (to uint64, ok bool) {
 	return 0, false
 }
 
-// forwarding reads a ZForwarding: where its page was, the shift of the objects' alignment, and its number of entries.
-func (k *Locks) forwarding(f uint64) (start, shift, length uint64, ok bool) {
+// zForwarding is a ZForwarding: where its page was, the shift of the objects' alignment, and its number of entries.
+type zForwarding struct {
+	at, start, shift, length uint64
+	entries                  []byte // what is kept of them
+}
+
+// forwarding reads a ZForwarding, nil if there is none.
+func (k *Locks) forwarding(at uint64) *zForwarding {
 	l := k.pages.l
-	start, err1 := k.vm.mem.U64(f) // ZForwarding::_virtual is its first member
-	shift, err2 := k.vm.mem.U64(f + uint64(l.shift))
-	length, err3 := k.vm.mem.U64(f + uint64(l.length))
-	return start, shift, length, err1 == nil && err2 == nil && err3 == nil && shift <= 32 && length > 0 &&
-		length <= maxMoved && length&(length-1) == 0
+	start, err1 := k.vm.mem.U64(at) // ZForwarding::_virtual is its first member
+	shift, err2 := k.vm.mem.U64(at + uint64(l.shift))
+	n, err3 := k.vm.mem.U64(at + uint64(l.length))
+	if err1 != nil || err2 != nil || err3 != nil || shift > 32 || n == 0 || n > maxMoved || n&(n-1) != 0 {
+		return nil
+	}
+	return &zForwarding{at: at, start: start, shift: shift, length: n}
+}
+
+// forwardingOf is the ZForwarding to which an entry of a table leads, nil if there is none.
+func (k *Locks) forwardingOf(at uint64) (f *zForwarding) {
+	if f, known := k.still.forwardings[at]; known {
+		return f
+	}
+	if p, err := k.vm.mem.Ptr(at); err == nil && p != 0 {
+		f = k.forwarding(p)
+	}
+	k.still.keep(k, at, f)
+	return f
+}
+
+// entry is an entry of a ZForwarding.
+func (k *Locks) entry(f *zForwarding, i uint64) (uint64, error) {
+	if f.entries != nil {
+		return word(f.entries[8*i:]), nil
+	}
+	return k.vm.mem.U64(f.at + k.pages.l.size + 8*i)
 }
 
 // zHash is ZHash::uint32_to_uint32 (gc/z/zHash.inline.hpp).
@@ -242,6 +295,9 @@ func zHash(key uint32) uint32 {
 
 // onPage reports whether a page holds that address, and is in use up to there.
 func (k *Locks) onPage(addr uint64) bool {
+	if k.still.areas != nil {
+		return areaOf(k.still.areas, addr&k.pages.mask|(k.pages.mask+1)) != nil
+	}
 	at := addr & k.pages.mask
 	page, err := k.vm.mem.Ptr(k.pages.table + 8*(at>>granule))
 	if err != nil || page == 0 {
@@ -276,7 +332,7 @@ func (k *Locks) root(ref uint64) (uint64, bool) {
 		}
 		// No colour says whether this reference is stale. If objects were moved away from that place and others have
 		// come there since, it is not known which object is meant.
-		now, ok := k.now(ref)
+		now, ok := k.now(ref, anyMove)
 		return now, ok && (now == ref || !k.onPage(ref))
 	}
 	addr, err := k.uncolour(ref)

@@ -15,12 +15,13 @@ import (
 type Objects struct {
 	vm       *VM
 	klasses  klassModel
-	head     int    // bytes of the smallest object
-	lengthAt int    // of an array
-	align    uint64 // objects begin at its multiples
-	pitch    uint64 // of the piece under way, if it is more: objects begin at its multiples
-	oopSize  int    // where in a java.lang.Class its size is, in words
-	bitmap   uint64 // bits that a stack chunk keeps for each word of its stack
+	head     int        // bytes of the smallest object
+	lengthAt int        // of an array
+	align    uint64     // objects begin at its multiples
+	pitch    uint64     // of the piece under way, if it is more: objects begin at its multiples
+	chunks   chunkModel // of the piece under way
+	oopSize  int        // where in a java.lang.Class its size is, in words
+	bitmap   uint64     // bits that a stack chunk keeps for each word of its stack
 	classes  map[uint64]*ObjectClass
 	text     int // bytes of their names
 	recent   [recentClasses]*ObjectClass
@@ -133,7 +134,7 @@ func (o *Objects) Walk(addr uint64, b []byte, visit func(addr uint64, class *Obj
 			break
 		}
 		visit(addr+at, class, size)
-		at = o.after(at + size)
+		at = o.behind(at, size)
 	}
 	return addr + at, nil
 }
@@ -146,8 +147,16 @@ func (o *Objects) after(end uint64) uint64 {
 	return (end + o.pitch - 1) &^ (o.pitch - 1)
 }
 
-// object returns the class and the size of the object at the beginning of b. size is 0 if b ends before the size.
+// behind is where the object begins that follows one of that size.
+func (o *Objects) behind(at, size uint64) uint64 {
+	return o.after(at + max(size, (o.chunks.least+o.align-1)&^(o.align-1)))
+}
+
+// object is the class and the size of the object at the beginning of b. size is 0 if b ends before the size.
 func (o *Objects) object(b []byte) (class *ObjectClass, size uint64, err error) {
+	if size = o.chunks.freeChunk(b); size > 0 {
+		return &freeMemory, size, nil
+	}
 	klass := o.klasses.klassIn(b)
 	class = o.recent[klass/8%recentClasses]
 	if klass == 0 || class == nil || class.Klass != klass {

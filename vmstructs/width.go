@@ -33,7 +33,7 @@ var readWidths = map[string]uint8{
 	"ConstantPool._length":      4, "ConstantPool._source_file_name_index": 2, "InstanceKlass._source_file_name_index": 2,
 	"InstanceKlass._java_fields_count": 2, "Symbol._length": 2, "Symbol._body": 1, "Symbol._body[0]": 1,
 	"Klass._layout_helper": 4, "Klass._super_check_offset": 4, "ShenandoahHeapRegion._state": 4,
-	"ZPage._type":               1,
+	"ZPage._type": 1, "ZForwarding._ref_count": 4, "XForwarding._ref_count": 4,
 	"ConstantPoolCache._length": 4, "ResolvedMethodEntry._cpool_index": 2, "Klass._vtable_len": 4,
 	"InstanceKlass._vtable_len": 4,
 

@@ -274,7 +274,9 @@ func (f *heapFlags) reader(ctx context.Context, s *session.Session) func() (*pro
 				reader, err = heap.NewReader(s.VM)
 			}
 			if err == nil {
-				h, err = reader.Read(f.options(ctx))
+				opt := f.options(ctx)
+				opt.Life = s.Life()
+				h, err = reader.Read(opt)
 			}
 			return h, err
 		})
@@ -366,7 +368,7 @@ func (f *heapFlags) dead(cmd *cobra.Command) error {
 	defer stop()
 	f.all = true
 	opt := f.options(ctx)
-	opt.Now = o.moment()
+	opt.Life.Now = o.moment()
 	reader, err := heap.NewReader(o.VM)
 	mainClass, _, _ := strings.Cut(strings.TrimSpace(o.VM.JavaCommand()), " ")
 	if err == nil && f.held.class != "" {

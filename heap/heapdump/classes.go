@@ -209,7 +209,7 @@ func (d *dumping) sizeOf(kind hprof.Type) int {
 // valueOf returns the value with which b begins.
 func (d *dumping) valueOf(kind hprof.Type, b []byte) uint64 {
 	if kind == hprof.Object {
-		return d.heap.Ref(b)
+		return d.heap.RefTo(b)
 	}
 	if d.opt.Blank {
 		return 0

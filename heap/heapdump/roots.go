@@ -97,7 +97,7 @@ func (d *dumping) thread(t *Thread) {
 		d.keep(root{object: addr, thread: serial, kind: stackRoot})
 	}
 	if !d.heap.LocalHandles(t.Java, func(object, _ uint64) bool {
-		return d.handle(root{object: object, thread: serial, kind: localRoot})
+		return d.handle(root{object: d.heap.Wide(object), thread: serial, kind: localRoot})
 	}) {
 		d.res.NoLocals++
 	}
@@ -142,7 +142,8 @@ func (d *dumping) frame(f *profile.Frame) uint64 {
 func (d *dumping) references(pieces ...[]byte) (found []uint64) {
 	for _, b := range pieces {
 		for at := 0; at+8 <= len(b); at += 8 {
-			found = append(found, binary.LittleEndian.Uint64(b[at:]))
+			now, moved := d.heap.OnStack(binary.LittleEndian.Uint64(b[at:]))
+			found = append(found, now, moved)
 			if d.heap.RefSize() == 4 {
 				found = append(found, d.heap.Ref(b[at:]), d.heap.Ref(b[at+4:]))
 			}

@@ -140,7 +140,7 @@ func Write(w io.Writer, vm *vmstructs.VM, opt Options) (*Result, error) {
 		opt.Threads(d.thread)
 	}
 	if !heap.GlobalHandles(func(object, handle uint64) bool {
-		return d.handle(root{object: object, handle: handle, kind: globalRoot})
+		return d.handle(root{object: heap.Wide(object), handle: handle, kind: globalRoot})
 	}) {
 		d.res.NoGlobals = true
 	}

@@ -27,7 +27,7 @@ func (x *examination) countHeap(ctx context.Context) {
 	h, err := session.Ask(x.session, func() (h *profile.Heap, err error) {
 		r, err := heap.NewReader(x.session.VM)
 		if err == nil {
-			h, err = r.Read(heap.Options{Cancel: ctx.Done()})
+			h, err = r.Read(heap.Options{Cancel: ctx.Done(), Life: x.session.Life()})
 		}
 		return h, err
 	})

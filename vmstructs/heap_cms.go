@@ -1,0 +1,75 @@
+package vmstructs
+
+import "math"
+
+// CMS keeps free chunks among the objects of its old generation. In a free chunk lie old objects. So an object is found
+// only by a walk from the beginning of the generation on (up to 13; gc/cms/freeChunk.hpp, oops/markOop.hpp).
+
+// cmsLayout: fields of ConcurrentMarkSweepGeneration, Space and FreeChunk.
+type cmsLayout struct {
+	space     offset // of the generation: a pointer to its space
+	end       offset // of a space: where its memory ends
+	size      offset // of a chunk: how many words it has
+	prev      offset // of a chunk: its lowest bit says that the chunk is free
+	chunkSize uint64 // no object and no chunk takes less
+}
+
+func (r *resolver) cms() cmsLayout {
+	return cmsLayout{
+		space:     r.field("", "ConcurrentMarkSweepGeneration._cmsSpace"),
+		end:       r.field("", "Space._end"),
+		size:      r.field("", "FreeChunk._size"),
+		prev:      r.field("", "FreeChunk._prev"),
+		chunkSize: r.size("", "FreeChunk"),
+	}
+}
+
+// chunkModel says how a free chunk looks. The zero value: there are none.
+type chunkModel struct {
+	least  uint64
+	inMark bool // with compressed references the mark says that the chunk is free, and how large it is
+}
+
+// With compressed references a free chunk has a mark that no object has, and its size in words above that (markOop.hpp,
+// cms_free_prototype, size_shift).
+const (
+	freeMark, freeMarkMask = 0x81, 0xff
+	freeSizeShift          = 8
+)
+
+// freeChunk is how many bytes the free chunk has that b begins with, 0 if b begins with something else.
+func (m *chunkModel) freeChunk(b []byte) uint64 {
+	words := word(b)
+	switch {
+	case m.least == 0:
+		return 0
+	case m.inMark && words&freeMarkMask == freeMark:
+		words >>= freeSizeShift
+	case m.inMark || word(b[8:])&1 == 0:
+		return 0
+	}
+	if words < m.least/8 || words > maxHeapBytes/8 {
+		return 0
+	}
+	return 8 * words
+}
+
+// freeMemory is the class of free chunks.
+var freeMemory = ObjectClass{Filler: true, Sum: math.MaxUint64}
+
+// cmsArea adds CMS's old generation.
+func (h *Heap) cmsArea(areas []*HeapArea, old uint64) ([]*HeapArea, string) {
+	l := &h.vm.l.areas.cms
+	n := len(areas)
+	if l.size == 0 && l.prev == 8 && l.chunkSize >= klassBytes {
+		areas = h.space(areas, h.health.pointerAt(old, l.space), h.vm.l.health.serial.bottom, l.end, OldPart)
+	}
+	if len(areas) == n {
+		return areas, "this JVM does not say where the free memory of its old generation is: only young objects are counted"
+	}
+	areas[n].chunks = chunkModel{least: l.chunkSize, inMark: h.vm.java.heap.narrow}
+	return areas, ""
+}
+
+// InOrder reports whether objects can be found only by a walk from the beginning of the area on.
+func (a *HeapArea) InOrder() bool { return a.chunks.least > 0 }

@@ -117,6 +117,7 @@ type offThread struct {
 	copied  offCopy      // the stack with which the thread left its CPU
 	buf     []byte       // for copied, where it has to be kept
 	woken   *wakeup      // the last one
+	slept   *look.Tally  // of its last wait that was no shorter than Options.Min; nil: not known
 	looked  int64        // when the held look was done
 	snap    *look.Look
 	tries   int

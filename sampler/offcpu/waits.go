@@ -43,6 +43,10 @@ func (r *offRun) work(x *offRecord) {
 		th.ran, th.woken = x.when, nil
 	case offWoken:
 		th.woken = x.woke
+		// Of a waker that is off its CPU, the record of its return is missing.
+		if by := r.threads[x.woke.tid]; by != nil && by.out == 0 {
+			x.woke.after = by.slept
+		}
 	}
 }
 
@@ -68,6 +72,9 @@ func (r *offRun) finish(th *offThread, at int64) {
 	}
 	if th.tally != nil {
 		r.endWait(th, at)
+	}
+	if !th.taken && time.Duration(length) >= r.opt.Min {
+		th.slept = th.tally
 	}
 	th.out, th.tally, th.copied.has = 0, nil, false
 }

@@ -73,6 +73,7 @@ type wakeup struct {
 	comm     string
 	kernel   []uint64
 	copy     offCopy
+	after    *look.Tally // look.Waker.After
 }
 
 // TryWakers finds out whether wake-ups can be noted.
@@ -363,7 +364,7 @@ func (r *offRun) endWait(th *offThread, at int64) {
 func (r *offRun) putWaker(snap *look.Look, th *offThread, x *wakeup) {
 	c := &x.copy
 	snap.When, snap.TID = x.when, x.tid
-	snap.Waker = look.Waker{Of: th.tally, TID: th.tid, PID: x.pid, Comm: x.comm}
+	snap.Waker = look.Waker{Of: th.tally, After: x.after, TID: th.tid, PID: x.pid, Comm: x.comm}
 	snap.Kernel = append(snap.Kernel, x.kernel...)
 	if c.has {
 		snap.Regs, snap.Unknown, snap.SP, snap.Cut = c.regs, c.unknown, c.regs[r.cpu.SP], c.cut

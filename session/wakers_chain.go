@@ -7,15 +7,15 @@ import (
 
 	"goprof/profile"
 	"goprof/sampler/look"
+	"goprof/sampler/offcpu"
 )
 
 // A chain: the thread that ended a wait was itself waiting before, until another thread ended that. Each hop of a chain
-// is a wait that is over. A chain goes from a wait to the last wait of its waker, as the engine has seen it, and only if
-// that one shares time with the first wait of the chain. Otherwise the waker ran all the time, and is the last hop.
+// is a wait that is over. A chain goes from a wait to the last wait of its waker that had a part of the same time
+// (offcpu.HopShare), and on as long as these waits have a part of the first one's time. Where there is none, the waker
+// ran nearly all the time, and is the last hop.
 
 const (
-	// hopShare: a wait belongs to a chain if it shares one part in so many of the first wait's time.
-	hopShare = 10
 	// mostHops and mostHopFrames bound the waits that are kept for waits that end later.
 	mostHops, mostHopFrames = 1 << 12, 1 << 17
 )
@@ -65,5 +65,5 @@ func (c *chain) add(t *look.Tally, h *hop) []profile.Frame {
 // shares reports whether enough of the time of another wait was also time of this one.
 func (h *hop) shares(first *hop) bool {
 	both := min(h.end, first.end) - max(h.began, first.began)
-	return h.above != nil && both > 0 && both >= (first.end-first.began)/hopShare
+	return h.above != nil && both*offcpu.HopShare >= first.end-first.began
 }

@@ -24,10 +24,10 @@ func TestChain(t *testing.T) {
 		{"a", "timer", 0, 101, "timer a"},
 		{"b", "a", 50, 102, "timer a b"},
 		{"c", "b", 60, 103, "a b c"}, // three at most
-		{"d", "b", 99, 130, "b d"},   // b's wait ended when this one had begun; the one before was over
+		{"d", "b", 99, 129, "b d"},   // b's wait ended when this one had begun; the one before was over
 		{"e", "b", 102, 200, "e"},    // b ran all the time
 		{"f", "b", 92, 202, "f"},     // less than a tenth
-		{"g", "b", 93, 190, "b g"},   // a tenth
+		{"g", "b", 93, 183, "b g"},   // a tenth
 		{"h", "nothing of which is known", 0, 1, "h"},
 	} {
 		h := &hop{above: named(w.by), began: w.began, end: w.end, before: waits[w.before]}

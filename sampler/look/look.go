@@ -31,7 +31,7 @@ type Look struct {
 // Waker is what ended a wait: the thread of the look, or what interrupted it. The kernel's frames distinguish these.
 type Waker struct {
 	Of    *Tally // of the look at the thread that waited; nil: the look was taken at something else
-	After *Tally // of the last wait of the look's thread itself; nil: not known
+	After *Tally // of what the look's thread itself waited for meanwhile; nil: for nothing, or not known
 	TID   int    // of the thread that waited
 	PID   int    // the process of the look's thread; 0: the CPU was idle
 	Comm  string // the kernel's name of the look's thread

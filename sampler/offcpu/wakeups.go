@@ -76,6 +76,30 @@ type wakeup struct {
 	after    *look.Tally // look.Waker.After
 }
 
+// slept is a wait that is over.
+type slept struct {
+	tally   *look.Tally // nil: the wait has none
+	out, in int64
+}
+
+const (
+	// mostSlept is how many of a thread's waits are remembered.
+	mostSlept = 4
+	// HopShare: the waker of a wait waited meanwhile if one wait of the waker's has one part in so many of that time.
+	HopShare = 10
+)
+
+// sleptWhile is the last wait of a thread that had enough of a time in which another thread waited. Nil: the thread ran
+// for nearly all of it, or that is not known.
+func (th *offThread) sleptWhile(from, to int64) *look.Tally {
+	for i := range th.slept {
+		if s := &th.slept[i]; (s.in-max(s.out, from))*HopShare >= to-from {
+			return s.tally
+		}
+	}
+	return nil
+}
+
 // TryWakers finds out whether wake-ups can be noted.
 func TryWakers(pid int) error {
 	w := &wakeups{run: &offRun{pid: pid, cpu: cpus.Here(), cpus: cpuset.Online()}}

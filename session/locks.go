@@ -238,7 +238,7 @@ func accuses(w *vmstructs.Wanted) bool {
 	case vmstructs.WaitToEnter, vmstructs.WaitToInitialize:
 		return true
 	case vmstructs.WaitToUnpark:
-		return w.Kind == vmstructs.ExclusiveLock || w.Kind == vmstructs.SharedLock
+		return w.Kind == vmstructs.ExclusiveLock || w.Kind == vmstructs.SharedLock || w.Kind == vmstructs.TaskResult
 	}
 	return false
 }

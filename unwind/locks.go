@@ -2,6 +2,7 @@ package unwind
 
 import (
 	"slices"
+	"strings"
 
 	"goprof/profile"
 	"goprof/profile/naming"
@@ -25,7 +26,7 @@ func LockFrames(frames []profile.Frame, interpreted []InterpretedFrame,
 			continue
 		}
 		p := vmstructs.LockFrame{First: first, Count: end - first, SP: f.SP, PC: f.PC,
-			Return: frames[end].PC, End: frames[end].SP, Saved: f.SP - 16}
+			Return: frames[end].PC, End: frames[end].SP, Saved: f.SP - 16, Task: slices.ContainsFunc(frames[first:end], computes)}
 		if n := len(out); n > 0 && out[n-1].FP != 0 && out[n-1].First+out[n-1].Count == first {
 			p.Saved = out[n-1].FP
 		}
@@ -43,6 +44,16 @@ func LockFrames(frames []profile.Frame, interpreted []InterpretedFrame,
 		out = append(out, p)
 	}
 	return out
+}
+
+// computes reports whether a method computes a CompletableFuture. In JDK 8, tryFire calls methods of CompletableFuture,
+// and is on the stack, too.
+func computes(f profile.Frame) bool {
+	if f.Func == nil {
+		return false
+	}
+	name, of := strings.CutPrefix(f.Func.Name, "java.util.concurrent.CompletableFuture$")
+	return of && (strings.HasSuffix(name, ".run") || strings.HasSuffix(name, ".tryFire"))
 }
 
 // LockOf is a lock as profiles have it. The kinds are in the same order.

@@ -72,7 +72,7 @@ func AddUnmounted(threads []profile.ThreadDump, waits []UnmountedWait,
 
 // holdOnce notes that a thread holds a lock.
 func holdOnce(t *profile.ThreadDump, l profile.Lock) {
-	if !slices.ContainsFunc(t.Holds, func(h profile.HeldLock) bool { return h.ID == l.ID }) {
+	if l.Kind != profile.Task && !slices.ContainsFunc(t.Holds, func(h profile.HeldLock) bool { return h.ID == l.ID }) {
 		t.Holds = append(t.Holds, profile.HeldLock{Lock: l, Frame: -1})
 	}
 }

@@ -133,6 +133,7 @@ func (k *Locks) readUnmounted() {
 		frames := framesHash(&u.search.c.heap) // before the search reads another thread's
 		u.now = append(u.now, UnmountedLocks{ID: id, State: t.State, Wants: k.wantsUnmounted(t.object, t.State),
 			Frames: frames})
+		k.computedBy(&u.now[len(u.now)-1].Wants)
 	}
 }
 

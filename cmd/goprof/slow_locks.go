@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	// locksEvery is how often slow reads who holds the locks that threads wait for. A reading takes no more than one part
-	// in locksShare of the time, as long as it comes once in locksSeldom. One that takes longer than longestReading does
-	// not count.
+	// locksEvery is how often slow reads who holds the locks that threads wait for. Readings use no more than one part in
+	// locksShare of a CPU, as long as one comes once in locksSeldom. One that takes longer than longestReading does not
+	// count.
 	locksEvery, locksSeldom = 100 * time.Millisecond, 5 * time.Second
 	locksShare              = 20
 	longestReading          = time.Second
@@ -59,7 +59,7 @@ var errLongReading = errors.New("a reading takes longer than " + longestReading.
 func readHolds(ctx context.Context, s *session.Session, talk io.Writer) (all []requests.Hold, failed error) {
 	some, virtual := false, s.HasVirtual()
 	for wait := locksEvery; sleepUntil(ctx, time.Now().Add(wait)); {
-		began := time.Now()
+		began, used := time.Now(), session.OwnCPU()
 		opt := session.DumpOptions{Bare: true, Locks: true, Find: longestReading / 4, Cancel: ctx}
 		if virtual {
 			opt.Virtual = new(profile.VirtualWaits)
@@ -69,7 +69,7 @@ func readHolds(ctx context.Context, s *session.Session, talk io.Writer) (all []r
 			break
 		}
 		took := time.Since(began)
-		wait = min(max(locksEvery, locksShare*took), locksSeldom)
+		wait = min(max(locksEvery, locksShare*(session.OwnCPU()-used)), locksSeldom)
 		if err == nil && took > longestReading {
 			if virtual {
 				virtual = false

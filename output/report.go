@@ -13,7 +13,7 @@ import (
 	"goprof/profile"
 )
 
-// ReportKeys are the keys that a report can have. NewHottest and NewWakers make two more, ByHottest and ByWaker.
+// ReportKeys are the keys that a report can have. NewHottest and NewWakers make more: ByHottest, ByWaker, ByChain.
 var ReportKeys = []string{"method", ByLine, ByClass, ByPackage, "kind", ByThread, ByState}
 
 // Keys that ask for more than a frame's own name.
@@ -24,6 +24,7 @@ const (
 	ByThread  = "thread"
 	ByState   = "state"
 	ByWaker   = "waker"
+	ByChain   = "chain"   // of wakers
 	ByHottest = "hottest" // the names of the account
 )
 

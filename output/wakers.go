@@ -11,40 +11,56 @@ type wakerPath struct {
 	by     int32 // the frame that separates it from the wait
 	java   int32 // the topmost Java method in which threads do not just wait or wake others
 	thread int32
+	// before is the node in which the path of the waker before ends, in a chain of wakers. 0: this is the first.
+	before int32
 }
 
-// NewWakers sums a tree up by what ended the waits: the thread, and the topmost Java method of its stack.
-func NewWakers(t *Tree) *Report {
+// NewWakers sums a tree up by what ended the waits: the thread, and the topmost Java method of its stack. by is ByWaker
+// or ByChain.
+func NewWakers(t *Tree, by string, top int) *Report {
 	at := make([]wakerPath, len(t.Nodes))
-	at[0] = wakerPath{-1, -1, -1}
+	at[0] = wakerPath{-1, -1, -1, 0}
 	sums := map[string]int64{}
 	for n := 1; n < len(t.Nodes); n++ {
 		node := &t.Nodes[n]
 		at[n] = at[node.Parent]
-		at[n].above(t, node.Name)
+		at[n].above(t, node.Name, node.Parent)
 		if node.Self > 0 {
-			sums[at[n].name(t)] += node.Self
+			sums[at[n].chain(t, at, by == ByWaker)] += node.Self
 		}
 	}
 	var table []ReportRow
 	for name, n := range sums {
 		table = append(table, ReportRow{Name: name, Self: n, Total: n})
 	}
-	return newReport(t, ByWaker, table, t.Total)
+	return newReport(t, by, table, t.Total, top)
 }
 
-// above goes up to one more frame. The leaf of a waker's stack comes first.
-func (w *wakerPath) above(t *Tree, label int32) {
+// above goes up to one more frame, from the node parent. The leaf of a waker's stack comes first.
+func (w *wakerPath) above(t *Tree, label, parent int32) {
 	switch l := t.Labels[label]; {
-	case w.by < 0:
-		if l.Kind == LabelGap && profile.IsWaker(l.Text) {
-			w.by = label
+	case l.Kind == LabelGap && profile.IsWaker(l.Text):
+		if w.by >= 0 {
+			w.before = parent
 		}
+		w.by, w.java, w.thread = label, -1, -1
+	case w.by < 0:
 	case l.Kind == LabelThread:
 		w.thread = label
 	case w.java < 0 && l.Kind.Java() && !waitsIn(l):
 		w.java = label
 	}
+}
+
+// chain names the wakers of a wait, or the first one alone.
+func (w *wakerPath) chain(t *Tree, at []wakerPath, first bool) string {
+	switch {
+	case w.before == 0:
+		return w.name(t)
+	case first:
+		return at[w.before].chain(t, at, true)
+	}
+	return at[w.before].chain(t, at, false) + " < " + w.name(t)
 }
 
 func (w *wakerPath) name(t *Tree) string {

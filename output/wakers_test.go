@@ -8,7 +8,8 @@ import (
 	"goprof/profile"
 )
 
-const wakersInput = `[taker tid=1];a.Shop.take_[j];java.util.concurrent.locks.LockSupport.park_[j];[parked: a.Lock];[woken by];futex_wake;jdk.internal.misc.Unsafe.unpark_[j];a.Shop.put_[i];a.Shop.run_[j];[putter tid=2] 60
+const wakersInput = `[taker tid=1];a.Shop.take_[j];java.util.concurrent.locks.LockSupport.park_[j];[parked: a.Lock];[woken by];futex_wake;jdk.internal.misc.Unsafe.unpark_[j];a.Shop.put_[i];a.Shop.run_[j];[putter tid=2] 20
+[taker tid=1];a.Shop.take_[j];java.util.concurrent.locks.LockSupport.park_[j];[parked: a.Lock];[woken by];a.Shop.put_[i];a.Shop.run_[j];[putter tid=2];[woken by];java.util.concurrent.locks.LockSupport.unpark_[j];a.Shop.c_[j];a.Shop.d_[j];[b tid=4];[woken by: timer (interrupt)] 40
 [taker tid=1];a.Shop.take_[j];java.util.concurrent.locks.LockSupport.park_[j];[parked: a.Lock];[woken by];[truncated: not copied];[putter tid=3] 5
 [taker tid=1];a.Shop.nap_[j];java.lang.Thread.sleep_[j];[sleeping];[woken by: timer (interrupt)] 20
 [taker tid=1];a.Shop.nap_[j];java.lang.Thread.sleep_[j];[sleeping];[not woken: not over at the end] 10
@@ -40,11 +41,14 @@ func TestWakersReport(t *testing.T) {
 		ByState:   {{"[parked: a.Lock]", 65}, {"[sleeping]", 30}, {"[runnable]", 5}},
 		ByThread:  {{"[taker tid=1]", 100}},
 		ByHottest: {{"a.Shop.take (parked)", 65}, {"a.Shop.nap (sleeping)", 30}, {"a.Shop.take (runnable)", 5}},
+		ByChain: {{"[putter tid=2] a.Shop.put < [b tid=4] a.Shop.c < [woken by: timer (interrupt)]", 40},
+			{"[putter tid=2] a.Shop.put", 20}, {"[woken by: timer (interrupt)]", 20},
+			{"[not woken: not over at the end]", 10}, {noWaker, 5}, {"[putter tid=3]", 5}},
 	} {
 		var r *Report
 		switch by {
-		case ByWaker:
-			r = NewWakers(tree)
+		case ByWaker, ByChain:
+			r = NewWakers(tree, by, 0)
 		case ByHottest:
 			r = NewHottest(tree, &profile.Meta{})
 		default:
@@ -58,7 +62,7 @@ func TestWakersReport(t *testing.T) {
 		}
 	}
 	plain, _ := ParseCollapsed(strings.NewReader("a.B.c_[j];[parked] 3\n"))
-	if r := NewWakers(plain); !strings.Contains(r.Lacks(), "--wakers") {
+	if r := NewWakers(plain, ByWaker, 0); !strings.Contains(r.Lacks(), "--wakers") {
 		t.Errorf("%+v lacks %q", r.Rows, r.Lacks())
 	}
 }

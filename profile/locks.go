@@ -9,8 +9,9 @@ const (
 	Monitor   LockKind = iota + 1 // of an object: synchronized, Object.wait
 	Exclusive                     // of java.util.concurrent, with one owner: ReentrantLock, a write lock
 	Shared                        // of java.util.concurrent, which many may hold: a read lock
-	Unownable                     // what LockSupport.park was given, and has no owner: a Condition, a FutureTask
+	Unownable                     // what LockSupport.park was given, and has no owner: a Condition
 	ClassInit                     // the right to initialise a class: a thread has it while the static initialiser runs
+	Task                          // the result of a FutureTask or a CompletableFuture: a thread computes it
 )
 
 // Lock is what a thread holds or waits for.

@@ -15,6 +15,7 @@ import (
 	"goprof/process/procfs"
 	"goprof/profile"
 	"goprof/profile/naming"
+	"goprof/profile/pools"
 	"goprof/sampler/look"
 	"goprof/sampler/ptrace"
 	"goprof/vmstructs"
@@ -51,6 +52,8 @@ type LiveThread struct {
 	// empty if there was none, or if the thread was always met running.
 	Frame string
 	Seen  time.Time
+	// Idle says that the thread waited for work at the last look: see package pools.
+	Idle bool
 	// Moving: the thread ran when it was looked at, or has run since. A sample may tell more.
 	Moving bool
 }
@@ -284,12 +287,13 @@ func (l *Live) take(th *liveThread, snap *look.Look, o ptrace.Outcome, stack *pr
 		state, _ := stateOf(&snap.Waiting, stack)
 		th.State, th.looked, th.Moving = state.String(), true, false
 		th.Frame = naming.TopJava(stack, state != profile.Running)
+		th.Idle = pools.Look(stack.Frames, state == profile.Blocked).Doing == pools.Idle
 		th.Seen = time.Now()
 	case ptrace.Running:
 		if th.State != profile.Runnable.String() {
 			th.State = profile.Running.String()
 		}
-		th.Moving = true
+		th.Moving, th.Idle = true, false
 	case ptrace.Moved:
 		th.Moving = true
 	}

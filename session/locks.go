@@ -3,6 +3,7 @@
 package session
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -240,7 +241,7 @@ func accuses(w *vmstructs.Wanted) bool {
 	case vmstructs.WaitToEnter, vmstructs.WaitToInitialize:
 		return true
 	case vmstructs.WaitToUnpark:
-		return w.Kind == vmstructs.ExclusiveLock || w.Kind == vmstructs.SharedLock
+		return w.Kind == vmstructs.ExclusiveLock || w.Kind == vmstructs.SharedLock || w.Kind == vmstructs.TaskResult
 	}
 	return false
 }
@@ -279,6 +280,9 @@ func (r *lockReader) tell(last, now *lockRound) {
 			continue
 		}
 		out := &r.d.threads[i]
+		if r.d.opt.Bare {
+			out.Stack.Virtual.ID = t.Virtual
+		}
 		if t.Wants.How != 0 && confirmed(addr, last, now) {
 			out.WaitsFor = r.wanted(&t.Wants)
 			out.WaitsFor.Alone = unwind.WantsAlone(out.WaitsFor, &out.Stack)
@@ -327,7 +331,7 @@ func (r *lockReader) ref(o *vmstructs.LockOwner) (ref profile.ThreadRef) {
 		ref.TID, ref.Name = t.TID, t.Name
 		if o.Virtual != 0 {
 			if ref.Name = o.Name; t.Stack.Virtual.ID == o.Virtual {
-				ref.Name = t.Stack.Virtual.Name
+				ref.Name = cmp.Or(t.Stack.Virtual.Name, o.Name)
 			}
 		}
 	} else {

@@ -72,7 +72,7 @@ func (r *lockReader) showUnmounted(t *profile.ThreadDump) {
 		if t.State != "" && t.State != v.State {
 			return
 		}
-		if t.State = v.State; len(v.Stack.Chunks) > 0 {
+		if t.State = v.State; len(v.Stack.Chunks) > 0 && !r.d.opt.Bare {
 			r.d.Walker.WalkContinuation(v.Stack, &stack)
 			t.Stack = stack
 			t.Stack.Frames = slices.Clone(stack.Frames)

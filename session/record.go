@@ -49,6 +49,8 @@ type RecordOptions struct {
 	Min time.Duration
 	// Wakers wants to know what has ended each wait: with WaitingMode and PerfEngine. See TryWakers.
 	Wakers bool
+	// Chain is how many wakers a wait may have in a row, each of which ended the wait of the one before. 0 is one.
+	Chain int
 	// Sink gets each sample with its time, if it is not nil.
 	Sink Sink
 	// Full, if not nil, is called with the stacks so far when they need much memory. The profile then forgets them.

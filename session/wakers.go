@@ -23,6 +23,7 @@ type wakers struct {
 	names  *kernelNames
 	frames map[string]*profile.Func // that stand for wakers, by their text
 	above  []profile.Frame          // reused
+	chain  chain
 	sums   map[sortOfWaker]*profile.WakerSum
 }
 
@@ -50,7 +51,7 @@ func (w *wall) wantWakers() {
 		names = &kernelNames{funcs: map[string]*profile.Func{}} // which TryWakers has refused
 	}
 	w.wakers = &wakers{wall: w, names: names, frames: map[string]*profile.Func{},
-		sums: map[sortOfWaker]*profile.WakerSum{}}
+		chain: chain{most: w.opt.Chain, of: map[*look.Tally]*hop{}}, sums: map[sortOfWaker]*profile.WakerSum{}}
 	w.manner = w.wakers
 }
 
@@ -76,16 +77,16 @@ func (w *wakers) wanted(snap *look.Look) bool {
 	by := w.names.wakerOf(snap.Kernel, snap.Waker.PID, snap.Waker.Comm)
 	switch {
 	case by.kernel:
-		w.wake(st, sortOfWaker{by.cause, true}, w.note(profile.WakerFrame(by.String())))
+		w.wake(st, sortOfWaker{by.cause, true}, w.hop(st, snap.When, profile.WakerFrame(by.String())))
 	case snap.Waker.PID != w.Process.PID():
 		w.wake(st, sortOfWaker{"other processes", true},
-			w.note(profile.WakerFrame(fmt.Sprintf("%s pid=%d", snap.Waker.Comm, snap.Waker.PID))))
+			w.hop(st, snap.When, profile.WakerFrame(fmt.Sprintf("%s pid=%d", snap.Waker.Comm, snap.Waker.PID))))
 	default:
 		w.refreshHints(snap.TID)
 		if snap.SP != 0 {
 			return true
 		}
-		w.wakeByThread(st, nil, "not copied", w.label(snap.TID, snap.When)) // the wait was short: see offcpu
+		w.wakeByThread(st, snap, nil, "not copied", w.label(snap.TID, snap.When)) // the wait was short: see offcpu
 	}
 	return false
 }
@@ -102,7 +103,7 @@ func (w *wakers) lose(snap *look.Look, why profile.Reason) {
 	if snap.Waker.Of == nil {
 		w.wall.lose(snap, why)
 	} else if st := w.standingOf(snap); st != nil {
-		w.wakeByThread(st, nil, why.String(), w.label(snap.TID, snap.When))
+		w.wakeByThread(st, snap, nil, why.String(), w.label(snap.TID, snap.When))
 	}
 }
 
@@ -125,7 +126,7 @@ func (w *wakers) count(snap *look.Look, stack *profile.Stack, root string) {
 		cut = stack.Truncated.String()
 	}
 	if st := w.standingOf(snap); st != nil {
-		w.wakeByThread(st, stack.Frames, cut, label)
+		w.wakeByThread(st, snap, stack.Frames, cut, label)
 	}
 }
 
@@ -137,17 +138,24 @@ func (w *wakers) label(tid int, when int64) string {
 }
 
 // wakeByThread says that a thread of the JVM has ended a wait. cut says why frames are missing, if some are.
-func (w *wakers) wakeByThread(st *standing, frames []profile.Frame, cut, label string) {
+func (w *wakers) wakeByThread(st *standing, snap *look.Look, frames []profile.Frame, cut, label string) {
 	above := append(append(w.above[:0], w.frame(profile.WokenBy)), frames...)
 	if cut != "" {
 		above = append(above, w.frame("[truncated: "+cut+"]"))
 	}
 	w.above = append(above, w.frame(label))
 	slices.Reverse(w.above)
-	w.wake(st, sortOfWaker{"threads of the JVM", true}, w.above)
+	h := &hop{above: w.above, began: st.began, end: snap.When}
+	if !w.isCarrier(snap.TID) { // a virtual thread's last wait is not the carrier's
+		h.before = w.chain.of[snap.Waker.After]
+	}
+	w.wake(st, sortOfWaker{"threads of the JVM", true}, h)
 }
 
-func (w *wakers) note(text string) []profile.Frame { return []profile.Frame{w.frame(text)} }
+// hop is one that is no thread of the JVM.
+func (w *wakers) hop(st *standing, end int64, text string) *hop {
+	return &hop{above: []profile.Frame{w.frame(text)}, began: st.began, end: end}
+}
 
 // maxWakerFrames bounds the frames that are kept: threads and processes come and go.
 const maxWakerFrames = 1 << 14
@@ -164,8 +172,9 @@ func (w *wakers) frame(text string) profile.Frame {
 	return profile.Frame{Func: fn, Kind: profile.Gap, BCI: -1}
 }
 
-// wake ends a wait. above is what stands above it, leaf first.
-func (w *wakers) wake(st *standing, by sortOfWaker, above []profile.Frame) {
+// wake ends a wait.
+func (w *wakers) wake(st *standing, by sortOfWaker, h *hop) {
+	above := w.chain.add(st.tally, h)
 	st.at, st.over = w.profile.Above(st.at, above), true
 	if st.told.frames != nil {
 		w.timed.frames += len(above)
@@ -204,7 +213,7 @@ func (w *wakers) close(st *standing) {
 		st.over = true
 		return
 	}
-	w.wake(st, sortOfWaker{why, false}, w.note(profile.NotWokenFrame(why)))
+	w.wake(st, sortOfWaker{why, false}, w.hop(st, 0, profile.NotWokenFrame(why)))
 }
 
 func (w *wakers) end() {

@@ -26,6 +26,7 @@ type standing struct {
 	idle  bool          // the thread is one of the JVM's own, and such threads are not asked for
 
 	context look.Context
+	began   int64 // when the look was taken, or the wait began
 
 	// What of the tally has been counted.
 	looks, readyLooks int64
@@ -145,7 +146,8 @@ func (w *wall) shape(snap *look.Look, stack *profile.Stack) bool {
 }
 
 func (w *wall) count(snap *look.Look, stack *profile.Stack, root string) {
-	st := &standing{tid: snap.TID, tally: snap.Tally, context: snap.Context, state: w.state, idle: w.isOwn}
+	st := &standing{tid: snap.TID, tally: snap.Tally, context: snap.Context, began: snap.When, state: w.state,
+		idle: w.isOwn}
 	w.putLeaf(stack)
 	st.at = w.profile.AddAt(root, &w.leafed, 0, 0)
 	w.rememberLook(st, snap, stack, root)

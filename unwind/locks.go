@@ -3,6 +3,7 @@ package unwind
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"goprof/profile"
 	"goprof/profile/naming"
@@ -26,7 +27,7 @@ func LockFrames(frames []profile.Frame, interpreted []InterpretedFrame,
 			continue
 		}
 		p := vmstructs.LockFrame{First: first, Count: end - first, SP: f.SP, PC: f.PC,
-			Return: frames[end].PC, End: frames[end].SP, Saved: f.SP - 16}
+			Return: frames[end].PC, End: frames[end].SP, Saved: f.SP - 16, Task: slices.ContainsFunc(frames[first:end], computes)}
 		if n := len(out); n > 0 && out[n-1].FP != 0 && out[n-1].First+out[n-1].Count == first {
 			p.Saved = out[n-1].FP
 		}
@@ -46,7 +47,17 @@ func LockFrames(frames []profile.Frame, interpreted []InterpretedFrame,
 	return out
 }
 
-// LockOf returns a lock as profiles have it. The kinds are in the same order.
+// computes reports whether a method computes a CompletableFuture. In JDK 8, tryFire calls methods of CompletableFuture,
+// and is on the stack, too.
+func computes(f profile.Frame) bool {
+	if f.Func == nil {
+		return false
+	}
+	name, of := strings.CutPrefix(f.Func.Name, "java.util.concurrent.CompletableFuture$")
+	return of && (strings.HasSuffix(name, ".run") || strings.HasSuffix(name, ".tryFire"))
+}
+
+// LockOf is a lock as profiles have it. The kinds are in the same order.
 func LockOf(l *vmstructs.Lock) profile.Lock {
 	out := profile.Lock{Kind: profile.LockKind(l.Kind)}
 	if l.Class != "" {

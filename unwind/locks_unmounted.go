@@ -71,7 +71,7 @@ func AddUnmounted(threads []profile.ThreadDump, waits []UnmountedWait,
 }
 
 func holdOnce(t *profile.ThreadDump, l profile.Lock) {
-	if !slices.ContainsFunc(t.Holds, func(h profile.HeldLock) bool { return h.ID == l.ID }) {
+	if l.Kind != profile.Task && !slices.ContainsFunc(t.Holds, func(h profile.HeldLock) bool { return h.ID == l.ID }) {
 		t.Holds = append(t.Holds, profile.HeldLock{Lock: l, Frame: -1})
 	}
 }

@@ -40,6 +40,7 @@ type Locks struct {
 
 	awaited   map[uint64]uint64 // monitors, and the classes whose initialisation ends the wait for them
 	unmounted unmounted
+	tasks     *taskSearch // of the round under way; nil: no thread computes a CompletableFuture
 	stack     []byte
 	colours   zColours
 	still     stillZ
@@ -54,6 +55,7 @@ const (
 	SharedLock                        // of java.util.concurrent, held by readers
 	UnownableLock                     // an object that LockSupport.park was given, and that has no owner
 	ClassLock                         // the right to initialise a class
+	TaskResult                        // of a FutureTask or a CompletableFuture: the owner computes it
 )
 
 // LockWait says in which way a thread waits.
@@ -169,6 +171,10 @@ func (k *Locks) Round(threads []Thread, frames map[uint64][]LockFrame) (all []Th
 		}
 	}
 	k.findHeld(all, frames)
+	k.tasks.follow()
+	for i := range all {
+		k.computedBy(&all[i].Wants)
+	}
 	k.heldByBlockers(all)
 	k.readUnmounted()
 	settled = held && k.vm.nothingMoved(before) && k.vm.letGoColours()
@@ -182,7 +188,7 @@ func (k *Locks) begin(threads []Thread) {
 	k.byID = make(map[uint64]int, len(threads))
 	k.monitors = map[uint64]*monitor{}
 	k.objects = map[uint64]uint64{}
-	k.fast, k.looked, k.unmounted.locked = nil, false, nil
+	k.fast, k.looked, k.unmounted.locked, k.tasks = nil, false, nil, nil
 	for i, t := range threads {
 		k.threads = append(k.threads, lockThread{Thread: t})
 		k.byAddr[t.Addr] = i

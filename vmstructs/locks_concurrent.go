@@ -16,6 +16,7 @@ type lockClass struct {
 	readers  bool   // the class is ReentrantReadWriteLock's Sync, or one below
 	reader   uint64 // where firstReader is
 	holds    uint64 // where firstReaderHoldCount is
+	task     bool   // FutureTask, or a class below: owner is its runner
 	oneOwner bool   // the class is ReentrantLock's Sync: the lock has one owner at most
 	span     uint64 // how much of an object must be read for these fields
 }
@@ -64,6 +65,8 @@ func (k *Locks) readClass(klass uint64) (*lockClass, error) {
 			c.thread = true
 		case "java/util/concurrent/locks/ReentrantLock$Sync":
 			c.oneOwner = true
+		case classFutureTask:
+			c.task = true
 		}
 		if err := k.ownFields(c, klass, name); err != nil {
 			return nil, err
@@ -81,11 +84,15 @@ func (k *Locks) readClass(klass uint64) (*lockClass, error) {
 	return nil, ErrBadMethod
 }
 
-// ownFields finds such fields in one class. Only these four classes of java.util.concurrent.locks have them.
+// classFutureTask is the class of what is given to an ExecutorService. A thread that waits for its result is parked for
+// the FutureTask itself. runner is the thread that runs it, and null before and after.
+const classFutureTask = "java/util/concurrent/FutureTask"
+
+// ownFields finds such fields in one class. Only these classes have them.
 func (k *Locks) ownFields(c *lockClass, klass uint64, name string) error {
 	switch name {
 	case "java/util/concurrent/locks/AbstractOwnableSynchronizer", "java/util/concurrent/locks/AbstractQueuedSynchronizer",
-		longSynchronizer,
+		longSynchronizer, classFutureTask,
 		"java/util/concurrent/locks/ReentrantReadWriteLock$Sync":
 	default:
 		return nil
@@ -98,9 +105,9 @@ func (k *Locks) ownFields(c *lockClass, klass uint64, name string) error {
 	c.readers = c.readers || readers
 	for _, f := range fields {
 		switch {
-		case f.name == "exclusiveOwnerThread":
+		case f.name == "exclusiveOwnerThread", f.name == "runner" && name == classFutureTask:
 			c.owner = f.offset
-		case f.name == "state" && !readers:
+		case f.name == "state" && !readers && name != classFutureTask:
 			c.state, c.long = f.offset, name == longSynchronizer
 		case f.name == "firstReader" && readers:
 			c.reader = f.offset
@@ -157,6 +164,8 @@ func (k *Locks) synchronizer(at uint64) (l Lock, o LockOwner, ok bool) {
 	case err != nil:
 		l.Kind = ExclusiveLock // it has an owner, but the collector hides which thread that is
 		return l, o, true
+	case c.task && thread != 0:
+		l.Kind = TaskResult
 	case thread != 0:
 		l.Kind = ExclusiveLock
 	case c.readers:

@@ -11,6 +11,8 @@ type LockFrame struct {
 	Return       uint64 // where it returns to
 	// FP and Method are those of an interpreted frame; 0 for compiled code.
 	FP, Method uint64
+	// Task says that a method of the frame computes a CompletableFuture.
+	Task bool
 }
 
 const (
@@ -146,6 +148,7 @@ func (k *Locks) frameLocks(t *lockThread, frames []LockFrame) (locks []frameLock
 	if k.vm.mem.Bytes(low, s.words) != nil {
 		return nil
 	}
+	s.thread = t.Addr
 	for i := range frames {
 		if f := &frames[i]; f.FP != 0 {
 			locks = k.interpretedLocks(&s, f, locks)
@@ -158,8 +161,9 @@ func (k *Locks) frameLocks(t *lockThread, frames []LockFrame) (locks []frameLock
 
 // liveStack is a part of a stack, as it is now.
 type liveStack struct {
-	at    uint64
-	words []byte
+	thread uint64
+	at     uint64
+	words  []byte
 }
 
 func (s *liveStack) word(addr uint64) (uint64, bool) {
@@ -189,6 +193,7 @@ func (k *Locks) interpretedLocks(s *liveStack, f *LockFrame, locks []frameLock) 
 	if !s.returns(f.FP+8, f.Return) || !s.is(f.FP+uint64(int64(l.Method)*8), f.Method) {
 		return locks
 	}
+	k.noteTask(s, f)
 	slot, ok := s.word(bottom)
 	top := SlotAddress(f.FP, slot)
 	size := k.vm.l.locks.lockBytes
@@ -223,6 +228,7 @@ func (k *Locks) compiledLocks(s *liveStack, f *LockFrame, locks []frameLock) []f
 	if err != nil || b.Kind != Nmethod || b.FrameSize < 1 || !s.returns(f.SP+uint64(b.FrameSize)*8-8, f.Return) {
 		return locks
 	}
+	k.noteTask(s, f)
 	pc := f.PC
 	if pc == b.DeoptHandlers[0] || pc == b.DeoptHandlers[1] {
 		// The frame will be deoptimised when it is returned to. Its real pc is in the frame (code/nmethod.cpp,

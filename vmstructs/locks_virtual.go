@@ -133,6 +133,7 @@ func (k *Locks) readUnmounted() {
 		frames := framesHash(&u.search.c.heap) // before the search reads another thread's
 		u.now = append(u.now, UnmountedLocks{ID: id, State: t.State, Wants: k.wantsUnmounted(t.object, t.State),
 			Frames: frames})
+		k.computedBy(&u.now[len(u.now)-1].Wants)
 	}
 }
 
@@ -147,8 +148,8 @@ func framesHash(c *process.Continuation) uint64 {
 	return h.Sum64()
 }
 
-// lockedUnmounted finds the owner of a monitor among the virtual threads that no carrier runs and that wait. The
-// LockStack of such a thread is in its last chunk.
+// lockedUnmounted finds the owner of a monitor among the virtual threads that no carrier runs: those that FindVirtual
+// has found, whatever they do, and maxVirtualWaits at most. The LockStack of such a thread is in its last chunk.
 func (k *Locks) lockedUnmounted(object uint64) LockOwner {
 	u := &k.unmounted
 	if u.search == nil {
@@ -156,7 +157,11 @@ func (k *Locks) lockedUnmounted(object uint64) LockOwner {
 	}
 	if u.locked == nil {
 		u.locked = map[uint64]uint64{}
-		for _, id := range u.waiting {
+		left := maxVirtualWaits
+		for id := range u.objects {
+			if left--; left < 0 {
+				break
+			}
 			if _, ok := k.lookAtVirtual(id); !ok {
 				continue
 			}

@@ -75,6 +75,7 @@ const recordExample = `  goprof record --pid 1234 -d 30s              into out.c
   goprof record --pid 1234 -d 1m --event lock -o lock.html     time that threads wait for locks
   goprof record --pid 1234 -d 1m --event off-cpu --min 1ms     every wait of a millisecond and more
   goprof record --pid 1234 -d 1m --event off-cpu --wakers -o wakers.html    and what ended each
+  goprof record --pid 1234 -d 1m --event off-cpu --chain -o chain.html      and who had woken the waker
   goprof record --pid 1234 -d 1m --event alloc -o alloc.html   who allocates what, by bytes
   goprof record --pid 1234 -d 1m --event exceptions            who throws what; every one is counted
   goprof record --pid 1234 -d 1m --event io -o io.jfr          files and peers that are read and written

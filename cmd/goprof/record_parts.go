@@ -221,7 +221,7 @@ func (p *part) record(ctx context.Context, length time.Duration, sink session.Si
 		GroupThreads: f.group, HideInternal: f.internal, SureLeaf: f.leaf == leafSure,
 		Weight: p.eventWeight(), Engine: p.engine, Wants: f.wants.wants(), MaxOverhead: f.maxOverhead / 100,
 		Visits: p.visits, Sink: sink, Full: full, Event: p.event, Kernel: f.kernel && !p.want.session().IsWall(),
-		Min: f.min, Wakers: f.wakers, Started: started, Part: p.want.name,
+		Min: f.min, Wakers: f.wakers, Chain: f.chain, Started: started, Part: p.want.name,
 	})
 	sum.Meta.Version, stacks.Meta.Version = version(), version()
 	return stacks, sum, err

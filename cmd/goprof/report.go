@@ -28,7 +28,7 @@ type reportFlags struct {
 }
 
 // reportKeys are what --by may be.
-var reportKeys = append(slices.Clone(output.ReportKeys), output.ByHottest, output.ByWaker, "file", "peer")
+var reportKeys = append(slices.Clone(output.ReportKeys), output.ByHottest, output.ByWaker, output.ByChain, "file", "peer")
 
 func newReport() *cobra.Command {
 	var f reportFlags
@@ -63,6 +63,7 @@ refused: --where chooses events.
   goprof report --by state out.collapsed         after goprof record --mode wall or off-cpu
   goprof report out.jfr --from 10s --to 25s      what ran in these 15 seconds
   goprof report --by waker out.collapsed         after goprof record --event off-cpu --wakers
+  goprof report --by chain out.collapsed         after goprof record --event off-cpu --chain
   goprof report --by hottest out.jfr             methods with states, system calls, collector, compilers
   goprof report io.jfr --by peer                 after goprof record --event io; or --by file
   goprof report jdk.jfr --event alloc --by class what the JDK's recorder saw allocated
@@ -158,9 +159,9 @@ const bySelf, byTotal = "self", "total"
 func (f *reportFlags) of(tree *output.Tree, meta *profile.Meta) (*output.Report, error) {
 	switch f.by {
 	case output.ByHottest:
-		return output.NewHottest(tree, meta), nil
-	case output.ByWaker:
-		return output.NewWakers(tree), nil
+		return output.NewHottest(tree, meta, 0), nil
+	case output.ByWaker, output.ByChain:
+		return output.NewWakers(tree, f.by, 0), nil
 	}
 	return output.NewReport(tree, f.by)
 }

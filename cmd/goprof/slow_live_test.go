@@ -8,12 +8,27 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
 
 	"goprof/testdata/jvmtest"
 )
+
+// TestSlowVirtual: the same of virtual threads, parked and mounted.
+func TestSlowVirtual(t *testing.T) {
+	jdks := jvmtest.JDKs(t)
+	if jdk := jdks[len(jdks)-1]; jdk.Version >= 24 {
+		jvm := jvmtest.Start(t, jdk, "truth.SlowRequests", "-Xmx64m", "-Dvirtual=true")
+		out, err := exec.Command("goprof", "slow", fmt.Sprint(jvm.PID), "-d", "6s", "--per", "SlowRequests[.]handle$",
+			"--over", "450ms").Output()
+		if held := regexp.MustCompile(`(?m)^ +(\S+)  SlowRequests.enter \(blocked\), java.lang.Object held by virtual ` +
+			`thread #\d+ "holder"`).FindSubmatch(out); err != nil || held == nil {
+			t.Errorf("%v %s", err, out)
+		}
+	}
+}
 
 // TestSlow: the slowest requests of a JVM, and of a file, are those that wait for a lock, and that is said. A JVM
 // without traces gets a line that says so.

@@ -11,13 +11,14 @@ import (
 
 	"goprof/output"
 	"goprof/output/requests"
+	"goprof/profile"
 	"goprof/session"
 )
 
 const (
-	// locksEvery is how often slow reads who holds the locks that threads wait for. Readings take at most 1/locksShare
-	// of the time, but there is one at least every locksSeldom. A reading that takes longer than longestReading does
-	// not count.
+	// locksEvery is how often slow reads who holds the locks that threads wait for. Readings use no more than one part in
+	// locksShare of a CPU, as long as one comes once in locksSeldom. One that takes longer than longestReading does not
+	// count.
 	locksEvery, locksSeldom = 100 * time.Millisecond, 5 * time.Second
 	locksShare              = 20
 	longestReading          = time.Second
@@ -38,7 +39,7 @@ func watchLocks(ctx context.Context, talk io.Writer, pid int) (end func() []requ
 		}
 		var all []requests.Hold
 		if err == nil {
-			all, err = readHolds(ctx, s)
+			all, err = readHolds(ctx, s, talk)
 		}
 		if err != nil {
 			fmt.Fprintf(talk, "goprof: who holds locks is not shown: %s\n", output.Printable(err.Error()))
@@ -55,17 +56,25 @@ func watchLocks(ctx context.Context, talk io.Writer, pid int) (end func() []requ
 var errLongReading = errors.New("a reading takes longer than " + longestReading.String())
 
 // readHolds returns an error if no reading counts.
-func readHolds(ctx context.Context, s *session.Session) (all []requests.Hold, failed error) {
-	some := false
+func readHolds(ctx context.Context, s *session.Session, talk io.Writer) (all []requests.Hold, failed error) {
+	some, virtual := false, s.HasVirtual()
 	for wait := locksEvery; sleepUntil(ctx, time.Now().Add(wait)); {
-		began := time.Now()
-		threads, err := s.Dump(session.DumpOptions{Bare: true, Locks: true, Cancel: ctx})
+		began, used := time.Now(), session.OwnCPU()
+		opt := session.DumpOptions{Bare: true, Locks: true, Find: longestReading / 4, Cancel: ctx}
+		if virtual {
+			opt.Virtual = new(profile.VirtualWaits)
+		}
+		threads, err := s.Dump(opt)
 		if ctx.Err() != nil || s.Process.Alive() != nil {
 			break
 		}
 		took := time.Since(began)
-		wait = min(max(locksEvery, locksShare*took), locksSeldom)
+		wait = min(max(locksEvery, locksShare*(session.OwnCPU()-used)), locksSeldom)
 		if err == nil && took > longestReading {
+			if virtual {
+				virtual = false
+				fmt.Fprintf(talk, "goprof: who holds locks is not shown for virtual threads that no carrier runs: %s\n", errLongReading)
+			}
 			err = errLongReading
 		}
 		if err != nil {
@@ -74,9 +83,11 @@ func readHolds(ctx context.Context, s *session.Session) (all []requests.Hold, fa
 		}
 		some = true
 		for i := 0; i < len(threads) && len(all) < mostHolds; i++ {
-			if w := threads[i].WaitsFor; w != nil && w.OfAnother() && w.Owner.TID != 0 {
-				all = append(all, requests.Hold{At: began.Add(took / 2), TID: threads[i].TID, Lock: w.Class, Owner: w.Owner})
+			w := threads[i].WaitsFor
+			if w == nil || !w.OfAnother() && w.Kind != profile.Task || w.Owner.TID == 0 && w.Owner.Virtual == 0 {
+				continue
 			}
+			all = append(all, requests.Hold{At: began.Add(took / 2), Of: threads[i].Ref(), Lock: w.Class, Owner: w.Owner})
 		}
 	}
 	if some {

@@ -57,7 +57,7 @@ func TestTopPools(t *testing.T) {
 			pools[p.Name] = fmt.Sprintf("%d of %d, %s wait", p.Busy, p.Count, queued)
 		}
 		for name, want := range map[string]string{"linked-*": "4 of 4, 7 wait", "idle-*": "0 of 3, 0 wait",
-			"timed-*": "1 of 1, ? wait", "handed-*": "2 of 2, 0 wait"} {
+			"timed-*": "1 of 1, ? wait", "handed-*": "2 of 2, 0 wait", "ForkJoinPool-1-worker-*": "2 of 2, 9 wait"} {
 			if pools[name] != want {
 				t.Errorf("%s: %q, want %q: %v", name, pools[name], want, pools)
 			}

@@ -9,23 +9,28 @@ import (
 	"goprof/session"
 )
 
-// pools returns the pools whose objects in the JVM say how much of the pool is in use. Other pools, such as event
-// loops, need stacks.
+// pools are those of which the JVM's objects know the executor, and pools of connections. Where an executor does not
+// know how many threads are busy (ForkJoinPool, event loops), their stacks say it.
 func (w *topWatch) pools(threads []session.LiveThread) (list []top.Pool) {
 	known, err := w.aside.Pools()
 	if err != nil || known.Err != "" {
 		return nil
 	}
-	of := make([]profile.ThreadDump, len(threads))
+	of, idle := make([]profile.ThreadDump, len(threads)), map[int]bool{}
 	for i := range threads {
+		idle[threads[i].TID] = threads[i].Idle
 		of[i] = profile.ThreadDump{TID: threads[i].TID, Name: threads[i].Name, Java: threads[i].Java}
 	}
 	for _, p := range pools.Known(of, known) {
-		n, ok := p.Running().Get()
-		if !ok {
+		if len(p.Executors) == 0 {
 			continue
 		}
-		one := top.Pool{Name: p.Name, Busy: int(n), Count: len(p.Members)}
+		for i := range p.Members {
+			if m := &p.Members[i]; idle[m.TID] {
+				m.Doing = pools.Idle
+			}
+		}
+		one := top.Pool{Name: p.Name, Busy: p.Busy(), Count: len(p.Members)}
 		if !p.Executors[0].Scheduled { // else its tasks wait for their time
 			one.Queued = p.Queued().Pointer()
 		}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -26,6 +27,7 @@ import (
 type waitFlags struct {
 	min    time.Duration
 	wakers bool
+	chain  int
 	timed  bool // stacks are counted in time unless --weight says otherwise
 }
 
@@ -35,7 +37,11 @@ kernel.perf_event_paranoid at 1 or less. Elsewhere goprof looks 20 times a secon
 ptrace. lock is the same for monitors and java.util.concurrent locks alone. Waits shorter than --min
 are counted, and have no stack. --mode off-cpu and --mode ttsp are the same as --event off-cpu and
 --event ttsp. --wakers adds what ended each wait: "[woken by]" and the stack of the thread, or the
-kernel's reason; "goprof report --by waker" sums it up. It needs CAP_BPF, CAP_PERFMON and CAP_SYSLOG.`
+kernel's reason; "goprof report --by waker" sums it up. It needs CAP_BPF, CAP_PERFMON and CAP_SYSLOG.
+--chain also adds what had ended the waker's own wait, and so on: "goprof report --by chain".`
+
+// defaultChain and mostChain are how many wakers stand above a wait with --chain.
+const defaultChain, mostChain = 4, 16
 
 // defaultMin is the shortest wait that gets a stack.
 const defaultMin = 10 * time.Microsecond
@@ -44,6 +50,8 @@ func (f *waitFlags) add(fs *pflag.FlagSet) {
 	fs.DurationVar(&f.min, "min", defaultMin,
 		"with --event off-cpu, lock and io: leave out waits and calls that are shorter than this `time`: 1ms")
 	fs.BoolVar(&f.wakers, "wakers", false, "with --event off-cpu and lock: what ended each wait, with its stack")
+	fs.IntVar(&f.chain, "chain", 0, "--wakers, and the waker's own waker, up to so `many`: --chain=8")
+	fs.Lookup("chain").NoOptDefVal = strconv.Itoa(defaultChain)
 }
 
 type eventMode struct {
@@ -73,13 +81,16 @@ func (f *recordFlags) toMode(cmd *cobra.Command) error {
 	name := cmp.Or(f.event, f.mode)
 	m, is := eventModes[name]
 	f.timed = is
+	f.wakers = f.wakers || given("chain")
 	switch {
+	case given("chain") && (f.chain < 1 || f.chain > mostChain):
+		return usageError(cmd, fmt.Sprintf("--chain is from 1 to %d wakers", mostChain), without("chain"))
 	case given("min") && f.min < 0:
 		return usageError(cmd, minHelp, without("min"))
 	case !is && given("min") && !namesWaits(f.event) && !namesIO(f.event):
 		return usageError(cmd, "--min is for --event off-cpu, lock and io", without("min"))
 	case f.wakers && m.mode != session.WaitingMode && !namesWaits(f.event):
-		return usageError(cmd, "--wakers is for --event off-cpu and lock", without("wakers"))
+		return usageError(cmd, "--wakers is for --event off-cpu and lock", without("wakers", "chain"))
 	case f.wakers && f.engine == string(session.PtraceEngine):
 		return usageError(cmd, "--wakers takes what the kernel notes of wake-ups, and --engine ptrace does not ask it",
 			without("engine"))

@@ -71,6 +71,9 @@ func waitText(want *profile.WantedLock) string {
 	if want.Kind == profile.ClassInit {
 		text, has = waitVerbs[want.How]+className(&want.Lock), ", initialised by "
 	}
+	if want.Kind == profile.Task {
+		has = ", computed by "
+	}
 	if want.Owner != (profile.ThreadRef{}) {
 		text += has + refText(&want.Owner)
 	}

@@ -126,6 +126,8 @@ func lockKind(k profile.LockKind) string {
 		return "shared"
 	case profile.ClassInit:
 		return "class"
+	case profile.Task:
+		return "task"
 	}
 	return "unownable"
 }
@@ -187,7 +189,7 @@ func (w *locksText) chains(g *contention.Graph) {
 	if len(g.Chains) == 0 {
 		return
 	}
-	w.section("WAITING: who holds what others wait for, the longest queue first")
+	w.section("WAITING: who holds or computes what others wait for, the longest queue first")
 	for _, root := range g.Chains {
 		t := &w.threads[root.Thread]
 		fmt.Fprintf(w, "  %s, %s behind it%s\n", title(t), output.Count(root.Behind, "thread"), inDeadlock(root))
@@ -311,7 +313,7 @@ func wantedText(l *profile.WantedLock, withOwner bool) string {
 		how = "waits to enter"
 	case l.How == profile.ToNotify:
 		how = "waits to be notified by"
-	case l.OfAnother():
+	case l.OfAnother(), l.Kind == profile.Task:
 		how = "waits for"
 	}
 	text := how + " " + lockText(&l.Lock)
@@ -319,7 +321,7 @@ func wantedText(l *profile.WantedLock, withOwner bool) string {
 		text += " (not for ever)"
 	}
 	switch {
-	case withOwner && l.Kind == profile.ClassInit:
+	case withOwner && (l.Kind == profile.ClassInit || l.Kind == profile.Task):
 		text += ", which " + refText(&l.Owner) + " runs"
 	case withOwner:
 		text += ", which " + refText(&l.Owner) + " has"
@@ -339,6 +341,8 @@ func lockText(l *profile.Lock) string {
 		kind = "read lock "
 	case profile.ClassInit:
 		kind = "the initialisation of class "
+	case profile.Task:
+		kind = "the result of "
 	}
 	return fmt.Sprintf("%s%s <%s>", kind, class, address(l.ID))
 }

@@ -13,9 +13,29 @@ import (
 // Hold says that a thread waited at a moment for a lock that another thread had.
 type Hold struct {
 	At    time.Time
-	TID   int    // of the thread that waited
-	Lock  string // the lock's class
+	Of    profile.ThreadRef // the thread that waited
+	Lock  string            // the lock's class
 	Owner profile.ThreadRef
+}
+
+// who identifies a thread: by its number in the kernel, or by that of a virtual thread, whatever carries it.
+type who struct {
+	tid     int
+	virtual uint64
+}
+
+func whoIs(t *profile.Thread) who {
+	if t.Virtual {
+		return who{virtual: uint64(t.JavaID)}
+	}
+	return who{tid: t.TID}
+}
+
+func whoHas(t *profile.ThreadRef) who {
+	if t.Virtual != 0 {
+		return who{virtual: t.Virtual}
+	}
+	return who{tid: t.TID}
 }
 
 // Holder is a thread that had the lock for which a request waited.
@@ -28,9 +48,12 @@ type Holder struct {
 
 // Holds takes what was seen of locks beside the samples, in the order of time.
 func (g *Gatherer) Holds(list []Hold) {
-	g.holds = map[int][]Hold{}
+	g.holds = map[who][]Hold{}
 	for _, h := range list {
-		g.holds[h.TID] = append(g.holds[h.TID], h)
+		if h.Owner.Virtual != 0 {
+			h.Owner.TID = 0
+		}
+		g.holds[whoHas(&h.Of)] = append(g.holds[whoHas(&h.Of)], h)
 	}
 }
 
@@ -41,7 +64,7 @@ func (b *building) heldWhile(g *Gatherer, l *look, list []Hold) {
 	}
 	for i := firstFrom(list, l.at); i < len(list) && list[i].At.UnixNano() < l.at+l.span; i++ {
 		h := &list[i]
-		b.holders[holderOf{l.part, Holder{Lock: h.Lock, Owner: h.Owner, Trace: g.traceOf(h.Owner.TID, h.At.UnixNano())}}]++
+		b.holders[holderOf{l.part, Holder{Lock: h.Lock, Owner: h.Owner, Trace: g.traceOf(whoHas(&h.Owner), h.At.UnixNano())}}]++
 	}
 }
 
@@ -55,9 +78,9 @@ func firstFrom(list []Hold, at int64) int {
 	return sort.Search(len(list), func(i int) bool { return list[i].At.UnixNano() >= at })
 }
 
-// traceOf returns the trace for which a thread worked at a moment.
-func (g *Gatherer) traceOf(tid int, at int64) string {
-	looks := g.byTID[tid]
+// traceOf is the trace for which a thread worked at a moment.
+func (g *Gatherer) traceOf(owner who, at int64) string {
+	looks := g.byThread[owner]
 	i := sort.Search(len(looks), func(i int) bool { return looks[i].at > at }) - 1
 	if i < 0 || looks[i].link < 0 || at >= looks[i].at+looks[i].span {
 		return ""

@@ -31,13 +31,15 @@ type look struct {
 
 // Gatherer takes the samples of a recording, in any order.
 type Gatherer struct {
-	method  *regexp.Regexp // nil: requests are traces
-	threads map[profile.Thread][]look
-	parts   numbering[string]
-	links   numbering[profile.Link]
-	holds   map[int][]Hold // by the thread that waited
-	byTID   map[int][]look // of threads that are not virtual
-	looks   int
+	method            *regexp.Regexp // nil: requests are traces
+	threads           map[profile.Thread][]look
+	parts             numbering[string]
+	links             numbering[profile.Link]
+	holds             map[who][]Hold // by the thread that waited
+	byThread          map[who][]look
+	names             map[int64]string // of virtual threads
+	looks             int
+	drawnAt, drawnFor int64 // the last draw of virtual threads that no carrier ran, and the time since the one before
 	// counted is how many looks the samples stand for, and stoodFor is for how much time.
 	counted  int64
 	stoodFor time.Duration
@@ -65,7 +67,7 @@ func (t *numbering[T]) of(v T) int32 {
 
 // New makes a Gatherer of requests that are traces, or of those for which a thread has a frame that method fits.
 func New(method *regexp.Regexp) *Gatherer {
-	return &Gatherer{method: method, threads: map[profile.Thread][]look{}}
+	return &Gatherer{method: method, threads: map[profile.Thread][]look{}, names: map[int64]string{}}
 }
 
 // Sample takes a sample. It keeps nothing of it but names.
@@ -92,7 +94,21 @@ func (g *Gatherer) Sample(s *profile.Sample) {
 			l.link = g.links.of(s.Link)
 		}
 	}
-	g.threads[s.Thread] = append(g.threads[s.Thread], l)
+	t := s.Thread
+	if t.Virtual && t.TID == 0 && l.at >= g.drawnAt {
+		// It may stand for others, too (session/unmounted.go).
+		if l.at > g.drawnAt {
+			g.drawnFor, g.drawnAt = l.at-g.drawnAt, l.at
+		}
+		l.span = min(l.span, g.drawnFor)
+	}
+	if t.Virtual && t.JavaID != 0 { // a thread, whatever carries it
+		if t.JavaName != "" {
+			g.names[t.JavaID] = t.JavaName
+		}
+		t = profile.Thread{Virtual: true, JavaID: t.JavaID}
+	}
+	g.threads[t] = append(g.threads[t], l)
 }
 
 func (g *Gatherer) has(s *profile.Stack) bool {
@@ -138,12 +154,10 @@ type Part struct {
 func (g *Gatherer) Requests() []Request {
 	found := map[int32]*building{}
 	var all []*building
-	g.byTID = map[int][]look{}
+	g.byThread = map[who][]look{}
 	for thread, looks := range g.threads {
 		sort.Slice(looks, func(i, j int) bool { return looks[i].at < looks[j].at })
-		if !thread.Virtual {
-			g.byTID[thread.TID] = looks
-		}
+		g.byThread[whoIs(&thread)] = looks
 	}
 	for thread, looks := range g.threads {
 		for _, run := range runs(looks, g.method == nil) {
@@ -200,10 +214,7 @@ type building struct {
 
 func (b *building) add(g *Gatherer, of profile.Thread, run []look) {
 	end := run[0].at
-	var holds []Hold
-	if !of.Virtual {
-		holds = g.holds[of.TID]
-	}
+	holds := g.holds[whoIs(&of)]
 	for i := range run {
 		b.heldWhile(g, &run[i], holds)
 		b.parts[run[i].part] += run[i].span
@@ -220,7 +231,11 @@ func (b *building) request(g *Gatherer) (r Request) {
 			first = i
 		}
 	}
-	r.Trace, r.Thread = g.links.all[b.link].TraceID(), naming.ThreadLabel(&b.threads[first])
+	thread := b.threads[first]
+	if thread.Virtual {
+		thread.JavaName = g.names[thread.JavaID]
+	}
+	r.Trace, r.Thread = g.links.all[b.link].TraceID(), naming.ThreadLabel(&thread)
 	sort.Slice(b.spans, func(i, j int) bool { return b.spans[i][0] < b.spans[j][0] })
 	from, to, gap := b.spans[0][0], b.spans[0][1], int64(0)
 	for _, s := range b.spans {

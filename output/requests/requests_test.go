@@ -88,8 +88,8 @@ func TestHolders(t *testing.T) {
 		if at == 45 {
 			owner = profile.ThreadRef{TID: 3, Name: "c"}
 		}
-		holds = append(holds, Hold{At: time.Unix(0, 1e18+at*ms), TID: 1, Lock: "com.shop.Ledger", Owner: owner},
-			Hold{At: time.Unix(0, 1e18+at*ms), TID: 2, Lock: "no wait", Owner: owner})
+		holds = append(holds, Hold{At: time.Unix(0, 1e18+at*ms), Of: profile.ThreadRef{TID: 1}, Lock: "com.shop.Ledger", Owner: owner},
+			Hold{At: time.Unix(0, 1e18+at*ms), Of: profile.ThreadRef{TID: 2}, Lock: "no wait", Owner: owner})
 	}
 	g.Holds(holds)
 	for _, r := range g.Requests() {

@@ -9,7 +9,7 @@ import "goprof/profile"
 // only if there is a writer before it, and no writer may give up.
 func endless(i int, threads []profile.ThreadDump) bool {
 	w := threads[i].WaitsFor
-	if w.Timed {
+	if w.Timed || w.Kind == profile.Task { // a task can be cancelled, and a future completed, by any thread
 		return false
 	}
 	if w.Kind != profile.Shared || w.Alone {

@@ -108,7 +108,8 @@ func program(names []string) (of []string) {
 }
 
 // libraries are packages whose methods are never the program's.
-var libraries = []string{"java.", "jdk.", "sun.", "javax.", "com.sun.", "scala.", "kotlin.", "kotlinx.", "clojure."}
+var libraries = []string{"java.", "jdk.", "sun.", "javax.", "com.sun.", "scala.", "kotlin.", "kotlinx.", "clojure.",
+	"io.netty.channel.epoll.Native.", "io.netty.channel.uring.Native."} // which wait for events
 
 func ofLibrary(method string) bool {
 	for _, prefix := range libraries {

@@ -107,6 +107,8 @@ func TestLook(t *testing.T) {
 		"any of many connections": {"sun.nio.ch.EPoll.wait sun.nio.ch.EPollSelectorImpl.doSelect " +
 			"sun.nio.ch.SelectorImpl.lockAndDoSelect sun.nio.ch.SelectorImpl.select " +
 			"io.netty.channel.nio.NioEventLoop.select", Idle},
+		"any of many connections, by epoll": {"io.netty.channel.epoll.Native.epollWait " +
+			"io.netty.channel.epoll.EpollEventLoop.epollWait io.netty.channel.epoll.EpollEventLoop.run", Idle},
 		"an address": {"java.net.Inet6AddressImpl.lookupAllHostAddr " +
 			"java.net.InetAddress$PlatformResolver.lookupByName " +
 			"java.net.InetAddress.getAddressesFromNameService java.net.InetAddress.getByName " + shop, ForName},

@@ -26,6 +26,7 @@ var primitives = methods(
 	"sun.nio.ch.UnixFileDispatcherImpl read0 write0",
 	"sun.nio.ch.ServerSocketChannelImpl accept0",
 	"sun.nio.ch.EPoll wait", "sun.nio.ch.EPollArrayWrapper epollWait",
+	"io.netty.channel.epoll.Native *", "io.netty.channel.uring.Native *",
 )
 
 func isPrimitive(method string) bool { return primitives.has(method) }
@@ -55,7 +56,7 @@ var kinds = []kind{
 		"java.util.concurrent.DelayScheduler *", "java.util.TimerThread *", "java.lang.ref.ReferenceQueue remove *",
 		"java.net.ServerSocket *", "java.net.DatagramSocket receive", "sun.nio.ch.DatagramChannelImpl *",
 		"sun.nio.ch.ServerSocketChannelImpl *", "sun.nio.ch.SelectorImpl *", "sun.nio.ch.EPollSelectorImpl *",
-		"sun.nio.ch.EPollPort *"), true},
+		"sun.nio.ch.EPollPort *", "io.netty.channel.epoll.Native *", "io.netty.channel.uring.Native *"), true},
 	{Idle, inQueues("take takeFirst takeLast poll pollFirst pollLast"), false},
 	{ForRoom, inQueues("put putFirst putLast offer offerFirst offerLast transfer tryTransfer"), false},
 	{ForPermit, methods("java.util.concurrent.Semaphore acquire acquireUninterruptibly tryAcquire"), false},

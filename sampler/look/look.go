@@ -30,10 +30,11 @@ type Look struct {
 
 // Waker is what ended a wait: the thread of the look, or what interrupted it. The kernel's frames distinguish these.
 type Waker struct {
-	Of   *Tally // of the look at the thread that waited; nil: the look was taken at something else
-	TID  int    // of that thread
-	PID  int    // the process of the look's thread; 0: the CPU was idle
-	Comm string // the kernel's name of the look's thread
+	Of    *Tally // of the look at the thread that waited; nil: the look was taken at something else
+	After *Tally // of what the look's thread itself waited for meanwhile; nil: for nothing, or not known
+	TID   int    // of the thread that waited
+	PID   int    // the process of the look's thread; 0: the CPU was idle
+	Comm  string // the kernel's name of the look's thread
 }
 
 // Hit is an event that a thread met.

@@ -111,13 +111,14 @@ type offThread struct {
 	taken   bool  // the thread's CPU was taken from it: it is ready to run
 	counted int64 // until when the look has been counted
 	tally   *look.Tally
-	before  int64        // counted, when tally began
-	rest    *look.Charge // what the kernel had charged the thread at the held look
-	again   int64        // when a look that came to nothing is repeated
-	copied  offCopy      // the stack with which the thread left its CPU
-	buf     []byte       // for copied, where it has to be kept
-	woken   *wakeup      // the last one
-	looked  int64        // when the held look was done
+	before  int64            // counted, when tally began
+	rest    *look.Charge     // what the kernel had charged the thread at the held look
+	again   int64            // when a look that came to nothing is repeated
+	copied  offCopy          // the stack with which the thread left its CPU
+	buf     []byte           // for copied, where it has to be kept
+	woken   *wakeup          // the last one
+	slept   [mostSlept]slept // its last waits, the latest first
+	looked  int64            // when the held look was done
 	snap    *look.Look
 	tries   int
 }

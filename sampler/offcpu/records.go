@@ -161,5 +161,5 @@ func (r *offRun) dropAll(n int64) {
 // that is not known, so it is of none.
 func (r *offRun) forget(th *offThread, at int64) {
 	r.dropHeld(th)
-	th.out, th.ran, th.tally, th.copied.has, th.woken = 0, at, nil, false, nil
+	th.out, th.ran, th.tally, th.copied.has, th.woken, th.slept = 0, at, nil, false, nil, [mostSlept]slept{}
 }

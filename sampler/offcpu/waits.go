@@ -43,6 +43,10 @@ func (r *offRun) work(x *offRecord) {
 		th.ran, th.woken = x.when, nil
 	case offWoken:
 		th.woken = x.woke
+		// Of a waker that is off its CPU, the record of its return is missing.
+		if by := r.threads[x.woke.tid]; by != nil && by.out == 0 && th.out != 0 {
+			x.woke.after = by.sleptWhile(th.out, x.when)
+		}
 	}
 }
 
@@ -68,6 +72,10 @@ func (r *offRun) finish(th *offThread, at int64) {
 	}
 	if th.tally != nil {
 		r.endWait(th, at)
+	}
+	if !th.taken {
+		copy(th.slept[1:], th.slept[:])
+		th.slept[0] = slept{th.tally, th.out, at}
 	}
 	th.out, th.tally, th.copied.has = 0, nil, false
 }

@@ -75,6 +75,31 @@ type wakeup struct {
 	comm     string
 	kernel   []uint64
 	copy     offCopy
+	after    *look.Tally // look.Waker.After
+}
+
+// slept is a wait that is over.
+type slept struct {
+	tally   *look.Tally // nil: the wait has none
+	out, in int64
+}
+
+const (
+	// mostSlept is how many of a thread's waits are remembered.
+	mostSlept = 4
+	// HopShare: the waker of a wait waited meanwhile if one wait of the waker's has one part in so many of that time.
+	HopShare = 10
+)
+
+// sleptWhile is the last wait of a thread that had enough of a time in which another thread waited. Nil: the thread ran
+// for nearly all of it, or that is not known.
+func (th *offThread) sleptWhile(from, to int64) *look.Tally {
+	for i := range th.slept {
+		if s := &th.slept[i]; (s.in-max(s.out, from))*HopShare >= to-from {
+			return s.tally
+		}
+	}
+	return nil
 }
 
 // TryWakers finds out whether wake-ups can be noted.
@@ -366,7 +391,7 @@ func (r *offRun) endWait(th *offThread, at int64) {
 func (r *offRun) putWaker(snap *look.Look, th *offThread, x *wakeup) {
 	c := &x.copy
 	snap.When, snap.TID = x.when, x.tid
-	snap.Waker = look.Waker{Of: th.tally, TID: th.tid, PID: x.pid, Comm: x.comm}
+	snap.Waker = look.Waker{Of: th.tally, After: x.after, TID: th.tid, PID: x.pid, Comm: x.comm}
 	snap.Kernel = append(snap.Kernel, x.kernel...)
 	if c.has {
 		snap.Regs, snap.Unknown, snap.SP, snap.Cut = c.regs, c.unknown, c.regs[r.cpu.SP], c.cut

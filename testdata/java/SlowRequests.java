@@ -11,7 +11,8 @@ import java.util.concurrent.atomic.AtomicInteger;
  * Every fifth request is slow: it waits for a lock that another thread holds, or for a query. The command "log" prints
  * each request so far: its number, how many ms it took, and the method in which it spent most of that.
  *
- * <p>Argument: the library of Tracing.Gnu. Without it requests have no traces.
+ * <p>Argument: the library of Tracing.Gnu. Without it requests have no traces. With -Dvirtual=true all these threads are
+ * virtual ones.
  */
 public final class SlowRequests {
     private static final Tracing.Gnu AGENT = new Tracing.Gnu();
@@ -30,7 +31,7 @@ public final class SlowRequests {
     static void book(long ms) throws InterruptedException {
         Object ledger = new Object();
         CountDownLatch held = new CountDownLatch(1);
-        new Thread(() -> {
+        start("holder", () -> {
             synchronized (ledger) {
                 held.countDown();
                 try {
@@ -39,7 +40,7 @@ public final class SlowRequests {
                     throw new IllegalStateException(e);
                 }
             }
-        }, "holder").start();
+        });
         held.await();
         enter(ledger);
     }
@@ -88,15 +89,31 @@ public final class SlowRequests {
         }
     }
 
+    /** By reflection: the program is compiled for 8. */
+    private static void start(String name, Runnable work) {
+        if (!Boolean.getBoolean("virtual")) {
+            Thread t = new Thread(work, name);
+            t.setDaemon(true);
+            t.start();
+            return;
+        }
+        try {
+            Object builder = Thread.class.getMethod("ofVirtual").invoke(null);
+            Class<?> type = Class.forName("java.lang.Thread$Builder");
+            builder = type.getMethod("name", String.class).invoke(builder, name);
+            type.getMethod("start", Runnable.class).invoke(builder, work);
+        } catch (ReflectiveOperationException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
     public static void main(String[] args) {
         if (args.length > 0) {
             System.load(args[0]);
             traced = true;
         }
         for (int i = 0; i < 4; i++) {
-            Thread t = new Thread(SlowRequests::serve, "server-" + i);
-            t.setDaemon(true);
-            t.start();
+            start("server-" + i, SlowRequests::serve);
         }
         Control.serve((command, out) -> {
             Control.check(command.equals("log"), "no such command: " + command);

@@ -1,0 +1,101 @@
+package vmstructs
+
+import "strings"
+
+// A thread that waits for a CompletableFuture (join, get) is parked for a Signaller. No field of the Signaller leads to
+// the future, or to the thread that computes it. But the future's list of completions leads to the Signaller: at once,
+// or by the futures that depend on it (CompletableFuture.stack, Completion.next, UniCompletion.dep). And the method that
+// computes a future (AsyncSupply.run, UniApply.tryFire) completes it in the end. So the future is in that method's frame
+// as long as the program's code runs above it.
+//
+// Other futures may be in the frame: those of methods that the compiler has inlined, and stale words. So a frame counts
+// if exactly one future in it has no result yet. Nothing is said of futures that any of several others completes.
+//
+// With ZGC it is not known where the heap is, and nothing is found.
+
+const (
+	classFuture     = "java/util/concurrent/CompletableFuture"
+	classCompletion = classFuture + "$Completion"
+	classSignaller  = classFuture + "$Signaller"
+	// maxTaskRefs bounds the objects that are looked at in frames, and maxCompletions those that depend on futures.
+	maxTaskRefs, maxCompletions = 1 << 14, 1 << 14
+)
+
+// taskSearch finds out which threads compute what others wait for, in one round.
+type taskSearch struct {
+	holderSearch
+	computed []computed
+	by       map[uint64]uint64 // completions, and the JavaThread that computes what they depend on
+}
+
+// computed is a future, and the JavaThread that computes it.
+type computed struct {
+	future poolObject
+	thread uint64
+}
+
+// noteTask finds the future that a frame computes.
+func (k *Locks) noteTask(s *liveStack, f *LockFrame) {
+	if !f.Task || f.Saved < s.at || f.End-s.at > uint64(len(s.words)) || f.Saved > f.End {
+		return
+	}
+	if k.tasks == nil {
+		k.tasks = &taskSearch{by: map[uint64]uint64{}, holderSearch: holderSearch{left: maxTaskRefs,
+			p: &Pools{k: k, classes: map[uint64]*poolClass{}}}}
+		k.tasks.start, k.tasks.end, _ = k.vm.NewHealth().HeapRange()
+	}
+	t, found := k.tasks, []poolObject(nil)
+	for _, at := range t.references(s.words[f.Saved-s.at : f.End-s.at]) {
+		if o, ok := t.p.read(at); ok && t.open(&o) {
+			found = append(found, o)
+		}
+	}
+	if len(found) == 1 {
+		t.computed = append(t.computed, computed{found[0], s.thread})
+	}
+}
+
+// open reports whether an object is a future without a result.
+func (t *taskSearch) open(o *poolObject) bool {
+	return o.is(classFuture) && t.p.ref(o, classFuture, "result") == 0
+}
+
+// follow goes from the futures that threads compute to all that depends on these.
+func (t *taskSearch) follow() {
+	if t == nil {
+		return
+	}
+	for _, c := range t.computed {
+		for todo := []poolObject{c.future}; len(todo) > 0; {
+			f := todo[len(todo)-1]
+			todo = todo[:len(todo)-1]
+			for at := t.p.ref(&f, classFuture, "stack"); at != 0 && t.by[at&t.p.k.mask] == 0 && len(t.by) < maxCompletions; {
+				t.by[at&t.p.k.mask] = c.thread
+				o, ok := t.p.read(at)
+				if !ok || !o.is(classCompletion) {
+					break
+				}
+				at = t.p.ref(&o, classCompletion, "next")
+				if both, ok := t.p.follow(&o, classFuture+"$CoCompletion", "base"); ok {
+					o = both
+				}
+				if strings.HasPrefix(o.class.name, classFuture+"$Or") {
+					continue
+				}
+				if dep, ok := t.p.follow(&o, classFuture+"$UniCompletion", "dep"); ok && t.open(&dep) {
+					todo = append(todo, dep)
+				}
+			}
+		}
+	}
+}
+
+// computedBy adds to a wait for a CompletableFuture which thread computes it.
+func (k *Locks) computedBy(w *Wanted) {
+	if k.tasks == nil || w.Class != classSignaller {
+		return
+	}
+	if i, ok := k.byAddr[k.tasks.by[w.Object]]; ok {
+		w.Kind, w.Owner = TaskResult, k.ownerAt(i)
+	}
+}

@@ -164,7 +164,7 @@ func (a *Agent) end() {
 	}
 }
 
-// take replaces the settings.
+// take takes other settings.
 func (a *Agent) take(s Settings) {
 	old, now := a.settings, time.Now()
 	for _, g := range a.guests {

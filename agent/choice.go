@@ -34,7 +34,7 @@ type Part struct {
 // Fields are the facts that a rule may be about.
 var Fields = []string{"name", "main", "user", "cgroup", "container", "namespace", "version", "vendor"}
 
-// fact returns a fact of a JVM by its name in Fields.
+// fact is a fact of a JVM by its name in Fields.
 func (j *Candidate) fact(field string) string {
 	switch field {
 	case "name":

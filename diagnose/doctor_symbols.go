@@ -54,7 +54,7 @@ func symbolSource(p *process.Process, image process.Image) string {
 	return "its symbols are in a separate debug file"
 }
 
-// debugPackage returns how to get the symbols of a JDK.
+// debugPackage is how to get the symbols of a JDK.
 func debugPackage(vendor string, major int) string {
 	jdk := itoa(major)
 	switch name := strings.ToLower(vendor); {

@@ -31,7 +31,7 @@ func (a *account) io(io *profile.IO) {
 	}
 }
 
-// ioLine returns a sum in one line.
+// ioLine is a sum in one line.
 func ioLine(s *profile.IOSum) string {
 	var parts []string
 	if s.Calls > 0 {

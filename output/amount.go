@@ -70,7 +70,7 @@ func percentOf[N ~int64](n, of N) string {
 	return text + " %"
 }
 
-// cpus returns how many CPUs so much CPU time takes.
+// cpus is how many CPUs so much CPU time takes.
 func cpus(used, in time.Duration) string {
 	if in <= 0 {
 		return "-"

@@ -130,7 +130,7 @@ func PathText(path []profile.HeapLink) string {
 	return strings.Join(steps, " <- ")
 }
 
-// linkText returns one reference.
+// linkText is one reference.
 func linkText(l profile.HeapLink) (text string) {
 	class := CleanName(shortClass(l.Class))
 	switch l.Kind {

@@ -208,7 +208,7 @@ func (m *shaper) dropWaits() {
 	}
 }
 
-// labelIn returns the label of to for a label of from.
+// labelIn is the label of to for a label of from.
 func (m *shaper) labelIn(l Name) int32 {
 	if m.merged == nil || !l.Kind.Java() {
 		return m.newLabel(l)

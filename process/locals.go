@@ -163,7 +163,7 @@ type localTables struct {
 	pthread int64  // the size of struct pthread where that ends at the thread pointer, otherwise 0
 }
 
-// local returns a variable that is found by a table.
+// local is a variable that is found by a table.
 func (t *localTables) local(module, offset, least uint64, v *exportedLocal) (Local, localState) {
 	switch {
 	case module == 0 || module > maxModule || offset != v.offset:

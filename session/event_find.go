@@ -295,7 +295,7 @@ func TracepointsError() *EventError {
 		Remedy: "mount -t tracefs nodev " + tracefs[0]}
 }
 
-// tracepoint returns the number of a tracepoint.
+// tracepoint is the number of a tracepoint.
 func tracepoint(group, name string) (uint64, bool) {
 	if strings.ContainsAny(group+name, "/.") {
 		return 0, false

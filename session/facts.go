@@ -69,7 +69,7 @@ func cpuInfo(b []byte) (name string, sockets, cores, threads int) {
 	return name, max(len(packages), min(threads, 1)), max(len(seen), min(threads, 1)), threads
 }
 
-// systemName returns the kernel and the distribution.
+// systemName is the kernel and the distribution.
 func systemName() string {
 	var uts unix.Utsname
 	name := "Linux"

@@ -191,7 +191,7 @@ func (b *ioBook) target(f *events.File, link string) *ioTarget {
 // isOpen reports whether a better name may be found.
 func (n *namedFile) isOpen() bool { return n.Name == noSocket }
 
-// of returns the sums of a target.
+// of are the sums of a target.
 func (b *ioBook) of(name profile.IOTarget) *ioTarget {
 	if t := b.targets[name]; t != nil {
 		return t

@@ -107,7 +107,7 @@ const (
 	maxKernelFunction = 1 << 20
 )
 
-// at returns the function that an address lies in.
+// at is the function that an address lies in.
 func (k *kernelNames) at(addr uint64) *profile.Func {
 	name := unknownKernel
 	if i, ok := slices.BinarySearch(k.addrs, addr); ok {

@@ -66,7 +66,7 @@ func (s *Session) Descriptors(threads []profile.ThreadDump) map[int]int {
 	return found
 }
 
-// descriptor returns what a call with these arguments waits for.
+// descriptor is what a call with these arguments waits for.
 func (s *Session) descriptor(call arch.Call, first, second uint64) (fd int, ok bool) {
 	switch call {
 	case arch.CallRead, arch.CallWrite, arch.CallConnect, arch.CallReceive, arch.CallSend:

@@ -62,7 +62,7 @@ func (r *recording) beginTimed() {
 	r.dir.watch = r.tellThread
 }
 
-// tick reports to the sink that a second is over.
+// tick tells that a second is over.
 func (r *recording) tick() {
 	t := r.timed
 	if t == nil {

@@ -137,7 +137,7 @@ func (r ring) keys() (keys []key) {
 	return keys
 }
 
-// rings returns the deadlocks of a dump.
+// rings are the deadlocks of a dump.
 func rings(d *Dump) (found []ring) {
 	for _, cycle := range contention.New(d.Threads).Deadlocks {
 		var r ring

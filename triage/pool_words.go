@@ -28,7 +28,7 @@ var waitWords = map[pools.Doing]struct{ wait, still, next string }{
 	pools.ForPeer: {"wait for an answer from %s", "none came in that time", "the other end; timeouts"},
 }
 
-// claim returns one sentence of a stuck pool.
+// claim is one sentence of a stuck pool.
 func (s *stuckPool) claim(x *exam) string {
 	w := waitWords[s.on]
 	wait := w.wait

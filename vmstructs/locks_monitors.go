@@ -170,7 +170,7 @@ func (k *Locks) anonymous(m *monitor, b []byte) LockOwner {
 	return k.lockedUnmounted(m.object)
 }
 
-// inLockStack returns the thread that has the object in its LockStack.
+// inLockStack is the thread that has the object in its LockStack.
 func (k *Locks) inLockStack(object uint64) LockOwner {
 	if k.fast == nil {
 		k.fast = map[uint64]int{}

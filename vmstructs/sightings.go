@@ -280,7 +280,7 @@ func (vm *VM) sums(head []byte) [2]uint64 {
 	return [2]uint64{sumOf(head, vm.blobParts(false)), sumOf(head, vm.blobParts(true))}
 }
 
-// sumOf returns the sum of the parts that count.
+// sumOf is the sum of the parts that count.
 func sumOf(head []byte, parts []part) uint64 {
 	var hash maphash.Hash
 	hash.SetSeed(headSeed)

@@ -40,7 +40,7 @@ func dryRun(w io.Writer, h *agent.ThisHost, s *agent.Settings) error {
 	return table.Flush()
 }
 
-// fate returns what becomes of a JVM.
+// fate is what becomes of a JVM.
 func fate(s *agent.Settings, j *agent.Candidate) string {
 	switch {
 	case s.Choice.Judge(j, true) != agent.Wanted:

@@ -15,7 +15,7 @@ import (
 
 // The messages of an agent at its start and at its end: what it records, and what it has done.
 
-// plan returns what an agent is about to do.
+// plan is what an agent is about to do.
 func plan(c *config.Config) string {
 	what := []string{modeWords[c.Mode]}
 	for _, e := range c.Events {
@@ -39,7 +39,7 @@ func plan(c *config.Config) string {
 var modeWords = map[session.Mode]string{session.CPUMode: "CPU time", session.WallMode: "wall-clock time",
 	session.WaitingMode: "waits"}
 
-// deeds returns what an agent has done.
+// deeds is what an agent has done.
 func deeds(m *agent.Counts, took time.Duration) string {
 	text := fmt.Sprintf("ended after %v: %d JVMs were found, %s samples of them are in %s batches, %s were lost",
 		output.Round(took), m.Found, output.Grouped(m.Samples), output.Grouped(m.Batches), output.Grouped(m.Lost))
@@ -53,7 +53,7 @@ func deeds(m *agent.Counts, took time.Duration) string {
 	return text
 }
 
-// deeds returns what became of the batches.
+// deeds is what became of the batches.
 func (o *outlets) deeds() (all []string) {
 	if o.files != nil {
 		st := o.files.Stats()

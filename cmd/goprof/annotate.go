@@ -206,7 +206,7 @@ func (a *annotation) read(name string) error {
 // mostCandidates is how many methods are listed.
 const mostCandidates = 10
 
-// choose returns the page of the method that is meant.
+// choose is the page of the method that is meant.
 func (a *annotation) choose() (*annotate.Page, error) {
 	list := a.Candidates()
 	if len(list) == 0 {

@@ -56,7 +56,7 @@ func maker[D ship.Destination](of func(wire.Options) (D, error)) func(wire.Optio
 	return func(o wire.Options) (ship.Destination, error) { return of(o) }
 }
 
-// destinations returns the destinations that the flags name.
+// destinations are the destinations that the flags name.
 func (f *destinationFlags) destinations() (all []ship.Destination, err error) {
 	for _, kind := range []struct {
 		flag, headers string
@@ -89,7 +89,7 @@ func (f *destinationFlags) destinations() (all []ship.Destination, err error) {
 	return all, nil
 }
 
-// rules returns the rules of --relabel.
+// rules are the rules of --relabel.
 func (f *destinationFlags) rules() (resource.Rules, error) {
 	if f.relabel == "" {
 		return nil, nil

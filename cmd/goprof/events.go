@@ -110,7 +110,7 @@ func listEvents(to io.Writer, pid int, asJSON, markers bool) error {
 	return showEvents(to, list, asJSON)
 }
 
-// listTracepoints returns one line for all tracepoints of the kernel.
+// listTracepoints is one line for all tracepoints of the kernel.
 func listTracepoints() listedEvent {
 	l := listedEvent{Name: "group:tracepoint", Available: true,
 		Help: "the kernel comes by a tracepoint, for example sched:sched_switch"}
@@ -120,7 +120,7 @@ func listTracepoints() listedEvent {
 	return l
 }
 
-// listMarkers returns the markers of the process's libraries.
+// listMarkers are the markers of the process's libraries.
 func listMarkers(s *session.Session) (list []listedEvent, err error) {
 	markers, err := s.MarkerEvents()
 	mayProbe := events.TryProbes()

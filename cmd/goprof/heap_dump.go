@@ -154,7 +154,7 @@ func measure(ctx context.Context, vm *vmstructs.VM) (s speed, err error) {
 	return s, nil
 }
 
-// stands returns how long the whole takes.
+// stands is how long the whole takes.
 func (s *speed) stands() (stands time.Duration, about string) {
 	if s.bytes == 0 || s.took <= 0 {
 		return standsUnknown, fmt.Sprintf("a time that could not be measured: %s of objects", output.Size(s.used))

@@ -138,7 +138,7 @@ func (f *modeFlags) leaveIdle(wants threadFilter) bool {
 	return f.session().IsWall() && f.session() != session.TTSPMode && !f.allThreads && wants.only == ""
 }
 
-// rate returns the default of --rate.
+// rate is the default of --rate.
 func (f *modeFlags) rate(given float64, changed bool) float64 {
 	switch {
 	case changed || !f.session().IsWall():

@@ -271,7 +271,7 @@ func writeSums(w *jfr.Writer, j *vitals.JVM, now profile.Instant) error {
 	return nil
 }
 
-// configurationOf returns how the JVM is set up.
+// configurationOf is how the JVM is set up.
 func configurationOf(j *vitals.JVM) jfr.Configuration {
 	number := func(flag string) uint64 {
 		n, _ := strconv.ParseUint(j.Flags[flag], 10, 64)

@@ -25,7 +25,7 @@ type knownParts struct {
 // page was made of them.
 const maxLooked = 32 << 20
 
-// listed returns the parts of a recording as the list shows them.
+// listed are the parts of a recording as the list shows them.
 func (p *partsOf) listed(path string, now fs.FileInfo) []string {
 	if now.Size() > maxLooked {
 		p.mu.Lock()

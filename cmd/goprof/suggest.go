@@ -17,7 +17,7 @@ import (
 // These functions guess what an unknown flag was meant to be: a known flag with a wrong letter, or a flag of
 // async-profiler's asprof. The remedy is the command as it was typed, with the right flag.
 
-// flagError returns what is wrong with a flag.
+// flagError is what is wrong with a flag.
 func flagError(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	var value *pflag.InvalidValueError
@@ -40,7 +40,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	return usageError(cmd, flagProblem(err))
 }
 
-// wrongTime returns what is wrong with a time.
+// wrongTime is what is wrong with a time.
 func wrongTime(cmd *cobra.Command, name, text string, err error) error {
 	number, e := strconv.ParseFloat(text, 64)
 	switch {
@@ -92,7 +92,7 @@ func recordWith(root *cobra.Command, name, letters string) bool {
 	return record.Flags().Lookup(name) != nil
 }
 
-// flagNames returns the flags that a command shows.
+// flagNames are the flags that a command shows.
 func flagNames(cmd *cobra.Command) (names []string) {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		if !f.Hidden {

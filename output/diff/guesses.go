@@ -11,7 +11,7 @@ import "slices"
 // moved is by how much guesses may have changed an item's share, upwards and downwards.
 type moved struct{ up, down float64 }
 
-// guesses finds the range of guesses of all items.
+// guesses finds that for all items.
 func (it *items) guesses() {
 	t, keys := it.tree, int32(len(it.names))
 	if !slices.ContainsFunc(t.nodes, func(n node) bool { return n.guessed != [sides]int64{} }) {

@@ -26,7 +26,7 @@ func (r *Result) SVG(to io.Writer, title string) error {
 	return flame.SVG(to, tree, o)
 }
 
-// told returns what pages say of a path.
+// told is what pages say of a path.
 func (r *Result) told(e *evidence) flame.Told {
 	switch {
 	case e.held <= Risk:

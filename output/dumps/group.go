@@ -67,7 +67,7 @@ func groupThreads(threads []profile.ThreadDump) []*dumpGroup {
 // groupPart is the part of a dump in which a thread's group stands. main has no part of its own there.
 func groupPart(t *profile.ThreadDump) profile.DumpPart { return max(t.Part(), profile.Application) }
 
-// groupKey returns a text that is the same for all threads of one group.
+// groupKey is a text that is the same for all threads of one group.
 func groupKey(t *profile.ThreadDump) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d %q %q %d %t %d", groupPart(t), t.State, t.Err, t.Stack.Truncated, t.Stack.Mounted, t.Stack.Carrier)

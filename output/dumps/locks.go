@@ -289,7 +289,7 @@ func (w *locksText) stack(t *profile.ThreadDump) {
 	}
 }
 
-// title returns how a thread is called.
+// title is how a thread is called.
 func title(t *profile.ThreadDump) string {
 	name := fmt.Sprintf("\"%s\" tid=%d", output.CleanName(t.Name), t.TID)
 	switch {

@@ -35,7 +35,7 @@ func newLanes(threads bool) *lanes {
 	return &lanes{threads: threads, known: make(map[profile.Thread]int32), byName: make(map[string]int32)}
 }
 
-// of returns a thread's lane.
+// of is a thread's lane.
 func (l *lanes) of(t *profile.Thread) int32 {
 	lane, ok := l.recent.Get(t)
 	if !ok {

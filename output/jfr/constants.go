@@ -248,7 +248,7 @@ type recentText struct {
 	text string
 }
 
-// constant returns the text of a constant of a class that is one string.
+// constant is the text of a constant of a class that is one string.
 func (k *constants) constant(of *class, key uint64) string {
 	if of.name == symbolName {
 		return k.symbols.get(key)

@@ -115,7 +115,7 @@ func (t *eventTypes) describe() {
 	t.metadata = encodeMetadata(all, metadataID+t.own)
 }
 
-// definition returns an own type.
+// definition is an own type.
 func (e *eventType) definition() typeDef {
 	if e.kind.Unit == profile.WallTime {
 		return wallEvent(e.id, e.name, cut(e.kind.Name), "A part of a recording that goprof was asked for by this name")

@@ -205,7 +205,7 @@ type words map[typeID][]string
 // maxWords bounds those of a type: a target's memory may be anything.
 const maxWords = 1 << 8
 
-// word returns the key of a word.
+// word is the key of a word.
 func (w *Writer) word(typ typeID, text string) int64 {
 	if text == "" {
 		return 0

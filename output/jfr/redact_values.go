@@ -133,7 +133,7 @@ func (r *redactor) single(c *cursor, f *field, do action, m meaning, b []byte, d
 	}
 }
 
-// text returns what a text becomes by its meaning.
+// text is what a text becomes by its meaning.
 func (r *redactor) text(m meaning, s string, in *around) string {
 	by := r.by
 	switch m {

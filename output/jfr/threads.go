@@ -50,7 +50,7 @@ func (ts *threads) reset() {
 	ts.at.Clear()
 }
 
-// key returns the key of the thread's constant.
+// key is the key of the thread's constant.
 func (ts *threads) key(t *profile.Thread) uint64 {
 	if key, ok := ts.at.Get(t); ok {
 		return key
@@ -119,7 +119,7 @@ func (ts *threads) end(t *profile.Thread) {
 	}
 }
 
-// constants returns the constants of the chunk's threads.
+// constants are the constants of the chunk's threads.
 func (ts *threads) constants() constantList {
 	list := constantList{typ: typeThread, count: len(ts.list)}
 	for i := range ts.list {

@@ -30,7 +30,7 @@ func newDictionary() *dictionary {
 	return d
 }
 
-// add returns the index of an entry.
+// add is the index of an entry.
 func (d *dictionary) add(table int, entry []byte) int32 {
 	if i, known := d.index[table][string(entry)]; known {
 		return i

@@ -43,7 +43,7 @@ func idOf(parts ...[]byte) []byte {
 	return sum.Sum(nil)[:16]
 }
 
-// resourceOf returns a Resource.
+// resourceOf is a Resource.
 func resourceOf(list resource.Attributes) (b []byte) {
 	for i := range list {
 		a := &list[i]

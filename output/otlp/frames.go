@@ -16,7 +16,7 @@ const maxName = 64 << 10
 // clean is a name as in goprof's own files, so that it is the same everywhere.
 func clean(name string) string { return output.CleanName(name[:min(len(name), maxName)]) }
 
-// stack returns the index of a stack.
+// stack is the index of a stack.
 func (e *encoder) stack(s *profile.Stack) int32 {
 	e.locations = e.locations[:0]
 	for from := 0; from < len(s.Frames); {

@@ -112,7 +112,7 @@ func (f *File) isInherited() bool {
 	return f.stream != nil
 }
 
-// descriptor returns the number in the name of a descriptor.
+// descriptor is the number in the name of a descriptor.
 func descriptor(name string) (int, bool) {
 	switch name {
 	case "/dev/stdout":

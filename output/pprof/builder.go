@@ -163,7 +163,7 @@ func (b *Builder) Add(s *profile.Sample) error {
 	return nil
 }
 
-// second returns a sample's second value.
+// second is a sample's second value.
 func (b *Builder) second(s *profile.Sample) int64 {
 	weight := b.o.Weight
 	if b.o.Part != nil {
@@ -178,7 +178,7 @@ func (b *Builder) second(s *profile.Sample) int64 {
 	return int64(s.CPU)
 }
 
-// sum returns the sum to which a sample is added.
+// sum is the sum to which a sample is added.
 func (b *Builder) sum(s *profile.Sample) (*pb.Sample, error) {
 	if len(b.byPtr)+maxNew > maxSamples || max(len(b.seen), len(b.contexts)) >= maxSamples {
 		clear(b.byPtr)
@@ -420,7 +420,7 @@ func (b *Builder) Write(to io.Writer, meta profile.Meta) error {
 	return write(to, p)
 }
 
-// types returns the types of the two values of each part.
+// types are the types of the two values of each part.
 func (b *Builder) types(meta *profile.Meta) (types []*pb.ValueType) {
 	what, unit := b.secondValue(meta)
 	count := "samples"
@@ -447,7 +447,7 @@ func (b *Builder) types(meta *profile.Meta) (types []*pb.ValueType) {
 // isCounted reports whether samples of an event are counted, and nothing else.
 func isCounted(kind *profile.EventKind) bool { return kind.Name != "" && kind.Unit == profile.Samples }
 
-// keeps returns the values that samples have.
+// keeps are the values that samples have.
 func (b *Builder) keeps() (keep []int) {
 	if len(b.o.Parts) == 0 {
 		if !b.o.NoCount {

@@ -22,7 +22,7 @@ func metaTexts(m *profile.Meta) []struct {
 	}
 }
 
-// comments returns what -comments of pprof shows.
+// comments are what -comments of pprof shows.
 func comments(m *profile.Meta) (lines []string) {
 	for _, c := range metaTexts(m) {
 		if *c.text != "" {

@@ -91,7 +91,7 @@ func ReadSummary(from io.Reader, of string, tree *output.Tree) (*profile.Summary
 	return s, nil
 }
 
-// summarySum returns the sum of the counts in the file that a summary is of.
+// summarySum is the sum of the counts in the file that a summary is of.
 func summarySum(s *profile.Summary) int64 {
 	switch {
 	case s.Meta.Weight == profile.CPUTime:

@@ -60,7 +60,7 @@ func (c *contents) kind(event string) *profile.EventKind {
 	return otherKinds[event]
 }
 
-// mode returns the mode of a recording of such events.
+// mode is the mode of a recording of such events.
 func (c *contents) mode(event string) string {
 	if _, is := jfr.IOTypes[event]; is {
 		return profile.EventIO

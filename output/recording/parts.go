@@ -102,7 +102,7 @@ func (c *contents) allParts() (parts, others []Part) {
 	return parts, others
 }
 
-// part returns the part that these events are.
+// part is the part that these events are.
 func (c *contents) part(events []string) Part {
 	p := Part{Kind: c.partKind(events[0]), events: events, Weights: c.weights(events[0])}
 	p.Name = cmp.Or(p.Kind.Name, profile.ModeCPU)

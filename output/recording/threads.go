@@ -74,7 +74,7 @@ func (s *settled) of(t *profile.Thread) profile.Thread {
 	return is
 }
 
-// settled decides which profile.Threads are the same thread.
+// settled decides which are the same.
 func (t *toldThreads) settled() settled {
 	byTID := make(map[int][]profile.Thread)
 	for _, one := range t.met {

@@ -96,7 +96,7 @@ type search struct {
 	longest int
 }
 
-// formsOf returns the bytes that a word may have in a file.
+// formsOf are the bytes that a word may have in a file.
 func formsOf(words []string) map[string][][]byte {
 	forms := make(map[string][][]byte)
 	for _, word := range words {

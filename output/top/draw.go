@@ -79,7 +79,7 @@ func (m *Model) head(columns, rows int) []Line {
 	return lines
 }
 
-// usage returns what the process has used.
+// usage is what the process has used.
 func usage(r *Reading, narrow bool) string {
 	busy := 0
 	for i := range r.Threads {
@@ -234,7 +234,7 @@ func (m *Model) threadLine(l layout, t *Thread, selected bool) Line {
 	return Line{{text, style}}
 }
 
-// row returns a line of a table of threads.
+// row is a line of a table of threads.
 func (l layout) row(mark, tid, cpu, alloc, state, name, frame string) string {
 	var b strings.Builder
 	b.WriteString(mark)
@@ -280,7 +280,7 @@ func (m *Model) methodTable(columns, rows int) []Line {
 	return lines
 }
 
-// drawStack returns the stack of the selected thread.
+// drawStack is the stack of the selected thread.
 func (m *Model) drawStack(columns, rows int) []Line {
 	s := m.stack
 	name := ""

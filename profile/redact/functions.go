@@ -56,7 +56,7 @@ var coldPart = regexp.MustCompile(`^[a-z_][a-z0-9_]*(?:\.[a-z_]+\.[0-9]+)*\.(?:c
 // maxSymbol is how long the name of an allowed library's function may be.
 const maxSymbol = 4 << 10
 
-// nativeIn returns a function of a library.
+// nativeIn is a function of a library.
 func (r *Redactor) nativeIn(name, module string) string {
 	if m := offsetOf.FindStringSubmatch(name); m != nil {
 		return r.file(m[1]) + m[2]

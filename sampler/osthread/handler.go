@@ -10,7 +10,7 @@ import "unsafe"
 //lint:ignore U1000 the assembly has its address
 func handler()
 
-// handlerPC returns the address of handler.
+// handlerPC is the address of handler.
 func handlerPC() uintptr
 
 // handle is the part of handler that is written in Go.

@@ -358,7 +358,7 @@ func (r *perfGroupRun) refresh(m *Member) {
 	}
 }
 
-// takeIn adds the members that have joined.
+// takeIn takes in the members that have come.
 func (r *perfGroupRun) takeIn() {
 	for _, m := range r.Next() {
 		if r.members[m.PID] != nil {

@@ -322,7 +322,7 @@ func (r *groupRun) refresh(m *Member, now int64, away bool) {
 	}
 }
 
-// takeIn adds the members that have joined.
+// takeIn takes in the members that have come.
 func (r *groupRun) takeIn() {
 	var again []*Member
 	coming := r.Next()

@@ -112,7 +112,7 @@ func (d *dump) describe(t *coreThread) profile.ThreadDump {
 	return td
 }
 
-// stateOf returns a thread's state as Java says it.
+// stateOf is a thread's state as Java says it.
 func (d *dump) stateOf(t vmstructs.Thread) string {
 	if t.Compiler {
 		if what, ok := d.VM.Compiling(t); ok {

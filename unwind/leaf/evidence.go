@@ -39,7 +39,7 @@ const (
 	maxLoops  = 8
 )
 
-// evidenceAt returns the evidence of an instruction itself.
+// evidenceAt says what an instruction itself says.
 func (q *question) evidenceAt(n int32) evidence {
 	m := q.code
 	if of := m.pieceAt(n); of != nil {

@@ -162,7 +162,7 @@ func (r *router) note(chain []vmstructs.Scope, b *vmstructs.Bytecode, work int) 
 	r.found = append(r.found, foundCall{scopes, work})
 }
 
-// sureOfCall returns how sure it is which bytecode has called.
+// sureOfCall is how sure it is which bytecode has called.
 func (r *router) sureOfCall() profile.Certainty {
 	switch {
 	case len(r.found) == 0:

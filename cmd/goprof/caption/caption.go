@@ -83,7 +83,7 @@ func Line(amount string, i *recording.Info) string {
 	return strings.Join(facts, " \u00b7 ")
 }
 
-// about returns what the page says of its recording.
+// about is what the page says of its recording.
 func about(input string, tree *output.Tree, i *recording.Info) (facts [][2]string) {
 	add := func(name, format string, values ...any) {
 		facts = append(facts, [2]string{name, fmt.Sprintf(format, values...)})

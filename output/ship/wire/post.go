@@ -52,7 +52,7 @@ func (c *Client) Post(ctx context.Context, r *Request) ([]byte, error) {
 	return answer, nil
 }
 
-// header returns what every call has.
+// header is what every call has.
 func (c *Client) header(r *Request) (http.Header, error) {
 	header, err := c.headers.read()
 	if err != nil {

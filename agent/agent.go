@@ -441,7 +441,7 @@ func (a *Agent) serve(ctx context.Context, pid int, facts Candidate, s *Settings
 	send(event{ended: true, err: err, exec: err == nil && ctx.Err() == nil && !t.Alive()})
 }
 
-// handle deals with a message of a recording.
+// handle takes what a recording says.
 func (a *Agent) handle(e event) {
 	now := time.Now()
 	a.budget.charge(a.budget.alone(e.cost))

@@ -67,7 +67,7 @@ func (w *CallWatch) Look(most int) bool {
 		return false
 	}
 	w.seen++
-	// If no call sleeps, goprof has no CPU: then the calls will return.
+	// Where no call sleeps, goprof has no CPU: then the calls will return.
 	return w.seen > most && CallSleeps() && w.calls.giveUp()
 }
 

@@ -94,7 +94,7 @@ func (m *cfiMachine) run(f *fde, addr uint64) (*Row, error) {
 	return m.row()
 }
 
-// row makes a Row from the machine's registers.
+// row makes the result.
 func (m *cfiMachine) row() (*Row, error) {
 	if m.cfa.Kind == unspecified {
 		return nil, fmt.Errorf("%w: no rule for the frame address", ErrBadCFI)

@@ -45,7 +45,7 @@ func LockFrames(frames []profile.Frame, interpreted []InterpretedFrame,
 	return out
 }
 
-// LockOf returns a lock as profiles have it. The kinds are in the same order.
+// LockOf is a lock as profiles have it. The kinds are in the same order.
 func LockOf(l *vmstructs.Lock) profile.Lock {
 	out := profile.Lock{Kind: profile.LockKind(l.Kind), ID: l.Object}
 	if l.Class != "" {

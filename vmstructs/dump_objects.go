@@ -16,8 +16,8 @@ var ErrNotDumped = errors.New("vmstructs: goprof cannot read all objects and ref
 // objects.
 //
 // Serial, Parallel and G1 move objects only while all threads stand still. Shenandoah moves them while the program
-// runs. Until the last reference to an old place is corrected, the regions with the old places are its collection set
-// (gc/shenandoah/shenandoahHeap.cpp, op_final_updaterefs). ZGC leaves references to old places in the heap. CMS keeps
+// runs. Until the last reference to the old places is corrected, the regions with these are its collection set
+// (gc/shenandoah/shenandoahHeap.cpp, op_final_updaterefs). ZGC leaves references to the old places behind. CMS keeps
 // free memory among the objects of its old generation.
 func (h *Heap) DumpAreas() ([]*HeapArea, error) {
 	switch h.vm.Collector() {

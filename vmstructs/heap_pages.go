@@ -127,7 +127,7 @@ func (h *Heap) zAreas() (areas []*HeapArea, err error) {
 	return areas, nil
 }
 
-// pageList lists the pages of a table. A page of several granules stands in each of their entries. If the table's
+// pageList lists the pages of a table. A page of several granules stands in each of their entries. Where the table's
 // memory ends, so does the table.
 func (h *Heap) pageList(table, length uint64) (pages []uint64, err error) {
 	raw := make([]byte, 8*granuleBatch)

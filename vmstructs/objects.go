@@ -146,7 +146,7 @@ func (o *Objects) after(end uint64) uint64 {
 	return (end + o.pitch - 1) &^ (o.pitch - 1)
 }
 
-// object returns the class and the size of the object at the beginning of b. size is 0 if b ends before the size.
+// object is the class and the size of the object at the beginning of b. size is 0 if b ends before the size.
 func (o *Objects) object(b []byte) (class *ObjectClass, size uint64, err error) {
 	klass := o.klasses.klassIn(b)
 	class = o.recent[klass/8%recentClasses]

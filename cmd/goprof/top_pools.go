@@ -9,8 +9,7 @@ import (
 	"goprof/session"
 )
 
-// pools returns the pools whose objects in the JVM say how much of the pool is in use. Other pools, such as event
-// loops, need stacks.
+// pools are those of which the JVM's objects say how much of them is used. Others, as event loops, need stacks.
 func (w *topWatch) pools(threads []session.LiveThread) (list []top.Pool) {
 	known, err := w.aside.Pools()
 	if err != nil || known.Err != "" {

@@ -102,9 +102,9 @@ func (k *constants) read(c *cursor, s *schema) (back int64) {
 	return eachConstant(c, s, k.wantStacks, &k.met, k.one)
 }
 
-// eachConstant hands over the constants of a checkpoint, each with the cursor at its key. At the call the cursor stands
-// behind the checkpoint's size and type. It returns how far back the checkpoint before this one is: checkpoints are
-// read from the last to the first. If stacks are not wanted and come last, it does not decode them at all.
+// eachConstant hands over the constants of a checkpoint, behind its size and type: the cursor stands at the key.
+// Checkpoints are read from the last to the first. It returns how far back the next one is. Stacks that are not wanted
+// are not even skipped if they come last.
 func eachConstant(c *cursor, s *schema, stacks bool, met *tally,
 	one func(c *cursor, class *class, of *checkpoint)) (back int64) {
 	of := &checkpoint{c.b, c.base}
@@ -138,7 +138,6 @@ func eachConstant(c *cursor, s *schema, stacks bool, met *tally,
 	return back
 }
 
-// one reads a constant, and keeps it if it is needed. A stack is kept as its bytes until it is asked for.
 func (k *constants) one(c *cursor, class *class, of *checkpoint) {
 	key := c.int()
 	switch {

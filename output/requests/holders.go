@@ -55,7 +55,7 @@ func firstFrom(list []Hold, at int64) int {
 	return sort.Search(len(list), func(i int) bool { return list[i].At.UnixNano() >= at })
 }
 
-// traceOf returns the trace for which a thread worked at a moment.
+// traceOf is the trace for which a thread worked at a moment.
 func (g *Gatherer) traceOf(tid int, at int64) string {
 	looks := g.byTID[tid]
 	i := sort.Search(len(looks), func(i int) bool { return looks[i].at > at }) - 1

@@ -156,7 +156,7 @@ func Sleeps(tid int) bool {
 	return err == nil && state != 0 && state != 'R'
 }
 
-// Result returns the result of the last call.
+// Result is what the last call has returned.
 //
 //go:nosplit
 func (r *Runner) Result() (uintptr, syscall.Errno) {

@@ -86,7 +86,7 @@ func (d *checkerThread) waitFor(rings []*ring.Ring) error {
 	return nil
 }
 
-// setUp gives a checker all that it must know: rings, threads and registers.
+// setUp tells a checker what there is to know.
 func (d *checkerThread) setUp(rings []*ring.Ring, cpu *arch.CPU, chain bool, waits int64) {
 	s := d.s
 	s.waits = waits

@@ -129,8 +129,8 @@ func (a *all) withoutStop(snap *look.Look, otherwise Outcome) Outcome {
 }
 
 // keep stores a look's outcome for later. It does not call each at once: that takes time, and threads that stop
-// meanwhile would stand still. A thread is looked at again if its stop was not admitted. It is also looked at again if
-// it was let go without a look: because the memory of another thread did not answer, or by the releaser.
+// meanwhile would stand still. A thread is looked at again if its stop was not admitted, or if it was let go without a
+// look: because the memory of another thread did not answer, or by the releaser.
 func (a *all) keep(snap *look.Look, o Outcome) {
 	again := o == Unadmitted || o == Missed || o == Silent && a.t.reader != nil && a.t.silentThreads[snap.TID] == nil
 	if again && (a.passes < mostPasses || o == Unadmitted && Monotonic() < a.until) {

@@ -7,9 +7,8 @@ import (
 	"syscall"
 )
 
-// How goprof treats a thread whose memory did not answer. The thread was let go when the time was over. goprof leaves
-// the thread alone until the read has come back, and longer if that has happened too often in the last minute
-// (chances.go).
+// What becomes of a thread whose memory did not answer. The thread was let go when the time was over. goprof leaves the
+// thread alone until the read has come back, and longer if that has happened too often in the last minute (chances.go).
 
 // MostSilent bounds the reads that were given up and are still under way: each keeps an OS thread. Once there are so
 // many, nothing is read any more.

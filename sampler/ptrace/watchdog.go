@@ -185,7 +185,7 @@ func (d *dog) hasStopped() bool {
 	return !d.ended && !d.proper && d.isStopped()
 }
 
-// listen reads goprof's messages.
+// listen takes in what goprof has told.
 func (d *dog) listen() {
 	for {
 		n, _, e := syscall.RawSyscall(unix.SYS_READ, uintptr(d.from), uintptr(unsafe.Pointer(&d.buf)), uintptr(len(d.buf)))

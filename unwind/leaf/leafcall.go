@@ -28,7 +28,7 @@ func (f *Finder) intrinsicAt(m *vmstructs.Method, b *vmstructs.Bytecode) *vmstru
 // an invoke calls, if that method is an intrinsic one.
 type callsBytecode func(in *vmstructs.Method, b *vmstructs.Bytecode, intrinsic *vmstructs.Method) bool
 
-// bytecodesOf returns for which bytecodes the code of that name is called.
+// bytecodesOf tells by the name of code for which bytecodes it is called.
 func bytecodesOf(name string) callsBytecode {
 	switch name {
 	case swap:

@@ -16,7 +16,7 @@ import (
 // sets.
 //
 // If a virtual thread owns a StructuredTaskScope, only that owner leads to the scope's threads. A draw reads some of
-// them. Each counts as much as its owner.
+// them. Together they stand for all threads of the scope, times the number of threads that the owner stands for.
 //
 // A Lots uses a Continuations: both belong to one goroutine.
 type Lots struct {
@@ -65,8 +65,8 @@ const (
 
 const classCounting = "jdk/internal/vm/ThreadContainers$RootContainer$CountingRootContainer"
 
-// NewLots makes a Lots that reads by c. Nil where c is. With ZGC it draws only while c was told that the collector
-// rests.
+// NewLots makes a Lots that reads by c. It is nil if c is nil. With ZGC it draws only while c was told that the
+// collector rests.
 func NewLots(c *Continuations) *Lots {
 	if c == nil {
 		return nil
@@ -192,7 +192,7 @@ func standFor(chosen []drawn) (sum float64) {
 }
 
 // choose draws threads of the sets that lists leads to, and returns how many there are in all. Together the chosen
-// stand for as many, times part.
+// threads stand for that many, times part.
 func (l *Lots) choose(lists func(), most int, part float64) (chosen []drawn, all int64) {
 	s := l.s
 	var sets []threadSet
@@ -411,7 +411,8 @@ func (l *Lots) own(obj uint64) (scopes, blocker uint64) {
 	return scopes, blocker
 }
 
-// kin visits threads of the scopes that a thread owns. Each counts as much as the owner.
+// kin visits some threads of the scopes that owner owns. Together they stand for all threads of these scopes, times
+// stands, the number of threads that the owner stands for.
 func (l *Lots) kin(owner uint64, stands float64) {
 	s := l.s
 	if err := s.enter(); err != nil {

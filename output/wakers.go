@@ -17,7 +17,7 @@ type wakerPath struct {
 
 // NewWakers sums a tree up by what ended the waits: the thread, and the topmost Java method of its stack. by is ByWaker
 // or ByChain.
-func NewWakers(t *Tree, by string, top int) *Report {
+func NewWakers(t *Tree, by string) *Report {
 	at := make([]wakerPath, len(t.Nodes))
 	at[0] = wakerPath{-1, -1, -1, 0}
 	sums := map[string]int64{}
@@ -33,7 +33,7 @@ func NewWakers(t *Tree, by string, top int) *Report {
 	for name, n := range sums {
 		table = append(table, ReportRow{Name: name, Self: n, Total: n})
 	}
-	return newReport(t, by, table, t.Total, top)
+	return newReport(t, by, table, t.Total)
 }
 
 // above goes up to one more frame, from the node parent. The leaf of a waker's stack comes first.

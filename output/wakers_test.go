@@ -48,7 +48,7 @@ func TestWakersReport(t *testing.T) {
 		var r *Report
 		switch by {
 		case ByWaker, ByChain:
-			r = NewWakers(tree, by, 0)
+			r = NewWakers(tree, by)
 		case ByHottest:
 			r = NewHottest(tree, &profile.Meta{})
 		default:
@@ -62,7 +62,7 @@ func TestWakersReport(t *testing.T) {
 		}
 	}
 	plain, _ := ParseCollapsed(strings.NewReader("a.B.c_[j];[parked] 3\n"))
-	if r := NewWakers(plain, ByWaker, 0); !strings.Contains(r.Lacks(), "--wakers") {
+	if r := NewWakers(plain, ByWaker); !strings.Contains(r.Lacks(), "--wakers") {
 		t.Errorf("%+v lacks %q", r.Rows, r.Lacks())
 	}
 }

@@ -159,9 +159,9 @@ const bySelf, byTotal = "self", "total"
 func (f *reportFlags) of(tree *output.Tree, meta *profile.Meta) (*output.Report, error) {
 	switch f.by {
 	case output.ByHottest:
-		return output.NewHottest(tree, meta, 0), nil
+		return output.NewHottest(tree, meta), nil
 	case output.ByWaker, output.ByChain:
-		return output.NewWakers(tree, f.by, 0), nil
+		return output.NewWakers(tree, f.by), nil
 	}
 	return output.NewReport(tree, f.by)
 }

@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// locksEvery is how often slow reads who holds the locks that threads wait for. Readings take at most 1/locksShare
-	// of the time, but there is one at least every locksSeldom. A reading that takes longer than longestReading does
+	// locksEvery is how often slow reads who holds the locks that threads wait for. A reading takes no more than one part
+	// in locksShare of the time, as long as it comes once in locksSeldom. One that takes longer than longestReading does
 	// not count.
 	locksEvery, locksSeldom = 100 * time.Millisecond, 5 * time.Second
 	locksShare              = 20

@@ -50,7 +50,7 @@ func (s *sharing) reset() {
 	}
 }
 
-// callers returns the places of stacks that have the same frames at their root, for each of depths that the stack has.
+// callers are the places of stacks that have the same frames at their root, for each of depths that the stack has.
 func (s *sharing) callers(frames []profile.Frame) (places [len(depths)]*uint8, n int) {
 	h, left := uint64(0), len(frames)
 	for _, depth := range depths {
@@ -81,7 +81,7 @@ func (s *sharing) find(frames []profile.Frame, places []*uint8) (of *encoded, ca
 	return nil, 0
 }
 
-// common returns how many frames at the root two stacks have in common.
+// common is how many frames at the root two stacks have in common.
 func (e *encoded) common(frames []profile.Frame) (n int) {
 	for n < min(len(frames), len(e.frames)) {
 		a, b := &e.frames[len(e.frames)-1-n], &frames[len(frames)-1-n]

@@ -197,11 +197,11 @@ func holm(list []evidence, pairs []pair) (hypotheses int, limit float64) {
 // evenly is how much of the risk is the same for all hypotheses.
 const evenly = 0.25
 
-// weigh divides the risk among the hypotheses. Each gets the same part, and the rest is divided in proportion to the
-// variance of their shares. A change of some points in a small method is far beyond its noise, so a small method needs
-// no larger weight. Large methods need it, and they are few. Weights may depend on the share in both sides together,
-// which says nothing of how the sides differ (Genovese, Roeder and Wasserman, Biometrika 2006). weigh returns the items
-// that are hypotheses. The sum of their weights is their number.
+// weigh divides the risk among the hypotheses. A part of it is divided equally, the rest in proportion to the variance
+// of their shares. A change of some points in a small method is far beyond its noise, so a small method needs no larger
+// weight. Large methods need it, and they are few. Weights may depend on the share in both sides together, which says
+// nothing of how the sides differ (Genovese, Roeder and Wasserman, Biometrika 2006). weigh returns the items that are
+// hypotheses. The sum of their weights is their number.
 func weigh(list []evidence, hypotheses int) (order []*evidence) {
 	met := make(map[uint64]bool)
 	variances := 0.0

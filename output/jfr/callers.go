@@ -39,7 +39,8 @@ func (k *callers) clear() {
 	}
 }
 
-// ends returns the places of earlier stacks that share the end of b: one for each length of end that is kept.
+// ends returns where callers notes a stack that ends as b does: one place for each length in reaches, as far as b is
+// long enough. n is their number.
 func (k *callers) ends(b []byte) (places [len(reaches)]*uint8, n int) {
 	h, end := uint64(0), len(b)
 	for _, reach := range reaches {

@@ -166,8 +166,9 @@ func (c *probeCode) readUser(to, size int) {
 	c.Call(bpf.ProbeReadUser)
 }
 
-// retire writes into the record which buffer the thread has left, as its state says, and notes the new buffer. r0 is
-// the state. For an object outside of buffers it adds up the object's bytes, which are not part of the buffer.
+// retire copies the state's facts about the buffer that the thread has left to the place lot, and notes the new buffer
+// in the state. r0 is the state. For an object outside of buffers it adds up the object's bytes, which are not part of
+// the buffer.
 func (c *probeCode) retire(e *Event, layout *arch.ProbeLayout, lot int) {
 	if e.Buffer != NewBuffer {
 		c.Load(bpf.Load64, bpf.R1, bpf.R0, bufferBeside)

@@ -78,7 +78,7 @@ func (n *switchNotes) shared() *ptrace.SwitchNotes {
 
 // watch turns the notes on or off by a system call that Go's scheduler does not know of. After a call that the
 // scheduler knows of, a thread takes locks of the scheduler. This thread has real-time priority: it may have taken the
-// CPU from the holder of such a lock, and would wait forever (ptrace.SleepUntil).
+// CPU from the holder of such a lock, which then could not release it (ptrace.SleepUntil).
 func (n *switchNotes) watch(on bool) {
 	request := uintptr(unix.PERF_EVENT_IOC_DISABLE)
 	if on {

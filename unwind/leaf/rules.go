@@ -60,7 +60,7 @@ func Rules() (names []string) {
 	return names
 }
 
-// tell asks the rules about the instruction. The last one tells something of any. If there is no instruction, the
+// tell asks the rules about the instruction. The last one tells something of any. Where there is no instruction, the
 // method that owns the code runs.
 func (p *place) tell() verdict {
 	for i := 0; p.n != notInCode && i < len(rules); i++ {

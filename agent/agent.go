@@ -427,10 +427,10 @@ func (a *Agent) serve(ctx context.Context, pid int, facts Candidate, s *Settings
 		send(event{ended: true, unlike: true, jvm: &facts, cost: spent()})
 		return
 	}
-	whose := slices.Clone(s.Attributes)
-	whose.Add(t.Resource())
+	attributes := slices.Clone(s.Attributes)
+	attributes.Add(t.Resource())
 	for _, part := range r.all() {
-		part.batches.belongTo(whose)
+		part.batches.belongTo(attributes)
 	}
 	send(event{jvm: &facts, cost: spent()})
 	spent = a.meter()

@@ -56,7 +56,7 @@ var mayImport = map[string][]string{
 	"goprof/memory":             {"goprof/process", "goprof/process/procfs", "goprof/profile", "goprof/vmstructs"},
 	"goprof/heap/heapdump":      {"goprof/output/hprof", "goprof/process", "goprof/profile", "goprof/vmstructs"},
 	"goprof/agent/alarm":        {"goprof/triage/vitals"},
-	"goprof/agent/whose":        {"goprof/process", "goprof/process/procfs", "goprof/profile/resource"},
+	"goprof/agent/identity":     {"goprof/process", "goprof/process/procfs", "goprof/profile/resource"},
 	"goprof/triage/vitals":      {"goprof/process", "goprof/process/maybe", "goprof/process/procfs", "goprof/session", "goprof/vmstructs"},
 	"goprof/diagnose":           {"goprof/arch/cpus", "goprof/process", "goprof/process/procfs", "goprof/profile", "goprof/sampler", "goprof/sampler/bpf", "goprof/sampler/events", "goprof/sampler/guard", "goprof/sampler/offcpu", "goprof/sampler/perf", "goprof/sampler/ptrace", "goprof/sampler/ring", "goprof/session", "goprof/vmstructs"},
 	"goprof/triage/hserr":       {"goprof/arch", "goprof/arch/cpus", "goprof/profile"},
@@ -83,15 +83,15 @@ var mayImport = map[string][]string{
 	"goprof/output/redaction":   {"goprof/output", "goprof/output/jfr", "goprof/output/outfile", "goprof/output/pprof", "goprof/output/recording", "goprof/profile", "goprof/profile/redact"},
 
 	// These send profiles to servers.
-	"goprof/output/shelf":     {"goprof/output/jfr", "goprof/output/outfile", "goprof/output/pprof", "goprof/output/sole", "goprof/profile", "goprof/profile/batch", "goprof/profile/resource"},
-	"goprof/output/sole":      {},
-	"goprof/output/snap":      {"goprof/output"},
-	"goprof/output/replay":    {"goprof/output/recording", "goprof/profile", "goprof/profile/batch", "goprof/profile/resource"},
-	"goprof/output/ship":      {"goprof/output/sole", "goprof/profile/batch"},
-	"goprof/output/ship/wire": {"goprof/output/ship", "goprof/profile/protobuf", "goprof/profile/resource"},
-	"goprof/output/otlp":      {"goprof/output", "goprof/output/ship", "goprof/output/ship/wire", "goprof/profile", "goprof/profile/batch", "goprof/profile/naming", "goprof/profile/protobuf", "goprof/profile/resource"},
-	"goprof/output/pyroscope": {"goprof/output/pprof", "goprof/output/ship/wire", "goprof/profile/batch", "goprof/profile/protobuf", "goprof/profile/resource"},
-	"goprof/output/parca":     {"goprof/output/pprof", "goprof/output/ship/wire", "goprof/profile/batch", "goprof/profile/protobuf", "goprof/profile/resource"},
+	"goprof/output/shelf":      {"goprof/output/jfr", "goprof/output/outfile", "goprof/output/pprof", "goprof/output/folderlock", "goprof/profile", "goprof/profile/batch", "goprof/profile/resource"},
+	"goprof/output/folderlock": {},
+	"goprof/output/snap":       {"goprof/output"},
+	"goprof/output/replay":     {"goprof/output/recording", "goprof/profile", "goprof/profile/batch", "goprof/profile/resource"},
+	"goprof/output/ship":       {"goprof/output/folderlock", "goprof/profile/batch"},
+	"goprof/output/ship/wire":  {"goprof/output/ship", "goprof/profile/protobuf", "goprof/profile/resource"},
+	"goprof/output/otlp":       {"goprof/output", "goprof/output/ship", "goprof/output/ship/wire", "goprof/profile", "goprof/profile/batch", "goprof/profile/naming", "goprof/profile/protobuf", "goprof/profile/resource"},
+	"goprof/output/pyroscope":  {"goprof/output/pprof", "goprof/output/ship/wire", "goprof/profile/batch", "goprof/profile/protobuf", "goprof/profile/resource"},
+	"goprof/output/parca":      {"goprof/output/pprof", "goprof/output/ship/wire", "goprof/profile/batch", "goprof/profile/protobuf", "goprof/profile/resource"},
 
 	// These write a recording in the order of time.
 	"goprof/output/timeline":   {"goprof/output", "goprof/output/recording", "goprof/profile", "goprof/profile/naming"},

@@ -22,7 +22,7 @@ import (
 
 	"goprof/agent"
 	"goprof/agent/config"
-	"goprof/agent/whose"
+	"goprof/agent/identity"
 	"goprof/cmd/goprof/exit"
 	"goprof/output"
 	"goprof/output/outfile"
@@ -227,7 +227,7 @@ func (f *agentFlags) serve(cmd *cobra.Command, c *config.Config, at net.Listener
 	defer signal.Stop(again)
 	defer session.StopAfterSuspend()()
 	defer session.StartWatchdog(watchdogName)()
-	host := agent.NewHost(host(), version(), whose.Enrich)
+	host := agent.NewHost(host(), version(), identity.Enrich)
 	a := agent.New(host, c.Settings, out.offer, say)
 	endSnapper, err := startSnapper(c, a, cmd.ErrOrStderr(), say)
 	if err != nil {

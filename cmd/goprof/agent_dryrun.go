@@ -11,7 +11,7 @@ import (
 	"text/tabwriter"
 
 	"goprof/agent"
-	"goprof/agent/whose"
+	"goprof/agent/identity"
 	"goprof/output"
 	"goprof/profile/resource"
 )
@@ -29,7 +29,7 @@ func dryRun(w io.Writer, h *agent.ThisHost, s *agent.Settings) error {
 		j := agent.Candidate{JVM: jvms[i]}
 		h.Place(&j)
 		of := s.Attributes
-		whose.Enrich(j.PID, &of)
+		identity.Enrich(j.PID, &of)
 		row := []string{strconv.Itoa(j.PID), j.User, fmt.Sprintf("%.0f %%", 100*j.Share),
 			cmp.Or(of.Get(resource.ServiceName), j.Name()), cmp.Or(of.Get(resource.PodName), "-"), fate(s, &j)}
 		for at, text := range row {

@@ -15,8 +15,8 @@ import (
 
 	"goprof/agent/config"
 	"goprof/cmd/goprof/exit"
+	"goprof/output/folderlock"
 	"goprof/output/shelf"
-	"goprof/output/sole"
 	"goprof/profile/batch"
 )
 
@@ -36,7 +36,7 @@ type outlets struct {
 // mostHeld bounds how many batches wait until the agent that is replaced has closed its outlets.
 const mostHeld = 2048
 
-// connect opens what the configuration names. An error is for the user. errors.As finds sole.InUse in it.
+// connect opens what the configuration names. An error is for the user. errors.As finds folderlock.InUse in it.
 func (o *outlets) connect(c *config.Config) error {
 	to, err := openSending(&c.To, o.say)
 	if err != nil {
@@ -115,7 +115,7 @@ func (o *outlets) metrics(w io.Writer) {
 	fileMetrics(w, o.files)
 }
 
-func inUse(err error) bool { return errors.As(err, new(*sole.InUse)) }
+func inUse(err error) bool { return errors.As(err, new(*folderlock.InUse)) }
 
 // listen opens the port for metrics. An agent that takes over listens there beside the other one (SO_REUSEPORT, which
 // the kernel permits to the same user). Two agents that know nothing of each other must not share a port. So an agent

@@ -23,10 +23,10 @@ func TestBatchWithoutNames(t *testing.T) {
 	for _, key := range []string{resource.ServiceName, resource.ServiceNamespace, resource.ServiceVersion,
 		resource.ServiceInstance, resource.ProcessExecutable, resource.ProcessOwner, resource.RuntimeAbout,
 		resource.HostName, resource.HostID, "zebra.tenant", "k8s.deployment.name"} {
-		whose.Set(key, "com.zebra.Zebra")
+		identity.Set(key, "com.zebra.Zebra")
 	}
-	whose.Set(resource.ContainerID, strings.Repeat("0123abcd", 8))
-	whose.SetInt(resource.ProcessPID, 4711)
+	identity.Set(resource.ContainerID, strings.Repeat("0123abcd", 8))
+	identity.SetInt(resource.ProcessPID, 4711)
 	g := batch.NewGatherer(batch.GatherOptions{})
 	for i := range 3 {
 		g.Add(&profile.Sample{Thread: profile.Thread{TID: 7, Name: "zebra-1", JavaName: "zebra-worker-1"},

@@ -10,7 +10,7 @@ import (
 	"goprof/agent"
 	"goprof/agent/config"
 	"goprof/cmd/goprof/exit"
-	"goprof/output/sole"
+	"goprof/output/folderlock"
 	"goprof/sampler"
 )
 
@@ -90,7 +90,7 @@ func askToEnd(ctx context.Context, dirs []string, say func(string)) (at time.Tim
 // askAny asks in the folder that another agent uses. The others may be new.
 func askAny(ctx context.Context, dirs []string) (at time.Time, err error) {
 	for _, dir := range dirs {
-		if at, err = sole.Ask(ctx, dir); err == nil || ctx.Err() != nil {
+		if at, err = folderlock.Ask(ctx, dir); err == nil || ctx.Err() != nil {
 			return at, err
 		}
 	}
@@ -108,7 +108,7 @@ func awaitSuccessor(ctx context.Context, a *agent.Agent, c *config.Config, say f
 		case <-tick.C:
 		}
 		for _, dir := range handoverFolders(c) {
-			if at, ok := sole.Asked(dir); ok {
+			if at, ok := folderlock.Asked(dir); ok {
 				a.EndAt(at)
 				say(fmt.Sprintf("another agent takes over at %s", at.UTC().Format("15:04:05.000")))
 				restUntil(ctx, at)

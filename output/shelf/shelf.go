@@ -20,10 +20,10 @@ import (
 	"sync"
 	"time"
 
+	"goprof/output/folderlock"
 	"goprof/output/jfr"
 	"goprof/output/outfile"
 	"goprof/output/pprof"
-	"goprof/output/sole"
 	"goprof/profile"
 	"goprof/profile/batch"
 	"goprof/profile/resource"
@@ -94,7 +94,7 @@ func New(o Options) (*Shelf, error) {
 		return nil, err
 	}
 	// Two goprofs in a folder would count each other's files wrong, and remove them.
-	unlock, err := sole.Lock(folder, sole.LockName, o.Dir)
+	unlock, err := folderlock.Lock(folder, folderlock.LockName, o.Dir)
 	if err != nil {
 		folder.Close()
 		return nil, err

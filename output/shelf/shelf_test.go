@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"goprof/output"
+	"goprof/output/folderlock"
 	"goprof/output/jfr"
 	"goprof/output/pprof"
 	"goprof/output/recording"
-	"goprof/output/sole"
 	"goprof/profile"
 	"goprof/profile/batch"
 	"goprof/profile/resource"
@@ -26,7 +26,7 @@ func batchOf(name string, at time.Time, looks int64) *batch.Batch {
 		Stack: &profile.Stack{Frames: []profile.Frame{{Func: &profile.Func{Name: "a.b"}, Kind: profile.Interpreted}}},
 		Count: looks, CPU: time.Millisecond, NoState: true})
 	var whose resource.Attributes
-	whose.Set(resource.ServiceName, name)
+	identity.Set(resource.ServiceName, name)
 	return g.Take(whose, profile.Meta{PID: 42, Interval: time.Second / 19}, at, at.Add(time.Second))
 }
 
@@ -37,7 +37,7 @@ func names(t *testing.T, dir string) (all []string) {
 		t.Fatal(err)
 	}
 	for _, e := range entries {
-		if e.Name() != sole.LockName {
+		if e.Name() != folderlock.LockName {
 			all = append(all, e.Name())
 		}
 	}
@@ -51,7 +51,7 @@ func TestOneFolderOneUser(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var inUse *sole.InUse
+	var inUse *folderlock.InUse
 	if _, err := New(Options{Dir: dir}); !errors.As(err, &inUse) || !strings.Contains(err.Error(), dir) {
 		t.Errorf("the second one: %v", err)
 	}

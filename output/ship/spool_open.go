@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"goprof/output/sole"
+	"goprof/output/folderlock"
 )
 
 // openSpool opens the part of a spool that belongs to one destination, and finds what an earlier goprof has left.
@@ -26,7 +26,7 @@ func openSpool(o *Options, destination string) (s *spool, unlock func(), err err
 	}
 	var free func()
 	if err = checkOwner(s.folder, path); err == nil {
-		if free, err = sole.Lock(s.folder, "lock", path); err != nil {
+		if free, err = folderlock.Lock(s.folder, "lock", path); err != nil {
 			err = fmt.Errorf("spool: %w", err)
 		}
 	}

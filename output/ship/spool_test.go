@@ -14,7 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"goprof/output/sole"
+	"goprof/output/folderlock"
 )
 
 // left is a spool with five messages that were not delivered.
@@ -107,7 +107,7 @@ func TestForeignFilesStay(t *testing.T) {
 func TestOneSpoolOneUser(t *testing.T) {
 	o := Options{Spool: t.TempDir()}
 	s := start(t, o, &server{})
-	var inUse *sole.InUse
+	var inUse *folderlock.InUse
 	if _, err := New(o, &server{name: "other"}, &server{}); !errors.As(err, &inUse) {
 		t.Errorf("%v", err)
 	}

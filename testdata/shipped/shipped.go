@@ -88,9 +88,9 @@ func Batch(samples []*profile.Sample, o batch.GatherOptions) *batch.Batch {
 		}
 	}
 	var whose resource.Attributes
-	whose.Set(resource.ServiceName, "shop")
-	whose.Set(resource.HostName, "host-7")
-	whose.SetInt(resource.ProcessPID, 4711)
+	identity.Set(resource.ServiceName, "shop")
+	identity.Set(resource.HostName, "host-7")
+	identity.SetInt(resource.ProcessPID, 4711)
 	end := time.Duration(len(samples)) * Interval
 	return g.Take(whose, m, time.Unix(0, Start), time.Unix(0, Start+int64(end)))
 }

@@ -1,6 +1,6 @@
 //go:build linux
 
-package whose
+package identity
 
 import (
 	"os"

@@ -1,6 +1,6 @@
 //go:build unix
 
-package sole
+package folderlock
 
 import (
 	"os"

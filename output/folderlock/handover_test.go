@@ -1,4 +1,4 @@
-package sole
+package folderlock
 
 import (
 	"context"

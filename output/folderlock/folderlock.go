@@ -1,10 +1,10 @@
-// Package sole makes sure that only one goprof uses a folder, and lets the next one take it over.
+// Package folderlock makes sure that only one goprof uses a folder, and lets the next one take it over.
 //
 // It takes a folder, and returns a lock on it, or InUse. The kernel releases the lock when goprof ends, however it
 // ends. On systems without such locks, every goprof may use the folder.
 //
 // A goprof that is to take over asks the one with the lock to end at a given moment (handover.go).
-package sole
+package folderlock
 
 // InUse says that another goprof uses a folder.
 type InUse struct{ Path string }

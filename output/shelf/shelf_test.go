@@ -25,9 +25,9 @@ func batchOf(name string, at time.Time, looks int64) *batch.Batch {
 	g.Add(&profile.Sample{At: profile.Instant{Wall: at.UnixNano()}, Thread: profile.Thread{TID: 7, Name: "main"},
 		Stack: &profile.Stack{Frames: []profile.Frame{{Func: &profile.Func{Name: "a.b"}, Kind: profile.Interpreted}}},
 		Count: looks, CPU: time.Millisecond, NoState: true})
-	var whose resource.Attributes
-	identity.Set(resource.ServiceName, name)
-	return g.Take(whose, profile.Meta{PID: 42, Interval: time.Second / 19}, at, at.Add(time.Second))
+	var attributes resource.Attributes
+	attributes.Set(resource.ServiceName, name)
+	return g.Take(attributes, profile.Meta{PID: 42, Interval: time.Second / 19}, at, at.Add(time.Second))
 }
 
 func names(t *testing.T, dir string) (all []string) {

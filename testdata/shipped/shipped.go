@@ -87,12 +87,12 @@ func Batch(samples []*profile.Sample, o batch.GatherOptions) *batch.Batch {
 			m.Mode, m.Weight = profile.ModeWall, profile.Samples
 		}
 	}
-	var whose resource.Attributes
-	identity.Set(resource.ServiceName, "shop")
-	identity.Set(resource.HostName, "host-7")
-	identity.SetInt(resource.ProcessPID, 4711)
+	var attributes resource.Attributes
+	attributes.Set(resource.ServiceName, "shop")
+	attributes.Set(resource.HostName, "host-7")
+	attributes.SetInt(resource.ProcessPID, 4711)
 	end := time.Duration(len(samples)) * Interval
-	return g.Take(whose, m, time.Unix(0, Start), time.Unix(0, Start+int64(end)))
+	return g.Take(attributes, m, time.Unix(0, Start), time.Unix(0, Start+int64(end)))
 }
 
 // Counts are stacks with a number each: "root;caller;leaf".

@@ -134,8 +134,8 @@ func (r *recording) take() {
 	}
 }
 
-// put adds a look to the profile that was walked into r.stack. alive says that the process was there after the walk,
-// since what Walker.Since says of it.
+// put adds a look to the profile, or counts it as lost. The look's walked stack is in r.stack. alive says whether the
+// process still existed after the walk. since is what Walker.Since says of the walk (see proven).
 func (r *recording) put(snap *look.Look, alive bool, since int64) {
 	m := r.manner
 	r.wantSoon(snap.TID, &r.stack)

@@ -282,7 +282,9 @@ func (k *Locks) siteLocks(b *Blob, pc uint64) []siteLock {
 	return locks
 }
 
-// locks lists the monitors of the scopes from offset outward: see decode.
+// locks lists the monitors that compiled code holds at one place. offset says where the innermost scope of that place
+// begins in d.scopes. Each scope leads to the scope of its caller (see decode). x belongs to the encoding of numbers
+// (stream).
 func (d *debugInfo) locks(offset int32, x uint8) (locks []siteLock) {
 	for scope := range maxInline {
 		if offset <= noScope || int(offset) >= len(d.scopes) {

@@ -82,6 +82,8 @@ func (r *recording) takeTogether(first *look.Look, queue *sampler.Queue) {
 	}
 }
 
+// fill makes a bunch of first and the looks that are already in the queue. It waits for none. It takes no more than
+// most looks, and stops once it has stacksTogether bytes of stacks.
 func (b *bunch) fill(first *look.Look, queue *sampler.Queue, most int) {
 	b.looks = append(b.looks[:0], first)
 	for bytes := len(first.Stack); len(b.looks) < most && bytes < stacksTogether; {

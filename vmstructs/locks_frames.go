@@ -107,6 +107,8 @@ func (k *Locks) heldInFrame(t *ThreadLocks, th *lockThread, l frameLock) {
 	}
 }
 
+// marked reports whether an object's mark word agrees that the thread has locked the object. If the mark word leads to
+// a monitor, marked notes its address in l.
 func (k *Locks) marked(l *Lock, t *lockThread, mark uint64) bool {
 	switch {
 	case mark&3 == 0:

@@ -164,6 +164,7 @@ func (s *snapper) run(from io.Reader) {
 	}
 }
 
+// takeNext starts the snap that is due next. It returns a channel that is closed when the snap has been taken.
 func (s *snapper) takeNext(ctx context.Context) (taken chan struct{}) {
 	next := s.due[0]
 	s.due = s.due[1:]

@@ -196,6 +196,8 @@ func (p *Pools) classOf(klass uint64) *poolClass {
 	return c
 }
 
+// readClass reads the names of a class and its superclasses, and all their fields. It returns nil if one of them cannot
+// be read, or if they are more than the bounds allow.
 func (p *Pools) readClass(klass uint64) *poolClass {
 	c := &poolClass{supers: map[string]bool{}, span: klassBytes}
 	vm, text := p.k.vm, 0

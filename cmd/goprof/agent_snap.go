@@ -268,6 +268,8 @@ func (s *snapper) look(pid int, w *watchedJVM) (why string) {
 	return w.watch.Deadlocked(len(contention.New(threads).Deadlocks) > 0)
 }
 
+// open attaches to a JVM and opens its vitals. It returns false if that fails, or if the last failure was less than a
+// minute ago.
 func (w *watchedJVM) open(pid int) bool {
 	if time.Now().Before(w.retry) {
 		return false

@@ -165,6 +165,8 @@ func (a *Agent) end() {
 	}
 }
 
+// take begins to use new settings. It ends the recordings of JVMs that are no longer wanted, and those that must begin
+// again with other settings. The budget begins again for all others.
 func (a *Agent) take(s Settings) {
 	old, now := a.settings, time.Now()
 	for _, g := range a.guests {

@@ -7,16 +7,17 @@ import (
 	"time"
 )
 
-// budget keeps the cost of goprof and its pauses within the share of the host that they may take. Samples cost most of
-// it, so their number is reduced. If half of the samples or more must go, the interval is doubled. If fewer must go,
-// the JVMs with the most samples lose some first: every JVM gets the samples that are due to it, up to a limit that is
-// the same for all. So a busy JVM takes nothing from the others.
+// budget limits what goprof costs the host. Both goprof's CPU time and its pauses of threads count as cost.
+//
+// Samples are the largest cost. If the cost is too high, fewer samples are taken. If half of the samples or more must
+// go, the interval is doubled. If fewer must go, there is a largest number of samples for a JVM, the same for all JVMs.
+// Only the JVMs that are due more samples than that lose some. So a busy JVM takes nothing from the others.
 //
 // Attaching to a JVM costs much. Half of the budget is for attaching. The unused part of that half is kept for 20 s at
 // most, so that goprof can attach to a new JVM soon. An agent that starts has enough for one JVM.
 //
-// If goprof spends more than the budget, it saves as much in the next windows. So it keeps within the share in each
-// minute, also in the first one.
+// If goprof has spent more than the budget, it spends less in the next windows until the excess is paid back. So it
+// keeps the limit in each minute, also in the first one.
 type budget struct {
 	max      float64 // 0: any
 	cpus     float64

@@ -1,15 +1,16 @@
 //go:build linux
 
-// Package agent watches a host. It finds JVMs as they start, and records all that use CPU time. At a fixed interval it
-// hands on a batch of samples of each JVM.
+// Package agent watches a host. It finds JVMs as they start, and records those that use CPU time. At a fixed interval
+// it hands on a batch of samples of each JVM.
 //
-// It takes a World, which lists processes and attaches to them (ThisHost is the real one), Settings, and a function
-// that takes the batches and does not wait. It also provides Metrics. A problem with a JVM is no error of the agent.
-// If the agent cannot record a JVM, it reports that once, counts it, and does not try again.
+// An Agent needs three things: a World, Settings, and a function that receives the batches. The World lists processes
+// and attaches to them (ThisHost is the real one). The function must not wait. The Agent also provides Metrics. A
+// problem with a JVM is no error of the agent. If the agent cannot record a JVM, it reports that once and counts it. It
+// tries again after 30 s, and then less and less often, unless goprof can never read that JVM.
 //
-// At first the agent only reads a JVM's CPU clock each second. It attaches once the JVM has used as much CPU time as
-// one sample stands for, within one batch's time. After a minute in which the JVM used less, the agent lets it go
-// again.
+// At first the agent only reads a JVM's CPU clock each second. It attaches when the JVM uses enough CPU time for one
+// sample in each batch. It lets the JVM go again if the JVM uses less than half of that for a minute. In mode wall it
+// attaches to every JVM that the settings want, and lets none go because it is idle.
 //
 // All of the agent's state belongs to the goroutine of Agent.Run. Each recording has a goroutine of its own, which
 // reports to Run; batches are cut under a lock.

@@ -12,17 +12,19 @@ import (
 	"goprof/sampler/threads"
 )
 
-// On a busy machine a snapshot waits for its walk. Meanwhile the code in which its thread was may have been removed. So
-// the walk of an old snapshot counts only if everything that it used was certainly there when the thread was seen:
+// On a busy machine a snapshot waits for its walk. The JVM may remove the thread's code before the walk begins. So the
+// walk of an old snapshot counts only if all that it used certainly existed when the thread was seen. That is proven by
+// three facts together:
 //
-//   - generated code and methods: package vmstructs knows how long they have been there (vmstructs/age.go);
-//   - native code: no library was mapped or unmapped since;
-//   - the thread: it had begun by then, so its number did not belong to another thread (the name of that moment is
-//     used, too: labelAt);
-//   - instead of these three, one fact is enough: the kernel's counters say that the thread has not run since. While a
-//     frame is on a stack, its code and its method stay.
+//   - Generated code and methods existed then. Package vmstructs knows since when they exist (vmstructs/age.go).
+//   - Native code is the same: no library was mapped or unmapped since.
+//   - The thread had begun by then, so its number did not belong to another thread. The thread's name at that moment
+//     is used, too (labelAt).
 //
-// Other samples are lost as stale.
+// One other fact is enough alone: the kernel's counters say that the thread has not run since. The code and the method
+// of a frame stay while the frame is on a stack.
+//
+// A sample that is not proven is lost as stale.
 
 const (
 	// young is the age up to which a snapshot counts if its walk was proven, and no more is asked: the VM needs longer

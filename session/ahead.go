@@ -118,6 +118,8 @@ func (m *minder) look(now time.Time, used time.Duration) (again time.Duration) {
 // changes.
 func setAhead(from, to int32) { setPriority(from, to, resetOnFork) }
 
+// setPriority gives a new nice value, to, to all of goprof's OS threads whose nice value is from. It sets their
+// scheduling flags to flags. It changes no thread with another scheduling policy.
 func setPriority(from, to int32, flags uint64) {
 	tasks, err := os.ReadDir("/proc/self/task")
 	if err != nil {

@@ -34,6 +34,8 @@ func (s *Session) DumpVirtual(opt DumpOptions) (all []profile.ThreadDump, census
 	return all, census, err
 }
 
+// dumpVirtual is DumpVirtual without a bound on its time. If the collector is ZGC, it reads again until ZGC has moved
+// no objects meanwhile and all threads could be read. After zgcPatience it takes what it has.
 func (s *Session) dumpVirtual(opt DumpOptions, all *[]profile.ThreadDump, census *profile.VirtualCensus) error {
 	if opt.Depth > 0 {
 		s.Walker.MaxDepth = opt.Depth

@@ -78,6 +78,8 @@ func (s *Session) tryIO(plan *EventPlan, every uint64) error {
 	return events.TryIO()
 }
 
+// findLookup adds probes to the event at the beginning and at each return of getaddrinfo. It returns why look-ups of
+// names are not seen, or "" if the probes were added.
 func (s *Session) findLookup(e *events.Event) string {
 	for _, in := range []string{libc, "ld-musl"} {
 		found, err := s.Process.Functions(in, "getaddrinfo")
@@ -201,6 +203,8 @@ func (b *ioBook) of(name profile.IOTarget) *ioTarget {
 	return t
 }
 
+// name returns what a descriptor leads to: a file, a looked-up name, or the other end of a connection. If f does not
+// say that, the descriptor's link in /proc does.
 func (b *ioBook) name(f *events.File, link string) profile.IOTarget {
 	switch name, whole := f.Name(); f.Sort {
 	case events.FileOpened:
@@ -303,6 +307,8 @@ func opOf(kind events.IOKind, lookup bool) profile.IOOp {
 	return profile.IOOp(kind) // both begin alike
 }
 
+// callOf describes the call of a sample, by the data that the BPF program has sent with it. ok is false if the data
+// cannot be read.
 func (b *ioBook) callOf(data []byte) (c profile.IOCall, ok bool) {
 	d, ok := events.ReadCall(data)
 	if !ok {
@@ -366,6 +372,8 @@ func (r *recording) endIO() {
 	b.account()
 }
 
+// account makes the account of all calls: their sums by target and operation, the longest time first. It also notes
+// which calls are in no sum, and why.
 func (b *ioBook) account() {
 	var all []profile.IOSum
 	for _, t := range b.targets {

@@ -131,6 +131,7 @@ func (k *kernelFrames) notes() []profile.Note {
 		Text: "the kernel's functions have no names: " + k.err.Error()}}
 }
 
+// put puts the kernel's frames of a look on top of its stack.
 func (k *kernelFrames) put(snap *look.Look, stack *profile.Stack) {
 	if len(snap.Kernel) == 0 || k.names == nil {
 		return

@@ -279,6 +279,8 @@ func (th *liveThread) leftAlone() bool {
 	return th.waitedFor != nil && (th.chances.Spent(now()) || !th.waitedFor.IsBack())
 }
 
+// take notes a thread's state and topmost Java method after a look. If the look took no stack, it notes only what the
+// outcome says of the thread.
 func (l *Live) take(th *liveThread, snap *look.Look, o ptrace.Outcome, stack *profile.Stack) {
 	th.waiting = 0
 	switch o {

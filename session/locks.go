@@ -321,6 +321,7 @@ func (r *lockReader) held(was, is []vmstructs.Held, stack *profile.Stack) (held 
 	return held
 }
 
+// ref finds the thread of this dump that owns a lock. It returns an empty reference if the thread is not in the dump.
 func (r *lockReader) ref(o *vmstructs.LockOwner) (ref profile.ThreadRef) {
 	if o.Thread != 0 {
 		i, ok := r.d.byTID[r.tids[o.Thread]]

@@ -66,6 +66,7 @@ func (s *Session) Descriptors(threads []profile.ThreadDump) map[int]int {
 	return found
 }
 
+// descriptor returns for which descriptor a system call waits. first and second are its first two arguments.
 func (s *Session) descriptor(call arch.Call, first, second uint64) (fd int, ok bool) {
 	switch call {
 	case arch.CallRead, arch.CallWrite, arch.CallConnect, arch.CallReceive, arch.CallSend:

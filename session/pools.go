@@ -41,6 +41,8 @@ func (s *Session) Pools() (*profile.Pools, error) {
 	return <-read, s.Process.Alive()
 }
 
+// readPools reads the pools, again and again until no collector has moved objects meanwhile. It gives up after
+// poolTries.
 func (s *Session) readPools(to *profile.Pools) error {
 	reader, err := s.VM.NewPools()
 	if err != nil {

@@ -301,7 +301,9 @@ const (
 	remapShare = 100
 )
 
-// takeAll takes what the sampler hands over, until it ends.
+// takeAll takes the looks that the sampler hands over, until the sampler ends or its thread hangs. Meanwhile it also
+// takes allocation buffers, draws virtual threads that no carrier runs, and shows the profile to visitors. At each tick
+// of idle it does the work that must be done even if no looks come.
 func (r *recording) takeAll(queue *sampler.Queue) {
 	r.queue = queue
 	r.unmounted.begin()
@@ -326,8 +328,8 @@ func (r *recording) takeAll(queue *sampler.Queue) {
 		case <-r.hangs:
 			return
 		case <-idle.C:
-			// Another library may have come to where one was. And nothing else notices an exec while all threads are
-			// idle.
+			// Another library may have been mapped in the place of an old one. The process may also have called exec, which
+			// nothing else notices while all threads are idle.
 			idle.Next(r.nextIdle())
 			if quiet++; quiet > 1 && (quiet-1)%r.habits.quiet != 0 {
 				continue

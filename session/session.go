@@ -53,6 +53,7 @@ func Attach(pid int) (*Session, error) {
 	return a.session, a.err
 }
 
+// open attaches to a process. It calls opened with the Process before it reads anything of the JVM.
 func open(pid int, opened func(*process.Process)) (*Session, error) {
 	defer runAhead()()
 	p, err := process.Open(pid)

@@ -40,6 +40,8 @@ func stateOf(w *look.Waiting, stack *profile.Stack) (profile.State, string) {
 	return profile.InNative, ""
 }
 
+// stateOfFile returns the state of a thread in a system call for a descriptor: waiting for a socket, for a file, or in
+// native code. The string names the call.
 func stateOfFile(w *look.Waiting) (profile.State, string) {
 	what := w.Call.String()
 	switch w.File {
@@ -58,6 +60,8 @@ func stateOfFile(w *look.Waiting) (profile.State, string) {
 	return profile.InNative, ""
 }
 
+// stateOfJava returns the state of a thread by what the JVM says of it, or by its stack if the JVM could not be asked.
+// It returns false if neither says what the thread waits for.
 func stateOfJava(w *look.Waiting, stack *profile.Stack) (profile.State, bool) {
 	if w.Java.Monitor {
 		return profile.Blocked, true

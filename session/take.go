@@ -82,6 +82,8 @@ func (r *recording) takeTogether(first *look.Look, queue *sampler.Queue) {
 	}
 }
 
+// fill makes a bunch of first and the looks that are already in the queue. It waits for none. It takes no more than
+// most looks, and stops once it has stacksTogether bytes of stacks.
 func (b *bunch) fill(first *look.Look, queue *sampler.Queue, most int) {
 	b.looks = append(b.looks[:0], first)
 	for bytes := len(first.Stack); len(b.looks) < most && bytes < stacksTogether; {
@@ -134,8 +136,8 @@ func (r *recording) take() {
 	}
 }
 
-// put adds a look to the profile that was walked into r.stack. alive says that the process was there after the walk,
-// since what Walker.Since says of it.
+// put adds a look to the profile, or counts it as lost. The look's walked stack is in r.stack. alive says whether the
+// process still existed after the walk. since is what Walker.Since says of the walk (see proven).
 func (r *recording) put(snap *look.Look, alive bool, since int64) {
 	m := r.manner
 	r.wantSoon(snap.TID, &r.stack)

@@ -62,6 +62,8 @@ func (r *recording) beginTimed() {
 	r.dir.watch = r.tellThread
 }
 
+// tick tells the Sink that time has passed, and how many Java threads there are. It also lets maxNewNames more new
+// threads be asked for their names.
 func (r *recording) tick() {
 	t := r.timed
 	if t == nil {

@@ -252,6 +252,9 @@ func (u *unmounted) wantsThread(v *vmstructs.VirtualThread) bool {
 // so one that stands for itself may stand for a little more.
 const several = 1.1
 
+// take counts a virtual thread that was drawn by lot at the moment when. The thread stands for so many threads
+// (stands), during the time that has passed since the last draw. Its stack is walked and added to the profile, unless
+// its state is not wanted. If it could not be read, its samples count as lost.
 func (u *unmounted) take(v *vmstructs.VirtualThread, stands float64, passed time.Duration, when int64) {
 	w := u.wall
 	intervals := float64(passed) / float64(max(w.opt.Interval, 1))

@@ -51,7 +51,8 @@ func chunkWord(c *process.Chunk, addr uint64) (uint64, bool) {
 	return binary.LittleEndian.Uint64(c.Stack[off:]), true
 }
 
-// compiledInChunk emits the methods of a compiled frame and returns its caller.
+// compiledInChunk emits the methods of a compiled frame, and returns the frame of its caller. After the oldest frame of
+// the chunk, the caller's sp is the chunk's end. It returns false if the frame cannot be understood.
 func (w *Walker) compiledInChunk(c *process.Chunk, f heapFrame) (heapFrame, bool) {
 	b, err := w.vm.Blob(f.pc)
 	if err != nil || b.FrameSize < 1 {

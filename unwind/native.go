@@ -164,7 +164,9 @@ func (w *Walker) notesNoPC(pc uint64) bool {
 	return err == nil && !b.Kind.IsNmethod()
 }
 
-// applyRow computes the caller's registers (DWARF 5, section 6.4.4).
+// applyRow moves the cursor from a native frame to its caller. row has the unwind rules, from which applyRow computes
+// the caller's registers (DWARF 5, section 6.4.4). It returns profile.Whole if that succeeds, and otherwise the reason
+// why the walk ends. root is true if the rules say that the frame has no caller.
 func (w *Walker) applyRow(row *process.Row) (why profile.Reason, root bool) {
 	cfa, ok := w.cfa(row)
 	if !ok {

@@ -70,6 +70,8 @@ func (s *search) enter() error {
 
 func (s *search) leave() { s.depth-- }
 
+// run finds the classes that the search needs, and then all lists of virtual threads. Nothing is listed if no virtual
+// thread was ever made.
 func (s *search) run(platform []Thread) error {
 	var err error
 	for range virtualTries { // a loader may be unloaded meanwhile
@@ -145,6 +147,8 @@ func (s *search) registry() {
 	})
 }
 
+// container walks the threads of one container. Some containers have their threads in another object, to which the
+// field "flock" leads. Failures go to the census.
 func (s *search) container(obj uint64) {
 	if err := s.enter(); err != nil {
 		s.census.fail(err)

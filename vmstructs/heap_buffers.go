@@ -81,6 +81,9 @@ func (h *Heap) reserve() uint64 {
 	return (least + h.align - 1) &^ (h.align - 1)
 }
 
+// addBuffer notes the seams that a thread's buffer makes in its area. One object ends where the buffer starts. The
+// buffer is empty from top to end, and the next object begins at end. areas are ordered by address. A buffer whose
+// addresses make no sense is left out.
 func addBuffer(areas []*HeapArea, start, top, end uint64) {
 	if start == 0 || start%8 != 0 || top%8 != 0 || end%8 != 0 || top < start || end <= top || end-start > maxTLAB {
 		return

@@ -133,10 +133,14 @@ type AllocTracer struct {
 const refillsUnseen = "with Serial, Parallel and CMS, stacks of allocations by the interpreter and by C1's code are " +
 	"mostly not seen"
 
-// AllocTracers lists the functions of all releases. goprof uses the first entry that a JVM has. Since 10, and since
-// 8u262 with its JFR, the arguments are (Klass*, HeapWord*, size_t tlab_size, size_t alloc_size, Thread*) and (Klass*,
-// HeapWord*, size_t alloc_size, Thread*) (8u: gc_interface/allocTracer.hpp). Earlier releases have no HeapWord* and no
-// thread. In 8 only the parameters in the mangled name distinguish both forms.
+// AllocTracers lists these two functions for all releases. goprof uses the first entry that a JVM has. The arguments in
+// JDK 10 and later, and in 8u262 and later with JFR (8u: gc_interface/allocTracer.hpp), are:
+//
+//	InNewTLAB:   Klass*, HeapWord*, size_t tlab_size, size_t alloc_size, Thread*
+//	OutsideTLAB: Klass*, HeapWord*, size_t alloc_size, Thread*
+//
+// In earlier releases the HeapWord* and the Thread* are missing. In JDK 8 both forms have the same names: only the
+// parameters in the mangled names differ.
 var AllocTracers = [...]AllocTracer{
 	{"AllocTracer::send_allocation_in_new_tlab", "AllocTracer::send_allocation_outside_tlab", 3, 2, ""},
 	{"_ZN11AllocTracer33send_allocation_in_new_tlab_eventE11KlassHandleP8HeapWordmmP6Thread",

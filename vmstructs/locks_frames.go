@@ -107,6 +107,8 @@ func (k *Locks) heldInFrame(t *ThreadLocks, th *lockThread, l frameLock) {
 	}
 }
 
+// marked reports whether an object's mark word agrees that the thread has locked the object. If the mark word leads to
+// a monitor, marked notes its address in l.
 func (k *Locks) marked(l *Lock, t *lockThread, mark uint64) bool {
 	switch {
 	case mark&3 == 0:
@@ -282,7 +284,9 @@ func (k *Locks) siteLocks(b *Blob, pc uint64) []siteLock {
 	return locks
 }
 
-// locks lists the monitors of the scopes from offset outward: see decode.
+// locks lists the monitors that compiled code holds at one place. offset says where the innermost scope of that place
+// begins in d.scopes. Each scope leads to the scope of its caller (see decode). x belongs to the encoding of numbers
+// (stream).
 func (d *debugInfo) locks(offset int32, x uint8) (locks []siteLock) {
 	for scope := range maxInline {
 		if offset <= noScope || int(offset) >= len(d.scopes) {

@@ -128,6 +128,8 @@ func (k *Locks) inflated(at, mark uint64) bool {
 	return !k.pages.on || mark&3 == 2 && (k.table || mark&^3 == at)
 }
 
+// ownerOf decodes the owner of a monitor. b has the monitor's bytes. owned is true if some thread owns the monitor,
+// even if it is not known which one.
 func (k *Locks) ownerOf(m *monitor, b []byte) (o LockOwner, owned bool) {
 	l := &k.vm.l.locks
 	owner := l.owner.u64(b)
@@ -169,6 +171,8 @@ func (k *Locks) anonymous(m *monitor, b []byte) LockOwner {
 	return k.lockedUnmounted(m.object)
 }
 
+// inLockStack finds the thread that has an object in its LockStack. It returns an empty owner if no thread has it
+// there. At the first call it reads the LockStacks of all threads.
 func (k *Locks) inLockStack(object uint64) LockOwner {
 	if k.fast == nil {
 		k.fast = map[uint64]int{}
@@ -195,6 +199,8 @@ func (m *monitor) lockOf(at uint64) Lock {
 	return Lock{Kind: MonitorLock, Class: m.class, Object: m.object, Monitor: at}
 }
 
+// wants returns what thread i waits for: to enter a monitor, to be notified by one, or to be unparked. Otherwise it
+// returns an empty Wanted.
 func (k *Locks) wants(i int) (w Wanted) {
 	t := &k.threads[i]
 	at, how := t.pending, WaitToEnter

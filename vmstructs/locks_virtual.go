@@ -208,6 +208,9 @@ func (k *Locks) wantsUnmounted(object uint64, state string) (w Wanted) {
 	return w
 }
 
+// waitsAt returns the monitor at which an unmounted virtual thread waits, and its address. object is the thread.
+// waitsAt looks for the two words of an ObjectWaiter that are described at the top of this file. m is nil if they are
+// not found.
 func (k *Locks) waitsAt(object uint64) (at uint64, m *monitor) {
 	u := &k.unmounted
 	if u.waiters == nil {

@@ -356,6 +356,8 @@ func (vm *VM) readIntrinsic(method uint64) (bool, fact) {
 	return sized{0, l.intrinsic.width}.unsigned(id.want) != 0, id
 }
 
+// poolSymbol reads the name that entry i of a constant pool leads to. It stores in entry and sym the memory that it has
+// read, so that the name can be proved later.
 func (vm *VM) poolSymbol(p *pool, i uint16, entry, sym *fact) (string, error) {
 	if i == 0 || uint32(i) >= p.length {
 		return "", fmt.Errorf("%w: constant %d of %d", ErrBadMethod, i, p.length)

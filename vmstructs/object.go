@@ -111,6 +111,8 @@ type javaClass struct {
 
 func (c *javaClass) is(name string) bool { return slices.Contains(c.names, name) }
 
+// readClass reads the size of a class's objects, the names of the class and its superclasses, and where their fields
+// are. If two fields have one name, that of the subclass counts.
 func (vm *VM) readClass(klass uint64) (*javaClass, error) {
 	l := &vm.l.cont
 	helper, err := vm.mem.I32(klass + uint64(l.layoutHelper))

@@ -95,8 +95,8 @@ func (p *Pools) CollectorRests(rests bool) { p.k.CollectorRests(rests) }
 // errManyPools: there is more to read than maxPoolReads.
 var errManyPools = errors.New("vmstructs: too many threads, executors and connections")
 
-// Read reads the executors of these threads. With ErrMoved a collector was at work meanwhile: then objects may have
-// been missed, or mistaken for others, and nothing of the reading counts.
+// Read reads the executors of these threads, and the pools of connections that belong to them. It returns ErrMoved if a
+// collector was at work meanwhile. Then objects may have been missed or mistaken for others, so nothing is returned.
 func (p *Pools) Read(threads []Thread) (all []*Executor, connections []*Connections, err error) {
 	k := p.k
 	before := k.vm.heapMoment()
@@ -196,6 +196,8 @@ func (p *Pools) classOf(klass uint64) *poolClass {
 	return c
 }
 
+// readClass reads the names of a class and its superclasses, and all their fields. It returns nil if one of them cannot
+// be read, or if they are more than the bounds allow.
 func (p *Pools) readClass(klass uint64) *poolClass {
 	c := &poolClass{supers: map[string]bool{}, span: klassBytes}
 	vm, text := p.k.vm, 0

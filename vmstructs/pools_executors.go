@@ -85,6 +85,8 @@ func (p *Pools) unwrap(o *poolObject) (poolObject, bool) {
 	return poolObject{}, false
 }
 
+// addWorker adds the tasks that one worker runs and has run to those of its executor. If the number is not known of one
+// worker, it is not known of the executor.
 func (p *Pools) addWorker(e *Executor, w worker) {
 	if e.Kind != ThreadPool {
 		return

@@ -219,6 +219,8 @@ func (s *Sightings) block(pc uint64) (uint64, bool) {
 	return block, err == nil
 }
 
+// read reads the first bytes of each block of a note into note.bytes, all with one call. The bytes of a block that
+// cannot be read are 0.
 func (s *Sightings) read(note *sightingNote) {
 	n := len(note.blocks) * s.head
 	if cap(note.bytes) < n {

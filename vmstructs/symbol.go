@@ -19,6 +19,8 @@ type symbol struct {
 // usualSymbol is how much is read at once in the hope that the whole name is in it.
 const usualSymbol = 96
 
+// readSymbol reads the symbol at addr. Mostly one read is enough: a longer name takes a second one. It returns an error
+// if the bytes are no name.
 func (vm *VM) readSymbol(addr uint64) (symbol, error) {
 	l := &vm.l.method
 	if addr == 0 || addr%4 != 0 {

@@ -15,6 +15,7 @@ type stream struct {
 
 const unsigned5MaxBytes = 5
 
+// u5 reads the next number. If there is none, it sets s.bad and returns 0.
 func (s *stream) u5() uint32 {
 	var sum uint32
 	for i := range unsigned5MaxBytes {

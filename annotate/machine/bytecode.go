@@ -1,8 +1,9 @@
-// Package machine adds to a page of package annotate the facts that only the JVM knows: the bytecodes of the method,
-// and its machine code, with the bytecode to which each instruction belongs.
+// Package machine reads facts about a method that only the JVM knows, and adds them to a page of package annotate.
+// These facts are the method's bytecodes and its machine code. Each instruction is shown with its bytecode.
 //
-// It takes a JVM, live or in a core file, and only reads it. A JVM may unload, compile and throw away code meanwhile.
-// Code that was copied when a sample was taken stays. Names that can no longer be read are left out.
+// The JVM may be live or in a core file. Package machine only reads it. A live JVM may unload, compile and throw away
+// code meanwhile. Code that was copied when a sample was taken is still shown. Names that can no longer be read are
+// left out.
 package machine
 
 import (

@@ -179,8 +179,10 @@ prefixes:
 	return true
 }
 
-// chooseMap reads the opcode behind bytes that choose its map: 0x0f, VEX or EVEX. The first of these bytes lies before
-// i. VEX and EVEX bring the bits of REX. next is where the bytes behind the opcode begin, 0 if there is no opcode.
+// chooseMap reads an opcode that follows 0x0f, VEX or EVEX. These bytes choose the opcode's map, which chooseMap notes
+// in in.Map. The first of them is b[i-1]. rex is the REX prefix before them, or 0. bits has W, R, X and B in the places
+// that they have in REX: VEX and EVEX contain these bits themselves. next is the index of the byte behind the opcode.
+// It is 0 if no valid opcode follows.
 func (in *inst) chooseMap(b []byte, i int, rex uint8) (op uint8, next int, bits uint8) {
 	long := b[i-1] != 0x0f
 	if long && rex != 0 {

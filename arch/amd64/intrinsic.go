@@ -5,16 +5,17 @@ import (
 	"sort"
 )
 
-// C2 makes one piece of code for String.compareTo. Nothing in the piece identifies its method: it uses only the
-// registers that HotSpot's macro demands. But the piece is the same wherever it stands
-// (cpu/x86/c2_MacroAssembler_x86.cpp, up to 15 macroAssembler_x86.cpp: string_compare, of all releases): it begins with
+// C2 replaces a call of String.compareTo by a piece of code. Nothing in the piece names the method. But goprof can find
+// the piece, since it always begins and ends in the same way (cpu/x86/c2_MacroAssembler_x86.cpp, up to 15
+// macroAssembler_x86.cpp: string_compare, of all releases). It begins with
 //
 //	mov result, cnt1; sub cnt1, cnt2; push cnt1; cmovle cnt2, result
 //
-// and ends with the only instruction that pops cnt1. The registers are fixed (x86_64.ad: string_compareL and others).
-// For strings of two coders, rcx and rdx change places.
+// and ends with the only instruction that pops cnt1. Each variable always has the same register (x86_64.ad:
+// string_compareL and others). If the two strings have different coders, rcx and rdx change places.
 
-// intrinsicMarks are those beginnings, from the push on; before it stand as many bytes as intrinsicLead.
+// intrinsicMarks are the two possible beginnings. lead is what stands before the push, and rest begins with the push.
+// pop is the instruction that ends the piece.
 var intrinsicMarks = [...]struct {
 	lead, rest []byte
 	pop        byte

@@ -87,10 +87,12 @@ func (code) LinkerStub(code []byte) bool {
 	return false
 }
 
-// Detour recognises a load or store that a linker has moved because of an erratum of Cortex-A53 (843419 or 835769). The
-// linker puts the instruction at the end of the section, followed by a branch back. In its old place there is a branch
-// to the new one (GNU ld and gold, --fix-cortex-a53-843419; their symbols are e843419@...). There are no unwind rules
-// there.
+// Detour recognises an instruction that a linker has moved because of an erratum of Cortex-A53 (843419 or 835769), and
+// the branch behind it. It returns the distance from the start of code to where the branch leads. code may also begin
+// with the branch.
+//
+// The linker moves the instruction to the end of the section. In the old place it puts a branch to the new place (GNU
+// ld and gold, --fix-cortex-a53-843419; their symbols are e843419@...). The new place has no unwind rules.
 func (code) Detour(code []byte) (by int64, ok bool) {
 	const frame = 1<<x29 | 1<<x30 | 1<<regSP
 	var in inst
@@ -103,7 +105,7 @@ func (code) Detour(code []byte) (by int64, ok bool) {
 	written := in.Writes
 	switch in.Op {
 	case opOther:
-	case opStore: // such a store does not go to the stack, and unwind rules do not speak of it
+	case opStore: // a moved store never writes to the stack, and never stores x29 or x30
 		if in.Rn == regSP || in.Rd == x29 || in.Rd == x30 {
 			return 0, false
 		}

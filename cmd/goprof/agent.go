@@ -135,6 +135,8 @@ func (f *agentFlags) load() (config.Config, error) {
 	return config.Load(f.file, config.Environment(os.LookupEnv), f.said)
 }
 
+// run checks the configuration, opens the port and the destinations, and serves until the agent ends. With --check or
+// --dry-run it only reports. With --take-over it takes over from an agent that uses the same folder.
 func (f *agentFlags) run(cmd *cobra.Command) error {
 	c, err := f.load()
 	if err != nil {

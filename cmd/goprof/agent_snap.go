@@ -164,6 +164,7 @@ func (s *snapper) run(from io.Reader) {
 	}
 }
 
+// takeNext starts the snap that is due next. It returns a channel that is closed when the snap has been taken.
 func (s *snapper) takeNext(ctx context.Context) (taken chan struct{}) {
 	next := s.due[0]
 	s.due = s.due[1:]
@@ -267,6 +268,8 @@ func (s *snapper) look(pid int, w *watchedJVM) (why string) {
 	return w.watch.Deadlocked(len(contention.New(threads).Deadlocks) > 0)
 }
 
+// open attaches to a JVM and opens its vitals. It returns false if that fails, or if the last failure was less than a
+// minute ago.
 func (w *watchedJVM) open(pid int) bool {
 	if time.Now().Before(w.retry) {
 		return false

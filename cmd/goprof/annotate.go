@@ -205,6 +205,8 @@ func (a *annotation) read(name string) error {
 // mostCandidates is how many methods are listed.
 const mostCandidates = 10
 
+// choose returns the page of the method that the user has named. If several methods with samples fit, it lists them and
+// returns an error.
 func (a *annotation) choose() (*annotate.Page, error) {
 	list := a.Candidates()
 	if len(list) == 0 {

@@ -56,6 +56,7 @@ const (
 	countsLive = "goprof record --event alloc ..., or jcmd PID GC.class_histogram"
 )
 
+// suggestEvent explains what async-profiler's -e EVENT is in goprof, and suggests the command line with goprof's flags.
 func suggestEvent(e *exit.Error, args []string) {
 	event, from, to := eventOf(args)
 	words, known := asprofEvents[event]

@@ -354,6 +354,7 @@ func heapError(pid int, err error) error {
 	return attachError(pid, err)
 }
 
+// dead shows the heap of a core file: its classes, or with --holders what holds the objects of a class.
 func (f *heapFlags) dead(cmd *cobra.Command) error {
 	o, err := f.core.open(cmd)
 	if err != nil {

@@ -193,6 +193,8 @@ func (d *liveDump) write(w io.Writer) (err error) {
 	}
 }
 
+// once stops the JVM one time, and writes the heap dump while it stands still. If the JVM must go on before the dump is
+// complete, once returns an error, and waits no longer than lastWrite for the writer.
 func (d *liveDump) once(w io.Writer) error {
 	type result struct {
 		res *heapdump.Result

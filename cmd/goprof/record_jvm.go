@@ -96,6 +96,8 @@ func (c *jvmCounts) begin(ctx context.Context, into product.Product) (end func()
 	return func() { stop(); <-done }
 }
 
+// write reads the JVM's counters every countEvery, and writes their changes as events. It ends with ctx, or when the
+// JVM can no longer be read.
 func (c *jvmCounts) write(ctx context.Context, to *product.JFR) {
 	to.Do(func(w *jfr.Writer) error { w.SetConfiguration(configurationOf(&c.last)); return nil })
 	tick := time.NewTicker(countEvery)
@@ -133,6 +135,8 @@ func (c *jvmCounts) keep(j vitals.JVM, now profile.Instant) {
 	c.last, c.at = j, now
 }
 
+// events writes what has happened since the last reading: collections, the heap after them, and safepoints. If sums is
+// true, it also writes the CPU load and the sums.
 func (c *jvmCounts) events(w *jfr.Writer, j *vitals.JVM, now profile.Instant, ended []vitals.Collected,
 	heap vitals.Pool, sums bool) error {
 	for i := range ended {
@@ -185,6 +189,7 @@ func (c *jvmCounts) cpu(w *jfr.Writer, now profile.Instant) error {
 	return w.CPULoad(now, used-inKernel, inKernel, 1-idle/float64(after.Total()-before.Total()))
 }
 
+// collection writes the event of one collection, ended[i]. When it ended is estimated, unless the JVM says so.
 func (c *jvmCounts) collection(w *jfr.Writer, j *vitals.JVM, now profile.Instant, ended []vitals.Collected,
 	i int) error {
 	one := &ended[i]

@@ -162,6 +162,8 @@ func (r *recorder) once(ctx context.Context, length time.Duration) result {
 // visit calls f with the part that leads, between two samples. It returns false if the recording has ended.
 func (r *recorder) visit(f session.Visit) bool { return r.visitPart(&r.part, f) }
 
+// visitPart has the recording of p call f between two samples, and waits until f returns. It returns false if the
+// recording has ended.
 func (r *recorder) visitPart(p *part, f session.Visit) bool {
 	done := make(chan struct{})
 	select {

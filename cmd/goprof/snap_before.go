@@ -50,6 +50,8 @@ func (p pastVitals) write(to io.Writer) error {
 	return w.WriteAll(p)
 }
 
+// before adds the vitals and the samples of the time before the alarm to the snap. It reads the vitals from standard
+// input, and the samples from the agent's files.
 func (p *snapPart) before() error {
 	p.add("before.csv", func(w io.Writer) error {
 		_, err := io.Copy(w, io.LimitReader(os.Stdin, mostLog))

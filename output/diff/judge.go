@@ -110,24 +110,26 @@ func (e *evidence) chance(before, after float64) float64 {
 	return max(e.chanceWithin(before, after), e.between.chance(after-before))
 }
 
-// chanceWithin returns how likely noise within the recordings alone makes such a change.
+// chanceWithin returns the probability that noise within the recordings alone makes such a change. It makes two tests,
+// and returns the larger result: Student's test of the difference of the shares, and an exact test of two counts.
 func (e *evidence) chanceWithin(before, after float64) float64 {
 	p := e.pooled()
 	if p <= 0 || p >= 1 {
 		return 1
 	}
-	var error2, looks [sides]float64
+	var error2, equivalent [sides]float64
 	for s := range sides {
 		error2[s] = e.variance[s] / (e.total[s] * e.total[s])
-		looks[s] = min(p, 1-p) / error2[s] // so many make counts that vary by as much
+		equivalent[s] = min(p, 1-p) / error2[s] // a Poisson count from so many looks has this error
 	}
 	change := after - before
 	t := change / math.Sqrt(error2[Before]+error2[After])
-	if p > 0.5 {
+	if p > 0.5 { // the exact test is of what is rarer: the item, or all others
 		before, after = 1-before, 1-after
 	}
-	counts := [sides]float64{before * looks[Before], after * looks[After]}
-	exact := binomial(counts[After], counts[Before]+counts[After], looks[After]/(looks[Before]+looks[After]))
+	counts := [sides]float64{before * equivalent[Before], after * equivalent[After]}
+	exact := binomial(counts[After], counts[Before]+counts[After],
+		equivalent[After]/(equivalent[Before]+equivalent[After]))
 	return max(student(t, e.df), exact)
 }
 

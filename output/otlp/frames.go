@@ -33,7 +33,9 @@ func (e *encoder) stack(s *profile.Stack) int32 {
 	return e.dict.add(stackTable, protobuf.Packed(nil, 1, e.locations))
 }
 
-// location returns the index of a physical frame, with the methods that are inlined into it.
+// location adds a physical frame to the dictionary, with the methods that are inlined into it, and returns its index.
+// frames begins with the innermost inlined method, and ends with the physical frame. A physical frame without a name
+// gets no line if the build id of its image is known: a server that has the image's symbols names it by its address.
 func (e *encoder) location(frames []profile.Frame) int32 {
 	physical := &frames[len(frames)-1]
 	fn := physical.Func

@@ -39,6 +39,8 @@ func (r *eventRun) openCounters() error {
 	return ring.EachThread(r.proc, r.countThread)
 }
 
+// countThread opens all counter events for one thread, on each CPU. It notes which descriptor belongs to which event
+// and thread.
 func (r *eventRun) countThread(tid int) error {
 	for i := range r.list {
 		e := &r.list[i]

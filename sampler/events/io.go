@@ -258,6 +258,8 @@ var ioCalls = map[arch.Call]int{arch.CallRead: int(IORead), arch.CallReceive: in
 	arch.CallOpenAt: int(IOOpen), arch.CallOpen: int(ioPath), arch.CallClose: int(ioClose),
 	arch.CallReplace: int(ioDup), arch.CallEpoll: int(ioEpoll), arch.CallRestart: int(ioRestart)}
 
+// loadIO loads the four programs of the event io. They run at the end and at the beginning of a system call, and at the
+// beginning and the end of a look-up of a name. number is the index of the event in r.list.
 func (r *eventRun) loadIO(number, counts int) error {
 	e := &r.list[number]
 	o := e.IO
@@ -473,6 +475,7 @@ func eachKey(fd, most int, do func(key uint64)) {
 	}
 }
 
+// setWord stores word at index at of the BPF array fd.
 func setWord(fd int, at uint32, word uint64) error {
 	var pin runtime.Pinner
 	defer pin.Unpin()

@@ -243,9 +243,12 @@ func (w *wakeups) freeProgram() *bpf.Code {
 	return c
 }
 
-// wakingProgram writes a record when a thread of the process is woken: the thread is the tracepoint's first argument. A
-// thread is woken once in each wait. Registers and stack are copied if the waker belongs to the process, and if the
-// wait counts: it is as long as the limit, or wins its lot (standsFor).
+// wakingProgram returns a BPF program that writes a record when a thread of the process is woken. That thread is the
+// tracepoint's first argument. There is one record for each wait.
+//
+// The program also copies the waker's registers and stack, if the waker belongs to the process and the wait counts. A
+// wait counts if it was not shorter than the limit that thin has set. A shorter wait counts by lot: its chance is its
+// length divided by the limit.
 func (w *wakeups) wakingProgram() *bpf.Code {
 	const data = key - wokeSize
 	c := bpf.New()

@@ -86,6 +86,8 @@ func (d *checkerThread) waitFor(rings []*ring.Ring) error {
 	return nil
 }
 
+// setUp fills in what the checker knows before it starts: descriptors, rings, and where a sample has the registers that
+// it needs.
 func (d *checkerThread) setUp(rings []*ring.Ring, cpu *arch.CPU, chain bool, waits int64) {
 	s := d.s
 	s.waits = waits

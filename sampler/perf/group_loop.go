@@ -353,6 +353,8 @@ func (r *perfGroupRun) refresh(m *Member) {
 	}
 }
 
+// takeIn makes members of the processes that wait for it. The kernel then takes samples of them. A process that is a
+// member already, or that cannot be chosen, gets an error.
 func (r *perfGroupRun) takeIn() {
 	for _, m := range r.Next() {
 		if r.members[m.PID] != nil {

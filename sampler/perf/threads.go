@@ -43,6 +43,8 @@ type perfThread struct {
 	heardAt uint64 // the same at its last sample, or when its events were opened
 }
 
+// watchAll opens and closes events of threads, after a new listing of all threads and for hot threads. Afterwards each
+// such thread has events if it needs them. Events of threads that have ended are closed.
 func (r *perfRun) watchAll() {
 	if r.scan.Round != r.round {
 		r.round = r.scan.Round

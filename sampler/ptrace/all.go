@@ -73,6 +73,8 @@ func AllUntil(gaveUp <-chan struct{}, t *Tracer, wait time.Duration, threads []S
 	return !a.over
 }
 
+// pass looks at each of the threads once, unless the Tracer has enough. Afterwards no stop is pending, and a.bystanders
+// has the threads that are to be looked at again. It returns false if a call of each does not return.
 func (a *all) pass(threads []Subject) bool {
 	t := a.t
 	for _, th := range threads {

@@ -9,11 +9,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A thread cannot stop before the sampling thread leaves its CPU. With real-time priority the sampling thread wakes up
-// on the CPU on which it went to sleep, whatever runs there and however idle the other CPUs are (kernel/sched/rt.c,
-// select_task_rq_rt). So it would share a CPU with the busiest thread for as long as that thread stays there. Each stop
-// of that thread would begin while the sampling thread sleeps, and last until the sampling thread wakes up. So the
-// sampling thread moves to another CPU first.
+// The sampling thread must not use the CPU of the thread that it stops. That thread needs its CPU for a moment in order
+// to stop, and cannot have it while the sampling thread runs there.
+//
+// A sampling thread with real-time priority always wakes up on the CPU on which it went to sleep, even if other CPUs
+// are idle (kernel/sched/rt.c, select_task_rq_rt). Without a move it would share that CPU with a busy thread until the
+// busy thread goes elsewhere. Each stop of the busy thread would begin only when the sampling thread goes to sleep, and
+// would last until it wakes up. So the sampling thread moves to another CPU first.
 //
 // The sampling thread stays (Tracer.Stay) if all CPUs are busy with threads that are looked at: each move takes the CPU
 // of another thread, and costs more than it saves (docs/evidence/performance.md).

@@ -74,8 +74,8 @@ func (t *Tracer) stackWord(addr uint64) (uint64, bool) {
 	return 0, false
 }
 
-// copyPiece copies another piece, and returns where the copy lies. It returns nil if there is no room, or if the piece
-// cannot be read whole.
+// copyPiece copies size bytes of the target's memory from addr into the reader's trail, as its next piece. It returns a
+// pointer to the copy. It returns nil if there is no room, or if not all bytes can be read.
 //
 //go:nosplit
 func (t *Tracer) copyPiece(tid int, addr uint64, size int) unsafe.Pointer {

@@ -100,6 +100,8 @@ func (h *Preempters) SendAgain(number, cpu int, notes *SwitchNotes) error {
 	return nil
 }
 
+// prepare binds a preempter to its CPU and gives it its priority. If the kernel notes no switches (noted is false), it
+// also opens the file with the kernel's account of the preempter itself.
 func (h *Preempters) prepare(th *osthread.Thread, r *preempter, noted bool) error {
 	if !noted {
 		fd, err := unix.Open(fmt.Sprintf("/proc/self/task/%d/sched", th.TID()), unix.O_RDONLY|unix.O_CLOEXEC, 0)

@@ -191,7 +191,8 @@ func (r *releaser) look() {
 	}
 }
 
-// lookAfter lets a thread go that stands still for too long. Collect deals with a thread that was killed meanwhile.
+// lookAfter detaches from a thread that has stood still for standsFor, so that the thread goes on. It does nothing if
+// the thread was killed: Collect deals with that.
 //
 //go:nosplit
 func (r *releaser) lookAfter(w *lateStop) {

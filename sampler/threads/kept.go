@@ -16,9 +16,11 @@ type KeptFiles struct {
 // KeepFiles keeps that many descriptors at most.
 func KeepFiles(most int) KeptFiles { return KeptFiles{most, most} }
 
-// Read reads a thread's file through the descriptor that is kept, or opens the file. The new descriptor is kept if keep
-// says so and there are descriptors left. nil means that the thread has ended. giveUp closes some descriptors; read
-// calls it when the rest of goprof has taken more than was reserved for it.
+// Read returns the contents of a thread's file. It returns nil if the thread has ended.
+//
+// kept holds the open descriptor of the file, or -1. If it is -1, Read opens the file. It leaves the file open and sets
+// kept if keep is true and the limit of open files is not reached. giveUp must close some kept files. Read calls giveUp
+// if goprof or the host has no descriptors left.
 func (k *KeptFiles) Read(proc *procfs.Dir, tid int, name string, kept *int32, keep bool, giveUp func()) []byte {
 	if *kept >= 0 {
 		return proc.ReadFD(int(*kept))

@@ -56,6 +56,8 @@ func (s *List) listNow() {
 	s.listCost = s.OwnCPUTime() - began
 }
 
+// noteListed takes in a thread of a listing. If the thread is new, it becomes hot if it was born since the last
+// listing, and otherwise cold. A hot one gets credit for the CPU time that it has used already.
 func (s *List) noteListed(tid int) {
 	if th := s.ByTID[tid]; th != nil {
 		th.round = s.Round

@@ -66,6 +66,8 @@ func (s *Engine) run(ctx context.Context, cfg sampler.Config, q *sampler.Queue,
 	return r.RunInShifts(r.loop, r.scan.ReadAllCharges)
 }
 
+// loop samples on one OS thread, until the run is over or goprof is to be suspended. If CPUs can be visited, each turn
+// makes a visit. Otherwise each turn looks at the threads that have used an interval of CPU time.
 func (r *run) loop() {
 	visited := r.visiting
 	if r.visiting = r.beginVisits(); r.visiting {

@@ -317,6 +317,8 @@ func (r *groupRun) refresh(m *Member, now int64, away bool) {
 	}
 }
 
+// takeIn makes members of the processes that wait for it. If an old member of the same process is about to leave, the
+// new one waits on. Otherwise a process that is a member already gets an error.
 func (r *groupRun) takeIn() {
 	var again []*Member
 	coming := r.Next()

@@ -14,13 +14,15 @@ import (
 	"goprof/sampler/ring"
 )
 
-// The kernel's notes show from which thread a preempter took a CPU.
+// A preempter takes a CPU from the thread that runs there (ptrace/preempter.go). The code of this file finds out which
+// thread that was.
 //
-// A CPU's perf event may note each switch between threads on that CPU, with the number of the thread that was there
-// before (kernel/events/core.c, perf_event_switch). The last switch before a visit is the switch to the preempter
-// (ptrace/preempter.go, whoWasHere). Without this note goprof has to ask each thread whether it was there. With
-// hundreds of threads that takes so long that the thread in question has gone on elsewhere meanwhile, and cannot be
-// found.
+// The kernel can note each switch of threads on a CPU, by a perf event of that CPU (kernel/events/core.c,
+// perf_event_switch). A note has the number of the thread that had the CPU before. The last switch before a visit is
+// the switch to the preempter, so its note names the wanted thread (whoWasHere).
+//
+// Without notes goprof has to ask each thread whether it was on the CPU. That takes long if there are hundreds of
+// threads. Meanwhile the wanted thread goes on elsewhere, and cannot be found.
 //
 // The event needs CAP_PERFMON, or kernel.perf_event_paranoid 0.
 

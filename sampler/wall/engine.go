@@ -146,6 +146,8 @@ func (r *wallRun) round() bool {
 	return true
 }
 
+// slot visits the threads from number from up to number to, counted from r.first. It pauses after each maxPiece of
+// time, so that others get the CPU. It returns false if the run is over, or goprof is to be suspended.
 func (r *wallRun) slot(from, to int) bool {
 	order := r.threads.order
 	r.now = ptrace.Monotonic()

@@ -78,6 +78,8 @@ func newGatherRun(r *wallRun) *gatherRun {
 // listLateEvery is how often the threads are listed. A thread that has just begun is not late soon.
 const listLateEvery = int64(20 * time.Millisecond)
 
+// loop reads at each tick, at a random moment, whether threads are being gathered for a safepoint. If so, it looks at
+// the late threads.
 func (r *gatherRun) loop() {
 	for {
 		at := r.Ticks.At() + r.Ticks.RandomWithin(int64(r.Ticks.Interval))

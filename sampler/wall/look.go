@@ -191,6 +191,8 @@ func (r *wallRun) account(snap *look.Look, o ptrace.Outcome) {
 	r.accountAndPass(th, snap, o)
 }
 
+// fillWaiting notes in a look what the thread did before it was stopped for the look. If the stop has interrupted a
+// system call, the look shows the thread as sleeping in that call.
 func (r *wallRun) fillWaiting(th *watched, snap *look.Look) {
 	w := &snap.Waiting
 	result := snap.Regs[r.cpu.SyscallResult]

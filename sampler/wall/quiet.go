@@ -64,6 +64,8 @@ func allCPUsTick() bool {
 	return err != nil || !bytes.ContainsAny(list, "0123456789")
 }
 
+// note takes a reading of a thread's CPU time into the account. A thread that has moved since its last reading becomes
+// hot.
 func (l *watchList) note(th *watched, stat procfs.Schedstat) {
 	q := &l.quiet
 	q.reads++

@@ -103,6 +103,7 @@ func (d *dump) wants(w *vmstructs.Wanted, settled bool) (wanted *profile.WantedL
 		Owner: d.ref(&w.Owner)}, false
 }
 
+// ref finds the thread of this dump that owns a lock. It returns an empty reference if the thread is not in the dump.
 func (d *dump) ref(o *vmstructs.LockOwner) (ref profile.ThreadRef) {
 	ref.Name, ref.Virtual = o.Name, o.Virtual
 	if o.Thread == 0 {

@@ -85,10 +85,11 @@ func deadlocks(d *profile.Dump, _ *postmortem.Facts, name string) *profile.Findi
 }
 
 const (
-	// fullHeap is how full a heap must be, as for a live JVM (package triage). A heap may be full between two
-	// collections. So a full heap is a finding only in three cases: the program has met an OutOfMemoryError; the JVM
-	// died while all threads were stopped for a collection; or another process ended it by a signal, as a watchdog does
-	// if a JVM collects all the time and does not answer. In other cores the rule is listed as not known.
+	// fullHeap is the part of the heap that must be in use before the heap counts as full. It is the same for a live JVM
+	// (package triage). A healthy heap may be full just before a collection. So a full heap is a finding only in three
+	// cases: the program has met an OutOfMemoryError; the JVM died while all threads were stopped for a collection; or
+	// another process ended the JVM by a signal. A watchdog sends such a signal to a JVM that collects all the time and
+	// does not answer. For all other cores, heap-full is listed as not known.
 	fullHeap = 0.9
 	// fullCode and roomy are package triage's, too.
 	fullCode, roomy = 0.97, 0.75

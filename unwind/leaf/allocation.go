@@ -8,10 +8,13 @@ import (
 	"goprof/vmstructs"
 )
 
-// C2 makes an object in the thread's own buffer (opto/macro.cpp, expand_allocate_common). The code loads the buffer's
-// first free address, compares with the buffer's end, branches to the slow path, stores the new first free address, and
-// prefetches memory for the next objects. So the slow path belongs to the load ahead, or to the store or the prefetch
-// before. Another allocation may follow at once: code between that store and the next load belongs to neither.
+// C2 makes an object in the thread's own buffer (opto/macro.cpp, expand_allocate_common). The code does this in order:
+// it loads the buffer's first free address, compares it with the buffer's end, branches to the slow path if there is no
+// room, stores the new first free address, and prefetches memory for the next objects.
+//
+// The branch is evidence of the methods. The load belongs to the next such branch in the code. The store and the
+// prefetches belong to the last such branch before them. Another allocation may follow at once, so other code between
+// the store and the next load belongs to neither.
 
 // maxAllocation bounds the instructions from where an allocation asks for room to the branch to its slow path, and
 // from there to where the allocation is done.

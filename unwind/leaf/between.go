@@ -128,10 +128,12 @@ func (q *question) certainty(e evidence, told []vmstructs.Scope) profile.Certain
 	return profile.Certain
 }
 
-// sure says how certain the methods between two such instructions are. They are a guess, unless both instructions are
-// evidence of the same methods and the route leads through no other method. C2 may also have moved an instruction there
-// from elsewhere. So for C2's code they are certain only if the nmethod has no other method, in a loop of one method,
-// and at the beginning of a loop's round.
+// sure returns how certain the methods of the route are. from and to are the methods at its two ends. The methods are a
+// guess if from and to differ, or if the route leads through another method.
+//
+// Otherwise they are certain in code of C1. C2 may have moved an instruction there from elsewhere, so in C2's code they
+// are only likely. They are certain in C2's code in three cases: nothing is inlined into the nmethod (alone); the
+// instruction is in a loop of one method (inOwnLoop); or it is at the beginning of a loop's round (beginsRound).
 func (r *router) sure(from, to []vmstructs.Scope) profile.Certainty {
 	if !sameMethods(from, to) {
 		return profile.Guessed

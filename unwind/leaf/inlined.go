@@ -61,10 +61,11 @@ const (
 	maxTargets = 1 << 13
 )
 
-// recordedCallee returns which code is called at a record's return address. That is the method of the invoke only if
-// Java is called. Otherwise it is an uncommon trap, after which the interpreter goes on, or a slow path in the VM.
-// After maxLooked calls, recordedCallee no longer looks, and regards each call as one of Java. That is safe: a called
-// method is not inlined, so no method is invented.
+// recordedCallee returns what kind of code a call leads to. pc is the call's return address, and has a record.
+//
+// Only a call of Java leads to the method that the bytecode invokes. A call of an uncommon trap leads to the
+// interpreter, and a call of the VM to a slow path. After maxLooked calls, recordedCallee no longer looks, and takes
+// each call for one of Java. That is safe: a called method is not inlined, so no method is invented.
 func (q *question) recordedCallee(pc uint64) calledCode {
 	to, ok := q.recordedTarget(pc)
 	if !ok {

@@ -5,13 +5,14 @@ import (
 	"goprof/profile"
 )
 
-// C2 has more values than the CPU has registers. It keeps some on the stack, and loads a value right before the
-// instruction that takes it (opto/reg_split.cpp, PhaseChaitin::Split). Such a load belongs to no bytecode, and has the
-// record of the code that follows. So it counts for the instruction that uses the value.
+// C2 has more values than the CPU has registers. It keeps some values on the stack, and loads each of them right before
+// the instruction that uses it (opto/reg_split.cpp, PhaseChaitin::Split). Such a load belongs to no bytecode. So the
+// load gets the methods of the instruction that uses the value.
 //
 // C2 also makes a constant again right before each use (opto/node.hpp, Node::rematerialize). On arm64 few constants fit
-// into the instruction that uses them, and a class takes two separate instructions. On x86 they fit, so a separate
-// constant there has several uses, and this rule does not apply.
+// into the instruction that uses them. A constant for a class, for example, takes two separate instructions. They get
+// the methods of the instruction that uses the constant, too. On x86 most constants fit into the instruction. If a
+// constant has an instruction of its own there, it has several uses, and this rule does not hold.
 
 // maxConstant bounds the instructions that make a constant.
 const maxConstant = 4

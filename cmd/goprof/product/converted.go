@@ -64,6 +64,7 @@ func (p *convertedProduct) Finish(r *Recorded) (string, error) {
 	return p.write()
 }
 
+// write converts the samples of the spool into the result, and returns the name of its file.
 func (p *convertedProduct) write() (string, error) {
 	file, err := recording.Open(fmt.Sprintf("/proc/self/fd/%d", p.spool.Fd()), recording.Options{})
 	if err != nil {

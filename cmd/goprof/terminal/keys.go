@@ -122,6 +122,7 @@ func decode(b []byte) (Key, int) {
 // maxSequence bounds a sequence. No terminal sends one that is so long.
 const maxSequence = 32
 
+// decodeSequence is decode for a key that begins with Esc. A key without a name is one that goprof does not know.
 func decodeSequence(b []byte) (Key, int) {
 	switch {
 	case len(b) == 1:

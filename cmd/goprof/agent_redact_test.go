@@ -19,14 +19,14 @@ import (
 func TestBatchWithoutNames(t *testing.T) {
 	by := redact.New(redact.Default(), make([]byte, redact.KeySize))
 	n := &nameless{by: by, known: by.Functions()}
-	var whose resource.Attributes
+	var attributes resource.Attributes
 	for _, key := range []string{resource.ServiceName, resource.ServiceNamespace, resource.ServiceVersion,
 		resource.ServiceInstance, resource.ProcessExecutable, resource.ProcessOwner, resource.RuntimeAbout,
 		resource.HostName, resource.HostID, "zebra.tenant", "k8s.deployment.name"} {
-		identity.Set(key, "com.zebra.Zebra")
+		attributes.Set(key, "com.zebra.Zebra")
 	}
-	identity.Set(resource.ContainerID, strings.Repeat("0123abcd", 8))
-	identity.SetInt(resource.ProcessPID, 4711)
+	attributes.Set(resource.ContainerID, strings.Repeat("0123abcd", 8))
+	attributes.SetInt(resource.ProcessPID, 4711)
 	g := batch.NewGatherer(batch.GatherOptions{})
 	for i := range 3 {
 		g.Add(&profile.Sample{Thread: profile.Thread{TID: 7, Name: "zebra-1", JavaName: "zebra-worker-1"},
@@ -34,7 +34,7 @@ func TestBatchWithoutNames(t *testing.T) {
 				{Func: &profile.Func{Name: "java.lang.String.hashCode"}},
 				{Func: &profile.Func{Name: fmt.Sprintf("com.zebra.Zebra.zebra%c", 'a'+i), File: "Zebra.java"}}}}})
 	}
-	given := g.Take(whose, profile.Meta{PID: 4711, MainClass: "com.zebra.Zebra", Host: "zebra"}, time.Now(), time.Now())
+	given := g.Take(attributes, profile.Meta{PID: 4711, MainClass: "com.zebra.Zebra", Host: "zebra"}, time.Now(), time.Now())
 	before := textOf(given)
 	b := n.batch(given)
 	text := textOf(b)

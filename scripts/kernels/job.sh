@@ -202,7 +202,7 @@ switch() { for online in 0 1 0 1; do echo $online >/sys/devices/system/cpu/cpu1/
 
 suspend() {
     during suspend "the clock is set an hour ahead" "date -s +1hour"
-    grep -q mem /sys/power/state || return 0 # cloud flavours cannot
+    grep -q mem /sys/power/state || return 0 # not every machine can
     during suspend "the machine sleeps" doze
 }
 

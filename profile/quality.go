@@ -191,7 +191,7 @@ var plain = map[string]string{
 	ThreadGone.String():       "the threads ended first",
 	NotPermitted.String():     "the kernel did not permit it",
 	StopTimeout.String():      "the threads had no CPU to stop on",
-	StopMissed.String():       "goprof let their threads go, as its other threads had no CPU",
+	StopMissed.String():       "their threads stopped late, and goprof let them go",
 	ReadLate.String():         "goprof, or a thread of the program that was changing its mappings, had no CPU",
 	AlreadyTraced.String():    "another process traces the threads",
 	Stale.String():            "goprof could not keep up",

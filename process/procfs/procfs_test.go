@@ -103,3 +103,14 @@ func TestParseSyscall(t *testing.T) {
 		})
 	}
 }
+
+// TestAtSpaceLock: names as they stand in wchan, for a lock, a page, a file and a CPU.
+func TestAtSpaceLock(t *testing.T) {
+	for wchan, want := range map[string]bool{"process_vm_rw_core.constprop.0": true, "process_vm_rw_single_vec": true,
+		"__access_remote_vm": true, "m_start": true, "handle_userfault": false, "folio_wait_bit_common": false,
+		"request_wait_answer": false, "0": false, "": false} {
+		if AtSpaceLock([]byte(wchan)) != want {
+			t.Errorf("%q: %v", wchan, !want)
+		}
+	}
+}

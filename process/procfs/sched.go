@@ -62,8 +62,9 @@ var atSpaceLock = [][]byte{
 	[]byte("m_start"),          // /proc/PID/maps (fs/proc/task_mmu.c)
 }
 
-// AtSpaceLock reads wchan, too. The thread waits for the lock of an address space, which another thread holds while it
-// maps or unmaps memory: for long if that thread has no CPU. It is false where the kernel has no names of its functions.
+// AtSpaceLock reads wchan, too. The thread waits for the lock of an address space. Another thread holds the lock while
+// it maps or unmaps memory: for long if that thread has no CPU. AtSpaceLock is false where the kernel has no names of
+// its functions.
 func AtSpaceLock(wchan []byte) bool {
 	return slices.ContainsFunc(atSpaceLock, func(name []byte) bool { return bytes.Contains(wchan, name) })
 }

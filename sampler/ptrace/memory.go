@@ -113,6 +113,9 @@ func (t *Tracer) Apart(read func()) bool {
 	if t.apart == 0 {
 		t.apart = t.proc.AnyThread()
 	}
+	if t.leavesAlone(t.apart) == ReadLate { // the last read is still under way
+		return false
+	}
 	t.lookTID = t.apart
 	t.pin()
 	defer t.unpin()

@@ -106,6 +106,8 @@ var eventPresets = []EventPreset{
 	{Name: "mmap", Help: "memory and files that are mapped, weighted by bytes", Unit: profile.Bytes,
 		Every: defaultAllocEvery, ways: []presetWay{{in: libc, probes: []presetProbe{{symbol: "mmap", amount: 2}},
 			note: "what the C library maps itself (large mallocs, stacks of threads) is not seen"}}},
+	{Name: profile.EventMapLeak, Help: "memory and files that are mapped and not unmapped by the end, weighted by bytes",
+		Unit: profile.Bytes, Every: defaultAllocEvery, ways: mapLeakWays},
 	counterPreset("page-faults",
 		"pages that are touched for the first time, or read from disk: what makes the process grow", 16,
 		unix.PERF_TYPE_SOFTWARE, unix.PERF_COUNT_SW_PAGE_FAULTS),

@@ -3,7 +3,7 @@
 package session
 
 import (
-	gomaps "maps"
+	"maps"
 	"syscall"
 	"testing"
 
@@ -121,8 +121,8 @@ func TestMovedIsGivenBack(t *testing.T) {
 	}
 }
 
-// maps maps memory in all ways, and unmaps nine of ten pieces.
-const maps = `
+// unmapping maps memory in all ways, and unmaps nine of ten pieces.
+const unmapping = `
 #define _GNU_SOURCE
 #include <sys/mman.h>
 static char *map(size_t n, int access) { return mmap(NULL, n, access, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); }
@@ -153,7 +153,7 @@ func TestMapsAreCounted(t *testing.T) {
 	if err := events.TryProbes(); err != nil {
 		t.Skipf("this machine permits no probes: %v", err)
 	}
-	c := ctest.Run(t, maps)
+	c := ctest.Run(t, unmapping)
 	plan, end := countHits(t, cpu, c, &mapLeakWays[len(mapLeakWays)-1], 1, 1e9)
 	unix.Kill(c.PID, syscall.SIGCONT)
 	c.Number(t)
@@ -163,7 +163,7 @@ func TestMapsAreCounted(t *testing.T) {
 	got := map[uint64]int{}
 	kept.Each(func(_ uint64, p events.Piece) { got[p.Own]++ })
 	want := map[uint64]int{12288: 20, 20000: 20, 28672: 20, 36864: 20, 53248: 1}
-	if !gomaps.Equal(got, want) || kept.Unended != 0 || kept.Full != 0 || kept.Parts != 1 {
+	if !maps.Equal(got, want) || kept.Unended != 0 || kept.Full != 0 || kept.Parts != 1 {
 		t.Errorf("%v are kept, there are %v; %+v", got, want, kept.PairCounts)
 	}
 }

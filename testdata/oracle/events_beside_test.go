@@ -302,7 +302,7 @@ func TestLeaksBesideAsync(t *testing.T) {
 		for name, stacks := range map[string]map[string]int64{"goprof": ours, "async-profiler": theirs} {
 			leak, passing := bytesBelow(stacks, "leak"), bytesBelow(stacks, "passing")
 			t.Logf("%v: %s: %d bytes below leak, %d below passing; %d and 0 are true", jdk, name, leak, passing, pieces/10*size)
-			if leak < pieces/10*size*99/100 || leak > pieces/10*size*101/100 || passing > pieces*size/100 {
+			if leak < pieces/10*size*99/100 || leak > pieces/10*size*101/100 || passing > pieces*size/10 { // the JVM's own
 				t.Errorf("%s: %d bytes below leak, %d below passing", name, leak, passing)
 			}
 		}

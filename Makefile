@@ -82,7 +82,7 @@ test-servers: ## stacks of virtual threads of Helidon and Jetty under load (fetc
 	@servers=$$(scripts/servers.sh) && GOPROF_SERVERS=$$servers GOPROF_REQUIRE_JVM=1 $(GO) test -count 1 -timeout $(TIMEOUT) -v -run '^TestServers$$' ./testdata/oracle
 
 test-readers: ## our files in viewers of others, theirs in ours, and async-profiler beside goprof: JMC, async-profiler, jstall, speedscope, Firefox, jfr of JDK 17, 21 and 25 (fetches them; needs Maven, npm, Chromium)
-	@readers=$$(scripts/readers.sh) && GOPROF_READERS=$$readers GOPROF_REQUIRE_JVM=1 $(GO) test -count 1 -timeout $(TIMEOUT) -v -run '^Test(Converter|ConverterHits|JMC|ReadsAsyncProfiler|AgreesWithConverter|ThreadDumpReader|AllocBesideAsync|WaitsBesideOthers|Reader)$$' ./output/dumps ./output/jfr ./output/recording ./heap/heapdump ./testdata/oracle
+	@readers=$$(scripts/readers.sh) && GOPROF_READERS=$$readers GOPROF_REQUIRE_JVM=1 $(GO) test -count 1 -timeout $(TIMEOUT) -v -run '^Test(Converter|ConverterHits|JMC|ReadsAsyncProfiler|AgreesWithConverter|ThreadDumpReader|AllocBesideAsync|LeaksBesideAsync|WaitsBesideOthers|Reader)$$' ./output/dumps ./output/jfr ./output/recording ./heap/heapdump ./testdata/oracle
 	@viewers=$$(scripts/readers.sh npm) && GOPROF_VIEWERS=$$viewers $(GO) test -count 1 -timeout $(TIMEOUT) -v -run '^Test(Schema|Viewer|Page|MCPClient)$$' ./output/speedscope ./output/firefox ./cmd/goprof
 	@jdks=$$(REQUIRE_ALL=1 scripts/jdks.sh 17 21 25) && GOPROF_JDKS=$$jdks GOPROF_REQUIRE_JVM=1 $(GO) test -count 1 -timeout $(TIMEOUT) -v -run '^Test(JDKReadsOurs|JDKReadsHits|ReadsJDK|HotMethods|LiveInJDKTools)$$' ./output/jfr ./output/recording ./cmd/goprof
 

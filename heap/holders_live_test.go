@@ -56,13 +56,17 @@ func goes(path []profile.HeapLink, by []string) bool {
 // TestHolders: of a JVM that stands still, the shares of those that hold the objects of a class are those of a heap
 // dump, and each reference on the way is in the dump. All leaks of the program are named up to their roots.
 func TestHolders(t *testing.T) {
-	some := []string{"-XX:+UseG1GC", "-XX:+UseSerialGC", "-XX:+UseParallelGC -XX:-UseCompressedOops"}
+	some := []string{"-XX:+UseG1GC", "-XX:+UseSerialGC", "-XX:+UseParallelGC -XX:-UseCompressedOops",
+		"-XX:+UseConcMarkSweepGC"}
 	if os.Getenv("GOPROF_JDKS") == "" {
 		some = some[:1]
 	}
 	for _, flags := range some {
 		t.Run(strings.Fields(flags)[0][5:], func(t *testing.T) {
 			jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+				if strings.Contains(flags, "MarkSweep") && jdk.Version > 13 {
+					t.Skip("it has no CMS")
+				}
 				jvm := jvmtest.Start(t, jdk, "truth.HeapLeaks", truthFlags(flags, "")...)
 				r, err := openLive(t, jvm)
 				if err != nil {

@@ -53,7 +53,7 @@ func (a *account) events(took string) {
 		if e.Name == profile.EventIO && s.IO != nil {
 			a.io(s.IO)
 		}
-		if e.Name == profile.EventLeak && s.Unfreed != nil {
+		if (e.Name == profile.EventLeak || e.Name == profile.EventMapLeak) && s.Unfreed != nil {
 			a.unfreed(s.Unfreed, e.Hits)
 		}
 	}
@@ -68,7 +68,7 @@ func (a *account) unfreed(u *profile.Unfreed, calls int64) {
 	}
 	a.line("Not freed", "[old] %s: from the first half of the recording", part(&u.Old))
 	a.line("", "[young] %s: from the second half, may still be freed", part(&u.Young))
-	a.line("", "%s of freed memory, %s of free and realloc; %s of probes, of 1 us each, in some virtual machines 10",
+	a.line("", "%s of freed memory, %s that free; %s of probes, of 1 us each, in some virtual machines 10",
 		Count(int(u.Freed), "sample"), Grouped(u.Frees)+" calls", hits(2*calls+u.Frees))
 	if u.Met > 0 {
 		a.line("", "allocations of the first %s only: more would have cost the program too much (--max-overhead 50)",
@@ -86,6 +86,9 @@ func (a *account) unfreed(u *profile.Unfreed, calls int64) {
 	}
 	if u.Unended > 0 {
 		a.line("", "of %s the end was not met, at least: they are missing here", Count(int(u.Unended), "call"))
+	}
+	if u.Parts > 0 {
+		a.line("", "%s unmapped a part of a mapping: all of it counts as not freed", Count(int(u.Parts), "call"))
 	}
 }
 

@@ -30,6 +30,7 @@ const (
 	EventExceptions = "exceptions"
 	EventClassLoad  = "class-load"
 	EventLeak       = "malloc-leak"
+	EventMapLeak    = "mmap-leak"
 )
 
 // UnknownClass is the leaf of an event's sample if the class that it is about could not be read.
@@ -73,6 +74,8 @@ type Unfreed struct {
 	Frees   int64       `json:"frees"`   // calls that give memory back
 	Full    int64       `json:"full"`    // samples for which there was no room
 	Unended int64       `json:"unended"` // calls whose end was not met, at least
+	// Parts is how many calls gave back a part of a mapping that was sampled. All of it counts as not given back.
+	Parts int64 `json:"partial_frees,omitempty"`
 	// Met is for how long calls were met, if they cost the program too much to meet them to the end.
 	Met time.Duration `json:"met_ns,omitempty"`
 	// Followed is for how long calls that give back were met, if these cost too much, too. The halves are of that time.

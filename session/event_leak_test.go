@@ -3,6 +3,7 @@
 package session
 
 import (
+	"maps"
 	"syscall"
 	"testing"
 
@@ -26,7 +27,7 @@ int main(void) {
 	for (int i = 0; i < 200; i++) {
 		int leak = i % 10 == 0;
 		p = malloc(100); if (!leak) free(p);
-		p = malloc(2000000); if (!leak) free(p);        // mapped for itself
+		p = malloc(2000000); // a mapping if (!leak) free(p);        // mapped for itself
 		p = calloc(3, 50); if (!leak) free(p);
 		p = calloc(300, 50); if (!leak) free(p);        // ends in memset
 		p = realloc(none, 70); p = realloc(p, 7000); if (!leak) free(p);
@@ -117,5 +118,53 @@ func TestMovedIsGivenBack(t *testing.T) {
 	})
 	if left > 0 || kept.Closed > 0 {
 		t.Errorf("%d pieces are kept that were moved and given back, %+v", left, kept)
+	}
+}
+
+// unmapping maps memory in all ways, and unmaps nine of ten pieces.
+const unmapping = `
+#define _GNU_SOURCE
+#include <sys/mman.h>
+static char *map(size_t n, int access) { return mmap(NULL, n, access, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); }
+int main(void) {
+	char *volatile p;
+	ready();
+	raise(SIGSTOP);
+	for (int i = 0; i < 200; i++) {
+		int leak = i % 10 == 0;
+		p = map(12288, PROT_READ); if (!leak) munmap(p, 12288);
+		p = map(20000, PROT_READ | PROT_WRITE); if (!leak) munmap(p, 20480);
+		p = mremap(map(4096, PROT_READ), 4096, 28672, MREMAP_MAYMOVE); if (!leak) munmap(p, 28672);
+		p = map(36864, PROT_READ); // given back by taking the access away
+		if (!leak) mmap(p, 36864, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+		map(65536, PROT_NONE);     // no memory
+		map(SIZE_MAX / 2, PROT_READ);  // fails
+		mmap(NULL, 45056, PROT_READ, MAP_PRIVATE, -1, 0); // fails
+	}
+	p = map(53248, PROT_READ);
+	munmap(p, 4096);
+	p = malloc(2000000); // a mapping
+	say(1);
+	for (;;) pause();
+}`
+
+// TestMapsAreCounted: what a program does not unmap is known to the byte, and so is that it has unmapped a part.
+func TestMapsAreCounted(t *testing.T) {
+	cpu := ctest.NeedCPU(t)
+	if err := events.TryProbes(); err != nil {
+		t.Skipf("this machine permits no probes: %v", err)
+	}
+	c := ctest.Run(t, unmapping)
+	plan, end := countHits(t, cpu, c, &mapLeakWays[len(mapLeakWays)-1], 1, 1e9)
+	unix.Kill(c.PID, syscall.SIGCONT)
+	c.Number(t)
+	end()
+	kept := plan.list[0].Pairing.Kept
+	defer kept.Close()
+	got := map[uint64]int{}
+	kept.Each(func(_ uint64, p events.Piece) { got[p.Own]++ })
+	want := map[uint64]int{12288: 20, 20000: 20, 28672: 20, 36864: 20, 53248: 1, 2002944: 1}
+	if !maps.Equal(got, want) || kept.Unended != 0 || kept.Full != 0 || kept.Parts != 1 {
+		t.Errorf("%v are kept, there are %v; %+v", got, want, kept.PairCounts)
 	}
 }

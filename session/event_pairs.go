@@ -17,6 +17,7 @@ import (
 type presetPairs struct {
 	begins []presetBegin
 	frees  []string
+	length int // the argument of frees that says how much is given back
 }
 
 type presetBegin struct {
@@ -26,6 +27,7 @@ type presetBegin struct {
 	out    int  // the argument that says where the address is written
 	old    int  // the argument with a piece that is given back
 	clears bool // it may end in a jump to memset
+	access int  // the argument that is 0 if nobody may use the memory
 }
 
 // mallocPairs are the functions of malloc. A caller of reallocarray meets realloc. C++ has its operators from
@@ -48,9 +50,15 @@ var leakWays = []presetWay{{in: "libjemalloc", pairs: mallocPairs}, {in: "libtcm
 	{in: "libtcmalloc_debug", pairs: mallocPairs}, {in: "libtcmalloc_minimal_debug", pairs: mallocPairs},
 	{in: "libmimalloc", pairs: mallocPairs}, {in: "ld-musl", pairs: mallocPairs}, {in: libc, pairs: mallocPairs}}
 
+// mapPairs are the functions that map memory and files.
+var mapPairs = &presetPairs{begins: []presetBegin{{symbol: "mmap", size: 2, access: 3}, {symbol: "mremap", size: 3, old: 1}},
+	frees: []string{"munmap"}, length: 2}
+
+var mapLeakWays = []presetWay{{in: "ld-musl", pairs: mapPairs}, {in: libc, pairs: mapPairs}}
+
 // tryPairs finds the beginnings and the ends of functions that bring memory.
 func (s *Session) tryPairs(plan *EventPlan, way *presetWay, every uint64) (err error) {
-	pairing := &events.Pairing{Kept: events.NewKept()}
+	pairing := &events.Pairing{Kept: events.NewKept(), Length: way.pairs.length}
 	e := events.Event{Name: plan.Name, Interval: every, Pairing: pairing}
 	defer func() { plan.list, plan.parts = []events.Event{e}, []eventPart{{of: plan.kind()}} }()
 	for i := range way.pairs.begins {
@@ -102,7 +110,7 @@ func (s *Session) addBegin(e *events.Event, b *presetBegin, f process.Function) 
 		return err
 	}
 	p.Begins = append(p.Begins, events.Begin{Probe: events.Probe{File: file, Offset: enter.Offset}, Size: b.size,
-		Times: b.times, Out: b.out, Old: b.old})
+		Times: b.times, Out: b.out, Old: b.old, Access: b.access})
 	if b.clears {
 		if err := s.addProbes(e, &p.Clearing, leaves); err != nil {
 			return err

@@ -167,7 +167,8 @@ func (r *recording) endUnfreed() {
 		u.sum.Followed = time.Duration(u.kept.Closed - u.kept.Began)
 	}
 	c := &u.kept.PairCounts
-	u.sum.Freed, u.sum.Frees, u.sum.Full, u.sum.Unended = int64(c.Freed), int64(c.Frees), int64(c.Full), int64(c.Unended)
+	u.sum.Freed, u.sum.Frees, u.sum.Full = int64(c.Freed), int64(c.Frees), int64(c.Full)
+	u.sum.Unended, u.sum.Parts = int64(c.Unended), int64(c.Parts)
 }
 
 func gapFrame(name string) profile.Frame {

@@ -329,8 +329,9 @@ func (c *Config) addRule(name, text string) error {
 // notEvents are what the agent takes by other options, or not at all.
 var notEvents = map[string]string{
 	"wall": "it is mode wall: another agent with --mode wall records that", "ttsp": "goprof record and triage have it",
-	profile.EventIO:   "each JVM that is recorded makes all system calls of the host slower: goprof record --event io",
-	profile.EventLeak: "what is freed is known at the end of a recording: goprof record --event malloc --leak",
+	profile.EventIO:      "each JVM that is recorded makes all system calls of the host slower: goprof record --event io",
+	profile.EventLeak:    "what is freed is known at the end of a recording: goprof record --event malloc --leak",
+	profile.EventMapLeak: "what is unmapped is known at the end of a recording: goprof record --event mmap --leak",
 }
 
 // setEvent reads "alloc=512k,lock". cpu may be among them: it is what mode says.

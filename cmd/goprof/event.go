@@ -49,7 +49,7 @@ func (f *eventFlags) add(fs *pflag.FlagSet) {
 		"with --event: the mean `amount` between two samples: 10, or of bytes 64k, 1m (the event's own)")
 	fs.StringVar(&f.alloc, "alloc", "", "the same as --event alloc --every `BYTES`: 512k")
 	fs.BoolVar(&f.leak, "leak", false,
-		"with --event malloc: only what is not freed by the end, apart by whether it is from the first half of the recording")
+		"with --event malloc or mmap: only what is not freed by the end, apart by whether it is from the first half of the recording")
 	fs.BoolVar(&f.kernel, "kernel", false,
 		"the kernel's functions above the program's stack: with --event, and of CPU time with --engine perf")
 }
@@ -169,16 +169,24 @@ func (f *eventFlags) askAlloc(cmd *cobra.Command) error {
 	return nil
 }
 
-// askLeak has malloc's samples be of what is not freed.
+// leaks are events of memory, and the same of what is not given back.
+var leaks = map[string]string{"malloc": profile.EventLeak, "mmap": profile.EventMapLeak}
+
+// askLeak has samples be of what is not freed.
 func (f *eventFlags) askLeak(cmd *cobra.Command) error {
 	if !f.leak {
 		return nil
 	}
-	i := slices.IndexFunc(f.asked, func(e session.AskedEvent) bool { return e.Name == "malloc" })
-	if i < 0 {
-		return usageError(cmd, "--leak is for memory of the C library: --event malloc --leak", with("event", "malloc"))
+	n := 0
+	for i := range f.asked {
+		if name := leaks[f.asked[i].Name]; name != "" {
+			f.asked[i].Name = name
+			n++
+		}
 	}
-	f.asked[i].Name = profile.EventLeak
+	if n != 1 {
+		return usageError(cmd, "--leak is for one of --event malloc and --event mmap", with("event", "malloc"))
+	}
 	return nil
 }
 

@@ -100,9 +100,9 @@ func heapDumpFailed(err error, what, instead string) error {
 		e.Why = "a collection was moving objects, so references do not lead to where the objects are"
 		e.Remedy = instead + " (it counts what can be read)"
 	case errors.Is(source.Err, vmstructs.ErrNotDumped):
-		e.Why = "goprof makes heap dumps of Serial, Parallel, G1 and Shenandoah. With this collector objects, or " +
-			"references to them, would be missing"
-		e.Remedy = instead
+		e.Why = "this JVM does not say where all objects are, or where their references lead (ZGC of 11 and 27, or without " +
+			"symbols of libjvm.so; Parallel with UseNUMA)"
+		e.Remedy = instead + " (it counts what can be read), or jcmd PID GC.heap_dump FILE while the JVM answers"
 	case errors.Is(source.Err, vmstructs.ErrMissing):
 		e.Why = "this JVM does not export all that a heap dump needs: " + whyOf(source.Err)
 		e.Remedy = instead

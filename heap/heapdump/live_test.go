@@ -332,7 +332,7 @@ func read(t *testing.T, jars string, jdk, target jvmtest.JDK, flag string) {
 	for _, want := range []string{"\nclass truth.HeapHeld$Node 2501\n", "\nclass truth.HeapHeld$Sub 2500\n",
 		"\nclass truth.HeapHeld$Holder 1\n", "\nframe at truth.HeapHeld$Holder.run (HeapHeld.java:44)\n",
 		"\nstatic aDouble 2.5\n", "\nstatic big retains 40000", "\nstatic anInt -123456\n",
-		"\nstatic head retains " + nodes + "\n"} {
+		"\nstatic head retains " + nodes} {
 		if !strings.Contains(out, want) {
 			t.Errorf("MAT does not print %q", want)
 		}

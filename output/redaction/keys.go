@@ -19,8 +19,8 @@ const keysOfOurs = `
 	max_bytes max_ns memory met_ns missed missing mode module most moved moves moving name names newer_only next
 	no_stack nonblocking none not_counted_bytes not_sampled_ns not_stopped notes number objects objects_error
 	objects_looked_at objects_per_second of_bytes old old_collections old_swept_ago_ns omitted operation
-	operations other others over_ns overflow own_cpu_ns owner owner_virtual p page_tables_bytes part parts path
-	pauses pc peer pended_ns pending percent pid pieces pools pools_error priority process_ns quality queued
+	operations other others over_ns overflow own_cpu_ns owner owner_virtual p page_tables_bytes part partial_frees parts
+	path pauses pc peer pended_ns pending percent pid pieces pools pools_error priority process_ns quality queued
 	rate_hz rate_lowered_hz rate_reached_hz read readings recording redacted remedy repeated reserved_bytes
 	resident resident_bytes rest_share room roots rows rss_anon_bytes rss_bytes rss_file_bytes rss_shmem_bytes
 	running safepoints sampled_ns samples searched_share seen seen_bytes seen_ns self self_share sender severity

@@ -126,8 +126,10 @@ func (e *Event) check(args int) error {
 		if e.Buffer != NoBuffer || len(e.Copies) > 0 {
 			return fmt.Errorf("sampler: event %s: no copies beside a piece of memory", e.Name)
 		}
+		numbers = append(numbers, p.Length)
 		for i := range p.Begins {
-			numbers = append(numbers, p.Begins[i].Size, p.Begins[i].Times, p.Begins[i].Out, p.Begins[i].Old)
+			b := &p.Begins[i]
+			numbers = append(numbers, b.Size, b.Times, b.Out, b.Old, b.Access)
 		}
 	}
 	if e.Retired != nil {

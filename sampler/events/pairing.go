@@ -36,9 +36,11 @@ type Pairing struct {
 	// Clearing are jumps with which functions end, to memset, which gives its first argument back. They count if the
 	// second argument is 0.
 	Clearing []Probe
-	// Frees are the functions that give the piece of their first argument back.
-	Frees []Probe
-	Kept  *Kept
+	// Frees are the functions that give the piece of their first argument back. Length is the number + 1 of the argument
+	// that says how much of the piece, 0: all.
+	Frees  []Probe
+	Length int
+	Kept   *Kept
 
 	pending int  // the map of calls that have begun, by thread
 	clears  bool // the program is for Clearing
@@ -50,6 +52,7 @@ type Begin struct {
 	Size, Times int // how large it is
 	Out         int // where the function writes the address; it then returns 0
 	Old         int // a piece that is given back
+	Access      int // 0: nobody may use the memory of the first argument, so that the call gives it back
 }
 
 // Kept is what is known of pieces that were sampled. It outlives the run.
@@ -68,6 +71,7 @@ type PairCounts struct {
 	Freed   uint64 // samples that were given back
 	Frees   uint64 // calls that give back
 	Unended uint64 // calls whose end was not met: at least so many
+	Parts   uint64 // calls that gave back a part of a sample's piece, which is kept
 }
 
 // Piece is a piece of memory that was not given back.
@@ -91,6 +95,7 @@ const (
 	countFreed
 	countFrees
 	countUnended
+	countParts
 )
 
 // The fields that are kept for a call, and for a piece of memory.
@@ -220,7 +225,7 @@ func (p *Pairing) end(began, over int64, c *pairCounts) {
 	k := p.Kept
 	k.Began, k.Over = began, cmp.Or(k.Closed, over)
 	k.PairCounts = PairCounts{atomic.LoadUint64(&c.Full), atomic.LoadUint64(&c.Freed), atomic.LoadUint64(&c.Frees),
-		atomic.LoadUint64(&c.Unended)}
+		atomic.LoadUint64(&c.Unended), atomic.LoadUint64(&c.Parts)}
 }
 
 // newPairCode begins a program: r6 is the registers of the thread, r7 the counts. It ends while hits do not count.
@@ -259,6 +264,14 @@ func (c *probeCode) argument(dst bpf.Reg, number int, cpu *arch.CPU) {
 func (p *Pairing) beginProgram(b *Begin, cpu *arch.CPU, counts int) *probeCode {
 	const key, value = -pairKey, -pairKey - pendingAll
 	c := newPairCode(counts)
+	if b.Access > 0 {
+		c.argument(bpf.R1, b.Access, cpu)
+		c.Jump(bpf.JumpNeImm, bpf.R1, 0, 0, "memory")
+		c.argument(bpf.R8, 1, cpu)
+		c.giveBack(p.Kept.fd, -pairKey)
+		c.Jump(bpf.Goto, 0, 0, 0, "end")
+		c.Label("memory")
+	}
 	c.argument(bpf.R8, b.Size, cpu)
 	if b.Times > 0 {
 		c.argument(bpf.R1, b.Times, cpu)
@@ -314,6 +327,17 @@ func (p *Pairing) freeProgram(cpu *arch.CPU, counts int) *probeCode {
 	c := newPairCode(counts)
 	c.argument(bpf.R8, 1, cpu)
 	c.count(countFrees)
+	if p.Length > 0 {
+		c.Store(bpf.R10, -pairKey, bpf.R8)
+		c.lookUp(p.Kept.fd, -pairKey)
+		c.Jump(bpf.JumpEqImm, bpf.R0, 0, 0, "end")
+		c.Load(bpf.Load64, bpf.R2, bpf.R0, pieceOwn)
+		c.argument(bpf.R1, p.Length, cpu)
+		c.Jump(bpf.JumpGe, bpf.R1, bpf.R2, 0, "all")
+		c.count(countParts)
+		c.Jump(bpf.Goto, 0, 0, 0, "end")
+		c.Label("all")
+	}
 	c.giveBack(p.Kept.fd, -pairKey)
 	return c.end()
 }
@@ -358,6 +382,7 @@ func (c *probeCode) endOfCall(p *Pairing, cpu *arch.CPU, data int) {
 	c.Label("told")
 	c.Load(bpf.Load64, bpf.R1, bpf.R10, addr)
 	c.Jump(bpf.JumpEqImm, bpf.R1, 0, 0, "end")
+	c.Jump(bpf.JumpEqImm, bpf.R1, 0, -1, "end") // MAP_FAILED
 }
 
 // keep puts the piece into the map, r8 with it: what the sample stands for. It ends the program if there is no room.

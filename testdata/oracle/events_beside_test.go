@@ -276,3 +276,81 @@ func jfrLockTimes(t *testing.T, jdk jvmtest.JDK, file string) map[string]time.Du
 	}
 	return times
 }
+
+// TestLeaksBesideAsync: of one program at the same time goprof and async-profiler's nativemem name what malloc has given
+// out and nobody has freed, to the byte. Then each takes its turn with nobody, and a pair of malloc and free takes so
+// long.
+func TestLeaksBesideAsync(t *testing.T) {
+	besideJDK(t, func(t *testing.T, jars string, jdk jvmtest.JDK) {
+		const pieces, size = 2000, 1000
+		jvm := jvmtest.Start(t, jdk, "truth.Happenings")
+		s := attach(t, jvm.PID)
+		library := loadAsync(t, jars, jvm)
+		recording := filepath.Join(library.dir, "leaks.jfr")
+		jvm.Command("mallocs 100 1000")
+		plan := findEvent(t, s, profile.EventLeak, 1)
+		p, _ := recordEvent(t, s, plan, func() {
+			library.start("nativemem=1,jfr,file=" + recording)
+			jvm.Command(fmt.Sprintf("mallocs %d 1000", pieces))
+			library.command("stop")
+		})
+		ours := map[string]int64{}
+		p.EachLine(func(f *profile.Func, _ profile.Kind) string { return f.Name }, func(path []string, n int64) {
+			ours[strings.Join(path, ";")] += n
+		})
+		theirs := jvmtest.Converted(t, jars, jdk, recording, "--nativemem", "--leak", "--total")
+		for name, stacks := range map[string]map[string]int64{"goprof": ours, "async-profiler": theirs} {
+			leak, passing := bytesBelow(stacks, "leak"), bytesBelow(stacks, "passing")
+			t.Logf("%v: %s: %d bytes below leak, %d below passing; %d and 0 are true", jdk, name, leak, passing, pieces/10*size)
+			if leak < pieces/10*size*99/100 || leak > pieces/10*size*101/100 || passing > pieces*size/10 { // the JVM's own
+				t.Errorf("%s: %d bytes below leak, %d below passing", name, leak, passing)
+			}
+		}
+		pair := func() time.Duration { // CPU time of the thread; the shortest of some: others use the CPUs, too
+			took := []time.Duration{}
+			for range 5 {
+				began := ranMain(t, jvm.PID)
+				jvm.Command(fmt.Sprintf("mallocs %d 1000000000", pieces))
+				took = append(took, (ranMain(t, jvm.PID)-began)/pieces)
+			}
+			return slices.Min(took)
+		}
+		jvm.Command("mallocs 200000 1000000000") // the compilers are done with it
+		var goprof, async time.Duration
+		alone := pair()
+		recordEvent(t, s, findEvent(t, s, profile.EventLeak, 0), func() { goprof = pair() })
+		library.start("nativemem=512k,jfr,file=" + recording)
+		async = pair()
+		library.command("stop")
+		alone = min(alone, pair())
+		t.Logf("%v: a pair takes %v with nobody, %v (%.1f times) with goprof, %v (%.1f times) with async-profiler", jdk, alone,
+			goprof, float64(goprof)/float64(alone), async, float64(async)/float64(alone))
+	})
+}
+
+// ranMain is the CPU time of the thread of main, which java's launcher makes.
+func ranMain(t *testing.T, pid int) (ran time.Duration) {
+	t.Helper()
+	all, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/comm", pid))
+	for _, name := range all {
+		comm, _ := os.ReadFile(name)
+		if task := filepath.Dir(name); string(comm) == "java\n" && filepath.Base(task) != fmt.Sprint(pid) {
+			text, _ := os.ReadFile(task + "/schedstat")
+			fmt.Sscan(string(text), &ran)
+		}
+	}
+	if ran == 0 {
+		t.Fatal("there is no thread of main")
+	}
+	return ran
+}
+
+// bytesBelow is what stacks below a method of truth.Happenings have.
+func bytesBelow(stacks map[string]int64, method string) (n int64) {
+	for stack, bytes := range stacks {
+		if slices.Contains(strings.Split(stack, ";"), "truth.Happenings."+method) {
+			n += bytes
+		}
+	}
+	return n
+}

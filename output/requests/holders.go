@@ -64,7 +64,8 @@ func (b *building) heldWhile(g *Gatherer, l *look, list []Hold) {
 	}
 	for i := firstFrom(list, l.at); i < len(list) && list[i].At.UnixNano() < l.at+l.span; i++ {
 		h := &list[i]
-		b.holders[holderOf{l.part, Holder{Lock: h.Lock, Owner: h.Owner, Trace: g.traceOf(whoHas(&h.Owner), h.At.UnixNano())}}]++
+		trace := g.traceOf(whoHas(&h.Owner), h.At.UnixNano())
+		b.holders[holderOf{l.part, Holder{Lock: h.Lock, Owner: h.Owner, Trace: trace}}]++
 	}
 }
 

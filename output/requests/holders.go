@@ -81,7 +81,7 @@ func firstFrom(list []Hold, at int64) int {
 
 // traceOf is the trace for which a thread worked at a moment.
 func (g *Gatherer) traceOf(owner who, at int64) string {
-	looks := g.byThread[owner]
+	looks := g.byWho[owner]
 	i := sort.Search(len(looks), func(i int) bool { return looks[i].at > at }) - 1
 	if i < 0 || looks[i].link < 0 || at >= looks[i].at+looks[i].span {
 		return ""

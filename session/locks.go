@@ -263,10 +263,11 @@ func confirmed(addr uint64, last, now *lockRound) bool {
 }
 
 // mayWait reports whether a thread may have waited all the time for another thread's lock, although that is not
-// confirmed.
+// confirmed. A task makes no deadlock, so it does not matter.
 func mayWait(addr uint64, last, now *lockRound) bool {
 	was, is := last.threads[addr], now.threads[addr]
-	if was == nil || !accuses(&is.Wants) || was.Thread.NSTID != is.Thread.NSTID {
+	if was == nil || !accuses(&is.Wants) || is.Wants.Kind == vmstructs.TaskResult ||
+		was.Thread.NSTID != is.Thread.NSTID {
 		return false
 	}
 	return was.Wants == is.Wants || !now.settled || !last.settled

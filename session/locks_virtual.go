@@ -52,7 +52,7 @@ func (r *lockReader) tellUnmounted(last, now *lockRound) {
 		case t.Wants.How == 0:
 		case confirmedUnmounted(id, last, now):
 			waits = append(waits, unwind.UnmountedWait{ID: id, State: t.State, WaitsFor: r.wanted(&t.Wants)})
-		case accuses(&t.Wants) && was.Wants == t.Wants:
+		case accuses(&t.Wants) && was.Wants == t.Wants && t.Wants.Kind != vmstructs.TaskResult:
 			waits = append(waits, unwind.UnmountedWait{ID: id, State: t.State})
 		}
 	}

@@ -27,7 +27,8 @@ func LockFrames(frames []profile.Frame, interpreted []InterpretedFrame,
 			continue
 		}
 		p := vmstructs.LockFrame{First: first, Count: end - first, SP: f.SP, PC: f.PC,
-			Return: frames[end].PC, End: frames[end].SP, Saved: f.SP - 16, Task: slices.ContainsFunc(frames[first:end], computes)}
+			Return: frames[end].PC, End: frames[end].SP, Saved: f.SP - 16,
+			Task: slices.ContainsFunc(frames[first:end], computes)}
 		if n := len(out); n > 0 && out[n-1].FP != 0 && out[n-1].First+out[n-1].Count == first {
 			p.Saved = out[n-1].FP
 		}

@@ -322,6 +322,17 @@ func tourPools(vm *VM, threads []Thread) {
 	}
 }
 
+// tourTasks follows an object as if it were a future.
+func tourTasks(k *Locks, th Thread, object uint64) {
+	s := &liveStack{thread: th.Addr, at: 4096, words: binary.LittleEndian.AppendUint64(nil, object)}
+	k.noteTask(s, &LockFrame{Task: true, Saved: 4096, End: 4104})
+	if o, ok := k.tasks.p.read(object); ok {
+		k.tasks.computed = append(k.tasks.computed, computed{o, th.Addr})
+	}
+	k.tasks.follow()
+	k.computedBy(&Wanted{Lock: Lock{Class: classSignaller, Object: object}})
+}
+
 func tourLocks(vm *VM, threads []Thread) {
 	k, err := vm.NewLocks()
 	if err != nil {
@@ -331,8 +342,8 @@ func tourLocks(vm *VM, threads []Thread) {
 	for _, th := range threads {
 		low := th.StackBase - th.StackSize
 		frames[th.Addr] = []LockFrame{
-			{Count: 1, SP: low + 64, End: low + 512, Saved: low + 48, FP: low + 256, PC: vm.callRet},
-			{First: 1, Count: 2, SP: low + 512, End: low + 1024, Saved: low + 256, PC: vm.callRet}}
+			{Count: 1, SP: low + 64, End: low + 512, Saved: low + 48, FP: low + 256, PC: vm.callRet, Task: true},
+			{First: 1, Count: 2, SP: low + 512, End: low + 1024, Saved: low + 256, PC: vm.callRet, Task: true}}
 	}
 	for _, rests := range []bool{false, true} {
 		k.CollectorRests(rests)
@@ -345,6 +356,7 @@ func tourLocks(vm *VM, threads []Thread) {
 			if object, err := vm.threadObject(th); err == nil {
 				k.wantsUnmounted(object, virtualParked)
 				k.wantsUnmounted(object, virtualBlocked)
+				tourTasks(k, th, object)
 			}
 		}
 	}

@@ -3,10 +3,10 @@ package vmstructs
 import "strings"
 
 // A thread that waits for a CompletableFuture (join, get) is parked for a Signaller. No field of the Signaller leads to
-// the future, or to the thread that computes it. But the future's list of completions leads to the Signaller: at once,
-// or by the futures that depend on it (CompletableFuture.stack, Completion.next, UniCompletion.dep). And the method that
-// computes a future (AsyncSupply.run, UniApply.tryFire) completes it in the end. So the future is in that method's frame
-// as long as the program's code runs above it.
+// the future, or to the thread that computes it. But the future's list of completions leads to the Signaller, at once
+// or by futures that depend on it (CompletableFuture.stack, Completion.next, UniCompletion.dep). And the method that
+// computes a future (AsyncSupply.run, UniApply.tryFire) completes it in the end. So the future is in the frame of that
+// method as long as the program's code runs above it: in its slots, or in the frame pointer that the called one saves.
 //
 // Other futures may be in the frame: those of methods that the compiler has inlined, and stale words. So a frame counts
 // if exactly one future in it has no result yet. Nothing is said of futures that any of several others completes.

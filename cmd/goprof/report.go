@@ -28,7 +28,8 @@ type reportFlags struct {
 }
 
 // reportKeys are what --by may be.
-var reportKeys = append(slices.Clone(output.ReportKeys), output.ByHottest, output.ByWaker, output.ByChain, "file", "peer")
+var reportKeys = append(slices.Clone(output.ReportKeys), output.ByHottest, output.ByWaker, output.ByChain,
+	"file", "peer")
 
 func newReport() *cobra.Command {
 	var f reportFlags

@@ -73,7 +73,8 @@ func readHolds(ctx context.Context, s *session.Session, talk io.Writer) (all []r
 		if err == nil && took > longestReading {
 			if virtual {
 				virtual = false
-				fmt.Fprintf(talk, "goprof: who holds locks is not shown for virtual threads that no carrier runs: %s\n", errLongReading)
+				fmt.Fprintf(talk, "goprof: for virtual threads that no carrier runs, who holds locks is not shown: %s\n",
+					errLongReading)
 			}
 			err = errLongReading
 		}

@@ -342,7 +342,7 @@ func lockText(l *profile.Lock) string {
 	case profile.ClassInit:
 		kind = "the initialisation of class "
 	case profile.Task:
-		kind = "the result of "
+		kind, class = "the result of ", strings.TrimSuffix(class, "$Signaller") // which waits for a CompletableFuture
 	}
 	return fmt.Sprintf("%s%s <%s>", kind, class, address(l.ID))
 }

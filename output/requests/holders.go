@@ -64,7 +64,8 @@ func (b *building) heldWhile(g *Gatherer, l *look, list []Hold) {
 	}
 	for i := firstFrom(list, l.at); i < len(list) && list[i].At.UnixNano() < l.at+l.span; i++ {
 		h := &list[i]
-		b.holders[holderOf{l.part, Holder{Lock: h.Lock, Owner: h.Owner, Trace: g.traceOf(whoHas(&h.Owner), h.At.UnixNano())}}]++
+		trace := g.traceOf(whoHas(&h.Owner), h.At.UnixNano())
+		b.holders[holderOf{l.part, Holder{Lock: h.Lock, Owner: h.Owner, Trace: trace}}]++
 	}
 }
 
@@ -80,7 +81,7 @@ func firstFrom(list []Hold, at int64) int {
 
 // traceOf is the trace for which a thread worked at a moment.
 func (g *Gatherer) traceOf(owner who, at int64) string {
-	looks := g.byThread[owner]
+	looks := g.byWho[owner]
 	i := sort.Search(len(looks), func(i int) bool { return looks[i].at > at }) - 1
 	if i < 0 || looks[i].link < 0 || at >= looks[i].at+looks[i].span {
 		return ""

@@ -31,15 +31,16 @@ type look struct {
 
 // Gatherer takes the samples of a recording, in any order.
 type Gatherer struct {
-	method            *regexp.Regexp // nil: requests are traces
-	threads           map[profile.Thread][]look
-	parts             numbering[string]
-	links             numbering[profile.Link]
-	holds             map[who][]Hold // by the thread that waited
-	byThread          map[who][]look
-	names             map[int64]string // of virtual threads
-	looks             int
-	drawnAt, drawnFor int64 // the last draw of virtual threads that no carrier ran, and the time since the one before
+	method  *regexp.Regexp // nil: requests are traces
+	threads map[profile.Thread][]look
+	parts   numbering[string]
+	links   numbering[profile.Link]
+	holds   map[who][]Hold   // by the thread that waited
+	byWho   map[who][]look   // threads
+	names   map[int64]string // of virtual threads
+	looks   int
+	// drawnAt is the last draw of virtual threads that no carrier ran, and drawnFor the time since the one before.
+	drawnAt, drawnFor int64
 	// counted is how many looks the samples stand for, and stoodFor is for how much time.
 	counted  int64
 	stoodFor time.Duration
@@ -96,13 +97,12 @@ func (g *Gatherer) Sample(s *profile.Sample) {
 	}
 	t := s.Thread
 	if t.Virtual && t.TID == 0 && l.at >= g.drawnAt {
-		// It may stand for others, too (session/unmounted.go).
 		if l.at > g.drawnAt {
 			g.drawnFor, g.drawnAt = l.at-g.drawnAt, l.at
 		}
-		l.span = min(l.span, g.drawnFor)
+		l.span = min(l.span, g.drawnFor) // which may be that of others, too (session/unmounted.go)
 	}
-	if t.Virtual && t.JavaID != 0 { // a thread, whatever carries it
+	if t.Virtual && t.JavaID != 0 { // one thread, whatever carries it
 		if t.JavaName != "" {
 			g.names[t.JavaID] = t.JavaName
 		}
@@ -154,10 +154,10 @@ type Part struct {
 func (g *Gatherer) Requests() []Request {
 	found := map[int32]*building{}
 	var all []*building
-	g.byThread = map[who][]look{}
+	g.byWho = map[who][]look{}
 	for thread, looks := range g.threads {
 		sort.Slice(looks, func(i, j int) bool { return looks[i].at < looks[j].at })
-		g.byThread[whoIs(&thread)] = looks
+		g.byWho[whoIs(&thread)] = looks
 	}
 	for thread, looks := range g.threads {
 		for _, run := range runs(looks, g.method == nil) {

@@ -88,7 +88,8 @@ func TestHolders(t *testing.T) {
 		if at == 45 {
 			owner = profile.ThreadRef{TID: 3, Name: "c"}
 		}
-		holds = append(holds, Hold{At: time.Unix(0, 1e18+at*ms), Of: profile.ThreadRef{TID: 1}, Lock: "com.shop.Ledger", Owner: owner},
+		holds = append(holds,
+			Hold{At: time.Unix(0, 1e18+at*ms), Of: profile.ThreadRef{TID: 1}, Lock: "com.shop.Ledger", Owner: owner},
 			Hold{At: time.Unix(0, 1e18+at*ms), Of: profile.ThreadRef{TID: 2}, Lock: "no wait", Owner: owner})
 	}
 	g.Holds(holds)

@@ -15,8 +15,8 @@ import (
 // TestAwaited: of threads that wait for a FutureTask or a CompletableFuture it is known which thread computes it, and
 // never a wrong one is named.
 func TestAwaited(t *testing.T) {
-	for name, flags := range map[string][]string{"interpreted": {"-Xint"}, "compiled": {"-Xcomp", "-XX:TieredStopAtLevel=1"},
-		"mixed": nil} {
+	for name, flags := range map[string][]string{"interpreted": {"-Xint"}, "mixed": nil,
+		"compiled": {"-Xcomp", "-XX:TieredStopAtLevel=1"}} {
 		t.Run(name, func(t *testing.T) {
 			jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 				jvm := jvmtest.Start(t, jdk, "truth.Awaited", flags...)

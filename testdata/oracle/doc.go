@@ -22,8 +22,8 @@
 //   - names: names_churn_test.go and names_late_test.go (classes come and go; the walker is late), names_test.go.
 //   - shares: shares_test.go, shares_handover_test.go, shares_overload_test.go (busy loops beside), shares_jfr_test.go
 //     (the JDK's recorder in the same run). wall: each state of a thread, wall_test.go and wall_shares_test.go.
-//   - locks: locks_test.go (programs that know who waits for whom), awaited_test.go (and for whose task). dump: dump_jstack_test.go, dump_virtual_test.go.
-//     pools_test.go: a program that knows its executors and their queues.
+//   - locks: locks_test.go (programs that know who waits for whom), awaited_test.go (and for whose task). dump:
+//     dump_jstack_test.go, dump_virtual_test.go. pools_test.go: a program that knows its executors and their queues.
 //   - events: counts and bytes of events, events_beside_test.go (async-profiler in the same run).
 //   - core: what a core file tells, beside the process itself.
 //   - sites: JVMs in containers, other namespaces, on other kernels; what goprof opens and may do there.

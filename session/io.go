@@ -127,16 +127,6 @@ func (p *EventPlan) SetMin(least time.Duration) {
 	}
 }
 
-// HasIO reports whether the plan is, among others, of calls that read and write.
-func (p *EventPlan) HasIO() bool {
-	for i := range p.list {
-		if p.list[i].IO != nil {
-			return true
-		}
-	}
-	return false
-}
-
 // takeNotes takes what the engine has told since the last time.
 func (b *ioBook) takeNotes() {
 	notes := b.ledger.Take()

@@ -258,7 +258,6 @@ func (b *ioBook) socket(inode uint64) profile.IOTarget {
 	return profile.IOTarget{Kind: profile.IOPeer, Name: s.Remote.String(), Addr: s.Remote}
 }
 
-// maxSockets bounds the sockets that are kept.
 const maxSockets = 1 << 17
 
 func (b *ioBook) readSockets() {

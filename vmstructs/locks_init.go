@@ -58,7 +58,6 @@ const (
 	intArray    = "[I"
 )
 
-// initialising is a class that is being initialised.
 type initialising struct{ klass, thread uint64 }
 
 // awaitedClass says what a thread waits for that waits on an int[], if that is the end of a class's initialisation.

@@ -29,7 +29,6 @@ type diffFlags struct {
 	in                        inputFlags
 }
 
-// diffFormats are the formats of comparisons.
 var diffFormats = []format.Format{format.Collapsed, format.JSON, format.HTML, format.SVG}
 
 func newDiff() *cobra.Command {

@@ -90,7 +90,6 @@ const recordExample = `  goprof record --pid 1234 -d 30s              into out.c
   goprof record --wait petclinic -d 1m         from its start
   goprof record -- java -jar app.jar           start it, record it whole`
 
-// recordFlags are the flags of record as they were given.
 type recordFlags struct {
 	pids        []int
 	nsPID       int

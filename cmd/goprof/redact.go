@@ -168,7 +168,6 @@ func (f *redactCommand) search(name string, words []string) error {
 	return nil
 }
 
-// maxLeft is how many of the words that are left are named.
 const maxLeft = 10
 
 // write writes the file in its own format, or in the format of the new name.

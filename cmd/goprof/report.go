@@ -15,7 +15,6 @@ import (
 	"goprof/profile"
 )
 
-// reportFlags are the flags of report as they were given.
 type reportFlags struct {
 	by     string
 	where  []string
@@ -27,7 +26,6 @@ type reportFlags struct {
 	input  inputFlags
 }
 
-// reportKeys are what --by may be.
 var reportKeys = append(slices.Clone(output.ReportKeys), output.ByHottest, output.ByWaker, "file", "peer")
 
 func newReport() *cobra.Command {

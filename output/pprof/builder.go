@@ -85,7 +85,6 @@ type recentContext struct {
 	number uint64
 }
 
-// seenKey is a stack in a context.
 type seenKey struct {
 	stack   profile.Fingerprint
 	context uint64

@@ -13,7 +13,6 @@ import (
 // instruction that takes them, and a class takes two instructions of its own. On x86 they fit: a separate constant
 // there is taken in several places.
 
-// maxConstant bounds the instructions that make a constant.
 const maxConstant = 4
 
 // reloadedFor returns the instruction for which another one loads a value from the stack, or makes a constant.

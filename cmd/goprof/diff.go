@@ -105,7 +105,7 @@ change is significant, so that a script can tell a change from an error (1 to 10
 	flags.BoolVar(&f.shape.HideInternal, "hide-internal", false, hideInternalUsage)
 	flags.BoolVar(&f.allFrames, "all-frames", false, allFramesUsage)
 	f.in.add(cmd)
-	cmd.RegisterFlagCompletionFunc("by", cobra.FixedCompletions(diff.Keys, cobra.ShellCompDirectiveNoFileComp))
+	completeFrom(cmd, "by", diff.Keys)
 	return cmd
 }
 

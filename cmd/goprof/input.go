@@ -45,8 +45,13 @@ func (f *inputFlags) add(cmd *cobra.Command) {
 	for flag, words := range map[string][]string{
 		"event": recording.EventGroups, "weight": profile.WeightNames(), "state": profile.StateNames(),
 	} {
-		cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
+		completeFrom(cmd, flag, words)
 	}
+}
+
+// completeFrom lets shells complete a flag's value to one of some words.
+func completeFrom(cmd *cobra.Command, flag string, words []string) {
+	cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 }
 
 // filter checks the flags, and makes a filter of them.

@@ -184,7 +184,7 @@ func (f *recordFlags) command() *cobra.Command {
 	cmd.RegisterFlagCompletionFunc("pid", completePIDs)
 	for name, values := range map[string][]string{"weight": {"samples", "cpu", "time"}, "format": format.Names(),
 		"leaf": {leafBest, leafSure}, "mode": modes, "state": profile.StateNames()} {
-		cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+		completeFrom(cmd, name, values)
 	}
 	return cmd
 }

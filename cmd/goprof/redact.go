@@ -76,7 +76,7 @@ func newRedact() *cobra.Command {
 	fs.StringVar(&f.names, "map", "", "write to `file` what each pseudonym stands for. Keep it")
 	fs.StringVar(&f.verify, "verify", "", "look for each line of `WORDLIST` in what was written")
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "do not say what was left out")
-	cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(format.Names(), cobra.ShellCompDirectiveNoFileComp))
+	completeFrom(cmd, "format", format.Names())
 	return cmd
 }
 

@@ -80,9 +80,8 @@ refused: --where chooses events.
 	flags.BoolVar(&f.asJSON, "json", false, "write JSON")
 	flags.StringVarP(&f.to, "output", "o", outfile.Stdout, "write to `file`")
 	f.input.add(cmd)
-	cmd.RegisterFlagCompletionFunc("sort", cobra.FixedCompletions([]string{bySelf, byTotal},
-		cobra.ShellCompDirectiveNoFileComp))
-	cmd.RegisterFlagCompletionFunc("by", cobra.FixedCompletions(reportKeys, cobra.ShellCompDirectiveNoFileComp))
+	completeFrom(cmd, "sort", []string{bySelf, byTotal})
+	completeFrom(cmd, "by", reportKeys)
 	return cmd
 }
 

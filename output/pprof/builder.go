@@ -124,7 +124,7 @@ func NewBuilder(o Options) *Builder {
 		room:      maxSamples,
 		seen:      make(map[seenKey]*pb.Sample),
 		contexts:  make(map[context]uint64),
-		prints:    profile.NewFingerprinter(true),
+		prints:    profile.NewFingerprinter(),
 	}
 }
 

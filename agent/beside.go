@@ -198,7 +198,6 @@ func (t *hostTarget) recordEvent(ctx context.Context, how *Recording, b *Beside,
 	return err
 }
 
-// eventControl governs the recording of an event.
 type eventControl struct {
 	latest
 	events *events.Engine // nil: waits

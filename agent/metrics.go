@@ -180,7 +180,6 @@ var exposed = []metric{
 		func(m *Metrics) float64 { return time.Since(m.began).Seconds() }},
 }
 
-// prefix begins the names of all metrics.
 const prefix = "goprof_agent_"
 
 // Write writes all in Prometheus' text format.

@@ -59,7 +59,6 @@ func (l *processList) threads() []byte {
 	return told
 }
 
-// openProcessList makes one for /proc.
 func openProcessList() *processList {
 	l := new(processList)
 	// The numbers in loadavg are those of our namespace, and the list may be another one's.

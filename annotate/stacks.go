@@ -25,7 +25,7 @@ type keptStack struct {
 
 // NewStacks makes an empty Stacks. The Collector gets the stacks in the end.
 func NewStacks(to *Collector) *Stacks {
-	return &Stacks{prints: profile.NewFingerprinter(true), kept: map[profile.Fingerprint]*keptStack{}, rest: to}
+	return &Stacks{prints: profile.NewFingerprinter(), kept: map[profile.Fingerprint]*keptStack{}, rest: to}
 }
 
 // Add adds a stack n times.

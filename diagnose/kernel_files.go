@@ -20,7 +20,6 @@ type KernelFile struct {
 	Names bool
 }
 
-// maxKernelFile bounds what is read of each.
 const maxKernelFile = 256 << 10
 
 var (

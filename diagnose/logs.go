@@ -35,7 +35,6 @@ type Log struct {
 // maxDescriptors bounds how many open files of a process are looked at.
 const maxDescriptors = 1 << 16
 
-// mostGCLogs is how many logs of garbage collection are read.
 const mostGCLogs = 4
 
 // GCLogs reads the ends of the logs of garbage collection that a JVM writes, up to most bytes of each. args are the

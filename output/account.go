@@ -58,7 +58,6 @@ func partText(to io.Writer, s *profile.Summary, further bool, tried *[]string) e
 // AccountLine is one line of an account, under its heading.
 func AccountLine(heading, text string) string { return fmt.Sprintf("%-10s %s\n", heading, text) }
 
-// account is one account while it is written.
 type account struct {
 	s       *profile.Summary
 	further bool // one of several parts, and not the first

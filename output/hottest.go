@@ -17,7 +17,6 @@ import (
 // in the program. A sample in the kernel counts for the system call. A stack without a Java method counts for the job
 // of its thread, by the names of its native functions: collector, compiler, or other work of the JVM.
 
-// mostParts is how many of the hottest are kept.
 const mostParts = 8
 
 // Hottest sums up stacks that are no longer kept. The zero value is empty.

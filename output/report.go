@@ -154,7 +154,6 @@ func (r *Report) Lacks() string {
 	return ""
 }
 
-// hasLine matches a method with a line.
 var hasLine = regexp.MustCompile(`:\d+$`)
 
 // WithStates lets a report begin with what threads did, if the stacks of the tree say that.

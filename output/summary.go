@@ -16,7 +16,6 @@ func SummaryPath(collapsed string) string {
 	return strings.TrimSuffix(collapsed, format.Collapsed.Extension()) + ".summary.json"
 }
 
-// maxSummary bounds what ReadSummary reads.
 const maxSummary = 1 << 20
 
 // WriteSummary writes the account of a recording as JSON. The field names are those of

@@ -50,7 +50,6 @@ const (
 // registers out.
 const unspecified RuleKind = 0xff
 
-// cfiState is a row in the making.
 type cfiState struct {
 	cfa    Rule
 	regs   [maxRegs]Rule

@@ -101,7 +101,6 @@ func (p *Process) codeOf(f Function) (e *endFinder, err error) {
 	return e, err
 }
 
-// endFinder reads the pieces of a function.
 type endFinder struct {
 	l       *loaded
 	cpu     *arch.CPU

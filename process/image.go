@@ -80,7 +80,6 @@ func findMapping(ms []Mapping, addr uint64) (*Mapping, bool) {
 	return &ms[i], true
 }
 
-// execRange is one executable piece of an image.
 type execRange struct {
 	start, end uint64
 	image      *loaded

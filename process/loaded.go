@@ -25,7 +25,6 @@ type imageFile interface {
 	io.Closer
 }
 
-// imageFiles opens the files that belong to images.
 type imageFiles interface {
 	Memory
 	// openImage opens the file that is mapped: no other one.

@@ -58,7 +58,6 @@ func (f *elfFile) readSymtab(section string) *symtab {
 
 func (t *symtab) len() int { return len(t.raw) / symSize }
 
-// sym is one entry of the table.
 type sym struct {
 	name        uint32
 	info        uint8

@@ -13,12 +13,10 @@ type Fingerprint [2]uint64
 // Fingerprinter makes Fingerprints of stacks. Those of two Fingerprinters have nothing in common.
 type Fingerprinter struct {
 	seeds [2]uint64
-	lines bool
 }
 
-// NewFingerprinter makes one. Without lines, stacks that differ by nothing but lines and bytecode indices are the same.
-func NewFingerprinter(lines bool) Fingerprinter {
-	return Fingerprinter{seeds: [2]uint64{rand.Uint64(), rand.Uint64()}, lines: lines}
+func NewFingerprinter() Fingerprinter {
+	return Fingerprinter{[2]uint64{rand.Uint64(), rand.Uint64()}}
 }
 
 // Of returns a stack's Fingerprint.
@@ -33,10 +31,8 @@ func (p *Fingerprinter) Of(s *Stack) Fingerprint {
 	}
 	for i := range s.Frames {
 		f := &s.Frames[i]
-		at, where := uint64(uintptr(unsafe.Pointer(f.Func))), uint64(0)
-		if p.lines {
-			where = uint64(uint32(f.Line))<<32 | uint64(uint32(f.BCI)) ^ f.PC
-		}
+		at := uint64(uintptr(unsafe.Pointer(f.Func)))
+		where := uint64(uint32(f.Line))<<32 | uint64(uint32(f.BCI)) ^ f.PC
 		x = mix(x^at, where^0x9e3779b97f4a7c15+uint64(f.Kind))
 		y = mix(y^where, at^0xd1b54a32d192ed03-uint64(f.Kind))
 	}

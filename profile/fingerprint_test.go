@@ -2,7 +2,7 @@ package profile
 
 import "testing"
 
-// TestFingerprint: different stacks have different fingerprints. Lines count only if they are to count.
+// TestFingerprint: different stacks have different fingerprints.
 func TestFingerprint(t *testing.T) {
 	a, b := &Func{Name: "a"}, &Func{Name: "b"}
 	one := Frame{Func: a, Kind: C2, Line: 1, BCI: 2}
@@ -10,19 +10,14 @@ func TestFingerprint(t *testing.T) {
 		{Frames: []Frame{{Func: b, Kind: C2, Line: 1, BCI: 2}}}, {Frames: []Frame{{Func: a, Kind: C1, Line: 1, BCI: 2}}},
 		{Frames: []Frame{one, one}}, {Frames: []Frame{one, {Func: b}}}, {Frames: []Frame{{Func: b}, one}},
 		{Frames: []Frame{{Func: a, Kind: C2, Line: 1, BCI: 2, Sure: Guessed}}},
+		{Frames: []Frame{{Func: a, Kind: C2, Line: 2, BCI: 2}}},
 	}
-	other := &Stack{Frames: []Frame{{Func: a, Kind: C2, Line: 2, BCI: 2}}}
-	for _, lines := range []bool{false, true} {
-		p := NewFingerprinter(lines)
-		seen := map[Fingerprint]int{}
-		for i, s := range stacks {
-			if j, known := seen[p.Of(s)]; known {
-				t.Errorf("lines %v: stacks %d and %d are the same", lines, j, i)
-			}
-			seen[p.Of(s)] = i
+	p := NewFingerprinter()
+	seen := map[Fingerprint]int{}
+	for i, s := range stacks {
+		if j, known := seen[p.Of(s)]; known {
+			t.Errorf("stacks %d and %d are the same", j, i)
 		}
-		if (p.Of(other) == p.Of(stacks[2])) == lines {
-			t.Errorf("lines %v", lines)
-		}
+		seen[p.Of(s)] = i
 	}
 }

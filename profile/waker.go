@@ -1,9 +1,6 @@
 package profile
 
-import (
-	"slices"
-	"strings"
-)
+import "strings"
 
 // In a recording with wakers, the frames of the thread that ended a wait are above the wait, as in wake-up flame
 // graphs. From the root upwards: the wait's own stack with its state on top, then WokenBy, then the stack of the waker
@@ -29,7 +26,12 @@ func IsWaker(frame string) bool {
 // StateAt returns the index of the frame that says what the thread did, -1 if there is none. Frames of the thread that
 // ended the wait may stand above.
 func (s *Stack) StateAt() int {
-	return slices.IndexFunc(s.Frames, func(f Frame) bool { return f.Kind == StateFrame })
+	for i := range s.Frames {
+		if s.Frames[i].Kind == StateFrame {
+			return i
+		}
+	}
+	return -1
 }
 
 // Wakers is what is known of what ended the waits of a recording.

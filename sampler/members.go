@@ -183,7 +183,6 @@ func (p *Portion) Met() int64 { return p.met.Load() }
 // ErrTwice: the process is a member already.
 var ErrTwice = errors.New("sampler: the process is sampled already")
 
-// errGroupOver ends members whose Group has ended.
 var errGroupOver = errors.New("sampler: the group has ended")
 
 // RefreshBusy is how often a member's list of threads is brought up to date if the member was met, and RefreshIdle if

@@ -142,7 +142,6 @@ func (r *recording) wantsThread(tid int) bool {
 	return r.opt.Wants(label[1 : len(label)-1])
 }
 
-// tellAllocated tells the Sink.
 func (r *recording) tellAllocated(tid int, total uint64) {
 	if r.timed == nil {
 		return

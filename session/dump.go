@@ -122,7 +122,6 @@ func (s *Session) Dump(opt DumpOptions) ([]profile.ThreadDump, error) {
 	return slices.DeleteFunc(d.threads, func(t profile.ThreadDump) bool { return t.Err == goneErr }), err
 }
 
-// dumping is a Dump under way.
 type dumping struct {
 	*Session
 	threads []profile.ThreadDump

@@ -57,7 +57,6 @@ type eventPart struct {
 // known.
 type eventLeaf func(r *eventReader, hit *look.Look) string
 
-// eventReader reads the names for the events of a plan.
 type eventReader struct {
 	*Session
 	classes *vmstructs.ClassNames

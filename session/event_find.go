@@ -31,9 +31,6 @@ type EventError struct {
 func (e *EventError) Error() string { return "event " + e.Name + ": " + e.Why }
 func (e *EventError) Unwrap() error { return e.Err }
 
-// EventPresets are the events that have names of their own.
-func EventPresets() []EventPreset { return eventPresets }
-
 // FindEvent finds an event by its name: that of a preset, "library:function", "group:tracepoint", or "rNNN", a number
 // of the CPU's own. every is the mean amount between two samples, 0 the usual one. The plan is to be closed.
 func (s *Session) FindEvent(name string, every uint64) (plan *EventPlan, err error) {

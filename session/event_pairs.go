@@ -119,7 +119,6 @@ func (s *Session) addBegin(e *events.Event, b *presetBegin, f process.Function) 
 	return s.addProbes(e, &e.Probes, returns)
 }
 
-// maxPairProbes bounds the probes of each sort.
 const maxPairProbes = 128
 
 // addProbes adds probes at places that have none yet.

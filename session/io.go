@@ -129,16 +129,6 @@ func (p *EventPlan) SetMin(least time.Duration) {
 	}
 }
 
-// HasIO reports whether the plan is, among others, of calls that read and write.
-func (p *EventPlan) HasIO() bool {
-	for i := range p.list {
-		if p.list[i].IO != nil {
-			return true
-		}
-	}
-	return false
-}
-
 // takeNotes takes what the engine has told since the last time.
 func (b *ioBook) takeNotes() {
 	notes := b.ledger.Take()
@@ -272,7 +262,6 @@ func (b *ioBook) socket(inode uint64) profile.IOTarget {
 	return profile.IOTarget{Kind: profile.IOPeer, Name: s.Remote.String(), Addr: s.Remote}
 }
 
-// maxSockets bounds the sockets that are kept.
 const maxSockets = 1 << 17
 
 func (b *ioBook) readSockets() {

@@ -191,7 +191,6 @@ func (r *recording) configure(c *sampler.Config) {
 // Without this bound a thread that only the JVM's memory names, and not the kernel, would be searched in each tick.
 const strangerShare = 10
 
-// recording is a Record under way.
 type recording struct {
 	*Session
 	opt     RecordOptions

@@ -58,7 +58,7 @@ func newUnfreed(plan *EventPlan) *unfreed {
 		return nil
 	}
 	return &unfreed{kept: plan.list[i].Pairing.Kept, part: &plan.parts[i], samples: map[uint64]unfreedSample{},
-		stacks: map[profile.Fingerprint]*unfreedStack{}, prints: profile.NewFingerprinter(true)}
+		stacks: map[profile.Fingerprint]*unfreedStack{}, prints: profile.NewFingerprinter()}
 }
 
 func (r *recording) keepUnfreed(snap *look.Look, root string, stack *profile.Stack) {

@@ -148,7 +148,6 @@ func rings(d *Dump) (found []ring) {
 	return found
 }
 
-// maxRingLines bounds what is told of rings.
 const maxRingLines = 10
 
 func (x *exam) allInRings(d *Dump, found []ring) (lines []string) {

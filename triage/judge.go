@@ -7,7 +7,6 @@ import (
 	"goprof/triage/vitals"
 )
 
-// suspicion is what a rule has found.
 type suspicion struct {
 	// sure is how likely it is, from 0 to 1, that this is what is wrong. Findings are reported in its order. It is 1
 	// for facts that the JVM or the kernel reports beyond doubt. For a share of time that has passed its threshold it

@@ -45,7 +45,6 @@ func memoryLimit(x *exam) *suspicion {
 	return s
 }
 
-// mostParts is how many parts of memory are named.
 const mostParts = 4
 
 func (x *exam) partsText() (lines []string) {

@@ -13,7 +13,6 @@ package unwind
 
 import (
 	"cmp"
-	"slices"
 
 	"goprof/arch"
 	"goprof/process"
@@ -381,7 +380,12 @@ var unstoppedGap = &profile.Func{Name: "[native frames that only a stop can tell
 
 // UnstoppedGap returns where in a stack of WalkUnstopped native frames are missing, -1 if none are.
 func UnstoppedGap(s *profile.Stack) int {
-	return slices.IndexFunc(s.Frames, func(f profile.Frame) bool { return f.Func == unstoppedGap })
+	for i := range s.Frames {
+		if s.Frames[i].Func == unstoppedGap {
+			return i
+		}
+	}
+	return -1
 }
 
 // step emits the frames at the cursor and moves it to the caller.

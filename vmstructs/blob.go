@@ -316,7 +316,6 @@ func (vm *VM) scratch(n int) []byte {
 	return vm.blobs.head[:n]
 }
 
-// parseHeader takes the fields that all blobs have.
 func (vm *VM) parseHeader(b *Blob, raw []byte, blockSize uint64) error {
 	l := &vm.l.blob
 	size := uint64(l.length.u32(raw))

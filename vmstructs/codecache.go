@@ -205,7 +205,6 @@ func findBlock(m process.Memory, h *codeHeap, pc uint64, window []byte) (uint64,
 	return 0, fmt.Errorf("%w: more than %d hops in the segment map", ErrBadBlob, maxHops)
 }
 
-// block is a HeapBlock header.
 type block struct {
 	addr uint64
 	size uint64 // in bytes, the header included

@@ -87,7 +87,6 @@ func (h *Health) codeHeap(heap *codeHeap) (use CodeUse) {
 	return use
 }
 
-// codeName reads the name of a CodeHeap.
 func (h *Health) codeName(addr uint64) (string, bool) {
 	if addr == 0 {
 		return "", false

@@ -358,7 +358,6 @@ func (c *Continuations) virtualEntry(snap *process.Snapshot, entry []byte) (cont
 	return 0, false
 }
 
-// virtualThread is a java.lang.VirtualThread as it was read.
 type virtualThread struct {
 	ID    uint64
 	obj   uint64

@@ -5,7 +5,6 @@ import (
 	"fmt"
 )
 
-// javaField is an instance field of a Java class.
 type javaField struct {
 	name   string
 	offset uint64 // in the object

@@ -8,7 +8,6 @@ import (
 // This file walks the key set of a java.util.concurrent.ConcurrentHashMap, while the program changes the map and
 // collectors move it. The census says what could not be read.
 
-// tableStep is how much of a table is read at a time.
 const tableStep = 8 << 10
 
 // set walks the elements of a concurrent hash set. An address of 0 is a set that the JVM has not made yet.

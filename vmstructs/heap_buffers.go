@@ -13,7 +13,6 @@ import (
 // maxReserve bounds the words that a buffer has behind its end.
 const maxReserve = 1 << 12
 
-// bufferFields is how many fields are read of each thread's buffer.
 const bufferFields = 4
 
 // addSeams reads the threads' buffers, and notes in each area where a walk must come by. Areas are sorted. A buffer

@@ -58,7 +58,6 @@ const (
 	intArray    = "[I"
 )
 
-// initialising is a class that is being initialised.
 type initialising struct{ klass, thread uint64 }
 
 // awaitedClass is for a thread that waits on an int[]. It returns the class for whose initialisation the thread waits,

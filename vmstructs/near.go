@@ -29,7 +29,6 @@ const (
 	nearPieces = 64
 )
 
-// maxWanted bounds the pieces that are read with one call.
 const maxWanted = nearPieces / 4
 
 type nearBuffer [nearPieces][nearPiece]byte

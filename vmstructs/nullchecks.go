@@ -9,7 +9,6 @@ import (
 // reference that is used soon (code/exceptionHandlerTable.hpp, ImplicitExceptionTable).
 type nullCheck struct{ at, to uint32 }
 
-// maxNullChecks bounds the table.
 const maxNullChecks = 1 << 16
 
 // nullChecks reads b's table once. If the table cannot be read, there are no checks.

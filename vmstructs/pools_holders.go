@@ -56,7 +56,6 @@ func (p *Pools) findHolders(pools []*Connections) {
 	}
 }
 
-// poolEntry is a connection that is lent.
 type poolEntry struct {
 	object     poolObject
 	connection uint64

@@ -35,7 +35,6 @@ const (
 	threadBatch = 64
 )
 
-// threadCache holds what Threads reuses.
 type threadCache struct {
 	ptrs     []byte
 	raw      []byte

@@ -62,7 +62,6 @@ type Option struct {
 	set   func(c *Config, text string) error
 }
 
-// ruleArg is what an option of rules takes.
 const ruleArg = "RULE"
 
 // Options are all options, in the order of the help.

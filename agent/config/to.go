@@ -53,7 +53,6 @@ func (t *To) idle() string {
 	return ""
 }
 
-// toOptions are the options of To.
 var toOptions = []Option{
 	{"otlp", false, "URL", "send OpenTelemetry's profiles to `URL`, or to several with commas",
 		text(func(t *To) *string { return &t.OTLP })},

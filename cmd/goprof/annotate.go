@@ -52,7 +52,6 @@ const annotateExample = `  goprof annotate MyService.handle out.jfr            l
   goprof annotate MyService.handle --pid 1234 -d 10s --asm  its machine code, too
   goprof annotate MyService.handle --pid 1234 --asm --json | jq '.code[0].instructions[]|select(.self>0)'`
 
-// annotateFlags are the flags of annotate as they were given.
 type annotateFlags struct {
 	liveAnnotate
 	input  inputFlags
@@ -84,7 +83,6 @@ func newAnnotate() *cobra.Command {
 	return cmd
 }
 
-// annotation is an annotate under way.
 type annotation struct {
 	*annotate.Collector
 	flags  *annotateFlags

@@ -71,7 +71,7 @@ that the core lacks. docs/cores.md has the rest.`,
 	addShape(flags, &f.shape)
 	f.redactFlags.add(cmd)
 	f.core.addFiles(cmd, "for a heap dump: ")
-	cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(format.Names(), cobra.ShellCompDirectiveNoFileComp))
+	completeFrom(cmd, "format", format.Names())
 	return cmd
 }
 

@@ -176,7 +176,6 @@ func (o *openedCore) missing(cmd *cobra.Command) {
 	}
 }
 
-// mostNamed is how many missing files are named.
 const mostNamed = 8
 
 func (c *coreFile) missingText(list []process.MissingFile) string {

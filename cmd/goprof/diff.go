@@ -29,7 +29,6 @@ type diffFlags struct {
 	in                        inputFlags
 }
 
-// diffFormats are the formats of comparisons.
 var diffFormats = []format.Format{format.Collapsed, format.JSON, format.HTML, format.SVG}
 
 func newDiff() *cobra.Command {
@@ -106,7 +105,7 @@ change is significant, so that a script can tell a change from an error (1 to 10
 	flags.BoolVar(&f.shape.HideInternal, "hide-internal", false, hideInternalUsage)
 	flags.BoolVar(&f.allFrames, "all-frames", false, allFramesUsage)
 	f.in.add(cmd)
-	cmd.RegisterFlagCompletionFunc("by", cobra.FixedCompletions(diff.Keys, cobra.ShellCompDirectiveNoFileComp))
+	completeFrom(cmd, "by", diff.Keys)
 	return cmd
 }
 

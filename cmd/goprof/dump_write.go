@@ -54,7 +54,6 @@ func (f *dumpFile) write(last bool, write func(io.Writer) error) (err error) {
 	return outputFailed(err)
 }
 
-// outputUsage is what -o does.
 const outputUsage = "write to `file`; .json writes JSON"
 
 // dumpFormat is the format that the flags and the name of the file choose.

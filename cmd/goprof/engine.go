@@ -37,7 +37,7 @@ var engineNames = func() (names []string) {
 func (f *engineFlag) add(cmd *cobra.Command, fs *pflag.FlagSet) {
 	fs.StringVar(&f.engine, "engine", string(session.AutoEngine),
 		"`what` takes samples: ptrace, stops; perf, the kernel; auto, perf where it works")
-	cmd.RegisterFlagCompletionFunc("engine", cobra.FixedCompletions(engineNames, cobra.ShellCompDirectiveNoFileComp))
+	completeFrom(cmd, "engine", engineNames)
 }
 
 func (f *engineFlag) check(cmd *cobra.Command, mode string, maxOverhead float64) error {

@@ -26,7 +26,6 @@ type inputFlags struct {
 	all                   bool // all parts are wanted, if the user does not name one
 }
 
-// inputsHelp says in a command's help what its FILE may be.
 const inputsHelp = `FILE is a collapsed file, a pprof profile or a JFR file, ours or another tool's; its
 content tells which. "-" is standard input.`
 
@@ -46,8 +45,13 @@ func (f *inputFlags) add(cmd *cobra.Command) {
 	for flag, words := range map[string][]string{
 		"event": recording.EventGroups, "weight": profile.WeightNames(), "state": profile.StateNames(),
 	} {
-		cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
+		completeFrom(cmd, flag, words)
 	}
+}
+
+// completeFrom lets shells complete a flag's value to one of some words.
+func completeFrom(cmd *cobra.Command, flag string, words []string) {
+	cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 }
 
 // filter checks the flags, and makes a filter of them.
@@ -212,7 +216,6 @@ func (in *openInput) tree(o recording.SumOptions) (*output.Tree, error) {
 	return tree, nil
 }
 
-// cannotOpen is why a recording cannot be opened.
 func cannotOpen(cmd *cobra.Command, name string, err error) error {
 	e := badInput(name, err)
 	if near := nearFile(name); errors.Is(err, fs.ErrNotExist) && near != "" {

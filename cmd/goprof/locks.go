@@ -200,7 +200,6 @@ func locksOfCore(cmd *cobra.Command, core *coreFile, to locksWriter, raw bool, d
 	return err
 }
 
-// locksWriter writes the locks in the form that was asked for.
 type locksWriter struct {
 	json bool
 	by   *redact.Redactor // nil: all names may be shown

@@ -24,7 +24,6 @@ type modeFlags struct {
 	chosen      map[profile.State]bool
 }
 
-// modes are the values of --mode.
 var modes = []string{string(session.CPUMode), string(session.WallMode), string(session.WaitingMode),
 	string(session.TTSPMode)}
 

@@ -91,7 +91,6 @@ const recordExample = `  goprof record --pid 1234 -d 30s              into out.c
   goprof record --wait petclinic -d 1m         from its start
   goprof record -- java -jar app.jar           start it, record it whole`
 
-// recordFlags are the flags of record as they were given.
 type recordFlags struct {
 	pids        []int
 	nsPID       int
@@ -186,7 +185,7 @@ func (f *recordFlags) command() *cobra.Command {
 	cmd.RegisterFlagCompletionFunc("pid", completePIDs)
 	for name, values := range map[string][]string{"weight": {"samples", "cpu", "time"}, "format": format.Names(),
 		"leaf": {leafBest, leafSure}, "mode": modes, "state": profile.StateNames()} {
-		cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+		completeFrom(cmd, name, values)
 	}
 	return cmd
 }

@@ -3,8 +3,6 @@
 package main
 
 import (
-	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -17,10 +15,8 @@ import (
 	"testing"
 
 	"goprof/cmd/goprof/exit"
-	"goprof/output/jfr"
 	"goprof/output/recording"
 	"goprof/profile"
-	"goprof/profile/redact"
 	"goprof/sampler/events"
 	"goprof/sampler/offcpu"
 	"goprof/sampler/ring"
@@ -222,53 +218,6 @@ func TestRecordsKernelFrames(t *testing.T) {
 		}
 		if n == 0 {
 			t.Errorf("%s: no sample was in the kernel", end)
-		}
-	}
-}
-
-// TestEventNamesStay: the names of events stay in a recording without names. So a type in a JFR file that is named
-// after an event keeps its name.
-func TestEventNamesStay(t *testing.T) {
-	by := redact.New(redact.Default(), []byte("the key of this test"))
-	for _, p := range session.EventPresets() {
-		if got := by.Text(p.Name); got != p.Name {
-			t.Errorf("%s becomes %s", p.Name, got)
-		}
-	}
-	for _, name := range []string{"cpu", "wall", "off-cpu", "lock", "ttsp"} {
-		if got := by.Text(name); got != name {
-			t.Errorf("%s becomes %s", name, got)
-		}
-	}
-}
-
-// TestEventsStay: the samples of each event are still in a JFR file without names.
-func TestEventsStay(t *testing.T) {
-	kinds := []profile.EventKind{{Name: "wall"}, {Name: "off-cpu"}, {Name: "lock"}, {Name: "ttsp"}}
-	for _, p := range session.EventPresets() {
-		kinds = append(kinds, profile.EventKind{Name: p.Name, Unit: p.Unit})
-	}
-	stack := &profile.Stack{Frames: []profile.Frame{{Func: &profile.Func{Name: "shop.Cart.pay"}, Kind: profile.C2}}}
-	for i := range kinds {
-		var file, out bytes.Buffer
-		w := jfr.NewWriter(&file, jfr.Options{})
-		at := profile.Instant{Wall: 1e18, Ticks: 1e9}
-		s := profile.Sample{At: at, Thread: profile.Thread{TID: 7, Name: "main"}, Stack: stack, Count: 1, Bytes: 64,
-			Event: &kinds[i]}
-		if s.Event.Name == profile.EventIO {
-			s.IO = &profile.IOCall{Target: profile.IOTarget{Kind: profile.IOFile, Name: "/shop/carts"}}
-		}
-		if err := cmp.Or(w.Sample(&s), w.Close(at)); err != nil {
-			t.Fatal(err)
-		}
-		by := redact.New(redact.Default(), []byte("the key of this test"))
-		spill := func() (jfr.Spill, error) { return nil, errors.New("no spill") }
-		if _, err := jfr.Redact(&out, bytes.NewReader(file.Bytes()), int64(file.Len()), by, spill); err != nil {
-			t.Fatal(err)
-		}
-		r := jfr.NewReader(bytes.NewReader(out.Bytes()), int64(out.Len()), nil)
-		if e, err := r.Next(); err != nil || e.Stack == nil {
-			t.Errorf("%s: its sample is gone (%v)", kinds[i].Name, err)
 		}
 	}
 }

@@ -203,7 +203,6 @@ func (p *part) close() {
 	}
 }
 
-// record records the part.
 func (p *part) record(ctx context.Context, length time.Duration, sink session.Sink,
 	started func(sampler.Engine)) (*profile.Profile, profile.Summary, error) {
 	f := p.flags

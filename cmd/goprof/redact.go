@@ -76,7 +76,7 @@ func newRedact() *cobra.Command {
 	fs.StringVar(&f.names, "map", "", "write to `file` what each pseudonym stands for. Keep it")
 	fs.StringVar(&f.verify, "verify", "", "look for each line of `WORDLIST` in what was written")
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "do not say what was left out")
-	cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(format.Names(), cobra.ShellCompDirectiveNoFileComp))
+	completeFrom(cmd, "format", format.Names())
 	return cmd
 }
 
@@ -168,7 +168,6 @@ func (f *redactCommand) search(name string, words []string) error {
 	return nil
 }
 
-// maxLeft is how many of the words that are left are named.
 const maxLeft = 10
 
 // write writes the file in its own format, or in the format of the new name.

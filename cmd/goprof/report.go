@@ -15,7 +15,6 @@ import (
 	"goprof/profile"
 )
 
-// reportFlags are the flags of report as they were given.
 type reportFlags struct {
 	by     string
 	where  []string
@@ -27,9 +26,7 @@ type reportFlags struct {
 	input  inputFlags
 }
 
-// reportKeys are what --by may be.
-var reportKeys = append(slices.Clone(output.ReportKeys), output.ByHottest, output.ByWaker, output.ByChain,
-	"file", "peer")
+var reportKeys = append(slices.Clone(output.ReportKeys), output.ByHottest, output.ByWaker, "file", "peer")
 
 func newReport() *cobra.Command {
 	var f reportFlags
@@ -84,9 +81,8 @@ refused: --where chooses events.
 	flags.BoolVar(&f.asJSON, "json", false, "write JSON")
 	flags.StringVarP(&f.to, "output", "o", outfile.Stdout, "write to `file`")
 	f.input.add(cmd)
-	cmd.RegisterFlagCompletionFunc("sort", cobra.FixedCompletions([]string{bySelf, byTotal},
-		cobra.ShellCompDirectiveNoFileComp))
-	cmd.RegisterFlagCompletionFunc("by", cobra.FixedCompletions(reportKeys, cobra.ShellCompDirectiveNoFileComp))
+	completeFrom(cmd, "sort", []string{bySelf, byTotal})
+	completeFrom(cmd, "by", reportKeys)
 	return cmd
 }
 

@@ -28,7 +28,6 @@ type served struct {
 // mostServed bounds how many recordings the list has. The newest are shown.
 const mostServed = 1000
 
-// recordingEnds are how names of recordings end.
 var recordingEnds = []string{".collapsed", ".folded", ".txt", ".jfr", ".pb.gz", ".pb", ".pprof"}
 
 // openServed finds out what a name means. A link that the user names is followed, once.

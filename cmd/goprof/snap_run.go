@@ -39,7 +39,6 @@ type snapping struct {
 	err     error            // why
 }
 
-// snapPart is a part under way.
 type snapPart struct {
 	*snapping
 	snap.Part

@@ -29,7 +29,6 @@ type keptRecordings struct {
 	err   error // the first
 }
 
-// keptModes are the modes in which a triage records.
 var keptModes = []session.Mode{session.CPUMode, session.WallMode}
 
 // keepBeside reserves the files. A page that goes into a stream has none.

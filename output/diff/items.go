@@ -167,7 +167,6 @@ func (it *items) addBlocks(of Side, s *side) (all [levels]float64) {
 	return all
 }
 
-// partSums are the counts of items in one part of the time.
 type partSums struct {
 	it      *items
 	of      Side

@@ -9,7 +9,6 @@ type prior struct {
 	df    float64 // how many degrees of freedom that is worth; 0: nothing is known
 }
 
-// leastItems is how many items a prior needs.
 const leastItems = 10
 
 // fitPrior fits a distribution to the ratios of all items, which have df degrees of freedom each, by the moments of

@@ -7,7 +7,6 @@ import (
 	"goprof/profile"
 )
 
-// texts numbers strings.
 type texts struct {
 	list []string
 	of   map[string]int
@@ -27,7 +26,6 @@ func (t *texts) index(s string) int {
 
 const none = -1
 
-// tables are what frames refer to.
 type tables struct {
 	funcs   []*profile.Func
 	funcOf  map[*profile.Func]int

@@ -12,7 +12,6 @@ import (
 	"goprof/profile"
 )
 
-// viewerThread is a track of the viewer's.
 type viewerThread struct {
 	name   string
 	tid    string // JSON

@@ -69,7 +69,6 @@ func (c *cursor) int() uint64 {
 	return c.long()
 }
 
-// long reads a number of any size.
 func (c *cursor) long() (v uint64) {
 	for i := range 9 {
 		if c.at >= len(c.b) {

@@ -79,7 +79,6 @@ func appendEvent(b, body []byte) []byte {
 	return append(appendEventSize(b, len(body)), body...)
 }
 
-// appendEventSize appends the size of an event whose body has n bytes.
 func appendEventSize(b []byte, n int) []byte {
 	body := uint64(n)
 	size := body + uint64(sizeOfInt(body+1))

@@ -8,7 +8,6 @@ import (
 	"goprof/profile"
 )
 
-// constantList is a pool as a checkpoint has it.
 type constantList struct {
 	typ   typeID
 	count int

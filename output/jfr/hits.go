@@ -23,7 +23,6 @@ const (
 // wallEventName is async-profiler's type for samples of time that passed.
 const wallEventName = "profiler.WallClockSample"
 
-// knownEvents are the events that have one.
 var knownEvents = map[profile.EventKind]struct {
 	id   typeID
 	name string

@@ -58,7 +58,6 @@ type Spill interface {
 	io.Closer
 }
 
-// redactor rewrites a file.
 type redactor struct {
 	in      *Reader
 	to      io.Writer

@@ -62,7 +62,6 @@ func (k *keptTypes) keeps(e *element) bool {
 	return false
 }
 
-// maxFieldName is how long the name of a field is that stays.
 const maxFieldName = 48
 
 // keepsField reports whether a field stays: it is of a type that does, and called as the JDK calls fields.

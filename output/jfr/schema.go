@@ -7,7 +7,6 @@ import (
 	"strconv"
 )
 
-// maxValueDepth bounds values in values.
 const maxValueDepth = 16
 
 // schema is what one chunk's metadata says: how each type's values are written.
@@ -55,7 +54,6 @@ type field struct {
 	slot  slot
 }
 
-// form is how a value is written.
 type form uint8
 
 const (

@@ -35,7 +35,7 @@ func (n *stackNumbers) forgetBytes() {
 
 // forgetFrames is to be called where Funcs are forgotten: a Fingerprint contains their addresses.
 func (n *stackNumbers) forgetFrames() {
-	n.byFrames, n.prints = numberTable{}, profile.NewFingerprinter(true)
+	n.byFrames, n.prints = numberTable{}, profile.NewFingerprinter()
 }
 
 func (n *stackNumbers) hash(b []byte) [2]uint64 {

@@ -333,7 +333,6 @@ func (m *stackMaker) reason(method uint64) profile.Reason {
 	return profile.Other
 }
 
-// funcText is a function as the file has it.
 type funcText struct {
 	class, name, source string
 	build               string // of native code
@@ -362,7 +361,6 @@ func (m *stackMaker) function(key uint64, sort codeSort) *profile.Func {
 	return fn
 }
 
-// knownFunc is a function that was made of a method.
 type knownFunc struct {
 	text funcText
 	fn   *profile.Func

@@ -211,7 +211,6 @@ func inGC(what string) []string { return []string{"Java Virtual Machine", "GC", 
 
 func inRuntime(what string) []string { return []string{"Java Virtual Machine", "Runtime", what} }
 
-// hitCount is how many hits a written event stands for.
 var hitCount = fieldDef{name: "samples", typ: typeInt, label: "Hits It Stands For", as: unsigned}
 
 func sampleEvent(id typeID, name, label, description string, more ...fieldDef) typeDef {

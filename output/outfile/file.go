@@ -88,10 +88,8 @@ func ReserveAgain(name, mark string) (*File, error) {
 	return reserve(&File{name: name, numbered: true, mark: mark})
 }
 
-// markedWithin is how far a file is read for its mark.
 const markedWithin = 1024
 
-// isMarked reports whether the file that is there begins with the mark.
 func (f *File) isMarked() bool {
 	named, err := f.folder.Lstat(f.base)
 	if err != nil || !named.Mode().IsRegular() {

@@ -85,7 +85,6 @@ type recentContext struct {
 	number uint64
 }
 
-// seenKey is a stack in a context.
 type seenKey struct {
 	stack   profile.Fingerprint
 	context uint64
@@ -125,7 +124,7 @@ func NewBuilder(o Options) *Builder {
 		room:      maxSamples,
 		seen:      make(map[seenKey]*pb.Sample),
 		contexts:  make(map[context]uint64),
-		prints:    profile.NewFingerprinter(true),
+		prints:    profile.NewFingerprinter(),
 	}
 }
 

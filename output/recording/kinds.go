@@ -232,7 +232,6 @@ func (c *contents) withStacks() []string {
 	}, func(a, b string) int { return cmp.Or(cmp.Compare(c.counts[b], c.counts[a]), strings.Compare(a, b)) })
 }
 
-// maxListed is how many events an error lists.
 const maxListed = 8
 
 // lacks says what the file has in place of what the user wanted.

@@ -43,7 +43,6 @@ type File struct {
 	close func() error
 }
 
-// source is a recording of one format.
 type source interface {
 	Marked
 	info() *Info

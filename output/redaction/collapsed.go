@@ -12,7 +12,6 @@ import (
 	"goprof/profile/redact"
 )
 
-// maxLine is how long a line may be.
 const maxLine = 4 << 20
 
 // rewriteCollapsed writes collapsed stacks again, sorted by their new names: the order of the lines would tell

@@ -14,7 +14,6 @@ import (
 	"goprof/profile/redact"
 )
 
-// maxDepth is how deep JSON may be.
 const maxDepth = 64
 
 // rewriteJSON rewrites goprof's own JSON: dumps, locks, triage, reports, summaries. A text is redacted by its key. A

@@ -16,7 +16,6 @@ const (
 	maxStranded = 8 << 20
 )
 
-// spooled is one message that waits.
 type spooled struct {
 	number uint64
 	size   int64

@@ -125,7 +125,6 @@ func (m *Model) Key(key, text string) Action {
 // actions are what keys ask for on every screen.
 var actions = map[string]ActionKind{"q": Quit, "d": Dump, "r": Record}
 
-// orders are the keys that sort.
 var orders = map[string]Order{"c": ByCPU, "a": ByAlloc, "n": ByName, "s": ByState}
 
 func (m *Model) tableKey(key string) Action {
@@ -165,7 +164,6 @@ func (m *Model) freeze() {
 	}
 }
 
-// maxFilter bounds what is typed.
 const maxFilter = 100
 
 func (m *Model) typeFilter(key, text string) {

@@ -5,7 +5,6 @@ import (
 	"io"
 )
 
-// tableColumns is the width of a table in a file.
 const tableColumns = 160
 
 // Text writes a reading as a table: the contents of a screen that is high enough for everything.

@@ -63,7 +63,7 @@ func NewGatherer(o GatherOptions) *Gatherer {
 	if o.MaxPoints <= 0 {
 		o.MaxPoints = usualPoints
 	}
-	g := &Gatherer{o: o, prints: profile.NewFingerprinter(true)}
+	g := &Gatherer{o: o, prints: profile.NewFingerprinter()}
 	g.clear()
 	return g
 }

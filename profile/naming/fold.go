@@ -117,7 +117,6 @@ type Folder struct {
 	out   []profile.Frame
 }
 
-// maxKnown bounds what a Folder remembers.
 const maxKnown = 1 << 16
 
 // Stack folds a stack in place. The frames of a virtual thread and those of its carrier are folded separately.

@@ -36,7 +36,6 @@ func IsThreadLabel(label string) bool {
 	return threadLabel.MatchString(label) || poolLabel.MatchString(label)
 }
 
-// poolLabel is what PoolLabel makes.
 var poolLabel = regexp.MustCompile(`^\[(?:.* )?(?:tid=|virtual #)\*\]$`)
 
 // PoolLabel makes "[pool-1-thread-* tid=*]" of "[pool-1-thread-17 tid=4711]", and "[virtual #*]" of "[virtual #31]".
@@ -72,7 +71,6 @@ func ThreadLabel(t *profile.Thread) string {
 	return "[" + name + kind + text + "]"
 }
 
-// anyLabel takes the label of a thread or a pool apart.
 var anyLabel = regexp.MustCompile(`(?s)^\[(?:(.*) )?(tid=|virtual #)([0-9]+|\?|\*)\]$`)
 
 // ThreadOf returns the thread that a label names: the opposite of ThreadLabel.

@@ -37,7 +37,6 @@ func isWord(c rune) bool {
 // maxPunctuation is how many characters of punctuation in a row stay: " && " of a command.
 const maxPunctuation = 4
 
-// maxWords bounds the words of one text.
 const maxWords = 1 << 16
 
 // each cuts a text into words and what stands between them, and replaces the words. Long runs of punctuation are cut

@@ -107,7 +107,6 @@ func (r *Redactor) hideAddresses(text string) string {
 	})
 }
 
-// isPseudonym reports whether a word is a pseudonym already.
 func (r *Redactor) isPseudonym(word string) bool {
 	if len(word) != PseudonymLength || !strings.ContainsRune("pCmtfLxnw", rune(word[0])) {
 		return false

@@ -71,7 +71,6 @@ func (e *Event) AllProbes() []Probe {
 	return all
 }
 
-// isCounter reports whether the kernel counts the event itself.
 func (e *Event) isCounter() bool { return len(e.Probes) == 0 && e.IO == nil }
 
 // Probe is an instruction in a file.

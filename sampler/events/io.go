@@ -251,7 +251,6 @@ func (o *IO) open(cpu *arch.CPU) (err error) {
 	return nil
 }
 
-// ioCalls are the kinds of calls.
 var ioCalls = map[arch.Call]int{arch.CallRead: int(IORead), arch.CallReceive: int(IORead), arch.CallWrite: int(IOWrite),
 	arch.CallSend: int(IOWrite), arch.CallSync: int(IOForce), arch.CallConnect: int(IOConnect),
 	arch.CallAccept: int(IOAccept), arch.CallSelect: int(IOWait), arch.CallPoll: int(ioPoll),

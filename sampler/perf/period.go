@@ -23,7 +23,6 @@ const (
 	shortest = 16
 )
 
-// perfEvent is the event of one thread on one CPU.
 type perfEvent struct {
 	fd       int32
 	starting bool   // its period is a part of the interval

@@ -33,7 +33,6 @@ import (
 // Threads with a copier (copy.go) keep events of their own, and samples by the events of the CPUs do not count for
 // them.
 
-// wideEvents are the events of all CPUs.
 type wideEvents struct {
 	rings    *perfRings
 	cpu      *arch.CPU

@@ -17,7 +17,7 @@ const (
 	Zombie
 	// NotPermitted: the kernel does not let goprof trace this process.
 	NotPermitted
-	// AlreadyTraced: another process traces the thread (Tracer.TracedBy says which).
+	// AlreadyTraced: another process traces the thread.
 	AlreadyTraced
 	// TimedOut: a thread that was told to stop has not stopped by the end.
 	TimedOut

@@ -212,7 +212,6 @@ func (r *releaser) lookAfter(w *lateStop) {
 	}
 }
 
-// openReleaser is the releaser of this OS thread.
 func (t *Tracer) openReleaser() *releaser {
 	if t.releaser == nil || t.releaser.owner != t.owner {
 		t.closeReleaser()

@@ -62,7 +62,6 @@ type Tracer struct {
 	apart int   // the thread by whose number Apart reads memory
 	owner int   // thread id of this OS thread
 	err   error // behind the last Failed
-	by    int   // behind the last AlreadyTraced
 
 	releaser *releaser // nil before the first stop
 
@@ -175,9 +174,6 @@ func (t *Tracer) Released() int64 { return t.released }
 
 // Err tells more of the last Failed.
 func (t *Tracer) Err() error { return t.err }
-
-// TracedBy is the process behind the last AlreadyTraced.
-func (t *Tracer) TracedBy() int { return t.by }
 
 // prstatusOffset finds a register in the kernel's register set. It decodes a register set in which all words are
 // different: arch alone knows the layout.
@@ -425,7 +421,6 @@ func (t *Tracer) refused(tid int, e syscall.Errno) Outcome {
 	state, tracer := t.proc.Status(tid)
 	switch {
 	case tracer != 0:
-		t.by = tracer
 		return AlreadyTraced
 	case state == 'Z' || state == 'X':
 		return t.ended(tid)

@@ -123,7 +123,6 @@ func startWithSlack(cmd *exec.Cmd, slack time.Duration) error {
 	return cmd.Start()
 }
 
-// dog is the watchdog in its own process.
 type dog struct {
 	parent    int
 	stat      int  // descriptor of the parent's state

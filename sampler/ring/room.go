@@ -45,7 +45,6 @@ func MostCopied() int { return StackFor(Share(len(cpuset.Online()), Most)) }
 // ErrRingsFull: all rings together would lock more memory than goprof allows itself.
 var ErrFull = errors.New("sampler: the rings of perf events have all the memory that goprof allows them")
 
-// ringRoom is the memory of all rings of this goprof.
 type ringRoom struct{ locked atomic.Int64 }
 
 var lockedRings ringRoom

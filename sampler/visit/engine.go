@@ -35,7 +35,6 @@ func (s *Engine) Run(ctx context.Context, cfg sampler.Config, q *sampler.Queue) 
 		})
 }
 
-// run is one sampling session.
 type run struct {
 	traced.Run
 	cpu      *arch.CPU

@@ -31,7 +31,6 @@ const (
 // moments for twice as long: on average, so many that half of their room is full.
 func napFor(interval int64) int64 { return min(traced.MaxNap, ptrace.PreempterMoments/4*interval) }
 
-// plan draws the visits.
 type plan struct {
 	rng     *rand.Rand
 	moments moments

@@ -14,7 +14,6 @@ import (
 	"goprof/sampler/threads"
 )
 
-// watched is one thread of an Engine.
 type watched struct {
 	tid   int
 	hint  ptrace.Hint
@@ -90,7 +89,6 @@ func (th *watched) forgetRest() {
 	th.rests[th.nextRest%maxRests] = rest{}
 }
 
-// watchList is all threads of a process.
 type watchList struct {
 	proc    *procfs.Dir
 	byTID   map[int]*watched

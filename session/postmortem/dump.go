@@ -47,7 +47,6 @@ func (j *JVM) Dump(opt Options) (*profile.Dump, error) {
 	return d.out, nil
 }
 
-// dump is a Dump under way.
 type dump struct {
 	*JVM
 	out    *profile.Dump

@@ -43,7 +43,6 @@ func (j *JVM) snapshot(t *coreThread, depth int, snap *process.Snapshot) {
 	snap.Continuation.Together = snap.Continuation.Settled
 }
 
-// copy reads up to n bytes.
 func (j *JVM) copy(into []byte, addr uint64, n int) []byte {
 	if cap(into) < n {
 		into = make([]byte, n)

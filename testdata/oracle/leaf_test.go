@@ -4,6 +4,7 @@ package oracle
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -16,7 +17,6 @@ import (
 	"goprof/sampler/look"
 	"goprof/session"
 	"goprof/testdata/jvmtest"
-	"goprof/unwind/leaf"
 	"goprof/vmstructs"
 )
 
@@ -184,10 +184,10 @@ func (s *leafScores) ofRule(name string) *leafScore {
 	return s.byRule[name]
 }
 
-// rules says how often each rule has decided and was right, in the order of the table.
+// rules says how often each rule has decided and was right.
 func (s *leafScores) rules() (text string) {
-	for _, name := range append(leaf.Rules(), "in a call", "") {
-		if r := s.ofRule(name); r.n > 0 {
+	for _, name := range slices.Sorted(maps.Keys(s.byRule)) {
+		if r := s.byRule[name]; r.n > 0 {
 			text += fmt.Sprintf("\n  %-16q %6d, %4.1f %%: %v", name, r.n, float64(r.n)*100/float64(s.ours.n), r)
 		}
 	}

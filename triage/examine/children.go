@@ -29,7 +29,6 @@ type child struct {
 	cpu   time.Duration
 }
 
-// maxChildren bounds how many are kept.
 const maxChildren = 1 << 12
 
 // readChildren notes the descendants of the JVM as soon as a dump shows a thread that waits for one. To find them, all

@@ -42,7 +42,6 @@ func Open(s *session.Session) (*Vitals, error) {
 	return v, v.p.Alive()
 }
 
-// maxMounts bounds what is read of a list of mounts.
 const maxMounts = 4 << 20
 
 // Close gives back descriptors. The session stays open.

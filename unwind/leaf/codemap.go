@@ -37,7 +37,6 @@ type chunk struct {
 	first, n int32 // the places of its instructions; n is 0 if they are not decoded
 }
 
-// instruction is one instruction of a codeMap.
 type instruction struct {
 	at     uint32
 	to     uint32 // where a branch or a jump leads, if jumps
@@ -67,7 +66,6 @@ type instruction struct {
 	ends        bool // it is the last of its chunk
 }
 
-// instructionSize is how many bytes an instruction takes.
 const instructionSize = 40
 
 // notInCode is the place of what is no instruction.

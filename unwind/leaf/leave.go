@@ -21,7 +21,6 @@ func (p *place) leave() verdict {
 	return verdict{p.blob.OwnScope(), profile.Certain}
 }
 
-// mayLeave reports whether a method is left at a place.
 func (p *place) mayLeave(s vmstructs.Scope) bool {
 	b := p.bytecodeOf(s)
 	return s.BCI < 0 || b != nil && b.Returns()

@@ -31,7 +31,6 @@ func (f *Finder) ask(b *vmstructs.Blob, pc uint64) *place {
 	return q.at(m.place(uint32(pc - b.Begin)))
 }
 
-// answered ends a question.
 func (q *question) answered() {
 	q.settle(q.blob, q.code)
 	q.vm.EndQuestion()

@@ -14,7 +14,6 @@ import (
 // the methods of the instruction that uses the constant, too. On x86 most constants fit into the instruction. If a
 // constant has an instruction of its own there, it has several uses, and this rule does not hold.
 
-// maxConstant bounds the instructions that make a constant.
 const maxConstant = 4
 
 // reloadedFor returns the instruction for which another one loads a value from the stack, or makes a constant.

@@ -52,14 +52,6 @@ func init() {
 	}
 }
 
-// Rules are the names of the rules, in the order in which they are asked.
-func Rules() (names []string) {
-	for i := range rules {
-		names = append(names, rules[i].name)
-	}
-	return names
-}
-
 // tell asks the rules about the instruction. The last one tells something of any. Where there is no instruction, the
 // method that owns the code runs.
 func (p *place) tell() verdict {

@@ -11,7 +11,6 @@ import (
 // is in such a loop, most likely in one on the route. Otherwise the position on the route is in proportion to the work
 // of the bytecodes, which ignores how often a loop runs, and how far it is unrolled.
 
-// maxWayLoops bounds the loops that are tried.
 const maxWayLoops = 8
 
 // wayLoop is a loop of bytecodes on the way: that of the innermost of some methods, from one index to another.
@@ -108,7 +107,6 @@ func (r *router) loopsOnlyIn(methods []vmstructs.Scope) bool {
 	return true
 }
 
-// hasLoop reports whether a bytecode leads back.
 func hasLoop(code []vmstructs.Bytecode) bool {
 	return slices.ContainsFunc(code, func(b vmstructs.Bytecode) bool { return b.Target >= 0 && b.Target <= b.BCI })
 }

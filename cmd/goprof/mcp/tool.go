@@ -45,7 +45,6 @@ func (a Args) Int(name string) int     { n, _ := a[name].(int); return n }
 func (a Args) On(name string) bool     { b, _ := a[name].(bool); return b }
 func (a Args) Has(name string) bool    { _, ok := a[name]; return ok }
 
-// maxText bounds a text that is an argument.
 const maxText = 500
 
 // check reads arguments as the tool's options have them.

@@ -11,7 +11,6 @@ import (
 	"goprof/output/ship"
 )
 
-// maxHeaderFile bounds a file of headers.
 const maxHeaderFile = 64 << 10
 
 // headerFile is a file of lines "Name: value". Empty lines, and lines that begin with #, are left out.

@@ -15,7 +15,6 @@ import (
 	"goprof/profile/resource"
 )
 
-// maxAnswer bounds how much of an answer is read.
 const maxAnswer = 64 << 10
 
 // Request is a message on its way.

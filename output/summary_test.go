@@ -381,7 +381,8 @@ func TestAccountOfUnfreed(t *testing.T) {
 	}
 	s.Unfreed.NoStack, s.Unfreed.Full, s.Unfreed.Unended, s.Unfreed.Followed = part, 7, 5, 9*time.Second
 	s.Unfreed.Parts = 1
-	for _, want := range []string{"1 call unmapped a part", "followed for the first 9 s", "lost of 300 KiB", "no room for 7 samples", "of 5 calls"} {
+	for _, want := range []string{"1 call unmapped a part",
+		"followed for the first 9 s", "lost of 300 KiB", "no room for 7 samples", "of 5 calls"} {
 		if !strings.Contains(told(), want) || strings.Contains(text, want) {
 			t.Errorf("%q is not in, or too early:\n%s", want, told())
 		}

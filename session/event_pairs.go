@@ -51,8 +51,11 @@ var leakWays = []presetWay{{in: "libjemalloc", pairs: mallocPairs}, {in: "libtcm
 	{in: "libmimalloc", pairs: mallocPairs}, {in: "ld-musl", pairs: mallocPairs}, {in: libc, pairs: mallocPairs}}
 
 // mapPairs are the functions that map memory and files.
-var mapPairs = &presetPairs{begins: []presetBegin{{symbol: "mmap", size: 2, access: 3}, {symbol: "mremap", size: 3, old: 1}},
-	frees: []string{"munmap"}, length: 2}
+var mapPairs = &presetPairs{
+	begins: []presetBegin{{symbol: "mmap", size: 2, access: 3}, {symbol: "mremap", size: 3, old: 1}},
+	frees:  []string{"munmap"},
+	length: 2,
+}
 
 var mapLeakWays = []presetWay{{in: "ld-musl", pairs: mapPairs}, {in: libc, pairs: mapPairs}}
 

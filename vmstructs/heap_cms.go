@@ -39,10 +39,11 @@ const (
 
 // freeChunk is how many bytes the free chunk has that b begins with, 0 if b begins with something else.
 func (m *chunkModel) freeChunk(b []byte) uint64 {
+	if m.least == 0 {
+		return 0
+	}
 	words := word(b)
 	switch {
-	case m.least == 0:
-		return 0
 	case m.inMark && words&freeMarkMask == freeMark:
 		words >>= freeSizeShift
 	case m.inMark || word(b[8:])&1 == 0:

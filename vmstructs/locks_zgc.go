@@ -125,8 +125,8 @@ func (k *Locks) findPages() (p zPages) {
 	return p
 }
 
-// generation finds where a generation has its table of where objects were moved to. No table of the JVM exports that member. It
-// follows a member with a known value, the pointer to the table of pages (gc/z/zGeneration.hpp).
+// generation finds where a generation has its table of where objects were moved to. No table of the JVM exports that
+// member. It follows a member with a known value, the pointer to the table of pages (gc/z/zGeneration.hpp).
 func (k *Locks) generation(symbol string, pages uint64) uint64 {
 	var b [96]byte
 	variable, err := k.vm.t.Global(libjvm, symbol)
@@ -192,8 +192,8 @@ func (k *Locks) stale(v uint64) (uint64, error) {
 
 // A colour is one of four bits. Its number changes by 1 with each collection of young objects that moves some, and by 2
 // with each collection of old ones (gc/z/zAddress.cpp, ZGlobalsPointers::flip_young_relocate_start,
-// flip_old_relocate_start). So it says which generation's table knows where the object is now: bit i of moves stands for
-// zPages.moved[i].
+// flip_old_relocate_start). So it says which generation's table knows where the object is now: bit i of what has moved
+// stands for zPages.moved[i].
 const anyMove = 3
 
 // now says where the object is now that was at an address before the last collection.

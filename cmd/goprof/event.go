@@ -49,7 +49,8 @@ func (f *eventFlags) add(fs *pflag.FlagSet) {
 		"with --event: the mean `amount` between two samples: 10, or of bytes 64k, 1m (the event's own)")
 	fs.StringVar(&f.alloc, "alloc", "", "the same as --event alloc --every `BYTES`: 512k")
 	fs.BoolVar(&f.leak, "leak", false,
-		"with --event malloc or mmap: only what is not freed by the end, apart by whether it is from the first half of the recording")
+		"with --event malloc or mmap: only what is not freed by the end, apart by whether it is from the first half of "+
+			"the recording")
 	fs.BoolVar(&f.kernel, "kernel", false,
 		"the kernel's functions above the program's stack: with --event, and of CPU time with --engine perf")
 }

@@ -12,7 +12,8 @@ var keptEvents = listOf(`
 	goprof.Recording goprof.Account goprof.Unseen goprof.Pauses goprof.Note goprof.Source goprof.Mark goprof.SampleDetail
 	goprof.EventKind goprof.EventCount goprof.EarlierName goprof.IOCall goprof.IOSum
 	goprof.event.thread_start goprof.event.gc_request goprof.event.safepoint
-	goprof.event.deopt goprof.event.compile goprof.event.malloc goprof.event.malloc_leak goprof.event.mmap_leak goprof.event.mmap
+	goprof.event.deopt goprof.event.compile goprof.event.malloc goprof.event.malloc_leak
+	goprof.event.mmap_leak goprof.event.mmap
 	goprof.event.page_faults goprof.event.major_faults goprof.event.context_switches goprof.event.cpu_migrations
 	goprof.event.cycles goprof.event.instructions goprof.event.cache_misses goprof.event.branch_misses
 	goprof.event.wall goprof.event.off_cpu goprof.event.lock goprof.event.ttsp goprof.event.park goprof.event.native

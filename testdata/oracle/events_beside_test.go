@@ -277,9 +277,9 @@ func jfrLockTimes(t *testing.T, jdk jvmtest.JDK, file string) map[string]time.Du
 	return times
 }
 
-// TestLeaksBesideAsync: of one program at the same time goprof and async-profiler's nativemem name what malloc has given
-// out and nobody has freed, to the byte. Then each takes its turn with nobody, and a pair of malloc and free takes so
-// long.
+// TestLeaksBesideAsync: of one program at the same time goprof and async-profiler's nativemem name what malloc has
+// given out and nobody has freed, to the byte. Then each takes its turn with nobody, and a pair of malloc and free
+// takes so long.
 func TestLeaksBesideAsync(t *testing.T) {
 	besideJDK(t, func(t *testing.T, jars string, jdk jvmtest.JDK) {
 		const pieces, size = 2000, 1000
@@ -301,7 +301,8 @@ func TestLeaksBesideAsync(t *testing.T) {
 		theirs := jvmtest.Converted(t, jars, jdk, recording, "--nativemem", "--leak", "--total")
 		for name, stacks := range map[string]map[string]int64{"goprof": ours, "async-profiler": theirs} {
 			leak, passing := bytesBelow(stacks, "leak"), bytesBelow(stacks, "passing")
-			t.Logf("%v: %s: %d bytes below leak, %d below passing; %d and 0 are true", jdk, name, leak, passing, pieces/10*size)
+			t.Logf("%v: %s: %d bytes below leak, %d below passing; %d and 0 are true", jdk, name, leak, passing,
+				pieces/10*size)
 			if leak < pieces/10*size*99/100 || leak > pieces/10*size*101/100 || passing > pieces*size/10 { // the JVM's own
 				t.Errorf("%s: %d bytes below leak, %d below passing", name, leak, passing)
 			}
@@ -323,8 +324,8 @@ func TestLeaksBesideAsync(t *testing.T) {
 		async = pair()
 		library.command("stop")
 		alone = min(alone, pair())
-		t.Logf("%v: a pair takes %v with nobody, %v (%.1f times) with goprof, %v (%.1f times) with async-profiler", jdk, alone,
-			goprof, float64(goprof)/float64(alone), async, float64(async)/float64(alone))
+		t.Logf("%v: a pair takes %v with nobody, %v (%.1f times) with goprof, %v (%.1f times) with async-profiler", jdk,
+			alone, goprof, float64(goprof)/float64(alone), async, float64(async)/float64(alone))
 	})
 }
 

@@ -26,7 +26,8 @@ type reportFlags struct {
 	input  inputFlags
 }
 
-var reportKeys = append(slices.Clone(output.ReportKeys), output.ByHottest, output.ByWaker, "file", "peer")
+var reportKeys = append(slices.Clone(output.ReportKeys), output.ByHottest, output.ByWaker, output.ByChain,
+	"file", "peer")
 
 func newReport() *cobra.Command {
 	var f reportFlags

@@ -34,7 +34,8 @@ func TestBatchWithoutNames(t *testing.T) {
 				{Func: &profile.Func{Name: "java.lang.String.hashCode"}},
 				{Func: &profile.Func{Name: fmt.Sprintf("com.zebra.Zebra.zebra%c", 'a'+i), File: "Zebra.java"}}}}})
 	}
-	given := g.Take(attributes, profile.Meta{PID: 4711, MainClass: "com.zebra.Zebra", Host: "zebra"}, time.Now(), time.Now())
+	given := g.Take(attributes, profile.Meta{PID: 4711, MainClass: "com.zebra.Zebra", Host: "zebra"}, time.Now(),
+		time.Now())
 	before := textOf(given)
 	b := n.batch(given)
 	text := textOf(b)

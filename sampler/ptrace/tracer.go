@@ -242,8 +242,11 @@ func (t *Tracer) mayStop(tid int, late int64) (why Outcome, ok bool) {
 		return WrongThread, false
 	case !t.HasRoom(tid):
 		return Backlog, false
-	case t.leavesAlone(tid) != Taken:
-		return t.leavesAlone(tid), false
+	}
+	if alone := t.leavesAlone(tid); alone != Taken { // asked once: a read may come back just now
+		return alone, false
+	}
+	switch {
 	case !t.openReader():
 		return Failed, false
 	case !t.admits(late):

@@ -113,7 +113,7 @@ func (t *Tracer) Apart(read func()) bool {
 	if t.apart == 0 {
 		t.apart = t.proc.AnyThread()
 	}
-	if t.leavesAlone(t.apart) == ReadLate { // the last read is still under way
+	if t.readIsUnderWay(t.apart) {
 		return false
 	}
 	t.lookTID = t.apart

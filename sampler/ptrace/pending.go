@@ -136,7 +136,7 @@ func (t *Tracer) stillOurs(p *pendingStop, now int64) bool {
 // finishLate finishes the look at a thread whose stop has come late, as Look does for other stops.
 func (t *Tracer) finishLate(p pendingStop) Outcome {
 	t.lookTID = p.tid
-	want := p.snap != nil && t.reader != nil
+	want := p.snap != nil && t.reader != nil && !t.readIsUnderWay(p.tid)
 	if want {
 		t.pin()
 		defer t.unpin()

@@ -40,11 +40,8 @@ func (t *Tracer) leavesAlone(tid int) Outcome {
 		}
 		return Taken
 	}
-	if s.reader != nil && s.reader.runner.Returned() {
-		t.takeBack(s)
-	}
 	switch {
-	case s.reader != nil:
+	case t.readIsUnderWay(tid):
 		return t.whyLate(tid, s)
 	case !s.chances.Spent(Monotonic()):
 		return Taken
@@ -53,6 +50,16 @@ func (t *Tracer) leavesAlone(tid int) Outcome {
 		return Taken
 	}
 	return Silent
+}
+
+// readIsUnderWay reports whether a read of tid that was given up has not come back. Then no other read of it may begin:
+// a thread has room for one Runner that is waited for.
+func (t *Tracer) readIsUnderWay(tid int) bool {
+	s := t.silentThreads[tid]
+	if s != nil && s.reader != nil && s.reader.runner.Returned() {
+		t.takeBack(s)
+	}
+	return s != nil && s.reader != nil
 }
 
 // whyLate is Silent if the read of tid that is under way sleeps, or has done so before. Otherwise it is ReadLate.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"goprof/process"
+	"goprof/process/procfs"
 	"goprof/sampler/look"
 	"goprof/testdata/ctest"
 )
@@ -102,6 +103,31 @@ func TestAllReadsComeBack(t *testing.T) {
 			_, o := lookPatiently(tr, others[0], 0)
 			return o == Taken && tr.ReadErr() == nil
 		})
+	})
+}
+
+// TestApartWaitsForItsRead: as long as a read apart from looks has not come back, no other one is sent after it.
+func TestApartWaitsForItsRead(t *testing.T) {
+	p, silent, _ := ctest.StartSilent(t, 1, "sleep")
+	ctest.Eventually(t, "it sleeps", func() bool { return ctest.State(p.PID, silent[0]) == 'S' })
+	onTracer(t, p.PID, func(tr *Tracer) {
+		m := NewMemory(nil)
+		tr.Serve(m)
+		tr.apart = silent[0]
+		_, _, sp, _, ok := procfs.ParseSyscall(tr.proc.Read(silent[0], "syscall"))
+		if !ok {
+			t.Fatal("its stack pointer is not known")
+		}
+		var err error
+		read := func() { err = m.Read(sp, make([]byte, 8)) }
+		for range 3 {
+			if tr.Apart(read) || err == nil || tr.lateReads != 1 {
+				t.Errorf("its memory answers: %v, %d reads are under way", err, tr.lateReads)
+			}
+		}
+		p.In.Write([]byte("\n"))
+		p.Line(t)
+		ctest.Eventually(t, "it is read again", func() bool { return tr.Apart(read) && err == nil && tr.lateReads == 0 })
 	})
 }
 

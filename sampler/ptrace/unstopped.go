@@ -61,14 +61,14 @@ func (t *Tracer) LookUnstoppedDuring(tid int, hint Hint, snap *look.Look,
 			}
 			return o
 		}
-		t.keepUnstopped(snap, &hint)
+		late := t.keepUnstopped(snap, &hint)
 		snap.Waiting.Reset()
-		if during != nil {
+		if during != nil && late == Taken {
 			t.readWaiting(snap)
 			if try < unstoppedTries-1 {
 				during(snap)
 			}
-			if late := t.readsCameBack(tid); late != Taken {
+			if late = t.readsCameBack(tid); late != Taken {
 				return late
 			}
 		}
@@ -82,6 +82,9 @@ func (t *Tracer) LookUnstoppedDuring(tid int, hint Hint, snap *look.Look,
 			return Taken
 		}
 		t.Voids++
+		if late != Taken {
+			return late // no other read may begin
+		}
 	}
 	return Moved
 }
@@ -89,13 +92,14 @@ func (t *Tracer) LookUnstoppedDuring(tid int, hint Hint, snap *look.Look,
 // Motion is the motion of the thread as the last look without a stop has read it.
 func (t *Tracer) Motion() Motion { return t.unstopped.motion }
 
-func (t *Tracer) keepUnstopped(snap *look.Look, hint *Hint) {
+// keepUnstopped keeps what was read. The copy of the stack is complete, even if a read of After's is late.
+func (t *Tracer) keepUnstopped(snap *look.Look, hint *Hint) Outcome {
 	t.fill(snap.TID, hint, snap)
 	snap.Regs[t.cpu.SP], snap.Regs[t.cpu.PC] = t.look.sp, t.unstopped.pc
 	snap.Syscall = t.unstopped.call
 	t.released = snap.When
 	t.after(snap, StandsStill)
-	t.readsCameBack(snap.TID)
+	return t.readsCameBack(snap.TID)
 }
 
 // readUnstopped reads pc and sp from the kernel, and the stack. The caller checks whether the thread moved meanwhile.

@@ -78,17 +78,12 @@ func (r *offRun) drain(until int64) {
 		r.wakes.rings.Drain(r.wakes)
 	}
 	slices.SortStableFunc(r.records, func(a, b offRecord) int { return cmp.Compare(a.when, b.when) })
-	n, worked := 0, false
+	n := 0
 	r.Tracer.Apart(func() { // After may read the process's memory
-		worked = true
 		for ; n < len(r.records) && r.records[n].when < until; n++ {
 			r.work(&r.records[n])
 		}
 	})
-	if !worked { // too many reads have not come back
-		r.dropAll(int64(len(r.records)))
-		n = len(r.records)
-	}
 	rest := r.records[n:]
 	for i := range rest {
 		rest[i].copy.own(nil)

@@ -105,15 +105,18 @@ func (t *Tracer) readManyFor(rs []process.Range) int {
 }
 
 // Apart calls read outside of any look. read reads through a Memory that t serves. Apart returns false if the target's
-// memory did not answer.
+// memory did not answer. As long as an earlier read has not come back, all reads of read fail.
 func (t *Tracer) Apart(read func()) bool {
-	if !t.onItsThread() || !t.openReader() {
+	if !t.onItsThread() {
 		return false
 	}
 	if t.apart == 0 {
 		t.apart = t.proc.AnyThread()
 	}
-	if t.readIsUnderWay(t.apart) {
+	if t.readIsUnderWay(t.apart) || !t.openReader() {
+		t.silent = true
+		read()
+		t.silent = false
 		return false
 	}
 	t.lookTID = t.apart

@@ -44,16 +44,19 @@ func WhyLate() (why Late) {
 	}
 	for _, tid := range tids {
 		dir := "/proc/self/task/" + strconv.Itoa(tid)
-		wchan, _ := procfs.Read(dir+"/wchan", 256) // before syscall: a call that has got the lock since does not sleep
+		before, _ := procfs.Read(dir+"/wchan", 256)
 		b, err := procfs.Read(dir+"/syscall", 256)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ESRCH) {
 			return Asleep
 		}
 		if sleepsIn(string(b), os.Readlink) {
-			if !procfs.AtSpaceLock(wchan) {
+			after, _ := procfs.Read(dir+"/wchan", 256)
+			if procfs.StaysAsleep(before, after) {
 				return Asleep
 			}
-			why = Locked
+			if procfs.AtSpaceLock(after) {
+				why = Locked
+			}
 		}
 	}
 	return why

@@ -104,6 +104,20 @@ func TestParseSyscall(t *testing.T) {
 	}
 }
 
+// TestStaysAsleep: a thread that comes to the lock, or gets it, while it is looked at does not stay asleep.
+func TestStaysAsleep(t *testing.T) {
+	const lock, page, none = "process_vm_rw_core.constprop.0", "handle_userfault", "0"
+	for _, c := range []struct {
+		before, after string
+		want          bool
+	}{{page, page, true}, {none, none, true}, {"", "", true}, {lock, lock, false}, {none, lock, false},
+		{lock, none, false}, {lock, page, false}, {none, page, false}, {page, none, false}} {
+		if StaysAsleep([]byte(c.before), []byte(c.after)) != c.want {
+			t.Errorf("%q, then %q: %v", c.before, c.after, !c.want)
+		}
+	}
+}
+
 // TestAtSpaceLock: names as they stand in wchan, for a lock, a page, a file and a CPU.
 func TestAtSpaceLock(t *testing.T) {
 	for wchan, want := range map[string]bool{"process_vm_rw_core.constprop.0": true, "process_vm_rw_single_vec": true,

@@ -68,3 +68,9 @@ var atSpaceLock = [][]byte{
 func AtSpaceLock(wchan []byte) bool {
 	return slices.ContainsFunc(atSpaceLock, func(name []byte) bool { return bytes.Contains(wchan, name) })
 }
+
+// StaysAsleep reads wchan of before and after a thread was seen to wait. It reports whether the thread waits for one
+// and the same thing, other than the lock of an address space. A thread may have come to that lock, or have got it, in
+// between. Both may be "0": kernels before 5.16 name no function where they unwind by ORC (arch/x86/kernel/process.c,
+// get_wchan).
+func StaysAsleep(before, after []byte) bool { return bytes.Equal(before, after) && !AtSpaceLock(after) }

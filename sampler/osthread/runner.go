@@ -152,8 +152,12 @@ func (r *Runner) Sleeps() bool { return Sleeps(r.tid) && !r.Returned() }
 // Sleeps reports whether an OS thread of this process waits for something in the kernel that may never come: not just
 // for a CPU, and not for the lock of the target's address space, whose holder may have no CPU.
 func Sleeps(tid int) bool {
-	wchan, _ := os.ReadFile(task(tid, "wchan")) // before stat: a thread that has got the lock since is no sleeper
-	return Waits(tid) && !procfs.AtSpaceLock(wchan)
+	before, _ := os.ReadFile(task(tid, "wchan"))
+	if !Waits(tid) {
+		return false
+	}
+	after, _ := os.ReadFile(task(tid, "wchan"))
+	return procfs.StaysAsleep(before, after)
 }
 
 // Waits reports whether an OS thread of this process waits for something in the kernel, and not just for a CPU.

@@ -21,8 +21,8 @@ func onTracer(t testing.TB, pid int, f func(tr *Tracer)) {
 	})
 }
 
-// lookPatiently is Look. If the stop comes late, Collect follows. A stop that is not admitted is asked for again, and
-// one that comes while this goroutine has no turn.
+// lookPatiently is Look. If the stop comes late, Collect follows. A stop that is not admitted is asked for again, one
+// that comes while this goroutine has no turn, and a look whose read was late for want of a CPU.
 func lookPatiently(tr *Tracer, tid int, top uint64) (*look.Look, Outcome) {
 	return lookAt(tr, tid, Hint{StackTop: top})
 }
@@ -31,7 +31,7 @@ func lookAt(tr *Tracer, tid int, hint Hint) (*look.Look, Outcome) {
 	snap := new(look.Look)
 	o := tr.Look(tid, hint, snap)
 	for range 10000 {
-		if o != Pending && o != Unadmitted && o != Missed {
+		if o != Pending && o != Unadmitted && o != Missed && o != ReadLate {
 			return snap, o
 		}
 		time.Sleep(time.Millisecond)

@@ -59,8 +59,9 @@ func agentRecords(t *testing.T, goprof string, before []string, says string) {
 	dir, found := t.TempDir(), false
 	var r ran
 	for tries := 0; tries < 10 && !found && r.code == 0; tries++ {
-		r = runIt(t, slices.Concat(before, []string{"timeout", "--preserve-status", "-s", "INT", "6", goprof, "agent",
-			"--match", "Shares", "--files", dir, "--every", "2s", "--max-cpu", "0"})...)
+		// --foreground: timeout does not repeat its signal, which goprof would take for a second request to end
+		r = runIt(t, slices.Concat(before, []string{"timeout", "--foreground", "--preserve-status", "-s", "INT", "6", goprof,
+			"agent", "--match", "Shares", "--files", dir, "--every", "2s", "--max-cpu", "0"})...)
 		files, _ := filepath.Glob(filepath.Join(dir, "*.pb.gz"))
 		for _, name := range files {
 			found = found || strings.Contains(runIt(t, "zcat", name).out, "truth.Shares.") // names of methods

@@ -39,6 +39,8 @@ const (
 	triesMost = 3
 	// stopWithin is how long a visit may wait for the stop of its thread where any preempter wakes up.
 	stopWithin = int64(100_000)
+	// hurryEach is the longest time after which the sampling thread is told again to go on.
+	hurryEach = int64(1_000_000)
 	// watchAfter is the time after which a preempter that has called the sampling thread wakes up to see whether the
 	// visit takes too long. If stops came late recently, or other threads stand still, it wakes up after stopWithin.
 	// While the sampling thread waits, its signals are blocked. So Go cannot stop the world, and its collector and all
@@ -402,13 +404,13 @@ func (h *preempter) watch(now int64) {
 	h.watchAt = 0
 	if h.shared.caller.Load() == uint32(h.number)+1 {
 		h.hurry(now)
-		h.watchAt = now + max(tryAgain, (now-h.shared.since.Load())/2)
+		h.watchAt = now + max(tryAgain, min((now-h.shared.since.Load())/2, hurryEach))
 	}
 }
 
-// hurry has the sampling thread go on if it waits for a thread that does not stop. Each time it waits for twice as long
-// as the time before: on a machine where the handler of the signal takes longer than tryAgain, the sampling thread
-// would never do anything else.
+// hurry has the sampling thread go on if it waits for a thread that does not stop. Each time it waits for longer than
+// the time before, up to hurryEach: on a machine where the handler of the signal takes longer than tryAgain, the
+// sampling thread would never do anything else.
 //
 //go:nosplit
 func (h *preempter) hurry(now int64) {
@@ -417,7 +419,8 @@ func (h *preempter) hurry(now int64) {
 	called := b != callerNone && b != callerComing && b != callerBusy
 	since := l.since.Load()
 	waits := now - since
-	if called && l.aside.Load() == 0 && waits >= stopWithin && now-max(since, l.lateAt.Load()) >= waits/2 {
+	again := now-max(since, l.lateAt.Load()) >= min(waits/2, hurryEach)
+	if called && l.aside.Load() == 0 && waits >= stopWithin && again {
 		l.lateAt.Store(now)
 		syscall.RawSyscall(unix.SYS_TGKILL, l.pid, l.tid, boundSignal)
 	}

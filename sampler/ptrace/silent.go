@@ -5,6 +5,7 @@ package ptrace
 import (
 	"errors"
 	"syscall"
+	"time"
 )
 
 // What becomes of a thread whose memory was not read in time. The thread was let go when the time was over. goprof
@@ -26,6 +27,7 @@ type silentThread struct {
 	chances Chances
 	reader  *reader // of the read that is under way; nil: the read has come back
 	asleep  bool    // that read was seen to sleep
+	judged  int64   // when it was last seen not to
 }
 
 // Silent lists threads, in order of their numbers. Of each, a read was given up that waited in the kernel.
@@ -62,17 +64,25 @@ func (t *Tracer) readIsUnderWay(tid int) bool {
 	return s != nil && s.reader != nil
 }
 
+// judgeAgain is how soon a late read is judged again. To judge it takes files of /proc, and a thread may stand still.
+const judgeAgain = int64(10 * time.Millisecond)
+
 // whyLate is Silent if the read of tid that is under way sleeps, or has done so before. Otherwise it is ReadLate.
 func (t *Tracer) whyLate(tid int, s *silentThread) Outcome {
-	if !s.asleep && s.reader.runner.Sleeps() {
-		s.asleep = true
-		s.chances.Lose(Monotonic())
-		t.silentIDs = insertSorted(t.silentIDs, tid)
-	}
-	if s.asleep {
+	now := Monotonic()
+	switch {
+	case s.asleep:
 		return Silent
+	case s.judged != 0 && now-s.judged < judgeAgain:
+		return ReadLate
+	case !s.reader.runner.Sleeps():
+		s.judged = now
+		return ReadLate
 	}
-	return ReadLate
+	s.asleep = true
+	s.chances.Lose(now)
+	t.silentIDs = insertSorted(t.silentIDs, tid)
+	return Silent
 }
 
 // whyNoReader is Silent if all reads that are under way sleep.
@@ -93,7 +103,7 @@ func (t *Tracer) takeBack(s *silentThread) {
 	} else {
 		s.reader.runner.End()
 	}
-	s.reader, s.asleep = nil, false
+	s.reader, s.asleep, s.judged = nil, false, 0
 }
 
 // readsCameBack returns Taken if all reads of a look at tid have come back. If not, it lets all other threads go that

@@ -202,13 +202,16 @@ func insertSorted(list []int, n int) []int {
 	return append(append(append(longer, list[:i]...), n), list[i:]...)
 }
 
-// ReadErr says why nothing can be read any more. Such an error ends a run. It is nil as long as reads are possible.
+// ReadErr says why nothing can be read any more. Such an error ends a run. It is nil as long as reads are possible, and
+// if they are late for want of a CPU.
 func (t *Tracer) ReadErr() error {
-	if t.reader != nil {
+	switch {
+	case t.reader != nil:
 		return nil
-	}
-	if t.lateReads >= MostSilent && t.whyNoReader() == Silent {
+	case t.lateReads < MostSilent:
+		return t.err
+	case t.whyNoReader() == Silent:
 		return ErrSilent
 	}
-	return t.err
+	return nil
 }

@@ -106,6 +106,22 @@ func TestAllReadsComeBack(t *testing.T) {
 	})
 }
 
+// TestLateReadsEndNoRun: so many reads are late that nothing is read. The run ends once all of them sleep, and not with
+// the error of an earlier look.
+func TestLateReadsEndNoRun(t *testing.T) {
+	tr := &Tracer{err: errShortRegs, lateReads: MostSilent, silentThreads: map[int]*silentThread{}}
+	for tid := range MostSilent {
+		tr.silentThreads[tid] = &silentThread{reader: new(reader), asleep: tid > 0, judged: Monotonic() + int64(time.Hour)}
+	}
+	if err := tr.ReadErr(); err != nil {
+		t.Errorf("one read is late for want of a CPU: %v", err)
+	}
+	tr.silentThreads[0].asleep = true
+	if err := tr.ReadErr(); err != ErrSilent {
+		t.Errorf("all reads sleep: %v", err)
+	}
+}
+
 // TestApartWaitsForItsRead: as long as a read apart from looks has not come back, others fail and none is sent.
 func TestApartWaitsForItsRead(t *testing.T) {
 	p, silent, _ := ctest.StartSilent(t, 1, "sleep")

@@ -73,7 +73,7 @@ func (r *offRun) finish(th *offThread, at int64) {
 	if th.tally != nil {
 		r.endWait(th, at)
 	}
-	if !th.taken {
+	if !th.taken && time.Duration(length) >= r.opt.Min {
 		copy(th.slept[1:], th.slept[:])
 		th.slept[0] = slept{th.tally, th.out, at}
 	}

@@ -93,6 +93,22 @@ func TestWakeupsAfterLoss(t *testing.T) {
 	}
 }
 
+// TestWakeupsPassOverShortWaits: waits that are too short to be told do not take the places of longer ones.
+func TestWakeupsPassOverShortWaits(t *testing.T) {
+	const ms = int64(time.Millisecond)
+	r := offFixture(5 * time.Millisecond)
+	defer r.Tracer.Close()
+	defer r.Proc.Close()
+	r.work(&offRecord{when: 10 * ms, tid: 9, kind: offStackOf, copy: offCopy{when: 10 * ms, has: true}})
+	for i := range int64(1 + mostSlept) { // the first wait takes 10 ms, the others take 4 ms
+		r.work(&offRecord{when: 10*ms + 10*i*ms + min(i, 1), tid: 9, kind: offOut})
+		r.work(&offRecord{when: 20*ms + 10*i*ms - min(i, 1)*6*ms, tid: 9, kind: offIn})
+	}
+	if by := r.threads[9]; by.sleptWhile(10*ms, 60*ms) == nil || r.counts.Short != mostSlept {
+		t.Errorf("the waits of the waker: %+v, %d short", by.slept, r.counts.Short)
+	}
+}
+
 // TestWakeupsDrawOnce: a wait that is shorter than the limit counts by the lot by which the kernel has copied the stack
 // of its waker.
 func TestWakeupsDrawOnce(t *testing.T) {

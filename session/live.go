@@ -224,8 +224,7 @@ func (l *Live) lookAt(batch []*liveThread) {
 			outcomes[from+i] = l.look(t, batch[from+i].TID, l.looks[from+i])
 		})
 		if done < len(batch) {
-			l.leaveBehind(batch[done])
-			outcomes[done] = ptrace.Silent
+			outcomes[done] = l.leaveBehind(batch[done])
 			done++
 		}
 	}
@@ -266,11 +265,16 @@ func (l *Live) canLook() bool {
 	return true
 }
 
-// leaveBehind deals with a thread whose memory did not answer. The Observer that reads it cannot be used any more.
-func (l *Live) leaveBehind(th *liveThread) {
-	th.chances.Lose(now())
+// leaveBehind deals with a thread whose memory did not answer, and says why. The Observer that reads it cannot be used
+// any more.
+func (l *Live) leaveBehind(th *liveThread) ptrace.Outcome {
 	th.waitedFor, l.observer = l.observer, nil
 	l.leftBehind = append(l.leftBehind, th.waitedFor)
+	why := th.waitedFor.Why()
+	if why == ptrace.Silent {
+		th.chances.Lose(now())
+	}
+	return why
 }
 
 // leftAlone reports whether the thread is not to be looked at: the read of its memory has not come back, or that has

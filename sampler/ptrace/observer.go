@@ -23,6 +23,7 @@ type Observer struct {
 	t     *Tracer
 	reads ownReads
 	tid   atomic.Int32 // of the OS thread that looks
+	why   Outcome
 }
 
 // NewObserver prepares an Observer for stacks of that size.
@@ -58,12 +59,20 @@ func (o *Observer) Each(n int, look func(t *Tracer, i int)) int {
 		case <-time.After(time.Duration(readLimit)):
 		}
 		now := o.reads.count.Load()
-		if now == last && isUnderWay(now) && osthread.Waits(int(o.tid.Load())) && o.reads.giveUp(now) {
-			return int(done.Load())
+		if tid := int(o.tid.Load()); now == last && isUnderWay(now) && osthread.Waits(tid) {
+			if o.why = ReadLate; osthread.Sleeps(tid) {
+				o.why = Silent
+			}
+			if o.reads.giveUp(now) {
+				return int(done.Load())
+			}
 		}
 		last = now
 	}
 }
+
+// Why is the outcome of the look after which this Observer was left alone: Silent or ReadLate.
+func (o *Observer) Why() Outcome { return o.why }
 
 // Serve makes the Observer read for m, from now on.
 func (o *Observer) Serve(m *Memory) { o.t.Serve(m) }

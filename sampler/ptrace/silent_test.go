@@ -170,6 +170,15 @@ func TestReadLate(t *testing.T) {
 		if why != process.Locked || seen[Silent] > 0 || len(tr.Silent()) > 0 {
 			t.Errorf("goprof's calls: %v; silent threads: %v, looks: %v", why, tr.Silent(), seen)
 		}
+		ctest.Eventually(t, "an Observer is left alone", func() bool {
+			o := NewObserver(p.PID, tr.cpu, unknownStack)
+			defer o.Close()
+			n := o.Each(1, func(tr *Tracer, _ int) { tr.LookUnstopped(p.PID, Hint{}, new(look.Look)) })
+			if n == 0 && o.Why() != ReadLate {
+				t.Errorf("the Observer's read: %v", o.Why())
+			}
+			return n == 0
+		})
 		p.In.Write([]byte("\n"))
 		ctest.Eventually(t, "the lock is free", func() bool { return try() == Taken })
 	})
@@ -193,8 +202,8 @@ func TestSilentObserver(t *testing.T) {
 		return outcomes[:n:n]
 	}
 	first := NewObserver(p.PID, cpu, DefaultStackLimit)
-	if got := looks(first, tids...); !slices.Equal(got, []Outcome{Taken}) || first.IsBack() {
-		t.Fatalf("up to the silent thread: %v, back %v", got, first.IsBack())
+	if got := looks(first, tids...); !slices.Equal(got, []Outcome{Taken}) || first.IsBack() || first.Why() != Silent {
+		t.Fatalf("up to the silent thread: %v, back %v, %v", got, first.IsBack(), first.Why())
 	}
 	second := NewObserver(p.PID, cpu, DefaultStackLimit)
 	defer second.Close()

@@ -17,9 +17,9 @@
 //   - A signal that arrives during a look is passed on. It is only peeked at and never reaped: a reaped signal
 //     would die with its tracer.
 //   - If a read of the target's memory never returns, a thread of the target stands still for StandsAtMost at most.
-//     Another OS thread makes the read, not the tracing thread (reader.go). The target's thread is let go and is not
-//     looked at again (silent.go). Reads right after a pause are made in the same way (memory.go). Only an Observer
-//     reads on its own OS thread, because it stops no thread (observer.go).
+//     Another OS thread makes the read, not the tracing thread (reader.go). The target's thread is let go. It is left
+//     alone until that read has come back, or for longer (silent.go). Reads right after a pause are made in the same
+//     way (memory.go). Only an Observer reads on its own OS thread, because it stops no thread (observer.go).
 //   - A stop begins only if goprof can be expected to have a CPU for its end (admit.go).
 //   - A stop that comes late is kept on a list and collected (pending.go). A stop comes late if the thread has no CPU
 //     to stop on, or sleeps uninterruptibly. A thread cannot stop on the CPU on which the sampling thread runs, so the

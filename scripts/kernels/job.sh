@@ -205,12 +205,14 @@ suspend() {
     during suspend "the clock is set an hour ahead" "date -s +1hour"
     grep -q mem /sys/power/state || return 0 # not every machine can
     during suspend "the machine sleeps" doze
+    # shellcheck disable=SC2016 # of the inner shell
+    look suspend "the kernel says that it slept three times" sh -c '[ "$(grep -c "PM: suspend exit" out/suspend/dmesg)" = 3 ]'
 }
 
 doze() { # for 10 s
     echo +10 >/sys/class/rtc/rtc0/wakealarm
     echo mem >/sys/power/state
-    dmesg | grep -i -e "PM: suspend" -e "ACPI: PM: Waking" >>out/suspend/dmesg
+    dmesg | grep -i -e "PM: suspend" -e "ACPI: PM: Waking" >out/suspend/dmesg
 }
 
 cpus() { # each recording beside what the program says of the same time

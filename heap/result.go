@@ -43,8 +43,8 @@ func (x *reading) result() *profile.Heap {
 			h.Notes = append(h.Notes, "nothing of "+part.Name+" could be read, so its classes are missing: each piece was "+
 				"collected while it was read")
 		default:
-			h.Notes = append(h.Notes, "nothing of "+part.Name+" could be read in time, so its classes are missing: "+
-				"--all takes the time that it needs")
+			h.Notes = append(h.Notes, "nothing of "+part.Name+" was read, so its classes are missing: "+
+				"--all takes the time that this needs")
 		}
 		h.Parts = append(h.Parts, part)
 	}

@@ -13,13 +13,17 @@ type wakerPath struct {
 	thread int32
 	// before is the node in which the path of the waker before ends, in a chain of wakers. 0: this is the first.
 	before int32
+	length int // of that chain
 }
+
+// mostChain bounds how many wakers of a chain are named. goprof writes 16 at most.
+const mostChain = 64
 
 // NewWakers sums a tree up by what ended the waits: the thread, and the topmost Java method of its stack. by is ByWaker
 // or ByChain.
 func NewWakers(t *Tree, by string) *Report {
 	at := make([]wakerPath, len(t.Nodes))
-	at[0] = wakerPath{-1, -1, -1, 0}
+	at[0] = wakerPath{by: -1, java: -1, thread: -1}
 	sums := map[string]int64{}
 	for n := 1; n < len(t.Nodes); n++ {
 		node := &t.Nodes[n]
@@ -40,9 +44,13 @@ func NewWakers(t *Tree, by string) *Report {
 func (w *wakerPath) above(t *Tree, label, parent int32) {
 	switch l := t.Labels[label]; {
 	case l.Kind == LabelGap && profile.IsWaker(l.Text):
+		if w.length == mostChain {
+			return
+		}
 		if w.by >= 0 {
 			w.before = parent
 		}
+		w.length++
 		w.by, w.java, w.thread = label, -1, -1
 	case w.by < 0:
 	case l.Kind == LabelThread:

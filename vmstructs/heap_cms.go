@@ -39,7 +39,7 @@ const (
 
 // freeChunk is how many bytes the free chunk has that b begins with, 0 if b begins with something else.
 func (m *chunkModel) freeChunk(b []byte) uint64 {
-	if m.least == 0 {
+	if m.least == 0 || len(b) < klassBytes {
 		return 0
 	}
 	words := word(b)

@@ -31,7 +31,11 @@ func (h *Heap) standStill(areas []*HeapArea) error {
 			return err
 		}
 		for _, at := range forwardings {
-			if users, err := h.vm.mem.U32(at + uint64(k.pages.l.users)); err != nil || users != 0 {
+			users, err := h.vm.mem.U32(at + uint64(k.pages.l.users))
+			if err != nil {
+				return err
+			}
+			if users != 0 {
 				return ErrMoving
 			}
 		}

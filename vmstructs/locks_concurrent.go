@@ -161,11 +161,10 @@ func (k *Locks) synchronizer(at uint64) (l Lock, o LockOwner, ok bool) {
 	}
 	thread, err := k.oopIn(b, c.owner)
 	switch {
+	case c.task && (thread != 0 || err != nil):
+		l.Kind = TaskResult
 	case err != nil:
 		l.Kind = ExclusiveLock // it has an owner, but the collector hides which thread that is
-		return l, o, true
-	case c.task && thread != 0:
-		l.Kind = TaskResult
 	case thread != 0:
 		l.Kind = ExclusiveLock
 	case c.readers:

@@ -50,7 +50,7 @@ func (k *Locks) noteTask(s *liveStack, f *LockFrame) {
 			found = append(found, o)
 		}
 	}
-	if len(found) == 1 {
+	if len(found) == 1 && t.left > 0 { // else the rest of the frame was not looked at
 		t.computed = append(t.computed, computed{found[0], s.thread})
 	}
 }

@@ -3,6 +3,8 @@ package vmstructs
 import (
 	"encoding/binary"
 	"hash/fnv"
+	"maps"
+	"slices"
 
 	"goprof/process"
 )
@@ -149,7 +151,8 @@ func framesHash(c *process.Continuation) uint64 {
 }
 
 // lockedUnmounted finds the owner of a monitor among the virtual threads that no carrier runs: those that FindVirtual
-// has found, whatever they do, and maxVirtualWaits at most. The LockStack of such a thread is in its last chunk.
+// has found, whatever they do, and maxVirtualWaits at most. The first ones are those that wait, so that all rounds look
+// at the same threads. The LockStack of such a thread is in its last chunk.
 func (k *Locks) lockedUnmounted(object uint64) LockOwner {
 	u := &k.unmounted
 	if u.search == nil {
@@ -157,11 +160,12 @@ func (k *Locks) lockedUnmounted(object uint64) LockOwner {
 	}
 	if u.locked == nil {
 		u.locked = map[uint64]uint64{}
-		left := maxVirtualWaits
-		for id := range u.objects {
-			if left--; left < 0 {
-				break
-			}
+		others := maps.Clone(u.objects)
+		for _, id := range u.waiting {
+			delete(others, id)
+		}
+		ids := append(slices.Clone(u.waiting), slices.Sorted(maps.Keys(others))...)
+		for _, id := range ids[:min(len(ids), maxVirtualWaits)] {
 			if _, ok := k.lookAtVirtual(id); !ok {
 				continue
 			}

@@ -183,6 +183,9 @@ func (k *Locks) stale(v uint64) (uint64, error) {
 			return 0, ErrMoved
 		}
 		moved = bits.TrailingZeros64(colour) ^ bits.TrailingZeros64(good)
+		if moved == anyMove && v&zRemembered == zRemembered {
+			moved = oldMove
+		}
 	}
 	if addr, ok := k.now(addr, moved); ok {
 		return addr, nil
@@ -194,7 +197,12 @@ func (k *Locks) stale(v uint64) (uint64, error) {
 // with each collection of old ones (gc/z/zAddress.cpp, ZGlobalsPointers::flip_young_relocate_start,
 // flip_old_relocate_start). So it says which generation's table knows where the object is now: bit i of what has moved
 // stands for zPages.moved[i].
-const anyMove = 3
+const (
+	oldMove, anyMove = 2, 3
+	// zRemembered are the bits of a reference that a store into an old object sets, to an object that is old, too
+	// (gc/z/zAddress.hpp, ZPointerRememberedMask; zBarrier.inline.hpp, ZBarrier::remap_generation).
+	zRemembered = 0x30
+)
 
 // now says where the object is now that was at an address before the last collection.
 func (k *Locks) now(addr uint64, moved int) (uint64, bool) {

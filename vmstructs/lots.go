@@ -107,8 +107,9 @@ func (l *Lots) Draw(platform []Thread, most int, visit func(v *VirtualThread, st
 		clear(s.seen)
 		s.census = Census{}
 		chosen, all := l.choose(func() { s.lists(platform) }, max(1, most-l.visited), part)
-		if len(s.census.Failed) > 0 && (tries < lotTries-1 || len(chosen) == 0) || len(chosen) == 0 && !l.still() {
-			continue // a collector was at work, mostly
+		if len(s.census.Failed) > 0 && (tries < lotTries-1 || len(chosen) == 0) ||
+			len(chosen) == 0 && (all > 0 || !l.still()) {
+			continue // a collector was at work, mostly; of few threads a draw may also meet only empty bins
 		}
 		lot.Threads = float64(all)
 		part = 0

@@ -19,14 +19,17 @@ import (
 // TestSlowVirtual: the same of virtual threads, parked and mounted.
 func TestSlowVirtual(t *testing.T) {
 	jdks := jvmtest.JDKs(t)
-	if jdk := jdks[len(jdks)-1]; jdk.Version >= 24 {
-		jvm := jvmtest.Start(t, jdk, "truth.SlowRequests", "-Xmx64m", "-Dvirtual=true")
-		out, err := exec.Command("goprof", "slow", fmt.Sprint(jvm.PID), "-d", "6s", "--per", "SlowRequests[.]handle$",
-			"--over", "450ms").Output()
-		if held := regexp.MustCompile(`(?m)^ +(\S+)  SlowRequests.enter \(blocked\), java.lang.Object held by virtual ` +
-			`thread #\d+ "holder"`).FindSubmatch(out); err != nil || held == nil {
-			t.Errorf("%v %s", err, out)
-		}
+	jdk := jdks[len(jdks)-1]
+	if jdk.Version < 24 {
+		t.Skipf("%v: before 24 a virtual thread that waits for a monitor keeps its carrier", jdk)
+	}
+	jvm := jvmtest.Start(t, jdk, "truth.SlowRequests", "-Xmx64m", "-Dvirtual=true")
+	out, err := exec.Command("goprof", "slow", fmt.Sprint(jvm.PID), "-d", "6s", "--per", "SlowRequests[.]handle$",
+		"--over", "450ms").Output()
+	held := regexp.MustCompile(`(?m)^ +\S+  SlowRequests.enter \(blocked\), java.lang.Object held by virtual ` +
+		`thread #\d+ "holder"`)
+	if err != nil || !held.Match(out) {
+		t.Errorf("%v %s", err, out)
 	}
 }
 

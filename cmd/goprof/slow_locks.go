@@ -18,10 +18,11 @@ import (
 const (
 	// locksEvery is how often slow reads who holds the locks that threads wait for. Readings use no more than one part in
 	// locksShare of a CPU, as long as one comes once in locksSeldom. One that takes longer than longestReading does not
-	// count.
+	// count. After mostSlow of these in a row, virtual threads that no carrier runs are left out.
 	locksEvery, locksSeldom = 100 * time.Millisecond, 5 * time.Second
 	locksShare              = 20
 	longestReading          = time.Second
+	mostSlow                = 3
 	// mostHolds bounds what is kept of that.
 	mostHolds = 1 << 18
 )
@@ -57,7 +58,7 @@ var errLongReading = errors.New("a reading takes longer than " + longestReading.
 
 // readHolds returns an error if no reading counts.
 func readHolds(ctx context.Context, s *session.Session, talk io.Writer) (all []requests.Hold, failed error) {
-	some, virtual := false, s.HasVirtual()
+	some, virtual, slow := false, s.HasVirtual(), 0
 	for wait := locksEvery; sleepUntil(ctx, time.Now().Add(wait)); {
 		began, used := time.Now(), session.OwnCPU()
 		opt := session.DumpOptions{Bare: true, Locks: true, Find: longestReading / 4, Cancel: ctx}
@@ -71,9 +72,9 @@ func readHolds(ctx context.Context, s *session.Session, talk io.Writer) (all []r
 		took := time.Since(began)
 		wait = min(max(locksEvery, locksShare*(session.OwnCPU()-used)), locksSeldom)
 		if err == nil && took > longestReading {
-			if virtual {
+			if slow++; virtual && slow == mostSlow {
 				virtual = false
-				fmt.Fprintf(talk, "goprof: for virtual threads that no carrier runs, who holds locks is not shown: %s\n",
+				fmt.Fprintf(talk, "goprof: from now on, who holds locks of virtual threads that no carrier runs is not read: %s\n",
 					errLongReading)
 			}
 			err = errLongReading
@@ -82,7 +83,7 @@ func readHolds(ctx context.Context, s *session.Session, talk io.Writer) (all []r
 			failed = err
 			continue
 		}
-		some = true
+		some, slow = true, 0
 		for i := 0; i < len(threads) && len(all) < mostHolds; i++ {
 			w := threads[i].WaitsFor
 			if w == nil || !w.OfAnother() && w.Kind != profile.Task || w.Owner.TID == 0 && w.Owner.Virtual == 0 {

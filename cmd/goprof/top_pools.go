@@ -18,7 +18,7 @@ func (w *topWatch) pools(threads []session.LiveThread) (list []top.Pool) {
 	}
 	of, idle := make([]profile.ThreadDump, len(threads)), map[int]bool{}
 	for i := range threads {
-		idle[threads[i].TID] = threads[i].Idle
+		idle[threads[i].TID] = threads[i].Idle && !threads[i].Moving
 		of[i] = profile.ThreadDump{TID: threads[i].TID, Name: threads[i].Name, Java: threads[i].Java}
 	}
 	for _, p := range pools.Known(of, known) {

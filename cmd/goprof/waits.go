@@ -90,9 +90,9 @@ func (f *recordFlags) toMode(cmd *cobra.Command) error {
 	case !is && given("min") && !namesWaits(f.event) && !namesIO(f.event):
 		return usageError(cmd, "--min is for --event off-cpu, lock and io", without("min"))
 	case f.wakers && m.mode != session.WaitingMode && !namesWaits(f.event):
-		return usageError(cmd, "--wakers is for --event off-cpu and lock", without("wakers", "chain"))
+		return usageError(cmd, f.wakersFlag()+" is for --event off-cpu and lock", without("wakers", "chain"))
 	case f.wakers && f.engine == string(session.PtraceEngine):
-		return usageError(cmd, "--wakers takes what the kernel notes of wake-ups, and --engine ptrace does not ask it",
+		return usageError(cmd, f.wakersFlag()+" takes what the kernel notes of wake-ups, and --engine ptrace does not ask it",
 			without("engine"))
 	case !is:
 		return nil
@@ -115,6 +115,14 @@ func (f *recordFlags) toMode(cmd *cobra.Command) error {
 	return nil
 }
 
+// wakersFlag returns the flag that asked for wakers.
+func (f *waitFlags) wakersFlag() string {
+	if f.chain > 0 {
+		return "--chain"
+	}
+	return "--wakers"
+}
+
 // tryWakers fails if the kernel does not note what ends waits.
 func (p *part) tryWakers() error {
 	err := offcpu.Try(p.pid)
@@ -127,7 +135,7 @@ func (p *part) tryWakers() error {
 	}
 	c := host().Explain(p.pid, err)
 	return &exit.Error{Code: exit.NoEvent, What: "cannot find out what ends waits", Why: c.Why,
-		Remedy: c.Remedy + ", or without --wakers", Err: err}
+		Remedy: c.Remedy + ", or without " + p.flags.wakersFlag(), Err: err}
 }
 
 // chooseOffCPU finds out whether context switches can show waits.

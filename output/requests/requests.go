@@ -8,6 +8,7 @@ package requests
 
 import (
 	"cmp"
+	"maps"
 	"regexp"
 	"slices"
 	"sort"
@@ -27,6 +28,7 @@ type look struct {
 	part     int32 // of Gatherer.parts
 	link     int32 // of Gatherer.links; with a method 0: it is on the stack; -1: neither
 	waits    bool  // perhaps for a lock
+	drawn    bool  // of a virtual thread that no carrier ran
 }
 
 // Gatherer takes the samples of a recording, in any order.
@@ -39,8 +41,7 @@ type Gatherer struct {
 	byWho   map[who][]look   // threads
 	names   map[int64]string // of virtual threads
 	looks   int
-	// drawnAt is the last draw of virtual threads that no carrier ran, and drawnFor the time since the one before.
-	drawnAt, drawnFor int64
+	draws   map[int64]bool // when virtual threads that no carrier ran were drawn
 	// counted is how many looks the samples stand for, and stoodFor is for how much time.
 	counted  int64
 	stoodFor time.Duration
@@ -68,7 +69,8 @@ func (t *numbering[T]) of(v T) int32 {
 
 // New makes a Gatherer of requests that are traces, or of those for which a thread has a frame that method fits.
 func New(method *regexp.Regexp) *Gatherer {
-	return &Gatherer{method: method, threads: map[profile.Thread][]look{}, names: map[int64]string{}}
+	return &Gatherer{method: method, threads: map[profile.Thread][]look{}, names: map[int64]string{},
+		draws: map[int64]bool{}}
 }
 
 // Sample takes a sample. It keeps nothing of it but names.
@@ -96,11 +98,8 @@ func (g *Gatherer) Sample(s *profile.Sample) {
 		}
 	}
 	t := s.Thread
-	if t.Virtual && t.TID == 0 && l.at >= g.drawnAt {
-		if l.at > g.drawnAt {
-			g.drawnFor, g.drawnAt = l.at-g.drawnAt, l.at
-		}
-		l.span = min(l.span, g.drawnFor) // which may be that of others, too (session/unmounted.go)
+	if l.drawn = t.Virtual && t.TID == 0; l.drawn {
+		g.draws[l.at] = true
 	}
 	if t.Virtual && t.JavaID != 0 { // one thread, whatever carries it
 		if t.JavaName != "" {
@@ -155,8 +154,16 @@ func (g *Gatherer) Requests() []Request {
 	found := map[int32]*building{}
 	var all []*building
 	g.byWho = map[who][]look{}
+	draws := slices.Sorted(maps.Keys(g.draws))
 	for thread, looks := range g.threads {
 		sort.Slice(looks, func(i, j int) bool { return looks[i].at < looks[j].at })
+		for i := range looks {
+			// A look at a drawn thread stands for others, too (session/unmounted.go). Of its own time it has what is since the
+			// draw before.
+			if at, _ := slices.BinarySearch(draws, looks[i].at); looks[i].drawn && at > 0 {
+				looks[i].span = min(looks[i].span, looks[i].at-draws[at-1])
+			}
+		}
 		g.byWho[whoIs(&thread)] = looks
 	}
 	for thread, looks := range g.threads {

@@ -162,12 +162,16 @@ func (p *Pairing) programs(e *Event, number int, cpu *arch.CPU, counts, output i
 		if err := load(p.beginProgram(b, cpu, counts), []Probe{b.Probe}, false); err != nil {
 			return err
 		}
-		if b.Old == 0 {
-			continue
+		// What gives back has a program for itself, which stays when calls are met no more.
+		if b.Old > 0 {
+			if err := load(p.oldProgram(b, cpu, counts), []Probe{b.Probe}, true); err != nil {
+				return err
+			}
 		}
-		// A program for itself, which stays when calls are met no more.
-		if err := load(p.oldProgram(b, cpu, counts), []Probe{b.Probe}, true); err != nil {
-			return err
+		if b.Access > 0 {
+			if err := load(p.noAccessProgram(b, cpu, counts), []Probe{b.Probe}, true); err != nil {
+				return err
+			}
 		}
 	}
 	if err := load(p.freeProgram(cpu, counts), p.Frees, true); err != nil || len(p.Clearing) == 0 {
@@ -266,11 +270,7 @@ func (p *Pairing) beginProgram(b *Begin, cpu *arch.CPU, counts int) *probeCode {
 	c := newPairCode(counts)
 	if b.Access > 0 {
 		c.argument(bpf.R1, b.Access, cpu)
-		c.Jump(bpf.JumpNeImm, bpf.R1, 0, 0, "memory")
-		c.argument(bpf.R8, 1, cpu)
-		c.giveBack(p.Kept.fd, -pairKey)
-		c.Jump(bpf.Goto, 0, 0, 0, "end")
-		c.Label("memory")
+		c.Jump(bpf.JumpEqImm, bpf.R1, 0, 0, "end")
 	}
 	c.argument(bpf.R8, b.Size, cpu)
 	if b.Times > 0 {
@@ -328,18 +328,36 @@ func (p *Pairing) freeProgram(cpu *arch.CPU, counts int) *probeCode {
 	c.argument(bpf.R8, 1, cpu)
 	c.count(countFrees)
 	if p.Length > 0 {
-		c.Store(bpf.R10, -pairKey, bpf.R8)
-		c.lookUp(p.Kept.fd, -pairKey)
-		c.Jump(bpf.JumpEqImm, bpf.R0, 0, 0, "end")
-		c.Load(bpf.Load64, bpf.R2, bpf.R0, pieceOwn)
-		c.argument(bpf.R1, p.Length, cpu)
-		c.Jump(bpf.JumpGe, bpf.R1, bpf.R2, 0, "all")
-		c.count(countParts)
-		c.Jump(bpf.Goto, 0, 0, 0, "end")
-		c.Label("all")
+		c.onlyWhole(p, p.Length, cpu)
 	}
 	c.giveBack(p.Kept.fd, -pairKey)
 	return c.end()
+}
+
+// noAccessProgram takes out the piece to which a call takes the access away.
+func (p *Pairing) noAccessProgram(b *Begin, cpu *arch.CPU, counts int) *probeCode {
+	c := newPairCode(counts)
+	c.argument(bpf.R1, b.Access, cpu)
+	c.Jump(bpf.JumpNeImm, bpf.R1, 0, 0, "end")
+	c.argument(bpf.R8, 1, cpu)
+	c.count(countFrees)
+	c.onlyWhole(p, b.Size, cpu)
+	c.giveBack(p.Kept.fd, -pairKey)
+	return c.end()
+}
+
+// onlyWhole ends the program unless the call gives back the whole piece at the address in r8. The argument with that
+// number says how much it gives back.
+func (c *probeCode) onlyWhole(p *Pairing, length int, cpu *arch.CPU) {
+	c.Store(bpf.R10, -pairKey, bpf.R8)
+	c.lookUp(p.Kept.fd, -pairKey)
+	c.Jump(bpf.JumpEqImm, bpf.R0, 0, 0, "end")
+	c.Load(bpf.Load64, bpf.R2, bpf.R0, pieceOwn)
+	c.argument(bpf.R1, length, cpu)
+	c.Jump(bpf.JumpGe, bpf.R1, bpf.R2, 0, "all")
+	c.count(countParts)
+	c.Jump(bpf.Goto, 0, 0, 0, "end")
+	c.Label("all")
 }
 
 // oldProgram takes out the piece that a call replaces by a new one.

@@ -309,8 +309,8 @@ func TestNobodyHurriesACall(t *testing.T) {
 	}
 }
 
-// TestHurriesLessAndLess: the sampling thread has ever longer to do what it was told, up to hurryEach, as on an emulated
-// CPU, where the handler of the signal takes 80 us.
+// TestHurriesLessAndLess: the sampling thread has ever longer to do what it was told, up to hurryEach, as on an
+// emulated CPU, where the handler of the signal takes 80 us.
 func TestHurriesLessAndLess(t *testing.T) {
 	h := newPreempter()
 	h.shared.tid = 1 << 30 // nobody has the signal

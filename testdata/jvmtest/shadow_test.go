@@ -164,10 +164,12 @@ func TestJudge(t *testing.T) {
 		walk []WalkedFrame
 		want Verdict
 	}{
-		"the same":                            {[]WalkedFrame{c, b, a}, Exact},
-		"others between":                      {[]WalkedFrame{lib, c, lib, b, a}, Exact},
-		"noting its call":                     {[]WalkedFrame{push, c, b, a}, Exact},
-		"noting that it comes":                {[]WalkedFrame{push, d, c, b, a}, AtPushOrPop},
+		"the same":             {[]WalkedFrame{c, b, a}, Exact},
+		"others between":       {[]WalkedFrame{lib, c, lib, b, a}, Exact},
+		"noting its call":      {[]WalkedFrame{push, c, b, a}, Exact},
+		"noting that it comes": {[]WalkedFrame{push, d, c, b, a}, AtPushOrPop},
+		"reaching for its note": {[]WalkedFrame{frame("truth.Shadow$Inner.shadow", 1),
+			{Method: "d", Line: 1, Inlined: true}, c, b, a}, AtPushOrPop},
 		"noting, with one too many":           {[]WalkedFrame{push, d, d, c, b, a}, Mismatch},
 		"entering":                            {[]WalkedFrame{d, c, b, a}, OneMore},
 		"entering, compiled":                  {[]WalkedFrame{top("d", 1), c, b, a}, OneMore},

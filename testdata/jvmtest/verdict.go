@@ -44,8 +44,11 @@ type Walk struct {
 	Code   map[string]bool
 }
 
-// shadowKeeping are the methods by which the others keep the shadow.
-const shadowKeeping = "truth.ShadowStack."
+// keeps reports whether a method is one by which the others keep the shadow, or reach it.
+func keeps(method string) bool {
+	return strings.HasPrefix(method, "truth.ShadowStack.") ||
+		strings.HasPrefix(method, "truth.Shadow$") && strings.HasSuffix(method, ".shadow")
+}
 
 // Judge compares a walk with the shadow of the same moment: all methods, and the line of every
 // caller. For Mismatch the error tells the first difference from the root.
@@ -56,7 +59,7 @@ func (s *Shadow) Judge(shadow []ShadowFrame, walk Walk) (Verdict, error) {
 		if name, ok := s.Name(frame.Method); ok {
 			frame.Method = name
 			walked = append(walked, frame)
-		} else if len(walked) == 0 && strings.HasPrefix(frame.Method, shadowKeeping) {
+		} else if len(walked) == 0 && keeps(frame.Method) {
 			keeping = true
 		}
 	}

@@ -67,8 +67,8 @@ func TestChains(t *testing.T) {
 	})
 }
 
-// compilers are threads of the JVM's own, for whose locks the program's threads may wait on their way. A thread that has
-// ended before its name was read is one, too: the program's threads stay.
+// compilers are threads of the JVM's own, for whose locks the program's threads may wait on their way. A thread that
+// has ended before its name was read is one, too: the program's threads stay.
 var compilers = regexp.MustCompile(`C[12] CompilerThread|VM Thread|G1 |\?`)
 
 // checkChains compares the sums by chain with what the program says. A chain may end early, and no other may be there.

@@ -370,7 +370,7 @@ func (a *account) cost() {
 		held = fmt.Sprintf("threads held %s in all, longest %s", Span(s.Pauses.Total), Span(s.Pauses.Max))
 	}
 	own := "; goprof used " + Span(s.OwnCPU)
-	if s.Meta.Duration > 0 {
+	if s.Meta.Duration >= time.Second { // in less goprof's beginning and end are most of it
 		own = "; goprof " + percentOf(s.OwnCPU, s.Meta.Duration) + " of a CPU"
 	}
 	if a.further {

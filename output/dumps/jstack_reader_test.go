@@ -31,7 +31,7 @@ func TestThreadDumpReader(t *testing.T) {
 				t.Fatal(err)
 			}
 			out := jdk.Java(t, "-Dfile.encoding=UTF-8", "-Dstdout.encoding=UTF-8", "-cp", filepath.Join(jars, "*"),
-				"../testdata/readers/ReadThreadDump.java", file)
+				"../../testdata/readers/ReadThreadDump.java", file)
 			if diff := cmp.Diff(expectedOfReader(d), strings.Split(strings.TrimSpace(out), "\n")); diff != "" {
 				t.Error(diff)
 			}

@@ -278,8 +278,7 @@ func jfrLockTimes(t *testing.T, jdk jvmtest.JDK, file string) map[string]time.Du
 }
 
 // TestLeaksBesideAsync: of one program at the same time goprof and async-profiler's nativemem name what malloc has
-// given out and nobody has freed, to the byte. Then each takes its turn with nobody, and a pair of malloc and free
-// takes so long.
+// given out and nobody has freed. Then each takes its turn with nobody, and a pair of malloc and free takes so long.
 func TestLeaksBesideAsync(t *testing.T) {
 	besideJDK(t, func(t *testing.T, jars string, jdk jvmtest.JDK) {
 		const pieces, size = 2000, 1000
@@ -288,22 +287,23 @@ func TestLeaksBesideAsync(t *testing.T) {
 		library := loadAsync(t, jars, jvm)
 		recording := filepath.Join(library.dir, "leaks.jfr")
 		jvm.Command("mallocs 100 1000")
+		// It allocates much when it starts. goprof would remove its probes, or let a sample stand for more, before the
+		// program's own calls.
+		library.start("nativemem=1,jfr,file=" + recording)
 		plan := findEvent(t, s, profile.EventLeak, 1)
-		p, _ := recordEvent(t, s, plan, func() {
-			library.start("nativemem=1,jfr,file=" + recording)
-			jvm.Command(fmt.Sprintf("mallocs %d 1000", pieces))
-			library.command("stop")
-		})
+		p, _ := recordEvent(t, s, plan, func() { jvm.Command(fmt.Sprintf("mallocs %d 1000", pieces)) })
+		library.command("stop")
 		ours := map[string]int64{}
 		p.EachLine(func(f *profile.Func, _ profile.Kind) string { return f.Name }, func(path []string, n int64) {
 			ours[strings.Join(path, ";")] += n
 		})
-		theirs := jvmtest.Converted(t, jars, jdk, recording, "--nativemem", "--leak", "--total")
+		theirs := jvmtest.Converted(t, jars, jdk, recording, "--nativemem", "--leak", "--tail", "0", "--total")
 		for name, stacks := range map[string]map[string]int64{"goprof": ours, "async-profiler": theirs} {
 			leak, passing := bytesBelow(stacks, "leak"), bytesBelow(stacks, "passing")
 			t.Logf("%v: %s: %d bytes below leak, %d below passing; %d and 0 are true", jdk, name, leak, passing,
 				pieces/10*size)
-			if leak < pieces/10*size*99/100 || leak > pieces/10*size*101/100 || passing > pieces*size/10 { // the JVM's own
+			// goprof may let a sample stand for more than one byte at the beginning. The JVM's own memory counts, too.
+			if leak < pieces/10*size*9/10 || leak > pieces/10*size*11/10 || passing > pieces*size/10 {
 				t.Errorf("%s: %d bytes below leak, %d below passing", name, leak, passing)
 			}
 		}

@@ -45,22 +45,42 @@ func HoldThreads(t testing.TB, pid int, called string) (held int, release func()
 	return len(tids), func() { close(end); <-ended }
 }
 
-// holdAsleep tries again until all threads sleep.
+// holdAsleep tries again until all threads have slept for a while, and sleep when they are held. One that has just gone
+// to sleep may wait for a lock while it holds another.
 func holdAsleep(tids []int) error {
-	for range 1000 {
+	for range 100 {
+		before := switches(tids)
+		time.Sleep(300 * time.Millisecond)
+		if before == "" || switches(tids) != before {
+			continue
+		}
 		if err := holdAll(tids); err != nil || !slices.ContainsFunc(tids, awake) {
 			return err
 		}
 		letGo(tids)
-		time.Sleep(20 * time.Millisecond)
 	}
 	return errors.New("the threads do not come to rest")
 }
 
-// awake reports whether a thread that is held was not in a system call (proc_pid_syscall(5)).
+// switches are how often the kernel has switched from each thread, or nothing if one does not sleep.
+func switches(tids []int) string {
+	var all strings.Builder
+	for _, tid := range tids {
+		status, _ := os.ReadFile("/proc/" + strconv.Itoa(tid) + "/status")
+		_, state, _ := bytes.Cut(status, []byte("\nState:\t"))
+		_, counts, _ := bytes.Cut(state, []byte("\nvoluntary_ctxt_switches:"))
+		if !bytes.HasPrefix(state, []byte("S")) {
+			return ""
+		}
+		all.Write(counts)
+	}
+	return all.String()
+}
+
+// awake reports whether a thread that is held was not in a futex (proc_pid_syscall(5)).
 func awake(tid int) bool {
 	call, err := os.ReadFile("/proc/" + strconv.Itoa(tid) + "/syscall")
-	return err != nil || bytes.HasPrefix(call, []byte("-1"))
+	return err != nil || !bytes.HasPrefix(call, []byte(strconv.Itoa(unix.SYS_FUTEX)+" "))
 }
 
 func letGo(tids []int) {

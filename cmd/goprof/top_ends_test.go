@@ -46,7 +46,8 @@ func TestTopEnds(t *testing.T) {
 		}
 	})
 	t.Run("after a while", func(t *testing.T) {
-		_, s := topOf(t, jvmtest.JDKs(t)[0], 80, 24, nil, "-d", "3")
+		jvm := jvmtest.Start(t, jvmtest.JDKs(t)[0], "truth.Rates", "--", "20")
+		s := startOnScreen(t, 80, 24, nil, "top", strconv.Itoa(jvm.PID), "-d", "3") // perhaps without any reading
 		if code := s.wait(); code != 0 {
 			t.Errorf("exit code %d", code)
 		}

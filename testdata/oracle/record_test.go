@@ -25,7 +25,7 @@ import (
 )
 
 // record records until ctx is done or the JVM ends, and holds the result to what is always true.
-func record(t *testing.T, s *session.Session, ctx context.Context, opt session.RecordOptions) (*profile.Profile,
+func record(t testing.TB, s *session.Session, ctx context.Context, opt session.RecordOptions) (*profile.Profile,
 	profile.Summary) {
 	t.Helper()
 	if opt.Interval == 0 {
@@ -45,7 +45,7 @@ func record(t *testing.T, s *session.Session, ctx context.Context, opt session.R
 }
 
 // checkAccount: every look that was attempted has become something that has a name.
-func checkAccount(t *testing.T, s *profile.Summary) {
+func checkAccount(t testing.TB, s *profile.Summary) {
 	t.Helper()
 	var truncated, lost int64
 	for _, n := range s.TruncatedBy {
@@ -69,7 +69,7 @@ func checkAccount(t *testing.T, s *profile.Summary) {
 }
 
 // after is a context that is done so much later.
-func after(t *testing.T, d time.Duration) context.Context {
+func after(t testing.TB, d time.Duration) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), d)
 	t.Cleanup(cancel)
 	return ctx
@@ -77,7 +77,7 @@ func after(t *testing.T, d time.Duration) context.Context {
 
 // untilEnough is a context for a recording that lasts so long, and on until there are so many samples: on a starved
 // machine few come. It ends after two minutes in any case.
-func untilEnough(t *testing.T, opt *session.RecordOptions, d time.Duration, samples int64) context.Context {
+func untilEnough(t testing.TB, opt *session.RecordOptions, d time.Duration, samples int64) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), d+2*time.Minute)
 	t.Cleanup(cancel)
 	visits := make(chan session.Visit)

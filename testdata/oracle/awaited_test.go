@@ -15,6 +15,7 @@ import (
 // TestAwaited: of threads that wait for a FutureTask or a CompletableFuture it is known which thread computes it, and
 // never a wrong one is named.
 func TestAwaited(t *testing.T) {
+	t.Parallel()
 	for name, flags := range map[string][]string{"interpreted": {"-Xint"}, "mixed": nil,
 		"compiled": {"-Xcomp", "-XX:TieredStopAtLevel=1"}} {
 		t.Run(name, func(t *testing.T) {

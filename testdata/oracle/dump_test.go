@@ -244,7 +244,7 @@ func startParked(t *testing.T, jdk jvmtest.JDK) (*jvmtest.JVM, []jvmtest.Expecte
 // TestDumpOfStoppedJVM: a JVM that is stopped is shown as well, and stays stopped.
 func TestDumpOfStoppedJVM(t *testing.T) {
 	t.Parallel()
-	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm, stacks := startParked(t, jdk)
 		s := attach(t, jvm.PID)
 		awaitParked(t, s, jvm.PID, stacks)

@@ -16,6 +16,7 @@ import (
 // TestFilesAndPeers: calls that read and write are counted by file and peer, as often as the program itself has made
 // them and with as many bytes. The time of calls that are slow is what the program's clock says.
 func TestFilesAndPeers(t *testing.T) {
+	t.Parallel()
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm := jvmtest.Start(t, jdk, "truth.FilesAndPeers")
 		commands := []string{"files 60 " + t.TempDir(), "lookup 40", "peer blocking 20 20", "peer timeout 20 20",

@@ -292,7 +292,7 @@ func isProof(number, proof string) bool {
 // TestLateNames: a thread that is sampled before its name is known has one name in a recording nevertheless.
 func TestLateNames(t *testing.T) {
 	t.Parallel()
-	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm := jvmtest.Start(t, jdk, "truth.LongNames")
 		s := attach(t, jvm.PID)
 		// Each thread lives for 60 ms, and half of all samples at least are theirs: there are more than five.

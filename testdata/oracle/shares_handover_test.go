@@ -27,7 +27,7 @@ import (
 // GOPROF_HANDOVER_RATE is how many samples there are for each second of CPU time. With GOPROF_HANDOVER_KEEP, a file, it
 // adds to what earlier runs have counted, and tells the sum.
 func TestHandOver(t *testing.T) {
-	samples, beside := envNumber("GOPROF_HANDOVER_SAMPLES", 1000), envNumber("GOPROF_HANDOVER_BESIDE", 0)
+	samples, beside := envNumber("GOPROF_HANDOVER_SAMPLES", 700), envNumber("GOPROF_HANDOVER_BESIDE", 0)
 	cases := envText("GOPROF_HANDOVER", "queue/ptrace lock/perf")
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		for _, c := range strings.Fields(cases) {

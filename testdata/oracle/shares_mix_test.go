@@ -21,7 +21,7 @@ import (
 //
 //	GOPROF_MIX_SAMPLES=20000 go test ./testdata/oracle -run TestMix -v
 func TestMix(t *testing.T) {
-	samples := envNumber("GOPROF_MIX_SAMPLES", 2000)
+	samples := envNumber("GOPROF_MIX_SAMPLES", 1500)
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		for _, load := range []int{0, runtime.NumCPU()} {
 			t.Run(strconv.Itoa(load)+" others", func(t *testing.T) {

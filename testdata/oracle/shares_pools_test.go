@@ -21,7 +21,7 @@ import (
 //
 //	GOPROF_POOL_THREADS=2500 GOPROF_POOL_SAMPLES=5000 go test ./testdata/oracle -run TestRequestPools -v -timeout 1h
 func TestRequestPools(t *testing.T) {
-	threads, samples := envNumber("GOPROF_POOL_THREADS", 150), envNumber("GOPROF_POOL_SAMPLES", 200)
+	threads, samples := envNumber("GOPROF_POOL_THREADS", 150), envNumber("GOPROF_POOL_SAMPLES", 120)
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		for _, engine := range []session.EngineName{session.PtraceEngine, session.PerfEngine} {
 			t.Run(string(engine), func(t *testing.T) {

@@ -126,7 +126,7 @@ func foreignName(name, module string) string {
 func TestCritical(t *testing.T) {
 	t.Parallel()
 	library := buildNative(t, "critical.c", "libcritical.so", "-O2", "-fomit-frame-pointer")
-	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm := jvmtest.Start(t, jdk, "truth.Critical", append(jniFlags(jdk), "-Xmx64m", "--", library.path)...)
 		s := attach(t, jvm.PID)
 		within, cut := 0, 0

@@ -19,7 +19,7 @@ func TestMadeCode(t *testing.T) {
 	t.Parallel()
 	lib := buildNative(t, "madecode.c", "libmadecode.so", withCFI...)
 	gap := "[no unwind info: " + process.JITCode + "]"
-	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm := jvmtest.Start(t, jdk, "truth.MadeCode", "--", lib.path)
 		s := attach(t, jvm.PID)
 		onTop, below, cut := 0, 0, 0

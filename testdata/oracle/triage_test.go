@@ -189,43 +189,68 @@ func TestTriageDiseases(t *testing.T) {
 		if !triageAll {
 			t.Parallel() // in this form JDKs other than the oldest have only programs that wait
 		}
-		rows := make([]string, len(diseases))
-		each := func(of spell, do func(i int, d *disease)) {
-			for i := range diseases {
-				if d := &diseases[i]; d.spell() == of && triageJDK(t, jdk, d.oldest) && d.now() {
-					do(i, d)
-				}
-			}
-		}
-		find := func(t *testing.T, i int, jvm func(*testing.T) *jvmtest.JVM, sideBySide bool) {
-			t.Run(diseases[i].String(), func(t *testing.T) {
-				if sideBySide {
-					t.Parallel()
-				}
-				rows[i] = diseases[i].find(t, jvm(t))
-			})
-		}
-		jvms, born := map[int]*jvmtest.JVM{}, time.Now()
-		each(old, func(i int, d *disease) { jvms[i] = d.start(t, jdk, "sick") })
-		start := func(d *disease) func(*testing.T) *jvmtest.JVM {
-			return func(t *testing.T) *jvmtest.JVM { return d.start(t, jdk, "sick") }
-		}
+		table := newTriageTable(t, jdk)
+		start := func(t *testing.T, d *disease) *jvmtest.JVM { return d.start(t, jdk, "sick") }
 		t.Run("all", func(t *testing.T) { // ends when those side by side have
-			each(idle, func(i int, d *disease) { find(t, i, start(d), true) })
+			table.each(idle, func(i int) { table.find(t, i, start, true) })
 			t.Run("busy", func(t *testing.T) { // one of these at a time
 				t.Parallel()
-				each(busy, func(i int, d *disease) { find(t, i, start(d), false) })
+				table.each(busy, func(i int) { table.find(t, i, start, false) })
 			})
 		})
-		t.Run("old", func(t *testing.T) {
-			each(old, func(i int, _ *disease) {
-				time.Sleep(time.Until(born.Add(oldAge)))
-				find(t, i, func(*testing.T) *jvmtest.JVM { return jvms[i] }, true)
-			})
-		})
-		rows = slices.DeleteFunc(rows, func(r string) bool { return r == "" })
-		t.Logf("diseases on %s, %d s each\n%s", jdk, triageSeconds, strings.Join(rows, "\n"))
+		table.log()
 	})
+}
+
+// TestTriageOldDiseases is TestTriageDiseases for those that need a JVM which is a minute old.
+func TestTriageOldDiseases(t *testing.T) {
+	t.Parallel()
+	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+		table := newTriageTable(t, jdk)
+		jvms, born := map[*disease]*jvmtest.JVM{}, time.Now()
+		table.each(old, func(i int) { jvms[&diseases[i]] = diseases[i].start(t, jdk, "sick") })
+		if len(jvms) > 0 {
+			time.Sleep(time.Until(born.Add(oldAge)))
+		}
+		table.each(old, func(i int) {
+			table.find(t, i, func(_ *testing.T, d *disease) *jvmtest.JVM { return jvms[d] }, false)
+		})
+		table.log()
+	})
+}
+
+// triageTable has a row for each disease of a spell that was found.
+type triageTable struct {
+	t    *testing.T
+	jdk  jvmtest.JDK
+	rows []string
+}
+
+func newTriageTable(t *testing.T, jdk jvmtest.JDK) *triageTable {
+	return &triageTable{t, jdk, make([]string, len(diseases))}
+}
+
+// each calls do for the diseases of a spell that are looked for on this JDK in this run.
+func (r *triageTable) each(of spell, do func(i int)) {
+	for i := range diseases {
+		if d := &diseases[i]; d.spell() == of && triageJDK(r.t, r.jdk, d.oldest) && d.now() {
+			do(i)
+		}
+	}
+}
+
+func (r *triageTable) find(t *testing.T, i int, jvm func(*testing.T, *disease) *jvmtest.JVM, sideBySide bool) {
+	t.Run(diseases[i].String(), func(t *testing.T) {
+		if sideBySide {
+			t.Parallel()
+		}
+		r.rows[i] = diseases[i].find(t, jvm(t, &diseases[i]))
+	})
+}
+
+func (r *triageTable) log() {
+	rows := slices.DeleteFunc(r.rows, func(r string) bool { return r == "" })
+	r.t.Logf("diseases on %s, %d s each\n%s", r.jdk, triageSeconds, strings.Join(rows, "\n"))
 }
 
 // spell is when and beside what a sick program is looked at.

@@ -146,6 +146,7 @@ func (c *troubled) checkRecord(t *testing.T, goprof string, pid int) {
 
 // TestManyThreads: a dump of thousands of threads is complete, whole, and small. With -v it says what it took.
 func TestManyThreads(t *testing.T) {
+	t.Parallel()
 	const n = 5000
 	goprof := buildGoprof(t)
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {

@@ -183,7 +183,7 @@ func serverRuns(t *testing.T) {
 		duration *= 4
 	}
 	virtualJDKs(t, func(t *testing.T, jdk jvmtest.JDK) {
-		for _, mode := range []struct {
+		for i, mode := range []struct {
 			name  string
 			flags []string
 			args  []string
@@ -193,6 +193,9 @@ func serverRuns(t *testing.T) {
 			{name: "interpreted", flags: []string{"-Xint"}, args: []string{"20", "30"}},
 			{name: "zgc", flags: []string{"-XX:+UseZGC"}, args: []string{"20", "60"}},
 		} {
+			if !longForm && testEngine == session.PerfEngine && i%2 == 1 {
+				continue
+			}
 			t.Run(mode.name, func(t *testing.T) {
 				jvm := jvmtest.Start(t, jdk, "truth.VirtualServer", append(append(mode.flags, "--"), mode.args...)...)
 				s := attach(t, jvm.PID)

@@ -370,7 +370,7 @@ func switchesOf(t *testing.T, s *session.Session, names map[string]bool) map[str
 // TestWallNonBlocking: no thread is stopped; one that runs is there without a stack, and says why.
 func TestWallNonBlocking(t *testing.T) {
 	t.Parallel()
-	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm, known := startStates(t, jdk)
 		opt := session.RecordOptions{Mode: session.WallMode, NonBlocking: true,
 			Interval: 5 * time.Millisecond, Threads: true, Weight: profile.Samples}

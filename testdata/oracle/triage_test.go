@@ -259,7 +259,7 @@ type spell int
 const (
 	busy spell = iota // beside programs that wait
 	idle              // beside others
-	old               // after all others
+	old               // a minute old: TestTriageOldDiseases
 )
 
 // oldAge is how old a JVM must be whose disease is old.

@@ -21,11 +21,12 @@ func TestIncompleteLists(t *testing.T) {
 		want  []int
 		err   error
 	}{
-		"complete":       {lists: []list{{[]int{1, 2, 3}, true, nil}}, want: []int{1, 2, 3}},
-		"one of two":     {lists: []list{{[]int{1, 2, 9}, false, nil}, {[]int{3, 2, 1}, true, nil}}, want: []int{1, 2, 3}},
-		"never complete": {lists: slices.Repeat([]list{{[]int{2, 1}, false, nil}, {[]int{3, 1}, false, nil}}, 2), want: []int{1, 2, 3}},
-		"gone":           {lists: []list{{[]int{1}, false, nil}, {nil, false, ErrGone}}, err: ErrGone},
-		"empty":          {lists: []list{{nil, true, nil}}, err: ErrGone},
+		"complete":   {lists: []list{{[]int{1, 2, 3}, true, nil}}, want: []int{1, 2, 3}},
+		"one of two": {lists: []list{{[]int{1, 2, 9}, false, nil}, {[]int{3, 2, 1}, true, nil}}, want: []int{1, 2, 3}},
+		"never complete": {lists: slices.Repeat([]list{{[]int{2, 1}, false, nil}, {[]int{3, 1}, false, nil}}, 2),
+			want: []int{1, 2, 3}},
+		"gone":  {lists: []list{{[]int{1}, false, nil}, {nil, false, ErrGone}}, err: ErrGone},
+		"empty": {lists: []list{{nil, true, nil}}, err: ErrGone},
 	} {
 		got, err := completeList(func() ([]int, bool, error) {
 			next := c.lists[0]

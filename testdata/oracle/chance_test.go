@@ -25,8 +25,8 @@ func (t *try) Failed() bool      { return len(t.wrong) > 0 || t.TB.Failed() }
 // wrong by chance in one of a hundred tries fails one run in a million. The long form has one try, of so much more.
 const mostTries = 3
 
-// again makes a measurement that depends on chance, and on how much of the CPUs others want: shares, times, and how much
-// is lost. It is made once more if something is wrong. Facts, as a stack that is wrong, are not for it.
+// again makes a measurement that depends on chance, and on how much of the CPUs others want: shares, times, and how
+// much is lost. It is made once more if something is wrong. Facts, as a stack that is wrong, are not for it.
 func again(t *testing.T, measure func(t testing.TB)) {
 	t.Helper()
 	for n := 1; ; n++ {

@@ -88,8 +88,8 @@ func checkIO(t *testing.T, command string, want []string, io *profile.IO) (reads
 	return reads
 }
 
-// checkSlowReads demands that slow reads, which took so long by the program's clock, became samples below the method that
-// reads. The frames of a virtual thread that has gone on by now may be missing.
+// checkSlowReads demands that slow reads, which took so long by the program's clock, became samples below the method
+// that reads. The frames of a virtual thread that has gone on by now may be missing.
 func checkSlowReads(t *testing.T, command string, p *profile.Profile, took int64) {
 	t.Helper()
 	found := int64(0)

@@ -42,7 +42,7 @@ func (p *placeSeen) note(place int, top string) bool {
 }
 
 // TestPlaces: 27 threads work at places where one method does all the work. The goal is 97 % right, without any flag of
-// the JVM, and 99 % of the depths of a recursive method. GOPROF_PLACES is how many samples to take (2,000);
+// the JVM, and 99 % of the depths of a recursive method. GOPROF_PLACES is how many samples to take (1,000);
 // GOPROF_PLACES_FULL=1 has the JVM keep full records, and shows what can be had.
 func TestPlaces(t *testing.T) {
 	t.Parallel()

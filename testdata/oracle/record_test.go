@@ -308,8 +308,8 @@ func TestRecordChangesNothing(t *testing.T) {
 	// Flags against threads that the JVM starts and ends as it likes.
 	flags := []string{"-XX:+IgnoreUnrecognizedVMOptions", "-XX:+UseSerialGC", "-XX:-UseDynamicNumberOfCompilerThreads"}
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
-		// What goprof leaves behind it leaves in each JVM. What the JVM does by itself, as to load a library late, it does now
-		// and then.
+		// What goprof leaves behind it leaves in each JVM. What the JVM does by itself, as to load a library late, it does
+		// now and then.
 		again(t, func(t testing.TB) {
 			jvm := jvmtest.Start(fact(t), jdk, "truth.Shares", flags...)
 			defer jvm.Quit()

@@ -81,7 +81,7 @@ func checkReasons(t testing.TB, got *sampled, n int) {
 		case why == profile.Whole || count == 0:
 		case (why == profile.Deoptimizing || why == profile.NotStopped) && count <= few:
 			t.Logf("%v: %d", why, count)
-		case testEngine == session.PerfEngine && count <= atMost(1.0/200, n): // walked some milliseconds later: code may have gone
+		case testEngine == session.PerfEngine && count <= atMost(1.0/200, n): // walked later: code may have gone
 			t.Logf("%v: %d", why, count)
 		default:
 			t.Errorf("%v: %d of %d", why, count, n)

@@ -376,9 +376,9 @@ func acquitAll(t *testing.T, jdk jvmtest.JDK, sideBySide bool) {
 // A program that has less than starving CPUs gives too few samples in some seconds to say what it does.
 const starving = 0.25
 
-// looks is for how long a JVM is looked at until it is judged right. In some seconds a program may have too little of the
-// machine to show what it does, or stand still in the middle of anything. The command looks for ten seconds. In the long
-// form the first look decides, unless the machine had no CPU for the program.
+// looks is for how long a JVM is looked at until it is judged right. In some seconds a program may have too little of
+// the machine to show what it does, or stand still in the middle of anything. The command looks for ten seconds. In the
+// long form the first look decides, unless the machine had no CPU for the program.
 func looks() []time.Duration {
 	first := time.Duration(triageSeconds) * time.Second
 	return []time.Duration{first, 3 * first, time.Minute}

@@ -27,7 +27,7 @@ var ownNames = []string{
 	"process/process.go open",              // /proc/PID/mem and maps
 	"process/core_open_other.go openBelow", // below a folder of the user's, on systems without openat2
 	"process/procfs/read.go Read",          // stat, status
-	"process/threads.go listThreads",       // task
+	"process/threads.go listOnce",          // task
 	"process/procfs/dir.go OpenDir",
 	"sampler/cpuset/online.go readSmall", "sampler/wall/quiet.go allCPUsTick", "sampler/ptrace/watchdog.go Watch",
 	"sampler/ptrace/sysmon.go findSysmon", "sampler/ptrace/sysmon.go sleepers", // goprof's own threads

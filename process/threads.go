@@ -27,8 +27,7 @@ type Thread struct {
 	Start uint64 // when it began: hundredths of a second since the machine was started (CLOCK_BOOTTIME)
 }
 
-// Threads lists the threads, lowest number first. Threads that come or go meanwhile may
-// be missing.
+// Threads lists the threads, lowest number first. Threads that come or go meanwhile may be missing, others are not.
 func (p *Process) Threads() ([]Thread, error) {
 	tids, err := listThreads(p.pid)
 	if err != nil {
@@ -79,14 +78,45 @@ func threadError(err error) error {
 	return err
 }
 
+// listings is how often the threads are listed at most until a list is complete.
+const listings = 4
+
 // listThreads returns the numbers of all threads, in order.
 func listThreads(pid int) ([]int, error) {
+	return completeList(func() ([]int, bool, error) { return listOnce(pid) })
+}
+
+// completeList lists until a list is complete. If none is, because threads come and go all the time, all lists together
+// count. Then some threads of the result may have ended.
+func completeList(list func() (tids []int, complete bool, err error)) (all []int, err error) {
+	for range listings {
+		tids, complete, err := list()
+		if err != nil {
+			return nil, err
+		}
+		if complete {
+			all = tids
+			break
+		}
+		all = append(all, tids...)
+	}
+	if len(all) == 0 {
+		return nil, ErrGone
+	}
+	slices.Sort(all)
+	return slices.Compact(all), nil
+}
+
+// listOnce lists the threads. When a thread ends meanwhile, the kernel ends the list at that thread. It then goes on
+// behind as many threads as it has listed, counted from the first, and skips one that lives (fs/proc/base.c, next_tid
+// and first_tid). So the list is complete only if there were as many threads before and after it was read.
+func listOnce(pid int) (tids []int, complete bool, err error) {
 	dir, err := os.Open("/proc/" + strconv.Itoa(pid) + "/task")
 	if err != nil {
-		return nil, threadError(err)
+		return nil, false, threadError(err)
 	}
 	defer dir.Close()
-	var tids []int
+	before := countThreads(dir)
 	for len(tids) < maxThreads {
 		names, err := dir.Readdirnames(1024)
 		for _, name := range names {
@@ -95,15 +125,22 @@ func listThreads(pid int) ([]int, error) {
 			}
 		}
 		if err == io.EOF || len(names) == 0 {
-			break
+			after := countThreads(dir)
+			return tids, before <= 0 || before == len(tids) && before == after, nil
 		}
 		if err != nil {
-			return nil, threadError(err)
+			return nil, false, threadError(err)
 		}
 	}
-	if len(tids) == 0 {
-		return nil, ErrGone
+	return tids, true, nil
+}
+
+// countThreads is the number of a process's threads: its folder task has two links more (fs/proc/base.c,
+// proc_task_getattr). It is 0 or less where the kernel does not count them.
+func countThreads(task *os.File) int {
+	var st unix.Stat_t
+	if unix.Fstat(int(task.Fd()), &st) != nil {
+		return 0
 	}
-	slices.Sort(tids)
-	return tids, nil
+	return int(st.Nlink) - 2
 }

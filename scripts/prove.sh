@@ -16,7 +16,8 @@ export GOPROF_SHARES_SAMPLES=${SAMPLES:-50000} GOPROF_SHARES_STRICT=1
 export GOPROF_CHURN_SECONDS=${CHURN:-600}
 export GOPROF_KILLS=${KILLS:-10000} GOPROF_CROWD=30s GOPROF_HOUR=3600000 GOPROF_STOPS=300
 export GOPROF_LEAF_SAMPLES=${SAMPLES:-5000}
-export GOPROF_MIX_SAMPLES=${SAMPLES:-20000}
+export GOPROF_MIX_SAMPLES=${SAMPLES:-20000} GOPROF_HANDOVER_SAMPLES=${SAMPLES:-20000} GOPROF_POOL_SAMPLES=${SAMPLES:-2000}
+export GOPROF_PLACES=${SAMPLES:-5000} GOPROF_OVERLOAD_SECONDS=15
 export GOPROF_LOCKS_SNAPSHOTS=10000 GOPROF_TRIAGE_SECONDS=10 GOPROF_EVENT_STACKS=${SAMPLES:-20000}
 
 scripts/tools.sh gdb
@@ -28,7 +29,10 @@ go test -c -o "$out/visit.test" ./sampler/visit
 go test -c -o "$out/perf.test" ./sampler/perf
 tests='TestLeaf|TestLeafCalls|TestShadow|TestSteps|TestJNI|TestSignals|TestWitnesses|TestContendedNatives|TestThrowing|TestIntrinsics|TestJavacIsWhole|TestShares|TestSharesBesideJFR|TestChurn|TestShadowVirtual|TestVirtualLoad|TestVirtualParked|TestMix|TestAnHourIsSmall|TestHourOfJFR|TestGoprofStoppedByForce|TestPerfJavacIsWhole|TestLocks|TestLocksWhileObjectsMove|TestLocksBeside.*|TestLocksOfVirtualThreads|TestLocksBusy|TestCore.*|TestTriage.*|TestAlloc|TestAllocBesideAsync|TestAllocSlowdown|TestWaitsBesideOthers|TestEventCounts|TestEventFunctions|TestEventStacks|TestProbesEnd|TestTTSP|TestOffCPUBySwitches|TestAllocatedWhileRecorded|TestHeapGrowth'
 # make test runs these with the newest JDK alone.
-tests+='|TestTrouble|TestManyThreads|TestContainers|TestSilent(Stacks|Variables)|TestRecord(IsSmall|Threads|UntilTarget.*|OfStoppedJVM)|TestWall(Shares|Time|OnlyStates|NeverStopsTheBlocked)'
+tests+='|TestTrouble|TestManyThreads|TestContainers|TestSilent(Stacks|Variables)|TestRecord(IsSmall|Threads|UntilTarget.*|OfStoppedJVM|ChangesNothing)|TestWall(Shares|Time|OnlyStates|NeverStopsTheBlocked|NonBlocking)'
+tests+='|TestPlaces|TestSmallLeaf|TestRecursive|TestMadeCode|TestCritical|TestLateNames|TestDeepStacks.*|TestDumpOfStoppedJVM'
+# make test has a part of what these try, or fewer samples.
+tests+='|TestKinds|TestUnknownJVM|TestLibrariesReplaced|TestFiltersAreNamed|TestCertainOfAll|TestLateWalks|TestHandOver|TestRequestPools|TestOverloaded.*|TestPerfVirtualServer|TestVirtualServer|TestDeadlocksOfEachKind|TestFirstSightsCount|TestRhythm'
 echo "$(date -u +%F) $(git rev-parse --short HEAD), $(uname -r), $(nproc) CPUs"
 failed=()
 ran=0

@@ -166,24 +166,27 @@ func crashFlags(jdk jvmtest.JDK) (flags []string) {
 	return flags
 }
 
-// standing are the threads that never move, as they are found live.
-func standing(t *testing.T, pid int) map[int]profile.ThreadDump {
+// standing are the threads that never move, as they are found live: twice the same.
+func standing(t *testing.T, pid int) (found map[int]profile.ThreadDump) {
 	t.Helper()
 	s := attach(t, pid)
 	defer s.Close()
-	live, err := s.Dump(session.DumpOptions{Locks: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	found := map[int]profile.ThreadDump{}
-	for i := range live {
-		if strings.HasPrefix(live[i].Name, "waiter-") {
-			found[live[i].TID] = live[i]
+	host.WaitFor(t, "three threads stand", func() bool {
+		live, err := s.Dump(session.DumpOptions{Locks: true})
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	if len(found) != 3 {
-		t.Fatalf("%d threads stand", len(found))
-	}
+		before, same := found, 0
+		found = map[int]profile.ThreadDump{}
+		for i := range live {
+			if strings.HasPrefix(live[i].Name, "waiter-") {
+				a := before[live[i].TID]
+				found[live[i].TID] = live[i]
+				same += b2i(a.TID != 0 && differs(&a, &live[i]) == "")
+			}
+		}
+		return same == 3
+	})
 	return found
 }
 

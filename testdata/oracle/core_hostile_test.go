@@ -27,8 +27,7 @@ import (
 // others. goprof reads what is left, or says what it could not read, in bounded memory. In the long form it does so to
 // a core of each JDK, with many more lies, and compares: of a core from which something is missing, each stack is the
 // whole core's, or a part of it that says where it has gaps and why it ends.
-func TestDamagedCores(t *testing.T) {
-	t.Parallel()
+func TestDamagedCores(t *testing.T) { // not beside others: all that this process has in use is counted
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm := jvmtest.Start(t, jdk, "truth.LocksGraph", "-Xmx64m", "--", "7", "12", "mrw", "0")
 		name := corefile.Write(t, jvm.PID)

@@ -18,6 +18,7 @@ func TestDumpBreaksNoCallOff(t *testing.T) {
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm, _ := startStates(t, jdk)
 		s := attach(t, jvm.PID)
+		awaitSleep(t, s, map[string]bool{"is-parked": true, "is-selecting": true, "is-accepting": true})
 		proc := procfs.OpenDir(jvm.PID)
 		defer proc.Close()
 		turns := func(tid int) uint64 {

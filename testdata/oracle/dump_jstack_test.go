@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"goprof/testdata/jvmtest"
 )
@@ -67,16 +68,15 @@ func TestJstackLayout(t *testing.T) {
 // On a busy machine that takes several dumps.
 func ourJstack(t *testing.T, goprof, pid string, waits int) (text string, ours map[int]*jstackBlock) {
 	t.Helper()
-	for range 10 {
+	for end := time.Now().Add(time.Minute); ; {
 		out, err := exec.Command(goprof, "dump", pid, "--format", "jstack", "--raw-names").Output()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if text, ours = string(out), jstackBlocks(t, string(out)); waitLines(ours) >= waits {
-			break
+		if text, ours = string(out), jstackBlocks(t, string(out)); waitLines(ours) >= waits || time.Now().After(end) {
+			return text, ours
 		}
 	}
-	return text, ours
 }
 
 // waitLines counts what the program's threads are told to wait for.

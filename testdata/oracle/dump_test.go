@@ -73,8 +73,11 @@ func (f *dumpedFrame) isJava() bool {
 }
 
 // dumped looks at all threads and takes the way over JSON.
-func dumped(t *testing.T, s *session.Session, opt session.DumpOptions) []dumpedThread {
+func dumped(t testing.TB, s *session.Session, opt session.DumpOptions) []dumpedThread {
 	t.Helper()
+	if opt.Wait == 0 {
+		opt.Wait = time.Minute // a thread that has no CPU for longer than others wait is no fault here
+	}
 	threads, err := s.Dump(opt)
 	if err != nil {
 		t.Fatal(err)
@@ -107,15 +110,21 @@ func dumpedParked(t *testing.T, s *session.Session, stacks []jvmtest.ExpectedSta
 	for tries := 0; ; tries++ {
 		threads, late := dumped(t, s, opt), 0
 		for _, want := range stacks {
-			if want.Parked && threadNamed(t, threads, want.Thread).Error == profile.StopTimeout.String() {
+			if want.Parked && isLate(threadNamed(t, threads, want.Thread)) {
 				late++
 			}
 		}
-		if late == 0 || tries == 10 {
+		if late == 0 || tries == 30 {
 			return threads
 		}
 		t.Logf("%d threads did not stop in time", late)
 	}
+}
+
+// isLate reports whether a thread has no stack, because it had no CPU to stop on, or might have been held for too long.
+func isLate(th dumpedThread) bool {
+	return slices.Contains([]string{profile.StopTimeout.String(), profile.StopMissed.String(),
+		profile.Unadmitted.String()}, th.Error)
 }
 
 // threadNamed finds a thread by its name, which these programs give to one only.
@@ -172,9 +181,14 @@ func TestNamesAndStates(t *testing.T) {
 		if jdk.Version == 8 {
 			gc = "GC task thread#"
 		}
-		for _, name := range []string{"main", "VM Thread", "Reference Handler", "Signal Dispatcher", gc,
-			"C2 CompilerThread0"} {
-			th := threadNamed(t, dumped(t, s, session.DumpOptions{}), name)
+		names := []string{"main", "VM Thread", "Reference Handler", "Signal Dispatcher", gc, "C2 CompilerThread0"}
+		var threads []dumpedThread
+		host.WaitFor(t, "all have stopped in time", func() bool {
+			threads = dumped(t, s, session.DumpOptions{})
+			return !slices.ContainsFunc(names, func(name string) bool { return isLate(threadNamed(t, threads, name)) })
+		})
+		for _, name := range names {
+			th := threadNamed(t, threads, name)
 			own := th.Name == "VM Thread" || th.Name == gc || strings.Contains(th.Name, "Compiler")
 			system := th.Name == "Reference Handler" || th.Name == "Signal Dispatcher"
 			if th.Java == own || th.System != (system || own && th.Daemon) || th.Daemon && th.Name == "main" || th.CPU <= 0 {
@@ -230,9 +244,11 @@ func startParked(t *testing.T, jdk jvmtest.JDK) (*jvmtest.JVM, []jvmtest.Expecte
 // TestDumpOfStoppedJVM: a JVM that is stopped is shown as well, and stays stopped.
 func TestDumpOfStoppedJVM(t *testing.T) {
 	t.Parallel()
-	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm, stacks := startParked(t, jdk)
-		before := dumpedParked(t, attach(t, jvm.PID), stacks, session.DumpOptions{})
+		s := attach(t, jvm.PID)
+		awaitParked(t, s, jvm.PID, stacks)
+		before := dumpedParked(t, s, stacks, session.DumpOptions{})
 		signal(t, jvm.PID, syscall.SIGSTOP)
 		awaitStates(t, jvm.PID, "T")
 		defer signal(t, jvm.PID, syscall.SIGCONT)
@@ -275,15 +291,8 @@ func TestNonBlocking(t *testing.T) {
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm, stacks := startParked(t, jdk)
 		s := attach(t, jvm.PID)
+		turns := awaitParked(t, s, jvm.PID, stacks)
 		threads := dumped(t, s, session.DumpOptions{NonBlocking: true})
-		turns, _ := parkedSwitches(t, threads, jvm.PID, stacks)
-		host.WaitFor(t, "all have come to a stand", func() bool {
-			time.Sleep(100 * time.Millisecond)
-			before, asleep := turns, false
-			turns, asleep = parkedSwitches(t, threads, jvm.PID, stacks)
-			return turns == before && asleep
-		})
-		threads = dumped(t, s, session.DumpOptions{NonBlocking: true})
 		// A thread that is stopped in a system call wakes up for that, which the kernel counts.
 		if now, _ := parkedSwitches(t, threads, jvm.PID, stacks); now != turns {
 			t.Errorf("the kernel has switched to parked threads %d times", now-turns)
@@ -301,6 +310,23 @@ func TestNonBlocking(t *testing.T) {
 	})
 }
 
+// awaitParked waits until the threads that stand still do. It returns how often the kernel has switched from them.
+func awaitParked(t *testing.T, s *session.Session, pid int, stacks []jvmtest.ExpectedStack) (turns int) {
+	t.Helper()
+	threads := dumped(t, s, session.DumpOptions{NonBlocking: true})
+	turns = -1
+	host.WaitFor(t, "all have come to a stand", func() bool {
+		before, asleep := turns, false
+		turns, asleep = parkedSwitches(t, threads, pid, stacks)
+		if turns == before && asleep {
+			return true
+		}
+		time.Sleep(100 * time.Millisecond)
+		return false
+	})
+	return turns
+}
+
 // parkedSwitches is how often the kernel has switched from the threads that stand still, and whether they all sleep:
 // one that has no CPU stands, too. Those that wait for a monitor look around now and then by themselves
 // (runtime/objectMonitor.cpp, MAX_RECHECK_INTERVAL).
@@ -310,7 +336,7 @@ func parkedSwitches(t *testing.T, threads []dumpedThread, pid int, stacks []jvmt
 	asleep = true
 	for _, want := range stacks {
 		th := threadNamed(t, threads, want.Thread)
-		if strings.HasPrefix(th.State, "BLOCKED") {
+		if !want.Parked || strings.HasPrefix(th.State, "BLOCKED") {
 			continue
 		}
 		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/status", pid, th.TID))

@@ -28,6 +28,7 @@ func (s *allocatedSink) Allocated(_ profile.Instant, t profile.Thread, bytes uin
 
 // TestAllocatedWhileRecorded: a recording tells to the byte what each thread has allocated, as ThreadMXBean does.
 func TestAllocatedWhileRecorded(t *testing.T) {
+	t.Parallel()
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm := jvmtest.Start(t, jdk, "truth.Vitals", "-Xmx256m")
 		s, err := session.Attach(jvm.PID)

@@ -19,7 +19,7 @@ import (
 )
 
 // findEvent finds an event, or skips the test where the machine permits none, or the JDK has no symbols.
-func findEvent(t *testing.T, s *session.Session, name string, every uint64) *session.EventPlan {
+func findEvent(t testing.TB, s *session.Session, name string, every uint64) *session.EventPlan {
 	t.Helper()
 	if err := events.TryProbes(); err != nil {
 		t.Skipf("this machine permits no probes: %v", err)
@@ -37,14 +37,14 @@ func findEvent(t *testing.T, s *session.Session, name string, every uint64) *ses
 }
 
 // recordEvent records an event while the program does something: from when the probes are there until it has.
-func recordEvent(t *testing.T, s *session.Session, plan *session.EventPlan, do func()) (*profile.Profile,
+func recordEvent(t testing.TB, s *session.Session, plan *session.EventPlan, do func()) (*profile.Profile,
 	profile.Summary) {
 	t.Helper()
 	return recordEventInto(t, s, plan, nil, do)
 }
 
 // recordEventInto gives each sample to a sink, too.
-func recordEventInto(t *testing.T, s *session.Session, plan *session.EventPlan, sink session.Sink,
+func recordEventInto(t testing.TB, s *session.Session, plan *session.EventPlan, sink session.Sink,
 	do func()) (*profile.Profile, profile.Summary) {
 	t.Helper()
 	visits := make(chan session.Visit)
@@ -204,15 +204,17 @@ func TestAlloc(t *testing.T) {
 			if heap == smallBuffers {
 				name = "small-buffers"
 			}
-			t.Run(name, func(t *testing.T) { allocRun(t, jdk, heap) })
+			t.Run(name, func(t *testing.T) {
+				line := append(strings.Fields(heap), "-Xmx256m", "--", "200000000", "2")
+				jvm := jvmtest.Start(t, jdk, "truth.Allocating", line...)
+				again(t, func(t testing.TB) { allocRun(t, jvm, heap) })
+			})
 		}
 	})
 }
 
 // allocRun judges the mean of some recordings: one alone may be off by chance.
-func allocRun(t *testing.T, jdk jvmtest.JDK, heap string) {
-	line := append(strings.Fields(heap), "-Xmx256m", "--", "200000000", "2")
-	jvm := jvmtest.Start(t, jdk, "truth.Allocating", line...)
+func allocRun(t testing.TB, jvm *jvmtest.JVM, heap string) {
 	s := attach(t, jvm.PID)
 	rounds, worst := 1, 3.0
 	if longForm {
@@ -284,7 +286,7 @@ func alike(weights []float64) int {
 
 // allocOnce is one recording: how far its shares are from the true ones, what each sample stands for, and the bytes
 // that all stand for beside those that the JVM has counted.
-func allocOnce(t *testing.T, jvm *jvmtest.JVM, s *session.Session) (distance float64, weights []float64, bytes,
+func allocOnce(t testing.TB, jvm *jvmtest.JVM, s *session.Session) (distance float64, weights []float64, bytes,
 	counted float64) {
 	t.Helper()
 	plan := findEvent(t, s, "alloc", uint64(envNumber("GOPROF_ALLOC_EVERY", 128<<10)))
@@ -309,10 +311,10 @@ func allocOnce(t *testing.T, jvm *jvmtest.JVM, s *session.Session) (distance flo
 	return distance, sink.weights, bytes, float64(after - before)
 }
 
-func allocated(t *testing.T, jvm *jvmtest.JVM) int64 { return number(t, jvm, "allocated") }
+func allocated(t testing.TB, jvm *jvmtest.JVM) int64 { return number(t, jvm, "allocated") }
 
 // number asks a program for one.
-func number(t *testing.T, jvm *jvmtest.JVM, command string) int64 {
+func number(t testing.TB, jvm *jvmtest.JVM, command string) int64 {
 	t.Helper()
 	n, err := strconv.ParseInt(jvm.Command(command)[0], 10, 64)
 	if err != nil {

@@ -51,22 +51,20 @@ func (s *sureOfAll) sum(o *sureOfAll) {
 //
 //	GOPROF_LEAF_SAMPLES=2000 go test ./testdata/oracle -run TestCertainOfAll -v
 func TestCertainOfAll(t *testing.T) {
-	t.Parallel()
-	samples := 400
-	long, _ := strconv.Atoi(os.Getenv("GOPROF_LEAF_SAMPLES"))
-	if long > 0 {
-		samples = long
+	samples, _ := strconv.Atoi(os.Getenv("GOPROF_LEAF_SAMPLES"))
+	if samples == 0 {
+		t.Skip("a measurement of minutes: make prove ORACLE=TestCertainOfAll. TestLeaf has some of it")
 	}
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		var sum sureOfAll
 		for _, p := range leafPrograms {
-			if p.line[0] == "truth.Intrinsics" || long == 0 && p.name != "javac" {
+			if p.line[0] == "truth.Intrinsics" {
 				continue
 			}
 			t.Run(p.name, func(t *testing.T) {
 				jvm := jvmtest.Start(t, jdk, p.line[0], p.line[1:]...)
 				s := attach(t, jvm.PID)
-				awaitCPU(t, s, long > 0)
+				awaitCPU(t, s)
 				got := countSure(t, s, samples)
 				t.Log(got)
 				if p.line[0] != "truth.Everyday" && p.line[0] != "truth.Services" { // older figures are of the others
@@ -84,14 +82,11 @@ func TestCertainOfAll(t *testing.T) {
 	})
 }
 
-// awaitCPU waits until a JVM has used 10 s of CPU time, or 3 in the short form: its first seconds are the interpreter's
-// and the compilers', and on a busy machine they last longer.
-func awaitCPU(t *testing.T, s *session.Session, long bool) {
+// awaitCPU waits until a JVM has used 10 s of CPU time: its first seconds are the interpreter's and the compilers', and
+// on a busy machine they last longer.
+func awaitCPU(t *testing.T, s *session.Session) {
 	t.Helper()
-	least := 3 * time.Second
-	if long {
-		least = 10 * time.Second
-	}
+	const least = 10 * time.Second
 	for end := time.Now().Add(jvmtest.Slow(2 * time.Minute)); s.CPUTime() < least; time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("only %v of CPU time", s.CPUTime())

@@ -25,7 +25,7 @@ import (
 func TestPlacesKeep(t *testing.T) {
 	dir := keptPlaces(t)
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
-		pid := startPlaces(t, jdk)
+		pid := startPlaces(t, jdk).PID
 		name := fmt.Sprintf("%s/places-%d-%d", dir, jdk.Version, pid)
 		out, err := os.Create(name + ".places")
 		if err != nil {

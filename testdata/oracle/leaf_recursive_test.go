@@ -20,7 +20,7 @@ func TestRecursive(t *testing.T) {
 	// -Xbatch: nothing goes on before it is compiled, so that all is when the bottom has been reached.
 	inline := []string{"-Xbatch", "-XX:CompileCommand=quiet", "-XX:CompileCommand=inline,truth.Recursive::work"}
 	full := []string{"-XX:+UnlockDiagnosticVMOptions", "-XX:+DebugNonSafepoints"}
-	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		for _, mode := range []struct {
 			name  string
 			flags []string
@@ -33,7 +33,7 @@ func TestRecursive(t *testing.T) {
 				}
 				in, inlined, right := 0, 0, 0
 				var wrong *profile.Stack
-				sample(t, attach(t, jvm.PID), time.Millisecond, samples, func(_ *look.Look, st *profile.Stack) {
+				each := func(_ *look.Look, st *profile.Stack) {
 					down := count(st, "truth.Recursive.down")
 					if down < depth+1 {
 						return // on its way down, or another thread
@@ -47,9 +47,13 @@ func TestRecursive(t *testing.T) {
 					} else if wrong == nil {
 						wrong = &profile.Stack{Frames: slices.Clone(st.Frames)}
 					}
-				})
+				}
+				s := attach(t, jvm.PID)
+				for n := 0; n < 20 && (in < samples/2 || inlined < samples/2); n++ { // others than this thread may have the CPUs
+					sample(t, s, time.Millisecond, samples/2, each)
+				}
 				t.Logf("%d at the bottom, %d in an inlined method, %d right", in, inlined, right)
-				if in < samples/2 || inlined < samples/2 || right*100 < in*99 {
+				if in < samples/2 || inlined < samples/2 || in-right > atMost(0.01, in) {
 					t.Errorf("of %d samples %d at the bottom, %d in an inlined method, %d right", samples, in, inlined, right)
 				}
 				if t.Failed() && wrong != nil {

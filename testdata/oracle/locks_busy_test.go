@@ -34,8 +34,8 @@ func TestLocksBusy(t *testing.T) {
 				s := attach(t, jvm.PID)
 				waits, holds := 0, 0
 				began := time.Now()
-				snapshots := envNumber("GOPROF_LOCKS_SNAPSHOTS", 100)
-				for n := range snapshots {
+				snapshots := envNumber("GOPROF_LOCKS_SNAPSHOTS", 60)
+				for n := 0; n < snapshots || (waits == 0 || holds == 0) && n < 10*snapshots; n++ {
 					if n%50 == 49 {
 						jvm.Command("gc")
 					}

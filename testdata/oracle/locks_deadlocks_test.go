@@ -4,7 +4,6 @@ package oracle
 
 import (
 	"os"
-	"os/exec"
 	"regexp"
 	"slices"
 	"strconv"
@@ -46,7 +45,8 @@ func TestDeadlocksOfEachKind(t *testing.T) {
 	t.Parallel()
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		for n, flags := range lockFlags(jdk) {
-			if n > 0 && !longForm && jdk.Version != 25 {
+			// TestLocks has all flags, with deadlocks of monitors and of locks.
+			if n > 0 && !longForm && !strings.Contains(flags, "UseObjectMonitorTable") {
 				continue
 			}
 			t.Run(flags, func(t *testing.T) {
@@ -54,13 +54,11 @@ func TestDeadlocksOfEachKind(t *testing.T) {
 				s := attach(t, jvm.PID)
 				var dumps []triage.Dump
 				for _, way := range []lockWay{asDump, asLocks} {
-					opt := way.options()
-					threads, err := s.Dump(opt)
-					if err != nil {
-						t.Fatal(err)
-					}
+					threads, waits := dumpUntil(t, s, way, func(threads []profile.ThreadDump) bool {
+						return slices.Equal(ringsOf(threads), wantedRings(kinds))
+					})
 					checkRings(t, threads, kinds)
-					dumps = append(dumps, triage.Dump{Threads: threads, Locks: true, Waits: *opt.Virtual})
+					dumps = append(dumps, triage.Dump{Threads: threads, Locks: true, Waits: *waits})
 				}
 				checkTold(t, triage.Judge(&triage.Evidence{PID: jvm.PID, Dumps: dumps}), kinds)
 				if n == 0 {
@@ -88,11 +86,9 @@ func TestDeadlocksOfEachKind(t *testing.T) {
 // checkRings: of each kind both threads are in a deadlock, with a frame of the program.
 func checkRings(t *testing.T, threads []profile.ThreadDump, kinds []string) {
 	t.Helper()
-	var told []string
 	for _, cycle := range contention.New(threads).Deadlocks {
 		for _, i := range cycle {
 			th := &threads[i]
-			told = append(told, th.Ref().Name)
 			if !slices.ContainsFunc(th.Stack.Frames, func(f profile.Frame) bool {
 				return f.Func != nil && strings.HasPrefix(f.Func.Name, "truth.Deadlocks")
 			}) {
@@ -103,15 +99,28 @@ func checkRings(t *testing.T, threads []profile.ThreadDump, kinds []string) {
 			}
 		}
 	}
-	var want []string
-	for _, kind := range kinds {
-		want = append(want, kind+"-1", kind+"-2")
-	}
-	slices.Sort(told)
-	slices.Sort(want)
-	if !slices.Equal(told, want) {
+	if told, want := ringsOf(threads), wantedRings(kinds); !slices.Equal(told, want) {
 		t.Errorf("in deadlocks are %v, should be %v", told, want)
 	}
+}
+
+// ringsOf are the names of all threads in deadlocks, sorted.
+func ringsOf(threads []profile.ThreadDump) (names []string) {
+	for _, cycle := range contention.New(threads).Deadlocks {
+		for _, i := range cycle {
+			names = append(names, threads[i].Ref().Name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+func wantedRings(kinds []string) (names []string) {
+	for _, kind := range kinds {
+		names = append(names, kind+"-1", kind+"-2")
+	}
+	slices.Sort(names)
+	return names
 }
 
 // checkTold: the finding counts all deadlocks.
@@ -132,7 +141,7 @@ func checkClassesBesideJstack(t *testing.T, jdk jvmtest.JDK, pid int, threads []
 	if _, err := os.Stat(jdk.Tool("jstack")); err != nil {
 		return
 	}
-	out, err := exec.Command(jdk.Tool("jstack"), "-l", strconv.Itoa(pid)).Output()
+	out, err := ask(t, pid, jdk.Tool("jstack"), "-l", strconv.Itoa(pid))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,20 +175,21 @@ func checkClassesBesideJstack(t *testing.T, jdk jvmtest.JDK, pid int, threads []
 // TestLongWaitsAreNoDeadlocks: a class that takes long to initialise, locks that are held, and locks that change hands
 // are no deadlocks. For whom threads wait is told.
 func TestLongWaitsAreNoDeadlocks(t *testing.T) {
+	t.Parallel()
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm, _ := startDeadlocks(t, jdk, "", healthyKinds, healthyVirtualKinds)
 		s := attach(t, jvm.PID)
 		e := triage.Evidence{PID: jvm.PID}
 		for range 3 {
-			opt := asDump.options()
-			threads, err := s.Dump(opt)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if told := deadlocksIn(threads); len(told) > 0 {
-				t.Errorf("told as deadlocked: %q", told)
-			}
 			owners := map[string]string{"slow-2": "slow-1", "held-2": "held-1", "held-3": "held-1"}
+			threads, waits := dumpUntil(t, s, asDump, func(threads []profile.ThreadDump) bool {
+				if told := deadlocksIn(threads); len(told) > 0 {
+					t.Errorf("told as deadlocked: %q", told)
+				}
+				return !slices.ContainsFunc(threads, func(th profile.ThreadDump) bool {
+					return owners[th.Name] != "" && th.WaitsFor == nil
+				})
+			})
 			for i := range threads {
 				th := &threads[i]
 				if owner := owners[th.Name]; owner != "" && (th.WaitsFor == nil || th.WaitsFor.Owner.Name != owner) {
@@ -189,7 +199,7 @@ func TestLongWaitsAreNoDeadlocks(t *testing.T) {
 					t.Errorf("%s waits for %+v", th.Name, th.WaitsFor)
 				}
 			}
-			e.Dumps = append(e.Dumps, triage.Dump{Threads: threads, Locks: true, Waits: *opt.Virtual})
+			e.Dumps = append(e.Dumps, triage.Dump{Threads: threads, Locks: true, Waits: *waits})
 		}
 		for _, f := range triage.Judge(&e).Findings {
 			if f.ID == profile.Deadlocked {

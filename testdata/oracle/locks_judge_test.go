@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"goprof/profile"
 	"goprof/profile/contention"
@@ -260,19 +261,27 @@ func (w lockWay) options() session.DumpOptions {
 	return session.DumpOptions{Locks: true, Virtual: &profile.VirtualWaits{}, Gentle: w == asLocks}
 }
 
-// lockDump looks until every thread has stopped for its stack, and had a CPU to go back to sleep on before the locks
-// were read: of those that have not nothing is told. On a busy machine that takes several looks.
+// lockDump looks until every thread of truth.LocksGraph is told: see dumpUntil.
 func lockDump(t *testing.T, s *session.Session, way lockWay) []profile.ThreadDump {
 	t.Helper()
-	for tries := 0; ; tries++ {
+	threads, _ := dumpUntil(t, s, way, func(threads []profile.ThreadDump) bool { return !untold(threads) })
+	return threads
+}
+
+// dumpUntil looks until every thread has stopped for its stack, and had a CPU to go back to sleep on before the locks
+// were read: of those that have not nothing is told. On a busy machine that takes several looks.
+func dumpUntil(t *testing.T, s *session.Session, way lockWay,
+	done func([]profile.ThreadDump) bool) ([]profile.ThreadDump, *profile.VirtualWaits) {
+	t.Helper()
+	for end := time.Now().Add(jvmtest.Slow(30 * time.Second)); ; time.Sleep(20 * time.Millisecond) {
 		opt := way.options()
 		threads, err := s.Dump(opt)
 		if err != nil {
 			t.Fatal(err)
 		}
 		late, leftOut, _ := session.NotStopped(threads)
-		if late+leftOut == 0 && opt.Virtual.Err == nil && !untold(threads) || tries == 10 {
-			return threads
+		if late+leftOut == 0 && opt.Virtual.Err == nil && done(threads) || time.Now().After(end) {
+			return threads, opt.Virtual
 		}
 	}
 }

@@ -5,7 +5,6 @@ package oracle
 import (
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"regexp"
 	"slices"
 	"strconv"
@@ -105,7 +104,7 @@ func TestLocksBesideJstack(t *testing.T) {
 			jvm, nodes := startGraph(t, jdk, "-XX:+UseSerialGC", seed, 12, "mrw", 0)
 			threads := lockDump(t, attach(t, jvm.PID), asLocks)
 			judgeLocks(t, nodes, threads, true)
-			out, err := exec.Command(jdk.Tool("jstack"), "-l", strconv.Itoa(jvm.PID)).Output()
+			out, err := ask(t, jvm.PID, jdk.Tool("jstack"), "-l", strconv.Itoa(jvm.PID))
 			if err != nil {
 				t.Fatal(err)
 			}

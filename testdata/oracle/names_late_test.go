@@ -20,7 +20,7 @@ import (
 // taken has a name that came to that place later. GOPROF_CHURN_SECONDS makes it longer, GOPROF_LATE_MS sets one
 // delay.
 func TestLateWalks(t *testing.T) {
-	duration := time.Duration(envNumber("GOPROF_CHURN_SECONDS", 3)) * time.Second
+	duration := time.Duration(envNumber("GOPROF_CHURN_SECONDS", 2)) * time.Second
 	delays := []int{100, 600}
 	if ms := envNumber("GOPROF_LATE_MS", 0); ms > 0 {
 		delays = []int{ms}

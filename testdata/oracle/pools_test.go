@@ -96,7 +96,20 @@ const scheduler = "2 of 2 busy, 5 queued"
 // inComm is what the kernel keeps at least of a thread's name. With ZGC a thread's own name may not be known.
 func inComm(name string) string { return name[:min(len(name), 7)] }
 
+// checkPools looks until threads that a dump has stopped have gone back to sleep: until then they are not idle.
 func checkPools(t *testing.T, s *session.Session, virtual bool) {
+	t.Helper()
+	var one *try
+	for end := time.Now().Add(30 * time.Second); one == nil || one.wrong != nil && time.Now().Before(end); {
+		one = &try{TB: t}
+		lookAtPools(one, s, virtual)
+	}
+	for _, wrong := range one.wrong {
+		t.Error(wrong)
+	}
+}
+
+func lookAtPools(t testing.TB, s *session.Session, virtual bool) {
 	t.Helper()
 	threads, err := s.Dump(session.DumpOptions{})
 	if err != nil {

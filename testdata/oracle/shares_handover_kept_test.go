@@ -41,7 +41,7 @@ func (h handed) add(more handed) handed {
 }
 
 // handOverSum adds a run to those that are kept, and tells their sum.
-func handOverSum(t *testing.T, name string, run handed) {
+func handOverSum(t testing.TB, name string, run handed) {
 	file := os.Getenv("GOPROF_HANDOVER_KEEP")
 	if file == "" {
 		return

@@ -85,8 +85,15 @@ func jfrSettings(t *testing.T, jdk jvmtest.JDK) string {
 func jcmd(t *testing.T, jdk jvmtest.JDK, pid int, command ...string) {
 	t.Helper()
 	args := append([]string{strconv.Itoa(pid)}, command...)
-	if out, err := exec.Command(filepath.Join(jdk.Home, "bin", "jcmd"), args...).CombinedOutput(); err != nil {
-		t.Fatalf("jcmd %q: %v\n%s", args, err, out)
+	for try := 1; ; try++ {
+		out, err := exec.Command(filepath.Join(jdk.Home, "bin", "jcmd"), args...).CombinedOutput()
+		if err == nil {
+			return
+		}
+		// The JVM had no CPU to answer within ten seconds: it has heard no command yet.
+		if try == 5 || !strings.Contains(string(out), "AttachNotSupportedException") {
+			t.Fatalf("jcmd %q: %v\n%s", args, err, out)
+		}
 	}
 }
 

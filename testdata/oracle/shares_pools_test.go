@@ -21,17 +21,20 @@ import (
 //
 //	GOPROF_POOL_THREADS=2500 GOPROF_POOL_SAMPLES=5000 go test ./testdata/oracle -run TestRequestPools -v -timeout 1h
 func TestRequestPools(t *testing.T) {
-	threads, samples := envNumber("GOPROF_POOL_THREADS", 150), envNumber("GOPROF_POOL_SAMPLES", 200)
+	threads, samples := envNumber("GOPROF_POOL_THREADS", 150), envNumber("GOPROF_POOL_SAMPLES", 120)
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		for _, engine := range []session.EngineName{session.PtraceEngine, session.PerfEngine} {
-			t.Run(string(engine), func(t *testing.T) { poolsRun(t, jdk, engine, threads, samples) })
+			t.Run(string(engine), func(t *testing.T) {
+				again(t, func(t testing.TB) { poolsRun(t, jdk, engine, threads, samples) })
+			})
 		}
 	})
 }
 
-func poolsRun(t *testing.T, jdk jvmtest.JDK, engine session.EngineName, threads, samples int) {
+func poolsRun(t testing.TB, jdk jvmtest.JDK, engine session.EngineName, threads, samples int) {
 	const interval = 5 * time.Millisecond
-	jvm := jvmtest.Start(t, jdk, "truth.RequestPools", "-Xss256k", "--", strconv.Itoa(threads))
+	jvm := jvmtest.Start(fact(t), jdk, "truth.RequestPools", "-Xss256k", "--", strconv.Itoa(threads))
+	defer jvm.Quit() // not beside the next try
 	s := attach(t, jvm.PID)
 	much, little := threadsCalled(t, s, "much"), threadsCalled(t, s, "little")
 	used := func(tids map[int]bool) (ran int64) {

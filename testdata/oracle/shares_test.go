@@ -43,7 +43,7 @@ const (
 //
 //	GOPROF_SHARES_STRICT=1 GOPROF_SHARES_SAMPLES=50000 GOPROF_SHARES_THREADS=4 go test ./testdata/oracle -run TestShares -v -timeout 30m
 func TestShares(t *testing.T) {
-	samples, threads := envNumber("GOPROF_SHARES_SAMPLES", 8000), envNumber("GOPROF_SHARES_THREADS", 1)
+	samples, threads := envNumber("GOPROF_SHARES_SAMPLES", 4000), envNumber("GOPROF_SHARES_THREADS", 1)
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) { sharesRun(t, jdk, threads, samples) })
 }
 
@@ -87,7 +87,7 @@ func sharesRun(t *testing.T, jdk jvmtest.JDK, threads, samples int) {
 }
 
 // threadsCalled are the threads whose names begin so.
-func threadsCalled(t *testing.T, s *session.Session, prefix string) map[int]bool {
+func threadsCalled(t testing.TB, s *session.Session, prefix string) map[int]bool {
 	t.Helper()
 	threads, err := s.Threads()
 	if err != nil {
@@ -106,7 +106,7 @@ func threadsCalled(t *testing.T, s *session.Session, prefix string) map[int]bool
 }
 
 // trueShares asks the program.
-func trueShares(t *testing.T, jvm *jvmtest.JVM) map[string]float64 {
+func trueShares(t testing.TB, jvm *jvmtest.JVM) map[string]float64 {
 	t.Helper()
 	var truth struct{ Shares map[string]float64 }
 	if err := json.Unmarshal([]byte(jvm.Command("truth")[0]), &truth); err != nil {

@@ -35,7 +35,7 @@ func TestTimeNamespaces(t *testing.T) {
 			t.Errorf("%v: %+v", flags, r)
 		}
 	}
-	shortWaits(t, runIt(t, append(slices.Clone(record), "--event", "off-cpu", "-d", "1")...))
+	shortWaits(t, runIfSampled(t, append(slices.Clone(record), "--event", "off-cpu", "-d", "1")...))
 
 	inside := append(ahead, record...)
 	if r := recordShares(t, inside...); !strings.Contains(r.out, "truth.Shares.") {
@@ -44,7 +44,7 @@ func TestTimeNamespaces(t *testing.T) {
 	why := "goprof is in a time namespace"
 	runIt(t, append(slices.Clone(inside), "--engine", "perf", "-d", "1")...).wantError(t, 1, why, "--engine ptrace")
 	runIt(t, append(slices.Clone(inside), "--event", "alloc", "-d", "1")...).wantError(t, 16, why)
-	waits := runIt(t, append(slices.Clone(inside), "--event", "off-cpu", "-d", "1")...)
+	waits := runIfSampled(t, append(slices.Clone(inside), "--event", "off-cpu", "-d", "1")...)
 	shortWaits(t, waits)
 	if !strings.Contains(waits.err, why) {
 		t.Errorf("off-cpu does not say why it looks at threads now and then: %s", waits.err)

@@ -84,11 +84,11 @@ func (c container) checkCommands(t *testing.T, jdk jvmtest.JDK, goprof []string,
 // threads that stand still, and what the last dump said beside.
 func dumpAtRest(t *testing.T, command []string, pid int) (stacks map[string]string, said string) {
 	t.Helper()
-	const incomplete, tries = 10, 40
+	const tries = 40
 	for try := range tries {
 		before := stacks
 		dump := runIt(t, append(slices.Clone(command), "dump", "--pid", strconv.Itoa(pid), "--json")...)
-		if dump.code == incomplete && try < tries-1 {
+		if dump.code == notComplete && try < tries-1 {
 			continue
 		}
 		stacks, said = stacksOf(t, dump), dump.err

@@ -20,6 +20,7 @@ var dockerLacks = []string{"sys_admin", "checkpoint_restore", "sys_ptrace"}
 
 // TestInside: goprof runs in the JVM's own container, as with docker exec or kubectl debug.
 func TestInside(t *testing.T) {
+	t.Parallel()
 	needSites(t)
 	goprof := buildGoprof(t)
 	jdk := jvmtest.JDKs(t)[0]

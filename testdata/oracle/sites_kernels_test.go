@@ -48,8 +48,11 @@ func TestDebianKernel(t *testing.T) {
 				"--deny", "."}),
 				"goprof: " + kept},
 		} {
-			out, code := oldkernel.Run(t, []oldkernel.Rule{oldkernel.Debian, oldkernel.CountedBPF},
-				slices.Concat(limited, c.words)...)
+			out, code := "", 0
+			for tries := 0; tries < 3 && (code != 0 || !strings.Contains(out, c.says)); tries++ { // six seconds may be too few
+				out, code = runSampled(t, []oldkernel.Rule{oldkernel.Debian, oldkernel.CountedBPF},
+					slices.Concat(limited, c.words))
+			}
 			if code != 0 || !strings.Contains(out, c.says) {
 				t.Errorf("%v: exit code %d, %q is wanted:\n%s", c.words, code, c.says, out)
 			}

@@ -33,7 +33,11 @@ func TestPodman(t *testing.T) {
 		t.Run("from the host", func(t *testing.T) { p.fromHost(t, pid) })
 		t.Run("README", func(t *testing.T) {
 			for _, line := range commands(t, "../../README.md", "**Docker**") {
-				p.wantRecording(t, p.sh(t, line), false)
+				r := p.sh(t, line)
+				for tries := 0; tries < 5 && r.code == noSample; tries++ {
+					r = p.sh(t, line)
+				}
+				p.wantRecording(t, r, false)
 			}
 		})
 		t.Run("beside", p.beside)
@@ -260,6 +264,9 @@ func (p *pods) fromHost(t *testing.T, pid int) {
 		tried++
 		switch r := p.sh(t, command); {
 		case strings.Contains(command, "record"):
+			for tries := 0; tries < 5 && r.code == noSample; tries++ {
+				r = p.sh(t, command)
+			}
 			p.wantRecording(t, r, false)
 		case r.code != 0 || !strings.Contains(r.out, "petclinic.jar"):
 			t.Errorf("%s: %+v", command, r)
@@ -300,7 +307,13 @@ func (p *pods) beside(t *testing.T) {
 			t.Errorf("%q: no test of %q", line, promise)
 			continue
 		}
-		t.Run(promise, func(t *testing.T) { want(t, p, p.sh(t, lines[0]+"\n"+command)) })
+		t.Run(promise, func(t *testing.T) {
+			r := p.sh(t, lines[0]+"\n"+command)
+			for tries := 0; tries < 5 && (r.code == noSample || r.code == notComplete); tries++ {
+				r = p.sh(t, lines[0]+"\n"+command)
+			}
+			want(t, p, r)
+		})
 	}
 }
 
@@ -355,7 +368,8 @@ func (p *pods) paused(t *testing.T, pid int) {
 		p.sh(t, goprof+" -d 1s").wantError(t, 7, "frozen", "docker unpause ", "no thread runs")
 	}
 	r := p.sh(t, beside+"\nbeside --cap-add SYS_PTRACE debian /goprof dump 1")
-	if r.code != 0 || !strings.Contains(r.out, "truth.Shares.main") || !strings.Contains(r.err, "frozen") {
+	if r.code != 0 && r.code != notComplete || !strings.Contains(r.out, "truth.Shares.main") ||
+		!strings.Contains(r.err, "frozen") {
 		t.Errorf("%+v", r)
 	}
 }

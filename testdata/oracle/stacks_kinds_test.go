@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"goprof/profile"
 	"goprof/session"
 	"goprof/testdata/jvmtest"
 )
@@ -43,6 +42,9 @@ func TestKinds(t *testing.T) {
 	}
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		for _, mode := range modes {
+			if mode.check == nil && !longForm && jdk != newestJDK(t) {
+				continue
+			}
 			for _, group := range mode.groups {
 				t.Run(strings.TrimSpace(mode.name+" "+group), func(t *testing.T) {
 					flags := append(append(slices.Clone(mode.flags), "--"), strings.Fields(group)...)
@@ -52,6 +54,7 @@ func TestKinds(t *testing.T) {
 						t.Fatal(err)
 					}
 					s := attach(t, jvm.PID)
+					awaitParked(t, s, jvm.PID, stacks)
 					threads := dumpedParked(t, s, stacks, session.DumpOptions{})
 					checkParked(t, threads, stacks, mode.flags == nil)
 					checkNativeEnds(t, jdk, threads, stacks)
@@ -65,6 +68,11 @@ func TestKinds(t *testing.T) {
 			}
 		}
 	})
+}
+
+func newestJDK(t *testing.T) jvmtest.JDK {
+	jdks := jvmtest.JDKs(t)
+	return jdks[len(jdks)-1]
 }
 
 // kindsGroups: all threads at once, but where CPUs are so slow that 15 spinning ones would hardly begin.
@@ -267,7 +275,7 @@ func checkAllInterpreted(t *testing.T, threads []dumpedThread) {
 // theirs between two rounds, where the collector's safepoints have held them.
 const (
 	spinLooks = 3
-	spinDumps = 100
+	spinDumps = 400
 )
 
 // checkSpinning looks at running threads again and again. Each stack that claims to be whole must
@@ -288,7 +296,7 @@ func checkSpinning(t *testing.T, s *session.Session, stacks []jvmtest.ExpectedSt
 				continue
 			}
 			th := threadNamed(t, threads, want.Thread)
-			if th.Error == profile.StopTimeout.String() {
+			if isLate(th) {
 				continue // it had no CPU to stop on
 			}
 			looks++
@@ -319,7 +327,7 @@ func checkSpinning(t *testing.T, s *session.Session, stacks []jvmtest.ExpectedSt
 	if len(due) > spinning/4 {
 		t.Errorf("%d of %d threads are hardly ever seen in their loops", len(due), spinning)
 	}
-	if cut > 1+looks/50 {
+	if cut > atMost(1.0/50, looks) {
 		t.Errorf("%d of %d looks are cut", cut, looks)
 	}
 }

@@ -27,6 +27,7 @@ type sampled struct {
 	stats     sampler.Stats
 	truncated [profile.NumReasons]int
 	whole     int
+	stale     int // that ended early, and were walked too late to tell why: a recording loses them
 	frames    int
 }
 
@@ -68,9 +69,13 @@ func sampleEach(t testing.TB, s *session.Session, engine session.EngineName, int
 	out.stats, err = samples.Run(ctx, config, func(snap *look.Look) {
 		samples.Walk(snap, &stack)
 		count := int(snap.Samples())
-		out.truncated[stack.Truncated] += count
-		if stack.Truncated == profile.Whole {
+		switch {
+		case stack.Truncated == profile.Whole:
 			out.whole += count
+		case samples.Proven(snap):
+			out.truncated[stack.Truncated] += count
+		default:
+			out.stale += count
 		}
 		out.frames += count * len(stack.Frames)
 		each(samples, snap, &stack)
@@ -158,7 +163,7 @@ func attach(t testing.TB, pid int) *session.Session {
 // GOPROF_SHOW=1 prints what did not reach its root.
 func TestJavacIsWhole(t *testing.T) {
 	t.Parallel()
-	n := 3000
+	n := 1500
 	perMille := 1.0 // the short form has too few samples for the figure itself
 	if long, _ := strconv.Atoi(os.Getenv("GOPROF_JAVAC_SAMPLES")); long > n {
 		n, perMille = long, 0.5
@@ -171,7 +176,8 @@ func TestJavacIsWhole(t *testing.T) {
 		}{{"mixed", javacClasses, nil}, {"Xint", "5", []string{"-Xint"}}} {
 			t.Run(mode.name, func(t *testing.T) {
 				jvm := jvmtest.Start(t, jdk, "truth.JavacLoop", append(mode.flags, "--", "0", mode.classes)...)
-				checkWhole(t, attach(t, jvm.PID), n, perMille)
+				s := attach(t, jvm.PID)
+				again(t, func(t testing.TB) { checkWhole(t, s, n, perMille) })
 			})
 		}
 	})
@@ -179,7 +185,7 @@ func TestJavacIsWhole(t *testing.T) {
 
 // checkWhole takes n samples and fails if more than perMille of a thousand are not at their thread's root, or are lost:
 // of few, more may be.
-func checkWhole(t *testing.T, s *session.Session, n int, perMille float64) {
+func checkWhole(t testing.TB, s *session.Session, n int, perMille float64) {
 	const most = 8
 	shown := 0
 	got := sample(t, s, time.Millisecond, n, func(snap *look.Look, st *profile.Stack) {
@@ -188,7 +194,7 @@ func checkWhole(t *testing.T, s *session.Session, n int, perMille float64) {
 			t.Log(describe(s, &snap.Snapshot, st))
 		}
 	})
-	truncated, lost := 0, 0
+	truncated, lost := 0, got.stale
 	for r, c := range got.truncated {
 		if c > 0 && profile.Reason(r) != profile.Whole {
 			t.Logf("truncated, %v: %d", profile.Reason(r), c)
@@ -201,12 +207,12 @@ func checkWhole(t *testing.T, s *session.Session, n int, perMille float64) {
 			lost += int(c)
 		}
 	}
-	t.Logf("%d attempted, %d whole, %d truncated, %d lost, %d frames a stack", got.attempted(), got.whole, truncated, lost,
-		got.frames/max(got.whole+truncated, 1))
+	t.Logf("%d attempted, %d whole, %d truncated, %d lost, %d of them stale, %d frames a stack", got.attempted(),
+		got.whole, truncated, lost, got.stale, got.frames/max(got.whole+truncated, 1))
 	if got.attempted() != got.whole+truncated+lost {
 		t.Error("some looks are not accounted for")
 	}
-	mostCut := int(perMille * float64(got.attempted()) / 1000)
+	mostCut := atMost(perMille/1000, got.attempted())
 	mostLost := mostCut
 	if n < 5000 {
 		// A machine that takes the CPU from the walker for a second fills the queue.

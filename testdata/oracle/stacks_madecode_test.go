@@ -19,11 +19,11 @@ func TestMadeCode(t *testing.T) {
 	t.Parallel()
 	lib := buildNative(t, "madecode.c", "libmadecode.so", withCFI...)
 	gap := "[no unwind info: " + process.JITCode + "]"
-	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm := jvmtest.Start(t, jdk, "truth.MadeCode", "--", lib.path)
 		s := attach(t, jvm.PID)
 		onTop, below, cut := 0, 0, 0
-		sample(t, s, time.Millisecond, 200, func(_ *look.Look, st *profile.Stack) {
+		each := func(_ *look.Look, st *profile.Stack) {
 			var names []string
 			for i := range st.Frames {
 				names = append(names, st.Frames[i].Func.Name)
@@ -42,9 +42,12 @@ func TestMadeCode(t *testing.T) {
 			case at >= 0:
 				t.Errorf("code that was made is in no place for it: %v", names)
 			}
-		})
+		}
+		for n := 0; n < 20 && (onTop < 20 || below < 20); n++ { // at first the JVM compiles
+			sample(t, s, time.Millisecond, 100, each)
+		}
 		t.Logf("%d stacks in code that was made, %d in C that such code called, %d cut", onTop, below, cut)
-		if onTop < 20 || below < 20 || cut > 4 {
+		if onTop < 20 || below < 20 || cut > atMost(1.0/50, onTop+below) {
 			t.Error("too few are whole")
 		}
 	})

@@ -39,7 +39,7 @@ func TestThrowing(t *testing.T) {
 		if n := count.verdicts[jvmtest.Mismatch]; n > 0 {
 			t.Errorf("%d mismatches", n)
 		}
-		if between == 0 || count.truncated*200 > count.stops {
+		if between == 0 || count.truncated > atMost(1.0/200, count.stops) {
 			t.Errorf("%d stops between two methods, %d of %d stacks are truncated", between, count.truncated, count.stops)
 		}
 	})

@@ -49,17 +49,16 @@ func TestUnknownJVM(t *testing.T) {
 		} {
 			t.Run(c.name, func(t *testing.T) {
 				other := changedJDK(t, jdk, c.field)
-				jvm := jvmtest.Start(t, other, "truth.Shadow", "--", filepath.Join(t.TempDir(), "shadow"))
+				jvm, path := startShadow(t, other, nil, nil)
 				doubts := strings.Join(attach(t, jvm.PID).Doubts(), "\n")
 				if !strings.Contains(doubts, "not tested on JDK 29 (") || !strings.Contains(doubts, c.lost) {
 					t.Errorf("doubts: %q", doubts)
 				}
-				jvm.Quit()
-				count := countShadow(t, other, nil, nil, 200)
+				count := watchShadow(t, jvm, path, false, 200)
 				if n := count.verdicts[jvmtest.Mismatch]; n > 0 {
 					t.Errorf("%d stacks are wrong", n)
 				}
-				if c.whole && count.truncated*50 > count.stops {
+				if c.whole && count.truncated > atMost(1.0/50, count.stops) {
 					t.Errorf("%d of %d stacks are cut", count.truncated, count.stops)
 				}
 			})

@@ -53,7 +53,7 @@ const (
 )
 
 // TestSteps steps a Java thread and holds every walk against what the instruction did. All JVMs
-// and modes together make 200,000 steps; the long form is
+// and modes together make 30,000 steps; the long form is
 //
 //	GOPROF_STEPS=5000000 go test ./testdata/oracle -run 'TestSteps$' -v -timeout 2h
 //
@@ -61,7 +61,7 @@ const (
 // GOPROF_SHOW=1 prints walks that did not reach their root, too.
 func TestSteps(t *testing.T) {
 	t.Parallel()
-	steps := 60_000
+	steps := 30_000
 	if n, _ := strconv.Atoi(os.Getenv("GOPROF_STEPS")); n > 0 {
 		steps = n
 	}

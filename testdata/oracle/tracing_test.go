@@ -128,6 +128,7 @@ func tracingMethod(stack *profile.Stack) (name string, ok bool) {
 // never another. The threads go from span to span many times in each interval, by libraries of each way of access to
 // thread-local variables, one of which is loaded while goprof records.
 func TestTraceContext(t *testing.T) {
+	t.Parallel()
 	samples := 50
 	if os.Getenv("GOPROF_PROVE") != "" {
 		samples = 5_000

@@ -142,20 +142,25 @@ func TestVirtualLoad(t *testing.T) {
 			t.Run(mode.name, func(t *testing.T) {
 				jvm := jvmtest.Start(t, jdk, "truth.VirtualLoad", append(append(mode.flags, "--"), mode.args...)...)
 				s := attach(t, jvm.PID)
-				opt := session.RecordOptions{Interval: 2 * time.Millisecond, Threads: true}
-				p, _, err := s.Record(untilEnough(t, &opt, duration, 300), opt)
-				if err != nil {
-					t.Fatal(err)
-				}
 				depth := 25
 				if len(mode.args) > 1 {
 					depth, _ = strconv.Atoi(mode.args[1])
 				}
-				w, c := judgeLoad(t, p, depth)
-				whole, cut = whole+w, cut+c
-				if mode.name == "pinned" {
-					checkPinned(t, p)
-				}
+				again(t, func(t testing.TB) {
+					opt := session.RecordOptions{Interval: 2 * time.Millisecond, Threads: true}
+					p, _, err := s.Record(untilEnough(t, &opt, duration, 300), opt)
+					if err != nil {
+						t.Fatal(err)
+					}
+					w, c := judgeLoad(t, p, depth)
+					if t.Failed() {
+						return
+					}
+					whole, cut = whole+w, cut+c
+					if mode.name == "pinned" {
+						checkPinned(t, p)
+					}
+				})
 			})
 		}
 	})
@@ -178,7 +183,7 @@ func serverRuns(t *testing.T) {
 		duration *= 4
 	}
 	virtualJDKs(t, func(t *testing.T, jdk jvmtest.JDK) {
-		for _, mode := range []struct {
+		for i, mode := range []struct {
 			name  string
 			flags []string
 			args  []string
@@ -188,23 +193,28 @@ func serverRuns(t *testing.T) {
 			{name: "interpreted", flags: []string{"-Xint"}, args: []string{"20", "30"}},
 			{name: "zgc", flags: []string{"-XX:+UseZGC"}, args: []string{"20", "60"}},
 		} {
+			if !longForm && testEngine == session.PerfEngine && i%2 == 1 {
+				continue
+			}
 			t.Run(mode.name, func(t *testing.T) {
 				jvm := jvmtest.Start(t, jdk, "truth.VirtualServer", append(append(mode.flags, "--"), mode.args...)...)
 				s := attach(t, jvm.PID)
-				opt := session.RecordOptions{Interval: 2 * time.Millisecond, Threads: true, Engine: testEngine}
-				p, _, err := s.Record(untilEnough(t, &opt, duration, 200), opt)
-				if err != nil {
-					t.Fatal(err)
-				}
 				depth, _ := strconv.Atoi(mode.args[1])
-				judgeServer(t, p, depth)
+				again(t, func(t testing.TB) {
+					opt := session.RecordOptions{Interval: 2 * time.Millisecond, Threads: true, Engine: testEngine}
+					p, _, err := s.Record(untilEnough(t, &opt, duration, 200), opt)
+					if err != nil {
+						t.Fatal(err)
+					}
+					judgeServer(t, p, depth)
+				})
 			})
 		}
 	})
 }
 
 // judgeServer fails the test if a stack is not that of its thread, or too many are cut.
-func judgeServer(t *testing.T, p *profile.Profile, depth int) {
+func judgeServer(t testing.TB, p *profile.Profile, depth int) {
 	t.Helper()
 	var whole, cut int64
 	mounts := 0
@@ -216,7 +226,7 @@ func judgeServer(t *testing.T, p *profile.Profile, depth int) {
 		switch {
 		case !strings.Contains(label, "virtual #"):
 			if slices.ContainsFunc(frames, func(f profile.Frame) bool { return f.Func.Name == "truth.VirtualServer.root" }) {
-				t.Errorf("%d stacks of a virtual thread under %s: %s", n, label, pathOf(frames))
+				fact(t).Errorf("%d stacks of a virtual thread under %s: %s", n, label, pathOf(frames))
 			}
 			mounts += b2i(slices.ContainsFunc(frames, func(f profile.Frame) bool {
 				return f.Func.Name == "cont_thaw" || f.Func.Name == "Cont thaw"
@@ -235,12 +245,12 @@ func judgeServer(t *testing.T, p *profile.Profile, depth int) {
 		}
 		if err := serverStack(frames[1:]); err != nil || leaf > 0 && down < depth || named == 1 && leaf > 0 &&
 			down != depth+number%7 {
-			t.Errorf("%d stacks of %s, %d times down: %v: %s", n, label, down, err, pathOf(frames))
+			fact(t).Errorf("%d stacks of %s, %d times down: %v: %s", n, label, down, err, pathOf(frames))
 		}
 	})
 	t.Logf("%d whole, %d cut, %d stacks of carriers that mount one", whole, cut, mounts)
 	// A machine that is short of CPUs gives few samples, and the kernel is told late what to copy.
-	if whole < 30 || (cut-atBeginning)*50 > whole+cut {
+	if whole < 30 || cut-atBeginning > int64(atMost(1.0/50, int(whole+cut))) {
 		t.Errorf("%d of %d stacks of virtual threads are cut: %v", cut, whole+cut, reasons)
 	}
 }
@@ -265,7 +275,7 @@ func serverStack(frames []profile.Frame) error {
 }
 
 // judgeLoad fails the test if a stack that holds leaf is not what the program is, or very many are cut.
-func judgeLoad(t *testing.T, p *profile.Profile, depth int) (whole, cut int64) {
+func judgeLoad(t testing.TB, p *profile.Profile, depth int) (whole, cut int64) {
 	t.Helper()
 	var unknown, named int64
 	reasons := map[string]int64{}
@@ -276,7 +286,7 @@ func judgeLoad(t *testing.T, p *profile.Profile, depth int) (whole, cut int64) {
 				return strings.HasPrefix(f.Func.Name,
 					"truth.VirtualLoad.leaf")
 			}) {
-				t.Errorf("%d stacks of a virtual thread under %s", n, label)
+				fact(t).Errorf("%d stacks of a virtual thread under %s", n, label)
 			}
 			return
 		}
@@ -293,7 +303,7 @@ func judgeLoad(t *testing.T, p *profile.Profile, depth int) (whole, cut int64) {
 		}
 		whole += n
 		if err := loadStack(frames[1:], depth); err != nil {
-			t.Errorf("%d stacks: %v: %s", n, err, pathOf(frames))
+			fact(t).Errorf("%d stacks: %v: %s", n, err, pathOf(frames))
 		}
 	})
 	t.Logf("%d whole, %d cut %v, %d of an unknown thread, %d of a named one", whole, cut, reasons, unknown, named)
@@ -316,7 +326,7 @@ func judgeLoad(t *testing.T, p *profile.Profile, depth int) (whole, cut int64) {
 }
 
 // checkPinned: all whole stacks go through the native method because of which their threads stay mounted.
-func checkPinned(t *testing.T, p *profile.Profile) {
+func checkPinned(t testing.TB, p *profile.Profile) {
 	t.Helper()
 	p.Each(func(frames []profile.Frame, n int64) {
 		leaf, native := false, false
@@ -325,7 +335,7 @@ func checkPinned(t *testing.T, p *profile.Profile) {
 			native = native || f.Kind == profile.NativeMethod && strings.HasSuffix(f.Func.Name, ".invoke0")
 		}
 		if leaf && !native && !strings.HasPrefix(frames[1].Func.Name, "[truncated") {
-			t.Errorf("%d stacks without a native method: %s", n, pathOf(frames))
+			fact(t).Errorf("%d stacks without a native method: %s", n, pathOf(frames))
 		}
 	})
 }
@@ -366,7 +376,7 @@ func pathOf(frames []profile.Frame) string {
 // that most of its frames are in the heap: none of them may be wrong. While the thread comes back to
 // them or leaves them nobody can tell where they are, and it does hardly anything else.
 func TestShadowVirtual(t *testing.T) {
-	stops := 500
+	stops := 250
 	if s := os.Getenv("GOPROF_SHADOW_STOPS"); s != "" {
 		stops, _ = strconv.Atoi(s)
 	}

@@ -56,14 +56,16 @@ func TestChains(t *testing.T) {
 			}
 		}
 		jvm.Command("pass 300") // what is new is compiled
-		sink := &chainSink{allocatedSink{last: map[string]uint64{}}, map[string]time.Duration{}}
-		var told []string
-		sum := recordSwitches(t, jvm, session.RecordOptions{Sink: sink, Wakers: true, Chain: 4}, func() {
-			time.Sleep(time.Second / 2) // until wake-ups are noted
-			told = jvm.Command("pass " + length)
+		again(t, func(t testing.TB) {
+			sink := &chainSink{allocatedSink{last: map[string]uint64{}}, map[string]time.Duration{}}
+			var told []string
+			sum := recordSwitches(t, jvm, session.RecordOptions{Sink: sink, Wakers: true, Chain: 4}, func() {
+				time.Sleep(time.Second / 2) // until wake-ups are noted
+				told = jvm.Command("pass " + length)
+			})
+			t.Logf("%v: %+v, %+v, lost %v", jdk, *sum.Switches, sum.Wakers, sum.LostBy)
+			checkChains(t, sink.of, told, sum.Switches.Thinned > 0)
 		})
-		t.Logf("%v: %+v, %+v, lost %v", jdk, *sum.Switches, sum.Wakers, sum.LostBy)
-		checkChains(t, sink.of, told, sum.Switches.Thinned > 0)
 	})
 }
 
@@ -72,7 +74,7 @@ func TestChains(t *testing.T) {
 var compilers = regexp.MustCompile(`C[12] CompilerThread|VM Thread|G1 |\?`)
 
 // checkChains compares the sums by chain with what the program says. A chain may end early, and no other may be there.
-func checkChains(t *testing.T, of map[string]time.Duration, told []string, thinned bool) {
+func checkChains(t testing.TB, of map[string]time.Duration, told []string, thinned bool) {
 	t.Helper()
 	var all, early, wrong, waited time.Duration
 	whole := map[string]time.Duration{} // by source

@@ -54,18 +54,18 @@ func TestTTSP(t *testing.T) {
 				name = "counters alone"
 			}
 			t.Run(name, func(t *testing.T) {
-				for try := 0; !testTTSP(t, jdk, counters); try++ { // what goprof cannot see it sees in no try
-					if try == 10 {
-						t.Fatal("more than half of the safepoints are not seen, or without the loop")
+				again(t, func(t testing.TB) {
+					if !testTTSP(t, jdk, counters) {
+						t.Error("more than half of the safepoints are not seen, or without the loop")
 					}
-				}
+				})
 			})
 		}
 	})
 }
 
 // testTTSP reports whether half of the safepoints are seen: on a starved machine goprof has no CPU in some of them.
-func testTTSP(t *testing.T, jdk jvmtest.JDK, counters bool) bool {
+func testTTSP(t testing.TB, jdk jvmtest.JDK, counters bool) bool {
 	t.Helper()
 	n := "15"
 	if longForm {
@@ -75,7 +75,8 @@ func testTTSP(t *testing.T, jdk jvmtest.JDK, counters bool) bool {
 	if jdk.Version >= 13 { // before, its lines are others
 		options = append([]string{"-Xlog:safepoint:file=" + log + ":timenanos"}, options...)
 	}
-	jvm := jvmtest.Start(t, jdk, "truth.Unpolled", options...)
+	jvm := jvmtest.Start(fact(t), jdk, "truth.Unpolled", options...)
+	defer jvm.Quit() // not beside the next try
 	jvm.Command("compile")
 	s, err := session.Attach(jvm.PID)
 	if err != nil {
@@ -117,7 +118,7 @@ type ttspTruth struct {
 	took         time.Duration
 }
 
-func readTTSPTruth(t *testing.T, lines []string) (all []ttspTruth) {
+func readTTSPTruth(t testing.TB, lines []string) (all []ttspTruth) {
 	t.Helper()
 	for _, line := range lines {
 		var x ttspTruth
@@ -137,7 +138,7 @@ func readTTSPTruth(t *testing.T, lines []string) (all []ttspTruth) {
 var reaching = regexp.MustCompile(`\[(\d+)ns\] Safepoint ".*Reaching safepoint: +(\d+) ns`)
 
 // logged puts in what the JVM's own log says of the safepoints. The line of the last one may come late.
-func logged(t *testing.T, file string, truths []ttspTruth) {
+func logged(t testing.TB, file string, truths []ttspTruth) {
 	t.Helper()
 	for deadline := time.Now().Add(jvmtest.Slow(time.Minute)); ; time.Sleep(10 * time.Millisecond) {
 		text, err := os.ReadFile(file)
@@ -192,7 +193,7 @@ func TestMatchLogged(t *testing.T) {
 }
 
 // judgeTTSP holds what was told against what the program says.
-func judgeTTSP(t *testing.T, sum profile.Summary, sink *ttspSink, all []ttspTruth, jdk jvmtest.JDK) (seen bool) {
+func judgeTTSP(t testing.TB, sum profile.Summary, sink *ttspSink, all []ttspTruth, jdk jvmtest.JDK) (seen bool) {
 	t.Helper()
 	if sum.Safepoints == nil {
 		t.Fatalf("%+v", sum)

@@ -33,7 +33,7 @@ func TestWallVirtual(t *testing.T) {
 				s := attach(t, jvm.PID)
 				for _, move := range []string{"move 0", "move 500"} {
 					jvm.Command(move)
-					checkVirtualWaits(t, jvm, s, count, movers)
+					again(t, func(t testing.TB) { checkVirtualWaits(t, jvm, s, count, movers) })
 				}
 			})
 		}
@@ -47,25 +47,30 @@ func TestLockVirtual(t *testing.T) {
 	virtualJDKs(t, func(t *testing.T, jdk jvmtest.JDK) {
 		const count = 400 // a tenth of them for the lock
 		jvm := jvmtest.Start(t, jdk, "truth.VirtualWaits", "-Xmx96m", "--", fmt.Sprint(count), "0", "0")
-		ctx, cancel := context.WithTimeout(t.Context(), longEnough(1500*time.Millisecond))
-		defer cancel()
-		p, sum := record(t, attach(t, jvm.PID), ctx, session.RecordOptions{Mode: session.WaitingMode,
-			Interval: 50 * time.Millisecond, Weight: profile.Samples,
-			States: func(s profile.State) bool { return s == profile.Blocked || s == profile.Parked }})
-		waited := map[string]float64{}
-		p.Each(func(frames []profile.Frame, n int64) {
-			for _, f := range frames {
-				waited[f.Func.Name] += float64(n) * float64(sum.Meta.Interval) / float64(sum.Meta.Duration)
-			}
-		})
-		if got := waited["truth.VirtualWaits.forLock"]; math.Abs(got-count/10) > count/10*0.5 ||
-			waited["[parked: java.util.concurrent.locks.ReentrantLock$NonfairSync]"] == 0 {
-			t.Errorf("%.1f threads wait for the lock: %v", got, waited)
-		}
-		if n := waited["truth.VirtualWaits.asleep"] + waited["truth.VirtualWaits.forSocket"]; n != 0 {
-			t.Errorf("%.1f threads that wait for no lock: %v", n, waited)
+		s := attach(t, jvm.PID)
+		again(t, func(t testing.TB) { lockVirtual(t, s, count/10) })
+	})
+}
+
+func lockVirtual(t testing.TB, s *session.Session, count float64) {
+	ctx, cancel := context.WithTimeout(t.Context(), longEnough(1500*time.Millisecond))
+	defer cancel()
+	p, sum := record(t, s, ctx, session.RecordOptions{Mode: session.WaitingMode,
+		Interval: 50 * time.Millisecond, Weight: profile.Samples,
+		States: func(s profile.State) bool { return s == profile.Blocked || s == profile.Parked }})
+	waited := map[string]float64{}
+	p.Each(func(frames []profile.Frame, n int64) {
+		for _, f := range frames {
+			waited[f.Func.Name] += float64(n) * float64(sum.Meta.Interval) / float64(sum.Meta.Duration)
 		}
 	})
+	if got := waited["truth.VirtualWaits.forLock"]; math.Abs(got-count) > count*0.5 ||
+		waited["[parked: java.util.concurrent.locks.ReentrantLock$NonfairSync]"] == 0 {
+		t.Errorf("%.1f threads wait for the lock: %v", got, waited)
+	}
+	if n := waited["truth.VirtualWaits.asleep"] + waited["truth.VirtualWaits.forSocket"]; n != 0 {
+		fact(t).Errorf("%.1f threads that wait for no lock: %v", n, waited)
+	}
 }
 
 // virtualWait is what truth.VirtualWaits says of the threads that wait for the same.
@@ -78,7 +83,7 @@ type virtualWait struct {
 }
 
 // virtualWaits asks the program.
-func virtualWaits(t *testing.T, jvm *jvmtest.JVM) map[string]*virtualWait {
+func virtualWaits(t testing.TB, jvm *jvmtest.JVM) map[string]*virtualWait {
 	t.Helper()
 	waits := map[string]*virtualWait{
 		"latch": {method: "forLatch", state: "[parked]"}, "sleep": {method: "asleep", state: "[sleeping]"},
@@ -119,7 +124,7 @@ func virtualStack(methods []string) string {
 	return strings.Join(kept, "\n")
 }
 
-func checkVirtualWaits(t *testing.T, jvm *jvmtest.JVM, s *session.Session, count, movers int) {
+func checkVirtualWaits(t testing.TB, jvm *jvmtest.JVM, s *session.Session, count, movers int) {
 	t.Helper()
 	waits := virtualWaits(t, jvm)
 	opt := session.RecordOptions{Mode: session.WallMode, Interval: 50 * time.Millisecond, Threads: true,
@@ -129,7 +134,8 @@ func checkVirtualWaits(t *testing.T, jvm *jvmtest.JVM, s *session.Session, count
 	p, sum := record(t, s, ctx, opt)
 	v := sum.Virtual
 	if v == nil || v.Draws < 3 || v.Error == 0 {
-		t.Fatalf("%+v", v)
+		t.Errorf("%+v", v)
+		return
 	}
 	if v.Threads < float64(count) || v.Threads > float64(count+movers)*1.01 {
 		t.Errorf("%.1f threads of %d that stay and %d that come and go", v.Threads, count, movers)
@@ -151,7 +157,7 @@ func checkVirtualWaits(t *testing.T, jvm *jvmtest.JVM, s *session.Session, count
 				break
 			}
 			if moving += n; !rightPath(methods, label == "[mover-* virtual #*]") {
-				t.Errorf("%s: %d times no path of a mover:\n%s", label, n, strings.Join(methods, "\n"))
+				fact(t).Errorf("%s: %d times no path of a mover:\n%s", label, n, strings.Join(methods, "\n"))
 			}
 		case cut:
 			t.Errorf("%d stacks of %s are cut: %s", n, label, frames[1].Func.Name)
@@ -162,7 +168,7 @@ func checkVirtualWaits(t *testing.T, jvm *jvmtest.JVM, s *session.Session, count
 				if strings.Contains(stack, "truth.VirtualWaits."+w.method) {
 					w.seen += n
 					if stack != w.stack || state != w.state {
-						t.Errorf("%d times %s %s:\n%s\nwant %s\n%s", n, label, state, stack, w.state, w.stack)
+						fact(t).Errorf("%d times %s %s:\n%s\nwant %s\n%s", n, label, state, stack, w.state, w.stack)
 					}
 				}
 			}

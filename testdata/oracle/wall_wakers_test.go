@@ -133,14 +133,16 @@ func TestWakers(t *testing.T) {
 			}
 		}
 		jvm.Command("wait 300") // what is new is compiled
-		sink := &wokenSink{allocatedSink{last: map[string]uint64{}}, map[string]*woken{}}
-		var told []string
-		sum := recordSwitches(t, jvm, session.RecordOptions{Sink: sink, Wakers: true}, func() {
-			time.Sleep(time.Second / 2) // until wake-ups are noted
-			told = jvm.Command("wait " + length)
+		again(t, func(t testing.TB) {
+			sink := &wokenSink{allocatedSink{last: map[string]uint64{}}, map[string]*woken{}}
+			var told []string
+			sum := recordSwitches(t, jvm, session.RecordOptions{Sink: sink, Wakers: true}, func() {
+				time.Sleep(time.Second / 2) // until wake-ups are noted
+				told = jvm.Command("wait " + length)
+			})
+			t.Logf("%v: %+v, %+v, lost %v", jdk, *sum.Switches, sum.Wakers, sum.LostBy)
+			checkWakers(t, sink, told, timeSlack(&sum))
 		})
-		t.Logf("%v: %+v, %+v, lost %v", jdk, *sum.Switches, sum.Wakers, sum.LostBy)
-		checkWakers(t, sink, told, timeSlack(&sum))
 	})
 }
 
@@ -171,7 +173,7 @@ func timeSlack(sum *profile.Summary) float64 {
 	return slack + float64(sum.Switches.Dropped)/float64(sum.Attempted)
 }
 
-func checkWakers(t *testing.T, sink *wokenSink, told []string, slack float64) {
+func checkWakers(t testing.TB, sink *wokenSink, told []string, slack float64) {
 	t.Helper()
 	least, farthest := 0.9, 0.1+slack
 	if longForm {

@@ -90,6 +90,7 @@ func hearAll(t *testing.T, jvm *jvmtest.JVM, gdb string, names []string) {
 		t.Fatal("no threads that stand still")
 	}
 	s, pid := attach(t, jvm.PID), strconv.Itoa(jvm.PID)
+	awaitParked(t, s, jvm.PID, still)
 	hearJcmd(t, s, jvm, still)
 	jhsdb := hasJhsdb(t, jvm.JDK)
 	if jhsdb {
@@ -302,14 +303,14 @@ var askLimit = jvmtest.Slow(90 * time.Second)
 func ask(t *testing.T, pid int, tool string, args ...string) ([]byte, error) {
 	t.Helper()
 	var err error
-	for range 3 {
+	for range 5 {
 		var text []byte
 		if text, err = askOnce(pid, tool, args); err == nil {
 			return text, nil
 		}
 		t.Logf("%v", err)
 	}
-	return nil, fmt.Errorf("no answer in three tries: %w", err)
+	return nil, fmt.Errorf("no answer in five tries: %w", err)
 }
 
 func askOnce(pid int, tool string, args []string) ([]byte, error) {

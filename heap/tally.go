@@ -60,6 +60,7 @@ type partSums struct {
 	size, size2 float64 // without what is free
 	unread      vmstructs.Unread
 	sampled     bool
+	skewless    bool
 	moved       float64 // of size: a collection may have moved it, so that it was met twice or never
 	used        uint64
 	free        uint64 // of that: known to hold no objects
@@ -191,7 +192,12 @@ func (p *partSums) estimate(y, y2, yx float64) (amount, err float64) {
 	spread := max(y2-2*ratio*yx+ratio*ratio*p.size2, 0) / (n - 1)
 	mean := p.size / n
 	left := max(1-p.size/used, min(1, p.moved/p.size), 0)
-	return amount, profile.Z95(p.units) * used * math.Sqrt(left*spread/n) / mean
+	err = profile.Z95(p.units) * used * math.Sqrt(left*spread/n) / mean
+	if amount == 0 || p.skewless {
+		return amount, err
+	}
+	e := err / amount
+	return amount, amount * (e*e/2 + e*math.Sqrt(1+e*e/4))
 }
 
 func (p *partSums) amount(s *sums) (a profile.HeapAmount) {

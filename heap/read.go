@@ -290,6 +290,7 @@ func (x *reading) lose(a *vmstructs.HeapArea) {
 		p.used -= min(p.used, a.Top-a.Start)
 	case a.Region() && a.Part != vmstructs.YoungPart:
 		p.moved += float64(a.Top - a.Start)
+		p.lost++
 	default: // what was read before may have moved, too
 		p.moved = max(p.size, unitSize)
 	}
@@ -409,13 +410,15 @@ func scaled(d time.Duration, share float64) time.Duration {
 }
 
 // samplePart draws pieces of one part until it has read enough. If a collection has moved all of them, it goes on
-// with pieces of the areas as they are then.
+// with pieces of the areas as they are then. A collector empties regions that have much garbage: the others that were
+// drawn say too much of what lives. So a sample ends before that is worse than chance, or begins again.
 func (x *reading) samplePart(areas []*vmstructs.HeapArea, budget float64, limit time.Duration) {
 	part := areas[0].Part
 	p := &x.tally.parts[part]
 	p.sampled = true
 	epoch := x.heap.Epoch()
 	draw := lots(x.rand, areas, x.opt.unit)
+	again := tries
 	for before := x.copied; ; {
 		a, from, to, ok := draw()
 		copied := float64(x.copied - before)
@@ -429,8 +432,18 @@ func (x *reading) samplePart(areas []*vmstructs.HeapArea, budget float64, limit 
 		if valid {
 			continue
 		}
-		if x.lose(a); a.Region() && part != vmstructs.YoungPart { // other regions are as they were
-			continue
+		x.lose(a)
+		if a.Region() && part != vmstructs.YoungPart { // other regions are as they were
+			if p.lost*p.lost <= p.units {
+				continue
+			} else if p.units >= leastUnits {
+				return
+			} else if again == 0 {
+				continue
+			}
+			again--
+			x.tally.reset(part)
+			p.sampled = true
 		}
 		x.settle()
 		all, err := x.areas()

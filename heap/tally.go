@@ -60,7 +60,7 @@ type partSums struct {
 	size, size2 float64 // without what is free
 	unread      vmstructs.Unread
 	sampled     bool
-	skewless    bool
+	lost        int     // pieces of regions that a collection has changed while they were read
 	moved       float64 // of size: a collection may have moved it, so that it was met twice or never
 	used        uint64
 	free        uint64 // of that: known to hold no objects
@@ -193,10 +193,10 @@ func (p *partSums) estimate(y, y2, yx float64) (amount, err float64) {
 	mean := p.size / n
 	left := max(1-p.size/used, min(1, p.moved/p.size), 0)
 	err = profile.Z95(p.units) * used * math.Sqrt(left*spread/n) / mean
-	if amount == 0 || p.skewless {
-		return amount, err
+	if amount == 0 {
+		return 0, 0
 	}
-	e := err / amount
+	e := err/amount + float64(p.lost)/float64(p.units+p.lost)
 	return amount, amount * (e*e/2 + e*math.Sqrt(1+e*e/4))
 }
 

@@ -23,7 +23,7 @@ public final class H2 {
             }
             s.executeUpdate("update town set people = people + 1 where id < 20000");
             s.executeQuery("select name, sum(people) from town group by name order by 2 desc").close();
-            Work.serve(0);
+            Work.rest();
         }
     }
 }

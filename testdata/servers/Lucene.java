@@ -37,7 +37,7 @@ public final class Lucene {
                 for (int i = 0; i < 1000; i++) {
                     searcher.search(new TermQuery(new Term("text", "word" + i)), 10);
                 }
-                Work.serve(0);
+                Work.rest();
             }
         }
     }

@@ -37,6 +37,6 @@ public class Spring {
         for (int i = 0; i < Integer.parseInt(args[0]); i++) {
             client.send(request, HttpResponse.BodyHandlers.ofString());
         }
-        Work.serve(port);
+        Work.rest();
     }
 }

@@ -104,9 +104,7 @@ func (r *Reader) holders(opt Options, classes []string, known []Span) (h *profil
 		h.Notes = append(h.Notes, "only a part of the heap was looked through for references ("+percent(c.part)+
 			" at least): a share says what was found there, and may be as large as \"at most\" says")
 	}
-	if c.stacksCut {
-		h.Notes = append(h.Notes, "not all stacks of threads were looked through")
-	}
+	h.Notes = append(h.Notes, c.cut...)
 	if t.lost > 0 {
 		h.Notes = append(h.Notes, "some classes could not be read: what they hold is not known")
 	}
@@ -311,7 +309,7 @@ func (c *climb) open(row *profile.HeapHolder) bool {
 	case "":
 		return c.part < 1 && row.Path[len(row.Path)-1].Kind == profile.LinkStack
 	}
-	return c.part < 1 || c.stacksCut || c.t.lost > 0
+	return c.part < 1 || len(c.cut) > 0 || c.t.lost > 0
 }
 
 // cutRows leaves the largest rows of each kind. Objects without a path are one row of each kind, which is never cut. So

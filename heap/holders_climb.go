@@ -2,6 +2,7 @@ package heap
 
 import (
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"goprof/profile"
@@ -56,8 +57,7 @@ type climb struct {
 	tail   vmstructs.Object // that goes on behind the last unit
 	// part is how much of the heap was looked through, at the level where it was the least.
 	part float64
-	// stacksCut: at some level not all stacks of threads were looked through.
-	stacksCut bool
+	cut  []string // notes of what was not looked through as a whole at some level
 }
 
 // hit is a place that has the address of an object that is looked for.
@@ -169,7 +169,18 @@ func (c *climb) level(frontier []int32) {
 			c.tellBelow(n)
 		}
 	})
-	c.stacksCut = c.stacksCut || !whole
+	if !whole {
+		c.note("not all stacks of threads were looked through")
+	}
+	if sought.Partly {
+		c.note("not all of ZGC's tables of moved objects could be read: references to these may be missing")
+	}
+}
+
+func (c *climb) note(text string) {
+	if !slices.Contains(c.cut, text) {
+		c.cut = append(c.cut, text)
+	}
 }
 
 // pass looks through the heap. If it is too large, it looks through the long arrays that are near to roots, such as
@@ -185,7 +196,7 @@ func (c *climb) pass(sought *vmstructs.Sought, frontier []int32, until time.Time
 	whole := c.opt.All || all <= c.opt.Bytes
 	draw := inOrder(areas)
 	if !whole {
-		draw = lots(c.rand, areas)
+		draw = lots(c.rand, areas, unitSize)
 		left -= min(left, c.longArrays(sought, frontier, left/2, over)) // it may read a piece more
 	}
 	for looked < left || c.opt.All {

@@ -74,10 +74,10 @@ func TestClimbEnds(t *testing.T) {
 	if c.part != 0 || !c.open(nothing) {
 		t.Errorf("%v was looked through", c.part)
 	}
-	if c.part, c.stacksCut = 1, true; !c.open(nothing) {
+	if c.part, c.cut = 1, []string{"stacks"}; !c.open(nothing) {
 		t.Error("not all stacks were looked through, but nothing is open")
 	}
-	if c.stacksCut = false; c.open(nothing) {
+	if c.cut = nil; c.open(nothing) {
 		t.Error("an object is open though all was looked through")
 	}
 }

@@ -3,6 +3,7 @@ package heap
 import (
 	"cmp"
 	"errors"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -25,11 +26,14 @@ type Options struct {
 	Seed uint64
 	// Cancel ends the reading early. The result then has the parts that were read until then. May be nil.
 	Cancel <-chan struct{}
+
+	unit uint64 // how large the pieces are that are drawn
 }
 
 // usual fills in what is not said.
 func (opt Options) usual() Options {
 	opt.Bytes, opt.Time = cmp.Or(opt.Bytes, DefaultBytes), cmp.Or(opt.Time, DefaultTime)
+	opt.unit = cmp.Or(opt.unit, unitSize)
 	return opt
 }
 
@@ -39,11 +43,11 @@ const (
 
 	// unitSize is how large the pieces are that are drawn. Smaller ones say more for the same bytes, up to where
 	// finding the first object of each costs more than it.
-	unitSize = 256 << 10
+	unitSize = 32 << 10
 	// maxUnits bounds the pieces of a part. A heap with more has larger pieces.
 	maxUnits = 1 << 20
 	// leastUnits is how many pieces are drawn of each part, if it has as many.
-	leastUnits = 40
+	leastUnits = 320
 	// leastShare is the part of the time, and of the bytes, that a sample of a small part gets.
 	leastShare = 0.1
 	// wholeSize is how large the pieces of a part are that is read as a whole: a collection spoils one of them.
@@ -286,6 +290,7 @@ func (x *reading) lose(a *vmstructs.HeapArea) {
 		p.used -= min(p.used, a.Top-a.Start)
 	case a.Region() && a.Part != vmstructs.YoungPart:
 		p.moved += float64(a.Top - a.Start)
+		p.lost++
 	default: // what was read before may have moved, too
 		p.moved = max(p.size, unitSize)
 	}
@@ -405,17 +410,19 @@ func scaled(d time.Duration, share float64) time.Duration {
 }
 
 // samplePart draws pieces of one part until it has read enough. If a collection has moved all of them, it goes on
-// with pieces of the areas as they are then.
+// with pieces of the areas as they are then. A collector empties regions that have much garbage: the others that were
+// drawn say too much of what lives. So a sample ends before that is worse than chance, or begins again.
 func (x *reading) samplePart(areas []*vmstructs.HeapArea, budget float64, limit time.Duration) {
 	part := areas[0].Part
 	p := &x.tally.parts[part]
 	p.sampled = true
 	epoch := x.heap.Epoch()
-	draw := lots(x.rand, areas)
+	draw := lots(x.rand, areas, x.opt.unit)
+	again := tries
 	for before := x.copied; ; {
 		a, from, to, ok := draw()
 		copied := float64(x.copied - before)
-		if !ok || copied >= budget && p.units >= leastUnits || copied >= mostLost*(budget+unitSize*leastUnits) {
+		if !ok || copied >= budget && p.units >= leastUnits || copied >= mostLost*(budget+float64(x.opt.unit*leastUnits)) {
 			return
 		}
 		whole, valid := x.unit(a, from, to, limit, &epoch)
@@ -425,8 +432,18 @@ func (x *reading) samplePart(areas []*vmstructs.HeapArea, budget float64, limit 
 		if valid {
 			continue
 		}
-		if x.lose(a); a.Region() && part != vmstructs.YoungPart { // other regions are as they were
-			continue
+		x.lose(a)
+		if a.Region() && part != vmstructs.YoungPart { // other regions are as they were
+			if p.lost*p.lost <= p.units {
+				continue
+			} else if p.units >= leastUnits {
+				return
+			} else if again == 0 {
+				continue
+			}
+			again--
+			x.tally.reset(part)
+			p.sampled = true
 		}
 		x.settle()
 		all, err := x.areas()
@@ -434,32 +451,44 @@ func (x *reading) samplePart(areas []*vmstructs.HeapArea, budget float64, limit 
 			return
 		}
 		epoch = x.heap.Epoch()
-		draw = lots(x.rand, areas)
+		draw = lots(x.rand, areas, x.opt.unit)
 	}
 }
 
-// lots draws the pieces of areas in any order, each once. Objects cannot be found from the middle of some areas on
-// (vmstructs.HeapArea.InOrder): these are left out.
-func lots(rand *rand.Rand, areas []*vmstructs.HeapArea) func() (a *vmstructs.HeapArea, from, to uint64, ok bool) {
-	size := uint64(unitSize)
-	for total(areas)/size+uint64(len(areas)) > maxUnits && size < 1<<40 {
-		size *= 2
-	}
+// lots draws the pieces of areas, each once. Objects of one class often lie side by side, so each piece that is drawn
+// lies far from those before: a step is the golden section of all pieces. lots leaves out areas in which objects cannot
+// be found from the middle on (vmstructs.HeapArea.InOrder).
+func lots(rand *rand.Rand, areas []*vmstructs.HeapArea, size uint64) func() (a *vmstructs.HeapArea, from, to uint64,
+	ok bool) {
 	areas = slices.DeleteFunc(slices.Clone(areas), (*vmstructs.HeapArea).InOrder)
 	first := make([]int, len(areas)+1) // the number of each area's first piece
 	for i := range areas {
 		first[i+1] = first[i] + int((areas[i].Top-areas[i].Start+size-1)/size)
 	}
-	order := rand.Perm(first[len(areas)])
+	all := first[len(areas)]
+	step, left, n := int(float64(all)/math.Phi), all, 0
+	for all > 0 && gcd(step, all) != 1 {
+		step++
+	}
+	if all > 0 {
+		n = rand.IntN(all)
+	}
 	return func() (*vmstructs.HeapArea, uint64, uint64, bool) {
-		if len(order) == 0 {
+		if left == 0 {
 			return nil, 0, 0, false
 		}
-		n := order[0]
-		order = order[1:]
+		left--
 		i, _ := slices.BinarySearch(first, n+1)
 		a := areas[i-1]
 		from := a.Start + uint64(n-first[i-1])*size
+		n = (n + step) % all
 		return a, from, min(from+size, a.Top), true
 	}
+}
+
+func gcd(a, b int) int {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
 }

@@ -22,6 +22,7 @@ func (x *reading) result() *profile.Heap {
 	}
 	for i := range t.parts {
 		p := &t.parts[i]
+		p.clump = t.clump(i)
 		if p.used == 0 && p.units == 0 {
 			continue
 		}

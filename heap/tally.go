@@ -60,6 +60,8 @@ type partSums struct {
 	size, size2 float64 // without what is free
 	unread      vmstructs.Unread
 	sampled     bool
+	clump       float64 // see clump
+	lost        int     // pieces of regions that a collection has changed while they were read
 	moved       float64 // of size: a collection may have moved it, so that it was met twice or never
 	used        uint64
 	free        uint64 // of that: known to hold no objects
@@ -191,7 +193,12 @@ func (p *partSums) estimate(y, y2, yx float64) (amount, err float64) {
 	spread := max(y2-2*ratio*yx+ratio*ratio*p.size2, 0) / (n - 1)
 	mean := p.size / n
 	left := max(1-p.size/used, min(1, p.moved/p.size), 0)
-	return amount, profile.Z95(p.units) * used * math.Sqrt(left*spread/n) / mean
+	err = profile.Z95(p.units) * used * math.Sqrt(left*spread/n) / mean
+	if amount == 0 {
+		return 0, 0
+	}
+	e := err/amount + float64(p.lost)/float64(p.units+p.lost)
+	return amount, amount * (e*e/2 + e*math.Sqrt(1+e*e/4))
 }
 
 func (p *partSums) amount(s *sums) (a profile.HeapAmount) {
@@ -200,8 +207,20 @@ func (p *partSums) amount(s *sums) (a profile.HeapAmount) {
 	return a
 }
 
+// clump returns how many objects of a rare class lie side by side, on average: in one piece, if only one was met that
+// has any. Classes that no piece was met of are like these.
+func (t *tally) clump(part int) float64 {
+	classes, objects := 0.0, 0.0
+	for _, r := range t.rows {
+		if s := &r.parts[part]; r.name != "" && s.objects > 0 && s.objects2 == s.objects*s.objects {
+			classes, objects = classes+1, objects+s.objects
+		}
+	}
+	return objects / max(classes, 1)
+}
+
 // unseen returns how many objects a class may have of which a sample has met none, in 95 of 100 cases: where so many
-// lie apart, a sample misses all of them in 5 of 100 (the rule of three).
+// clumps lie apart, a sample misses all of them in 5 of 100 (the rule of three).
 func (p *partSums) unseen() float64 {
 	used := float64(p.used - min(p.used, p.free))
 	if !p.sampled || p.size == 0 || used <= 0 {
@@ -214,7 +233,7 @@ func (p *partSums) unseen() float64 {
 	if looked >= 1 {
 		return 0
 	}
-	return math.Log(missedBy) / math.Log1p(-looked)
+	return math.Log(missedBy) / math.Log1p(-looked) * max(p.clump, 1)
 }
 
 const (

@@ -1,17 +1,22 @@
 #!/usr/bin/env bash
-# make test-servers: fetches Helidon and Jetty by Maven, compiles the programs of testdata/servers, and prints where they
-# are, as GOPROF_SERVERS wants it: a folder for each server with the class path in "classpath" and the main class in "main".
+# Fetches servers and libraries of others by Maven, compiles the programs of testdata/servers, and prints where they are, as
+# GOPROF_SERVERS wants it: a folder for each with the class path in "classpath" and the main class in "main".
+#   scripts/servers.sh               Helidon and Jetty, for make test-servers
+#   scripts/servers.sh lucene ...    those that are named; heap's TestPrograms wants lucene h2 spring
 # GOPROF_CACHE names another cache than ~/.cache/goprof. Needs mvn and a JDK from 21 on; what is there already is not fetched again.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 sources=$PWD/testdata/servers
 cache=${GOPROF_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/goprof}/servers
 javac=${JAVA_HOME:+$JAVA_HOME/bin/}javac
+wanted=${*:-helidon jetty}
 
-# server NAME MAIN GROUP:ARTIFACT:VERSION puts the library, and what it needs, into NAME/lib, and compiles the program.
+# server NAME RELEASE MAIN GROUP:ARTIFACT:VERSION puts the library, and what it needs, into NAME/lib, and compiles the program
+# for Java from that release on.
 server() {
-    local name=$1 main=$2 group artifact version dir=$cache/$1
-    IFS=: read -r group artifact version <<<"$3"
+    local name=$1 release=$2 main=$3 group artifact version dir=$cache/$1
+    [[ " $wanted " == *" $name "* ]] || return 0
+    IFS=: read -r group artifact version <<<"$4"
     if [ ! -e "$dir/fetched" ]; then
         mkdir -p "$dir"
         echo "<project><modelVersion>4.0.0</modelVersion><groupId>goprof</groupId><artifactId>$name</artifactId><version>1</version>" \
@@ -21,11 +26,14 @@ server() {
         touch "$dir/fetched"
     fi
     rm -rf "$dir/classes"
-    "$javac" --release 21 -cp "$dir/lib/*" -d "$dir/classes" "$sources/$main.java" "$sources/Work.java" "$sources/Clients.java" >&2
+    "$javac" --release "$release" -cp "$dir/lib/*" -d "$dir/classes" "$sources/$main.java" "$sources/Work.java" "$sources/Clients.java" >&2
     echo "$dir/classes:$(printf '%s:' "$dir"/lib/*.jar)" >"$dir/classpath"
     echo "servers.$main" >"$dir/main"
 }
 
-server helidon Helidon io.helidon.webserver:helidon-webserver:4.1.6
-server jetty Jetty org.eclipse.jetty:jetty-server:12.0.16
+server helidon 21 Helidon io.helidon.webserver:helidon-webserver:4.1.6
+server jetty 21 Jetty org.eclipse.jetty:jetty-server:12.0.16
+server lucene 17 Lucene org.apache.lucene:lucene-core:9.12.1
+server h2 17 H2 com.h2database:h2:2.3.232
+server spring 17 Spring org.springframework.boot:spring-boot-starter-web:3.4.1
 echo "$cache"

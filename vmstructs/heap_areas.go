@@ -135,7 +135,7 @@ func (h *Heap) Areas() (areas []*HeapArea, unknown string, err error) {
 	case "Shenandoah":
 		areas, err = h.shenandoahAreas(heap)
 	case "ZGC":
-		areas, err = h.zAreas()
+		areas, unknown, err = h.zAreas()
 	case "Epsilon":
 		l := &h.vm.l.health
 		areas = h.space(areas, h.health.pointerAt(heap, l.epsilon), l.serial.bottom, l.serial.top, WholeHeap)

@@ -20,12 +20,11 @@ func (h *Heap) LoaderOf(klass uint64) string {
 			return "boot"
 		}
 	}
-	loader, err := h.vm.wideOopAt(at)
-	if err != nil {
-		return ""
-	}
-	if loader == 0 {
+	loader, err := h.wideAt(at)
+	if err == nil && loader == 0 && more.oopLoad {
 		return "boot"
+	} else if err != nil || loader == 0 {
+		return ""
 	}
 	var head [klassBytes]byte
 	if h.vm.mem.Bytes(loader, head[:]) != nil {

@@ -65,19 +65,21 @@ func (h *Heap) onPage(addr uint64) uint64 {
 }
 
 // zAreas lists ZGC's pages.
-func (h *Heap) zAreas() (areas []*HeapArea, err error) {
+func (h *Heap) zAreas() (areas []*HeapArea, unread string, err error) {
 	l, _ := h.zTables()
 	heap := h.health.pointerAt(h.vm.l.health.heap, 0)
 	if h.zBase == 0 || heap == 0 {
-		return nil, ErrNoAreas
+		return nil, "", ErrNoAreas
 	}
 	table := h.zHeap().tableAt(heap + uint64(chain(l.heap, l.table, l.at, l.pages)))
 	if table.at == 0 || l.pages != 8 {
-		return nil, ErrNoAreas
+		return nil, "", ErrNoAreas
 	}
 	pages, err := h.pageList(table.at, table.entries)
-	if err != nil {
-		return nil, err
+	if err != nil && len(pages) == 0 {
+		return nil, "", err
+	} else if err != nil {
+		unread = "a part of ZGC's table of pages could not be read: objects there are not counted"
 	}
 	begin, size := min(l.start, l.top), 0
 	kind, ages := h.vm.l.areas.pageType, h.vm.l.areas.pageAges
@@ -88,7 +90,7 @@ func (h *Heap) zAreas() (areas []*HeapArea, err error) {
 		ages = absent
 	}
 	if size = span(l.start, l.top) - int(begin); size > maxRegionSpan {
-		return nil, ErrNoAreas
+		return nil, "", ErrNoAreas
 	}
 	unknown, pitch := false, h.mediumPitch()
 	h.health.eachAt(pages, begin, size, func(page uint64, b []byte, ok bool) {
@@ -116,21 +118,19 @@ func (h *Heap) zAreas() (areas []*HeapArea, err error) {
 			a.Part = WholeHeap // this release writes its pages otherwise
 		}
 	}
-	return areas, nil
+	return areas, unread, nil
 }
 
-// pageList lists what the entries of a table lead to. A page of several granules stands in each of their entries. Where
-// the table's memory ends, so does the table.
+// pageList lists what the entries of a table lead to. A page of several granules stands in each of their entries. If
+// there are pages and an error, it has listed those before the first entries that could not be read.
 func (h *Heap) pageList(table, length uint64) (pages []uint64, err error) {
 	raw := make([]byte, 8*granuleBatch)
 	last, batch := uint64(0), uint64(granuleBatch)
 	for from, n := uint64(0), uint64(0); from < length; from += n {
 		n = min(length-from, batch)
 		if err := h.vm.mem.Bytes(table+8*from, raw[:8*n]); err != nil {
-			if batch == leastGranules && len(pages) > 0 {
-				return pages, nil
-			} else if batch == leastGranules {
-				return nil, err
+			if batch == leastGranules {
+				return pages, err
 			}
 			batch, n = leastGranules, 0
 			continue

@@ -13,6 +13,8 @@ type Sought struct {
 	addrs  []uint64
 	filter []uint64 // a bit for each hash of an address: most words of a heap need no more than this look
 	number map[uint64]int32
+	// Partly: ZGC's tables of moved objects could not be read as a whole. Stale references may be missing.
+	Partly bool
 }
 
 // filterBits is the logarithm of the filter's bits: it stays in a CPU's cache.
@@ -44,17 +46,16 @@ const maxForwarded = 1 << 25
 func (w *Sought) addMoved() {
 	k, left := w.h.zHeap(), uint64(maxForwarded)
 	for _, table := range k.pages.moved {
-		forwardings, _ := w.h.pageList(table.at, table.entries)
+		forwardings, err := w.h.pageList(table.at, table.entries)
+		w.Partly = w.Partly || err != nil
 		for _, at := range forwardings {
 			f := k.forwarding(at)
-			if f == nil || f.length > left {
+			b := make([]byte, 8*min(f.length, left))
+			if f == &unreadForwarding || f.length > left || w.h.vm.mem.Bytes(at+k.pages.l.size, b) != nil {
+				w.Partly = true
 				continue
 			}
 			left -= f.length
-			b := make([]byte, 8*f.length)
-			if w.h.vm.mem.Bytes(at+k.pages.l.size, b) != nil {
-				continue
-			}
 			for ; len(b) > 0; b = b[8:] {
 				e := word(b)
 				to, from := w.h.onPage(e>>1&(1<<movedToBits-1)), w.h.onPage(f.start+e>>(1+movedToBits)<<f.shift)

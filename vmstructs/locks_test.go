@@ -117,6 +117,50 @@ func TestForwardings(t *testing.T) {
 	})
 }
 
+// TestForwardingUnread: where an entry of a forwarding cannot be read it is not known where an object is now. The others
+// are read, and a set of objects says that it is not whole.
+func TestForwardingUnread(t *testing.T) {
+	const page, base, mask = 0x5f0000000000, 1 << 40, 1<<40 - 1
+	eachWorld(t, func(t *testing.T, w *world) {
+		table, from := w.alloc(16), uint64(page+pageSize-32-16) // two of four entries lie on the page
+		w.put64(table, from)
+		w.put64(from+16, 3) // ZForwarding::_object_alignment_shift
+		w.put64(from+24, 4) // its number of entries
+		w.put64(from+32, 0)
+		k := &Locks{vm: w.vm, rests: true}
+		k.pages = zPages{on: true, mask: mask, moved: [2]zTable{{table, 2}},
+			l: &zPagesLayout{shift: 16, length: 24, size: 32}}
+		k.still = stillZ{areas: []*HeapArea{{Start: base, Top: base + 4<<granule}}, forwardings: map[uint64]*zForwarding{}}
+		unread := 0
+		for i := range uint64(64) {
+			_, known := k.now(base+8*i, anyMove)
+			if want := zHash(uint32(i))&3 < 2; known != want {
+				t.Errorf("object %d: known %v", i, known)
+			}
+			if !known {
+				unread++
+			}
+		}
+		if _, known := k.now(base+1<<granule, anyMove); !known || unread == 0 || unread == 64 {
+			t.Errorf("a page that has no forwarding: %v; %d of 64 are not known", known, unread)
+		}
+		s := &Sought{h: &Heap{vm: w.vm, z: k}}
+		if s.addMoved(); !s.Partly {
+			t.Error("the set says that it is whole")
+		}
+		w.put64(page+pageSize, 0) // all of it can be read
+		w.put64(page+pageSize+8, 0)
+		s.Partly = false
+		if s.addMoved(); s.Partly {
+			t.Error("the set says that it is not whole")
+		}
+		k.pages.moved[0].entries = 1 << 12 // more than can be read
+		if s.addMoved(); !s.Partly {
+			t.Error("a table that ends early counts as whole")
+		}
+	})
+}
+
 // TestLockStackOwner: the owner is the first thread with the object in its LockStack. That holds also in the next
 // round.
 func TestLockStackOwner(t *testing.T) {

@@ -213,7 +213,10 @@ func (k *Locks) now(addr uint64, moved int) (uint64, bool) {
 		if table.at == 0 || moved>>i&1 == 0 {
 			continue
 		}
-		if to, ok := k.movedTo(table, addr&k.pages.mask); ok {
+		to, moved, known := k.movedTo(table, addr&k.pages.mask)
+		if !known {
+			return 0, false
+		} else if moved {
 			addr = addr&^k.pages.mask | to
 			break
 		}
@@ -231,26 +234,26 @@ const (
 )
 
 // movedTo looks up the offset to which the object at an offset was moved, as ZForwarding::find does
-// (gc/z/zForwarding.inline.hpp).
-func (k *Locks) movedTo(table zTable, at uint64) (to uint64, ok bool) {
+// (gc/z/zForwarding.inline.hpp). known is false if the entries that say so cannot be read.
+func (k *Locks) movedTo(table zTable, at uint64) (to uint64, moved, known bool) {
 	if at>>granule >= table.entries {
-		return 0, false
+		return 0, false, true
 	}
 	f := k.forwardingOf(table.at + 8*(at>>granule))
-	if f == nil || at < f.start {
-		return 0, false
+	if f == nil || f == &unreadForwarding || at < f.start {
+		return 0, false, f != &unreadForwarding
 	}
 	from := (at - f.start) >> f.shift
 	for i, n := uint64(zHash(uint32(from))), 0; n < maxProbes; i, n = i+1, n+1 {
 		e, err := k.entry(f, i&(f.length-1))
 		if err != nil || e&1 == 0 {
-			return 0, false
+			return 0, false, err == nil
 		}
 		if e>>(1+movedToBits)&(1<<movedFromBits-1) == from {
-			return e >> 1 & (1<<movedToBits - 1), true
+			return e >> 1 & (1<<movedToBits - 1), true, true
 		}
 	}
-	return 0, false
+	return 0, false, false
 }
 
 // zForwarding is a ZForwarding: where its page was, the shift of the objects' alignment, and its number of entries.
@@ -259,14 +262,17 @@ type zForwarding struct {
 	entries                  []byte // what is kept of them
 }
 
-// forwarding reads a ZForwarding, nil if there is none.
+// unreadForwarding stands for a ZForwarding that cannot be read.
+var unreadForwarding zForwarding
+
+// forwarding reads a ZForwarding.
 func (k *Locks) forwarding(at uint64) *zForwarding {
 	l := k.pages.l
 	start, err1 := k.vm.mem.U64(at) // ZForwarding::_virtual is its first member
 	shift, err2 := k.vm.mem.U64(at + uint64(l.shift))
 	n, err3 := k.vm.mem.U64(at + uint64(l.length))
 	if err1 != nil || err2 != nil || err3 != nil || shift > 32 || n == 0 || n > maxMoved || n&(n-1) != 0 {
-		return nil
+		return &unreadForwarding
 	}
 	return &zForwarding{at: at, start: start, shift: shift, length: n}
 }
@@ -276,7 +282,9 @@ func (k *Locks) forwardingOf(at uint64) (f *zForwarding) {
 	if f, known := k.still.forwardings[at]; known {
 		return f
 	}
-	if p, err := k.vm.mem.Ptr(at); err == nil && p != 0 {
+	if p, err := k.vm.mem.Ptr(at); err != nil {
+		f = &unreadForwarding
+	} else if p != 0 {
 		f = k.forwarding(p)
 	}
 	k.still.keep(k, at, f)

@@ -21,6 +21,16 @@ final class Work {
         return b.toString();
     }
 
+    /** Rests until a test says a word, and ends. */
+    static void rest() throws IOException {
+        System.out.println("READY");
+        System.out.flush();
+        System.in.read();
+        System.out.println("OK");
+        System.out.flush();
+        Runtime.getRuntime().halt(0);
+    }
+
     static void serve(int port) throws IOException {
         System.out.println("READY " + port);
         System.out.flush();

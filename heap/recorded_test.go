@@ -177,9 +177,12 @@ const (
 // TestHostileHeaps: heaps in which headers, lengths, pointers to classes and the JVM's own tables are damaged are
 // read in bounded time and memory. No part has more than it is large.
 func TestHostileHeaps(t *testing.T) {
-	heaps := []*captured.Recording{loadHeap(t, "amd64-serial-25"), loadHeap(t, "amd64-g1-17")}
+	var heaps []*captured.Recording
+	for _, name := range []string{"amd64-serial-25", "amd64-g1-17", "arm64-zgc-17", "arm64-g1-25"} {
+		heaps = append(heaps, loadHeap(t, name))
+	}
 	for seed := range uint64(hostileHeaps) {
-		d := &damaged{Target: heaps[seed%2], rnd: rand.New(rand.NewPCG(seed, 1))}
+		d := &damaged{Target: heaps[seed%4], rnd: rand.New(rand.NewPCG(seed, 1))}
 		r, err := readerOf(d)
 		if err != nil {
 			t.Fatal(err)
@@ -188,7 +191,7 @@ func TestHostileHeaps(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d.damage(areas, int(seed/2))
+		d.damage(areas, int(seed/4*2+seed%2))
 		h, err := r.Read(Options{All: seed%3 == 0, Seed: seed, Time: time.Minute})
 		if d.reads > mostReads || d.memory > mostMemory {
 			t.Errorf("heap %d took %d calls and %d bytes", seed, d.reads, d.memory)

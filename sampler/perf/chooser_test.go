@@ -4,6 +4,7 @@ package perf
 
 import (
 	"math"
+	"os"
 	"testing"
 	"time"
 	"unsafe"
@@ -77,7 +78,10 @@ func TestChooserDraws(t *testing.T) {
 		time.Sleep(20 * time.Millisecond)
 	}
 	due := float64(threads.ProcessCPU(p.PID)-used) / float64(time.Millisecond) / 4
-	if got := float64(m.Met() - met); math.Abs(got-due) > 0.15*due+5*math.Sqrt(due) {
+	got := float64(m.Met() - met)
+	// The kernel makes one sample of all periods in which an emulated CPU was away.
+	mayMiss := os.Getenv("GOPROF_SLOW") != "" && got > 0
+	if off := got - due; math.Abs(off) > 0.15*due+5*math.Sqrt(due) && (off > 0 || !mayMiss) {
 		t.Errorf("%.0f samples, %.0f are due", got, due)
 	}
 	m.End()

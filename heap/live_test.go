@@ -38,35 +38,20 @@ func openVM(t *testing.T, jvm *jvmtest.JVM) *vmstructs.VM {
 	return vm
 }
 
-// counted is what the JVM counts itself, by class: GC.class_histogram -all, which collects nothing.
+// counted is what the JVM counts itself, by class.
 func counted(t *testing.T, jvm *jvmtest.JVM) map[string]profile.HeapAmount {
+	t.Helper()
+	return histogram(string(tableOf(t, jvm)))
+}
+
+// tableOf is GC.class_histogram -all, which collects nothing.
+func tableOf(t *testing.T, jvm *jvmtest.JVM) []byte {
 	t.Helper()
 	out, err := exec.Command(jvm.JDK.Tool("jcmd"), strconv.Itoa(jvm.PID), "GC.class_histogram", "-all").CombinedOutput()
 	if err != nil {
 		t.Fatalf("jcmd: %v: %s", err, out)
 	}
-	counts := map[string]profile.HeapAmount{}
-	for line := range strings.Lines(string(out)) {
-		f := strings.Fields(line) // "1:  2345  67890  [B (java.base@17)"
-		if len(f) < 4 || !strings.HasSuffix(f[0], ":") {
-			continue
-		}
-		objects, err1 := strconv.ParseFloat(f[1], 64)
-		bytes, err2 := strconv.ParseFloat(f[2], 64)
-		if err1 == nil && err2 == nil {
-			name := vmstructs.JavaName(f[3])
-			counts[name] = counts[name].Plus(profile.HeapAmount{Objects: objects, Bytes: bytes})
-		}
-	}
-	return counts
-}
-
-func byName(h *profile.Heap) map[string]profile.HeapAmount {
-	m := map[string]profile.HeapAmount{}
-	for _, c := range h.Classes {
-		m[c.Name] = m[c.Name].Plus(c.HeapAmount)
-	}
-	return m
+	return out
 }
 
 // collectors are what a heap at rest is tried with. Those behind the first three only where GOPROF_JDKS names JDKs.
@@ -112,13 +97,16 @@ func TestLiveTruth(t *testing.T) {
 				}
 				counted(t, jvm) // the first jcmd makes the thread that answers
 				got, err := r.Read(Options{All: true})
+				for tries := 0; err == nil && got.Sampled() && tries < 5; tries++ { // ZGC collects when it wants to
+					got, err = r.Read(Options{All: true})
+				}
 				if errors.Is(err, vmstructs.ErrMissing) && jdk.Version == 11 {
 					t.Skip("this JVM does not say where its objects are")
 				}
 				if err != nil {
 					t.Fatal(err)
 				}
-				compare(t, jdk.Version, got, counted(t, jvm))
+				compare(t, jdk.Version, got, counted(t, jvm), 20_000)
 				if g1 := got.Collector == "G1" && jdk.Version > 8; g1 && (got.Part("young") == nil || got.Part("old") == nil) {
 					t.Errorf("young and old are not told apart: %+v", got.Parts)
 				}
@@ -205,61 +193,6 @@ func zParts(t *testing.T, h *profile.Heap) {
 			c.Name == "truth.HeapTruth$Young" && c.Parts["young"].Objects < 20_000 {
 			t.Errorf("%s lies in %+v", c.Name, c.Parts)
 		}
-	}
-}
-
-// compare holds what was read against what the JVM counts. The JVM fills the rests of buffers before it counts. ZGC and
-// Shenandoah count only what is alive, and so does G1 of 17, of what a full collection has left in place.
-func compare(t *testing.T, jdk int, h *profile.Heap, want map[string]profile.HeapAmount) {
-	t.Helper()
-	got := byName(h)
-	off, all, seen := 0.0, 0.0, 0
-	for name, w := range want {
-		if strings.Contains(name, "Lambda") || strings.Contains(name, "Filler") || name == "int[]" {
-			continue
-		}
-		all += w.Bytes
-		g := got[name]
-		if g != w {
-			off += max(g.Bytes, w.Bytes) - min(g.Bytes, w.Bytes)
-		}
-		if strings.HasPrefix(name, "truth.") {
-			seen++
-			if g != w {
-				t.Errorf("%s: %+v, the JVM counts %+v", name, g, w)
-			}
-		}
-	}
-	t.Logf("%.0f of %.0f bytes are counted otherwise", off, all)
-	most := 0.0
-	switch h.Collector {
-	case "G1":
-		most = all / 100
-	case "ZGC", "Shenandoah":
-		most = all / 10
-	}
-	if seen < 2 || off > most {
-		t.Errorf("of %.0f bytes %.0f are counted otherwise", all, off)
-	}
-	for _, p := range h.Parts {
-		if u := p.Unread; u.Sum() != u.Buffers || p.Seen != p.Used {
-			t.Errorf("%+v", p)
-		}
-	}
-	application, boot := "application", "boot"
-	if jdk == 8 { // it does not export whose loader a class has
-		application, boot = "", ""
-	}
-	for _, c := range h.Classes {
-		if c.Name == "truth.HeapTruth$Old" && (c.Loader != application || c.Objects != 20_000) {
-			t.Errorf("%+v", c)
-		}
-		if c.Name == "byte[]" && c.Loader != boot {
-			t.Errorf("%s is from %q", c.Name, c.Loader)
-		}
-	}
-	if big := h.Largest; len(big) < 2 || big[0].Class != "byte[]" || big[0].Length != 3<<20 || big[1].Class != "short[]" {
-		t.Errorf("the largest arrays: %+v", big)
 	}
 }
 

@@ -3,11 +3,14 @@
 package heap
 
 import (
+	"bytes"
 	"cmp"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"sort"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -17,44 +20,52 @@ import (
 	"goprof/vmstructs"
 )
 
-// TestRecordHeaps makes the recorded heaps again, if GOPROF_RECORD is set and GOPROF_JDKS names their JDKs.
+// TestRecordHeaps makes the recorded heaps of this CPU again, if GOPROF_RECORD is set and GOPROF_JDKS names their JDKs.
 func TestRecordHeaps(t *testing.T) {
 	if os.Getenv("GOPROF_RECORD") == "" {
 		t.Skip("GOPROF_RECORD=1 makes the recorded heaps again")
 	}
-	flags := map[string]string{"serial": "-XX:+UseSerialGC", "g1": "-XX:+UseG1GC", "zgc": "-XX:+UseZGC"}
+	flags := map[string]string{"serial": "-XX:+UseSerialGC", "parallel": "-XX:+UseParallelGC", "g1": "-XX:+UseG1GC",
+		"zgc": "-XX:+UseZGC"}
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		for _, name := range recorded {
-			collector := strings.TrimRight(name, "-0123456789")
-			if !strings.HasSuffix(name, jdk.String()[len("jdk"):]) {
+			part := strings.Split(name, "-")
+			if part[0] != runtime.GOARCH || part[2] != strconv.Itoa(jdk.Version) {
 				continue
 			}
 			t.Run(name, func(t *testing.T) {
-				jvm := jvmtest.Start(t, jdk, "truth.HeapTruth", truthFlags("-Xint -XX:-UsePerfData "+flags[collector], "1")...)
-				p, err := process.Open(jvm.PID)
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer p.Close()
-				recorder := captured.NewRecorder(blank{p, texts(t, p)})
-				r, err := readerOf(recorder)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if _, err := r.Read(Options{All: true}); err != nil {
-					t.Fatal(err)
-				}
-				f, err := os.Create(filepath.Join("testdata", name+".rec"))
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer f.Close()
-				if err := recorder.Save(f, nil); err != nil {
-					t.Fatal(err)
-				}
+				record(t, name, jvmtest.Start(t, jdk, "truth.HeapTruth",
+					truthFlags("-Xint -XX:-UsePerfData "+flags[part[1]], "1")...))
 			})
 		}
 	})
+}
+
+// record records a heap at rest, and what the JVM counts in it.
+func record(t *testing.T, name string, jvm *jvmtest.JVM) {
+	p, err := process.Open(jvm.PID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	counted(t, jvm) // the first jcmd makes the thread that answers
+	recorder := captured.NewRecorder(blank{p, texts(t, p)})
+	r, err := readerOf(recorder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Read(Options{All: true}); err != nil {
+		t.Fatal(err)
+	}
+	var memory bytes.Buffer
+	if err := recorder.Save(&memory, nil); err != nil {
+		t.Fatal(err)
+	}
+	for ending, content := range map[string][]byte{".rec": memory.Bytes(), ".histogram": tableOf(t, jvm)} {
+		if err := os.WriteFile(filepath.Join("testdata", name+ending), content, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // texts are where the elements of byte arrays lie: texts of the machine, which a recording does without.

@@ -14,8 +14,9 @@ const (
 	maxAsked = 64
 	// askStop is after how many chains find asks whether it must end: each may cost some calls.
 	askStop = 64
-	// addressBits is how many bits an address of a program has.
-	addressBits = 47
+	// addressBits is how many bits an address of a program has: 47 of x86-64, 48 of aarch64 (Documentation/arch/arm64/
+	// memory.rst), where stacks and what is mapped lie in the upper half.
+	addressBits = 48
 )
 
 // find returns the first place in b, a copy of the memory at addr, where objects begin. limit is where they end: the

@@ -97,6 +97,25 @@ func TestWalkBuffer(t *testing.T) {
 	}
 }
 
+// TestWalkLocked: the header of an object that is locked, or has a monitor, is an address of the highest that a CPU has.
+// It proves the array before it as any other header.
+func TestWalkLocked(t *testing.T) {
+	for _, mark := range []uint64{0x7fff_8052dcc0, 0xffff_8052dcc0, 0xffff_8052dcc2} {
+		w := newObjectWorld(t, headers[0])
+		w.object(w.klass("[B", w.arrayHelper(0)), 16+provenFrom, w.lengthAt, provenFrom)
+		w.object(w.klass("a/B", 24), 24, 0, 0)
+		binary.LittleEndian.PutUint64(w.heap[16+provenFrom:], mark)
+		h, a := walkedHeap(w)
+		found, unread := walked(h, a, a.Start, a.Top)
+		if want := []string{"+0 byte[] 1040", "+1040 a.B 24"}; !slices.Equal(found, want) || unread != (Unread{}) {
+			t.Errorf("%#x: %q %+v", mark, found, unread)
+		}
+		if o, ok := h.ObjectIn(pieceAt+1040, w.heap[1040:]); !ok || o.Class.Name != "a.B" {
+			t.Errorf("%#x: the object is %+v, %v", mark, o, ok)
+		}
+	}
+}
+
 // TestWalkMediumPage: in a medium page of ZGC there are gaps between the objects, in which old memory looks like
 // objects.
 func TestWalkMediumPage(t *testing.T) {

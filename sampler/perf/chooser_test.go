@@ -77,7 +77,8 @@ func TestChooserDraws(t *testing.T) {
 		time.Sleep(20 * time.Millisecond)
 	}
 	due := float64(threads.ProcessCPU(p.PID)-used) / float64(time.Millisecond) / 4
-	if got := float64(m.Met() - met); math.Abs(got-due) > 0.15*due+5*math.Sqrt(due) {
+	got := float64(m.Met() - met)
+	if off := got - due; math.Abs(off) > 0.15*due+5*math.Sqrt(due) && (off > 0 || got == 0 || !sampletest.MayMiss()) {
 		t.Errorf("%.0f samples, %.0f are due", got, due)
 	}
 	m.End()

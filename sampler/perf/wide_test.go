@@ -17,6 +17,7 @@ import (
 	"goprof/sampler/look"
 	"goprof/sampler/ptrace"
 	"goprof/testdata/ctest"
+	"goprof/testdata/sampletest"
 )
 
 // needWide skips a test if perf may not watch CPUs.
@@ -172,7 +173,7 @@ int main(void) {
 	}, perfUntil(600))
 	due := float64(int64(got.Times.Process)-stood) / float64(2*time.Millisecond)
 	t.Logf("%d samples where %.0f are due; %+v", got.Taken, due, got.Times)
-	if n := float64(got.Taken); n < 0.8*due || n > 1.25*due {
+	if n := float64(got.Taken); n < 0.8*due && !sampletest.MayMiss() || n > 1.25*due {
 		t.Errorf("%d samples where %.0f are due", got.Taken, due)
 	}
 }

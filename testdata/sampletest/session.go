@@ -5,6 +5,7 @@ package sampletest
 import (
 	"context"
 	"math"
+	"os"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -69,6 +70,10 @@ func UntilSamples(n int64) func(*atomic.Int64) {
 
 // Chance is how far a count of samples with mean n may be off by chance.
 func Chance(n int64) int64 { return int64(4 * math.Sqrt(float64(n))) }
+
+// MayMiss reports whether less than what is due is no fault of an engine. An emulated CPU is away for many intervals on
+// end. The kernel makes one sample of them (kernel/events/core.c, perf_swevent_hrtimer).
+func MayMiss() bool { return os.Getenv("GOPROF_SLOW") != "" }
 
 // NeedTicks skips the rest of a test if the machine gave the sampling thread no CPU at more than a quarter of its
 // ticks. The figures mean little then, and goprof promises only to count these ticks.

@@ -14,6 +14,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -236,6 +237,10 @@ func (f *agentFlags) serve(cmd *cobra.Command, c *config.Config, at net.Listener
 		return err
 	}
 	defer endSnapper()
+	others, err := openOthers(c, a, host, out)
+	if err != nil {
+		return err
+	}
 	goFirst()
 	session.LetSysmonRest()
 	guardAgent(c, say)
@@ -245,7 +250,7 @@ func (f *agentFlags) serve(cmd *cobra.Command, c *config.Config, at net.Listener
 
 	a.Hide(out.names.text)
 	if at != nil {
-		end := serveMetrics(at, func(w io.Writer) { writeMetrics(w, a, host, out) }, a.Metrics().Healthy)
+		end := serveMetrics(at, func(w io.Writer) { writeMetrics(w, a, host, others, out) }, a.Metrics().Healthy)
 		defer end()
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -254,6 +259,10 @@ func (f *agentFlags) serve(cmd *cobra.Command, c *config.Config, at net.Listener
 		defer close(sampled)
 		host.Run(ctx, c.Engine, say)
 	}()
+	var rest sync.WaitGroup
+	if others != nil {
+		rest.Go(func() { others.Run(ctx) })
+	}
 	go f.reload(ctx, again, a, c, say)
 	var failed error
 	taking := make(chan struct{})
@@ -279,6 +288,7 @@ func (f *agentFlags) serve(cmd *cobra.Command, c *config.Config, at net.Listener
 	did := a.Metrics().Counts()
 	say(deeds(&did, time.Since(began)))
 	cancel()
+	rest.Wait()
 	<-sampled
 	<-taking
 	return failed
@@ -339,6 +349,9 @@ func staysAsItWas(c, old *config.Config) string {
 	}
 	if !slices.Equal(c.Events, old.Events) {
 		what = append(what, "event")
+	}
+	if c.WholeHost != old.WholeHost {
+		what = append(what, "whole-host")
 	}
 	if c.Files != old.Files {
 		what = append(what, "files")

@@ -76,8 +76,8 @@ func OpenOthers(o OthersOptions) (*Others, error) {
 		return nil, err
 	}
 	now := time.Now()
-	s := &Others{host: host, o: o, at: now, began: now, claims: map[int][]claim{}, names: map[int]string{},
-		purse: purse{most: attachAhead, share: o.Settings.MaxCPU * float64(o.CPUs) * othersPart}}
+	s := &Others{host: host, o: o, at: now, began: now, claims: map[int][]claim{}, names: map[int]string{}}
+	s.purse.most, s.purse.share = attachAhead, o.Settings.MaxCPU*float64(o.CPUs)*othersPart
 	s.interval.Store(int64(o.Settings.interval()))
 	s.purse.left = s.purse.fill()
 	s.forgetAll()
@@ -134,6 +134,14 @@ func (a *Agent) leaveToOthers() {
 		}
 	}
 	a.others.leaveOut(out, time.Duration(float64(a.budget.interval())/max(a.budget.factor, leastShare)))
+}
+
+// spent is the CPU time that went into reading about processes so far.
+func (s *Others) spent() time.Duration {
+	if s == nil {
+		return 0
+	}
+	return time.Duration(s.purse.paid.Load())
 }
 
 // Counts is how many samples there were, and how many records the kernel had no room for.
@@ -220,14 +228,20 @@ type purse struct {
 	left  time.Duration
 	most  time.Duration // for how long it is kept
 	share float64       // CPU time in a second; 0: any
+	paid  atomic.Int64  // so far
 }
 
 // othersPart is the part of the budget for that. Samples themselves cost next to nothing.
 const othersPart = 0.25
 
 func (p *purse) fill() time.Duration { return time.Duration(float64(p.most) * p.share) }
+func (p *purse) mayPay() bool        { return p.left > 0 || p.share == 0 }
+
 func (p *purse) add(passed time.Duration) {
 	p.left = min(p.left+time.Duration(float64(passed)*p.share), p.fill())
 }
-func (p *purse) mayPay() bool        { return p.left > 0 || p.share == 0 }
-func (p *purse) pay(since time.Time) { p.left -= time.Since(since) }
+
+func (p *purse) pay(cost time.Duration) {
+	p.left -= cost
+	p.paid.Add(int64(cost))
+}

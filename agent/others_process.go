@@ -3,9 +3,11 @@
 package agent
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -14,22 +16,24 @@ import (
 	"goprof/process/procfs"
 	"goprof/profile"
 	"goprof/profile/resource"
+	"goprof/sampler"
 	"goprof/sampler/ring"
 	"goprof/unwind"
 )
 
-// other is a process that was sampled. What is read about it is read once, and only while there is CPU time for that
-// in the purse.
+// other is a process that was sampled. Its second sample has goprof read about it, once, if there is CPU time for that
+// in the purse: most processes live too briefly for two.
 type other struct {
-	pid    int
-	name   string // the kernel's name for it
-	newest int64  // when it was sampled last
-	read   bool   // what follows is known, or cannot be
-	kernel bool   // it is a thread of the kernel
-	whose  resource.Attributes
-	code   *process.Process // nil: its code cannot be read
-	sites  map[siteKey]site
-	key    string // of its group; empty as long as whose is not known
+	pid     int
+	name    string // the kernel's name for it
+	newest  int64  // when it was sampled last
+	samples int
+	read    bool // what follows is known, or cannot be
+	kernel  bool // it is a thread of the kernel
+	whose   resource.Attributes
+	code    *process.Process // nil: its code cannot be read
+	sites   map[siteKey]site
+	key     string // of its group; empty as long as whose is not known
 }
 
 type siteKey struct {
@@ -55,8 +59,10 @@ const kthreadd = 2
 
 // Names of what has none.
 const (
-	endedName  = "[ended]"
-	kernelName = "[kernel]"
+	endedName   = "[ended]" // a process that was gone before goprof had its name
+	kernelName  = "[kernel]"
+	unknownName = "[unknown]"  // code that goprof may not read
+	unreadName  = "[not read]" // code of a process that was not sampled before, or for which the budget had no room
 )
 
 func (s *Others) forgetAll() {
@@ -108,13 +114,16 @@ func (s *Others) process(pid int, when int64) *other {
 		p = &other{pid: pid, name: s.names[pid], sites: map[siteKey]site{}}
 		delete(s.names, pid)
 		s.known[pid] = p
+		if p.name == "" {
+			_, name, _ := procfs.ReadStat(pid, pid)
+			p.name = cmp.Or(name, endedName)
+		}
 	}
 	p.newest = when
-	if !p.read && s.purse.mayPay() {
-		defer s.purse.pay(time.Now())
-		s.makeRoomToRead()
+	if p.samples++; p.samples > 1 && !p.read && s.purse.mayPay() {
 		p.read = true
-		if facts, ok := inTime(func() *other { return s.about(pid) }); ok && facts.name != "" {
+		s.makeRoomToRead()
+		if facts, ok := paid(s, func() *other { return s.about(pid) }); ok && facts.name != "" {
 			p.name, p.kernel, p.whose, p.code = facts.name, facts.kernel, facts.whose, facts.code
 			p.key = keyOf(p.whose)
 		}
@@ -122,10 +131,23 @@ func (s *Others) process(pid int, when int64) *other {
 			s.opened++
 		}
 	}
-	if p.name == "" {
-		p.name = endedName
-	}
 	return p
+}
+
+// paid asks what takes CPU time of the purse, and may never get an answer.
+func paid[T any](s *Others, ask func() T) (answer T, ok bool) {
+	cost := make(chan time.Duration, 1)
+	answer, ok = inTime(func() T {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		began := sampler.ThreadCPU()
+		defer func() { cost <- sampler.ThreadCPU() - began }()
+		return ask()
+	})
+	if ok {
+		s.purse.pay(<-cost)
+	}
+	return answer, ok
 }
 
 // makeRoom forgets processes that are quiet, or all if there are none.
@@ -170,12 +192,14 @@ func (s *Others) about(pid int) *other {
 		return p
 	}
 	exe, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
-	exe = path.Base(strings.TrimSuffix(exe, " (deleted)"))
+	if exe != "" {
+		exe = path.Base(strings.TrimSuffix(exe, " (deleted)"))
+	}
 	code, err := process.Open(pid)
-	runtime := ""
+	kind := ""
 	if err == nil && len(code.Mappings()) <= mostMappings {
 		p.code = code
-		runtime = runtimeOf(exe, code)
+		kind = runtimeOf(exe, code)
 	} else if err == nil {
 		code.Close()
 	}
@@ -183,8 +207,8 @@ func (s *Others) about(pid int) *other {
 	if s.o.Enrich != nil {
 		s.o.Enrich(pid, &whose)
 	}
-	whose.Add(s.named(name, runtime))
-	whose.Set(resource.RuntimeName, runtime)
+	whose.Add(s.named(name, kind))
+	whose.Set(resource.RuntimeName, kind)
 	whose.Set(resource.ProcessExecutable, exe)
 	whose.Remove(resource.ProcessPID) // a group may have several
 	p.whose = whose
@@ -192,11 +216,11 @@ func (s *Others) about(pid int) *other {
 }
 
 // named are the attributes of a process that says nothing of itself.
-func (s *Others) named(name, runtime string) resource.Attributes {
+func (s *Others) named(name, kind string) resource.Attributes {
 	own := resource.Process{Service: name, Host: s.machine}
 	a := slices.Clone(s.o.Settings.Attributes)
 	a.Add(own.Attributes())
-	a.Set(resource.RuntimeName, runtime)
+	a.Set(resource.RuntimeName, kind)
 	return a
 }
 
@@ -230,7 +254,11 @@ func (s *Others) stack(p *other, c *ring.Chain) *profile.Stack {
 		}
 	}
 	if len(stack.Frames) == 0 {
-		put(s.shared(profile.Func{Name: "[unknown]"}), profile.Gap)
+		name := unknownName
+		if !p.read || p.code != nil {
+			name = unreadName
+		}
+		put(s.shared(profile.Func{Name: name}), profile.Gap)
 	}
 	return stack
 }
@@ -260,12 +288,11 @@ func (s *Others) learn(p *other, calls []uint64) {
 	if len(fresh) == 0 || !s.purse.mayPay() {
 		return
 	}
-	defer s.purse.pay(time.Now())
 	if len(p.sites) >= mostSites {
 		clear(p.sites)
 	}
 	code := p.code
-	found, ok := inTime(func() []foundCode {
+	found, ok := paid(s, func() []foundCode {
 		list := make([]foundCode, len(fresh))
 		for i, key := range fresh {
 			list[i] = codeAt(code, key)

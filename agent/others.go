@@ -77,9 +77,8 @@ func OpenOthers(o OthersOptions) (*Others, error) {
 	}
 	now := time.Now()
 	s := &Others{host: host, o: o, at: now, began: now, claims: map[int][]claim{}, names: map[int]string{}}
-	s.purse.most, s.purse.share = attachAhead, o.Settings.MaxCPU*float64(o.CPUs)*othersPart
+	s.purse.share = o.Settings.MaxCPU * float64(o.CPUs) * othersPart
 	s.interval.Store(int64(o.Settings.interval()))
-	s.purse.left = s.purse.fill()
 	s.forgetAll()
 	s.machine = machineName(o.Enrich)
 	s.groups, s.funcs = map[string]*othersGroup{}, map[profile.Func]*profile.Func{}
@@ -223,22 +222,24 @@ func (s *Others) sample(c *ring.Chain) {
 }
 
 // purse is the CPU time that may go into reading about processes: a share of the agent's budget. What is left is kept
-// for a while.
+// for othersAhead.
 type purse struct {
 	left  time.Duration
-	most  time.Duration // for how long it is kept
-	share float64       // CPU time in a second; 0: any
-	paid  atomic.Int64  // so far
+	share float64      // CPU time in a second; 0: any
+	paid  atomic.Int64 // so far
 }
 
 // othersPart is the part of the budget for that. Samples themselves cost next to nothing.
-const othersPart = 0.25
+const (
+	othersPart  = 0.15
+	othersAhead = 5 * time.Second
+)
 
-func (p *purse) fill() time.Duration { return time.Duration(float64(p.most) * p.share) }
-func (p *purse) mayPay() bool        { return p.left > 0 || p.share == 0 }
+func (p *purse) mayPay() bool { return p.left > 0 || p.share == 0 }
 
 func (p *purse) add(passed time.Duration) {
-	p.left = min(p.left+time.Duration(float64(passed)*p.share), p.fill())
+	p.left += time.Duration(float64(passed) * p.share)
+	p.left = min(p.left, time.Duration(float64(othersAhead)*p.share))
 }
 
 func (p *purse) pay(cost time.Duration) {

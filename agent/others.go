@@ -75,14 +75,19 @@ func OpenOthers(o OthersOptions) (*Others, error) {
 	if err != nil {
 		return nil, err
 	}
-	now := time.Now()
-	s := &Others{host: host, o: o, at: now, began: now, claims: map[int][]claim{}, names: map[int]string{}}
-	s.purse.share = o.Settings.MaxCPU * float64(o.CPUs) * othersPart
-	s.interval.Store(int64(o.Settings.interval()))
-	s.forgetAll()
-	s.machine = machineName(o.Enrich)
-	s.groups, s.funcs = map[string]*othersGroup{}, map[profile.Func]*profile.Func{}
+	s := newOthers(o)
+	s.host = host
 	return s, nil
+}
+
+func newOthers(o OthersOptions) *Others {
+	now := time.Now()
+	s := &Others{o: o, at: now, began: now, machine: machineName(o.Enrich), claims: map[int][]claim{},
+		known: map[int]*other{}, names: map[int]string{}, funcs: map[profile.Func]*profile.Func{},
+		groups: map[string]*othersGroup{}}
+	s.interval.Store(int64(o.Settings.interval()))
+	s.purse.share = o.Settings.MaxCPU * float64(o.CPUs) * othersPart
+	return s
 }
 
 // machineName is the host's name. In a container the kernel tells another one, and enrich knows better.

@@ -69,7 +69,6 @@ func (s *Others) forgetAll() {
 	for pid := range s.known {
 		s.forget(pid)
 	}
-	s.known = map[int]*other{}
 	clear(s.names)
 }
 
@@ -96,7 +95,7 @@ func (s *Others) name(pid int, name string) {
 	if len(s.names) >= mostNames {
 		clear(s.names) // they can be read of those that are still there
 	}
-	s.names[pid] = name
+	s.names[pid] = strings.ToValidUTF8(name, "\uFFFD")
 }
 
 func (s *Others) nameOf(pid int) string {

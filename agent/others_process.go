@@ -318,23 +318,20 @@ type foundCode struct {
 	is, root bool
 }
 
-// codeAt looks an address up. A return address is one only behind a call.
+// codeAt looks an address up. A return address is one only behind a call, or where a thread begins: Go puts the address
+// behind the first instruction of runtime.goexit at the root of a goroutine.
 func codeAt(p *process.Process, at siteKey) (f foundCode) {
 	code, ok := p.Code(at.pc, at.leaf)
 	if !ok {
 		return f
 	}
-	if n := p.CPU().MaxCall; !at.leaf {
-		before := make([]byte, n)
-		if p.Read(at.pc-uint64(n), before) != nil || !p.CPU().EndsInCall(before) {
-			return f
-		}
+	root := isRoot(p, &code, at.pc)
+	if before := make([]byte, p.CPU().MaxCall); !at.leaf && !root &&
+		(p.Read(at.pc-uint64(len(before)), before) != nil || !p.CPU().EndsInCall(before)) {
+		return f
 	}
-	name := unwind.Demangled(code.Symbol)
-	if name == "" {
-		name = code.Image
-	}
-	return foundCode{profile.Func{Name: name, Module: code.Image, Build: code.BuildID}, true, isRoot(p, &code, at.pc)}
+	name := cmp.Or(unwind.Demangled(code.Symbol), code.Image)
+	return foundCode{profile.Func{Name: name, Module: code.Image, Build: code.BuildID}, true, root}
 }
 
 // roots are functions that a thread begins with and that have no unwind rules which say so.

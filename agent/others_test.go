@@ -17,6 +17,7 @@ import (
 	"goprof/profile/batch"
 	"goprof/profile/resource"
 	"goprof/sampler/ring"
+	"goprof/testdata/ctest"
 )
 
 // madeUp is an Others that gets no samples of a kernel, and the batches that it offers.
@@ -267,5 +268,44 @@ func TestPurse(t *testing.T) {
 	p.pay(othersAhead)
 	if p.add(time.Second); p.mayPay() {
 		t.Errorf("%v is left", p.left)
+	}
+}
+
+// TestCallsMain: the code of the C library that calls main, and a thread's function, is known without its symbols. The
+// code that calls a comparison of qsort is not taken for that. A C program says where each is called from.
+func TestCallsMain(t *testing.T) {
+	p := ctest.Run(t, `
+static int compares(const void *a, const void *b) { static int said; if (!said++) say((long)__builtin_return_address(0)); return 0; }
+static void *begins(void *x) { say((long)__builtin_return_address(0)); return 0; }
+int main(void) {
+	ready();
+	say((long)__builtin_return_address(0));
+	pthread_t th;
+	pthread_create(&th, 0, begins, 0);
+	pthread_join(th, 0);
+	int list[2] = {1, 2};
+	qsort(list, 2, sizeof *list, compares);
+	for (;;) pause();
+}`)
+	code, err := process.Open(p.PID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer code.Close()
+	for _, of := range []struct {
+		name string
+		want bool
+	}{{"main", true}, {"a thread's function", true}, {"a comparison", false}} {
+		pc := uint64(p.Number(t))
+		at, ok := code.Code(pc, false)
+		if !ok {
+			t.Fatalf("%s: no code at %#x", of.name, pc)
+		}
+		if got := callsMain(code, at.Image, pc); got != of.want {
+			t.Errorf("%s is called from %s+%#x: %v", of.name, at.Image, at.Offset, got)
+		}
+		if f := codeAt(code, siteKey{pc, false}); !f.is || f.root != of.want {
+			t.Errorf("%s: %+v", of.name, f)
+		}
 	}
 }

@@ -49,6 +49,9 @@ more, JVMs with many samples lose some first.
 not available in a JVM, the JVM is recorded without it, and the log says why. Probes cost each call: use
 --event-match for some JVMs only. docs/agent.md says what is needed.
 
+--whole-host samples all other processes and the kernel's threads, too, by frame pointers: what eats the
+machine beside the JVMs. docs/whole-host.md says how far that reaches.
+
 --match and --deny choose JVMs by name (main class or jar), main, user, cgroup, container,
 namespace (of the pod), version and vendor: --match petclinic, --match user=^app$,
 --deny version=^1.8. Without --match all JVMs are recorded.
@@ -70,6 +73,7 @@ const agentExample = `  goprof agent --files /var/lib/goprof
   goprof agent --otlp http://collector:4318 --spool /var/lib/goprof/spool
   goprof agent --files /var/lib/goprof --files-format jfr --every 1m --files-max-bytes 5GB
   goprof agent --otlp http://collector:4318 --event alloc=1m,lock
+  goprof agent --otlp http://collector:4318 --whole-host    other processes, too
   goprof agent --files /var/lib/goprof --snap-on "stuck, oom, cpu>90% for 30s" --snap-dir /var/lib/goprof/snaps
   goprof agent --config /etc/goprof/agent.yaml --listen 127.0.0.1:9464
   goprof agent --config /etc/goprof/agent.yaml --take-over    a new goprof in place of the old one, without a gap

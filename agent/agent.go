@@ -24,6 +24,7 @@ type Agent struct {
 	hide     func(string) string // takes names out of what it says
 	watcher  func(pids []int)    // is told of the JVMs that are wanted; nil: nothing wants to know
 	told     []int
+	others   *Others // nil: other processes are not sampled
 	settings Settings
 	reload   chan Settings
 	events   chan event
@@ -221,6 +222,7 @@ func (a *Agent) beat(ctx context.Context, now time.Time) {
 	a.wake(ctx, hungry, now)
 	a.metrics.census(a.guests)
 	a.tellWanted()
+	a.leaveToOthers()
 	a.noteSettled(delayed)
 }
 
@@ -453,6 +455,7 @@ func (a *Agent) killed(j *Candidate, sum *profile.Summary) string {
 }
 
 func (a *Agent) handle(e event) {
+	defer a.leaveToOthers()
 	now := time.Now()
 	a.budget.charge(a.budget.alone(e.cost))
 	if e.jvm != nil {

@@ -31,6 +31,7 @@ type budget struct {
 	paused   time.Duration // since then
 	attached time.Duration // of own since then, for attaching
 	debt     time.Duration // for attaching
+	others   time.Duration // of Others, for reading about processes, that is in attached
 	debtAt   time.Time
 	rate     float64 // CPU time in a second that goprof used in the last window in which it did not attach
 }
@@ -167,7 +168,8 @@ func (b *budget) hold(a *Agent, now time.Time) {
 		}
 		b.dropDear(a, g, passed, now)
 	}
-	own := a.world.Own()
+	own, others := a.world.Own(), a.others.spent()
+	b.attached, b.others = b.attached+others-b.others, others
 	host := float64(passed) * b.cpus
 	used := float64(own-b.own+b.paused) / host
 	steady := max(float64(own-b.own+b.paused-b.attached), 0) / host

@@ -100,7 +100,7 @@ func needs() []checked {
 				"while kernel.perf_event_paranoid is above 2",
 			tried: "an event of a CPU that never begins is opened, with the rights that a recording keeps, and the program " +
 				"that chooses its samples is loaded",
-			lost: "--engine perf and --kernel for CPU time"}},
+			lost: "--engine perf, agent --whole-host, and --kernel for CPU time"}},
 		{Host.checkWide, tries, &need{name: "perf on CPUs", wants: "the same",
 			tried: "as `record --engine auto` chooses",
 			lost:  "nothing but the cost of stops: --engine auto stops threads by ptrace"}},

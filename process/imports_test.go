@@ -63,7 +63,7 @@ var mayImport = map[string][]string{
 	"goprof/triage/autopsy":     {"goprof/process/maybe", "goprof/profile", "goprof/profile/contention", "goprof/profile/pools", "goprof/session/postmortem", "goprof/triage/hserr"},
 	"goprof/triage":             {"goprof/profile", "goprof/profile/contention", "goprof/profile/naming", "goprof/profile/pools", "goprof/triage/vitals", "goprof/vmstructs"},
 	"goprof/triage/examine":     {"goprof/heap", "goprof/memory", "goprof/process", "goprof/process/procfs", "goprof/profile", "goprof/profile/pools", "goprof/session", "goprof/triage", "goprof/triage/vitals"},
-	"goprof/agent":              {"goprof/diagnose", "goprof/process", "goprof/profile", "goprof/profile/batch", "goprof/profile/resource", "goprof/sampler", "goprof/sampler/events", "goprof/sampler/perf", "goprof/sampler/ring", "goprof/sampler/threads", "goprof/sampler/visit", "goprof/session"},
+	"goprof/agent":              {"goprof/diagnose", "goprof/process", "goprof/process/procfs", "goprof/profile", "goprof/profile/batch", "goprof/profile/resource", "goprof/sampler", "goprof/sampler/events", "goprof/sampler/perf", "goprof/sampler/ring", "goprof/sampler/threads", "goprof/sampler/visit", "goprof/session", "goprof/unwind"},
 	"goprof/agent/config":       {"goprof/agent", "goprof/agent/alarm", "goprof/profile", "goprof/session"},
 	"goprof/output/outfile":     {"goprof/output/format"},
 	"goprof/output":             {"goprof/output/format", "goprof/profile", "goprof/profile/naming"},

@@ -30,6 +30,8 @@ type Config struct {
 	Snaps  Snaps
 	// Redact is the policy by which names are taken out of all batches, "" for none. RedactKey is the file of its key.
 	Redact, RedactKey string
+	// WholeHost: processes that are no JVM are sampled, too.
+	WholeHost bool
 
 	needsCPU bool // event names cpu
 }
@@ -86,6 +88,8 @@ var Options = []Option{
 		"`what` is recorded beside that: alloc, exceptions, libc:write ... as record --event has it, lock, off-cpu; " +
 			"several with commas", setEvent},
 	{"event-match", true, ruleArg, "record events of JVMs only that fit `rule`, as match has it", setEventMatch},
+	{"whole-host", false, "", "sample the processes that are no JVM, and the kernel's threads, too",
+		into(func(c *Config) *bool { return &c.WholeHost }, readBool)},
 	{"match", true, ruleArg,
 		"record only JVMs that fit `rule`: a regular expression for the name, or FIELD=EXPRESSION", setMatch},
 	{"deny", true, ruleArg, "never record JVMs that fit `rule`", setDeny},
@@ -224,6 +228,9 @@ func (c *Config) Check() error {
 	}
 	if c.needsCPU && c.Mode != session.CPUMode {
 		return fmt.Errorf("event cpu goes with mode cpu, not with mode %s", c.Mode)
+	}
+	if c.WholeHost && c.Mode != session.CPUMode {
+		return fmt.Errorf("whole-host goes with mode cpu, not with mode %s", c.Mode)
 	}
 	if c.Snaps.On.Any() != (c.Snaps.Dir != "") {
 		return errors.New("snap-on and snap-dir go together")

@@ -14,6 +14,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -48,6 +49,9 @@ more, JVMs with many samples lose some first.
 not available in a JVM, the JVM is recorded without it, and the log says why. Probes cost each call: use
 --event-match for some JVMs only. docs/agent.md says what is needed.
 
+--whole-host samples all other processes and the kernel's threads, too, by frame pointers: what eats the
+machine beside the JVMs. docs/whole-host.md says how far that reaches.
+
 --match and --deny choose JVMs by name (main class or jar), main, user, cgroup, container,
 namespace (of the pod), version and vendor: --match petclinic, --match user=^app$,
 --deny version=^1.8. Without --match all JVMs are recorded.
@@ -69,6 +73,7 @@ const agentExample = `  goprof agent --files /var/lib/goprof
   goprof agent --otlp http://collector:4318 --spool /var/lib/goprof/spool
   goprof agent --files /var/lib/goprof --files-format jfr --every 1m --files-max-bytes 5GB
   goprof agent --otlp http://collector:4318 --event alloc=1m,lock
+  goprof agent --otlp http://collector:4318 --whole-host    other processes, too
   goprof agent --files /var/lib/goprof --snap-on "stuck, oom, cpu>90% for 30s" --snap-dir /var/lib/goprof/snaps
   goprof agent --config /etc/goprof/agent.yaml --listen 127.0.0.1:9464
   goprof agent --config /etc/goprof/agent.yaml --take-over    a new goprof in place of the old one, without a gap
@@ -236,6 +241,10 @@ func (f *agentFlags) serve(cmd *cobra.Command, c *config.Config, at net.Listener
 		return err
 	}
 	defer endSnapper()
+	others, err := openOthers(c, a, host, out)
+	if err != nil {
+		return err
+	}
 	goFirst()
 	session.LetSysmonRest()
 	guardAgent(c, say)
@@ -245,7 +254,7 @@ func (f *agentFlags) serve(cmd *cobra.Command, c *config.Config, at net.Listener
 
 	a.Hide(out.names.text)
 	if at != nil {
-		end := serveMetrics(at, func(w io.Writer) { writeMetrics(w, a, host, out) }, a.Metrics().Healthy)
+		end := serveMetrics(at, func(w io.Writer) { writeMetrics(w, a, host, others, out) }, a.Metrics().Healthy)
 		defer end()
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -254,6 +263,10 @@ func (f *agentFlags) serve(cmd *cobra.Command, c *config.Config, at net.Listener
 		defer close(sampled)
 		host.Run(ctx, c.Engine, say)
 	}()
+	var rest sync.WaitGroup
+	if others != nil {
+		rest.Go(func() { others.Run(ctx) })
+	}
 	go f.reload(ctx, again, a, c, say)
 	var failed error
 	taking := make(chan struct{})
@@ -279,6 +292,7 @@ func (f *agentFlags) serve(cmd *cobra.Command, c *config.Config, at net.Listener
 	did := a.Metrics().Counts()
 	say(deeds(&did, time.Since(began)))
 	cancel()
+	rest.Wait()
 	<-sampled
 	<-taking
 	return failed
@@ -339,6 +353,9 @@ func staysAsItWas(c, old *config.Config) string {
 	}
 	if !slices.Equal(c.Events, old.Events) {
 		what = append(what, "event")
+	}
+	if c.WholeHost != old.WholeHost {
+		what = append(what, "whole-host")
 	}
 	if c.Files != old.Files {
 		what = append(what, "files")

@@ -18,7 +18,7 @@ func TestDashboardNamesMetrics(t *testing.T) {
 	host := agent.NewHost(host(), "", nil)
 	var served bytes.Buffer
 	a := agent.New(host, agent.Default(), nil, nil)
-	writeMetrics(&served, a, host, &outlets{})
+	writeMetrics(&served, a, host, nil, &outlets{})
 	text := served.String() + readSource(t, "agent_to.go") + readSource(t, "agent_metrics.go") // those with a destination
 	for _, file := range []string{"dashboard.json", "chart/alerts.yaml"} {
 		b, err := os.ReadFile("../../scripts/kubernetes/" + file)

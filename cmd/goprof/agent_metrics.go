@@ -35,7 +35,7 @@ func serveMetrics(at net.Listener, write func(io.Writer), healthy func() bool) (
 	return func() { server.Close() }
 }
 
-func writeMetrics(w io.Writer, a *agent.Agent, h *agent.ThisHost, out *outlets) {
+func writeMetrics(w io.Writer, a *agent.Agent, h *agent.ThisHost, others *agent.Others, out *outlets) {
 	a.Metrics().Write(w)
 	g := h.Group()
 	tables, most := process.TableBytes()
@@ -54,6 +54,11 @@ func writeMetrics(w io.Writer, a *agent.Agent, h *agent.ThisHost, out *outlets) 
 		{"sampling_cpu_seconds_total", "counter", "CPU time of the sampling thread and its preempters.", g.CPU.Seconds()},
 	} {
 		oneMetric(w, m.name, m.kind, m.help, m.value)
+	}
+	if others != nil {
+		samples, lost := others.Counts()
+		oneMetric(w, "host_samples_total", "counter", "Samples of processes that are not recorded as JVMs.", samples)
+		oneMetric(w, "host_records_lost_total", "counter", "Records of these for which the kernel had no room.", lost)
 	}
 	out.metrics(w)
 }

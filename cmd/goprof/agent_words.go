@@ -24,6 +24,9 @@ func plan(c *config.Config) string {
 	if len(c.Choice.Match)+len(c.Choice.Deny) > 0 {
 		whose += " that match and deny choose"
 	}
+	if c.WholeHost {
+		whose += " and of its other processes"
+	}
 	to := append(urls(c.To.OTLP), append(urls(c.To.Pyroscope), urls(c.To.Parca)...)...)
 	if c.Files.Dir != "" {
 		to = append(to, c.Files.Dir)

@@ -85,7 +85,7 @@ func (r *Ring) close() {
 
 // Taker takes what a ring holds.
 type Taker interface {
-	// Record takes a sample or a switch. It lies in the ring, and is gone when Record returns: meanwhile the kernel may
+	// Record takes a record that an event was asked for. It lies in the ring, and is gone when Record returns: meanwhile the kernel may
 	// want its room back.
 	Record(b Bytes, rec Record)
 	// Lose counts records that are not there.
@@ -106,7 +106,7 @@ func (r *Ring) Drain(to Taker) {
 			return
 		}
 		switch rec.Kind {
-		case KindSample, KindSwitch:
+		case KindSample, KindSwitch, KindComm, KindFork, KindExit:
 			to.Record(r.Data, rec)
 		case perfLost, perfLostSamples:
 			to.Lose(ptrace.RingFull, r.Data.parseLost(rec))

@@ -28,8 +28,8 @@ type Program struct {
 	In  io.WriteCloser
 }
 
-// Compile compiles a program that begins with what all of them need.
-func Compile(t testing.TB, source string) string {
+// Compile compiles a program that begins with what all of them need. flags are gcc's.
+func Compile(t testing.TB, source string, flags ...string) string {
 	t.Helper()
 	jvmtest.NotQuick(t, jvmtest.Builds)
 	gcc, err := exec.LookPath("gcc")
@@ -41,7 +41,8 @@ func Compile(t testing.TB, source string) string {
 	if err := os.WriteFile(src, []byte(head+source), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command(gcc, "-O1", "-w", "-pthread", "-o", bin, src).CombinedOutput(); err != nil {
+	flags = append(flags, "-O1", "-w", "-pthread", "-o", bin, src)
+	if out, err := exec.Command(gcc, flags...).CombinedOutput(); err != nil {
 		t.Fatalf("gcc: %v\n%s", err, out)
 	}
 	return bin

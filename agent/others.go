@@ -1,0 +1,253 @@
+//go:build linux
+
+package agent
+
+import (
+	"cmp"
+	"context"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"goprof/profile"
+	"goprof/profile/batch"
+	"goprof/profile/resource"
+	"goprof/sampler"
+	"goprof/sampler/perf"
+	"goprof/sampler/ring"
+)
+
+// Others samples the processes that the agent does not record: programs that are no JVM, JVMs that cannot be recorded
+// or do next to nothing, and the kernel's threads. The kernel takes the samples (perf.Host). A sample has the calls to
+// which frame pointers lead, so code without frame pointers ends a stack early. Such a stack is marked as truncated.
+//
+// Others reads the rings once in a beat. All of it belongs to the goroutine of Run, but claims and interval.
+type Others struct {
+	host     *perf.Host
+	o        OthersOptions
+	interval atomic.Int64
+	samples  atomic.Int64
+	lost     atomic.Int64
+	at       time.Time // of the last reading
+
+	mu     sync.Mutex
+	claims map[int][]claim
+
+	known   map[int]*other
+	names   map[int]string // of processes that have begun, or have become another program, and were not sampled yet
+	opened  int
+	purse   purse
+	funcs   map[profile.Func]*profile.Func
+	groups  map[string]*othersGroup
+	began   time.Time // of the batches
+	machine string    // its name
+}
+
+// OthersOptions are how Others works.
+type OthersOptions struct {
+	Settings Settings
+	Version  string // of goprof
+	CPUs     int
+	Enrich   func(pid int, a *resource.Attributes)
+	Counts   func(at int64) bool // whether this agent counts that moment
+	Offer    func(*batch.Batch)
+}
+
+// claim is a time in which batches of a process come from elsewhere, or are not wanted.
+type claim struct{ from, until int64 }
+
+const forGood = int64(1<<63 - 1)
+
+// The bounds of what is kept.
+const (
+	mostKnown = 4096 // processes
+	mostNames = 1 << 14
+	mostFuncs = 1 << 16
+	// quietFor is how long a process that is not sampled is kept, where there is no room for others.
+	quietFor = int64(time.Minute)
+)
+
+// OpenOthers begins to take samples.
+func OpenOthers(o OthersOptions) (*Others, error) {
+	host, err := perf.OpenHost(o.Settings.interval())
+	if err != nil {
+		return nil, err
+	}
+	s := newOthers(o)
+	s.host = host
+	return s, nil
+}
+
+func newOthers(o OthersOptions) *Others {
+	now := time.Now()
+	s := &Others{o: o, at: now, began: now, machine: machineName(o.Enrich), claims: map[int][]claim{},
+		known: map[int]*other{}, names: map[int]string{}, funcs: map[profile.Func]*profile.Func{},
+		groups: map[string]*othersGroup{}}
+	s.interval.Store(int64(o.Settings.interval()))
+	s.purse.share = o.Settings.MaxCPU * float64(o.CPUs) * othersPart
+	return s
+}
+
+// machineName is the host's name. In a container the kernel tells another one, and enrich knows better.
+func machineName(enrich func(pid int, a *resource.Attributes)) string {
+	var a resource.Attributes
+	if enrich != nil {
+		enrich(kthreadd, &a)
+	}
+	name, _ := os.Hostname()
+	return cmp.Or(a.Get(resource.HostName), name)
+}
+
+// Run samples until ctx is done. The last batches are offered before it returns.
+func (s *Others) Run(ctx context.Context) {
+	defer s.host.Close()
+	tick := sampler.NewPulse(beatEvery, 0)
+	defer tick.Stop()
+	for over := false; !over; tick.Next(beatEvery, 0) {
+		select {
+		case <-ctx.Done():
+			over = true
+		case <-tick.C:
+		}
+		now := time.Now()
+		s.purse.add(now.Sub(s.at))
+		s.at = now
+		s.take(s.host.Read())
+		s.host.SetInterval(time.Duration(s.interval.Load()))
+		if over || now.Sub(s.began) >= s.o.Settings.Every {
+			s.cut(now)
+		}
+	}
+	s.forgetAll()
+}
+
+// SampleOthers has the agent say to o which processes it leaves to o. Call SampleOthers before Run.
+func (a *Agent) SampleOthers(o *Others) { a.others = o }
+
+// leaveToOthers says which processes are not for Others: JVMs that are recorded, and those that the rules do not want.
+func (a *Agent) leaveToOthers() {
+	if a.others == nil {
+		return
+	}
+	out := map[int]bool{}
+	for pid, g := range a.guests {
+		if g.state == denied || g.record != nil && g.record.control != nil {
+			out[pid] = true
+		}
+	}
+	a.others.leaveOut(out, time.Duration(float64(a.budget.interval())/max(a.budget.factor, leastShare)))
+}
+
+// spent is the CPU time that went into reading about processes so far.
+func (s *Others) spent() time.Duration {
+	if s == nil {
+		return 0
+	}
+	return time.Duration(s.purse.paid.Load())
+}
+
+// Counts is how many samples there were, and how many records the kernel had no room for.
+func (s *Others) Counts() (samples, lost int64) { return s.samples.Load(), s.lost.Load() }
+
+// leaveOut says which processes are left out from now on, and at which interval the others are sampled.
+func (s *Others) leaveOut(pids map[int]bool, interval time.Duration) {
+	s.interval.Store(int64(interval))
+	now := time.Now().UnixNano()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for pid, list := range s.claims {
+		if last := &list[len(list)-1]; last.until == forGood && !pids[pid] {
+			last.until = now
+		}
+	}
+	for pid := range pids {
+		if list := s.claims[pid]; len(list) == 0 || list[len(list)-1].until != forGood {
+			s.claims[pid] = append(list, claim{now, forGood})
+		}
+	}
+}
+
+func (s *Others) isClaimed(pid int, when int64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(s.claims[pid], func(c claim) bool { return when >= c.from && when < c.until })
+}
+
+// dropClaims forgets what is over: all samples up to a moment have been read.
+func (s *Others) dropClaims(until int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for pid, list := range s.claims {
+		if list = slices.DeleteFunc(list, func(c claim) bool { return c.until < until }); len(list) == 0 {
+			delete(s.claims, pid)
+		} else {
+			s.claims[pid] = list
+		}
+	}
+}
+
+// take takes in what has happened since the last time.
+func (s *Others) take(seen []ring.Chain, lost int64) {
+	if lost > 0 { // the end of a process may be among them, and its number another one's by now
+		s.lost.Add(lost)
+		s.forgetAll()
+	}
+	for i := range seen {
+		switch c := &seen[i]; c.Kind {
+		case ring.KindFork:
+			s.forget(c.PID)
+			s.name(c.PID, s.nameOf(c.Parent))
+		case ring.KindExit:
+			s.forget(c.PID)
+		case ring.KindComm:
+			if c.Exec {
+				s.forget(c.PID)
+			}
+			if c.Exec || c.PID == c.TID {
+				s.name(c.PID, c.Comm)
+			}
+		case ring.KindSample:
+			if c.PID != 0 && s.o.Counts(c.When) && !s.isClaimed(c.PID, c.When) {
+				s.sample(c)
+			}
+		}
+	}
+	s.dropClaims(s.at.UnixNano())
+}
+
+// sample counts a sample of a process. The process may have ended since.
+func (s *Others) sample(c *ring.Chain) {
+	p := s.process(c.PID, c.When)
+	stack := s.stack(p, c)
+	s.group(p).Add(&profile.Sample{At: profile.Instant{Wall: c.When}, Thread: profile.Thread{Name: p.name},
+		Stack: stack, CPU: time.Duration(s.interval.Load()), NoState: true})
+	s.samples.Add(1)
+}
+
+// purse is the CPU time that may go into reading about processes: a share of the agent's budget. What is left is kept
+// for othersAhead.
+type purse struct {
+	left  time.Duration
+	share float64      // CPU time in a second; 0: any
+	paid  atomic.Int64 // so far
+}
+
+// othersPart is the part of the budget for that. Samples themselves cost next to nothing.
+const (
+	othersPart  = 0.15
+	othersAhead = 5 * time.Second
+)
+
+func (p *purse) mayPay() bool { return p.left > 0 || p.share == 0 }
+
+func (p *purse) add(passed time.Duration) {
+	p.left += time.Duration(float64(passed) * p.share)
+	p.left = min(p.left, time.Duration(float64(othersAhead)*p.share))
+}
+
+func (p *purse) pay(cost time.Duration) {
+	p.left -= cost
+	p.paid.Add(int64(cost))
+}

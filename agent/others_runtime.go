@@ -1,0 +1,64 @@
+//go:build linux
+
+package agent
+
+import (
+	"path"
+	"strings"
+
+	"goprof/process"
+)
+
+// The kinds of runtimes, as process.runtime.name has them.
+const (
+	jvmRuntime    = "jvm"
+	goRuntime     = "go"
+	nodeRuntime   = "nodejs"
+	pythonRuntime = "python"
+	dotnetRuntime = ".NET"
+	nativeRuntime = "native"
+	kernelRuntime = "kernel"
+)
+
+// byLibrary and byProgram say which runtime a mapped library, or the program itself, belongs to, by how its name begins.
+var byLibrary = []struct{ begins, runtime string }{
+	{"libjvm.so", jvmRuntime}, {"libj9vm", jvmRuntime},
+	{"libcoreclr.so", dotnetRuntime}, {"libpython", pythonRuntime}, {"libnode.so", nodeRuntime},
+}
+
+var byProgram = []struct{ begins, runtime string }{
+	{"node", nodeRuntime}, {"python", pythonRuntime}, {"pypy", pythonRuntime}, {"dotnet", dotnetRuntime},
+}
+
+// goNote is the section of the note in which Go's linker puts its build id (cmd/link: .note.go.buildid).
+const goNote = ".note.go.buildid"
+
+// runtimeOf decides which runtime a process has, by the name of its program, its libraries, and the note of Go's linker.
+func runtimeOf(program string, p *process.Process) string {
+	var libraries []string
+	for _, m := range p.Mappings() {
+		if m.Perm&process.PermExec != 0 && m.Inode != 0 {
+			libraries = append(libraries, path.Base(m.Path))
+		}
+	}
+	return runtimeBy(program, libraries, func() bool { return p.HasSection(program, goNote) })
+}
+
+func runtimeBy(program string, libraries []string, isGo func() bool) string {
+	for _, library := range libraries {
+		for _, one := range byLibrary {
+			if strings.HasPrefix(library, one.begins) {
+				return one.runtime
+			}
+		}
+	}
+	for _, one := range byProgram {
+		if rest, ok := strings.CutPrefix(program, one.begins); ok && strings.Trim(rest, "0123456789.js") == "" {
+			return one.runtime
+		}
+	}
+	if isGo() {
+		return goRuntime
+	}
+	return nativeRuntime
+}

@@ -3,7 +3,7 @@ package heap
 import (
 	"cmp"
 	"errors"
-	"math"
+	"math/bits"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -45,7 +45,7 @@ const (
 	// finding the first object of each costs more than it.
 	unitSize = 32 << 10
 	// maxUnits bounds the pieces of a part. A heap with more has larger pieces.
-	maxUnits = 1 << 20
+	maxUnits = 1 << 24
 	// leastUnits is how many pieces are drawn of each part, if it has as many.
 	leastUnits = 320
 	// leastShare is the part of the time, and of the bytes, that a sample of a small part gets.
@@ -455,40 +455,42 @@ func (x *reading) samplePart(areas []*vmstructs.HeapArea, budget float64, limit 
 	}
 }
 
-// lots draws the pieces of areas, each once. Objects of one class often lie side by side, so each piece that is drawn
-// lies far from those before: a step is the golden section of all pieces. lots leaves out areas in which objects cannot
-// be found from the middle on (vmstructs.HeapArea.InOrder).
+// lots draws the pieces of areas, each once. Objects of one class often lie side by side, so the pieces that were drawn
+// are spread over all of them at any time: each draw goes on by the golden section (Steinhaus's three-gap theorem).
+// lots leaves out areas in which objects cannot be found from the middle on (vmstructs.HeapArea.InOrder).
 func lots(rand *rand.Rand, areas []*vmstructs.HeapArea, size uint64) func() (a *vmstructs.HeapArea, from, to uint64,
 	ok bool) {
+	for total(areas)/size+uint64(len(areas)) > maxUnits && size < 1<<40 {
+		size *= 2
+	}
 	areas = slices.DeleteFunc(slices.Clone(areas), (*vmstructs.HeapArea).InOrder)
-	first := make([]int, len(areas)+1) // the number of each area's first piece
+	first := make([]uint64, len(areas)+1) // the number of each area's first piece
 	for i := range areas {
-		first[i+1] = first[i] + int((areas[i].Top-areas[i].Start+size-1)/size)
+		first[i+1] = first[i] + (areas[i].Top-areas[i].Start+size-1)/size
 	}
-	all := first[len(areas)]
-	step, left, n := int(float64(all)/math.Phi), all, 0
-	for all > 0 && gcd(step, all) != 1 {
-		step++
+	left, at := first[len(areas)], rand.Uint64()
+	next := func() uint64 {
+		at += goldenSection
+		n, _ := bits.Mul64(at, first[len(areas)])
+		return n
 	}
-	if all > 0 {
-		n = rand.IntN(all)
-	}
+	drawn := make([]uint64, left/64+1)
 	return func() (*vmstructs.HeapArea, uint64, uint64, bool) {
 		if left == 0 {
 			return nil, 0, 0, false
 		}
+		n := next()
+		for drawn[n/64]>>(n%64)&1 == 1 {
+			n = next()
+		}
 		left--
+		drawn[n/64] |= 1 << (n % 64)
 		i, _ := slices.BinarySearch(first, n+1)
 		a := areas[i-1]
-		from := a.Start + uint64(n-first[i-1])*size
-		n = (n + step) % all
+		from := a.Start + (n-first[i-1])*size
 		return a, from, min(from+size, a.Top), true
 	}
 }
 
-func gcd(a, b int) int {
-	for b != 0 {
-		a, b = b, a%b
-	}
-	return a
-}
+// goldenSection is that part of 2^64.
+const goldenSection = 0x9e3779b97f4a7c15

@@ -6,7 +6,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -15,8 +14,9 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
-// within reads samples of a heap that stands still, and holds each against all of it. It returns of how many classes
-// the objects are as many as a sample says, within its error; a class that it has missed has at most as many as it says.
+// within reads samples of a heap that stands still, and holds each against all of it. It returns the share of counts
+// that are right: a class has as many objects as a sample says, within its error, or was missed and has no more than the
+// sample says of such classes.
 func within(t *testing.T, r *Reader, opt Options, draws int) (share float64) {
 	t.Helper()
 	whole, err := r.Read(Options{All: true})
@@ -24,7 +24,7 @@ func within(t *testing.T, r *Reader, opt Options, draws int) (share float64) {
 		t.Fatal(err)
 	}
 	truth := byName(whole)
-	var right, met, rightMissed, missed, more, moreMissed int
+	var right, met, rightMissed, missed int
 	for seed := range uint64(draws) {
 		opt.Seed = seed
 		h, err := r.Read(opt)
@@ -40,11 +40,6 @@ func within(t *testing.T, r *Reader, opt Options, draws int) (share float64) {
 		}
 		for name, want := range truth {
 			g, ok := got[name]
-			if want.Objects > unseen {
-				if more++; !ok {
-					moreMissed++
-				}
-			}
 			switch {
 			case !ok:
 				if missed++; want.Objects <= unseen {
@@ -57,9 +52,9 @@ func within(t *testing.T, r *Reader, opt Options, draws int) (share float64) {
 			}
 		}
 	}
-	t.Logf("%d draws of %d MB, %d classes: %.1f %% of %d counts are within their errors, %.1f %% of %d missed are as few as was said; missed of %d more: %.1f %%",
-		draws, whole.Used()>>20, len(truth), 100*float64(right)/float64(met), met, 100*float64(rightMissed)/float64(max(missed, 1)),
-		missed, more, 100*float64(moreMissed)/float64(more))
+	t.Logf("%d draws of %d MB, %d classes: %.1f %% of %d counts are within their errors; "+
+		"of %d classes that a draw has missed %.1f %% are as small as it says", draws, whole.Used()>>20, len(truth),
+		100*float64(right)/float64(met), met, missed, 100*float64(rightMissed)/float64(max(missed, 1)))
 	return float64(right+rightMissed) / float64(met+missed)
 }
 
@@ -79,7 +74,7 @@ func TestWithinErrors(t *testing.T) {
 }
 
 // programs are those of others, with what they are to make.
-var programs = []struct{ name, size string }{{"lucene", "60000"}, {"h2", "200000"}, {"spring", "5000"}, {"javac", "400"}}
+var programs = []struct{ name, size string }{{"lucene", "60000"}, {"h2", "200000"}, {"spring", "5000"}, {"javac", "200"}}
 
 // TestPrograms: of programs that others wrote all objects are counted as the JVM itself counts them, and samples are
 // right within their errors.
@@ -103,7 +98,7 @@ func TestPrograms(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					between(t, got, before, counted(t, jvm))
+					between(t, jdk.Version, got, before, counted(t, jvm))
 					stopForGood(t, jvm)
 					if share := within(t, r, Options{Bytes: 20 << 20, Time: time.Minute}, 25); share < 0.95 {
 						t.Errorf("%.1f %% of the counts are within their errors", 100*share)
@@ -136,7 +131,7 @@ func startProgram(t *testing.T, jdk jvmtest.JDK, dir, name string, options ...st
 }
 
 // between holds what was read against what the JVM counted before and behind.
-func between(t *testing.T, h *profile.Heap, before, behind map[string]profile.HeapAmount) {
+func between(t *testing.T, jdk int, h *profile.Heap, before, behind map[string]profile.HeapAmount) {
 	t.Helper()
 	got, names := byName(h), map[string]bool{}
 	for _, counts := range []map[string]profile.HeapAmount{got, before, behind} {
@@ -146,7 +141,8 @@ func between(t *testing.T, h *profile.Heap, before, behind map[string]profile.He
 	}
 	all, off, equal := 0.0, 0.0, 0
 	for name := range names {
-		if strings.Contains(name, "Lambda") || strings.Contains(name, "Filler") { // written otherwise
+		// Hidden classes are written otherwise. The JVM fills the rests of buffers before it counts, up to 18 with int[].
+		if strings.Contains(name, "0x0") || strings.Contains(name, "Filler") || name == "int[]" && jdk < 19 {
 			delete(names, name)
 			continue
 		}
@@ -159,8 +155,8 @@ func between(t *testing.T, h *profile.Heap, before, behind map[string]profile.He
 			t.Logf("%s: %.0f bytes, the JVM counts %.0f and %.0f", name, g, a, b)
 		}
 	}
-	t.Logf("%s: %d of %d classes are equal, %s of %.0f MB are counted otherwise", h.Collector, equal, len(names),
-		strconv.FormatFloat(off/1e6, 'f', 3, 64), all/1e6)
+	t.Logf("%s: %d of %d classes are equal, %.3f of %.0f MB are counted otherwise", h.Collector, equal, len(names), off/1e6,
+		all/1e6)
 	if off > all/100 {
 		t.Errorf("%.0f of %.0f bytes are counted otherwise", off, all)
 	}

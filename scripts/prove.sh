@@ -27,6 +27,11 @@ mkdir -p "$out"
 go test -c -o "$out/oracle.test" ./testdata/oracle
 go test -c -o "$out/visit.test" ./sampler/visit
 go test -c -o "$out/perf.test" ./sampler/perf
+go test -c -o "$out/heap.test" ./heap
+if grep -qxE "$which" <<<TestPrograms; then
+    GOPROF_SERVERS=$(scripts/servers.sh lucene h2 spring)
+    export GOPROF_SERVERS
+fi
 tests='TestLeaf|TestLeafCalls|TestShadow|TestSteps|TestJNI|TestSignals|TestWitnesses|TestContendedNatives|TestThrowing|TestIntrinsics|TestJavacIsWhole|TestShares|TestSharesBesideJFR|TestChurn|TestShadowVirtual|TestVirtualLoad|TestVirtualParked|TestMix|TestAnHourIsSmall|TestHourOfJFR|TestGoprofStoppedByForce|TestPerfJavacIsWhole|TestLocks|TestLocksWhileObjectsMove|TestLocksBeside.*|TestLocksOfVirtualThreads|TestLocksBusy|TestCore.*|TestTriage.*|TestAlloc|TestAllocBesideAsync|TestAllocSlowdown|TestWaitsBesideOthers|TestEventCounts|TestEventFunctions|TestEventStacks|TestProbesEnd|TestTTSP|TestOffCPUBySwitches|TestAllocatedWhileRecorded|TestHeapGrowth'
 # make test runs these with the newest JDK alone.
 tests+='|TestTrouble|TestManyThreads|TestContainers|TestSilent(Stacks|Variables)|TestRecord(IsSmall|Threads|UntilTarget.*|OfStoppedJVM|ChangesNothing)|TestWall(Shares|Time|OnlyStates|NeverStopsTheBlocked|NonBlocking)'
@@ -50,6 +55,7 @@ prove() { # folder, test binary, tests
 prove testdata/oracle "$PWD/$out/oracle.test" "$tests"
 prove sampler/visit "$PWD/$out/visit.test" 'TestEndsOfGoprof|TestCrowd|TestShortBursts|TestPools|TestShortLives|TestLoneThreadIsMetAsOftenAsItRuns'
 prove sampler/perf "$PWD/$out/perf.test" TestPerfIsNotInStep
+prove heap "$PWD/$out/heap.test" 'TestWithinErrors|TestPrograms'
 if [ $ran = 0 ]; then
     echo "there is no oracle $which" >&2
     exit 1

@@ -97,7 +97,12 @@ func (w *Sought) InHeap(b []byte, found func(at int, object int32)) {
 		if m.z.on {
 			addr = w.h.bare(addr)
 		}
-		if i, ok := w.get(addr); ok && addr != 0 && w.h.RefTo(b[at:]) == w.addrs[i] {
+		if _, ok := w.get(addr); !ok || addr == 0 {
+			continue
+		}
+		// Where a stale reference leads another object of the set may be now.
+		to := w.h.RefTo(b[at:])
+		if i, ok := w.get(to); ok && w.addrs[i] == to {
 			found(at, i)
 		}
 	}

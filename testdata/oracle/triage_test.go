@@ -284,18 +284,23 @@ func (d *disease) find(t *testing.T, jvm *jvmtest.JVM) string {
 		t.Skip("not permitted here; the rule itself is proven by recorded facts: TestEachDisease of triage")
 	}
 	var got profile.Triage
-	at := 0
+	at, used := 0, 0.0
 	for _, length := range looks() {
 		var e *triage.Evidence
-		got, e = triagedFor(t, jvm.PID, length)
-		if at = rankOf(got, d.id, short(e)); at >= 1 && at <= 2 && strings.Contains(shown(got), d.says) {
+		var unseen []string
+		got, e, unseen = triagedFor(t, jvm.PID, length)
+		at = rankOf(got, d.id, short(e))
+		if at >= 1 && at <= 2 && strings.Contains(shown(got), d.says) && len(unseen) == 0 {
 			return row(d, got, at)
 		}
-		used := e.Rates.CPU.Or(0)
-		t.Logf("not found in %v: it had %.2f CPUs, and %.2f were stolen", length, used, e.Rates.Steal.Or(0))
+		used = e.Rates.CPU.Or(0)
+		t.Logf("not found in %v: it had %.2f CPUs, and %.2f were stolen; %q", length, used, e.Rates.Steal.Or(0), unseen)
 		if longForm && used >= starving && !stolen(e) {
 			break
 		}
+	}
+	if used < starving && !d.waits && rankOf(got, profile.CPUShort, false) == 1 {
+		t.Skipf("not judged: the program had %.2f CPUs each time, and that is what is found:\n%s", used, shown(got))
 	}
 	t.Errorf("%s is not found, or late, or does not say %q:\n%s", d.id, d.says, shown(got))
 	return row(d, got, at)
@@ -334,13 +339,13 @@ func acquitAll(t *testing.T, jdk jvmtest.JDK, sideBySide bool) {
 			pid := jvm(t).PID
 			var of []profile.FindingID
 			for _, length := range looks() {
-				got, e := triagedFor(t, pid, length)
+				got, e, unseen := triagedFor(t, pid, length)
 				t.Log(ids(got))
-				if of = accused(got, e); len(of) == 0 {
+				if of = accused(got, e); len(of)+len(unseen) == 0 {
 					acquitted.Add(1)
 					return
 				}
-				t.Logf("accused in %v, %.2f CPUs were stolen:\n%s", length, e.Rates.Steal.Or(0), shown(got))
+				t.Logf("accused in %v, %.2f CPUs were stolen; %q:\n%s", length, e.Rates.Steal.Or(0), unseen, shown(got))
 				if longForm && !stolen(e) {
 					break
 				}
@@ -384,8 +389,8 @@ func looks() []time.Duration {
 	return []time.Duration{first, 3 * first, time.Minute}
 }
 
-// triagedFor judges a JVM as the command does.
-func triagedFor(t *testing.T, pid int, d time.Duration) (profile.Triage, *triage.Evidence) {
+// triagedFor judges a JVM as the command does. It also returns what could not be looked at.
+func triagedFor(t *testing.T, pid int, d time.Duration) (got profile.Triage, e *triage.Evidence, unseen []string) {
 	t.Helper()
 	e, notes, err := examine.Gather(context.Background(), pid, examine.Options{Duration: d, Tell: func(string) {}})
 	if err != nil {
@@ -396,9 +401,9 @@ func triagedFor(t *testing.T, pid int, d time.Duration) (profile.Triage, *triage
 			t.Log(n) // A heap that changes faster than it is read is no disease, and no rule needs it.
 			continue
 		}
-		t.Error(n)
+		unseen = append(unseen, n)
 	}
-	return triage.Judge(e), e
+	return triage.Judge(e), e, unseen
 }
 
 // short tells whether the machine had no CPU left, whoever used it.

@@ -4,8 +4,11 @@ package heap
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -14,6 +17,7 @@ import (
 
 	"goprof/process"
 	"goprof/profile"
+	"goprof/testdata/host"
 	"goprof/testdata/jvmtest"
 	"goprof/vmstructs"
 )
@@ -313,7 +317,7 @@ func stopCollecting(t *testing.T, jvm *jvmtest.JVM, r *Reader) {
 		if err := syscall.Kill(jvm.PID, syscall.SIGSTOP); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(10 * time.Millisecond)
+		awaitStopped(t, jvm.PID)
 		if r.heap.Epoch().Active {
 			return
 		}
@@ -323,4 +327,16 @@ func stopCollecting(t *testing.T, jvm *jvmtest.JVM, r *Reader) {
 		time.Sleep(7 * time.Millisecond)
 	}
 	t.Fatal("no collection was under way at any stop")
+}
+
+// awaitStopped waits until no thread of a process runs any more. A thread without a CPU is stopped only when it gets one.
+func awaitStopped(t *testing.T, pid int) {
+	t.Helper()
+	host.WaitFor(t, "all threads are stopped", func() bool {
+		tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+		return !slices.ContainsFunc(tasks, func(task string) bool {
+			stat, err := os.ReadFile(task)
+			return err == nil && !strings.Contains(string(stat), ") T ")
+		})
+	})
 }

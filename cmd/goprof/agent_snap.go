@@ -45,6 +45,8 @@ const (
 	mostSnaps, mostSnapBytes = 20, 1 << 30
 	// snapAgain is how soon one JVM has another snap, and snapLimit how long one may take.
 	snapAgain, snapLimit = 10 * time.Minute, 3 * time.Minute
+	// snapEnd is how long a snap that is broken off may take to write what it has.
+	snapEnd = 25 * time.Second
 )
 
 // snapper is the second process.
@@ -306,7 +308,7 @@ func (s *snapper) snap(ctx context.Context, pid int, why string, past io.Reader)
 	args := append([]string{"snap", "--pid", strconv.Itoa(pid), "-o", name, "--before", files}, s.flags...)
 	cmd := exec.CommandContext(ctx, self, args...)
 	cmd.Stdin, cmd.Stderr = past, &talk
-	cmd.Cancel, cmd.WaitDelay = func() error { return cmd.Process.Signal(os.Interrupt) }, 10*time.Second
+	cmd.Cancel, cmd.WaitDelay = func() error { return cmd.Process.Signal(os.Interrupt) }, snapEnd
 	err = cmd.Run()
 	var ended *exec.ExitError
 	if _, gone := os.Stat(name); gone == nil {

@@ -74,7 +74,7 @@ func TestWithinErrors(t *testing.T) {
 }
 
 // programs are those of others, with what they are to make.
-var programs = []struct{ name, size string }{{"lucene", "60000"}, {"h2", "200000"}, {"spring", "5000"}, {"javac", "200"}}
+var programs = []struct{ name, size string }{{"lucene", "20000"}, {"h2", "100000"}, {"spring", "2000"}, {"javac", "200"}}
 
 // TestPrograms: of programs that others wrote all objects are counted as the JVM itself counts them, and samples are
 // right within their errors.

@@ -196,7 +196,7 @@ func (c *climb) pass(sought *vmstructs.Sought, frontier []int32, until time.Time
 	whole := c.opt.All || all <= c.opt.Bytes
 	draw := inOrder(areas)
 	if !whole {
-		draw = lots(c.rand, areas, unitSize)
+		draw = lots(c.rand, areas)
 		left -= min(left, c.longArrays(sought, frontier, left/2, over)) // it may read a piece more
 	}
 	for looked < left || c.opt.All {

@@ -26,14 +26,11 @@ type Options struct {
 	Seed uint64
 	// Cancel ends the reading early. The result then has the parts that were read until then. May be nil.
 	Cancel <-chan struct{}
-
-	unit uint64 // how large the pieces are that are drawn
 }
 
 // usual fills in what is not said.
 func (opt Options) usual() Options {
 	opt.Bytes, opt.Time = cmp.Or(opt.Bytes, DefaultBytes), cmp.Or(opt.Time, DefaultTime)
-	opt.unit = cmp.Or(opt.unit, unitSize)
 	return opt
 }
 
@@ -417,12 +414,12 @@ func (x *reading) samplePart(areas []*vmstructs.HeapArea, budget float64, limit 
 	p := &x.tally.parts[part]
 	p.sampled = true
 	epoch := x.heap.Epoch()
-	draw := lots(x.rand, areas, x.opt.unit)
+	draw := lots(x.rand, areas)
 	again := tries
 	for before := x.copied; ; {
 		a, from, to, ok := draw()
 		copied := float64(x.copied - before)
-		if !ok || copied >= budget && p.units >= leastUnits || copied >= mostLost*(budget+float64(x.opt.unit*leastUnits)) {
+		if !ok || copied >= budget && p.units >= leastUnits || copied >= mostLost*(budget+unitSize*leastUnits) {
 			return
 		}
 		whole, valid := x.unit(a, from, to, limit, &epoch)
@@ -451,15 +448,15 @@ func (x *reading) samplePart(areas []*vmstructs.HeapArea, budget float64, limit 
 			return
 		}
 		epoch = x.heap.Epoch()
-		draw = lots(x.rand, areas, x.opt.unit)
+		draw = lots(x.rand, areas)
 	}
 }
 
 // lots draws the pieces of areas, each once. Objects of one class often lie side by side, so the pieces that were drawn
 // are spread over all of them at any time: each draw goes on by the golden section (Steinhaus's three-gap theorem).
 // lots leaves out areas in which objects cannot be found from the middle on (vmstructs.HeapArea.InOrder).
-func lots(rand *rand.Rand, areas []*vmstructs.HeapArea, size uint64) func() (a *vmstructs.HeapArea, from, to uint64,
-	ok bool) {
+func lots(rand *rand.Rand, areas []*vmstructs.HeapArea) func() (a *vmstructs.HeapArea, from, to uint64, ok bool) {
+	size := uint64(unitSize)
 	for total(areas)/size+uint64(len(areas)) > maxUnits && size < 1<<40 {
 		size *= 2
 	}

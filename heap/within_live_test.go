@@ -74,7 +74,7 @@ func TestWithinErrors(t *testing.T) {
 }
 
 // programs are those of others, with what they are to make.
-var programs = []struct{ name, size string }{{"lucene", "60000"}, {"h2", "200000"}, {"spring", "5000"}, {"javac", "200"}}
+var programs = []struct{ name, size string }{{"lucene", "20000"}, {"h2", "100000"}, {"spring", "2000"}, {"javac", "200"}}
 
 // TestPrograms: of programs that others wrote all objects are counted as the JVM itself counts them, and samples are
 // right within their errors.
@@ -142,13 +142,17 @@ func between(t *testing.T, jdk int, h *profile.Heap, before, behind map[string]p
 	all, off, equal := 0.0, 0.0, 0
 	for name := range names {
 		// Hidden classes are written otherwise. The JVM fills the rests of buffers before it counts, up to 18 with int[].
-		if strings.Contains(name, "0x0") || strings.Contains(name, "Filler") || name == "int[]" && jdk < 19 {
+		if strings.Contains(name, "0x") || strings.Contains(name, "Filler") || name == "int[]" && jdk < 19 {
 			delete(names, name)
 			continue
 		}
 		a, b, g := before[name].Bytes, behind[name].Bytes, got[name].Bytes
 		all += max(a, b)
-		if wrong := max(g-max(a, b), min(a, b)-g, 0); wrong == 0 {
+		more := g - max(a, b)
+		if h.Collector == "G1" && jdk < 20 { // the JVM leaves out what its marking has found dead
+			more = 0
+		}
+		if wrong := max(more, min(a, b)-g, 0); wrong == 0 {
 			equal++
 		} else {
 			off += wrong

@@ -23,14 +23,16 @@ import (
 func TestLiveScripts(t *testing.T) {
 	t.Parallel()
 	brief := 3 // a starved machine takes more than a second to start a JVM
-	if os.Getenv("GOPROF_EMULATED") != "" {
+	emulated := os.Getenv("GOPROF_EMULATED") != ""
+	if emulated {
 		brief = 15
 	}
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		classes := scripted(t, jdk)
 		testscript.Run(t, testscript.Params{
-			Dir:  "testdata/live",
-			Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "recorded": recorded},
+			Dir:       "testdata/live",
+			Cmds:      map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "recorded": recorded},
+			Condition: func(name string) (bool, error) { return name == "emulated" && emulated, nil },
 			Setup: func(env *testscript.Env) error {
 				own := ownPart(jdk, strings.TrimPrefix(filepath.Base(env.WorkDir), "script-"))
 				env.Setenv("JAVA_HOME", jdk.Home)

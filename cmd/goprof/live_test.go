@@ -19,13 +19,14 @@ import (
 
 // TestLiveScripts are scripts with a JVM. JAVA_HOME is one JDK after the other. MAIN is a class that each script has
 // for itself, so that it can find its JVMs by name. BRIEF is a time in seconds in which a JVM can start and run some
-// of its program. A program that runs for LIFE does not end before the script does.
+// of its program, MOMENT one in which goprof looks at each thread several times. A program that runs for LIFE does not
+// end before the script does.
 func TestLiveScripts(t *testing.T) {
 	t.Parallel()
-	brief := 3 // a starved machine takes more than a second to start a JVM
+	brief, moment := 3, "0.5" // a starved machine takes more than a second to start a JVM
 	emulated := os.Getenv("GOPROF_EMULATED") != ""
 	if emulated {
-		brief = 15
+		brief, moment = 15, "10"
 	}
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		classes := scripted(t, jdk)
@@ -40,6 +41,7 @@ func TestLiveScripts(t *testing.T) {
 				env.Setenv("JDK", own)
 				env.Setenv("MAIN", "Scripted"+own)
 				env.Setenv("BRIEF", strconv.Itoa(brief))
+				env.Setenv("MOMENT", moment)
 				env.Setenv("LIFE", strconv.Itoa(200*brief))
 				attached, err := os.ReadFile("testdata/live/attached.sh")
 				if err != nil {

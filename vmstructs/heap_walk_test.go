@@ -97,8 +97,8 @@ func TestWalkBuffer(t *testing.T) {
 	}
 }
 
-// TestWalkLocked: the header of an object that is locked, or has a monitor, is an address of the highest that a CPU has.
-// It proves the array before it as any other header.
+// TestWalkLocked: the header of an object that is locked, or has a monitor, is an address, of aarch64 one of the
+// highest. Such an object is met, and what lies before it is proven by it.
 func TestWalkLocked(t *testing.T) {
 	for _, mark := range []uint64{0x7fff_8052dcc0, 0xffff_8052dcc0, 0xffff_8052dcc2} {
 		w := newObjectWorld(t, headers[0])

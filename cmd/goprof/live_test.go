@@ -19,18 +19,21 @@ import (
 
 // TestLiveScripts are scripts with a JVM. JAVA_HOME is one JDK after the other. MAIN is a class that each script has
 // for itself, so that it can find its JVMs by name. BRIEF is a time in seconds in which a JVM can start and run some
-// of its program. A program that runs for LIFE does not end before the script does.
+// of its program, MOMENT one in which goprof looks at each thread several times. A program that runs for LIFE does not
+// end before the script does.
 func TestLiveScripts(t *testing.T) {
 	t.Parallel()
-	brief := 3 // a starved machine takes more than a second to start a JVM
-	if os.Getenv("GOPROF_EMULATED") != "" {
-		brief = 15
+	brief, moment := 3, "0.5" // a starved machine takes more than a second to start a JVM
+	emulated := os.Getenv("GOPROF_EMULATED") != ""
+	if emulated {
+		brief, moment = 15, "10"
 	}
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		classes := scripted(t, jdk)
 		testscript.Run(t, testscript.Params{
-			Dir:  "testdata/live",
-			Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "recorded": recorded},
+			Dir:       "testdata/live",
+			Cmds:      map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "recorded": recorded},
+			Condition: func(name string) (bool, error) { return name == "emulated" && emulated, nil },
 			Setup: func(env *testscript.Env) error {
 				own := ownPart(jdk, strings.TrimPrefix(filepath.Base(env.WorkDir), "script-"))
 				env.Setenv("JAVA_HOME", jdk.Home)
@@ -38,6 +41,7 @@ func TestLiveScripts(t *testing.T) {
 				env.Setenv("JDK", own)
 				env.Setenv("MAIN", "Scripted"+own)
 				env.Setenv("BRIEF", strconv.Itoa(brief))
+				env.Setenv("MOMENT", moment)
 				env.Setenv("LIFE", strconv.Itoa(200*brief))
 				attached, err := os.ReadFile("testdata/live/attached.sh")
 				if err != nil {

@@ -87,7 +87,7 @@ func (h *Host) followCPUs(now int64) {
 	}
 	anew, before := h.asked.MissedMuch(now), h.online
 	h.online = cpuset.Online()
-	if !anew && !cpuset.HaveCome(before, h.online) {
+	if !anew && !cpuset.HaveCome(before, h.online) && h.wide.failed == nil {
 		return
 	}
 	if !h.rings.takeIn(h.rings.without(h.online)) || h.wide.reopen() != nil {

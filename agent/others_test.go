@@ -59,10 +59,14 @@ func TestOthersNames(t *testing.T) {
 		sampleOf(noPID + 1), comm(noPID+1, "cc1\xff\n", true), sampleOf(noPID + 1), sampleOf(noPID + 1),
 		{Kind: ring.KindExit, PID: noPID + 1, TID: noPID + 1}, sampleOf(noPID + 1), sampleOf(-1), sampleOf(0),
 	}
-	s.take(seen, 0)
+	// What /proc says of this number is of the program that came after the samples.
+	before := ring.Chain{Kind: ring.KindSample, PID: os.Getpid(), TID: os.Getpid(), When: 1}
+	next := comm(os.Getpid(), "next", true)
+	next.When = 2
+	s.take(append(seen, before, before, next), 0)
 	s.cut(time.Now())
 	got := looksOf(*batches)
-	for name, want := range map[string]int64{"shell": 1, "cc1\uFFFD\n": 2, endedName: 2} {
+	for name, want := range map[string]int64{"shell": 1, "cc1\uFFFD\n": 2, endedName: 4} {
 		if got[name] != want {
 			t.Errorf("%q: %d samples, not %d: %v", name, got[name], want, got)
 		}

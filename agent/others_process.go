@@ -35,6 +35,7 @@ type other struct {
 	code    *process.Process // nil: its code cannot be read
 	silent  bool             // its memory or files do not answer
 	sites   map[siteKey]site
+	sitesOf uint64 // the code's generation to which sites belong
 	key     string // of its group; empty as long as whose is not known
 }
 
@@ -300,6 +301,10 @@ func (s *Others) shared(f profile.Func) *profile.Func {
 // learn finds out what code is at addresses. If a process's files or memory do not answer, none of it is read again.
 func (s *Others) learn(p *other, calls []uint64) {
 	var fresh []siteKey
+	if p.code != nil && p.code.Generation() != p.sitesOf {
+		clear(p.sites)
+		p.sitesOf = p.code.Generation()
+	}
 	for i, pc := range calls {
 		if key := (siteKey{pc, i == 0}); p.code != nil && !p.silent {
 			if _, ok := p.sites[key]; !ok {

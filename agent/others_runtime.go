@@ -4,6 +4,7 @@ package agent
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"goprof/process"
@@ -19,6 +20,12 @@ const (
 	nativeRuntime = "native"
 	kernelRuntime = "kernel"
 )
+
+// IsRuntime reports whether a text is one of these.
+func IsRuntime(text string) bool {
+	return slices.Contains([]string{jvmRuntime, goRuntime, nodeRuntime, pythonRuntime, dotnetRuntime, nativeRuntime,
+		kernelRuntime}, text)
+}
 
 // byLibrary and byProgram say which runtime a mapped library, or the program itself, belongs to, by how its name begins.
 var byLibrary = []struct{ begins, runtime string }{

@@ -33,7 +33,8 @@ func madeUp() (s *Others, batches *[]*batch.Batch) {
 const noPID = 1 << 23
 
 func sampleOf(pid int) ring.Chain {
-	return ring.Chain{Kind: ring.KindSample, PID: pid, TID: pid, When: time.Now().UnixNano(), Calls: []uint64{0x1000, 0x2000}}
+	return ring.Chain{Kind: ring.KindSample, PID: pid, TID: pid, When: time.Now().UnixNano(),
+		Calls: []uint64{0x1000, 0x2000}}
 }
 
 // looksOf counts the samples of batches by their threads' names, which are processes' names.
@@ -107,7 +108,8 @@ func TestOthersAreBounded(t *testing.T) {
 	}
 }
 
-// TestOthersSites: the addresses of a process that are kept are bounded, and no address makes a stack of what is no code.
+// TestOthersSites: the addresses of a process that are kept are bounded, and no address makes a stack of what is no
+// code.
 func TestOthersSites(t *testing.T) {
 	s, _ := madeUp()
 	c := sampleOf(os.Getpid())

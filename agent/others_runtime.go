@@ -38,7 +38,7 @@ var byProgram = []struct{ begins, runtime string }{
 	{"node", nodeRuntime}, {"python", pythonRuntime}, {"pypy", pythonRuntime}, {"dotnet", dotnetRuntime},
 }
 
-// goNote is the section with the note in which Go's linker puts its build id (cmd/link/internal/ld, elf.go).
+// goNote is the section with the note in which Go's linker puts its build id (cmd/link/internal/ld, ELF_NOTE_GO_NAME).
 const goNote = ".note.go.buildid"
 
 // runtimeOf decides which runtime a process has, by the name of its program, its libraries, and the note of Go's

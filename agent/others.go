@@ -23,11 +23,12 @@ import (
 // or do next to nothing, and the kernel's threads. The kernel takes the samples (perf.Host). A sample has the calls to
 // which frame pointers lead, so code without frame pointers ends a stack early. Such a stack is marked as truncated.
 //
-// Others reads the rings once in a beat. All of it belongs to the goroutine of Run, but claims and interval.
+// Others reads the rings once in a beat. All of it belongs to the goroutine of Run, but claims, interval and every.
 type Others struct {
 	host     *perf.Host
 	o        OthersOptions
 	interval atomic.Int64
+	every    atomic.Int64 // from one batch to the next
 	samples  atomic.Int64
 	lost     atomic.Int64
 	at       time.Time // of the last reading
@@ -36,6 +37,7 @@ type Others struct {
 	claims map[int][]claim
 
 	known   map[int]*other
+	changed map[int]int64  // when processes last ended, began or became another program, of what take works off
 	names   map[int]string // of processes that have begun, or have become another program, and were not sampled yet
 	opened  int
 	purse   purse
@@ -83,9 +85,10 @@ func OpenOthers(o OthersOptions) (*Others, error) {
 func newOthers(o OthersOptions) *Others {
 	now := time.Now()
 	s := &Others{o: o, at: now, began: now, machine: machineName(o.Enrich), claims: map[int][]claim{},
-		known: map[int]*other{}, names: map[int]string{}, funcs: map[profile.Func]*profile.Func{},
+		known: map[int]*other{}, changed: map[int]int64{}, names: map[int]string{}, funcs: map[profile.Func]*profile.Func{},
 		groups: map[string]*othersGroup{}}
 	s.interval.Store(int64(o.Settings.interval()))
+	s.every.Store(int64(o.Settings.Every))
 	s.purse.share = o.Settings.MaxCPU * float64(o.CPUs) * othersPart
 	return s
 }
@@ -116,7 +119,7 @@ func (s *Others) Run(ctx context.Context) {
 		s.at = now
 		s.take(s.host.Read())
 		s.host.SetInterval(time.Duration(s.interval.Load()))
-		if over || now.Sub(s.began) >= s.o.Settings.Every {
+		if over || int64(now.Sub(s.began)) >= s.every.Load() {
 			s.cut(now)
 		}
 	}
@@ -137,6 +140,7 @@ func (a *Agent) leaveToOthers() {
 			out[pid] = true
 		}
 	}
+	a.others.every.Store(int64(a.settings.Every))
 	a.others.leaveOut(out, time.Duration(float64(a.budget.interval())/max(a.budget.factor, leastShare)))
 }
 
@@ -193,6 +197,12 @@ func (s *Others) take(seen []ring.Chain, lost int64) {
 	if lost > 0 { // the end of a process may be among them, and its number another one's by now
 		s.lost.Add(lost)
 		s.forgetAll()
+	}
+	clear(s.changed)
+	for i := range seen {
+		if c := &seen[i]; c.Kind != ring.KindSample && (c.Kind != ring.KindComm || c.Exec) {
+			s.changed[c.PID] = c.When
+		}
 	}
 	for i := range seen {
 		switch c := &seen[i]; c.Kind {

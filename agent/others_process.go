@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"goprof/process"
@@ -32,7 +33,9 @@ type other struct {
 	kernel  bool // it is a thread of the kernel
 	whose   resource.Attributes
 	code    *process.Process // nil: its code cannot be read
+	silent  bool             // its memory or files do not answer
 	sites   map[siteKey]site
+	sitesOf uint64 // the code's generation to which sites belong
 	key     string // of its group; empty as long as whose is not known
 }
 
@@ -49,7 +52,7 @@ type site struct {
 
 // The bounds of what is kept of processes.
 const (
-	mostOpened   = 64 // processes whose code is read at a time
+	mostOpened   = 128 // processes whose code is read at a time
 	mostMappings = 1 << 14
 	mostSites    = 4096 // of a process
 )
@@ -59,7 +62,7 @@ const kthreadd = 2
 
 // Names of what has none.
 const (
-	endedName   = "[ended]" // a process that was gone before goprof had its name
+	endedName   = "[ended]" // a process that was gone, or another program, before goprof had its name
 	kernelName  = "[kernel]"
 	unknownName = "[unknown]"  // code that goprof may not read
 	unreadName  = "[not read]" // code of a process that was not sampled before, or for which the budget had no room
@@ -113,24 +116,42 @@ func (s *Others) process(pid int, when int64) *other {
 		p = &other{pid: pid, name: s.names[pid], sites: map[siteKey]site{}}
 		delete(s.names, pid)
 		s.known[pid] = p
-		if p.name == "" {
-			_, name, _ := procfs.ReadStat(pid, pid)
-			p.name = cmp.Or(name, endedName)
-		}
 	}
 	p.newest = when
-	if p.samples++; p.samples > 1 && !p.read && s.purse.mayPay() {
-		p.read = true
-		s.makeRoomToRead()
-		if facts, ok := paid(s, func() *other { return s.about(pid) }); ok && facts.name != "" {
-			p.name, p.kernel, p.whose, p.code = facts.name, facts.kernel, facts.whose, facts.code
-			p.key = keyOf(p.whose)
+	p.samples++
+	stays := when >= s.changed[pid] // /proc still shows what the sample has met
+	if p.name == "" {
+		name := ""
+		if stays {
+			_, name, _ = procfs.ReadStat(pid, pid)
 		}
-		if p.code != nil {
-			s.opened++
-		}
+		p.name = cmp.Or(name, endedName)
+	}
+	if stays && p.samples > 1 && !p.read && s.purse.mayPay() {
+		s.read(p)
 	}
 	return p
+}
+
+// read reads about a process. If the answer comes too late, the process is not read again.
+func (s *Others) read(p *other) {
+	p.read = true
+	s.makeRoomToRead()
+	var late atomic.Bool
+	facts, ok := paid(s, func() *other {
+		facts := s.about(p.pid)
+		if late.Load() && facts.code != nil {
+			facts.code.Close()
+		}
+		return facts
+	})
+	if late.Store(!ok); !ok || facts.name == "" {
+		return
+	}
+	p.name, p.kernel, p.whose, p.code = facts.name, facts.kernel, facts.whose, facts.code
+	if p.key = keyOf(p.whose); p.code != nil {
+		s.opened++
+	}
 }
 
 // paid asks what takes CPU time of the purse, and may never get an answer.
@@ -166,9 +187,12 @@ func (s *Others) makeRoom(now int64) {
 
 // makeRoomToRead closes the process that was sampled the longest time ago, if too many are open.
 func (s *Others) makeRoomToRead() {
+	if s.opened < mostOpened {
+		return
+	}
 	var oldest *other
 	for _, p := range s.known {
-		if s.opened >= mostOpened && p.code != nil && (oldest == nil || p.newest < oldest.newest) {
+		if p.code != nil && (oldest == nil || p.newest < oldest.newest) {
 			oldest = p
 		}
 	}
@@ -277,8 +301,12 @@ func (s *Others) shared(f profile.Func) *profile.Func {
 // learn finds out what code is at addresses. If a process's files or memory do not answer, none of it is read again.
 func (s *Others) learn(p *other, calls []uint64) {
 	var fresh []siteKey
+	if p.code != nil && p.code.Generation() != p.sitesOf {
+		clear(p.sites)
+		p.sitesOf = p.code.Generation()
+	}
 	for i, pc := range calls {
-		if key := (siteKey{pc, i == 0}); p.code != nil {
+		if key := (siteKey{pc, i == 0}); p.code != nil && !p.silent {
 			if _, ok := p.sites[key]; !ok {
 				fresh = append(fresh, key)
 			}
@@ -299,8 +327,7 @@ func (s *Others) learn(p *other, calls []uint64) {
 		return list
 	})
 	if !ok {
-		p.code = nil // its goroutine may still use it
-		s.opened--
+		p.silent = true
 		return
 	}
 	for i, key := range fresh {

@@ -4,6 +4,7 @@ package agent
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"goprof/process"
@@ -20,7 +21,14 @@ const (
 	kernelRuntime = "kernel"
 )
 
-// byLibrary and byProgram say which runtime a mapped library, or the program itself, belongs to, by how its name begins.
+// IsRuntime reports whether a text is one of these.
+func IsRuntime(text string) bool {
+	return slices.Contains([]string{jvmRuntime, goRuntime, nodeRuntime, pythonRuntime, dotnetRuntime, nativeRuntime,
+		kernelRuntime}, text)
+}
+
+// byLibrary and byProgram say which runtime a mapped library, or the program itself, belongs to, by how its name
+// begins.
 var byLibrary = []struct{ begins, runtime string }{
 	{"libjvm.so", jvmRuntime}, {"libj9vm", jvmRuntime},
 	{"libcoreclr.so", dotnetRuntime}, {"libpython", pythonRuntime}, {"libnode.so", nodeRuntime},
@@ -30,10 +38,11 @@ var byProgram = []struct{ begins, runtime string }{
 	{"node", nodeRuntime}, {"python", pythonRuntime}, {"pypy", pythonRuntime}, {"dotnet", dotnetRuntime},
 }
 
-// goNote is the section of the note in which Go's linker puts its build id (cmd/link: .note.go.buildid).
+// goNote is the section with the note in which Go's linker puts its build id (cmd/link/internal/ld, ELF_NOTE_GO_NAME).
 const goNote = ".note.go.buildid"
 
-// runtimeOf decides which runtime a process has, by the name of its program, its libraries, and the note of Go's linker.
+// runtimeOf decides which runtime a process has, by the name of its program, its libraries, and the note of Go's
+// linker.
 func runtimeOf(program string, p *process.Process) string {
 	var libraries []string
 	for _, m := range p.Mappings() {

@@ -33,7 +33,8 @@ func madeUp() (s *Others, batches *[]*batch.Batch) {
 const noPID = 1 << 23
 
 func sampleOf(pid int) ring.Chain {
-	return ring.Chain{Kind: ring.KindSample, PID: pid, TID: pid, When: time.Now().UnixNano(), Calls: []uint64{0x1000, 0x2000}}
+	return ring.Chain{Kind: ring.KindSample, PID: pid, TID: pid, When: time.Now().UnixNano(),
+		Calls: []uint64{0x1000, 0x2000}}
 }
 
 // looksOf counts the samples of batches by their threads' names, which are processes' names.
@@ -59,10 +60,14 @@ func TestOthersNames(t *testing.T) {
 		sampleOf(noPID + 1), comm(noPID+1, "cc1\xff\n", true), sampleOf(noPID + 1), sampleOf(noPID + 1),
 		{Kind: ring.KindExit, PID: noPID + 1, TID: noPID + 1}, sampleOf(noPID + 1), sampleOf(-1), sampleOf(0),
 	}
-	s.take(seen, 0)
+	// What /proc says of this number is of the program that came after the samples.
+	before := ring.Chain{Kind: ring.KindSample, PID: os.Getpid(), TID: os.Getpid(), When: 1}
+	next := comm(os.Getpid(), "next", true)
+	next.When = 2
+	s.take(append(seen, before, before, next), 0)
 	s.cut(time.Now())
 	got := looksOf(*batches)
-	for name, want := range map[string]int64{"shell": 1, "cc1\uFFFD\n": 2, endedName: 2} {
+	for name, want := range map[string]int64{"shell": 1, "cc1\uFFFD\n": 2, endedName: 4} {
 		if got[name] != want {
 			t.Errorf("%q: %d samples, not %d: %v", name, got[name], want, got)
 		}
@@ -103,7 +108,8 @@ func TestOthersAreBounded(t *testing.T) {
 	}
 }
 
-// TestOthersSites: the addresses of a process that are kept are bounded, and no address makes a stack of what is no code.
+// TestOthersSites: the addresses of a process that are kept are bounded, and no address makes a stack of what is no
+// code.
 func TestOthersSites(t *testing.T) {
 	s, _ := madeUp()
 	c := sampleOf(os.Getpid())

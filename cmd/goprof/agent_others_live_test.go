@@ -70,8 +70,8 @@ func (a *attributesSeen) take(t *testing.T, r *http.Request) {
 	}
 }
 
-// TestWholeHost: an agent sees a program that is no JVM, with its functions in the right shares, below main and with the
-// thread's root, and sends it with its kind of runtime.
+// TestWholeHost: an agent sees a program that is no JVM, with its functions in the right shares, below main and with
+// the thread's root, and sends it with its kind of runtime.
 func TestWholeHost(t *testing.T) {
 	if err := perf.TryWide(0); err != nil {
 		t.Skipf("this machine does not permit perf events of CPUs: %v", err)
@@ -153,7 +153,8 @@ func eachSample(t *testing.T, file string, visit func(names string, truncated pr
 // TestWholeHostRefused: without the right to watch CPUs the agent says what is missing, and ends.
 func TestWholeHostRefused(t *testing.T) {
 	ctest.NeedCPU(t)
-	cmd := exec.Command("unshare", "--pid", "--fork", "--mount-proc", "goprof", "agent", "--whole-host", "--files", t.TempDir())
+	cmd := exec.Command("unshare", "--pid", "--fork", "--mount-proc", "goprof", "agent", "--whole-host",
+		"--files", t.TempDir())
 	if out, err := exec.Command("unshare", "--pid", "--fork", "true").CombinedOutput(); err != nil {
 		t.Skipf("no PID namespace can be made here: %s", out)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"goprof/agent"
 	"goprof/agent/config"
 	"goprof/profile"
 	"goprof/profile/batch"
@@ -80,7 +81,7 @@ func (n *nameless) whose(a resource.Attributes) resource.Attributes {
 	}
 	var out resource.Attributes
 	for _, one := range a {
-		if slices.Contains(openAttributes, one.Key) {
+		if slices.Contains(openAttributes, one.Key) || one.Key == resource.RuntimeName && agent.IsRuntime(one.Text) {
 			if one.IsInt {
 				out.SetInt(one.Key, one.Number)
 			} else {

@@ -68,3 +68,15 @@ func textOf(b *batch.Batch) string {
 	}
 	return text.String()
 }
+
+// TestKindsOfRuntimesStay: the kind of a runtime is goprof's own word. What a process says of its runtime is not.
+func TestKindsOfRuntimesStay(t *testing.T) {
+	n := &nameless{by: redact.New(redact.Default(), make([]byte, redact.KeySize))}
+	for text, stays := range map[string]bool{"python": true, ".NET": true, "acmevm": false} {
+		var a resource.Attributes
+		a.Set(resource.RuntimeName, text)
+		if got := n.whose(a).Get(resource.RuntimeName); (got == text) != stays {
+			t.Errorf("%s becomes %s", text, got)
+		}
+	}
+}

@@ -48,7 +48,8 @@ func ExecStart(b []byte) (ns uint64, ok bool) {
 
 // InKernel reads /proc/PID/task/TID/wchan (fs/proc/base.c, proc_pid_wchan). "0" means that the thread is in the queue
 // of its CPU. A function's name means that it has left the queue to wait for something. told is false if the kernel has
-// no names of its functions.
+// no names of its functions. Kernels before 5.16 may say "0" of all threads (StaysAsleep). So a thread that does not
+// wait by this may be looked at with a stop that it did not need. No one is told that it ran.
 func InKernel(wchan []byte) (waits, told bool) {
 	return len(wchan) > 0 && wchan[0] != '0', len(wchan) > 0
 }

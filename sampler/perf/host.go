@@ -29,8 +29,8 @@ type Host struct {
 // hostRing has room for some seconds at a low rate, and for the processes that begin and end meanwhile.
 const hostRing = ring.Least
 
-// OpenHost begins to take samples. It fails where goprof does not see the numbers of all processes, and where the kernel
-// does not permit events of CPUs.
+// OpenHost begins to take samples. It fails where goprof does not see the numbers of all processes, and where the
+// kernel does not permit events of CPUs.
 func OpenHost(interval time.Duration) (*Host, error) {
 	if err := mayWatch(0); err != nil {
 		return nil, err
@@ -87,7 +87,7 @@ func (h *Host) followCPUs(now int64) {
 	}
 	anew, before := h.asked.MissedMuch(now), h.online
 	h.online = cpuset.Online()
-	if !anew && !cpuset.HaveCome(before, h.online) {
+	if !anew && !cpuset.HaveCome(before, h.online) && h.wide.failed == nil {
 		return
 	}
 	if !h.rings.takeIn(h.rings.without(h.online)) || h.wide.reopen() != nil {

@@ -27,11 +27,14 @@ func TestParseEventChain(t *testing.T) {
 	}{
 		"a sample": {KindSample, 2, []uint64{ids, when, 3, ^uint64(511), 0x10, 0x20},
 			Chain{PID: 7, TID: 8, When: when, Calls: []uint64{0x10, 0x20}}},
-		"in the kernel": {KindSample, perfMiscInKernel, []uint64{ids, when, 0}, Chain{PID: 7, TID: 8, When: when, InKernel: true}},
+		"in the kernel": {KindSample, perfMiscInKernel, []uint64{ids, when, 0},
+			Chain{PID: 7, TID: 8, When: when, InKernel: true}},
 		"a beginning": {KindFork, 0, []uint64{7 | 3<<32, 7 | 4<<32, when, 3 | 4<<32, when},
 			Chain{PID: 7, TID: 7, Parent: 3, When: when}},
-		"an end":       {KindExit, 0, []uint64{7 | 3<<32, 8 | 4<<32, when, ids, when}, Chain{PID: 7, TID: 8, Parent: 3, When: when}},
-		"a program":    {KindComm, commExec, []uint64{ids, name, ids, when}, Chain{PID: 7, TID: 8, When: when, Comm: "cc1", Exec: true}},
+		"an end": {KindExit, 0, []uint64{7 | 3<<32, 8 | 4<<32, when, ids, when},
+			Chain{PID: 7, TID: 8, Parent: 3, When: when}},
+		"a program": {KindComm, commExec, []uint64{ids, name, ids, when},
+			Chain{PID: 7, TID: 8, When: when, Comm: "cc1", Exec: true}},
 		"another name": {KindComm, 0, []uint64{ids, name, ids, when}, Chain{PID: 7, TID: 8, When: when, Comm: "cc1"}},
 	} {
 		c.want.Kind = c.kind

@@ -85,8 +85,8 @@ func (r *Ring) close() {
 
 // Taker takes what a ring holds.
 type Taker interface {
-	// Record takes a record that an event was asked for. It lies in the ring, and is gone when Record returns: meanwhile the kernel may
-	// want its room back.
+	// Record takes a record that an event was asked for. It lies in the ring, and is gone when Record returns: the kernel
+	// may want its room back.
 	Record(b Bytes, rec Record)
 	// Lose counts records that are not there.
 	Lose(o ptrace.Outcome, n int64)

@@ -95,7 +95,7 @@ func (c *contexts) notes() (notes []profile.Note) {
 	}
 	if l := &c.links; l.NotStopped > l.Read+l.None {
 		notes = append(notes, profile.Note{Name: "trace-context-not-stopped",
-			Text: "the program publishes trace ids, and the kernel did not read them for most samples: these have none",
+			Text:   "the program publishes trace ids, and the kernel did not read them for most samples: these have none",
 			Remedy: "--engine ptrace"})
 	}
 	return notes

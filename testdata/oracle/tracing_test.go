@@ -210,9 +210,9 @@ func kernelLinks(t *testing.T, s *session.Session) {
 			defer cancel()
 			judge := &linkJudge{t: t, known: map[string]int{}, none: map[string]int{}, only: c.threads, kernel: true, on: cancel}
 			judge.enough = func(j *linkJudge) bool {
-				enough := j.none[c.without] >= 20 || j.wrong > 0
+				enough := j.none[c.without] >= 10 || j.wrong > 0
 				for _, thread := range c.threads {
-					enough = enough && j.known[string(thread)] >= 20
+					enough = enough && j.known[string(thread)] >= 10
 				}
 				return enough
 			}

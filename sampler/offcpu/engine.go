@@ -126,6 +126,7 @@ type offThread struct {
 	looked  int64            // when the held look was done
 	snap    *look.Look
 	tries   int
+	owed    time.Duration // of its waits that were thinned out: thin.go
 }
 
 func (o *Engine) run(ctx context.Context, cfg sampler.Config, q *sampler.Queue,

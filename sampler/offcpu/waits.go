@@ -86,7 +86,7 @@ func (r *offRun) draw(th *offThread, length time.Duration, at int64) {
 	if x := th.wokenBy(); x != nil {
 		lot = x.lot // by which the kernel has copied the waker's stack
 	}
-	waits, of := r.thin.standsFor(length, lot)
+	waits, of := r.thin.standsFor(length, lot, &th.owed)
 	if waits == 0 {
 		r.counts.Thinned++
 		return

@@ -136,7 +136,8 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// TestLinksOfEvents: spans of samples of events go through JFR, what they were about is known or not.
+// TestLinksOfEvents: spans of samples of events go through JFR, what they were about is known or not. Those of wakers do,
+// too.
 func TestLinksOfEvents(t *testing.T) {
 	var b bytes.Buffer
 	w := jfr.NewWriter(&b, jfr.Options{})
@@ -149,6 +150,10 @@ func TestLinksOfEvents(t *testing.T) {
 			s.Event = &profile.EventKind{Name: profile.EventIO, Unit: profile.WallTime}
 			s.Wall, s.Span, s.IO = true, time.Millisecond, &profile.IOCall{Took: time.Millisecond}
 		}
+		if i%7 == 0 {
+			s.Event, s.IO, s.About, s.Wall, s.Span, s.WakerLink = nil, nil, false, true, time.Millisecond, linkOf(i/2)
+		}
+		want[s.WakerLink]++
 		if want[s.Link]++; w.Sample(&s) != nil {
 			t.Fatal("not written")
 		}
@@ -156,9 +161,10 @@ func TestLinksOfEvents(t *testing.T) {
 	if err := w.Close(moment(time.Second)); err != nil {
 		t.Fatal(err)
 	}
-	for _, event := range []string{"jdk.JavaExceptionThrow", "goprof.IOCall"} {
+	for _, event := range []string{"jdk.JavaExceptionThrow", "goprof.IOCall", "wall"} {
 		err := open(t, b.Bytes(), recording.Options{Event: event}).Each(func(s *profile.Sample) error {
 			got[s.Link] += s.Looks()
+			got[s.WakerLink] += s.Looks()
 			return nil
 		})
 		if err != nil {

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"goprof/testdata/host"
+	machine "goprof/testdata/host"
 	"goprof/testdata/jvmtest"
 )
 
@@ -114,7 +114,7 @@ func TestSlow(t *testing.T) {
 
 // TestSlowWaits: of a file with wakers, the thread that gave the lock back is the one that had it.
 func TestSlowWaits(t *testing.T) {
-	host.NeedPerf(t)
+	machine.NeedPerf(t)
 	jvm := jvmtest.Start(t, jvmtest.JDKs(t)[0], "truth.SlowRequests", "-Xmx64m")
 	file := filepath.Join(t.TempDir(), "x.jfr")
 	if code, told := runGoprof(t, "record", fmt.Sprint(jvm.PID), "-d", "4s", "--event", "off-cpu", "--wakers", "--min", "1ms",

@@ -33,8 +33,18 @@ func (g *Gatherer) wake(s *profile.Sample) {
 		return // a queue, a future, a pool without work
 	}
 	g.locked++
-	owner, ok := naming.ThreadOf(s.Stack.Frames[0].Func.Name)
-	if at == 0 || !ok {
+	above := s.Stack.Frames[:at]
+	for i := len(above) - 2; i >= 0; i-- {
+		if profile.IsWaker(above[i].Func.Name) { // from here on: what woke the waker
+			above = above[i+1:]
+			break
+		}
+	}
+	if len(above) == 0 {
+		return
+	}
+	owner, ok := naming.ThreadOf(above[0].Func.Name)
+	if !ok {
 		return
 	}
 	h := Hold{At: time.Unix(0, s.At.Wall+int64(s.Span)-1), Lock: cmp.Or(lock, "a monitor"),

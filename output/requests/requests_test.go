@@ -164,7 +164,7 @@ func TestWoken(t *testing.T) {
 		s := sampleAt(at, 1, 0xa, state, "com.shop.Cart.enter")
 		s.Stack.Frames[0].Func = &profile.Func{Name: state.Label(what)}
 		above := []profile.Frame{}
-		for _, name := range []string{label, "com.shop.Cart.leave", profile.WokenBy} {
+		for _, name := range []string{"[far tid=99]", profile.WokenBy, label, "com.shop.Cart.leave", profile.WokenBy} {
 			above = append(above, profile.Frame{Func: &profile.Func{Name: name}, Kind: profile.Gap})
 		}
 		s.Stack.Frames = append(above, s.Stack.Frames...)

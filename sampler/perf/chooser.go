@@ -24,13 +24,16 @@ type chooser struct {
 // cannot wait for memory.
 const mostChosen = 4096
 
+// mostPublish is how many of them may publish spans. Samples of further ones have none.
+const mostPublish = 512
+
 func newChooser() (*chooser, error) {
 	table, err := bpf.NewMap(bpf.MapHash, 4, 8, mostChosen)
 	if err != nil {
 		return nil, err
 	}
 	c := &chooser{table: table}
-	c.spans, _ = span.New(mostChosen)
+	c.spans, _ = span.New(mostPublish)
 	c.outputs = c.spans.NewOutputs()
 	if c.prog, err = chooserProgram(table, c.outputs).LoadForPerf(nil); err != nil {
 		c.closeMaps()

@@ -407,7 +407,7 @@ func (r *perfGroupRun) endMember(pid int, why error) {
 
 // join makes a run part of a group: rings and events of CPUs are the group's.
 func (r *perfRun) join(g *perfGroupRun) {
-	r.rings, r.wide, r.spans, r.grouped = g.rings, g.wide, g.chooser.spans, true
+	r.rings, r.wide, r.spans, r.grouped = g.rings, g.wide, g.rings.spans.Reader, true
 	files := threads.GroupFiles()
 	r.mostEvents = max(files, len(r.rings.cpus))
 	r.scan = threads.New(r.proc, r.cfg.Interval, files)

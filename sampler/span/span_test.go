@@ -17,14 +17,19 @@ import (
 	"goprof/sampler/ring"
 )
 
-// ofThisThread has the kernel read the context of this OS thread, as if the process published it in that way.
-func ofThisThread(t *testing.T, list ...process.Local) look.Context {
+// reading is a program that reads the context of this OS thread, as if the process published it in these ways.
+type reading struct {
+	*Reader
+	mem  []byte
+	prog int
+}
+
+func newReading(t testing.TB, times int, list ...process.Local) *reading {
 	t.Helper()
 	r, err := New(1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer r.Close()
 	contexts := new(ptrace.Contexts)
 	contexts.Set(list)
 	r.Follow(unix.Getpid(), contexts)
@@ -32,10 +37,11 @@ func ofThisThread(t *testing.T, list ...process.Local) look.Context {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer unix.Munmap(mem)
 	defer unix.Close(fd)
 	c := bpf.New()
-	r.Read(c, -ring.SpanSize)
+	for range times {
+		r.Read(c, -ring.SpanSize)
+	}
 	c.Value(bpf.R6, fd)
 	for at := 0; at < ring.SpanSize; at += 8 {
 		c.Load(bpf.Load64, bpf.R1, bpf.R10, at-ring.SpanSize)
@@ -48,15 +54,26 @@ func ofThisThread(t *testing.T, list ...process.Local) look.Context {
 	if err != nil {
 		t.Fatalf("%v: %s", err, unix.ByteSliceToString(log))
 	}
-	defer unix.Close(prog)
-	if err := bpf.TestRun(prog); err != nil {
-		t.Fatal(err)
-	}
-	return ring.Bytes(mem).Span(0)
+	return &reading{r, mem, prog}
 }
 
-// TestRead: the kernel finds the record of a thread by each way that there is, and what leads nowhere is no record.
-func TestRead(t *testing.T) {
+func (r *reading) context(t testing.TB) look.Context {
+	t.Helper()
+	if err := bpf.TestRun(r.prog); err != nil {
+		t.Fatal(err)
+	}
+	return ring.Bytes(r.mem).Span(0)
+}
+
+func (r *reading) close() {
+	unix.Close(r.prog)
+	unix.Munmap(r.mem)
+	r.Close()
+}
+
+// needPointer locks the test to its OS thread, whose thread pointer it returns.
+func needPointer(t testing.TB) (own uint64) {
+	t.Helper()
 	if _, err := pointerAt(); err != nil {
 		if unix.Geteuid() != 0 {
 			t.Skip("needs BPF: ", err)
@@ -64,11 +81,39 @@ func TestRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	var own uint64
+	t.Cleanup(runtime.UnlockOSThread)
 	if err := withPointer(func(p uint64) error { own = p; return nil }); err != nil {
 		t.Fatal(err)
 	}
+	return own
+}
+
+// BenchmarkRead is the time of a read, where nothing is published, and where there is a record.
+func BenchmarkRead(b *testing.B) {
+	own := needPointer(b)
+	record := [4]uint64{7, 8, 9, 1}
+	pointer := new(uint64)
+	var keep runtime.Pinner
+	defer keep.Unpin()
+	keep.Pin(&record)
+	keep.Pin(pointer)
+	*pointer = uint64(uintptr(unsafe.Pointer(&record)))
+	way := process.Local{Offset: int64(uint64(uintptr(unsafe.Pointer(pointer))) - own)}
+	for name, ways := range map[string][]process.Local{"nothing": nil, "read": {way}} {
+		b.Run(name, func(b *testing.B) {
+			const times = 16 // in one system call
+			r := newReading(b, times, ways...)
+			defer r.close()
+			for range (b.N + times - 1) / times {
+				bpf.TestRun(r.prog)
+			}
+		})
+	}
+}
+
+// TestRead: the kernel finds the record of a thread by each way that there is, and what leads nowhere is no record.
+func TestRead(t *testing.T) {
+	own := needPointer(t)
 	var keep runtime.Pinner
 	defer keep.Unpin()
 	at := func(words []uint64) uint64 {
@@ -116,7 +161,9 @@ func TestRead(t *testing.T) {
 		"a table without the library":   {[]process.Local{unknown}, look.ContextNone},
 		"a block that is not there yet": {[]process.Local{table(^uint64(0), 40)}, look.ContextNone},
 	} {
-		got := ofThisThread(t, c.ways...)
+		r := newReading(t, 1, c.ways...)
+		got := r.context(t)
+		r.close()
 		if got.State != c.want {
 			t.Errorf("%s: %d, not %d", name, got.State, c.want)
 		}

@@ -68,6 +68,9 @@ func (j *linkJudge) Sample(s *profile.Sample) {
 // judge knows a thread's ids by its name: the thread's number, and 0xee at the trace's end.
 func (j *linkJudge) judge(s *profile.Sample) {
 	number, ok := strings.CutPrefix(s.Thread.JavaName, "tracing-")
+	if s.Thread.Virtual {
+		number, ok = "0", true // the only one. Its name is often not known
+	}
 	if s.Thread.JavaName == "" && s.Link.Trace[0] == 5 {
 		return // the late library's thread has just started, and its name is not known yet
 	}
@@ -176,12 +179,12 @@ func TestTraceContext(t *testing.T) {
 		}
 		t.Run("waiting", func(t *testing.T) { waitingLinks(t, s) })
 		t.Run("wall", func(t *testing.T) { wallLinks(t, s) })
-		t.Run("kernel", func(t *testing.T) { kernelLinks(t, s) })
+		t.Run("kernel", func(t *testing.T) { kernelLinks(t, jdk, s) })
 	})
 }
 
 // kernelLinks: samples that the kernel takes have the span, too, of each sort.
-func kernelLinks(t *testing.T, s *session.Session) {
+func kernelLinks(t *testing.T, jdk jvmtest.JDK, s *session.Session) {
 	host.NeedPerf(t)
 	cpu := session.RecordOptions{Interval: time.Millisecond, Engine: session.PerfEngine}
 	waits := session.RecordOptions{Mode: session.WaitingMode, Interval: 5 * time.Millisecond, Engine: session.PerfEngine}
@@ -197,6 +200,7 @@ func kernelLinks(t *testing.T, s *session.Session) {
 		without string // the method in which threads have no span
 	}{
 		"cpu":                   {cpu, "12345", "detached"},
+		"cpu, virtual":          {cpu, "0", "detached"},
 		"off-cpu":               {waits, "67", "idle"},
 		"off-cpu, runnable":     {waits, "12345", "detached"},
 		"lock":                  {locks, "89", "outside"},
@@ -206,6 +210,9 @@ func kernelLinks(t *testing.T, s *session.Session) {
 		profile.EventIO:         {event(profile.EventIO), "89", "outside"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if c.threads == "0" && jdk.Version < 21 {
+				t.Skip("there are no virtual threads")
+			}
 			ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 			defer cancel()
 			judge := &linkJudge{t: t, known: map[string]int{}, none: map[string]int{}, only: c.threads, kernel: true, on: cancel}

@@ -201,8 +201,11 @@ func (r *offRun) open(contexts *ptrace.Contexts) (err error) {
 		r.threads[tid] = &offThread{tid: tid}
 		fds, err := r.rings.OpenEvents(&attr, tid, r.cpus)
 		r.fds = append(r.fds, fds...)
-		if err == nil && r.onLeave >= 0 {
-			err = r.watch(fds)
+		if err != nil || r.onLeave < 0 {
+			return err
+		}
+		if err = r.watch(fds); r.wakes == nil {
+			return nil // its waits have no spans
 		}
 		return err
 	})

@@ -322,7 +322,8 @@ func (w *wakeups) Record(b ring.Bytes, rec ring.Record) {
 		kernel: append([]uint64(nil), h.Kernel...)}
 	if b.Word(h.Raw+wokeFull) != 0 && b.ParseMachine(at, rec, r.cpu, &h.Sample) && h.HasRegs {
 		size, cut, _ := h.OwnStack(h.Regs[r.cpu.SP], r.known[x.tid])
-		x.copy = offCopy{when: h.When, context: b.Span(h.Raw + wokeSpan), regs: h.Regs, unknown: h.Unknown, stack: r.arena.take(size), cut: cut}
+		x.copy = offCopy{when: h.When, regs: h.Regs, unknown: h.Unknown, stack: r.arena.take(size), cut: cut,
+			context: b.Span(h.Raw + wokeSpan)}
 		if x.copy.has = x.copy.stack != nil; x.copy.has {
 			b.CopyTo(x.copy.stack, h.StackAt)
 		}

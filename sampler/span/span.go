@@ -131,7 +131,7 @@ func (r *Reader) Read(c *bpf.Code, to int) {
 	}
 	c.Store32(bpf.R10, to+spanRecord, bpf.R0)
 	c.CallOf(bpf.MapLookup, r.table, to+spanRecord)
-	c.Jump(bpf.JumpEqImm, bpf.R0, 0, 0, "span: unasked")
+	c.Jump(bpf.JumpEqImm, bpf.R0, 0, 0, "span: end")
 	c.Mov(bpf.R8, bpf.R0)
 	w.is(look.ContextUnreadable)
 	c.Call(bpf.GetCurrentTask)
@@ -145,7 +145,6 @@ func (r *Reader) Read(c *bpf.Code, to int) {
 		c.Imm(bpf.AddImm, bpf.R8, waySize)
 	}
 	c.Label("span: end")
-	c.Label("span: unasked")
 }
 
 // way is the code for one way. r8 points to it, r9 is the thread pointer. What is read lies where the record will be.
@@ -169,7 +168,7 @@ func (w *way) read(helper, size int, otherwise string) {
 	w.Jump(bpf.JumpNeImm, bpf.R0, 0, 0, otherwise)
 }
 
-// word reads the word at r3 + of the way's + more into r3. r3 is kept at the record's end meanwhile.
+// word reads a word into r3. It lies at r3, plus the way's field of, plus more.
 func (w *way) word(of, more int) {
 	w.Load(bpf.Load64, bpf.R1, bpf.R8, of)
 	w.Op(bpf.Add, bpf.R3, bpf.R1, 0, 0)

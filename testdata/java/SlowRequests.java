@@ -97,10 +97,6 @@ public final class SlowRequests {
             t.start();
             return;
         }
-        startVirtual(name, work);
-    }
-
-    static void startVirtual(String name, Runnable work) {
         try {
             Object builder = Thread.class.getMethod("ofVirtual").invoke(null);
             Class<?> type = Class.forName("java.lang.Thread$Builder");

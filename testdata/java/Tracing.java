@@ -241,9 +241,6 @@ public final class Tracing {
         daemon("tracing-7", () -> rest(new Initial(), 7));
         daemon("tracing-8", () -> act(new Gnu(), 8));
         daemon("tracing-9", () -> act(new Initial(), 9));
-        if (Integer.parseInt(System.getProperty("java.specification.version").replace("1.", "")) >= 21) {
-            SlowRequests.startVirtual("tracing-0", () -> publish(new Gnu(), true, 0));
-        }
         daemon("tracing-none", () -> {
             int[] seed = {9};
             while (!over) {

@@ -68,9 +68,6 @@ func (j *linkJudge) Sample(s *profile.Sample) {
 // judge knows a thread's ids by its name: the thread's number, and 0xee at the trace's end.
 func (j *linkJudge) judge(s *profile.Sample) {
 	number, ok := strings.CutPrefix(s.Thread.JavaName, "tracing-")
-	if s.Thread.Virtual {
-		number, ok = "0", true // the only one. Its name is often not known
-	}
 	if s.Thread.JavaName == "" && s.Link.Trace[0] == 5 {
 		return // the late library's thread has just started, and its name is not known yet
 	}
@@ -102,7 +99,7 @@ func (j *linkJudge) judge(s *profile.Sample) {
 		}
 	case s.Link == want:
 		j.known[number]++
-	case (j.kernel || j.only == "67") && !s.Link.Known(): // goprof does not know the thread's pointer yet, or a record was lost
+	case (j.kernel || j.only == "67") && !s.Link.Known(): // a pointer is not known yet, or a record was lost
 		j.late++
 	case number == "5" && !s.Link.Known() && j.known[number] == 0:
 		j.late++ // goprof has not seen the library yet
@@ -179,12 +176,12 @@ func TestTraceContext(t *testing.T) {
 		}
 		t.Run("waiting", func(t *testing.T) { waitingLinks(t, s) })
 		t.Run("wall", func(t *testing.T) { wallLinks(t, s) })
-		t.Run("kernel", func(t *testing.T) { kernelLinks(t, jdk, s) })
+		t.Run("kernel", func(t *testing.T) { kernelLinks(t, s) })
 	})
 }
 
 // kernelLinks: samples that the kernel takes have the span, too, of each sort.
-func kernelLinks(t *testing.T, jdk jvmtest.JDK, s *session.Session) {
+func kernelLinks(t *testing.T, s *session.Session) {
 	host.NeedPerf(t)
 	cpu := session.RecordOptions{Interval: time.Millisecond, Engine: session.PerfEngine}
 	waits := session.RecordOptions{Mode: session.WaitingMode, Interval: 5 * time.Millisecond, Engine: session.PerfEngine}
@@ -200,7 +197,6 @@ func kernelLinks(t *testing.T, jdk jvmtest.JDK, s *session.Session) {
 		without string // the method in which threads have no span
 	}{
 		"cpu":                   {cpu, "12345", "detached"},
-		"cpu, virtual":          {cpu, "0", "detached"},
 		"off-cpu":               {waits, "67", "idle"},
 		"off-cpu, runnable":     {waits, "12345", "detached"},
 		"lock":                  {locks, "89", "outside"},
@@ -210,9 +206,6 @@ func kernelLinks(t *testing.T, jdk jvmtest.JDK, s *session.Session) {
 		profile.EventIO:         {event(profile.EventIO), "89", "outside"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if c.threads == "0" && jdk.Version < 21 {
-				t.Skip("there are no virtual threads")
-			}
 			ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 			defer cancel()
 			judge := &linkJudge{t: t, known: map[string]int{}, none: map[string]int{}, only: c.threads, kernel: true, on: cancel}

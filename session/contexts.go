@@ -24,6 +24,13 @@ type contexts struct {
 	fromPthread int64
 }
 
+// StopsReadMoreContexts reports whether the program publishes for which span a thread works, and has threads that run
+// virtual ones: perf_event reads no spans of these.
+func (s *Session) StopsReadMoreContexts() (more bool) {
+	s.guarded(func() { more = len(s.Process.Locals(look.ContextVariable).List) > 0 && s.runsVirtual() })
+	return more
+}
+
 // findContexts looks for variables in images that are new. It reads the target.
 func (r *recording) findContexts() {
 	c := &r.contexts

@@ -221,7 +221,7 @@ func (t *hostTarget) Record(ctx context.Context, how Recording) (profile.Summary
 	switch {
 	case opt.Member != nil && t.member(opt.Engine) == nil:
 		err = nil // the group has ended: the JVM is taken up again
-	case errors.Is(err, session.ErrCut), errors.Is(err, session.ErrContexts):
+	case errors.Is(err, session.ErrCut):
 		t.host.stops.note(&t.jvm)
 		err = nil // it is taken up again by the other engine
 	}
@@ -231,7 +231,7 @@ func (t *hostTarget) Record(ctx context.Context, how Recording) (profile.Summary
 // chooseEngine chooses how samples are taken. One sampler for all JVMs costs less than one for each.
 func (t *hostTarget) chooseEngine(want session.EngineName) (session.EngineName, error) {
 	auto := want == session.AutoEngine
-	better := t.host.stops.has(&t.jvm) || t.session.PublishesContexts()
+	better := t.host.stops.has(&t.jvm) || t.session.StopsReadMoreContexts()
 	if auto && (better || !t.host.perf.works() && t.host.visits.works()) {
 		want = session.PtraceEngine
 	}

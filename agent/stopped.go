@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// stopped remembers JVMs of which stops tell more than perf_event does (session.ErrCut, session.ErrContexts).
+// stopped remembers JVMs of which stops tell more than perf_event does (session.ErrCut).
 type stopped struct {
 	mu      sync.Mutex
 	started map[int]time.Duration // when the process began, by its number

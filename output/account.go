@@ -162,7 +162,8 @@ func (a *account) profile() {
 		}
 		what = Grouped(waits) + " waits, each with its own time"
 		if w.Thinned > 0 { // there were too many
-			what = fmt.Sprintf("%s waits; of those of less than %s some stand for others", Grouped(waits), Span(w.Limit))
+			what = fmt.Sprintf("%s waits; of those of less than %s some stand for others, so a thread's time may be off by "+
+				"some %s", Grouped(waits), Span(w.Limit), Span(w.Limit))
 		}
 		if w.Short > 0 {
 			what += fmt.Sprintf("; %s shorter ones (%s in all) have no stack", Grouped(w.Short), Span(w.ShortFor))

@@ -51,8 +51,7 @@ type Links struct {
 	None int64 `json:"none"`
 	// The following count samples without a span, although there may have been one. Invalid: the tracing agent was
 	// writing the record, or had marked it as invalid. Half: one of the two ids was missing. Unreadable: the record
-	// could not be read. NotStopped: the thread was not stopped for the sample, and the record may be read only during
-	// a stop.
+	// could not be read. NotStopped: neither a stop nor the kernel has read it.
 	Invalid    int64 `json:"invalid,omitempty"`
 	Half       int64 `json:"half,omitempty"`
 	Unreadable int64 `json:"unreadable,omitempty"`
@@ -69,7 +68,7 @@ func (l *Links) String() string {
 		{l.Invalid, "the record was not valid"},
 		{l.Half, "an id was missing"},
 		{l.Unreadable, "the record could not be read"},
-		{l.NotStopped, "the thread was not stopped"},
+		{l.NotStopped, "neither a stop nor the kernel read the record"},
 	} {
 		if of.n > 0 {
 			text += fmt.Sprintf(", %d without: %s", of.n, of.why)

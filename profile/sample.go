@@ -49,6 +49,8 @@ type Sample struct {
 	IO *IOCall
 	// Link is the span for which the thread worked, if a tracing agent in the program says so.
 	Link Link
+	// WakerLink is that of the thread that ended the wait, in a recording with wakers.
+	WakerLink Link
 	// About says that the leaf of Stack is no code, but what the event was about: a class, mostly.
 	About bool
 }

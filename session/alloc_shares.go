@@ -214,7 +214,7 @@ func (r *recording) hold(snap *look.Look, root string, stack *profile.Stack, cla
 		h.stack = *stack
 		h.stack.Frames = slices.Clone(stack.Frames)
 		h.sample = profile.Sample{At: t.clock.at(snap.When), Thread: r.threadOf(snap, stack), Count: 1,
-			Event: a.part.of, About: true, NoState: true}
+			Event: a.part.of, About: true, NoState: true, Link: linkOf(&snap.Context)}
 	}
 	a.stood, a.squares = a.stood+amount, a.squares+amount*amount
 	c.stood += amount

@@ -24,25 +24,24 @@ type contexts struct {
 	fromPthread int64
 }
 
-// PublishesContexts reports whether the program publishes for which span a thread works, as far as its images tell now.
-func (s *Session) PublishesContexts() (does bool) {
-	s.guarded(func() { does = len(s.Process.Locals(look.ContextVariable).List) > 0 })
-	return does
+// StopsReadMoreContexts reports whether the program publishes for which span a thread works, and has threads that run
+// virtual ones: perf_event reads no spans of these.
+func (s *Session) StopsReadMoreContexts() (more bool) {
+	s.guarded(func() { more = len(s.Process.Locals(look.ContextVariable).List) > 0 && s.runsVirtual() })
+	return more
 }
 
-// findContexts looks for variables in images that are new, and reports whether the program publishes contexts. It reads
-// the target.
-func (r *recording) findContexts() (published bool) {
+// findContexts looks for variables in images that are new. It reads the target.
+func (r *recording) findContexts() {
 	c := &r.contexts
 	generation := r.Process.Generation()
 	if c.searched && c.generation == generation && !c.pending {
-		return c.Published()
+		return
 	}
 	found := r.Process.Locals(look.ContextVariable)
 	c.generation, c.searched, c.pending, c.unknown = generation, true, found.Pending, found.Unknown
 	c.fromPthread = found.FromPthread
 	c.Set(found.List)
-	return c.Published()
 }
 
 // pointer is the thread pointer of a Java thread, 0 if it is not known or not needed.
@@ -103,8 +102,7 @@ func (c *contexts) notes() (notes []profile.Note) {
 	}
 	if l := &c.links; l.NotStopped > l.Read+l.None {
 		notes = append(notes, profile.Note{Name: "trace-context-not-stopped",
-			Text: "the program publishes trace ids, which can be read only while a thread is stopped: samples without a " +
-				"stop have none",
+			Text:   "the program publishes trace ids, and the kernel did not read them for most samples: these have none",
 			Remedy: "--engine ptrace"})
 	}
 	return notes

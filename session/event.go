@@ -167,7 +167,7 @@ func (e *eventful) shape(snap *look.Look, stack *profile.Stack) bool {
 // count adds a sample of an event to the profile, or holds it back if its amount is not known yet.
 func (e *eventful) count(snap *look.Look, stack *profile.Stack, root string) {
 	n, amount := e.stands(snap)
-	e.contexts.link(&snap.Context, n) // none: nothing is stopped for an event
+	link := e.contexts.link(&snap.Context, n)
 	e.sampled[snap.TID] = true
 	if e.plan.list[snap.Event.Number-1].Pairing != nil {
 		e.keepUnfreed(snap, root, stack)
@@ -183,7 +183,7 @@ func (e *eventful) count(snap *look.Look, stack *profile.Stack, root string) {
 	e.add(root, stack, n, time.Duration(value))
 	if t := e.timed; t != nil {
 		t.sample = profile.Sample{At: t.clock.at(snap.When), Thread: e.threadOf(snap, stack), Stack: stack, Count: n,
-			Bytes: amount, Event: e.part.of, About: e.leaf != "", NoState: true}
+			Bytes: amount, Event: e.part.of, About: e.leaf != "", NoState: true, Link: link}
 		if e.plan.list[snap.Event.Number-1].IO != nil {
 			t.sample.Bytes, t.sample.Wall, t.sample.Span, t.sample.IO = 0, true, time.Duration(amount), &e.events.call
 		}

@@ -61,7 +61,7 @@ type RecordOptions struct {
 	// Member makes the engine, if it is not nil and Mode is CPUMode: one that takes samples together with those of other
 	// recordings, in the way that Engine says.
 	Member func(pid int) sampler.Engine
-	// Yield ends the recording, with ErrContexts or ErrCut, where PtraceEngine would tell more of this program (yield.go).
+	// Yield ends the recording, with ErrCut, where PtraceEngine would tell more of this program (yield.go).
 	Yield bool
 	// Pace is that of sampler.Config.
 	Pace *atomic.Int64
@@ -135,9 +135,6 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 		defer end()
 	}
 	r.stop = stop
-	if r.contexts.Published() {
-		r.yield(ErrContexts)
-	}
 	queue := sampler.NewQueue(r.queueLength())
 	done := make(chan error, 1)
 	r.configure(&config)
@@ -336,9 +333,7 @@ func (r *recording) takeAll(queue *sampler.Queue) {
 			if mapped.due(remapShare) {
 				mapped.doTimed(r.Process.Refresh)
 			}
-			if r.findContexts() {
-				r.yield(ErrContexts)
-			}
+			r.findContexts()
 			r.alive()
 			r.refreshHints(0)
 			if r.allocated.pace.due(allocationShare) {

@@ -114,7 +114,8 @@ func (w *wall) tellLook(st *standing, state profile.State, looks int64, d time.D
 		at = min(st.told.until+int64(w.opt.Interval), st.tally.Last())
 	}
 	t.sample = profile.Sample{At: t.clock.at(at), Thread: st.told.thread, Stack: w.toldStack(st, state), State: state,
-		Count: looks, Wall: true, Span: max(d, 0), Event: w.part, Link: linkOf(&st.context)}
+		Count: looks, Wall: true, Span: max(d, 0), Event: w.part, Link: linkOf(&st.context),
+		WakerLink: st.waker}
 	t.sink.Sample(&t.sample)
 	return true
 }

@@ -41,6 +41,7 @@ type unfreed struct {
 
 type unfreedSample struct {
 	when  int64
+	link  profile.Link
 	stack *unfreedStack
 }
 
@@ -71,20 +72,20 @@ func (r *recording) keepUnfreed(snap *look.Look, root string, stack *profile.Sta
 	if r.timed != nil {
 		thread = r.threadOf(snap, stack)
 	}
-	u.keep(addr, when, root, thread, stack)
+	u.keep(addr, unfreedSample{when: when, link: linkOf(&snap.Context)}, root, thread, stack)
 }
 
 // keep keeps a sample with its stack, unless a later one of the same address came first: each CPU has its own ring.
-func (u *unfreed) keep(addr uint64, when int64, root string, thread profile.Thread, stack *profile.Stack) {
-	if u.samples[addr].when > when {
+func (u *unfreed) keep(addr uint64, s unfreedSample, root string, thread profile.Thread, stack *profile.Stack) {
+	if u.samples[addr].when > s.when {
 		return
 	}
 	u.since++
 	if len(u.samples) >= maxUnfreed || u.frames > maxUnfreedFrames*7/8 && u.since >= maxUnfreed/16 {
 		u.sweep()
 	}
-	if s := u.stackOf(root, thread, stack); s != nil {
-		u.samples[addr] = unfreedSample{when, s}
+	if s.stack = u.stackOf(root, thread, stack); s.stack != nil {
+		u.samples[addr] = s
 	} else {
 		delete(u.samples, addr) // what was there was given back
 	}
@@ -155,10 +156,10 @@ func (r *recording) endUnfreed() {
 		times := max(bytes/int64(min(max(piece.Own, 1), 1<<46)), 1)
 		part.Add(times, bytes)
 		if !seen {
-			s.stack = unseen
+			s = unfreedSample{stack: unseen}
 			u.sum.NoStack.Add(times, bytes)
 		}
-		r.addUnfreed(s.stack, name, piece.When, bytes)
+		r.addUnfreed(&s, name, piece.When, bytes)
 	})
 	if u.kept.Stopped > 0 {
 		u.sum.Met = time.Duration(u.kept.Stopped - u.kept.Began)
@@ -176,7 +177,8 @@ func gapFrame(name string) profile.Frame {
 }
 
 // addUnfreed adds a sample below the frame of its part.
-func (r *recording) addUnfreed(s *unfreedStack, part string, when, bytes int64) {
+func (r *recording) addUnfreed(of *unfreedSample, part string, when, bytes int64) {
+	s := of.stack
 	root := part
 	if s.root != "" {
 		root += " " + s.root
@@ -193,6 +195,6 @@ func (r *recording) addUnfreed(s *unfreedStack, part string, when, bytes int64) 
 	stack := s.Stack
 	stack.Frames = append(slices.Clone(stack.Frames), r.events.frame(part, profile.Gap))
 	t.sample = profile.Sample{At: t.clock.at(when), Thread: s.thread, Stack: &stack, Count: 1, Bytes: bytes,
-		Event: r.unfreed.part.of, NoState: true}
+		Event: r.unfreed.part.of, NoState: true, Link: of.link}
 	t.sink.Sample(&t.sample)
 }

@@ -35,7 +35,7 @@ func TestUnfreedIsBounded(t *testing.T) {
 	if u.frames > maxUnfreedFrames || u.frames < maxUnfreedFrames/2 {
 		t.Errorf("%d frames are kept", u.frames)
 	}
-	u.samples[1] = unfreedSample{5, first}
+	u.samples[1] = unfreedSample{when: 5, stack: first}
 	if u.sweep(); len(u.samples) != 0 || len(u.stacks) != 0 || u.frames != 0 { // there is no map: nothing is kept
 		t.Errorf("%d samples and %d stacks with %d frames are left", len(u.samples), len(u.stacks), u.frames)
 	}
@@ -48,13 +48,13 @@ func TestUnfreedMakesRoom(t *testing.T) {
 	u := newUnfreed(plan)
 	stack := &profile.Stack{Frames: make([]profile.Frame, 1000), Truncated: profile.Whole}
 	for i := range maxUnfreed / 8 {
-		u.keep(uint64(i), 5, fmt.Sprint(i), profile.Thread{}, stack)
+		u.keep(uint64(i), unfreedSample{when: 5}, fmt.Sprint(i), profile.Thread{}, stack)
 	}
 	last := uint64(maxUnfreed/8 - 1)
 	if u.samples[last].stack == nil || u.frames > maxUnfreedFrames {
 		t.Errorf("the last sample has no room, %d frames are kept", u.frames)
 	}
-	u.keep(last, 4, "[older]", profile.Thread{}, stack)
+	u.keep(last, unfreedSample{when: 4}, "[older]", profile.Thread{}, stack)
 	if s := u.samples[last]; s.when != 5 || s.stack.root == "[older]" {
 		t.Errorf("an older sample took the place: %+v", s)
 	}

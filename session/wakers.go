@@ -144,6 +144,7 @@ func (w *wakers) wakeByThread(st *standing, snap *look.Look, frames []profile.Fr
 		above = append(above, w.frame("[truncated: "+cut+"]"))
 	}
 	w.above = append(above, w.frame(label))
+	st.waker = linkOf(&snap.Context)
 	slices.Reverse(w.above)
 	h := &hop{above: w.above, began: st.began, end: snap.When}
 	if !w.isCarrier(snap.TID) { // a virtual thread's last wait is not the carrier's

@@ -26,7 +26,8 @@ type standing struct {
 	idle  bool          // the thread is one of the JVM's own, and such threads are not asked for
 
 	context look.Context
-	began   int64 // when the look was taken, or the wait began
+	waker   profile.Link // of the thread that ended the wait
+	began   int64        // when the look was taken, or the wait began
 
 	// What of the tally has been counted.
 	looks, readyLooks int64

@@ -9,13 +9,10 @@ import (
 )
 
 // A recording by perf_event that yields ends where stops would tell more of this program.
-var (
-	// ErrContexts: the program publishes for which span a thread works. Only a stop can read that.
-	ErrContexts = errors.New("session: the program publishes trace contexts")
-	// ErrCut: many stacks end too early with perf_event. It copies at most 64 KB of a stack, and it does not copy the
-	// thread's frame anchor, which a walk needs in code without unwind information (JIT compilers of native libraries).
-	ErrCut = errors.New("session: perf_event cuts many stacks of this program")
-)
+
+// ErrCut: many stacks end too early with perf_event. It copies at most 64 KB of a stack, and it does not copy the
+// thread's frame anchor, which a walk needs in code without unwind information (JIT compilers of native libraries).
+var ErrCut = errors.New("session: perf_event cuts many stacks of this program")
 
 const (
 	// yieldAfter is how many stacks are waited for, and yieldPart: one in so many of them is too many.

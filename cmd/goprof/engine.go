@@ -72,7 +72,7 @@ func (p *part) choose(talk io.Writer) error {
 		return nil
 	}
 	want := p.want.engine
-	if want == session.AutoEngine && p.session.PublishesContexts() { // only a stop reads them
+	if want == session.AutoEngine && p.session.StopsReadMoreContexts() {
 		want = session.PtraceEngine
 	}
 	c, err := host().ChooseEngine(want, p.pid, p.flags.maxOverhead)

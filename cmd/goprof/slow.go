@@ -30,11 +30,13 @@ Elsewhere --per METHOD makes them: a request is the time for which a thread has 
 expression. Requests of one thread that follow one another within one look count as one then.
 
 Of a JVM slow records wall-clock time, and reads now and then which thread has the locks that others
-wait for. FILE is a JFR file of goprof record --mode wall, which does not have that.`
+wait for. FILE is a JFR file of goprof record --mode wall, which does not have that; or of
+--event off-cpu --wakers, which has the waits alone, and which thread gave the lock back.`
 
 const slowExample = `  goprof slow 1234 -d 1m
   goprof slow 1234 -d 1m --per 'shop[.]Api[.]handle'
   goprof record --pid 1234 -d 10m --mode wall -o x.jfr && goprof slow x.jfr --over 500ms
+  goprof record --pid 1234 -d 1m --event off-cpu --wakers --min 1ms -o w.jfr && goprof slow w.jfr
   goprof slow x.jfr --trace 4bf92f3577b34da6a3ce929d0e0e4736`
 
 // slowFlags are the flags of slow as they were given.
@@ -140,6 +142,11 @@ func (f *slowFlags) read(cmd *cobra.Command, name string, g *requests.Gatherer, 
 	})
 	if err != nil {
 		return badInput(in.name, err)
+	}
+	r.Waits = info.Meta.Mode == profile.ModeOffCPU
+	if g.LacksHolders() {
+		fmt.Fprintf(cmd.ErrOrStderr(), "goprof: who had the locks is not in %s\n   try: goprof record --pid PID -d 1m "+
+			"--event off-cpu --wakers -o x.jfr\n", in.name)
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	machine "goprof/testdata/host"
 	"goprof/testdata/jvmtest"
 )
 
@@ -108,5 +109,22 @@ func TestSlow(t *testing.T) {
 			!strings.Contains(told, "try: ") {
 			t.Errorf("slow %q: %d %s\nwant %s", args, code, told, want)
 		}
+	}
+}
+
+// TestSlowWaits: of a file with wakers, the thread that gave the lock back is the one that had it.
+func TestSlowWaits(t *testing.T) {
+	machine.NeedPerf(t)
+	jvm := jvmtest.Start(t, jvmtest.JDKs(t)[0], "truth.SlowRequests", "-Xmx64m")
+	file := filepath.Join(t.TempDir(), "x.jfr")
+	if code, told := runGoprof(t, "record", fmt.Sprint(jvm.PID), "-d", "4s", "--event", "off-cpu", "--wakers", "--min", "1ms",
+		"-o", file, "-q"); code != 0 {
+		t.Fatal(told)
+	}
+	out, err := exec.Command("goprof", "slow", file, "--per", "SlowRequests[.]handle$").CombinedOutput()
+	held := regexp.MustCompile(`(?m)^ +\S+  SlowRequests.enter \(blocked.*\), .* held by ("holder" )?tid=\d+`)
+	if err != nil || !held.Match(out) || !strings.Contains(string(out), "only their waits are in the recording") ||
+		strings.Contains(string(out), "who had the locks is not") {
+		t.Errorf("%v %s", err, out)
 	}
 }

@@ -136,6 +136,46 @@ func TestLinks(t *testing.T) {
 	}
 }
 
+// TestLinksOfEvents: spans of samples of events go through JFR, what they were about is known or not. Those of wakers do,
+// too.
+func TestLinksOfEvents(t *testing.T) {
+	var b bytes.Buffer
+	w := jfr.NewWriter(&b, jfr.Options{})
+	want, got := map[profile.Link]int64{}, map[profile.Link]int64{}
+	for i := range 300 {
+		s := profile.Sample{At: moment(time.Duration(i) * time.Millisecond), Thread: threads[i%len(threads)],
+			Stack: stacks[i*7%len(stacks)], Link: linkOf(i), NoState: true, About: i%2 == 0,
+			Event: &profile.EventKind{Name: profile.EventExceptions, Unit: profile.Samples}}
+		if i%5 == 0 {
+			s.Event = &profile.EventKind{Name: profile.EventIO, Unit: profile.WallTime}
+			s.Wall, s.Span, s.IO = true, time.Millisecond, &profile.IOCall{Took: time.Millisecond}
+		}
+		if i%7 == 0 {
+			s.Event, s.IO, s.About, s.Wall, s.Span, s.WakerLink = nil, nil, false, true, time.Millisecond, linkOf(i/2)
+		}
+		want[s.WakerLink]++
+		if want[s.Link]++; w.Sample(&s) != nil {
+			t.Fatal("not written")
+		}
+	}
+	if err := w.Close(moment(time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	for _, event := range []string{"jdk.JavaExceptionThrow", "goprof.IOCall", "wall"} {
+		err := open(t, b.Bytes(), recording.Options{Event: event}).Each(func(s *profile.Sample) error {
+			got[s.Link] += s.Looks()
+			got[s.WakerLink] += s.Looks()
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("%v, not %v", got, want)
+	}
+}
+
 // TestRoundTrips: a recording that went through one other format, or through two, gives the same stacks, threads and
 // counts.
 func TestRoundTrips(t *testing.T) {

@@ -65,6 +65,12 @@ func (r *Reader) fill(e *Event, of *class) {
 	r.tell(e, of)
 }
 
+// link is the span of the ids in two slots.
+func (r *Reader) link(trace, span slot) profile.Link {
+	t := &r.record.texts
+	return profile.ParseLink(r.k.resolve(t[trace]), r.k.resolve(t[span]))
+}
+
 // tell gives the event the facts that its type has, or the detail behind it.
 func (r *Reader) tell(e *Event, of *class) {
 	n := &r.record.numbers
@@ -92,8 +98,10 @@ func (r *Reader) tell(e *Event, of *class) {
 			e.Class = className(r.k.symbol(r.k.classes.get(n[slotClass]).name))
 		case slotSpanID:
 			if of.name == detailName {
-				e.Link = profile.ParseLink(r.k.resolve(r.record.texts[slotTrace]), r.k.resolve(r.record.texts[slotSpanID]))
+				e.Link = r.link(slotTrace, slotSpanID)
 			}
+		case slotWakerSpan:
+			e.WakerLink = r.link(slotWakerTrace, slotWakerSpan)
 		case slotStack:
 			e.stack = n[slotStack]
 		case slotTarget:

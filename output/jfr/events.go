@@ -102,21 +102,24 @@ func (w *Writer) sample(typ typeID, s *profile.Sample, thread uint64, of trace, 
 	}
 	w.body = b
 	w.end()
-	w.detail(s, thread, of.leaf.sure, cpu)
+	w.detail(s, s.At.Ticks, thread, of.leaf.sure, cpu)
 }
 
-// detail writes what is known of a sample beyond its event's fields, if there is anything.
-func (w *Writer) detail(s *profile.Sample, thread uint64, sure profile.Certainty, cpu time.Duration) {
+// detail writes what is known of a sample beyond its event's fields, if there is anything. The event has that time.
+func (w *Writer) detail(s *profile.Sample, ticks int64, thread uint64, sure profile.Certainty, cpu time.Duration) {
 	tlab := tlabOf(s)
-	if cpu == 0 && sure == profile.Certain && tlab == 0 && !s.Link.Known() {
+	if cpu == 0 && sure == profile.Certain && tlab == 0 && !s.Link.Known() && !s.WakerLink.Known() {
 		return
 	}
-	w.event(typeSampleDetail, s.At.Ticks)
+	w.event(typeSampleDetail, ticks)
 	b := appendInt(w.body, thread)
 	b = appendInt(b, uint64(cpu))
 	b = appendInt(b, uint64(sure)+1)
 	b = appendInt(b, uint64(tlab))
-	w.body = appendID(appendID(b, s.Link.Trace[:], s.Link.Known()), s.Link.Span[:], s.Link.Known())
+	for _, l := range [2]*profile.Link{&s.Link, &s.WakerLink} {
+		b = appendID(appendID(b, l.Trace[:], l.Known()), l.Span[:], l.Known())
+	}
+	w.body = b
 	w.end()
 	w.unsaved-- // it is no event of its own
 }

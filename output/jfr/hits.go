@@ -165,8 +165,8 @@ func (w *Writer) hit(s *profile.Sample) error {
 	}
 	w.body = b
 	w.end()
-	if s.About {
-		w.detail(s, thread, leafOf(s.Stack).sure, 0)
+	if s.About || s.Link.Known() {
+		w.detail(s, s.At.Ticks, thread, leafOf(s.Stack).sure, 0)
 	}
 	return nil
 }

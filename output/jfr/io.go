@@ -89,6 +89,9 @@ func (w *Writer) call(s *profile.Sample) error {
 	w.body = appendInt32(w.body, int32(min(s.Looks(), math.MaxInt32)))
 	w.numbers(int64(s.Span))
 	w.end()
+	if s.Link.Known() {
+		w.detail(s, s.At.Ticks-took, thread, profile.Certain, 0)
+	}
 	return nil
 }
 

@@ -41,6 +41,7 @@ type Event struct {
 	CPU         time.Duration // of a sample: the CPU time that it stands for
 	Leaf        profile.Certainty
 	Link        profile.Link
+	WakerLink   profile.Link
 	Bytes       int64  // of an allocation: how many it stands for
 	TLAB        TLAB   // of an allocation in our files
 	Target      string // the file or peer of a call that reads or writes

@@ -102,6 +102,8 @@ const (
 	slotTruncated
 	slotTrace
 	slotSpanID
+	slotWakerTrace
+	slotWakerSpan
 	slotTarget
 	slotPort
 	slotOperation
@@ -119,7 +121,7 @@ var eventSlots = map[string]slot{
 	"samplingPeriod": slotCPU, "cpuTime": slotCPU, "leaf": slotLeaf, "tlab": slotTLAB,
 	"weight": slotBytes, "allocationSize": slotBytes, "tlabSize": slotBytes, "bytes": slotBytes,
 	"objectClass": slotClass, "thrownClass": slotClass, "definedClass": slotClass, "about": slotClass,
-	"traceId": slotTrace, "spanId": slotSpanID,
+	"traceId": slotTrace, "spanId": slotSpanID, "wakerTraceId": slotWakerTrace, "wakerSpanId": slotWakerSpan,
 	"monitorClass": slotClass, "parkedClass": slotClass,
 	"path": slotTarget, "address": slotTarget, "target": slotTarget, "port": slotPort, "operation": slotOperation,
 }

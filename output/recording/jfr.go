@@ -155,6 +155,7 @@ func (m *sampleMaker) sample(r *jfr.Reader, e *jfr.Event) error {
 	s := &m.made
 	*s = profile.Sample{} // each field is set in place: a copy of a whole sample would cost more
 	s.At, s.Thread, s.Count, s.CPU, s.Link = instantOf(r, e), m.threads.of(&e.Thread), e.Samples, e.CPU, e.Link
+	s.WakerLink = e.WakerLink
 	s.Stack, s.StackNumber, s.Unread = e.Stack, stackNumber(e.StackNumber, profile.Certain), m.unread
 	state, known := e.ProfileState()
 	s.State = state

@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"sort"
+	"strings"
 	"time"
 
 	"goprof/output"
 	"goprof/profile"
+	"goprof/profile/naming"
 )
 
 // Hold says that a thread waited at a moment for a lock that another thread had.
@@ -16,7 +18,48 @@ type Hold struct {
 	Of    profile.ThreadRef // the thread that waited
 	Lock  string            // the lock's class
 	Owner profile.ThreadRef
+	Trace string // for which the owner worked; "": see what its own samples say
 }
+
+// wake notes who had the lock for which the thread of a sample waited, if the recording has wakers: the thread that
+// gave it back last.
+func (g *Gatherer) wake(s *profile.Sample) {
+	at := s.Stack.StateAt()
+	if at < 0 || s.State != profile.Blocked && s.State != profile.Parked {
+		return
+	}
+	_, lock, _ := strings.Cut(strings.Trim(s.Stack.Frames[at].Func.Name, "[]"), ": ")
+	if s.State == profile.Parked && !strings.Contains(lock, "Lock") {
+		return // a queue, a future, a pool without work
+	}
+	g.locked++
+	above := s.Stack.Frames[:at]
+	for i := len(above) - 2; i >= 0; i-- {
+		if profile.IsWaker(above[i].Func.Name) { // from here on: what woke the waker
+			above = above[i+1:]
+			break
+		}
+	}
+	if len(above) == 0 {
+		return
+	}
+	owner, ok := naming.ThreadOf(above[0].Func.Name)
+	if !ok {
+		return
+	}
+	h := Hold{At: time.Unix(0, s.At.Wall+int64(s.Span)-1), Lock: cmp.Or(lock, "a monitor"),
+		Trace: s.WakerLink.TraceID(), Owner: profile.ThreadRef{TID: owner.TID, Name: strings.TrimPrefix(owner.JavaName, "?")}}
+	if h.Of.TID = s.Thread.TID; s.Thread.Virtual {
+		h.Of.Virtual = uint64(s.Thread.JavaID)
+	}
+	if owner.Virtual {
+		h.Owner.Virtual = uint64(owner.JavaID)
+	}
+	g.woken = append(g.woken, h)
+}
+
+// LacksHolders reports whether threads waited for locks, and nothing says for whose.
+func (g *Gatherer) LacksHolders() bool { return g.locked > 0 && len(g.woken) == 0 }
 
 // who identifies a thread: by its number in the kernel, or by that of a virtual thread, whatever carries it.
 type who struct {
@@ -64,7 +107,7 @@ func (b *building) heldWhile(g *Gatherer, l *look, list []Hold) {
 	}
 	for i := firstFrom(list, l.at); i < len(list) && list[i].At.UnixNano() < l.at+l.span; i++ {
 		h := &list[i]
-		trace := g.traceOf(whoHas(&h.Owner), h.At.UnixNano())
+		trace := cmp.Or(h.Trace, g.traceOf(whoHas(&h.Owner), h.At.UnixNano()))
 		b.holders[holderOf{l.part, Holder{Lock: h.Lock, Owner: h.Owner, Trace: trace}}]++
 	}
 }

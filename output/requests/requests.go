@@ -38,6 +38,8 @@ type Gatherer struct {
 	parts   numbering[string]
 	links   numbering[profile.Link]
 	holds   map[who][]Hold   // by the thread that waited
+	woken   []Hold           // by samples with wakers
+	locked  int              // samples that waited for a lock
 	byWho   map[who][]look   // threads
 	names   map[int64]string // of virtual threads
 	looks   int
@@ -97,6 +99,7 @@ func (g *Gatherer) Sample(s *profile.Sample) {
 			l.link = g.links.of(s.Link)
 		}
 	}
+	g.wake(s)
 	t := s.Thread
 	if l.drawn = t.Virtual && t.TID == 0; l.drawn {
 		g.draws[l.at] = true
@@ -122,11 +125,12 @@ func (g *Gatherer) Interval() time.Duration { return g.stoodFor / time.Duration(
 
 // partOf says what a thread did, in a few words: a place, and its state.
 func partOf(s *profile.Sample) string {
-	state := s.State.String()
-	if f := s.Stack.Frames; len(f) > 0 && f[0].Kind == profile.StateFrame && f[0].Func != nil {
-		state = f[0].Func.Name[1 : len(f[0].Func.Name)-1]
+	state, wait := s.State.String(), *s.Stack
+	if at := wait.StateAt(); at >= 0 && wait.Frames[at].Func != nil {
+		wait.Frames = wait.Frames[at:] // a waker's are above
+		state = wait.Frames[0].Func.Name[1 : len(wait.Frames[0].Func.Name)-1]
 	}
-	place := naming.TopJava(s.Stack, s.State != profile.Running)
+	place := naming.TopJava(&wait, s.State != profile.Running)
 	return cmp.Or(output.ShortName(output.CleanName(place)), "native code") + " (" + state + ")"
 }
 
@@ -151,6 +155,10 @@ type Part struct {
 
 // Requests returns all requests, the longest first.
 func (g *Gatherer) Requests() []Request {
+	if len(g.woken) > 0 {
+		sort.Slice(g.woken, func(i, j int) bool { return g.woken[i].At.Before(g.woken[j].At) })
+		g.Holds(g.woken)
+	}
 	found := map[int32]*building{}
 	var all []*building
 	g.byWho = map[who][]look{}

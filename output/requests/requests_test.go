@@ -3,6 +3,7 @@ package requests
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -152,5 +153,43 @@ func TestDifferences(t *testing.T) {
 	}
 	if len(Differences(all, 0))+len(Differences(all, len(all))) != 0 {
 		t.Error("there is nothing to compare with, and a difference")
+	}
+}
+
+// TestWoken: the thread that ended the wait for a lock had it, and worked for the trace that it had then. What ends the
+// wait for a queue has no lock.
+func TestWoken(t *testing.T) {
+	g := New(nil)
+	woken := func(at int64, state profile.State, what, label string, by byte) {
+		s := sampleAt(at, 1, 0xa, state, "com.shop.Cart.enter")
+		s.Stack.Frames[0].Func = &profile.Func{Name: state.Label(what)}
+		above := []profile.Frame{}
+		for _, name := range []string{"[far tid=99]", profile.WokenBy, label, "com.shop.Cart.leave", profile.WokenBy} {
+			above = append(above, profile.Frame{Func: &profile.Func{Name: name}, Kind: profile.Gap})
+		}
+		s.Stack.Frames = append(above, s.Stack.Frames...)
+		s.WakerLink.Trace[0], s.WakerLink.Span[0] = by, by
+		g.Sample(s)
+	}
+	woken(0, profile.Blocked, "com.shop.Cart", "[server-2 tid=7]", 0xb)
+	woken(20, profile.Blocked, "com.shop.Cart", "[server-2 tid=7]", 0xb)
+	woken(40, profile.Blocked, "com.shop.Cart", "[virtual #31]", 0)
+	woken(60, profile.Parked, "LinkedBlockingQueue", "[server-3 tid=8]", 0xc)
+	if g.LacksHolders() {
+		t.Error("the holders are not seen")
+	}
+	all := g.Requests()
+	if len(all) != 1 || len(all[0].Parts) != 2 || all[0].Parts[0].What != "Cart.enter (blocked: com.shop.Cart)" {
+		t.Fatalf("%+v", all)
+	}
+	want := []Holder{{"com.shop.Cart", profile.ThreadRef{TID: 7, Name: "server-2"}, "0b000000000000000000000000000000", 2},
+		{"com.shop.Cart", profile.ThreadRef{Virtual: 31}, "", 1}}
+	if got := all[0].Parts[0].Holders; !slices.Equal(got, want) || len(all[0].Parts[1].Holders) != 0 {
+		t.Errorf("%+v\n%+v", got, all[0].Parts[1])
+	}
+	lacks := New(nil)
+	lacks.Sample(sampleAt(0, 1, 0xa, profile.Blocked, "com.shop.Cart.enter"))
+	if !lacks.LacksHolders() {
+		t.Error("there is nothing about holders")
 	}
 }

@@ -18,6 +18,7 @@ type Report struct {
 	Interval time.Duration
 	Duration time.Duration // of the recording
 	Left     int64         // samples that there was no room for
+	Waits    bool          // the samples are waits, each with its own time
 }
 
 const mostParts = 6
@@ -25,14 +26,17 @@ const mostParts = 6
 // Text writes a report for people.
 func (r *Report) Text(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Requests   %d seen in %s, by %s; a look each %s, so shorter ones are seen by chance\n", len(r.All),
-		round(r.Duration), output.Printable(r.By), round(r.Interval))
+	by, within := "a look each "+round(r.Interval)+", so shorter ones are seen by chance", "within "+round(2*r.Interval)
+	if r.Waits {
+		by, within = "only their waits are in the recording", "from its first wait to the end of its last one"
+	}
+	fmt.Fprintf(&b, "Requests   %d seen in %s, by %s; %s\n", len(r.All), round(r.Duration), output.Printable(r.By), by)
 	if r.Left > 0 {
 		fmt.Fprintf(&b, "Left out   %d samples: there was no room for them\n", r.Left)
 	}
 	if r.Slow > 0 {
-		fmt.Fprintf(&b, "Slow       %d, from %s to %s, each within %s\n", r.Slow, round(r.All[0].For),
-			round(r.All[r.Slow-1].For), round(2*r.Interval))
+		fmt.Fprintf(&b, "Slow       %d, from %s to %s, each %s\n", r.Slow, round(r.All[0].For),
+			round(r.All[r.Slow-1].For), within)
 	}
 	for i := range r.All[:r.Slow] {
 		one := &r.All[i]

@@ -103,7 +103,7 @@ func (r *Redactor) Sample(s *profile.Sample, f *Functions) profile.Sample {
 	out := *s
 	out.Unread = nil // it would read the names as they were
 	out.Thread = f.thread(s.Thread)
-	out.Link = profile.Link{} // by it a customer's traces are found
+	out.Link, out.WakerLink = profile.Link{}, profile.Link{} // by it a customer's traces are found
 
 	if s.IO != nil {
 		call := *s.IO

@@ -3,6 +3,7 @@
 package bpf
 
 import (
+	"encoding/binary"
 	"fmt"
 	"runtime"
 	"unsafe"
@@ -34,8 +35,10 @@ const (
 // Operation codes. The lowest three bits are the class: LD, LDX, ST, STX, JMP, ALU64.
 const (
 	LoadWide  = 0x18 // a constant of 64 bits, in two instructions
+	Load8     = 0x71
 	Load32    = 0x61
 	Load64    = 0x79
+	store32   = 0x63
 	store64   = 0x7b
 	storeZero = 0x7a
 	Mov       = 0xbf
@@ -53,6 +56,7 @@ const (
 	JumpEqImm = 0x15
 	JumpNeImm = 0x55
 	JumpGtImm = 0x25 // unsigned
+	JumpGt    = 0x2d // unsigned
 	JumpGe    = 0x3d // unsigned
 	Goto      = 0x05
 	Mul       = 0x2f
@@ -70,6 +74,7 @@ const (
 	PerfOutput        = 25  // bpf_perf_event_output(ctx, map, flags, data, size)
 	GetCurrentTask    = 35  // bpf_get_current_task: the address of the thread's struct task_struct
 	ProbeReadUser     = 112 // bpf_probe_read_user(to, size, from): 0, or an error where memory is not present
+	ReadKernel        = 113 // bpf_probe_read_kernel(to, size, from)
 
 	ThisCPU = 0xffffffff
 )
@@ -112,6 +117,9 @@ func (c *Code) Load(op uint8, dst, from Reg, off int) { c.Op(op, dst, from, off,
 
 // Store stores the 64 bits of src at to + off.
 func (c *Code) Store(to Reg, off int, src Reg) { c.Op(store64, to, src, off, 0) }
+
+// Store32 stores the lower half of src at to + off.
+func (c *Code) Store32(to Reg, off int, src Reg) { c.Op(store32, to, src, off, 0) }
 
 // Zero stores 64 bits of zero at to + off.
 func (c *Code) Zero(to Reg, off int) { c.Op(storeZero, to, 0, off, 0) }
@@ -163,12 +171,14 @@ func (c *Code) Label(name string) {
 const (
 	bpfMapCreate      = 0
 	UpdateElem        = 2
+	DeleteElem        = 3
 	bpfProgLoad       = 5
+	bpfProgTestRun    = 10
 	rawTracepointOpen = 17
 
 	MapHash          = 1
 	bpfMapArray      = 2
-	mapPerfArray     = 4
+	PerfArrayMap     = 4
 	bpfProgPerfEvent = 7
 	bpfMmapable      = 1 << 10
 )
@@ -205,12 +215,12 @@ func PerfArray(cpus []int, fds []int) (int, error) {
 	for _, cpu := range cpus {
 		most = max(most, cpu+1)
 	}
-	fd, err := NewMap(mapPerfArray, 4, 4, most)
+	fd, err := NewMap(PerfArrayMap, 4, 4, most)
 	if err != nil {
 		return -1, err
 	}
 	for i, cpu := range cpus {
-		if err := SetElement(fd, uint32(cpu), uint32(fds[i])); err != nil {
+		if err := Change(UpdateElem, fd, uint32(cpu), binary.NativeEndian.AppendUint32(nil, uint32(fds[i]))); err != nil {
 			unix.Close(fd)
 			return -1, err
 		}
@@ -218,18 +228,28 @@ func PerfArray(cpus []int, fds []int) (int, error) {
 	return fd, nil
 }
 
-// SetElement puts a value into a map. The kernel gets the addresses of things on the heap only: Go's stacks move.
-func SetElement(fd int, key, value uint32) error {
+// Change puts a value into a map (UpdateElem), or takes it out (DeleteElem).
+func Change(command uintptr, fd int, key uint32, value []byte) error {
 	var pin runtime.Pinner
 	defer pin.Unpin()
-	pair := &[2]uint32{key, value}
-	pin.Pin(pair)
 	attr := struct {
 		fd, _             uint32
 		key, value, flags uint64
-	}{fd: uint32(fd)}
-	attr.key, attr.value = uint64(uintptr(unsafe.Pointer(&pair[0]))), uint64(uintptr(unsafe.Pointer(&pair[1])))
-	_, err := Do(UpdateElem, unsafe.Pointer(&attr), unsafe.Sizeof(attr))
+	}{fd: uint32(fd), key: bpfAddress(&pin, []uint32{key})}
+	if command == UpdateElem {
+		attr.value = bpfAddress(&pin, value)
+	}
+	_, err := Do(command, unsafe.Pointer(&attr), unsafe.Sizeof(attr))
+	return err
+}
+
+// TestRun runs a program for RawTracepoint once, on this OS thread (Linux 5.10).
+func TestRun(prog int) error {
+	attr := struct { // union bpf_attr, test
+		prog uint32
+		_    [19]uint32
+	}{prog: uint32(prog)}
+	_, err := Do(bpfProgTestRun, unsafe.Pointer(&attr), unsafe.Sizeof(attr))
 	return err
 }
 

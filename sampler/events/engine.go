@@ -19,6 +19,7 @@ import (
 	"goprof/sampler/look"
 	"goprof/sampler/ptrace"
 	"goprof/sampler/ring"
+	"goprof/sampler/span"
 	"goprof/sampler/threads"
 )
 
@@ -80,6 +81,7 @@ type eventRun struct {
 	waiter     *ring.Waiter // of a Lean run
 	outputs    []int        // the events behind which programs write, by CPU
 	array      int          // the map that leads to these
+	spans      *span.Reader // nil: they cannot be read here
 	buffers    int          // the map of threads, for events that have to do with buffers
 	probes     []eventProbe
 	followedAt int64
@@ -216,6 +218,7 @@ func (r *eventRun) close() {
 			unix.Close(fd)
 		}
 	}
+	r.spans.Close()
 	r.rings.Close()
 }
 
@@ -233,6 +236,7 @@ func (r *eventRun) loop(ctx context.Context) {
 			return
 		}
 		r.takeHints()
+		r.spans.Follow(r.PID, r.cfg.Contexts)
 		r.takeFiles()
 		r.drain()
 		now := ptrace.Monotonic()
@@ -358,6 +362,9 @@ func (r *eventRun) sample(b ring.Bytes, e *ring.Hit) {
 		return
 	}
 	b.Fill(&e.Sample, r.CPU, r.known[e.TID], to)
+	if !r.list[number].isCounter() {
+		to.Context = b.Span(e.Raw + dataSpan)
+	}
 	to.Event.Number, to.Event.Amount, to.Event.Own = number+1, amount, own
 	to.Event.Sort, to.Event.Weight = lot.sort, lot.weight
 	if !r.list[number].isCounter() {

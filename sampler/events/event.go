@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"os"
 	"slices"
+
+	"goprof/sampler/span"
 )
 
 // An Event is something other than CPU time of which samples are taken: a sample each time that it happens, or so often
@@ -51,6 +53,7 @@ type Event struct {
 	// taken and stands for its own amount. A smaller one is taken with a probability of amount / Interval and then
 	// stands for Interval. So on average the samples stand for all that happened, whatever program runs.
 	Interval uint64
+	spans    *span.Reader // nil: they are not read
 	// Copies are read in the moment of a hit, one after the other. Look.Event.Data has all, MaxCopies bytes at most.
 	Copies []Copy
 }

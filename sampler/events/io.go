@@ -235,7 +235,7 @@ func (o *IO) open(cpu *arch.CPU) (err error) {
 			if number == unix.SYS_RECVMMSG || number == unix.SYS_SENDMMSG {
 				kind |= ioUnread
 			}
-			if err := setWord(o.kinds, uint32(number), uint64(kind)+1); err != nil {
+			if err := o.setKind(uint32(number), IOKind(kind)); err != nil {
 				return &ring.Error{Call: "bpf", Err: err}
 			}
 		}
@@ -244,7 +244,7 @@ func (o *IO) open(cpu *arch.CPU) (err error) {
 		number uint32
 		kind   IOKind
 	}{{unix.SYS_CLOSE_RANGE, ioRange}, {unix.SYS_EXIT, ioExit}} {
-		if err := setWord(o.kinds, k.number, uint64(k.kind)+1); err != nil {
+		if err := o.setKind(k.number, k.kind); err != nil {
 			return &ring.Error{Call: "bpf", Err: err}
 		}
 	}
@@ -474,23 +474,9 @@ func eachKey(fd, most int, do func(key uint64)) {
 	}
 }
 
-// setWord stores word at index at of the BPF array fd.
-func setWord(fd int, at uint32, word uint64) error {
-	var pin runtime.Pinner
-	defer pin.Unpin()
-	pair := &struct {
-		key  uint32
-		_    uint32
-		word uint64
-	}{key: at, word: word}
-	pin.Pin(pair)
-	attr := &struct {
-		fd, _             uint32
-		key, value, flags uint64
-	}{fd: uint32(fd), key: uint64(uintptr(unsafe.Pointer(&pair.key))), value: uint64(uintptr(unsafe.Pointer(&pair.word)))}
-	pin.Pin(attr)
-	_, err := bpf.Do(bpf.UpdateElem, unsafe.Pointer(attr), unsafe.Sizeof(*attr))
-	return err
+// setKind says what the system call of that number does.
+func (o *IO) setKind(number uint32, kind IOKind) error {
+	return bpf.Change(bpf.UpdateElem, o.kinds, number, binary.NativeEndian.AppendUint64(nil, uint64(kind)+1))
 }
 
 // Call is what a sample says of its call.

@@ -115,7 +115,7 @@ func (c *probeCode) callArguments(cpu *arch.CPU) func(number int) int {
 	c.Imm(bpf.AddImm, bpf.R3, first)
 	c.stackAt(bpf.R1, ioArgs)
 	c.Imm(bpf.MovImm, bpf.R2, last+8-first)
-	c.Call(bpfReadKernel)
+	c.Call(bpf.ReadKernel)
 	c.Jump(bpf.JumpNeImm, bpf.R0, 0, 0, "end")
 	return func(number int) int { return ioArgs + regs[number-1] - first }
 }

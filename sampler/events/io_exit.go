@@ -199,6 +199,7 @@ func (o *IO) sample(c *probeCode, e *Event, number, output int) {
 		c.Load(bpf.Load64, bpf.R1, bpf.R10, k.from)
 		c.Store(bpf.R10, ioData+dataCopies+k.to, bpf.R1)
 	}
+	e.spans.Read(c.Code, ioData+dataSpan)
 	c.Load(bpf.Load64, bpf.R1, bpf.R10, ioCtx)
 	c.MapFD(bpf.R2, output)
 	c.LoadWide(bpf.R3, bpf.ThisCPU)

@@ -64,12 +64,10 @@ const (
 
 // Others of the kernel's numbers.
 const (
-	bpfReadKernel = 113 // bpf_probe_read_kernel(to, size, from)
-	bpfPush       = 87  // bpf_map_push_elem(map, value, flags): 0, or an error if it is full
-	bpfNoExist    = 1
-	bpfOr         = 0x4f
-	bpfJumpSGE    = 0x75 // signed, with a constant
-	bpfStore32    = 0x63
+	bpfPush    = 87 // bpf_map_push_elem(map, value, flags): 0, or an error if it is full
+	bpfNoExist = 1
+	bpfOr      = 0x4f
+	bpfJumpSGE = 0x75 // signed, with a constant
 
 	epollDel     = unix.EPOLL_CTL_DEL
 	epollOneShot = unix.EPOLLONESHOT

@@ -17,6 +17,7 @@ import (
 	"goprof/sampler"
 	"goprof/sampler/bpf"
 	"goprof/sampler/ring"
+	"goprof/sampler/span"
 )
 
 // This file sets the probes.
@@ -27,10 +28,12 @@ func (r *eventRun) openProbes() error {
 			continue
 		}
 		if r.array < 0 {
+			r.spans, _ = span.New(0)
 			if err := r.openOutputs(); err != nil {
 				return err
 			}
 		}
+		r.list[i].spans = r.spans
 		if err := r.openBuffers(&r.list[i]); err != nil {
 			return err
 		}

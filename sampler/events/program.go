@@ -6,6 +6,7 @@ import (
 	"goprof/arch"
 	"goprof/sampler/bpf"
 	"goprof/sampler/look"
+	"goprof/sampler/ring"
 )
 
 // The program of one event's probes. The program counts the hit and decides whether the hit becomes a sample. For a
@@ -39,7 +40,8 @@ const (
 	dataNumber = 0  // of the event + 1
 	dataAmount = 8  // that the sample stands for
 	dataOwn    = 16 // the amount of the hit itself
-	dataCopies = 24
+	dataSpan   = 24 // package span's
+	dataCopies = dataSpan + ring.SpanSize
 )
 
 // maxInterval keeps the products of the program within 64 bits: a random number of 32 bits times the interval.
@@ -98,6 +100,7 @@ func probeProgram(e *Event, number int, cpu *arch.CPU, counts, buffers, output i
 		c.copy(&e.Copies[i], layout, data+at)
 		at += e.Copies[i].Size
 	}
+	e.spans.Read(c.Code, data+dataSpan)
 	c.Output(output, data, size)
 	c.Jump(bpf.JumpEqImm, bpf.R0, 0, 0, "end")
 	if e.Retired != nil { // a hit that was to be told only is no sample

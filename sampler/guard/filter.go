@@ -92,13 +92,15 @@ func rules(pid int) []rule {
 		{unix.SYS_CLONE3, nil, uint32(unix.ENOSYS)},
 		// goprof's BPF programs copy frames of virtual threads for perf_event (sampler/perf/copy.go), choose whose
 		// samples are taken (sampler/perf/chooser.go), and run at probes, at system calls and at wake-ups
-		// (sampler/events, sampler/offcpu/wakeups.go). The kernel checks each program. Without CAP_SYS_ADMIN no program
-		// can write into a process (bpf_probe_write_user needs that). ToProbe keeps CAP_SYS_ADMIN, so there a program
-		// could: no filter sees what a program calls. A map is memory of goprof's.
+		// (sampler/events, sampler/offcpu/wakeups.go). One runs on goprof's own thread (sampler/span/pointer.go). The
+		// kernel checks each program. Without CAP_SYS_ADMIN no program can write into a process (bpf_probe_write_user
+		// needs that). ToProbe keeps CAP_SYS_ADMIN, so there a program could: no filter sees what a program calls. A map
+		// is memory of goprof's.
 		{unix.SYS_BPF, []test{{arg: 0, value: unix.BPF_MAP_CREATE}, {arg: 0, value: unix.BPF_PROG_LOAD},
 			{arg: 0, value: unix.BPF_MAP_LOOKUP_ELEM}, {arg: 0, value: unix.BPF_MAP_GET_NEXT_KEY},
 			{arg: 0, value: unix.BPF_MAP_UPDATE_ELEM}, {arg: 0, value: unix.BPF_MAP_DELETE_ELEM},
-			{arg: 0, value: unix.BPF_MAP_LOOKUP_AND_DELETE_ELEM}, {arg: 0, value: unix.BPF_RAW_TRACEPOINT_OPEN}},
+			{arg: 0, value: unix.BPF_MAP_LOOKUP_AND_DELETE_ELEM}, {arg: 0, value: unix.BPF_RAW_TRACEPOINT_OPEN},
+			{arg: 0, value: unix.BPF_PROG_TEST_RUN}},
 			uint32(unix.EPERM)},
 		{unix.SYS_PRLIMIT64, []test{{arg: 0, value: 0}, {arg: 0, value: own}}, uint32(unix.EPERM)},
 	}

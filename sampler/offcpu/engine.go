@@ -13,10 +13,12 @@ import (
 	"goprof/arch"
 	"goprof/process/procfs"
 	"goprof/sampler"
+	"goprof/sampler/bpf"
 	"goprof/sampler/cpuset"
 	"goprof/sampler/look"
 	"goprof/sampler/ptrace"
 	"goprof/sampler/ring"
+	"goprof/sampler/span"
 	"goprof/sampler/threads"
 	"goprof/sampler/traced"
 )
@@ -86,7 +88,10 @@ type offRun struct {
 	cpu     *arch.CPU
 	opt     Options
 	rings   ring.Set
-	wakes   *wakeups // nil where wakers are not wanted
+	wakes   *wakeups     // nil where wakers are not wanted
+	spans   *span.Reader // nil: the process published none in the beginning, or they cannot be read here
+	outputs *span.Outputs
+	onLeave int // the program behind the event of switches; -1: there is none
 	cpus    []int
 	fds     []int
 	sample  ring.Sample
@@ -121,15 +126,16 @@ type offThread struct {
 	looked  int64            // when the held look was done
 	snap    *look.Look
 	tries   int
+	owed    time.Duration // of its waits that were thinned out: thin.go
 }
 
 func (o *Engine) run(ctx context.Context, cfg sampler.Config, q *sampler.Queue,
 	proc *procfs.Dir, t *ptrace.Tracer) (sampler.Stats, error) {
 	r := &offRun{Run: traced.NewRun(t, proc, &o.Progress, ctx.Done(), cfg, q), off: o, pid: o.PID, cpu: o.CPU, opt: o.opt,
-		threads: map[int]*offThread{}, known: sampler.KnownHints{}}
+		threads: map[int]*offThread{}, known: sampler.KnownHints{}, onLeave: -1}
 	r.Late, r.Sum = func(*look.Look, ptrace.Outcome) {}, r.total
 	defer r.close()
-	if err := r.open(); err != nil {
+	if err := r.open(cfg.Contexts); err != nil {
 		return sampler.Stats{}, err
 	}
 	return r.RunInShifts(r.loop, r.finishAll)
@@ -165,7 +171,7 @@ func kernelRelease() string {
 }
 
 // open makes the rings, and opens an event on each thread and CPU.
-func (r *offRun) open() (err error) {
+func (r *offRun) open(contexts *ptrace.Contexts) (err error) {
 	threads.RaiseFileLimit()
 	r.cpus = cpuset.Online()
 	if r.arena, err = newArena(offBatch); err != nil {
@@ -175,29 +181,81 @@ func (r *offRun) open() (err error) {
 	if r.rings, err = ring.Open(r.cpus, size, min(size, ring.Least)); err != nil {
 		return err
 	}
+	if contexts != nil && contexts.Published() {
+		r.spans, _ = span.New(0)
+		r.spans.Follow(r.pid, contexts)
+		r.outputs = r.spans.NewOutputs()
+		r.outputs.Open(r.cpus, r.rings)
+	}
 	if r.opt.Wakers {
 		r.wakes = &wakeups{run: r}
 		if err = r.wakes.open(min(size, ring.Most)); err != nil {
 			return err
 		}
 	}
+	if err = r.openOnLeave(); err != nil {
+		return err
+	}
 	attr := offAttr(r.cpu, min(SwitchStack, ring.StackFor(size)))
 	return ring.EachThread(r.Proc, func(tid int) error {
 		r.threads[tid] = &offThread{tid: tid}
 		fds, err := r.rings.OpenEvents(&attr, tid, r.cpus)
 		r.fds = append(r.fds, fds...)
-		if err == nil && r.wakes != nil {
-			err = r.wakes.watch(fds)
+		if err != nil || r.onLeave < 0 {
+			return err
+		}
+		if err = r.watch(fds); r.wakes == nil {
+			return nil // its waits have no spans
 		}
 		return err
 	})
+}
+
+// openOnLeave loads the program that runs where a thread leaves its CPU, if there is anything for it to do. Without
+// wakers the recording works without it, too.
+func (r *offRun) openOnLeave() (err error) {
+	if r.wakes == nil && r.outputs == nil {
+		return nil
+	}
+	if r.onLeave, err = leaveProgram(r.wakes, r.outputs).LoadForPerf(nil); err != nil && r.wakes != nil {
+		return &ring.Error{Call: "bpf", Err: err}
+	}
+	return nil
+}
+
+// leaveProgram notes the span of a thread that leaves its CPU, and that it leaves. It lets the sample pass.
+func leaveProgram(w *wakeups, outputs *span.Outputs) *bpf.Code {
+	c := bpf.New()
+	c.Mov(bpf.R6, bpf.R1)
+	outputs.Write(c, -ring.SpanSize)
+	if w != nil {
+		w.noteLeaving(c)
+	}
+	c.Imm(bpf.MovImm, bpf.R0, 1)
+	c.Op(bpf.Exit, 0, 0, 0, 0)
+	return c
+}
+
+// watch has an event of switches run the program, and the events that inherit from it.
+func (r *offRun) watch(fds []int) error {
+	for _, fd := range fds {
+		if err := unix.IoctlSetInt(fd, unix.PERF_EVENT_IOC_SET_BPF, r.onLeave); err != nil {
+			return &ring.Error{Call: "PERF_EVENT_IOC_SET_BPF", Err: err}
+		}
+	}
+	return nil
 }
 
 func (r *offRun) close() {
 	for _, fd := range r.fds {
 		unix.Close(fd)
 	}
+	if r.onLeave >= 0 {
+		unix.Close(r.onLeave)
+	}
 	r.wakes.close()
+	r.outputs.Close()
+	r.spans.Close()
 	r.rings.Close()
 	r.arena.close()
 }
@@ -214,6 +272,7 @@ func (r *offRun) loop() {
 	now := ptrace.Monotonic()
 	for next := now + offTick; r.Sleep(next); next = max(next+offTick, now+offTick/4) {
 		r.Stats.Ticks++
+		r.spans.Follow(r.pid, r.Tracer.Contexts)
 		r.known.TakeFrom(&r.off.Hints)
 		r.drain(ptrace.Monotonic())
 		r.lookAtWaiting()

@@ -25,6 +25,7 @@ type offCopy struct {
 	owned   bool // stack lies outside of offRun.arena
 	stack   []byte
 	cut     bool
+	context look.Context
 }
 
 // own makes the copy outlive the reading that it comes from. It puts the stack into a buffer, which it returns.
@@ -105,7 +106,7 @@ func (r *offRun) Record(b ring.Bytes, rec ring.Record) {
 	switch rec.Kind {
 	case ring.KindSample:
 		if s := &r.sample; b.Parse(rec, r.cpu, false, s) && s.PID == r.pid {
-			c := offCopy{when: s.When, regs: s.Regs, unknown: s.Unknown, has: s.HasRegs}
+			c := offCopy{when: s.When, regs: s.Regs, unknown: s.Unknown, has: s.HasRegs, context: s.Context}
 			size, cut, _ := s.OwnStack(s.Regs[r.cpu.SP], r.known[s.TID])
 			if c.stack, c.cut = r.arena.take(size), cut; c.stack == nil {
 				return // far behind: the wait will have no stack

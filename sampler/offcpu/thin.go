@@ -9,6 +9,11 @@ import "time"
 // (events/rate.go). A wait that is as long as a limit, or longer, always counts, with its own time. For a shorter wait
 // goprof draws a lot: the longer the wait, the likelier it counts. It then stands for the limit's time. So the time of
 // each stack is right on average, and so is the number of its waits. The limit follows goprof's load.
+//
+// By lots alone, the time of a thread would be off by more and more: after waits of T in all, by sqrt(T x limit). So
+// goprof knows for each thread how much time of its waits is not counted yet (offThread.owed), or is counted too much.
+// The next wait that counts takes that over. On average it is nothing, and it does not depend on the next lot. So the
+// stacks stay right on average, and a thread is off by some limit at most.
 
 const (
 	thinEvery = int64(20 * time.Millisecond)
@@ -29,16 +34,18 @@ type thinning struct {
 }
 
 // standsFor tells for how many waits a wait of that length stands, and for how much time; 0 if it does not count. lot
-// is a number from 0 to 1.
-func (t *thinning) standsFor(length time.Duration, lot float64) (waits int64, of time.Duration) {
+// is a number from 0 to 1. owed is the thread's.
+func (t *thinning) standsFor(length time.Duration, lot float64, owed *time.Duration) (waits int64, of time.Duration) {
 	if length >= t.limit {
 		return 1, length
 	}
 	likely := float64(length) / float64(t.limit)
-	if lot >= likely {
-		return 0, 0
+	if lot < likely {
+		waits = int64(1/likely + lot/likely) // lot/likely is a lot again: it rounds up or down
+		of = max(t.limit+*owed, 0)           // less than 0 only where the limit was higher before
 	}
-	return int64(1/likely + lot/likely), t.limit // lot/likely is a lot again: it rounds up or down
+	*owed += length - of
+	return waits, of
 }
 
 // fit adapts the limit in each tick. behind says that many looks wait for their walk. used is the CPU time of goprof.

@@ -86,7 +86,7 @@ func (r *offRun) draw(th *offThread, length time.Duration, at int64) {
 	if x := th.wokenBy(); x != nil {
 		lot = x.lot // by which the kernel has copied the waker's stack
 	}
-	waits, of := r.thin.standsFor(length, lot)
+	waits, of := r.thin.standsFor(length, lot, &th.owed)
 	if waits == 0 {
 		r.counts.Thinned++
 		return
@@ -104,7 +104,9 @@ func (r *offRun) pass(th *offThread, until int64) {
 		r.Queue.Done(snap)
 		return
 	}
-	snap.When = th.out
+	if snap.When = th.out; th.copied.has && th.copied.context.State != look.ContextUnasked {
+		snap.Context = th.copied.context // for the whole wait: it has not run since
+	}
 	r.put(th, snap, 0, time.Duration(until-th.counted), until)
 }
 
@@ -149,7 +151,7 @@ func (r *offRun) passCopy(th *offThread, waits int64, of time.Duration, until in
 	snap.When, snap.TID = th.out, th.tid
 	snap.Regs, snap.Unknown, snap.SP, snap.Cut = c.regs, c.unknown, c.regs[r.cpu.SP], c.cut
 	snap.Stack = append(snap.Stack[:0], c.stack...)
-	snap.SideAddr, snap.RunsOn = r.known[th.tid].Side, true
+	snap.SideAddr, snap.RunsOn, snap.Context = r.known[th.tid].Side, true, c.context
 	snap.Waiting = look.Waiting{State: 'S', ByStack: true}
 	if th.taken {
 		snap.Waiting = look.Waiting{State: 'R', NoCPU: true}

@@ -49,7 +49,8 @@ const (
 	wokeBy   = 24 // the waker's process << 32 | its thread
 	wokeFull = 32 // 1: registers and stack follow
 	wokeComm = 40 // 16 bytes
-	wokeSize = 56
+	wokeSpan = 56 // package span's
+	wokeSize = wokeSpan + ring.SpanSize
 )
 
 // wakeups is what notes wake-ups, and their records.
@@ -57,7 +58,6 @@ type wakeups struct {
 	run              *offRun
 	rings            ring.Set
 	fds              []int // of all that is closed at the end, the rings not
-	onSwitch         int   // the program behind the event of switches
 	sleepers, counts int   // maps
 	full, bare       int   // maps that lead to the events of the CPUs
 	mem              []byte
@@ -175,9 +175,6 @@ func (w *wakeups) load() (err error) {
 		return err
 	}
 	w.fds, w.limit = append(w.fds, w.counts), (*uint64)(unsafe.Pointer(&w.mem[0]))
-	if w.onSwitch, err = w.keep(w.switchProgram().LoadForPerf(nil)); err != nil {
-		return err
-	}
 	// An address belongs to another thread later on.
 	if _, err = w.keep(w.freeProgram().AttachRaw("sched_process_free")); err != nil {
 		return err
@@ -202,10 +199,9 @@ func (w *wakeups) close() {
 // key is where on their stacks the programs have the address of a thread.
 const key = -8
 
-// switchProgram notes that a thread leaves its CPU. It lets the sample pass.
-func (w *wakeups) switchProgram() *bpf.Code {
+// noteLeaving writes code that notes that a thread leaves its CPU.
+func (w *wakeups) noteLeaving(c *bpf.Code) {
 	const value = key - sleeperSize
-	c := bpf.New()
 	c.Call(bpf.KtimeGetNS)
 	c.Mov(bpf.R7, bpf.R0)
 	c.Call(bpf.GetCurrentPIDTGID)
@@ -218,7 +214,7 @@ func (w *wakeups) switchProgram() *bpf.Code {
 	c.Jump(bpf.JumpEqImm, bpf.R0, 0, 0, "new")
 	c.Store(bpf.R0, sleeperTID, bpf.R8)
 	c.Store(bpf.R0, sleeperOut, bpf.R7)
-	c.Jump(bpf.Goto, 0, 0, 0, "end")
+	c.Jump(bpf.Goto, 0, 0, 0, "left")
 	c.Label("new")
 	c.Store(bpf.R10, value+sleeperTID, bpf.R8)
 	c.Store(bpf.R10, value+sleeperOut, bpf.R7)
@@ -226,10 +222,7 @@ func (w *wakeups) switchProgram() *bpf.Code {
 	c.Imm(bpf.AddImm, bpf.R3, value)
 	c.Imm(bpf.MovImm, bpf.R4, 0)
 	c.CallOf(bpf.MapUpdate, w.sleepers, key)
-	c.Label("end")
-	c.Imm(bpf.MovImm, bpf.R0, 1)
-	c.Op(bpf.Exit, 0, 0, 0, 0)
-	return c
+	c.Label("left")
 }
 
 // freeProgram forgets a thread whose struct task_struct is given back: the tracepoint's first argument.
@@ -273,9 +266,12 @@ func (w *wakeups) wakingProgram() *bpf.Code {
 	c.Mov(bpf.R7, bpf.R0)
 	c.Store(bpf.R10, data+wokeBy, bpf.R7)
 	c.Zero(bpf.R10, data+wokeFull)
+	for at := wokeSpan; at < wokeSize; at += 8 {
+		c.Zero(bpf.R10, data+at)
+	}
 	c.Mov(bpf.R1, bpf.R10)
 	c.Imm(bpf.AddImm, bpf.R1, data+wokeComm)
-	c.Imm(bpf.MovImm, bpf.R2, wokeSize-wokeComm)
+	c.Imm(bpf.MovImm, bpf.R2, wokeSpan-wokeComm)
 	c.Call(bpf.GetCurrentComm)
 	c.Imm(bpf.RightImm, bpf.R7, 32)
 	c.Jump(bpf.JumpNeImm, bpf.R7, 0, w.run.pid, "bare")
@@ -288,6 +284,7 @@ func (w *wakeups) wakingProgram() *bpf.Code {
 	c.Label("full")
 	c.Imm(bpf.MovImm, bpf.R1, 1)
 	c.Store(bpf.R10, data+wokeFull, bpf.R1)
+	w.run.spans.Read(c, data+wokeSpan)
 	c.Output(w.full, data, wokeSize)
 	c.Jump(bpf.Goto, 0, 0, 0, "end")
 	c.Label("bare")
@@ -296,16 +293,6 @@ func (w *wakeups) wakingProgram() *bpf.Code {
 	c.Imm(bpf.MovImm, bpf.R0, 0)
 	c.Op(bpf.Exit, 0, 0, 0, 0)
 	return c
-}
-
-// watch has an event of switches note the threads that leave their CPUs, and the events that inherit from it.
-func (w *wakeups) watch(fds []int) error {
-	for _, fd := range fds {
-		if err := unix.IoctlSetInt(fd, unix.PERF_EVENT_IOC_SET_BPF, w.onSwitch); err != nil {
-			return &ring.Error{Call: "PERF_EVENT_IOC_SET_BPF", Err: err}
-		}
-	}
-	return nil
 }
 
 const (
@@ -335,7 +322,8 @@ func (w *wakeups) Record(b ring.Bytes, rec ring.Record) {
 		kernel: append([]uint64(nil), h.Kernel...)}
 	if b.Word(h.Raw+wokeFull) != 0 && b.ParseMachine(at, rec, r.cpu, &h.Sample) && h.HasRegs {
 		size, cut, _ := h.OwnStack(h.Regs[r.cpu.SP], r.known[x.tid])
-		x.copy = offCopy{when: h.When, regs: h.Regs, unknown: h.Unknown, stack: r.arena.take(size), cut: cut}
+		x.copy = offCopy{when: h.When, regs: h.Regs, unknown: h.Unknown, stack: r.arena.take(size), cut: cut,
+			context: b.Span(h.Raw + wokeSpan)}
 		if x.copy.has = x.copy.stack != nil; x.copy.has {
 			b.CopyTo(x.copy.stack, h.StackAt)
 		}
@@ -346,7 +334,7 @@ func (w *wakeups) Record(b ring.Bytes, rec ring.Record) {
 
 // commOf is the text of a record, up to a zero byte.
 func commOf(b ring.Bytes, at uint64) string {
-	var text [wokeSize - wokeComm]byte
+	var text [wokeSpan - wokeComm]byte
 	b.CopyTo(text[:], at)
 	name, _, _ := bytes.Cut(text[:], []byte{0})
 	return string(bytes.ToValidUTF8(name, []byte("\uFFFD")))
@@ -399,7 +387,7 @@ func (r *offRun) putWaker(snap *look.Look, th *offThread, x *wakeup) {
 	if c.has {
 		snap.Regs, snap.Unknown, snap.SP, snap.Cut = c.regs, c.unknown, c.regs[r.cpu.SP], c.cut
 		snap.Stack = append(snap.Stack[:0], c.stack...)
-		snap.SideAddr, snap.RunsOn = r.known[x.tid].Side, true
+		snap.SideAddr, snap.RunsOn, snap.Context = r.known[x.tid].Side, true, c.context
 		if r.Tracer.After != nil {
 			r.Tracer.After(snap, x.when) // it ran on
 		}

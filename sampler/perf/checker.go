@@ -219,7 +219,7 @@ func (s *checker) look(r *checkedRing, head uint64) (urgent bool) {
 			r.seen = head
 			return true
 		}
-		if uint32(word) == ring.KindSample {
+		if uint32(word) == ring.KindSample && !(size == ring.SpanRecord && ring.BeginsSpan(r.word(r.seen+ring.SpanMark))) {
 			s.lying++
 			urgent = urgent || s.isNews(r, r.seen+ring.HeaderSize, r.seen+size)
 		}

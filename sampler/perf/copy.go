@@ -12,6 +12,8 @@ import (
 	"goprof/process"
 	"goprof/sampler/bpf"
 	"goprof/sampler/ptrace"
+	"goprof/sampler/ring"
+	"goprof/sampler/span"
 )
 
 // A sample of perf_event has registers and a stack. A BPF program copies other memory that must be of the same moment.
@@ -85,7 +87,7 @@ func (r *perfRun) arm(w *perfThread) {
 	if r.copiers >= maxCopiers {
 		return
 	}
-	c, err := newCopier(*hint, trail)
+	c, err := newCopier(*hint, trail, r.rings.spans.prompt)
 	if err != nil {
 		r.noCopies = true
 		return
@@ -111,7 +113,7 @@ func (r *perfRun) disarm(w *perfThread) {
 	}
 }
 
-func newCopier(hint ptrace.Hint, trail *process.Trail) (*perfCopier, error) {
+func newCopier(hint ptrace.Hint, trail *process.Trail, spans *span.Outputs) (*perfCopier, error) {
 	page := unix.Getpagesize()
 	fd, mem, err := bpf.NewMapped((copySize + page - 1) / page * page)
 	if err != nil {
@@ -120,7 +122,7 @@ func newCopier(hint ptrace.Hint, trail *process.Trail) (*perfCopier, error) {
 	defer unix.Close(fd) // the program and the mapping hold the memory
 	c := &perfCopier{mem: mem, hint: hint, trail: *trail}
 	c.setRight(trail.Right)
-	if c.prog, err = copyProgram(fd, &hint, trail).LoadForPerf(nil); err != nil {
+	if c.prog, err = copyProgram(fd, &hint, trail, spans).LoadForPerf(nil); err != nil {
 		unix.Munmap(mem)
 		return nil, err
 	}
@@ -154,8 +156,10 @@ type copyCode struct{ *bpf.Code }
 // copyProgram makes the BPF program of one thread. Register r6 points at the half of the shared memory that this run
 // fills, r7 holds the address in the target that the program has reached. The program's stack holds the time (-8), the
 // shift of references (-16), room for a word (-24), and how many bytes of the used parts were copied (-32).
-func copyProgram(fd int, hint *ptrace.Hint, w *process.Trail) *copyCode {
+func copyProgram(fd int, hint *ptrace.Hint, w *process.Trail, spans *span.Outputs) *copyCode {
 	c := &copyCode{bpf.New()}
+	c.Mov(bpf.R6, bpf.R1)
+	spans.Write(c.Code, -ring.SpanSize)
 	c.Call(bpf.KtimeGetNS)
 	c.Store(bpf.R10, -8, bpf.R0)
 	c.Value(bpf.R6, fd)

@@ -16,6 +16,7 @@ import (
 	"goprof/sampler/bpf"
 	"goprof/sampler/ptrace"
 	"goprof/sampler/ring"
+	"goprof/sampler/span"
 	"goprof/testdata/ctest"
 )
 
@@ -43,9 +44,16 @@ func TestCopyProgram(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			spans, err := span.New(0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer spans.Close()
+			outputs := spans.NewOutputs()
+			defer outputs.Close()
 			log := make([]byte, 1<<20)
 			prog, err := copyProgram(fd, &ptrace.Hint{Side: 0x7fff_8765_4321, SideLen: 432, Handle: handle},
-				&trail).LoadForPerf(log)
+				&trail, outputs).LoadForPerf(log)
 			if err != nil {
 				t.Errorf("%s: %v: %s", name, err, unix.ByteSliceToString(log))
 			} else {
@@ -72,7 +80,7 @@ func TestCopier(t *testing.T) {
 	trail := w.Trail
 	trail.ObjectSize = len(object)
 	side := w.Side
-	c, err := newCopier(ptrace.Hint{Side: ctest.At(side), SideLen: len(side), Handle: ctest.At(handle)}, &trail)
+	c, err := newCopier(ptrace.Hint{Side: ctest.At(side), SideLen: len(side), Handle: ctest.At(handle)}, &trail, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

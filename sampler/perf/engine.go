@@ -17,6 +17,7 @@ import (
 	"goprof/sampler/cpuset"
 	"goprof/sampler/ptrace"
 	"goprof/sampler/ring"
+	"goprof/sampler/span"
 	"goprof/sampler/threads"
 )
 
@@ -92,6 +93,8 @@ type perfRun struct {
 	asked      cpuset.Asked
 	online     []int // the CPUs that were on then
 	rings      *perfRings
+	spans      *span.Reader // nil: they cannot be read here
+	outputs    *span.Outputs
 	wide       *wideEvents
 	thin       paceKeeper
 	grouped    bool // rings and wide are a group's
@@ -202,7 +205,11 @@ func (r *perfRun) open() (err error) {
 		return err
 	}
 	r.asked, r.online = cpuset.AskedNow(), r.cfg.Online()
-	if r.rings, err = openPerfRings(r.online, ring.Share(len(r.online), ring.Most)); err != nil {
+	r.spans, _ = span.New(0)
+	r.outputs = r.spans.NewOutputs()
+	size := ring.Share(len(r.online), ring.Most)
+	if r.rings, err = openPerfRings(r.online, size, r.spans, r.outputs); err != nil {
+		r.closeSpans()
 		return err
 	}
 	fds := threads.RaiseFileLimit()
@@ -225,7 +232,7 @@ func (r *perfRun) inKernel() ring.Kernel {
 
 // watchWide opens events of the CPUs.
 func (r *perfRun) watchWide() error {
-	filter, err := filterProgram(r.perf.PID).LoadForPerf(nil)
+	filter, err := filterProgram(r.perf.PID, r.outputs).LoadForPerf(nil)
 	if err != nil {
 		return &ring.Error{Call: "bpf", Err: err}
 	}
@@ -243,7 +250,13 @@ func (r *perfRun) close() {
 		r.unwatch(th)
 	}
 	r.rings.close()
+	r.closeSpans()
 	r.scan.Close()
+}
+
+func (r *perfRun) closeSpans() {
+	r.outputs.Close()
+	r.spans.Close()
 }
 
 // loop reads the rings until ctx is done, the process ends or something fails.
@@ -301,6 +314,7 @@ func (r *perfRun) handOver(looks bool) {
 // lookAround finds out which threads there are and which have run.
 func (r *perfRun) lookAround() {
 	r.scan.Begin()
+	r.spans.Follow(r.perf.PID, r.cfg.Contexts)
 	r.followCPUs()
 	r.perf.Take(r.setHint, true)
 	r.scan.Update()

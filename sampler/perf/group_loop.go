@@ -91,7 +91,8 @@ func (r *perfGroupRun) prepare() error {
 func (r *perfGroupRun) open() bool {
 	var err error
 	r.asked, r.online = cpuset.AskedNow(), cpuset.Online()
-	if r.rings, err = openPerfRings(slices.Clone(r.online), ring.Share(len(r.online), groupRing)); err != nil {
+	if r.rings, err = openPerfRings(slices.Clone(r.online), ring.Share(len(r.online), groupRing),
+		r.chooser.spans, r.chooser.outputs); err != nil {
 		return false
 	}
 	interval := int64(r.Interval())
@@ -406,7 +407,7 @@ func (r *perfGroupRun) endMember(pid int, why error) {
 
 // join makes a run part of a group: rings and events of CPUs are the group's.
 func (r *perfRun) join(g *perfGroupRun) {
-	r.rings, r.wide, r.grouped = g.rings, g.wide, true
+	r.rings, r.wide, r.spans, r.grouped = g.rings, g.wide, g.rings.spans.Reader, true
 	files := threads.GroupFiles()
 	r.mostEvents = max(files, len(r.rings.cpus))
 	r.scan = threads.New(r.proc, r.cfg.Interval, files)
@@ -418,6 +419,7 @@ func (r *perfRun) join(g *perfGroupRun) {
 // leave ends a run that is part of a group.
 func (r *perfRun) leave() {
 	r.unwatchAll()
+	r.spans.Forget(r.perf.PID)
 	r.q.HandOver()
 	r.scan.ReadAllCharges()
 	r.over = true

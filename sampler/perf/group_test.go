@@ -23,12 +23,12 @@ import (
 // while, and the group's rings are full of records then.
 func TestGroupMemberOpensEvents(t *testing.T) {
 	needPerf(t)
-	filter, err := filterProgram(os.Getpid()).LoadForPerf(nil)
+	filter, err := filterProgram(os.Getpid(), nil).LoadForPerf(nil)
 	if err != nil || !ring.KnowsPIDs() {
 		t.Skip("perf events of CPUs are not permitted here")
 	}
 	g := &perfGroupRun{Group: NewGroup(time.Millisecond, 0)}
-	if g.rings, err = openPerfRings(cpuset.Online(), groupRing); err != nil {
+	if g.rings, err = openPerfRings(cpuset.Online(), groupRing, nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	defer g.rings.close()

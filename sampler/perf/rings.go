@@ -11,6 +11,7 @@ import (
 	"goprof/arch"
 	"goprof/sampler/ptrace"
 	"goprof/sampler/ring"
+	"goprof/sampler/span"
 )
 
 // perfRings are the rings of a run, one for each CPU, and when to look into them. The members of a Group share
@@ -19,6 +20,7 @@ type perfRings struct {
 	cpus    []int // their numbers; events and rings go by the index here
 	steady  ring.Set
 	prompt  ring.Set // of threads with Hint.Soon; none until there is such a thread
+	spans   ringSpans
 	polls   []unix.PollFd
 	checker *checkerThread // at steady; nil: the sampling thread looks into those rings each perfSoon
 	size    int            // of each of steady, if there is room
@@ -31,6 +33,12 @@ type perfRings struct {
 	ts unix.Timespec
 }
 
+// ringSpans writes spans into the rings. prompt and steady are nil where that is not possible.
+type ringSpans struct {
+	*span.Reader
+	steady, prompt *span.Outputs
+}
+
 // perfSoon is how soon a sample is looked at, so that code which is new to goprof is noted in time
 // (vmstructs/sightings.go, noteWithin).
 const perfSoon = int64(2_500_000)
@@ -40,12 +48,14 @@ const perfSoon = int64(2_500_000)
 // less, and a ring may be full within 60 ms there (copies of 64 KB, at 1,000 Hz).
 func eachWakes(interval int64) bool { return interval >= perfSoon }
 
-func openPerfRings(cpus []int, size int) (*perfRings, error) {
+// openPerfRings makes rings. A program writes spans into them by outputs, which may be nil.
+func openPerfRings(cpus []int, size int, spans *span.Reader, outputs *span.Outputs) (*perfRings, error) {
 	steady, err := openRings(cpus, size)
 	if err != nil {
 		return nil, err
 	}
-	return &perfRings{cpus: cpus, size: size, steady: steady}, nil
+	outputs.Open(cpus, steady)
+	return &perfRings{cpus: cpus, size: size, steady: steady, spans: ringSpans{Reader: spans, steady: outputs}}, nil
 }
 
 // openRings makes a ring for each of these CPUs, or none.
@@ -66,7 +76,10 @@ func (r *perfRings) openPrompt(cpus []int, size int) (ring.Set, error) {
 func (r *perfRings) promptRings() ring.Set {
 	if r.prompt == nil && !r.denied {
 		rings, err := r.openPrompt(r.cpus, r.size)
-		r.prompt, r.denied = rings, err != nil
+		if r.prompt, r.denied = rings, err != nil; err == nil {
+			r.spans.prompt = r.spans.NewOutputs()
+			r.spans.prompt.Open(r.cpus, rings)
+		}
 	}
 	if r.prompt == nil {
 		return r.steady // the threads are looked at later then, and their looks say so
@@ -92,6 +105,8 @@ func (r *perfRings) takeIn(fresh []int) bool {
 			return false
 		}
 	}
+	r.spans.steady.Open(fresh, steady)
+	r.spans.prompt.Open(fresh, prompt)
 	r.cpus = append(r.cpus, fresh...)
 	r.steady, r.prompt = append(r.steady, steady...), append(r.prompt, prompt...)
 	return true
@@ -119,6 +134,8 @@ func (r *perfRings) stopChecker() {
 
 func (r *perfRings) close() {
 	r.stopChecker()
+	r.spans.steady.CloseEvents()
+	r.spans.prompt.Close()
 	r.steady.Close()
 	r.prompt.Close()
 }

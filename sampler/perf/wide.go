@@ -15,6 +15,7 @@ import (
 	"goprof/sampler/cpuset"
 	"goprof/sampler/ptrace"
 	"goprof/sampler/ring"
+	"goprof/sampler/span"
 )
 
 // One event for each CPU, instead of some for each thread.
@@ -68,7 +69,7 @@ func TryWide(pid int) error {
 		return ring.ErrNested
 	}
 	// Before the event: what lets a user have events does not let the user load programs.
-	prog, err := filterProgram(0).LoadForPerf(nil)
+	prog, err := filterProgram(0, nil).LoadForPerf(nil)
 	if err != nil {
 		return &ring.Error{Call: "bpf", Err: err}
 	}
@@ -90,15 +91,17 @@ func TryWide(pid int) error {
 	return nil
 }
 
-// filterProgram lets samples of one process pass.
-func filterProgram(pid int) *bpf.Code {
+// filterProgram lets samples of one process pass, each with its span.
+func filterProgram(pid int, outputs *span.Outputs) *bpf.Code {
 	c := bpf.New()
+	c.Mov(bpf.R6, bpf.R1)
 	c.Call(bpf.GetCurrentPIDTGID)
 	c.Mov(bpf.R1, bpf.R0)
 	c.Imm(bpf.RightImm, bpf.R1, 32) // the upper half is the process, the lower half the thread
-	c.Imm(bpf.MovImm, bpf.R0, 1)
-	c.Jump(bpf.JumpEqImm, bpf.R1, 0, pid, "end")
 	c.Imm(bpf.MovImm, bpf.R0, 0)
+	c.Jump(bpf.JumpNeImm, bpf.R1, 0, pid, "end")
+	outputs.Write(c, -ring.SpanSize)
+	c.Imm(bpf.MovImm, bpf.R0, 1)
 	c.Label("end")
 	c.Op(bpf.Exit, 0, 0, 0, 0)
 	return c

@@ -15,13 +15,15 @@ type Contexts struct{ ways atomic.Pointer[contextWays] }
 
 // contextWays are the variables in which a context may be. There is one, unless several agents publish.
 type contextWays struct {
-	list   [maxContextWays]process.Local
+	list   [MaxContextWays]process.Local
 	n      int
 	number uint64 // of these ways: what was guessed by others is void
 }
 
+// MaxContextWays is how many libraries of a process may publish contexts.
+const MaxContextWays = 4
+
 const (
-	maxContextWays = 4
 	// contextGuesses is how many threads' ways are remembered. It is a power of two.
 	contextGuesses = 1 << 8
 )
@@ -36,7 +38,7 @@ func (c *Contexts) Set(list []process.Local) {
 		return
 	}
 	w := &contextWays{}
-	for w.n < len(list) && w.n < maxContextWays && list[w.n].HeadLen <= process.MaxLocalHead {
+	for w.n < len(list) && w.n < MaxContextWays && list[w.n].HeadLen <= process.MaxLocalHead {
 		w.list[w.n] = list[w.n]
 		w.n++
 	}
@@ -45,6 +47,15 @@ func (c *Contexts) Set(list []process.Local) {
 	}
 	w.number = contextNumbers.Add(1)
 	c.ways.Store(w)
+}
+
+// Ways returns the variables in which a context may be, and a number that changes with them. 0: there are none.
+func (c *Contexts) Ways() (list []process.Local, number uint64) {
+	w := c.ways.Load()
+	if w == nil {
+		return nil, 0
+	}
+	return w.list[:w.n], w.number
 }
 
 // Published reports whether there may be contexts.
@@ -61,7 +72,7 @@ type contextGuess struct {
 	tid     int
 	number  uint64 // of the ways
 	pointer uint64 // the thread's pointer
-	at      [maxContextWays]struct{ table, block, record uint64 }
+	at      [MaxContextWays]struct{ table, block, record uint64 }
 }
 
 // contextReads is what is read of one way, in a Runner's room.

@@ -55,6 +55,7 @@ func (b Bytes) CopyTo(to []byte, at uint64) {
 type Record struct {
 	Kind, Misc uint32
 	At, End    uint64
+	before     *spanBefore
 }
 
 // Next reads the header at tail; head is how far the kernel has written. ok is false if there is no whole record, or
@@ -87,6 +88,7 @@ type Sample struct {
 	stackLen int      // bytes that could be copied
 	asked    int      // bytes that there was room for
 	Kernel   []uint64 // the kernel's frames, where these are wanted; reused
+	Context  look.Context
 }
 
 // Parse reads a sample as perfSampleType asks for it:
@@ -100,7 +102,7 @@ func (b Bytes) Parse(r Record, cpu *arch.CPU, chain bool, s *Sample) bool {
 		return false
 	}
 	s.PID, s.TID = int(int32(b.U32(at))), int(int32(b.U32(at+4)))
-	s.When = int64(b.U64(at + 8))
+	s.When, s.Context = int64(b.U64(at+8)), r.before.of(s.TID)
 	at, ok := b.ParseChain(at+16, r, chain, s)
 	return ok && b.ParseMachine(at, r, cpu, s)
 }
@@ -198,7 +200,7 @@ func (s *Sample) OwnStack(sp uint64, hint ptrace.Hint) (size int, cut bool, need
 // Fill makes a look of a sample. It returns how much stack there was, 0 if that is not known.
 func (b Bytes) Fill(s *Sample, cpu *arch.CPU, hint ptrace.Hint, to *look.Look) (need uint64) {
 	snap, size := &to.Snapshot, 0
-	to.When = s.When
+	to.When, to.Context = s.When, s.Context
 	snap.TID, snap.Regs, snap.Unknown, snap.SP = s.TID, s.Regs, s.Unknown, s.Regs[cpu.SP]
 	snap.SideAddr, snap.RunsOn = hint.Side, true
 	size, snap.Cut, need = s.OwnStack(snap.SP, hint)

@@ -24,6 +24,7 @@ type Ring struct {
 	Head *uint64 // the kernel writes it
 	Tail *uint64 // goprof writes it
 	Data Bytes
+	span spanBefore
 }
 
 // The offsets of data_head and data_tail in struct perf_event_mmap_page (include/uapi/linux/perf_event.h).
@@ -105,16 +106,25 @@ func (r *Ring) Drain(to Taker) {
 			atomic.StoreUint64(r.Tail, head)
 			return
 		}
-		switch rec.Kind {
-		case KindSample, KindSwitch, KindComm, KindFork, KindExit:
-			to.Record(r.Data, rec)
-		case perfLost, perfLostSamples:
-			to.Lose(ptrace.RingFull, r.Data.parseLost(rec))
-		case KindThrottle:
-			to.Lose(ptrace.Throttled, 1) // at least: until the next tick of the kernel's clock
+		rec.before = &r.span
+		if rec.Kind != KindSample || !r.Data.parseSpan(rec, &r.span) {
+			r.give(to, rec)
+			r.span.tid = 0
 		}
 		tail = rec.End
 		atomic.StoreUint64(r.Tail, tail) // soon: the next sample may need the room
+	}
+}
+
+// give hands over one record.
+func (r *Ring) give(to Taker, rec Record) {
+	switch rec.Kind {
+	case KindSample, KindSwitch, KindComm, KindFork, KindExit:
+		to.Record(r.Data, rec)
+	case perfLost, perfLostSamples:
+		to.Lose(ptrace.RingFull, r.Data.parseLost(rec))
+	case KindThrottle:
+		to.Lose(ptrace.Throttled, 1) // at least: until the next tick of the kernel's clock
 	}
 }
 

@@ -1,5 +1,8 @@
 package truth;
 
+import java.io.IOException;
+import java.io.RandomAccessFile;
+
 /**
  * Threads that publish for which span they work (testdata/native/tracing.c), each by a library that finds thread-local
  * variables in another way. Each thread goes from span to span all the time, and is in the method that is called like
@@ -131,6 +134,48 @@ public final class Tracing {
         Thread.sleep(20);
     }
 
+    /** Does all that there are samples of, within a span. */
+    static void inside(RandomAccessFile file) throws InterruptedException, IOException {
+        everything(file);
+    }
+
+    /** The same without one. */
+    static void outside(RandomAccessFile file) throws InterruptedException, IOException {
+        everything(file);
+    }
+
+    private static final Object LOCK = new Object();
+    private static volatile byte[] kept;
+
+    /** Allocates, throws, reads, and waits for a lock that another thread has meanwhile. */
+    private static void everything(RandomAccessFile file) throws InterruptedException, IOException {
+        for (int i = 0; i < 16; i++) {
+            kept = new byte[4096 + (i & 1)];
+        }
+        try {
+            throw new IllegalStateException();
+        } catch (IllegalStateException e) {
+            file.seek(0);
+            file.read(new byte[8]);
+        }
+        synchronized (LOCK) {
+            Thread.sleep(2);
+        }
+    }
+
+    private static void act(Agent agent, int thread) {
+        try (RandomAccessFile file = new RandomAccessFile("/proc/self/stat", "r")) {
+            while (!over) {
+                agent.swap(thread, 4);
+                inside(file);
+                agent.detach();
+                outside(file);
+            }
+        } catch (InterruptedException | IOException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
     private static void rest(Agent agent, int thread) {
         try {
             while (!over) {
@@ -194,6 +239,8 @@ public final class Tracing {
         start(4, false, new Initial());
         daemon("tracing-6", () -> rest(new Gnu(), 6));
         daemon("tracing-7", () -> rest(new Initial(), 7));
+        daemon("tracing-8", () -> act(new Gnu(), 8));
+        daemon("tracing-9", () -> act(new Initial(), 9));
         daemon("tracing-none", () -> {
             int[] seed = {9};
             while (!over) {

@@ -4,9 +4,9 @@ package oracle
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -35,7 +35,7 @@ func tracingLibraries(t *testing.T) (paths []string) {
 
 // tracingSpans are the spans of truth.Tracing by the methods that work for them; 0 is none.
 var tracingSpans = map[string]byte{"alpha": 1, "beta": 2, "detached": 0, "begun": 0, "torn": 0, "astray": 0,
-	"waiting": 3, "idle": 0}
+	"waiting": 3, "idle": 0, "inside": 4, "outside": 0}
 
 // linkJudge compares each sample's span with the method that it was in.
 type linkJudge struct {
@@ -45,7 +45,8 @@ type linkJudge struct {
 	none   map[string]int // by method
 	late   int            // samples of the late library's thread without their span
 	wrong  int
-	waits  bool // the threads that wait are judged, and no others
+	only   string // the numbers of the threads that are judged
+	kernel bool   // the kernel reads the spans, and may not know one
 	on     func()
 	enough func(*linkJudge) bool
 }
@@ -76,7 +77,7 @@ func (j *linkJudge) judge(s *profile.Sample) {
 		}
 		return
 	}
-	if (number == "6" || number == "7") != j.waits {
+	if !strings.Contains(j.only, number) {
 		return
 	}
 	var want profile.Link
@@ -98,7 +99,7 @@ func (j *linkJudge) judge(s *profile.Sample) {
 		}
 	case s.Link == want:
 		j.known[number]++
-	case j.waits && !s.Link.Known(): // goprof does not know the thread's pointer yet
+	case (j.kernel || j.only == "67") && !s.Link.Known(): // a pointer is not known yet, or a record was lost
 		j.late++
 	case number == "5" && !s.Link.Known() && j.known[number] == 0:
 		j.late++ // goprof has not seen the library yet
@@ -113,9 +114,10 @@ func (j *linkJudge) fail(s *profile.Sample, what string) {
 	}
 }
 
+// tracingMethod is from the root on: a waker's frames are on top of those of the thread that waited.
 func tracingMethod(stack *profile.Stack) (name string, ok bool) {
-	for i := range stack.Frames {
-		if name, ok := strings.CutPrefix(stack.Frames[i].Func.Name, "truth.Tracing."); ok {
+	for _, f := range slices.Backward(stack.Frames) {
+		if name, ok := strings.CutPrefix(f.Func.Name, "truth.Tracing."); ok {
 			if _, ok := tracingSpans[name]; ok {
 				return name, true
 			}
@@ -143,7 +145,7 @@ func TestTraceContext(t *testing.T) {
 		s := attach(t, jvm.PID)
 		ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 		defer cancel()
-		judge := &linkJudge{t: t, known: map[string]int{}, none: map[string]int{}}
+		judge := &linkJudge{t: t, only: "12345", known: map[string]int{}, none: map[string]int{}}
 		loaded := false
 		judge.enough = func(j *linkJudge) bool {
 			if !loaded && j.known["1"] > 0 {
@@ -175,22 +177,56 @@ func TestTraceContext(t *testing.T) {
 		}
 		t.Run("waiting", func(t *testing.T) { waitingLinks(t, s) })
 		t.Run("wall", func(t *testing.T) { wallLinks(t, s) })
-		t.Run("yields", func(t *testing.T) { yieldsToContexts(t, s) })
+		t.Run("kernel", func(t *testing.T) { kernelLinks(t, s) })
 	})
 }
 
-// yieldsToContexts: perf_event cannot read spans. An agent that may choose the engine gives the JVM to the other one.
-func yieldsToContexts(t *testing.T, s *session.Session) {
+// kernelLinks: samples that the kernel takes have the span, too, of each sort.
+func kernelLinks(t *testing.T, s *session.Session) {
 	host.NeedPerf(t)
-	if !s.PublishesContexts() {
-		t.Error("it is not seen that the program publishes spans")
+	cpu := session.RecordOptions{Interval: time.Millisecond, Engine: session.PerfEngine}
+	waits := session.RecordOptions{Mode: session.WaitingMode, Interval: 5 * time.Millisecond, Engine: session.PerfEngine}
+	locks, wakers := waits, waits
+	locks.States = func(state profile.State) bool { return state == profile.Blocked }
+	wakers.Wakers = true
+	event := func(name string) session.RecordOptions {
+		return session.RecordOptions{Engine: session.PerfEngine, Event: findEvent(t, s, name, 1)}
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
-	defer cancel()
-	_, _, err := s.Record(ctx, session.RecordOptions{Interval: time.Millisecond, Engine: session.PerfEngine,
-		Yield: true})
-	if !errors.Is(err, session.ErrContexts) || ctx.Err() != nil {
-		t.Errorf("the recording ended with %v", err)
+	for name, c := range map[string]struct {
+		opt     session.RecordOptions
+		threads string
+		without string // the method in which threads have no span
+	}{
+		"cpu":                   {cpu, "12345", "detached"},
+		"off-cpu":               {waits, "67", "idle"},
+		"off-cpu, runnable":     {waits, "12345", "detached"},
+		"lock":                  {locks, "89", "outside"},
+		"wakers":                {wakers, "89", "outside"},
+		profile.EventAlloc:      {event(profile.EventAlloc), "89", "outside"},
+		profile.EventExceptions: {event(profile.EventExceptions), "89", "outside"},
+		profile.EventIO:         {event(profile.EventIO), "89", "outside"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+			defer cancel()
+			judge := &linkJudge{t: t, known: map[string]int{}, none: map[string]int{}, only: c.threads, kernel: true, on: cancel}
+			judge.enough = func(j *linkJudge) bool {
+				enough := j.none[c.without] >= 10 || j.wrong > 0
+				for _, thread := range c.threads {
+					enough = enough && j.known[string(thread)] >= 10
+				}
+				return enough
+			}
+			c.opt.Sink, c.opt.Depth = judge, 2048
+			_, sum, err := s.Record(ctx, c.opt)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("right: %v, none: %v, not known: %d; %v", judge.known, judge.none, judge.late, sum.Links)
+			if !judge.enough(judge) {
+				t.Error("too few samples")
+			}
+		})
 	}
 }
 
@@ -198,7 +234,7 @@ func yieldsToContexts(t *testing.T, s *session.Session) {
 func waitingLinks(t *testing.T, s *session.Session) {
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
-	judge := &linkJudge{t: t, known: map[string]int{}, none: map[string]int{}, waits: true, on: cancel}
+	judge := &linkJudge{t: t, known: map[string]int{}, none: map[string]int{}, only: "67", on: cancel}
 	judge.enough = func(j *linkJudge) bool {
 		return j.known["6"] >= 50 && j.known["7"] >= 50 && j.none["idle"] >= 50 || j.wrong > 0
 	}

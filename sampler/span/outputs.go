@@ -1,0 +1,88 @@
+//go:build linux
+
+package span
+
+import (
+	"encoding/binary"
+
+	"golang.org/x/sys/unix"
+
+	"goprof/sampler/bpf"
+	"goprof/sampler/ring"
+)
+
+// Outputs lets a program write spans into rings, each before the sample that it is of. A sample of perf_event itself
+// has no room for what a program has read. The program runs in the same interrupt right before the kernel writes the
+// sample (kernel/events/core.c, bpf_overflow_handler), so the two records are neighbours in the ring of the CPU.
+type Outputs struct {
+	reader *Reader
+	array  int // a map: the event of each CPU
+	events []cpuEvent
+}
+
+type cpuEvent struct{ cpu, fd int }
+
+// mostCPUs is how many CPUs a map has room for. Further ones have no spans.
+const mostCPUs = 4096
+
+// NewOutputs returns nil if r is nil, or if the kernel refuses the map: then no spans are written.
+func (r *Reader) NewOutputs() *Outputs {
+	if r == nil {
+		return nil
+	}
+	array, err := bpf.NewMap(bpf.PerfArrayMap, 4, 4, mostCPUs)
+	if err != nil {
+		return nil
+	}
+	return &Outputs{reader: r, array: array}
+}
+
+// Open opens events for these CPUs, whose rings these are. A CPU whose event cannot be opened has no spans.
+func (o *Outputs) Open(cpus []int, rings ring.Set) {
+	if o == nil {
+		return
+	}
+	attr := ring.SpanAttr()
+	for i, cpu := range cpus {
+		fd, err := ring.OpenEvent(&attr, -1, cpu, rings[i])
+		if err != nil {
+			continue
+		}
+		o.events = append(o.events, cpuEvent{cpu, fd})
+		bpf.Change(bpf.UpdateElem, o.array, uint32(cpu), binary.NativeEndian.AppendUint32(nil, uint32(fd)))
+	}
+}
+
+// CloseEvents is to be called before the rings are closed.
+func (o *Outputs) CloseEvents() {
+	if o == nil {
+		return
+	}
+	for _, e := range o.events {
+		bpf.Change(bpf.DeleteElem, o.array, uint32(e.cpu), nil)
+		unix.Close(e.fd)
+	}
+	o.events = nil
+}
+
+// Close gives back the map, too.
+func (o *Outputs) Close() {
+	if o != nil {
+		o.CloseEvents()
+		unix.Close(o.array)
+	}
+}
+
+// Write writes code that reads the context of the thread and has the kernel write it. r6 is the program's context. The
+// code uses the other registers except r7, and the program's stack from to on. A process that publishes nothing has no
+// record.
+func (o *Outputs) Write(c *bpf.Code, to int) {
+	if o == nil {
+		return
+	}
+	o.reader.Read(c, to)
+	c.Load(bpf.Load64, bpf.R1, bpf.R10, to+spanState)
+	c.Jump(bpf.JumpEqImm, bpf.R1, 0, 0, "span: written")
+	c.Output(o.array, to, ring.SpanSize)
+	c.Label("span: written")
+}

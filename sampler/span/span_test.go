@@ -1,0 +1,189 @@
+//go:build linux
+
+package span
+
+import (
+	"encoding/binary"
+	"runtime"
+	"testing"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"goprof/process"
+	"goprof/sampler/bpf"
+	"goprof/sampler/look"
+	"goprof/sampler/ptrace"
+	"goprof/sampler/ring"
+)
+
+// reading is a program that reads the context of this OS thread, as if the process published it in these ways.
+type reading struct {
+	*Reader
+	mem  []byte
+	prog int
+}
+
+func newReading(t testing.TB, times int, list ...process.Local) *reading {
+	t.Helper()
+	r, err := New(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	contexts := new(ptrace.Contexts)
+	contexts.Set(list)
+	r.Follow(unix.Getpid(), contexts)
+	fd, mem, err := bpf.NewMapped(unix.Getpagesize())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	c := bpf.New()
+	for range times {
+		r.Read(c, -ring.SpanSize)
+	}
+	c.Value(bpf.R6, fd)
+	for at := 0; at < ring.SpanSize; at += 8 {
+		c.Load(bpf.Load64, bpf.R1, bpf.R10, at-ring.SpanSize)
+		c.Store(bpf.R6, at, bpf.R1)
+	}
+	c.Imm(bpf.MovImm, bpf.R0, 0)
+	c.Op(bpf.Exit, 0, 0, 0, 0)
+	log := make([]byte, 1<<20)
+	prog, err := c.LoadAs(bpf.RawTracepoint, log)
+	if err != nil {
+		t.Fatalf("%v: %s", err, unix.ByteSliceToString(log))
+	}
+	return &reading{r, mem, prog}
+}
+
+func (r *reading) context(t testing.TB) look.Context {
+	t.Helper()
+	if err := bpf.TestRun(r.prog); err != nil {
+		t.Fatal(err)
+	}
+	return ring.Bytes(r.mem).Span(0)
+}
+
+func (r *reading) close() {
+	unix.Close(r.prog)
+	unix.Munmap(r.mem)
+	r.Close()
+}
+
+// needPointer locks the test to its OS thread, whose thread pointer it returns.
+func needPointer(t testing.TB) (own uint64) {
+	t.Helper()
+	if _, err := pointerAt(); err != nil {
+		if unix.Geteuid() != 0 {
+			t.Skip("needs BPF: ", err)
+		}
+		t.Fatal(err)
+	}
+	runtime.LockOSThread()
+	t.Cleanup(runtime.UnlockOSThread)
+	if err := withPointer(func(p uint64) error { own = p; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	return own
+}
+
+// BenchmarkRead is the time of a read, where nothing is published, and where there is a record.
+func BenchmarkRead(b *testing.B) {
+	own := needPointer(b)
+	record := [4]uint64{7, 8, 9, 1}
+	pointer := new(uint64)
+	var keep runtime.Pinner
+	defer keep.Unpin()
+	keep.Pin(&record)
+	keep.Pin(pointer)
+	*pointer = uint64(uintptr(unsafe.Pointer(&record)))
+	way := process.Local{Offset: int64(uint64(uintptr(unsafe.Pointer(pointer))) - own)}
+	for name, ways := range map[string][]process.Local{"nothing": nil, "read": {way}} {
+		b.Run(name, func(b *testing.B) {
+			const times = 16 // in one system call
+			r := newReading(b, times, ways...)
+			defer r.close()
+			for range (b.N + times - 1) / times {
+				bpf.TestRun(r.prog)
+			}
+		})
+	}
+}
+
+// TestRead: the kernel finds the record of a thread by each way that there is, and what leads nowhere is no record.
+func TestRead(t *testing.T) {
+	own := needPointer(t)
+	var keep runtime.Pinner
+	defer keep.Unpin()
+	at := func(words []uint64) uint64 {
+		keep.Pin(&words[0])
+		return uint64(uintptr(unsafe.Pointer(&words[0])))
+	}
+	from := func(addr uint64) int64 { return int64(addr - own) }
+	record := func(edit func(b []byte)) uint64 {
+		b := make([]byte, 32)
+		b[0], b[15], b[16], b[23], b[look.ContextValid] = 7, 0xee, 9, 8, 1
+		edit(b)
+		words := make([]uint64, 4)
+		for i := range words {
+			words[i] = binary.NativeEndian.Uint64(b[8*i:])
+		}
+		return at(words)
+	}
+	good := record(func([]byte) {})
+	static := func(pointer uint64) process.Local { return process.Local{Offset: from(at([]uint64{pointer}))} }
+	// a table of 5 blocks, of the age 40, as glibc has it: the variable is 16 bytes into block 3
+	table := func(block, age uint64) process.Local {
+		words := []uint64{5, 0, age, 0, 0, 0, 0, 0, block, 0, 0, 0}
+		return process.Local{Table: true, At: from(at([]uint64{at(words) + 16})), Head: -16, HeadLen: 24,
+			Block: 48, Module: 3, Least: 40, Offset: 16}
+	}
+	block := at([]uint64{0, 0, good})
+	unknown := table(block, 40)
+	unknown.Module = 6
+	for name, c := range map[string]struct {
+		ways []process.Local
+		want look.ContextState
+	}{
+		"nothing is published":          {nil, look.ContextUnasked},
+		"a static variable":             {[]process.Local{static(good)}, look.ContextRead},
+		"it is nil":                     {[]process.Local{static(0)}, look.ContextNone},
+		"the first that is there":       {[]process.Local{static(0), static(good)}, look.ContextRead},
+		"an odd address":                {[]process.Local{static(good + 1)}, look.ContextUnreadable},
+		"an address that is none":       {[]process.Local{static(4096)}, look.ContextUnreadable},
+		"a way that leads nowhere":      {[]process.Local{{Offset: 4096 - int64(own)}}, look.ContextUnreadable},
+		"and then one that leads":       {[]process.Local{static(4096), static(0), static(0), static(good)}, look.ContextRead},
+		"it is being written":           {[]process.Local{static(record(func(b []byte) { b[look.ContextValid] = 0 }))}, look.ContextInvalid},
+		"half of it":                    {[]process.Local{static(record(func(b []byte) { clear(b[16:24]) }))}, look.ContextHalf},
+		"a table":                       {[]process.Local{table(block, 40)}, look.ContextRead},
+		"a table that is too old":       {[]process.Local{table(block, 39)}, look.ContextNone},
+		"a table without the library":   {[]process.Local{unknown}, look.ContextNone},
+		"a block that is not there yet": {[]process.Local{table(^uint64(0), 40)}, look.ContextNone},
+	} {
+		r := newReading(t, 1, c.ways...)
+		got := r.context(t)
+		r.close()
+		if got.State != c.want {
+			t.Errorf("%s: %d, not %d", name, got.State, c.want)
+		}
+		if c.want == look.ContextRead && (got.Trace[0] != 7 || got.Trace[15] != 0xee || got.Span != [8]byte{9, 7: 8}) {
+			t.Errorf("%s: trace %x span %x", name, got.Trace, got.Span)
+		}
+	}
+}
+
+// TestFind: a word that is there twice may be the wrong one.
+func TestFind(t *testing.T) {
+	mem := make([]byte, 64)
+	mem[24], mem[40] = 1, 2
+	if at, err := find(mem, 1); at != 24 || err != nil {
+		t.Error(at, err)
+	}
+	mem[40] = 1
+	for _, word := range []uint64{0, 1, 3} {
+		if at, err := find(mem, word); err == nil {
+			t.Error(word, at)
+		}
+	}
+}

@@ -329,7 +329,7 @@ func stopCollecting(t *testing.T, jvm *jvmtest.JVM, r *Reader) {
 	t.Fatal("no collection was under way at any stop")
 }
 
-// awaitStopped waits until no thread of a process runs any more. A thread without a CPU is stopped only when it gets one.
+// awaitStopped waits until no thread of a process runs. A thread without a CPU is stopped only when it gets one.
 func awaitStopped(t *testing.T, pid int) {
 	t.Helper()
 	host.WaitFor(t, "all threads are stopped", func() bool {

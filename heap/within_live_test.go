@@ -15,8 +15,8 @@ import (
 )
 
 // within reads samples of a heap that stands still, and holds each against all of it. It returns the share of counts
-// that are right: a class has as many objects as a sample says, within its error, or was missed and has no more than the
-// sample says of such classes.
+// that are right: a class has as many objects as a sample says, within its error, or was missed and has no more than
+// the sample says of such classes.
 func within(t *testing.T, r *Reader, opt Options, draws int) (share float64) {
 	t.Helper()
 	whole, err := r.Read(Options{All: true})
@@ -74,7 +74,9 @@ func TestWithinErrors(t *testing.T) {
 }
 
 // programs are those of others, with what they are to make.
-var programs = []struct{ name, size string }{{"lucene", "20000"}, {"h2", "100000"}, {"spring", "2000"}, {"javac", "200"}}
+var programs = []struct{ name, size string }{
+	{"lucene", "20000"}, {"h2", "100000"}, {"spring", "2000"}, {"javac", "200"},
+}
 
 // TestPrograms: of programs that others wrote all objects are counted as the JVM itself counts them, and samples are
 // right within their errors.
@@ -159,8 +161,8 @@ func between(t *testing.T, jdk int, h *profile.Heap, before, behind map[string]p
 			t.Logf("%s: %.0f bytes, the JVM counts %.0f and %.0f", name, g, a, b)
 		}
 	}
-	t.Logf("%s: %d of %d classes are equal, %.3f of %.0f MB are counted otherwise", h.Collector, equal, len(names), off/1e6,
-		all/1e6)
+	t.Logf("%s: %d of %d classes are equal, %.3f of %.0f MB are counted otherwise", h.Collector, equal, len(names),
+		off/1e6, all/1e6)
 	if off > all/100 {
 		t.Errorf("%.0f of %.0f bytes are counted otherwise", off, all)
 	}

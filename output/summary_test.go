@@ -320,8 +320,8 @@ func TestAccountOfThinnedWaits(t *testing.T) {
 		want    string
 	}{
 		{0, "14,000 waits, each with its own time; 7 shorter ones (1 ms in all) have no stack; none lost or cut"},
-		{9000, "14,000 waits; of those of less than 20 ms some stand for others, so a thread's time may be off by some 20 ms; 7 " +
-			"shorter ones (1 ms in all) have no stack; none lost or cut"},
+		{9000, "14,000 waits; of those of less than 20 ms some stand for others, so a thread's time may be off by some " +
+			"20 ms; 7 shorter ones (1 ms in all) have no stack; none lost or cut"},
 	} {
 		s.Switches.Thinned, s.Switches.Limit = c.thinned, 20*time.Millisecond
 		var b strings.Builder

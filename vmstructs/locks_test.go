@@ -117,7 +117,7 @@ func TestForwardings(t *testing.T) {
 	})
 }
 
-// TestForwardingUnread: where an entry of a forwarding cannot be read it is not known where an object is now. The others
+// TestForwardingUnread: where an entry of a forwarding cannot be read, it is not known where an object is. The others
 // are read, and a set of objects says that it is not whole.
 func TestForwardingUnread(t *testing.T) {
 	const page, base, mask = 0x5f0000000000, 1 << 40, 1<<40 - 1

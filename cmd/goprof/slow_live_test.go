@@ -117,7 +117,8 @@ func TestSlowWaits(t *testing.T) {
 	machine.NeedPerf(t)
 	jvm := jvmtest.Start(t, jvmtest.JDKs(t)[0], "truth.SlowRequests", "-Xmx64m")
 	file := filepath.Join(t.TempDir(), "x.jfr")
-	if code, told := runGoprof(t, "record", fmt.Sprint(jvm.PID), "-d", "4s", "--event", "off-cpu", "--wakers", "--min", "1ms",
+	if code, told := runGoprof(t, "record", fmt.Sprint(jvm.PID), "-d", "4s", "--event", "off-cpu", "--wakers",
+		"--min", "1ms",
 		"-o", file, "-q"); code != 0 {
 		t.Fatal(told)
 	}

@@ -136,8 +136,8 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// TestLinksOfEvents: spans of samples of events go through JFR, what they were about is known or not. Those of wakers do,
-// too.
+// TestLinksOfEvents: spans of samples of events go through JFR, and those of wakers. What they were about is known or
+// not.
 func TestLinksOfEvents(t *testing.T) {
 	var b bytes.Buffer
 	w := jfr.NewWriter(&b, jfr.Options{})

@@ -37,7 +37,7 @@ func OpenHost(interval time.Duration) (*Host, error) {
 	}
 	h := &Host{asked: cpuset.AskedNow(), online: cpuset.Online()}
 	var err error
-	if h.rings, err = openPerfRings(slices.Clone(h.online), ring.Share(len(h.online), hostRing)); err != nil {
+	if h.rings, err = openPerfRings(slices.Clone(h.online), ring.Share(len(h.online), hostRing), nil, nil); err != nil {
 		return nil, err
 	}
 	h.wide = &wideEvents{rings: h.rings, cpu: cpus.Here(), kernel: ring.InKernel, chains: true, interval: int64(interval),

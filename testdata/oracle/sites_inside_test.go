@@ -19,7 +19,8 @@ import (
 var dockerLacks = []string{"sys_admin", "checkpoint_restore", "sys_ptrace"}
 
 // TestInside: goprof runs in the JVM's own container, as with docker exec or kubectl debug.
-func TestInside(t *testing.T) { // not beside others: without real-time priority goprof stops no thread on a busy machine
+func TestInside(t *testing.T) {
+	// Not beside others: without real-time priority goprof stops no thread on a busy machine.
 	needSites(t)
 	goprof := buildGoprof(t)
 	jdk := jvmtest.JDKs(t)[0]

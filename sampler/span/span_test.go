@@ -157,7 +157,7 @@ func TestRead(t *testing.T) {
 			look.ContextRead},
 		"it is being written": {[]process.Local{static(record(func(b []byte) { b[look.ContextValid] = 0 }))},
 			look.ContextInvalid},
-		"half of it":                    {[]process.Local{static(record(func(b []byte) { clear(b[16:24]) }))},
+		"half of it": {[]process.Local{static(record(func(b []byte) { clear(b[16:24]) }))},
 			look.ContextHalf},
 		"a table":                       {[]process.Local{table(block, 40)}, look.ContextRead},
 		"a table that is too old":       {[]process.Local{table(block, 39)}, look.ContextNone},

@@ -101,7 +101,9 @@ func (r *Reader) tell(e *Event, of *class) {
 				e.Link = r.link(slotTrace, slotSpanID)
 			}
 		case slotWakerSpan:
-			e.WakerLink = r.link(slotWakerTrace, slotWakerSpan)
+			if of.name == detailName {
+				e.WakerLink = r.link(slotWakerTrace, slotWakerSpan)
+			}
 		case slotStack:
 			e.stack = n[slotStack]
 		case slotTarget:

@@ -28,7 +28,7 @@ func (g *Gatherer) wake(s *profile.Sample) {
 	if at < 0 || s.State != profile.Blocked && s.State != profile.Parked {
 		return
 	}
-	_, lock, _ := strings.Cut(strings.Trim(s.Stack.Frames[at].Func.Name, "[]"), ": ")
+	_, lock, _ := strings.Cut(stateOf(&s.Stack.Frames[at]), ": ")
 	if s.State == profile.Parked && !strings.Contains(lock, "Lock") {
 		return // a queue, a future, a pool without work
 	}
@@ -56,6 +56,11 @@ func (g *Gatherer) wake(s *profile.Sample) {
 		h.Owner.Virtual = uint64(owner.JavaID)
 	}
 	g.woken = append(g.woken, h)
+}
+
+// stateOf is what the frame of a state says, without its brackets.
+func stateOf(f *profile.Frame) string {
+	return strings.TrimSuffix(strings.TrimPrefix(f.Func.Name, "["), "]")
 }
 
 // LacksHolders reports whether threads waited for locks, and nothing says for whose.

@@ -128,7 +128,7 @@ func partOf(s *profile.Sample) string {
 	state, wait := s.State.String(), *s.Stack
 	if at := wait.StateAt(); at >= 0 && wait.Frames[at].Func != nil {
 		wait.Frames = wait.Frames[at:] // a waker's are above
-		state = wait.Frames[0].Func.Name[1 : len(wait.Frames[0].Func.Name)-1]
+		state = stateOf(&wait.Frames[0])
 	}
 	place := naming.TopJava(&wait, s.State != profile.Running)
 	return cmp.Or(output.ShortName(output.CleanName(place)), "native code") + " (" + state + ")"

@@ -217,7 +217,12 @@ func (r *offRun) openOnLeave() (err error) {
 	if r.wakes == nil && r.outputs == nil {
 		return nil
 	}
-	if r.onLeave, err = leaveProgram(r.wakes, r.outputs).LoadForPerf(nil); err != nil && r.wakes != nil {
+	if r.wakes == nil {
+		r.onLeave, _ = leaveProgram(nil, r.outputs).LoadForPerf(nil)
+		return nil
+	}
+	r.onLeave, err = r.outputs.LoadForPerf(func(o *span.Outputs) *bpf.Code { return leaveProgram(r.wakes, o) })
+	if err != nil {
 		return &ring.Error{Call: "bpf", Err: err}
 	}
 	return nil

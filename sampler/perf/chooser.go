@@ -35,7 +35,8 @@ func newChooser() (*chooser, error) {
 	c := &chooser{table: table}
 	c.spans, _ = span.New(mostPublish)
 	c.outputs = c.spans.NewOutputs()
-	if c.prog, err = chooserProgram(table, c.outputs).LoadForPerf(nil); err != nil {
+	c.prog, err = c.outputs.LoadForPerf(func(o *span.Outputs) *bpf.Code { return chooserProgram(table, o) })
+	if err != nil {
 		c.closeMaps()
 		return nil, err
 	}

@@ -122,7 +122,8 @@ func newCopier(hint ptrace.Hint, trail *process.Trail, spans *span.Outputs) (*pe
 	defer unix.Close(fd) // the program and the mapping hold the memory
 	c := &perfCopier{mem: mem, hint: hint, trail: *trail}
 	c.setRight(trail.Right)
-	if c.prog, err = copyProgram(fd, &hint, trail, spans).LoadForPerf(nil); err != nil {
+	c.prog, err = spans.LoadForPerf(func(o *span.Outputs) *bpf.Code { return copyProgram(fd, &hint, trail, o).Code })
+	if err != nil {
 		unix.Munmap(mem)
 		return nil, err
 	}

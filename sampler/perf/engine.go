@@ -14,6 +14,7 @@ import (
 	"goprof/arch"
 	"goprof/process/procfs"
 	"goprof/sampler"
+	"goprof/sampler/bpf"
 	"goprof/sampler/cpuset"
 	"goprof/sampler/ptrace"
 	"goprof/sampler/ring"
@@ -232,7 +233,7 @@ func (r *perfRun) inKernel() ring.Kernel {
 
 // watchWide opens events of the CPUs.
 func (r *perfRun) watchWide() error {
-	filter, err := filterProgram(r.perf.PID, r.outputs).LoadForPerf(nil)
+	filter, err := r.outputs.LoadForPerf(func(o *span.Outputs) *bpf.Code { return filterProgram(r.perf.PID, o) })
 	if err != nil {
 		return &ring.Error{Call: "bpf", Err: err}
 	}

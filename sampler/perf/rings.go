@@ -105,10 +105,10 @@ func (r *perfRings) takeIn(fresh []int) bool {
 			return false
 		}
 	}
-	r.spans.steady.Open(fresh, steady)
-	r.spans.prompt.Open(fresh, prompt)
 	r.cpus = append(r.cpus, fresh...)
 	r.steady, r.prompt = append(r.steady, steady...), append(r.prompt, prompt...)
+	r.spans.steady.Open(r.cpus, r.steady)
+	r.spans.prompt.Open(r.cpus, r.prompt)
 	return true
 }
 

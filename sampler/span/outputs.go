@@ -37,11 +37,13 @@ func (r *Reader) NewOutputs() *Outputs {
 	return &Outputs{reader: r, array: array}
 }
 
-// Open opens events for these CPUs, whose rings these are. A CPU whose event cannot be opened has no spans.
+// Open opens events for these CPUs, whose rings these are, in place of those that there were: a CPU that was off has
+// lost its event. A CPU whose event cannot be opened has no spans.
 func (o *Outputs) Open(cpus []int, rings ring.Set) {
 	if o == nil {
 		return
 	}
+	o.CloseEvents()
 	attr := ring.SpanAttr()
 	for i, cpu := range cpus {
 		fd, err := ring.OpenEvent(&attr, -1, cpu, rings[i])
@@ -71,6 +73,14 @@ func (o *Outputs) Close() {
 		o.CloseEvents()
 		unix.Close(o.array)
 	}
+}
+
+// LoadForPerf loads a program that writes spans. If the kernel refuses it, the program is loaded without them.
+func (o *Outputs) LoadForPerf(program func(*Outputs) *bpf.Code) (fd int, err error) {
+	if fd, err = program(o).LoadForPerf(nil); err != nil && o != nil {
+		return program(nil).LoadForPerf(nil)
+	}
+	return fd, err
 }
 
 // Write writes code that reads the context of the thread and has the kernel write it. r6 is the program's context. The

@@ -228,15 +228,17 @@ func (r *offRun) openOnLeave() (err error) {
 	return nil
 }
 
-// leaveProgram notes the span of a thread that leaves its CPU, and that it leaves. It lets the sample pass.
+// leaveProgram notes the span of a thread that leaves its CPU, and that it leaves. It lets the sample pass if there is
+// room for the span.
 func leaveProgram(w *wakeups, outputs *span.Outputs) *bpf.Code {
 	c := bpf.New()
 	c.Mov(bpf.R6, bpf.R1)
 	outputs.Write(c, -ring.SpanSize)
 	if w != nil {
+		c.Mov(bpf.R6, bpf.R0)
 		w.noteLeaving(c)
+		c.Mov(bpf.R0, bpf.R6)
 	}
-	c.Imm(bpf.MovImm, bpf.R0, 1)
 	c.Op(bpf.Exit, 0, 0, 0, 0)
 	return c
 }

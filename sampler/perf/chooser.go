@@ -70,7 +70,6 @@ func chooserProgram(table int, outputs *span.Outputs) *bpf.Code {
 	c.Imm(bpf.MovImm, bpf.R0, 0)
 	c.Jump(bpf.JumpGe, bpf.R1, bpf.R7, 0, "end")
 	outputs.Write(c, -ring.SpanSize)
-	c.Imm(bpf.MovImm, bpf.R0, 1)
 	c.Label("end")
 	c.Op(bpf.Exit, 0, 0, 0, 0)
 	return c

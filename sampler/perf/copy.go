@@ -161,6 +161,7 @@ func copyProgram(fd int, hint *ptrace.Hint, w *process.Trail, spans *span.Output
 	c := &copyCode{bpf.New()}
 	c.Mov(bpf.R6, bpf.R1)
 	spans.Write(c.Code, -ring.SpanSize)
+	c.Jump(bpf.JumpEqImm, bpf.R0, 0, 0, "no sample")
 	c.Call(bpf.KtimeGetNS)
 	c.Store(bpf.R10, -8, bpf.R0)
 	c.Value(bpf.R6, fd)
@@ -214,6 +215,7 @@ func copyProgram(fd int, hint *ptrace.Hint, w *process.Trail, spans *span.Output
 	c.Load(bpf.Load64, bpf.R1, bpf.R10, -8)
 	c.Store(bpf.R6, halfWhen, bpf.R1)
 	c.Imm(bpf.MovImm, bpf.R0, 1) // the sample is wanted
+	c.Label("no sample")
 	c.Op(bpf.Exit, 0, 0, 0, 0)
 	return c
 }

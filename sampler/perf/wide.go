@@ -101,7 +101,6 @@ func filterProgram(pid int, outputs *span.Outputs) *bpf.Code {
 	c.Imm(bpf.MovImm, bpf.R0, 0)
 	c.Jump(bpf.JumpNeImm, bpf.R1, 0, pid, "end")
 	outputs.Write(c, -ring.SpanSize)
-	c.Imm(bpf.MovImm, bpf.R0, 1)
 	c.Label("end")
 	c.Op(bpf.Exit, 0, 0, 0, 0)
 	return c

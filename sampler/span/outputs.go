@@ -85,14 +85,19 @@ func (o *Outputs) LoadForPerf(program func(*Outputs) *bpf.Code) (fd int, err err
 
 // Write writes code that reads the context of the thread and has the kernel write it. r6 is the program's context. The
 // code uses the other registers except r7, and the program's stack from to on. A process that publishes nothing has no
-// record.
+// record. Afterwards r0 is what the program is to return: 1, or 0 if the ring had no room for the span. It has none for
+// the sample then, and the kernel would count both as lost.
 func (o *Outputs) Write(c *bpf.Code, to int) {
-	if o == nil {
-		return
+	if o != nil {
+		o.reader.Read(c, to)
+		c.Load(bpf.Load64, bpf.R1, bpf.R10, to+spanState)
+		c.Jump(bpf.JumpEqImm, bpf.R1, 0, 0, "span: written")
+		c.Output(o.array, to, ring.SpanSize)
+		c.Mov(bpf.R1, bpf.R0)
+		c.Imm(bpf.MovImm, bpf.R0, 0)
+		c.Jump(bpf.JumpEqImm, bpf.R1, 0, -int(unix.ENOSPC), "span: full")
 	}
-	o.reader.Read(c, to)
-	c.Load(bpf.Load64, bpf.R1, bpf.R10, to+spanState)
-	c.Jump(bpf.JumpEqImm, bpf.R1, 0, 0, "span: written")
-	c.Output(o.array, to, ring.SpanSize)
 	c.Label("span: written")
+	c.Imm(bpf.MovImm, bpf.R0, 1)
+	c.Label("span: full")
 }

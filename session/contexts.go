@@ -6,6 +6,7 @@ import (
 	"goprof/profile"
 	"goprof/sampler/look"
 	"goprof/sampler/ptrace"
+	"goprof/sampler/span"
 	"goprof/vmstructs"
 )
 
@@ -24,10 +25,12 @@ type contexts struct {
 	fromPthread int64
 }
 
-// StopsReadMoreContexts reports whether the program publishes for which span a thread works, and has threads that run
-// virtual ones: perf_event reads no spans of these.
+// StopsReadMoreContexts reports whether the program publishes for which span a thread works, and perf_event does not
+// read that: of threads that run virtual ones, or where the kernel cannot.
 func (s *Session) StopsReadMoreContexts() (more bool) {
-	s.guarded(func() { more = len(s.Process.Locals(look.ContextVariable).List) > 0 && s.runsVirtual() })
+	s.guarded(func() {
+		more = len(s.Process.Locals(look.ContextVariable).List) > 0 && (!span.KernelReads() || s.runsVirtual())
+	})
 	return more
 }
 

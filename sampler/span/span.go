@@ -45,6 +45,12 @@ const (
 // unallocated stands in glibc's tables for a block that the thread has not needed yet (TLS_DTV_UNALLOCATED).
 const unallocated = -1
 
+// KernelReads reports whether the kernel can read records here.
+func KernelReads() bool {
+	_, err := pointerAt()
+	return err == nil
+}
+
 // New makes a Reader for as many processes, or for the one process that its programs run for: most is 0 then. The
 // error says why records cannot be read here.
 func New(most int) (*Reader, error) {

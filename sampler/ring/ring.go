@@ -103,6 +103,7 @@ func (r *Ring) Drain(to Taker) {
 		rec, ok := r.Data.Next(tail, head)
 		if !ok { // what is left is damaged
 			to.Lose(ptrace.Failed, 1)
+			r.span.tid = 0
 			atomic.StoreUint64(r.Tail, head)
 			return
 		}

@@ -88,17 +88,21 @@ func needPointer(t testing.TB) (own uint64) {
 	return own
 }
 
-// BenchmarkRead is the time of a read, where nothing is published, and where there is a record.
-func BenchmarkRead(b *testing.B) {
-	own := needPointer(b)
-	record := [4]uint64{7, 8, 9, 1}
+// published is the way to a record of this OS thread, whose pointer is own.
+func published(t testing.TB, own uint64) process.Local {
+	record := &[4]uint64{7, 8, 9, 1}
 	pointer := new(uint64)
 	var keep runtime.Pinner
-	defer keep.Unpin()
-	keep.Pin(&record)
+	t.Cleanup(keep.Unpin)
+	keep.Pin(record)
 	keep.Pin(pointer)
-	*pointer = uint64(uintptr(unsafe.Pointer(&record)))
-	way := process.Local{Offset: int64(uint64(uintptr(unsafe.Pointer(pointer))) - own)}
+	*pointer = uint64(uintptr(unsafe.Pointer(record)))
+	return process.Local{Offset: int64(uint64(uintptr(unsafe.Pointer(pointer))) - own)}
+}
+
+// BenchmarkRead is the time of a read, where nothing is published, and where there is a record.
+func BenchmarkRead(b *testing.B) {
+	way := published(b, needPointer(b))
 	for name, ways := range map[string][]process.Local{"nothing": nil, "read": {way}} {
 		b.Run(name, func(b *testing.B) {
 			const times = 16 // in one system call
@@ -173,6 +177,88 @@ func TestRead(t *testing.T) {
 		if c.want == look.ContextRead && (got.Trace[0] != 7 || got.Trace[15] != 0xee || got.Span != [8]byte{9, 7: 8}) {
 			t.Errorf("%s: trace %x span %x", name, got.Trace, got.Span)
 		}
+	}
+}
+
+// lost counts what a ring had no room for.
+type lost int64
+
+func (l *lost) Record(ring.Bytes, ring.Record) {}
+func (l *lost) Lose(_ ptrace.Outcome, n int64) { *l += lost(n) }
+
+// TestFullRing: a program with a span passes its sample while there is room. Otherwise it does not, so that one record is
+// lost, not two.
+func TestFullRing(t *testing.T) {
+	contexts := new(ptrace.Contexts)
+	contexts.Set([]process.Local{published(t, needPointer(t))})
+	var all, one unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &all); err != nil {
+		t.Fatal(err)
+	}
+	cpu := 0
+	for !all.IsSet(cpu) {
+		cpu++
+	}
+	one.Set(cpu)
+	if err := unix.SchedSetaffinity(0, &one); err != nil {
+		t.Fatal(err)
+	}
+	defer unix.SchedSetaffinity(0, &all)
+	rings, err := ring.Open([]int{cpu}, ring.Floor, ring.Floor)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rings.Close()
+	r, err := New(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	r.Follow(unix.Getpid(), contexts)
+	o := r.NewOutputs()
+	defer o.Close()
+	for range 2 { // again: the CPU was off meanwhile
+		if o.Open([]int{cpu}, rings); len(o.events) != 1 {
+			t.Fatal(o.events)
+		}
+	}
+	fd, mem, err := bpf.NewMapped(unix.Getpagesize())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Munmap(mem)
+	defer unix.Close(fd)
+	c := bpf.New()
+	c.Mov(bpf.R6, bpf.R1)
+	c.Value(bpf.R7, fd)
+	o.Write(c, -ring.SpanSize)
+	c.Store(bpf.R7, 0, bpf.R0)
+	c.Imm(bpf.MovImm, bpf.R0, 0)
+	c.Op(bpf.Exit, 0, 0, 0, 0)
+	prog, err := c.LoadAs(bpf.RawTracepoint, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(prog)
+	passes := func() bool {
+		if err := bpf.TestRun(prog); err != nil {
+			t.Fatal(err)
+		}
+		return mem[0] == 1
+	}
+	n := 0
+	for passes() {
+		if n++; n*ring.SpanRecord > ring.Floor {
+			t.Fatal("the ring is never full")
+		}
+	}
+	var gone lost
+	rings.Drain(&gone)
+	if n == 0 || !passes() {
+		t.Errorf("%d samples had room, and then none", n)
+	}
+	if rings.Drain(&gone); gone != 1 {
+		t.Errorf("%d records are lost", gone)
 	}
 }
 

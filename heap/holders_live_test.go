@@ -183,13 +183,16 @@ func stopForGood(t *testing.T, jvm *jvmtest.JVM) {
 	t.Cleanup(func() { unix.Kill(jvm.PID, unix.SIGCONT) })
 }
 
-// compareHolders holds the shares of who holds orders directly against a heap dump.
+// compareHolders holds the shares of who holds orders directly against a heap dump. Both count holders that are dead and
+// not collected yet.
 func compareHolders(t *testing.T, got *profile.HeapHolders, d *hprofread.Dump) {
 	t.Helper()
 	shares := map[string]float64{}
 	for _, row := range got.Rows {
 		if row.Missing != "" {
 			t.Logf("%.4f %s %+v", row.Share, row.Missing, row.Path)
+		}
+		if len(row.Path) == 0 {
 			continue
 		}
 		shares[row.Path[0].Class+"."+row.Path[0].Field] += row.Share

@@ -245,11 +245,11 @@ func TestEstimate(t *testing.T) {
 	}
 }
 
-// TestLots: each piece is drawn once, and of any that are drawn first each tenth of the heap has its share.
+// TestLots: each piece is drawn once, and neighbours have a draw each in turn.
 func TestLots(t *testing.T) {
 	for pieces := range uint64(300) {
-		areas := []*vmstructs.HeapArea{{Start: 0, Top: 100*unitSize - 8}, {Start: 1 << 40, Top: 1<<40 + pieces*unitSize}}
-		draw, seen, tenths := lots(rand.New(rand.NewPCG(pieces, 0)), areas), map[uint64]bool{}, [10]int{}
+		areas := []*vmstructs.HeapArea{{Start: 0, Top: 96*unitSize - 8}, {Start: 1 << 40, Top: 1<<40 + pieces*unitSize}}
+		draw, seen, groups := lots(rand.New(rand.NewPCG(pieces, 0)), areas), map[uint64]bool{}, [96 / stratum]int{}
 		for {
 			a, from, to, ok := draw()
 			if !ok {
@@ -258,12 +258,15 @@ func TestLots(t *testing.T) {
 			if seen[from] || from < a.Start || to > a.Top || from >= to {
 				t.Fatalf("from %d to %d, again: %v", from, to, seen[from])
 			}
-			if seen[from] = true; a == areas[0] && len(seen) <= int(pieces+100)/2 {
-				tenths[from/(10*unitSize)]++
+			if seen[from] = true; a == areas[0] {
+				groups[from/(stratum*unitSize)]++
+			}
+			if slices.Max(groups[:])-slices.Min(groups[:]) > 1 {
+				t.Fatalf("of %d that were drawn of %d pieces, neighbours have %d", len(seen), pieces+96, groups)
 			}
 		}
-		if len(seen) != int(pieces)+100 || slices.Min(tenths[:]) < 3 || slices.Max(tenths[:]) > 7 {
-			t.Errorf("%d of %d pieces; of half of them each tenth of the first area has %d", len(seen), pieces+100, tenths)
+		if len(seen) != int(pieces)+96 {
+			t.Errorf("%d of %d pieces", len(seen), pieces+96)
 		}
 	}
 }

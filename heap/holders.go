@@ -22,6 +22,8 @@ const (
 	shownWays = 100
 	// holderTries is how often a sample is drawn again of which the collector has moved more than mostMoved.
 	holderTries, mostMoved = 3, 0.3
+	// leastLeftOut is the part of a class from which young objects that were not looked at are noted.
+	leastLeftOut = 0.01
 )
 
 // ErrNoObjects: none of the class was met.
@@ -77,6 +79,10 @@ func (r *Reader) holders(opt Options, classes []string, known []Span) (h *profil
 	for i := range classes {
 		samples[i] = d.sample(i)
 		samples[i].whole = !read.Sampled()
+		if part := d.leftOut(i); part >= leastLeftOut {
+			read.Notes = append(read.Notes, percent(part)+" of the bytes of "+classes[i]+
+				" are young objects: goprof looked only at older ones, and the shares are of these")
+		}
 		any = any || len(samples[i].list) > 0
 	}
 	if !any {
@@ -226,6 +232,16 @@ func (d *drawing) sample(class int) (s sample) {
 	s.list, s.least = cut(s.list)
 	s.list = s.list[:min(len(s.list), drawnObjects)]
 	return s
+}
+
+// leftOut is the part of a class's bytes that is young, and was not drawn from because older objects were found.
+func (d *drawing) leftOut(class int) float64 {
+	of := &d.of[class]
+	old, fresh := of[stayed].bytes()+of[newer].bytes(), of[young].bytes()
+	if old == 0 || fresh == 0 {
+		return 0
+	}
+	return fresh / (old + fresh)
 }
 
 // bytes are those of all objects that took part.

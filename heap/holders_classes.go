@@ -156,7 +156,7 @@ func (t *heldClasses) holderOf(o *vmstructs.Object, slot uint64) (addr, klass ui
 		}
 	}
 	c := t.byKlass[o.Class.Klass]
-	if c == nil {
+	if c == nil || o.Class.Filler { // what was there before is still in it
 		return 0, 0, 0, false
 	}
 	if c.isRefArray() {

@@ -150,8 +150,14 @@ func TestNewer(t *testing.T) {
 			t.Errorf("%d was known", o.addr)
 		}
 	}
-	if !s.newer || len(s.list) != 400 {
-		t.Errorf("%d objects, newer: %v", len(s.list), s.newer)
+	if !s.newer || len(s.list) != 400 || d.leftOut(0) != 0 {
+		t.Errorf("%d objects, newer: %v, %f left out", len(s.list), s.newer, d.leftOut(0))
+	}
+	for addr := uint64(8000); addr < 8000+8*650/4; addr += 8 {
+		d.met(&vmstructs.Object{Addr: addr, Class: class, Bytes: 8}, vmstructs.YoungPart, 0)
+	}
+	if s := d.sample(0); len(s.list) != 400 || math.Abs(d.leftOut(0)-0.2) > 0.001 { // 163 beside 650
+		t.Errorf("%d objects, %f left out", len(s.list), d.leftOut(0))
 	}
 }
 

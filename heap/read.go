@@ -3,7 +3,6 @@ package heap
 import (
 	"cmp"
 	"errors"
-	"math/bits"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -452,42 +451,53 @@ func (x *reading) samplePart(areas []*vmstructs.HeapArea, budget float64, limit 
 	}
 }
 
-// lots draws the pieces of areas, each once. Objects of one class often lie side by side, so the pieces that were drawn
-// are spread over all of them at any time: each draw goes on by the golden section (Steinhaus's three-gap theorem).
-// lots leaves out areas in which objects cannot be found from the middle on (vmstructs.HeapArea.InOrder).
+// lots draws the pieces of areas, each once. It leaves out areas in which objects cannot be found from the middle on
+// (vmstructs.HeapArea.InOrder).
 func lots(rand *rand.Rand, areas []*vmstructs.HeapArea) func() (a *vmstructs.HeapArea, from, to uint64, ok bool) {
 	size := uint64(unitSize)
 	for total(areas)/size+uint64(len(areas)) > maxUnits && size < 1<<40 {
 		size *= 2
 	}
 	areas = slices.DeleteFunc(slices.Clone(areas), (*vmstructs.HeapArea).InOrder)
-	first := make([]uint64, len(areas)+1) // the number of each area's first piece
+	first := make([]int, len(areas)+1) // the number of each area's first piece
 	for i := range areas {
-		first[i+1] = first[i] + (areas[i].Top-areas[i].Start+size-1)/size
+		first[i+1] = first[i] + int((areas[i].Top-areas[i].Start+size-1)/size)
 	}
-	left, at := first[len(areas)], rand.Uint64()
-	next := func() uint64 {
-		at += goldenSection
-		n, _ := bits.Mul64(at, first[len(areas)])
-		return n
-	}
-	drawn := make([]uint64, left/64+1)
+	order := spread(rand, first[len(areas)])
 	return func() (*vmstructs.HeapArea, uint64, uint64, bool) {
-		if left == 0 {
+		if len(order) == 0 {
 			return nil, 0, 0, false
 		}
-		n := next()
-		for drawn[n/64]>>(n%64)&1 == 1 {
-			n = next()
-		}
-		left--
-		drawn[n/64] |= 1 << (n % 64)
+		n := order[0]
+		order = order[1:]
 		i, _ := slices.BinarySearch(first, n+1)
 		a := areas[i-1]
-		from := a.Start + (n-first[i-1])*size
+		from := a.Start + uint64(n-first[i-1])*size
 		return a, from, min(from+size, a.Top), true
 	}
 }
 
-// goldenSection is that part of 2^64.
-const goldenSection = 0x9e3779b97f4a7c15
+// stratum is how many neighbours have a draw each in turn.
+const stratum = 16
+
+// spread returns the numbers below n in an order by lot, of which any beginning is spread over all of them: objects of
+// one class often lie side by side. Among neighbours chance alone decides: a fixed step may agree with how a program, or
+// a collector, has laid out objects.
+func spread(rand *rand.Rand, n int) (order []int) {
+	all := make([]int, n)
+	for i := range all {
+		all[i] = i
+	}
+	groups := slices.Collect(slices.Chunk(all, stratum))
+	for _, g := range groups {
+		rand.Shuffle(len(g), func(i, j int) { g[i], g[j] = g[j], g[i] })
+	}
+	for turn := range stratum {
+		for _, i := range rand.Perm(len(groups)) {
+			if g := groups[i]; turn < len(g) {
+				order = append(order, g[turn])
+			}
+		}
+	}
+	return order
+}

@@ -186,14 +186,14 @@ func (p *Dir) Threads(buf []byte, each func(tid int)) error {
 	}
 }
 
-// Count is how many threads there are. The link count of the task directory says it (fs/proc/base.c,
+// Count is how many threads there are, or -1. The task directory has two links more (fs/proc/base.c,
 // proc_task_getattr), which is cheaper to read than any file there.
 func (p *Dir) Count() int {
 	var st unix.Stat_t
 	if unix.Fstat(p.task, &st) != nil {
 		return -1
 	}
-	return int(st.Nlink)
+	return int(st.Nlink) - 2
 }
 
 // Born is when a thread began, in clock ticks since the machine was started. It is 0 if there is no such thread.

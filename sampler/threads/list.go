@@ -15,13 +15,13 @@ func (s *List) list() {
 	s.sortLists()
 	count := s.Proc.Count()
 	wait := max(s.upkeep.Relist, s.listCost*listIdle)
+	// Threads have come or gone, or the last listing has left out some that live (see listNow).
 	if count != s.counted || s.unseen.strays {
 		wait = s.listCost * listShare
 	}
 	if s.Round > 0 && s.Now-s.listedAt < wait {
 		return
 	}
-	s.counted = count
 	s.listNow()
 }
 
@@ -39,7 +39,7 @@ func (s *List) listNow() {
 	s.unseen.strays = false
 	began := s.OwnCPUTime()
 	s.Round++
-	s.met = s.met[:0]
+	s.met, s.counted = s.met[:0], 0
 	if s.Proc.Threads(s.dirents, s.seen) != nil {
 		return
 	}
@@ -59,6 +59,7 @@ func (s *List) listNow() {
 // noteListed takes in a thread of a listing. If the thread is new, it becomes hot if it was born since the last
 // listing, and otherwise cold. A hot one gets credit for the CPU time that it has used already.
 func (s *List) noteListed(tid int) {
+	s.counted++
 	if th := s.ByTID[tid]; th != nil {
 		th.round = s.Round
 		return

@@ -138,7 +138,7 @@ type List struct {
 	met      []*Thread // threads that the last listing met for the first time
 	listedAt int64
 	listCost int64
-	counted  int
+	counted  int // threads of the last listing
 	dirents  []byte
 	seen     func(tid int)
 

@@ -97,7 +97,7 @@ type watchList struct {
 	round   uint32
 	at      int64 // when it was
 	cost    int64
-	counted int
+	counted int // threads of the last listing
 	dirents []byte
 	seen    func(tid int)
 	kept    threads.KeptFiles
@@ -108,8 +108,8 @@ type watchList struct {
 }
 
 const (
-	// relistEvery is how old the list may be if the number of threads has not changed. If the number has changed, the
-	// list is read at the next tick, but with at most a 30th of a CPU.
+	// relistEvery is how old the list may be if it has as many threads as there are. If not, the list is read at the next
+	// tick, but with at most a 30th of a CPU.
 	relistEvery = int64(time.Second)
 	relistShare = 30
 )
@@ -142,7 +142,7 @@ func (l *watchList) list() {
 	if l.round > 0 && (age < l.cost*relistShare || !changed && age < relistEvery) {
 		return
 	}
-	l.counted = count
+	l.counted = 0
 	l.round++
 	if l.proc.Threads(l.dirents, l.seen) != nil {
 		return
@@ -169,6 +169,7 @@ func (l *watchList) list() {
 }
 
 func (l *watchList) noteListed(tid int) {
+	l.counted++
 	if th := l.byTID[tid]; th != nil {
 		th.round = l.round
 		return

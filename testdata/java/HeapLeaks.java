@@ -18,9 +18,9 @@ import java.util.concurrent.locks.LockSupport;
  *
  * Each command begins something that goes on until the next "rest", beside what was begun before: "cache KB",
  * "listener KB", "local KB" and "loader KB" leak so many KB a second, "garbage MB" makes so many MB of garbage a second,
- * "healthy N" behaves in one of ten ways that grow for a while and end. "rest" ends all, and
- * frees what leaked. "stop" only ends all. "keep MB" keeps so many MB at once: 6 of 10 orders in a map, 3 in an array,
- * 1 in a list.
+ * "healthy N" behaves in one of ten ways that grow for a while and end. "rest" ends all, and frees what leaked. "stop"
+ * only ends all, and keeps what leaked. "keep MB" keeps so many MB at once: 6 of 10 orders in a map, 3 in an array, 1 in
+ * a list.
  */
 public final class HeapLeaks {
     private HeapLeaks() {}
@@ -84,7 +84,8 @@ public final class HeapLeaks {
     static SoftReference<byte[][]> soft = new SoftReference<>(null);
     static final Map<String, Long> rates = new ConcurrentHashMap<>();
     static volatile Object garbage;
-    static volatile boolean resting;
+    /** What waits until the worker has ended a round: "rest", "stop" or nothing. */
+    static volatile String waiting;
     static int number;
 
     /** Does once what is to be done so many times a second: 1 KB of a leak each. */
@@ -164,12 +165,15 @@ public final class HeapLeaks {
                 e.printStackTrace();
                 Runtime.getRuntime().halt(3);
             }
-            if (resting) {
+            String command = waiting;
+            if ("rest".equals(command)) {
                 CACHE.clear();
                 Registry.ONLY.listeners.clear();
                 DRIVERS.clear();
                 SESSIONS.remove();
-                resting = false;
+            }
+            if (command != null) {
+                waiting = null;
             }
         }
     }
@@ -191,15 +195,16 @@ public final class HeapLeaks {
         Control.serve((command, out) -> {
             String[] words = command.split(" ");
             switch (words[0]) {
-                case "rest":
+                case "rest": case "stop":
                     rates.clear();
-                    resting = true;
-                    while (resting) {
+                    waiting = words[0];
+                    while (waiting != null) { // a worker that is late makes up to 1,000 objects more of each kind
                         Thread.sleep(5);
                     }
-                    System.gc();
+                    if (words[0].equals("rest")) {
+                        System.gc();
+                    }
                     break;
-                case "stop": rates.clear(); break; // and keep what leaked
                 case "gc": System.gc(); break;
                 case "keep": keep(1000 * Integer.parseInt(words[1])); break;
                 case "healthy": rates.put(command, 1000L); break;

@@ -186,8 +186,8 @@ type lost int64
 func (l *lost) Record(ring.Bytes, ring.Record) {}
 func (l *lost) Lose(_ ptrace.Outcome, n int64) { *l += lost(n) }
 
-// TestFullRing: a program with a span passes its sample while there is room. Otherwise it does not, so that one record is
-// lost, not two.
+// TestFullRing: a program with a span lets its sample pass while the ring has room. Otherwise it does not, so that one
+// record is lost, not two.
 func TestFullRing(t *testing.T) {
 	contexts := new(ptrace.Contexts)
 	contexts.Set([]process.Local{published(t, needPointer(t))})

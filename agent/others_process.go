@@ -217,6 +217,7 @@ func (s *Others) about(pid int) *other {
 	if err != nil {
 		return p
 	}
+	name = cmp.Or(name, unknownName) // a process may have an empty name
 	p.name = name
 	if p.kernel = stat.Memory == 0 && (pid == kthreadd || stat.Parent == kthreadd); p.kernel {
 		p.whose = s.named("kernel", kernelRuntime)

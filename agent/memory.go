@@ -50,6 +50,12 @@ func (a *Agent) holdMemory(now time.Time) {
 	if bound == 0 || float64(live) <= mostLive*float64(bound) || collections < a.memory.after {
 		return
 	}
+	if a.others.letGo(now) {
+		a.memory.after = collections + 2
+		a.tell(now, fmt.Sprintf("processes that are no JVM are not read for %v: %d MB are in use, and max-memory is %d MB",
+			leftFor, live>>20, bound>>20))
+		return
+	}
 	g := a.leastBusy(now)
 	if g == nil { // what is in use belongs to JVMs that have ended
 		a.memory.after = collections + 1

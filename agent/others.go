@@ -5,12 +5,14 @@ package agent
 import (
 	"cmp"
 	"context"
+	"math"
 	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"goprof/process"
 	"goprof/profile"
 	"goprof/profile/batch"
 	"goprof/profile/resource"
@@ -23,15 +25,18 @@ import (
 // or do next to nothing, and the kernel's threads. The kernel takes the samples (perf.Host). A sample has the calls to
 // which frame pointers lead, so code without frame pointers ends a stack early. Such a stack is marked as truncated.
 //
-// Others reads the rings once in a beat. All of it belongs to the goroutine of Run, but claims, interval and every.
+// Others reads the rings once in a beat. All of it belongs to the goroutine of Run, but claims and what is atomic.
 type Others struct {
 	host     *perf.Host
 	o        OthersOptions
 	interval atomic.Int64
-	every    atomic.Int64 // from one batch to the next
+	every    atomic.Int64  // from one batch to the next
+	maxCPU   atomic.Uint64 // the bits of Settings.MaxCPU
+	rests    atomic.Int64  // until when no process is read: there is no memory for it
 	samples  atomic.Int64
 	lost     atomic.Int64
-	at       time.Time // of the last reading
+	at       time.Time     // of the last reading
+	each     time.Duration // what a sample stands for that was not read yet
 
 	mu     sync.Mutex
 	claims map[int][]claim
@@ -87,9 +92,10 @@ func newOthers(o OthersOptions) *Others {
 	s := &Others{o: o, at: now, began: now, machine: machineName(o.Enrich), claims: map[int][]claim{},
 		known: map[int]*other{}, changed: map[int]int64{}, names: map[int]string{}, funcs: map[profile.Func]*profile.Func{},
 		groups: map[string]*othersGroup{}}
-	s.interval.Store(int64(o.Settings.interval()))
+	s.each = o.Settings.interval()
+	s.interval.Store(int64(s.each))
 	s.every.Store(int64(o.Settings.Every))
-	s.purse.share = o.Settings.MaxCPU * float64(o.CPUs) * othersPart
+	s.maxCPU.Store(math.Float64bits(o.Settings.MaxCPU))
 	return s
 }
 
@@ -115,10 +121,18 @@ func (s *Others) Run(ctx context.Context) {
 		case <-tick.C:
 		}
 		now := time.Now()
+		s.purse.share = math.Float64frombits(s.maxCPU.Load()) * float64(s.o.CPUs) * othersPart
 		s.purse.add(now.Sub(s.at))
 		s.at = now
+		if process.TablesShort() { // a JVM needs them more
+			s.letGo(now)
+		}
+		if s.isResting() && s.opened > 0 {
+			s.forgetAll()
+		}
 		s.take(s.host.Read())
-		s.host.SetInterval(time.Duration(s.interval.Load()))
+		s.each = time.Duration(s.interval.Load())
+		s.host.SetInterval(s.each)
 		if over || int64(now.Sub(s.began)) >= s.every.Load() {
 			s.cut(now)
 		}
@@ -141,7 +155,25 @@ func (a *Agent) leaveToOthers() {
 		}
 	}
 	a.others.every.Store(int64(a.settings.Every))
+	a.others.maxCPU.Store(math.Float64bits(a.settings.MaxCPU))
 	a.others.leaveOut(out, time.Duration(float64(a.budget.interval())/max(a.budget.factor, leastShare)))
+}
+
+// letGo has Others drop what it has read of processes, and read nothing for leftFor. It returns false where that was
+// so already.
+func (s *Others) letGo(now time.Time) bool {
+	if s == nil || now.UnixNano() < s.rests.Load() {
+		return false
+	}
+	s.rests.Store(now.Add(leftFor).UnixNano())
+	return true
+}
+
+func (s *Others) isResting() bool { return s.at.UnixNano() < s.rests.Load() }
+
+// mayRead reports whether processes may be read. If half of the questions that may hang do so, the others are for JVMs.
+func (s *Others) mayRead() bool {
+	return s.purse.mayPay() && !s.isResting() && hanging.Load() < mostHanging/2
 }
 
 // spent is the CPU time that went into reading about processes so far.
@@ -232,7 +264,7 @@ func (s *Others) sample(c *ring.Chain) {
 	p := s.process(c.PID, c.When)
 	stack := s.stack(p, c)
 	s.group(p).Add(&profile.Sample{At: profile.Instant{Wall: c.When}, Thread: profile.Thread{Name: p.name},
-		Stack: stack, CPU: time.Duration(s.interval.Load()), NoState: true})
+		Stack: stack, CPU: s.each, NoState: true})
 	s.samples.Add(1)
 }
 
@@ -241,6 +273,7 @@ func (s *Others) sample(c *ring.Chain) {
 type purse struct {
 	left  time.Duration
 	share float64      // CPU time in a second; 0: any
+	owed  atomic.Int64 // and not yet paid
 	paid  atomic.Int64 // so far
 }
 
@@ -255,9 +288,12 @@ func (p *purse) mayPay() bool { return p.left > 0 || p.share == 0 }
 func (p *purse) add(passed time.Duration) {
 	p.left += time.Duration(float64(passed) * p.share)
 	p.left = min(p.left, time.Duration(float64(othersAhead)*p.share))
+	p.pay()
 }
 
-func (p *purse) pay(cost time.Duration) {
-	p.left -= cost
-	p.paid.Add(int64(cost))
+// pay pays what is owed.
+func (p *purse) pay() {
+	cost := p.owed.Swap(0)
+	p.left -= time.Duration(cost)
+	p.paid.Add(cost)
 }

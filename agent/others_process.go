@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
-	"time"
 
 	"goprof/process"
 	"goprof/process/procfs"
@@ -87,6 +86,7 @@ func (s *Others) close(p *other) {
 	if p.code != nil {
 		p.code.Close()
 		p.code = nil
+		p.sites = map[siteKey]site{} // other code may be there when it is opened again
 		s.opened--
 	}
 }
@@ -127,7 +127,7 @@ func (s *Others) process(pid int, when int64) *other {
 		}
 		p.name = cmp.Or(name, endedName)
 	}
-	if stays && p.samples > 1 && !p.read && s.purse.mayPay() {
+	if stays && p.samples > 1 && !p.read && s.mayRead() {
 		s.read(p)
 	}
 	return p
@@ -138,14 +138,24 @@ func (s *Others) read(p *other) {
 	p.read = true
 	s.makeRoomToRead()
 	var late atomic.Bool
+	var left atomic.Pointer[process.Process] // whoever takes it out closes it, if the answer is late
+	closeLeft := func() {
+		if code := left.Swap(nil); code != nil {
+			code.Close()
+		}
+	}
 	facts, ok := paid(s, func() *other {
 		facts := s.about(p.pid)
-		if late.Load() && facts.code != nil {
-			facts.code.Close()
+		if left.Store(facts.code); late.Load() {
+			closeLeft()
 		}
 		return facts
 	})
-	if late.Store(!ok); !ok || facts.name == "" {
+	if !ok {
+		late.Store(true)
+		closeLeft()
+	}
+	if !ok || facts.name == "" {
 		return
 	}
 	p.name, p.kernel, p.whose, p.code = facts.name, facts.kernel, facts.whose, facts.code
@@ -154,19 +164,16 @@ func (s *Others) read(p *other) {
 	}
 }
 
-// paid asks what takes CPU time of the purse, and may never get an answer.
+// paid asks what takes CPU time of the purse, and may never get an answer. An answer that comes too late is paid, too.
 func paid[T any](s *Others, ask func() T) (answer T, ok bool) {
-	cost := make(chan time.Duration, 1)
 	answer, ok = inTime(func() T {
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		began := sampler.ThreadCPU()
-		defer func() { cost <- sampler.ThreadCPU() - began }()
+		defer func() { s.purse.owed.Add(int64(sampler.ThreadCPU() - began)) }()
 		return ask()
 	})
-	if ok {
-		s.purse.pay(<-cost)
-	}
+	s.purse.pay()
 	return answer, ok
 }
 
@@ -209,6 +216,7 @@ func (s *Others) about(pid int) *other {
 	if err != nil {
 		return p
 	}
+	name = cmp.Or(name, unknownName) // a process may have an empty name
 	p.name = name
 	if p.kernel = stat.Memory == 0 && (pid == kthreadd || stat.Parent == kthreadd); p.kernel {
 		p.whose = s.named("kernel", kernelRuntime)
@@ -312,7 +320,7 @@ func (s *Others) learn(p *other, calls []uint64) {
 			}
 		}
 	}
-	if len(fresh) == 0 || !s.purse.mayPay() {
+	if len(fresh) == 0 || !s.mayRead() {
 		return
 	}
 	if len(p.sites) >= mostSites {

@@ -137,6 +137,26 @@ func TestOthersSites(t *testing.T) {
 	}
 }
 
+// TestOthersLetGo: what was read of processes can be dropped for want of memory. Then nothing is read for a while.
+func TestOthersLetGo(t *testing.T) {
+	s, _ := madeUp()
+	c := sampleOf(os.Getpid())
+	s.take([]ring.Chain{c, c}, 0)
+	p := s.known[c.PID]
+	if !s.mayRead() || s.opened != 1 || len(p.sites) == 0 {
+		t.Fatalf("%d are open, %d addresses are known", s.opened, len(p.sites))
+	}
+	if !s.letGo(s.at) || s.letGo(s.at) || s.mayRead() {
+		t.Error("it goes on reading")
+	}
+	if s.close(p); s.opened != 0 || len(p.sites) != 0 {
+		t.Errorf("%d are open, %d addresses are kept", s.opened, len(p.sites))
+	}
+	if s.at = s.at.Add(leftFor + time.Second); !s.mayRead() {
+		t.Error("it does not begin to read again")
+	}
+}
+
 // TestOthersGroups: processes that use little have a batch in common, kernel threads have one, and each other group has
 // its own, with the number of a process that is alone in it.
 func TestOthersGroups(t *testing.T) {
@@ -271,7 +291,7 @@ func TestPurse(t *testing.T) {
 	if p.add(time.Hour); p.left != othersAhead/100 {
 		t.Errorf("%v after an hour", p.left)
 	}
-	p.pay(othersAhead)
+	p.owed.Store(int64(othersAhead))
 	if p.add(time.Second); p.mayPay() {
 		t.Errorf("%v is left", p.left)
 	}

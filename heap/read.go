@@ -438,8 +438,9 @@ func (x *reading) samplePart(areas []*vmstructs.HeapArea, budget float64, limit 
 				continue
 			}
 			again--
+			used, free := p.used, p.free // if the areas cannot be listed, the result says that this was not read
 			x.tally.reset(part)
-			p.sampled = true
+			p.sampled, p.used, p.free = true, used, free
 		}
 		x.settle()
 		all, err := x.areas()

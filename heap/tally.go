@@ -198,7 +198,7 @@ func (p *partSums) estimate(y, y2, yx float64) (amount, err float64) {
 		return 0, 0
 	}
 	// What the pieces have is skewed: most samples meet too few of the full ones, and see too small a spread. So the
-	// interval is the score interval of a sum of so many clumps (Wilson). Pieces that were lost may
+	// interval is the score interval (Wilson) of as many clumps as have this relative error. Pieces that were lost may
 	// have had none.
 	e := err/amount + float64(p.lost)/float64(p.units+p.lost)
 	return amount, amount * (e*e/2 + e*math.Sqrt(1+e*e/4))

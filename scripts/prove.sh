@@ -38,6 +38,8 @@ tests+='|TestTrouble|TestManyThreads|TestContainers|TestSilent(Stacks|Variables)
 tests+='|TestPlaces|TestSmallLeaf|TestRecursive|TestMadeCode|TestCritical|TestLateNames|TestDeepStacks.*|TestDumpOfStoppedJVM'
 # make test has a part of what these try, or fewer samples.
 tests+='|TestKinds|TestUnknownJVM|TestLibrariesReplaced|TestFiltersAreNamed|TestCertainOfAll|TestLateWalks|TestHandOver|TestRequestPools|TestOverloaded.*|TestPerfVirtualServer|TestVirtualServer|TestDeadlocksOfEachKind|TestFirstSightsCount|TestRhythm'
+# make test measures these again if something is wrong.
+tests+='|TestWakers|TestChains|TestLeaks|TestSlowRequests|TestForeign|TestWallVirtual|TestLockVirtual|TestPerf(Intrinsics|Virtual|SharesOfJava)'
 echo "$(date -u +%F) $(git rev-parse --short HEAD), $(uname -r), $(nproc) CPUs"
 failed=()
 ran=0

@@ -55,7 +55,7 @@ func (s *stillZ) keep(k *Locks, at uint64, f *zForwarding) {
 		clear(s.forwardings)
 		s.room = maxKeptEntries
 	}
-	if f != nil && f.length <= s.room {
+	if f != nil && f != &unreadForwarding && f.length <= s.room {
 		if b := make([]byte, 8*f.length); k.vm.mem.Bytes(f.at+k.pages.l.size, b) == nil {
 			f.entries, s.room = b, s.room-f.length
 		}

@@ -263,15 +263,15 @@ func (f *agentFlags) serve(cmd *cobra.Command, c *config.Config, at net.Listener
 		defer close(sampled)
 		host.Run(ctx, c.Engine, say)
 	}()
-	var rest sync.WaitGroup
-	if others != nil {
-		rest.Go(func() { others.Run(ctx) })
-	}
 	go f.reload(ctx, again, a, c, say)
 	var failed error
 	taking := make(chan struct{})
 	if takesOver {
 		a.Rehearse()
+	}
+	var rest sync.WaitGroup
+	if others != nil { // from now on a knows which samples count
+		rest.Go(func() { others.Run(ctx) })
 	}
 	go func() {
 		defer close(taking)

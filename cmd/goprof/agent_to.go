@@ -77,7 +77,7 @@ func guardAgent(c *config.Config, say func(string)) {
 		return !agent.IsWait(e.Name) && session.MayNeedProbes(e.Name)
 	}):
 		keep = slices.Concat(keep, guard.ForPerf, guard.ForProbes)
-	case c.Engine != session.PtraceEngine || len(c.Events) > 0:
+	case c.Engine != session.PtraceEngine || len(c.Events) > 0 || c.WholeHost:
 		keep = slices.Concat(keep, guard.ForPerf)
 	}
 	if !isOwn(c.Files.Dir) {

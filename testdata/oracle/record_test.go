@@ -47,6 +47,7 @@ func record(t testing.TB, s *session.Session, ctx context.Context, opt session.R
 // checkAccount: every look that was attempted has become something that has a name.
 func checkAccount(t testing.TB, s *profile.Summary) {
 	t.Helper()
+	t = fact(t)
 	var truncated, lost int64
 	for _, n := range s.TruncatedBy {
 		truncated += n

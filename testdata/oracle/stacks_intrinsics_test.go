@@ -54,7 +54,7 @@ func checkIntrinsics(t testing.TB, s *session.Session, n int, polls bool) {
 			return // where the poll was is in the thread's memory, and perf_event copies registers and the stack alone
 		}
 		if len(st.Frames) < 2 || !st.Frames[1].Kind.Java() {
-			t.Errorf("nobody polled: %s", describe(s, &snap.Snapshot, st))
+			fact(t).Errorf("nobody polled: %s", describe(s, &snap.Snapshot, st))
 		}
 	}
 	for round := 0; round == 0 || polls && inStub == 0 && round < pollRounds; round++ {

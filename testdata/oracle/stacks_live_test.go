@@ -210,7 +210,7 @@ func checkWhole(t testing.TB, s *session.Session, n int, perMille float64) {
 	t.Logf("%d attempted, %d whole, %d truncated, %d lost, %d of them stale, %d frames a stack", got.attempted(),
 		got.whole, truncated, lost, got.stale, got.frames/max(got.whole+truncated, 1))
 	if got.attempted() != got.whole+truncated+lost {
-		t.Error("some looks are not accounted for")
+		fact(t).Error("some looks are not accounted for")
 	}
 	mostCut := atMost(perMille/1000, got.attempted())
 	mostLost := mostCut

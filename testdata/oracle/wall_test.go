@@ -407,7 +407,7 @@ func wallTime(t testing.TB, s *session.Session, known []knownThread) {
 	total := int64(0)
 	p.Each(func(_ []profile.Frame, n int64) { total += n })
 	if total != int64(sum.Looks.Time) {
-		t.Errorf("stacks of %d ns, the account says %d", total, sum.Looks.Time)
+		fact(t).Errorf("stacks of %d ns, the account says %d", total, sum.Looks.Time)
 	}
 	if sum.Lost > 0 {
 		t.Logf("%d looks lost: %v", sum.Lost, sum.LostBy)

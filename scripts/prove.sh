@@ -29,7 +29,7 @@ go test -c -o "$out/visit.test" ./sampler/visit
 go test -c -o "$out/perf.test" ./sampler/perf
 go test -c -o "$out/heap.test" ./heap
 if grep -qxE "$which" <<<TestPrograms; then
-    GOPROF_SERVERS=$(scripts/servers.sh lucene h2 spring)
+    GOPROF_SERVERS=$(scripts/servers.sh lucene h2 spring) || echo "NOT TRIED: TestPrograms, which needs Maven" >&2
     export GOPROF_SERVERS
 fi
 tests='TestLeaf|TestLeafCalls|TestShadow|TestSteps|TestJNI|TestSignals|TestWitnesses|TestContendedNatives|TestThrowing|TestIntrinsics|TestJavacIsWhole|TestShares|TestSharesBesideJFR|TestChurn|TestShadowVirtual|TestVirtualLoad|TestVirtualParked|TestMix|TestAnHourIsSmall|TestHourOfJFR|TestGoprofStoppedByForce|TestPerfJavacIsWhole|TestLocks|TestLocksWhileObjectsMove|TestLocksBeside.*|TestLocksOfVirtualThreads|TestLocksBusy|TestCore.*|TestTriage.*|TestAlloc|TestAllocBesideAsync|TestAllocSlowdown|TestWaitsBesideOthers|TestEventCounts|TestEventFunctions|TestEventStacks|TestProbesEnd|TestTTSP|TestOffCPUBySwitches|TestAllocatedWhileRecorded|TestHeapGrowth'

@@ -3,6 +3,7 @@ package requests
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -29,8 +30,8 @@ func (g *Gatherer) wake(s *profile.Sample) {
 		return
 	}
 	_, lock, _ := strings.Cut(stateOf(&s.Stack.Frames[at]), ": ")
-	if s.State == profile.Parked && !strings.Contains(lock, "Lock") {
-		return // a queue, a future, a pool without work
+	if s.State == profile.Parked && !strings.Contains(lock, ".ReentrantLock$") {
+		return // a queue, a future, a pool without work, a lock that several threads may have
 	}
 	g.locked++
 	above := s.Stack.Frames[:at]
@@ -40,7 +41,7 @@ func (g *Gatherer) wake(s *profile.Sample) {
 			break
 		}
 	}
-	if len(above) == 0 {
+	if len(above) == 0 || s.State == profile.Parked && !slices.ContainsFunc(above, releases) {
 		return
 	}
 	owner, ok := naming.ThreadOf(above[0].Func.Name)
@@ -56,6 +57,11 @@ func (g *Gatherer) wake(s *profile.Sample) {
 		h.Owner.Virtual = uint64(owner.JavaID)
 	}
 	g.woken = append(g.woken, h)
+}
+
+// releases reports whether a frame gives back a lock. Who wakes a parked thread otherwise may have interrupted it.
+func releases(f profile.Frame) bool {
+	return f.Func.Name == "java.util.concurrent.locks.AbstractQueuedSynchronizer.release"
 }
 
 // stateOf is what the frame of a state says, without its brackets.

@@ -183,7 +183,7 @@ func stopForGood(t *testing.T, jvm *jvmtest.JVM) {
 	t.Cleanup(func() { unix.Kill(jvm.PID, unix.SIGCONT) })
 }
 
-// compareHolders holds the shares of who holds orders directly against a heap dump. Both count dead holders and
+// compareHolders holds the shares of who holds orders directly against a heap dump. Both count dead holders that are
 // not collected yet.
 func compareHolders(t *testing.T, got *profile.HeapHolders, d *hprofread.Dump) {
 	t.Helper()

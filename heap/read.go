@@ -481,9 +481,9 @@ func lots(rand *rand.Rand, areas []*vmstructs.HeapArea) func() (a *vmstructs.Hea
 // stratum is how many neighbours have a draw each in turn.
 const stratum = 16
 
-// spread returns the numbers below n in an order by lot. Any beginning of it is spread over all of them, because objects
-// of one class often lie side by side. Among neighbours chance alone decides. A fixed step may agree with how a program,
-// or a collector, has laid out objects.
+// spread returns the numbers below n in an order by lot. Any beginning of it is spread over all of them, because
+// objects of one class often lie side by side. Among neighbours chance alone decides. A fixed step may agree with how a
+// program, or a collector, has laid out objects.
 func spread(rand *rand.Rand, n int) (order []int) {
 	all := make([]int, n)
 	for i := range all {

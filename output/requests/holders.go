@@ -30,7 +30,7 @@ func (g *Gatherer) wake(s *profile.Sample) {
 		return
 	}
 	_, lock, _ := strings.Cut(stateOf(&s.Stack.Frames[at]), ": ")
-	if s.State == profile.Parked && !strings.Contains(lock, ".ReentrantLock$") {
+	if s.State == profile.Parked && !strings.Contains(lock, "ReentrantLock$") {
 		return // a queue, a future, a pool without work, a lock that several threads may have
 	}
 	g.locked++

@@ -160,11 +160,13 @@ func TestDifferences(t *testing.T) {
 // wait for a queue has no lock.
 func TestWoken(t *testing.T) {
 	g := New(nil)
+	const release = "java.util.concurrent.locks.AbstractQueuedSynchronizer.release"
+	method := "com.shop.Cart.leave" // of the waker
 	woken := func(at int64, state profile.State, what, label string, by byte) {
 		s := sampleAt(at, 1, 0xa, state, "com.shop.Cart.enter")
 		s.Stack.Frames[0].Func = &profile.Func{Name: state.Label(what)}
 		above := []profile.Frame{}
-		for _, name := range []string{"[far tid=99]", profile.WokenBy, label, "com.shop.Cart.leave", profile.WokenBy} {
+		for _, name := range []string{"[far tid=99]", profile.WokenBy, label, method, profile.WokenBy} {
 			above = append(above, profile.Frame{Func: &profile.Func{Name: name}, Kind: profile.Gap})
 		}
 		s.Stack.Frames = append(above, s.Stack.Frames...)
@@ -174,18 +176,29 @@ func TestWoken(t *testing.T) {
 	woken(0, profile.Blocked, "com.shop.Cart", "[server-2 tid=7]", 0xb)
 	woken(20, profile.Blocked, "com.shop.Cart", "[server-2 tid=7]", 0xb)
 	woken(40, profile.Blocked, "com.shop.Cart", "[virtual #31]", 0)
-	woken(60, profile.Parked, "LinkedBlockingQueue", "[server-3 tid=8]", 0xc)
+	woken(60, profile.Parked, "ReentrantLock$NonfairSync", "[server-4 tid=9]", 0xd) // which interrupts
+	method = release
+	woken(80, profile.Parked, "LinkedBlockingQueue", "[server-3 tid=8]", 0xc)
+	woken(100, profile.Parked, "ReentrantReadWriteLock$NonfairSync", "[server-3 tid=8]", 0xc) // another reader, perhaps
+	woken(120, profile.Parked, "ReentrantLock$NonfairSync", "[server-5 tid=10]", 0)
 	if g.LacksHolders() {
 		t.Error("the holders are not seen")
 	}
 	all := g.Requests()
-	if len(all) != 1 || len(all[0].Parts) != 2 || all[0].Parts[0].What != "Cart.enter (blocked: com.shop.Cart)" {
+	if len(all) != 1 || len(all[0].Parts) != 4 || all[0].Parts[0].What != "Cart.enter (blocked: com.shop.Cart)" {
 		t.Fatalf("%+v", all)
 	}
 	want := []Holder{{"com.shop.Cart", profile.ThreadRef{TID: 7, Name: "server-2"}, "0b000000000000000000000000000000", 2},
 		{"com.shop.Cart", profile.ThreadRef{Virtual: 31}, "", 1}}
-	if got := all[0].Parts[0].Holders; !slices.Equal(got, want) || len(all[0].Parts[1].Holders) != 0 {
-		t.Errorf("%+v\n%+v", got, all[0].Parts[1])
+	if got := all[0].Parts[0].Holders; !slices.Equal(got, want) {
+		t.Errorf("%+v", got)
+	}
+	unlocked := Holder{"ReentrantLock$NonfairSync", profile.ThreadRef{TID: 10, Name: "server-5"}, "", 1}
+	if got := all[0].Parts[1].Holders; len(got) != 1 || got[0] != unlocked {
+		t.Errorf("%+v", got)
+	}
+	if n := len(all[0].Parts[2].Holders) + len(all[0].Parts[3].Holders); n != 0 {
+		t.Errorf("%+v", all[0].Parts[2:])
 	}
 	lacks := New(nil)
 	lacks.Sample(sampleAt(0, 1, 0xa, profile.Blocked, "com.shop.Cart.enter"))

@@ -257,10 +257,10 @@ func (p *pods) fromHost(t *testing.T, pid int) {
 	tried := 0
 	for _, line := range commands(t, "../../docs/operations.md", "## Containers") {
 		command, _, _ := strings.Cut(line, " #")
-		command = strings.Replace(command, "4711", strconv.Itoa(pid), 1)
 		if strings.Contains(command, "17") {
 			continue // of no process here
 		}
+		command = strings.Replace(command, "4711", strconv.Itoa(pid), 1) // which may have a 17 in it, too
 		tried++
 		switch r := p.sh(t, command); {
 		case strings.Contains(command, "record"):

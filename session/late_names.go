@@ -51,10 +51,20 @@ func (r *recording) threadLabel(tid int, label string) string {
 // the late name becomes that of its pool, if pools are put together.
 func (r *recording) relabel(late lateName, th *listedThread, label string) {
 	r.releaseHeld()
-	if late.th != th && time.Since(late.when) > lateFor {
+	if late.th != th && !th.hadNumber(late.when) {
 		label = r.pool(late.label)
 	}
 	r.profile.Relabel(late.label, label)
+}
+
+// hadNumber reports whether the thread had its number at a moment: it began before that, however late it was listed.
+func (th *listedThread) hadNumber(when time.Time) bool {
+	if th != nil && th.kernel.Start != 0 {
+		if began := since(th.kernel.Start); !began.IsZero() {
+			return !began.After(when)
+		}
+	}
+	return time.Since(when) <= lateFor
 }
 
 // settleNames gives names to threads that had none when they were sampled last.

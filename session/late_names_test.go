@@ -6,7 +6,10 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"goprof/process"
+	"goprof/process/procfs"
 	"goprof/profile"
 )
 
@@ -16,10 +19,13 @@ func TestLateListing(t *testing.T) {
 	for _, c := range []struct {
 		name           string
 		first, last    time.Duration // before the listing
+		began          time.Duration // before it; 0: not known
 		want, wantLate int64
 	}{
-		{"sampled until it was listed", 5 * lateFor, lateFor / 2, 3, 0},
-		{"another with its number", 5 * lateFor, 3 * lateFor, 1, 2},
+		{"sampled until it was listed", 5 * lateFor, lateFor / 2, 0, 3, 0},
+		{"another with its number", 5 * lateFor, 3 * lateFor, 0, 1, 2},
+		{"listed late", 5 * lateFor, 3 * lateFor, 6 * lateFor, 3, 0},
+		{"another, soon", lateFor / 2, lateFor / 3, lateFor / 4, 1, 2},
 	} {
 		dir := &directory{threads: map[int]*listedThread{}}
 		r := &recording{Session: &Session{dir: dir}, profile: profile.New()}
@@ -36,7 +42,13 @@ func TestLateListing(t *testing.T) {
 			late.when = late.when.Add(-ago)
 			r.late[7] = late
 		}
-		dir.threads[7] = &listedThread{kernel: process.Thread{TID: 7}, name: "worker", javaNamed: true, named: time.Now()}
+		th := &listedThread{kernel: process.Thread{TID: 7}, name: "worker", javaNamed: true, named: time.Now()}
+		if c.began > 0 {
+			var boot unix.Timespec
+			unix.ClockGettime(unix.CLOCK_BOOTTIME, &boot)
+			th.kernel.Start = uint64((time.Duration(boot.Nano()) - c.began) / procfs.Tick)
+		}
+		dir.threads[7] = th
 		add(r.threadLabel(7, dir.label(7)))
 		got := map[string]int64{}
 		r.profile.Each(func(frames []profile.Frame, n int64) { got[frames[0].Func.Name] += n })

@@ -27,7 +27,8 @@ type Thread struct {
 	Start uint64 // when it began: hundredths of a second since the machine was started (CLOCK_BOOTTIME)
 }
 
-// Threads lists the threads, lowest number first. Threads that come or go meanwhile may be missing, others are not.
+// Threads lists the threads, lowest number first. Threads that come or go meanwhile may be missing. If one comes while
+// another one goes, a third one may be missing, too (see listOnce).
 func (p *Process) Threads() ([]Thread, error) {
 	tids, err := listThreads(p.pid)
 	if err != nil {

@@ -301,7 +301,11 @@ func TestPurse(t *testing.T) {
 // code that calls a comparison of qsort is not taken for that. A C program says where each is called from.
 func TestCallsMain(t *testing.T) {
 	p := ctest.Run(t, `
-static int compares(const void *a, const void *b) { static int said; if (!said++) say((long)__builtin_return_address(0)); return 0; }
+static int compares(const void *a, const void *b) {
+  static int said;
+  if (!said++) say((long)__builtin_return_address(0));
+  return 0;
+}
 static void *begins(void *x) { say((long)__builtin_return_address(0)); return 0; }
 int main(void) {
 	ready();

@@ -292,7 +292,9 @@ func (f *agentFlags) serve(cmd *cobra.Command, c *config.Config, at net.Listener
 	did := a.Metrics().Counts()
 	say(deeds(&did, time.Since(began)))
 	cancel()
-	rest.Wait()
+	if rest.Wait(); others != nil {
+		say(othersDeeds(others))
+	}
 	<-sampled
 	<-taking
 	return failed

@@ -3,9 +3,12 @@
 package main
 
 import (
+	"fmt"
+
 	"goprof/agent"
 	"goprof/agent/config"
 	"goprof/agent/identity"
+	"goprof/output"
 )
 
 // openOthers begins to sample the processes that are no JVM; nil if the configuration does not want them.
@@ -22,4 +25,11 @@ func openOthers(c *config.Config, a *agent.Agent, h *agent.ThisHost, out *outlet
 	}
 	a.SampleOthers(others)
 	return others, nil
+}
+
+// othersDeeds is the message at the end.
+func othersDeeds(o *agent.Others) string {
+	samples, lost := o.Counts()
+	return fmt.Sprintf("other processes: %s samples; %s records of the kernel's were lost", output.Grouped(samples),
+		output.Grouped(lost))
 }

@@ -29,7 +29,10 @@ import (
 const twoShares = `
 static volatile unsigned long sum;
 static void *volatile frame;
-__attribute__((noinline)) static void work(long n) { frame = __builtin_frame_address(0); for (long i = 0; i < n; i++) sum += i; }
+__attribute__((noinline)) static void work(long n) {
+	frame = __builtin_frame_address(0);
+	for (long i = 0; i < n; i++) sum += i;
+}
 __attribute__((noinline)) static void heavy(long n) { work(3 * n); sum++; }
 __attribute__((noinline)) static void light(long n) { work(n); sum++; }
 int main(void) {
@@ -110,6 +113,9 @@ func TestWholeHost(t *testing.T) {
 		}
 	}
 	a.end(t)
+	if !strings.Contains(a.log.String(), "goprof: other processes: ") {
+		t.Errorf("at its end it says\n%s", &a.log)
+	}
 	// 0.75, and chance moves it by 0.022 with 400 samples.
 	if share := float64(heavy) / float64(heavy+light); share < 0.6 || share > 0.9 {
 		t.Errorf("heavy has %.2f of %d samples", share, heavy+light)

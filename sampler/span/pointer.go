@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"goprof/arch/threadpointer"
 	"goprof/sampler/bpf"
 )
 
@@ -42,7 +43,7 @@ var pointerAt = sync.OnceValues(func() (at int, err error) {
 		return 0, err
 	}
 	defer unix.Close(prog)
-	return at, withPointer(func(own uint64) error {
+	return at, threadpointer.With(func(own uint64) error {
 		if err := bpf.TestRun(prog); err != nil {
 			return err
 		}

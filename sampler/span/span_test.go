@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"goprof/arch/threadpointer"
 	"goprof/process"
 	"goprof/sampler/bpf"
 	"goprof/sampler/look"
@@ -82,7 +83,7 @@ func needPointer(t testing.TB) (own uint64) {
 	}
 	runtime.LockOSThread()
 	t.Cleanup(runtime.UnlockOSThread)
-	if err := withPointer(func(p uint64) error { own = p; return nil }); err != nil {
+	if err := threadpointer.With(func(p uint64) error { own = p; return nil }); err != nil {
 		t.Fatal(err)
 	}
 	return own

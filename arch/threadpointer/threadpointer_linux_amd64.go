@@ -1,6 +1,6 @@
-//go:build linux
-
-package span
+// Package threadpointer tells the thread pointer of the OS thread that asks: the register from which thread-local
+// variables are found.
+package threadpointer
 
 import (
 	"unsafe"
@@ -10,8 +10,8 @@ import (
 
 const archGetFS = 0x1003 // arch/x86/include/uapi/asm/prctl.h, ARCH_GET_FS
 
-// withPointer calls f with the thread pointer of this OS thread.
-func withPointer(f func(own uint64) error) error {
+// With calls f with the thread pointer of this OS thread.
+func With(f func(own uint64) error) error {
 	own := new(uint64)
 	if _, _, e := unix.RawSyscall(unix.SYS_ARCH_PRCTL, archGetFS, uintptr(unsafe.Pointer(own)), 0); e != 0 {
 		return e

@@ -27,33 +27,24 @@ type DumpField struct {
 // dumpLayout says what a heap dump needs besides: classfile/classLoaderData.hpp, oops/instanceKlass.hpp,
 // arrayKlass.hpp, cpCache.hpp, memory/universe.hpp (up to 11), runtime/jniHandles.hpp.
 type dumpLayout struct {
-	head                uint64   // ClassLoaderDataGraph::_head
-	nextLoader          offset   // ClassLoaderData
-	arrays, higher      offset   // InstanceKlass: its array class; ArrayKlass: the one with a dimension more
-	primitive           []uint64 // variables with the array classes of primitive types, up to 11
-	klassAt             uint64   // a variable: where a java.lang.Class has its Klass
-	poolRefs, cacheRefs offset   // ConstantPool up to 8, ConstantPoolCache since 9: a handle
-	handles             offset   // JavaThread, up to 17 Thread: its first JNIHandleBlock
-	slots, top, next    offset   // JNIHandleBlock
-	globals             uint64   // JNIHandles::_global_handles
-	globalBlocks        bool     // up to 8 these are JNIHandleBlocks, too
+	head         uint64   `vm:"ClassLoaderDataGraph._head"`
+	nextLoader   offset   `vm:"ClassLoaderData._next"`
+	arrays       offset   `vm:"InstanceKlass._array_klasses"`
+	higher       offset   `vm:"ArrayKlass._higher_dimension"` // the class of arrays with a dimension more
+	primitive    []uint64 // variables with the array classes of primitive types, up to 11
+	klassAt      uint64   `vm:"java_lang_Class._klass_offset"` // a variable: where a java.lang.Class has its Klass
+	poolRefs     offset   `vm:"ConstantPool._resolved_references"`
+	cacheRefs    offset   `vm:"ConstantPoolCache._resolved_references"`            // a handle, since 9; up to 8 poolRefs is
+	handles      offset   `vm:"JavaThread._active_handles|Thread._active_handles"` // its first JNIHandleBlock
+	slots        offset   `vm:"JNIHandleBlock._handles"`
+	top          offset   `vm:"JNIHandleBlock._top"`
+	next         offset   `vm:"JNIHandleBlock._next"`
+	globals      uint64   `vm:"JNIHandles._global_handles"`
+	globalBlocks bool     // up to 8 these are JNIHandleBlocks, too
 }
 
 func (r *resolver) dump() dumpLayout {
-	l := dumpLayout{
-		head:       r.static("", "ClassLoaderDataGraph._head"),
-		nextLoader: r.field("", "ClassLoaderData._next"),
-		arrays:     r.field("", "InstanceKlass._array_klasses"),
-		higher:     r.field("", "ArrayKlass._higher_dimension"),
-		klassAt:    r.static("", "java_lang_Class._klass_offset"),
-		poolRefs:   r.field("", "ConstantPool._resolved_references"),
-		cacheRefs:  r.field("", "ConstantPoolCache._resolved_references"),
-		handles:    r.field("", "JavaThread._active_handles|Thread._active_handles"),
-		slots:      r.field("", "JNIHandleBlock._handles"),
-		top:        r.field("", "JNIHandleBlock._top"),
-		next:       r.field("", "JNIHandleBlock._next"),
-		globals:    r.static("", "JNIHandles._global_handles"),
-	}
+	l := fill[dumpLayout](r, "")
 	if f, ok := r.lookup("JNIHandles._global_handles", true); ok {
 		l.globalBlocks = f.typ == "JNIHandleBlock*"
 	}

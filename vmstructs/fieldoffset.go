@@ -3,7 +3,7 @@ package vmstructs
 // fieldEntryLayout says where the constant pool's cache has what the interpreter knows of a field:
 // oops/resolvedFieldEntry.hpp since 22, before in the same entries as methods (oops/cpCache.hpp).
 type fieldEntryLayout struct {
-	entries offset // ConstantPoolCache, since 22
+	entries offset `vm:"ConstantPoolCache._resolved_field_entries"` // since 22
 	data    offset // Array<ResolvedFieldEntry>
 	size    uint64
 }
@@ -18,7 +18,7 @@ const fieldEntryFinal, oldEntryFinal = 1, 22
 
 // fieldEntries is called when it is known that methods have entries of their own: no release has that without fields.
 func (r *resolver) fieldEntries(needed bool) fieldEntryLayout {
-	l := fieldEntryLayout{entries: r.field("", "ConstantPoolCache._resolved_field_entries")}
+	l := fill[fieldEntryLayout](r, "")
 	switch {
 	case l.entries.ok():
 		l.data = r.field(capInvokes, "Array<ResolvedFieldEntry>._data")

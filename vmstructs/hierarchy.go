@@ -8,13 +8,9 @@ import "slices"
 
 // hierarchyLayout says where a class has the classes below it: oops/klass.hpp. They are a list, the newest first.
 // Classes that implement an interface are not below it.
-type hierarchyLayout struct{ first, next offset }
-
-func (r *resolver) hierarchy() hierarchyLayout {
-	return hierarchyLayout{
-		first: r.field(capReceivers, "Klass._subklass"),
-		next:  r.field(capReceivers, "Klass._next_sibling"),
-	}
+type hierarchyLayout struct {
+	first offset `need:"Klass._subklass"`
+	next  offset `need:"Klass._next_sibling"`
 }
 
 const (

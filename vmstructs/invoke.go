@@ -209,35 +209,28 @@ func (vm *VM) poolKlass(p *pool, constant uint16) uint64 {
 
 // invokeLayout: oops/cpCache.hpp, oops/resolvedMethodEntry.hpp, oops/klassVtable.hpp.
 type invokeLayout struct {
-	cache         offset // ConstantPool
+	cache         offset `need:"ConstantPool._cache"`
 	length        offset // ConstantPoolCache, up to 22
 	cacheSize     uint64 // its entries follow the cache
 	indices       offset // ConstantPoolCacheEntry
 	f1, f2, flags offset
 	vfinal, final uint8  // bits of the flags
-	methods       offset // ConstantPoolCache, since 23
+	methods       offset `vm:"ConstantPoolCache._resolved_method_entries"` // since 23
 	methodsData   offset
 	constant      offset // ResolvedMethodEntry
 	entrySize     uint64 // of either kind
 	klasses       offset // ConstantPool, since 9
 	klassesData   offset
-	intrinsic     sized // Method
+	intrinsic     sized `need:"Method._intrinsic_id"`
 	named         namedLayout
 	fields        fieldEntryLayout
-	vtableLen     offset
-	vtable        uint64 // where the vtable begins: behind InstanceKlass
+	vtableLen     offset `need:"Klass._vtable_len|InstanceKlass._vtable_len"`
+	vtable        uint64 `need:"InstanceKlass"` // the vtable follows the InstanceKlass
 }
 
 func (r *resolver) invoke() invokeLayout {
-	l := invokeLayout{
-		cache:     r.field(capInvokes, "ConstantPool._cache"),
-		methods:   r.field("", "ConstantPoolCache._resolved_method_entries"),
-		klasses:   absent,
-		vtableLen: r.field(capInvokes, "Klass._vtable_len|InstanceKlass._vtable_len"),
-		vtable:    r.size(capInvokes, "InstanceKlass"),
-		intrinsic: r.sized(capInvokes, "Method._intrinsic_id"),
-		named:     r.named(),
-	}
+	l := fill[invokeLayout](r, capInvokes)
+	l.klasses = absent
 	if _, jdk8 := r.t.sizes["Flag"]; !jdk8 {
 		l.klasses = r.field(capInvokes, "ConstantPool._resolved_klasses")
 		l.klassesData = r.field(capInvokes, "Array<Klass*>._data")

@@ -15,11 +15,11 @@ import (
 
 // initLayout: which thread initialises a class. oops/instanceKlass.hpp, oops/klass.hpp.
 type initLayout struct {
-	object      uint64 // the variable that holds the class java.lang.Object
-	state       sized  // InstanceKlass
+	object      uint64 `need:"class Object"`
+	state       sized  `need:"InstanceKlass._init_state"`
 	being       uint64 // InstanceKlass::being_initialized
-	thread      offset // InstanceKlass: the JavaThread that initialises it
-	mirror      offset // Klass
+	thread      offset `need:"InstanceKlass._init_thread"` // the JavaThread that initialises it
+	mirror      offset `need:"Klass._java_mirror"`
 	mirrorIsOop bool   // JDK 8: mirror is the reference, later an OopHandle
 	span        int    // how much is read of an InstanceKlass
 }
@@ -27,23 +27,14 @@ type initLayout struct {
 // capInit is lost by JVMs that do not tell all of it.
 const capInit = "who initialises classes"
 
-func (r *resolver) init() initLayout {
-	l := initLayout{
-		object: r.static(capInit, wellKnown("Object")),
-		state:  r.sized(capInit, "InstanceKlass._init_state"),
-		being:  uint64(r.int("InstanceKlass::being_initialized", 0)),
-		thread: r.field(capInit, "InstanceKlass._init_thread"),
-		mirror: r.field(capInit, "Klass._java_mirror"),
-	}
-	if f, ok := r.lookup("Klass._java_mirror", false); ok {
-		l.mirrorIsOop = f.typ == "oop"
-	}
-	h := r.hierarchy()
+func (r *resolver) init(l *initLayout) {
+	l.being = uint64(r.int("InstanceKlass::being_initialized", 0))
+	l.mirrorIsOop = r.isOop("Klass._java_mirror")
+	h := fill[hierarchyLayout](r, capReceivers)
 	if l.object == 0 || l.being == 0 || !h.first.ok() || !h.next.ok() || !l.thread.ok() || !l.mirror.ok() {
 		l.state.offset = absent
 	}
 	l.span = span(l.state.offset, l.thread, l.mirror, h.first, h.next)
-	return l
 }
 
 func (l *initLayout) ok() bool { return l.state.offset.ok() }

@@ -9,43 +9,24 @@ import "math/bits"
 // (gc/z/zForwarding.hpp). If it has not moved the object, the object's page must still be in the JVM's table of pages
 // (gc/z/zPageTable.hpp).
 
-// zPagesLayout says where these tables are: gc/z/zHeap.hpp, zPageTable.hpp, zPage.hpp, zForwardingTable.hpp. The ZGC
-// without generations of 21 to 23 has X for Z in these names.
+// zPagesLayout says where these tables are: gc/z/zHeap.hpp, zPageTable.hpp, zPage.hpp, zForwardingTable.hpp. % is Z. The
+// ZGC without generations of 21 to 23 has X in these names.
 type zPagesLayout struct {
-	heap       offset // ZCollectedHeap: its ZHeap
-	table, at  offset // ZHeap: its ZPageTable; ZPageTable: its map of pages
-	pages      offset // ZGranuleMapForPageTable
-	start, top offset // ZPage
-	offsets    offset // ZGlobalsForVMStructs: a pointer to the bits of a reference that are no colour
-	good       offset // ZGlobalsForVMStructs: a pointer to the good colour
+	heap    offset `vm:"%CollectedHeap._heap"`
+	table   offset `vm:"%Heap._page_table"`
+	at      offset `vm:"%PageTable._map"` // its map of pages
+	pages   offset `vm:"%GranuleMapForPageTable._map"`
+	start   offset `vm:"%Page._virtual"`
+	top     offset `vm:"%Page._top"`
+	offsets offset `vm:"%GlobalsForVMStructs._%AddressOffsetMask"`   // a pointer to the bits that are no colour
+	good    offset `vm:"%GlobalsForVMStructs._ZPointerLoadGoodMask"` // a pointer to the good colour
 
-	forwarding  offset // ZHeap, where there are no generations: its ZForwardingTable
-	forwardings offset // ZForwardingTable: where the ZForwardings of the pages are
-	shift       offset // ZForwarding: the shift of the objects' alignment
-	length      offset // ZForwarding: the number of its entries
-	users       offset // ZForwarding: 0 when all objects of the page have moved
-	size        uint64 // of a ZForwarding; its entries follow it
-}
-
-func (r *resolver) zPages(z string) zPagesLayout {
-	l := zPagesLayout{
-		heap:    r.field("", z+"CollectedHeap._heap"),
-		table:   r.field("", z+"Heap._page_table"),
-		at:      r.field("", z+"PageTable._map"),
-		pages:   r.field("", z+"GranuleMapForPageTable._map"),
-		start:   r.field("", z+"Page._virtual"),
-		top:     r.field("", z+"Page._top"),
-		offsets: r.field("", z+"GlobalsForVMStructs._"+z+"AddressOffsetMask"),
-		good:    r.field("", z+"GlobalsForVMStructs._ZPointerLoadGoodMask"),
-
-		forwarding:  r.field("", z+"Heap._forwarding_table"),
-		forwardings: r.field("", z+"GranuleMapForForwarding._map"),
-		shift:       r.field("", z+"Forwarding._object_alignment_shift"),
-		length:      r.field("", z+"Forwarding._entries"),
-		users:       r.field("", z+"Forwarding._ref_count"),
-		size:        r.size("", z+"Forwarding"),
-	}
-	return l
+	forwarding  offset `vm:"%Heap._forwarding_table"`       // where there are no generations
+	forwardings offset `vm:"%GranuleMapForForwarding._map"` // where the ZForwardings of the pages are
+	shift       offset `vm:"%Forwarding._object_alignment_shift"`
+	length      offset `vm:"%Forwarding._entries"`   // how many
+	users       offset `vm:"%Forwarding._ref_count"` // 0 when all objects of the page have moved
+	size        uint64 `vm:"%Forwarding"`            // its entries follow it
 }
 
 func (l *zPagesLayout) ok() bool {

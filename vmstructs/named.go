@@ -7,19 +7,10 @@ package vmstructs
 
 // namedLayout says where the methods that a class declares are: oops/instanceKlass.hpp.
 type namedLayout struct {
-	methods  offset // InstanceKlass, an array of pointers
-	defaults offset // the same of methods that are inherited from interfaces (classfile/defaultMethods.cpp)
-	data     offset // Array<Method*>
-	super    offset // Klass
-}
-
-func (r *resolver) named() namedLayout {
-	return namedLayout{
-		methods:  r.field(capInvokes, "InstanceKlass._methods"),
-		defaults: r.field(capReceivers, "InstanceKlass._default_methods"),
-		data:     r.field(capInvokes, "Array<Method*>._data"),
-		super:    r.field(capInvokes, "Klass._super"),
-	}
+	methods  offset `need:"InstanceKlass._methods"`                                             // an array of pointers
+	defaults offset `need:"InstanceKlass._default_methods" cap:"what calls of interfaces call"` // the same, of methods inherited from interfaces
+	data     offset `need:"Array<Method*>._data"`
+	super    offset `need:"Klass._super"`
 }
 
 const (

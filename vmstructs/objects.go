@@ -332,20 +332,11 @@ func isFiller(name string) bool {
 
 // objectsLayout is what Objects needs: oops/klass.hpp, classfile/javaClasses.hpp.
 type objectsLayout struct {
-	layoutHelper offset // Klass
-	oopSize      uint64 // java_lang_Class::_oop_size_offset
-	checkAt      offset // Klass: where its entry in the list of superclasses is
-	supers       offset // Klass: that list
+	layoutHelper offset `need:"Klass._layout_helper"`
+	oopSize      uint64 `need:"java_lang_Class._oop_size_offset"`
+	checkAt      offset `vm:"Klass._super_check_offset"` // where its entry in supers is
+	supers       offset `vm:"Klass._primary_supers[0]"`
 }
 
 // capObjects is lost by JVMs that do not tell all of it.
 const capObjects = "what the heap holds"
-
-func (r *resolver) objects() objectsLayout {
-	return objectsLayout{
-		layoutHelper: r.field(capObjects, "Klass._layout_helper"),
-		oopSize:      r.static(capObjects, "java_lang_Class._oop_size_offset"),
-		checkAt:      r.field("", "Klass._super_check_offset"),
-		supers:       r.field("", "Klass._primary_supers[0]"),
-	}
-}

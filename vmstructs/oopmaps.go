@@ -152,10 +152,10 @@ func (vm *VM) oldOopMaps(set uint64, n int) ([]int32, error) {
 
 // oopMapLayout says where the pcs of OopMaps are: compiler/oopMap.hpp.
 type oopMapLayout struct {
-	count      offset // OopMapSet or ImmutableOopMapSet: how many OopMaps it has
-	setSize    uint64 // of an ImmutableOopMapSet (9 and later)
-	pairSize   uint64 // of an ImmutableOopMapPair
-	pairOffset offset // ImmutableOopMapPair: the offset of the pc
+	count      offset `need:"ImmutableOopMapSet._count"` // up to 8 of OopMapSet
+	setSize    uint64 `need:"ImmutableOopMapSet"`        // since 9
+	pairSize   uint64 `need:"ImmutableOopMapPair"`
+	pairOffset offset `need:"ImmutableOopMapPair._pc_offset"`
 	data       offset // OopMapSet (8): the array of its OopMaps
 	mapOffset  offset // OopMap (8): the offset of the pc
 }
@@ -169,12 +169,7 @@ func (r *resolver) oopMaps() oopMapLayout {
 			mapOffset: r.field(capSafepoints, "OopMap._pc_offset"),
 		}
 	}
-	l := oopMapLayout{
-		count:      r.field(capSafepoints, "ImmutableOopMapSet._count"),
-		setSize:    r.size(capSafepoints, "ImmutableOopMapSet"),
-		pairSize:   r.size(capSafepoints, "ImmutableOopMapPair"),
-		pairOffset: r.field(capSafepoints, "ImmutableOopMapPair._pc_offset"),
-	}
+	l := fill[oopMapLayout](r, capSafepoints)
 	if l.pairOffset.ok() && l.pairSize != 0 && (l.pairSize < uint64(l.pairOffset)+4 || l.pairSize > maxStride) {
 		r.lost(capSafepoints, "sizeof ImmutableOopMapPair")
 	}

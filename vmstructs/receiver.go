@@ -8,18 +8,17 @@ package vmstructs
 // has a head of 8 bytes: its tag, one byte of flags, and the index of its bytecode, in 16 bits. Words follow.
 type profileLayout struct {
 	data       offset // MethodData; absent: it is not told
-	method     offset // MethodData: whose profile it is
+	method     offset `vm:"MethodData._method"` // whose profile it is
 	call       uint8  // the tag of what was counted at an invoke that has a receiver
 	callOfType uint8  // the same where types of arguments are counted, too
 }
 
 func (r *resolver) profile() profileLayout {
-	return profileLayout{
-		data:       r.profileData(),
-		method:     r.field("", "MethodData._method"),
-		call:       uint8(r.int("DataLayout::virtual_call_data_tag", 5)),
-		callOfType: uint8(r.int("DataLayout::virtual_call_type_data_tag", 11)),
-	}
+	l := fill[profileLayout](r, "")
+	l.data = r.profileData()
+	l.call = uint8(r.int("DataLayout::virtual_call_data_tag", 5))
+	l.callOfType = uint8(r.int("DataLayout::virtual_call_type_data_tag", 11))
+	return l
 }
 
 // profileData says where the pieces of a profile begin. 27 does not export that. In all releases it is the last word of

@@ -6,21 +6,16 @@ package vmstructs
 
 // handleLayout says where a mirror is, and how an object tells its class: oops/klass.hpp, compressedKlass.hpp.
 type handleLayout struct {
-	mirror                  offset // Klass: an OopHandle
-	narrowBase, narrowShift uint64 // of class pointers
+	mirror      offset `need:"Klass._java_mirror"`                                                                                     // an OopHandle
+	narrowBase  uint64 `need:"CompressedKlassPointers._base|CompressedKlassPointers._narrow_klass._base|Universe._narrow_klass._base"` // of class pointers
+	narrowShift uint64 `need:"CompressedKlassPointers._shift|CompressedKlassPointers._narrow_klass._shift|Universe._narrow_klass._shift"`
 }
 
 func (r *resolver) handles(jdk8 bool) handleLayout {
 	if jdk8 {
 		return handleLayout{mirror: absent} // it has no VarHandles
 	}
-	return handleLayout{
-		mirror: r.field(capHandles, "Klass._java_mirror"),
-		narrowBase: r.static(capHandles, "CompressedKlassPointers._base|CompressedKlassPointers._narrow_klass._base|"+
-			"Universe._narrow_klass._base"),
-		narrowShift: r.static(capHandles, "CompressedKlassPointers._shift|CompressedKlassPointers._narrow_klass._shift|"+
-			"Universe._narrow_klass._shift"),
-	}
+	return fill[handleLayout](r, capHandles)
 }
 
 // objectModel is how references are written, and how objects tell their classes. It does not change while a JVM runs.

@@ -53,10 +53,9 @@ var trapReasons = [TrapBeforeLoop + 1][]string{
 
 func (r *resolver) trap() trapLayout {
 	// The shift is the same in all releases. 8 does not export it, nor that it has five bits for the reason.
-	l := trapLayout{
-		shift: uint8(r.int("Deoptimization::_reason_shift", 3)) & 31,
-		bits:  uint8(r.int("Deoptimization::_reason_bits", 5)) & 7,
-	}
+	l := fill[trapLayout](r, "")
+	l.shift = uint8(r.int("Deoptimization::_reason_shift", 3)) & 31
+	l.bits = uint8(r.int("Deoptimization::_reason_bits", 5)) & 7
 	for reason, names := range trapReasons {
 		for _, name := range names {
 			if n := r.int("Deoptimization::Reason_"+name, -1); n >= 0 && n < 64 {

@@ -10,14 +10,11 @@ type contLayout struct {
 
 	super        offset `need:"Klass._super"`
 	layoutHelper offset `need:"Klass._layout_helper"`
-	mirror       offset `need:"Klass._java_mirror"` // an OopHandle
-	nextKlass    offset `need:"Klass._next_link"`   // of the same loader
+	nextKlass    offset `need:"Klass._next_link"` // of the same loader
 	nextLoader   offset `need:"ClassLoaderData._next"`
 	klasses      offset `need:"ClassLoaderData._klasses"`
 	loaders      uint64 `need:"ClassLoaderDataGraph._head"`
 
-	narrowBase  uint64 `need:"CompressedKlassPointers._base|CompressedKlassPointers._narrow_klass._base"` // of class pointers
-	narrowShift uint64 `need:"CompressedKlassPointers._shift|CompressedKlassPointers._narrow_klass._shift"`
 	zOffsetMask offset `vm:"ZGlobalsForVMStructs._ZAddressOffsetMask"` // a pointer to the bits that are no colour
 	xOffsetMask offset `vm:"XGlobalsForVMStructs._XAddressOffsetMask"`
 }

@@ -8,10 +8,13 @@ import (
 	"goprof/process"
 )
 
-// A compiler records two kinds of pcs. Safepoints are polls and the return addresses of calls. The collector may look
-// at the frame there, so each safepoint has an OopMap (code/debugInfoRec.cpp, add_safepoint). Other pcs have no OopMap,
-// and are recorded only with -XX:+DebugNonSafepoints (add_non_safepoint), which agents and JFR switch on, too. goprof
-// reads only which pcs have an OopMap, not the OopMap itself.
+// A compiler records two kinds of pcs. Safepoints are polls and the return addresses of calls, where the collector may
+// read
+// the frame. So each safepoint has an OopMap (code/debugInfoRec.cpp, add_safepoint). Other pcs have none, and are
+// recorded
+// only with -XX:+DebugNonSafepoints (add_non_safepoint), which agents and JFR switch on, too. goprof reads only which
+// pcs
+// have an OopMap.
 
 // maxOopMaps bounds the OopMaps of an nmethod: it has at most one for each of its records.
 const maxOopMaps = maxDebugBytes / pcDescSize
@@ -19,12 +22,13 @@ const maxOopMaps = maxDebugBytes / pcDescSize
 // safepoints is what is known of an nmethod's OopMaps.
 type safepoints struct {
 	known bool
-	bits  []uint64 // a bit for each PcDesc, by its index: it has an OopMap; nil if that is not known
+	bits  []uint64 // a bit for each PcDesc that has an OopMap, by its index; nil if they are not known
 	full  bool     // some records have no OopMap
 }
 
-// FullRecords reports whether the compiler has recorded where each instruction of b comes from, and not safepoints
-// alone. It is false if that is not known.
+// FullRecords reports whether the compiler has recorded all instructions of b, not only safepoints. It is false if that
+// is
+// not known.
 func (vm *VM) FullRecords(b *Blob) bool { return vm.safepoints(b).full }
 
 // IsSafepoint reports whether pc is recorded, and is a safepoint. If OopMaps cannot be read, each record counts as a
@@ -37,8 +41,9 @@ func (vm *VM) IsSafepoint(b *Blob, pc uint64) bool {
 	return s.bits == nil || has(s.bits, b.debug.at(int32(pc-b.Begin)))
 }
 
-// SafepointsOnly returns b as it would be if the compiler had recorded only safepoints. The answers of a rule for such
-// code can then be compared with the full records. No cache holds the result.
+// SafepointsOnly returns a copy of b with the records of safepoints only. So a rule's answers for such code can be
+// compared
+// with the full records. No cache holds the result.
 func (vm *VM) SafepointsOnly(b *Blob) *Blob {
 	s := vm.safepoints(b)
 	less := *b

@@ -1,6 +1,6 @@
 package arch
 
-// Call says for what a thread waits that is in a system call.
+// Call is what a thread in a system call waits for.
 type Call uint8
 
 const (
@@ -9,7 +9,7 @@ const (
 	CallFutex      // until another thread wakes it
 	// CallRestart goes on with another call, a wait with a time limit, after a signal or a stop (restart_syscall(2)).
 	CallRestart
-	// All below are about a file descriptor, which is their first argument.
+	// The first argument of CallRead to CallSelect is a file descriptor.
 	CallRead
 	CallWrite
 	CallAccept
@@ -19,11 +19,11 @@ const (
 	CallSync   // wait until a file is on its disk
 	CallFile   // others that change or lock a file
 	CallSelect // wait for any of those that an epoll instance has been told of
-	// CallPoll is about the file descriptors in an array, its first argument (struct pollfd,
-	// include/uapi/asm-generic/poll.h). The second argument says how many these are.
+	// CallPoll waits for the file descriptors in an array, its first argument (struct pollfd,
+	// include/uapi/asm-generic/poll.h). The second argument is their number.
 	CallPoll
-	// What is done with descriptors. CallOpen and CallOpenAt have a path, their first and second argument. CallReplace
-	// makes its second argument lead to what its first one does. CallEpoll is about its third argument.
+	// Calls that change file descriptors. The path is the first argument of CallOpen and the second of CallOpenAt.
+	// CallReplace makes its second argument a copy of its first. The descriptor of CallEpoll is its third argument.
 	CallOpen
 	CallOpenAt
 	CallClose

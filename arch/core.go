@@ -1,7 +1,7 @@
 package arch
 
-// Offsets in the note of a thread of a core file (NT_PRSTATUS, struct elf_prstatus of include/linux/elfcore.h). The
-// part before the registers has the same size on all 64-bit CPUs. Facts.PrstatusSize says how long the registers are.
+// Offsets in the ELF note of a thread in a core file (NT_PRSTATUS, struct elf_prstatus of include/linux/elfcore.h). The
+// part before the registers has the same size on all 64-bit CPUs. The registers have Facts.PrstatusSize bytes.
 const (
 	CoreSignal  = 12 // short: the signal that the thread was to get
 	CoreThread  = 32 // int: its number

@@ -2,9 +2,9 @@ package arch
 
 import "errors"
 
-// Exit says how the code at some pc returns to its caller, in terms of the registers at that pc. A Tracer finds the
-// Exit by reading the code ahead up to its return. So there is an Exit for any instruction: before a frame is built,
-// while it is built, and after it was removed.
+// Exit is how the code at some pc returns to its caller, in terms of the registers at that pc. A Tracer finds the Exit
+// by reading the code ahead up to its return. So any instruction has an Exit: before a frame is built, while it is
+// built, and after it was removed.
 type Exit struct {
 	RA Loc // where the return address is now
 	SP Loc // what the stack pointer will be in the caller (never AtMem)
@@ -13,21 +13,20 @@ type Exit struct {
 	// may be relative to that value: then their register is SavedSP.
 	Saved Loc
 
-	// Jump: the code does not return by itself, it jumps out of its blob. RA and SP
-	// then say what the code that it jumps to would find as its return address.
+	// Jump: the code does not return by itself, but jumps out of its blob. RA and SP are then the return address and stack
+	// pointer for the code at the target.
 	Jump bool
 	// Indirect: that jump goes to an address in a register or in memory. If several jumps leave a blob, the Exit is an
-	// indirect one, because that is the regular way. A direct one goes to a slow path.
+	// indirect jump, because direct jumps go to slow paths.
 	Indirect bool
-	// Target is where an indirect Jump goes, if that is known. A return address that the code pops and jumps to is a
-	// Target, too.
+	// Target is the address to which an indirect Jump goes, if known. It may be a return address that the code has popped.
 	Target Loc
-	// Through is the word that holds where an indirect Jump goes, if the jump itself reads that from memory.
+	// Through is the word in memory from which an indirect Jump itself reads its target.
 	Through Loc
-	// Taken is a return address that the code has at the end of a Jump and does not return to itself:
-	// the word below the stack pointer, one that was just popped, or the link register.
+	// Taken is a return address that the code still has at a Jump, but does not return to itself: the word below the stack
+	// pointer, a word that was just popped, or the link register.
 	Taken Loc
-	// End is the stack pointer at the end itself.
+	// End is the stack pointer at the return or jump.
 	End Loc
 	// SenderSP is what CPU.Java.SenderSP holds at the end: for code on its way into
 	// the interpreter, the caller's stack pointer before adapters moved it.
@@ -35,29 +34,29 @@ type Exit struct {
 	// BCP is what CPU.Java.BCP holds at the end: code that keeps to the conventions of C gives
 	// the interpreter its registers back.
 	BCP Loc
-	// Kept is the set (by bit) of registers that the code does not change, as far as that is told.
+	// Kept is the set (by bit) of registers that are known to be unchanged.
 	Kept uint64
-	// ThrownAt is what CPU.Java.ThrownAt holds at an indirect Jump by register. Code that has dropped a frame because
-	// of an exception, and jumps to the caller's handler, has there the address to which it would have returned.
+	// ThrownAt is what CPU.Java.ThrownAt holds at an indirect Jump by register. If code has dropped a frame because of an
+	// exception and jumps to the caller's handler, that register holds the address to which it would have returned.
 	ThrownAt Loc
 	// WritesRA: the code ahead writes its return address, or that of the standard frame at the
 	// frame pointer. RA is then the word that is there now, if the new one is not known.
 	WritesRA bool
-	// Calls: the way went past a call. If that call never returns, the code behind it may belong to something else.
+	// Calls: the path went past a call. If that call never returns, the code behind it may belong to something else.
 	Calls bool
-	// FrameBuilt: the way did not go to the end. It went to a place where a frame was complete: a standard frame
-	// (TraceEntry), or a frame of the size that was given (Trace, TraceTo).
+	// FrameBuilt: the path ended before the exit, where a frame was complete: a standard frame (TraceEntry), or one of the
+	// given size (Trace, TraceTo).
 	FrameBuilt bool
 }
 
-// Popped is e for code that jumps after it took its own return address off the stack, or without one there. Exception
-// handling goes on in a caller's frame in this way. ra is where it goes on: Target or Taken.
+// Popped returns e for code that jumps without a return address of its own on the stack. Exception handling goes on in
+// a caller's frame in this way. ra is the address where it goes on: Target or Taken.
 func (e Exit) Popped(ra Loc) Exit {
 	e.RA, e.SP = ra, e.End
 	return e
 }
 
-// LocKind says how to evaluate a Loc.
+// LocKind is how to evaluate a Loc.
 type LocKind uint8
 
 const (
@@ -66,17 +65,17 @@ const (
 	AtMem           // the word at register Reg + Off
 )
 
-// Loc is a value told relative to the registers at the pc that was traced.
+// Loc is a value in terms of the registers at the traced pc.
 type Loc struct {
 	Kind LocKind
 	Reg  uint8
 	Off  int32
 }
 
-// RegPlus is what register reg holds, and off.
+// RegPlus is the value of register reg plus off.
 func RegPlus(reg uint8, off int32) Loc { return Loc{Value, reg, off} }
 
-// MemAt is the word at register reg and off.
+// MemAt is the word at the address reg plus off.
 func MemAt(reg uint8, off int32) Loc { return Loc{AtMem, reg, off} }
 
 // Errors of a Tracer.
@@ -87,15 +86,15 @@ var (
 
 // Tracer reads code ahead. It keeps scratch memory: one Tracer for each goroutine.
 type Tracer interface {
-	// Trace follows the code at pc, which starts at base, to its exit. If the pc may lie in code that builds a frame
-	// of a known size, frame is that size in bytes. Then Trace stops where the frame is complete, because the exit of
-	// a long method is far away. Otherwise frame is 0.
+	// Trace follows the code, which starts at base, from pc to its exit. If pc may lie in code that builds a frame of a
+	// known size, frame is that size in bytes. Then Trace stops where the frame is complete, because a long method's exit
+	// is far away. Otherwise frame is 0.
 	Trace(code []byte, base, pc uint64, frame int32) (Exit, error)
-	// TraceTo is for code without an exit, or without one that can be found. It follows the code only to the nearest
-	// place at which a frame of that size is complete: where whole returns true, or at a jump through a table, because
-	// a method makes such a jump only while it has its frame.
+	// TraceTo is for code whose exit cannot be found. It follows the code only until a frame of that size is complete:
+	// where whole returns true, or at a jump through a table, because a method makes such a jump only while it has its
+	// frame.
 	TraceTo(code []byte, base, pc uint64, frame int32, whole func(pc uint64) bool) (Exit, error)
-	// TraceEntry goes to the exit as Trace does, but stops where a standard frame is built, if that
-	// comes first: for the interpreter's method entries, which build a frame and never return.
+	// TraceEntry goes to the exit as Trace does, but stops where a standard frame is complete, if that comes first. It is
+	// for the interpreter's method entries, which build a frame and never return.
 	TraceEntry(code []byte, base, pc uint64) (Exit, error)
 }

@@ -2,17 +2,17 @@ package arch
 
 import "math/bits"
 
-// Follower reads code ahead, for all CPUs. It follows one way through the code until that returns, jumps away or cannot
-// be followed. At each branch it keeps the other way for later. Each CPU's Steps say what instructions do to a State.
+// Follower reads code ahead, for all CPUs. It follows one path through the code until the path returns, jumps away or
+// cannot be followed. At each branch it keeps the other path for later. Each CPU's Steps apply instructions to a State.
 //
-// Code that HotSpot generates has a balanced stack on each way to a return. So any such way shows where the return
-// address is. If a way cannot be followed (an indirect jump, a stack pointer of unknown origin), the Follower tries
-// another one.
+// Code that HotSpot generates has a balanced stack on each path to a return. So any path to a return shows where the
+// return address is. If a path cannot be followed (an indirect jump, a stack pointer of unknown origin), the Follower
+// tries another.
 type Follower struct {
 	Code []byte
-	// Start is the offset in Code at which the way began.
+	// Start is the offset in Code at which the path began.
 	Start uint32
-	// Entry: the Follower is to stop where a standard frame is built (TraceEntry).
+	// Entry: the Follower stops where a standard frame is complete (TraceEntry).
 	Entry bool
 
 	steps Steps
@@ -33,17 +33,18 @@ type Follower struct {
 type Steps interface {
 	// Step executes the instruction at s.PC, and moves s.PC on.
 	Step(s *State) Way
-	// Exit returns, in terms of the start, the exit of a way on which the last Step has led to one.
+	// Exit returns the exit to which the last Step has led, in terms of the registers at the start.
 	Exit(s *State, w Way) Exit
-	// Framed returns the exit of code that has just completed a frame of that size, if it has, after so many steps.
+	// Framed returns the exit of code that has completed a frame of that size after steps instructions. ok is false if it
+	// has not.
 	Framed(s *State, size int32, steps int) (Exit, bool)
-	// Sized returns the exit of code whose whole frame has that size.
+	// Sized returns the exit of code that has its whole frame, of that size.
 	Sized(s *State, size int32) (Exit, bool)
-	// IsBetter reports whether an exit by a jump says more than another one.
+	// IsBetter reports whether the exit e, by a jump, is preferred to than.
 	IsBetter(e, than *Exit) bool
 }
 
-// Way is how a way goes on behind an instruction.
+// Way is how a path goes on behind an instruction.
 type Way uint8
 
 const (
@@ -101,8 +102,8 @@ func (f *Follower) run(code []byte, base, pc uint64) (Exit, error) {
 	return Exit{}, ErrNoExit
 }
 
-// begins reports whether pc can be an instruction of the code. It makes all of the code new, and the way that begins
-// at pc the one to follow.
+// begins prepares the Follower for a path that begins at pc. It returns false if no instruction of the code can begin
+// there.
 func (f *Follower) begins(code []byte, base, pc uint64) bool {
 	if pc < base || pc-base >= uint64(len(code)) || (pc-base)&(1<<f.shift-1) != 0 || uint64(len(code)) >= 1<<31 {
 		return false
@@ -120,7 +121,8 @@ func (f *Follower) begins(code []byte, base, pc uint64) bool {
 	return true
 }
 
-// isNew reports whether an offset is one of the code to which no way has led yet, and notes that one has.
+// isNew reports whether an offset lies in the code and no path has reached it before. From then on the offset counts as
+// reached.
 func (f *Follower) isNew(at uint32, lost bool) bool {
 	if int(at) >= len(f.Code) {
 		return false
@@ -137,7 +139,7 @@ func (f *Follower) isNew(at uint32, lost bool) bool {
 	return true
 }
 
-// follow goes one way until it returns or ends.
+// follow follows one path until it returns or ends.
 func (f *Follower) follow(s *State) (Exit, bool) {
 	for ; f.taken < maxSteps; f.taken++ {
 		if f.whole != nil && f.whole(f.base+uint64(s.PC)) {
@@ -159,7 +161,7 @@ func (f *Follower) follow(s *State) (Exit, bool) {
 	return Exit{}, false
 }
 
-// end returns the exit of a way that does not go on. One by a jump is kept: another way may return.
+// end returns the exit of a path that ends. It keeps an exit by a jump for later, because another path may return.
 func (f *Follower) end(s *State, way Way) (Exit, bool) {
 	switch way {
 	case WayBuildsFrame:
@@ -185,10 +187,10 @@ func (f *Follower) end(s *State, way Way) (Exit, bool) {
 	return Exit{}, false
 }
 
-// ToWhole reports whether the Follower is to stop where a frame is known to stand (TraceTo).
+// ToWhole reports whether the Follower stops where a frame is known to be complete (TraceTo).
 func (f *Follower) ToWhole() bool { return f.whole != nil }
 
-// Branch keeps another way for later.
+// Branch keeps the path from a branch's target for later.
 func (f *Follower) Branch(s *State, to uint32) {
 	if len(f.todo) < maxWays {
 		f.todo = append(f.todo, *s)
@@ -196,7 +198,7 @@ func (f *Follower) Branch(s *State, to uint32) {
 	}
 }
 
-// Inside is where a branch by a distance from an offset leads, if that is in the code.
+// Inside returns the target of a branch, which is by bytes behind from. ok is false if the target is not in the code.
 func (f *Follower) Inside(from uint32, by int64) (to uint32, ok bool) {
 	target := int64(from) + by
 	return uint32(target), target >= 0 && target < int64(len(f.Code))

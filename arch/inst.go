@@ -1,40 +1,40 @@
 package arch
 
-// Inst is what one instruction says of the code that it is part of: how long it is, and where that goes on.
+// Inst is one decoded instruction: its length, what it does, and where the code goes on.
 type Inst struct {
 	Len  uint32
 	Flow Flow
-	// Target is where a branch or jump leads, or a call, as an offset in the code, if HasTarget: if that is in the
-	// code.
+	// Target is the offset in the code to which a branch, jump or call leads. HasTarget is false if the target is not in
+	// the code.
 	Target    uint32
 	HasTarget bool
-	// Disp is added to a register for the address of what the instruction accesses, 0 if it accesses no memory. A nop
-	// has a Disp that is not 0 if it holds data, as part of the mark behind a call.
+	// Disp is the displacement of the memory operand, 0 if there is none. A nop has a Disp that is not 0 if it holds data,
+	// as part of the mark behind a call.
 	Disp int32
-	// Base is where that address begins.
+	// Base is the register of the memory operand.
 	Base Base
-	// Loads: it copies memory at that address to a register, and does nothing else. Indexed: another register is added
-	// to the address.
+	// Loads: the instruction only copies memory to a register. Indexed: another register is added to the address.
 	Loads, Indexed bool
-	// Narrow: that other register may hold a compressed reference to the object that is accessed. Then Base is the begin
-	// of the heap.
+	// Narrow: that other register may hold a compressed reference to the accessed object. Base is then the beginning of
+	// the heap.
 	Narrow bool
-	// Stores: it copies a register or a constant to memory. It reads no memory.
+	// Stores: the instruction copies a register or a constant to memory, and reads no memory.
 	Stores bool
-	// Swaps: it compares a word of memory, and exchanges it if it is the same.
+	// Swaps: the instruction is a compare-and-swap.
 	Swaps bool
 	Kind  Kind
-	// Byte: the memory that it accesses is one byte.
+	// Byte: the memory operand is one byte.
 	Byte bool
-	// Shift is by how many bits a word of 64 bits is shifted right, without its sign.
+	// Shift is by how many bits the instruction shifts a 64-bit word right, unsigned.
 	Shift uint8
-	// Widens: it shifts a word of 64 bits left by three: so a compressed reference becomes an address.
+	// Widens: the instruction shifts a 64-bit word left by three, as code does that makes an address of a compressed
+	// reference.
 	Widens bool
 	// Arg is the constant that the instruction puts into the register of a call's first argument, 0 if it does not.
 	Arg int32
 }
 
-// Kind is what an instruction does, of what tells something about compiled code.
+// Kind is what an instruction does, if that matters to the analysis of compiled code.
 type Kind uint8
 
 const (
@@ -46,12 +46,12 @@ const (
 	KindConst // puts another constant, or the address of a place on the stack, into a register or onto the stack
 	KindNop   // does nothing that the program sees
 	KindLeave // takes down a frame, or a part of it: it moves the stack pointer up
-	// KindAtomic reads and writes memory in one step that no other CPU sees half done. It takes some twenty cycles or
-	// more, and a CPU takes an interrupt before it or behind it, never within.
+	// KindAtomic reads and writes memory atomically. It takes some twenty cycles or more, and a CPU takes an interrupt
+	// before or behind it, never within.
 	KindAtomic
 )
 
-// Base says where the address of an access of memory begins.
+// Base is what the base register of a memory operand holds.
 type Base uint8
 
 const (
@@ -61,7 +61,7 @@ const (
 	BaseThread             // at the register in which HotSpot keeps the thread
 )
 
-// Flow says where code goes on behind an instruction.
+// Flow is where code goes on behind an instruction.
 type Flow uint8
 
 const (
@@ -76,26 +76,26 @@ const (
 // Operands are the general registers that an instruction reads and writes, by bit, with the CPU's own numbers.
 type Operands struct {
 	Reads, Writes uint32
-	// Computes: it does arithmetic with registers and constants alone, or makes a register's value wider or narrower, and
-	// puts the result into the register that it writes.
+	// Computes: the instruction computes the register that it writes from registers and constants alone. Conversions to
+	// another width count.
 	Computes bool
 	// Constant is what an instruction of KindLong puts into that register.
 	Constant uint64
 }
 
-// Condition is what a branch asks for: it goes to its target if the first of two numbers is so to the second.
+// Condition is that of a branch: a relation between two numbers.
 type Condition struct {
 	Is Relation
-	// Wide: they have 64 bits.
+	// Wide: the numbers have 64 bits.
 	Wide bool
-	// Constant: the second is Value, and no register.
+	// Constant: the second number is Value, not a register.
 	Constant bool
 	Value    int64
-	// InMemory: one of them is read from memory.
+	// InMemory: one of the numbers is read from memory.
 	InMemory bool
 }
 
-// Relation is how one number is to another, both with their signs.
+// Relation is a comparison of two signed numbers.
 type Relation uint8
 
 const (
@@ -107,10 +107,10 @@ const (
 	NotGreater
 )
 
-// Not is what holds where a relation does not.
+// Not is the opposite of a relation.
 func (r Relation) Not() Relation { return r ^ 1 }
 
-// Swapped returns how the second number is to the first.
+// Swapped returns the relation of the second number to the first.
 func (r Relation) Swapped() Relation {
 	switch r {
 	case Less, NotLess:

@@ -2,12 +2,12 @@ package arch
 
 import "debug/elf"
 
-// LocalsLayout says how code of a CPU finds thread-local variables. Each thread has a thread pointer. The variables of
-// the program and of libraries that are loaded with it lie at fixed distances from the thread pointer (static TLS). A
-// library that is loaded later has a block of its own in each thread. A table of the thread (dtv) leads to its blocks
-// (U. Drepper, ELF Handling For Thread-Local Storage).
+// LocalsLayout describes how code of a CPU finds thread-local variables. Each thread has a thread pointer. The
+// variables of the program and of libraries that are loaded with it lie at fixed distances from the thread pointer
+// (static TLS). A library that is loaded later has a block of its own in each thread. A table of the thread (dtv) leads
+// to its blocks (U. Drepper, ELF Handling For Thread-Local Storage).
 type LocalsLayout struct {
-	// RegSet is the kernel's register set that has the thread pointer, PointerAt where in that set it is.
+	// RegSet is the kernel's register set with the thread pointer, PointerAt the thread pointer's offset in that set.
 	RegSet    uintptr
 	PointerAt int
 
@@ -16,11 +16,12 @@ type LocalsLayout struct {
 	// distance from the thread pointer.
 	Descriptor, Module, Offset, Pointer uint32
 
-	// GlibcTable and MuslTable are where from the thread pointer the address of the thread's table is.
+	// GlibcTable and MuslTable are the distances from the thread pointer to the word with the address of the thread's
+	// table.
 	GlibcTable, MuslTable int64
 
-	// Above says that static variables lie above the thread pointer, the program's own first, behind Reserved bytes.
-	// Else they lie below, and the block of the program ends at the thread pointer.
+	// Above: static variables lie above the thread pointer, behind Reserved bytes, the program's own first. Otherwise they
+	// lie below, and the program's block ends at the thread pointer.
 	Above    bool
 	Reserved uint64
 }

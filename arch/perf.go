@@ -5,15 +5,15 @@ package arch
 type PerfLayout struct {
 	// Mask is perf_event_attr.sample_regs_user: the registers to ask for, by bit.
 	Mask uint64
-	// Order is, for each bit of Mask from the lowest on, which of Regs it is.
+	// Order is the index into Regs of each bit of Mask, from the lowest bit on.
 	Order []int8
-	// Untold are registers that older kernels give as -1 for a thread that is in the kernel. All of
-	// them being -1 means that none is known.
+	// Untold are registers that older kernels give as -1 for a thread in the kernel. If all of them are -1, none of them
+	// is known.
 	Untold uint64
 }
 
-// Decode reads the registers of one sample. values holds Len of them. It returns which registers (by bit)
-// the kernel did not tell.
+// Decode reads the registers of one sample, which has Len values. It returns the registers (by bit) that the kernel did
+// not report.
 func (p *PerfLayout) Decode(values func(i int) uint64, r *Regs) (unknown uint64) {
 	for i, reg := range p.Order {
 		r[reg] = values(i)

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// State is the machine on one way of a Follower: what each register holds, told in terms of the registers at the
-// start, and what was stored to the stack since.
+// State is the machine on one path of a Follower: the registers, in terms of the registers at the start, and the words
+// stored to the stack since.
 type State struct {
 	PC      uint32 // offset in the code
 	Calls   bool   // the way went past a call
@@ -14,8 +14,8 @@ type State struct {
 	Lost    bool   // the way has lost its stack pointer; another one that has not may come to the same instructions again
 	Regs    [32]Loc
 	Saved   Loc // what SavedSP stands for
-	// RAAt is where the link register came from, and Dead how far the stack pointer has been above the frame pointer:
-	// what lay below is no more. Only a CPU that ReturnsInRegister asks for them.
+	// RAAt is where the link register was loaded from. Dead is how far above the frame pointer the stack pointer has been:
+	// words below were dropped. Only a CPU that ReturnsInRegister uses these.
 	RAAt Loc
 	Dead int32
 
@@ -48,13 +48,13 @@ func (s *State) Begin(pc uint32) {
 	}
 }
 
-// Token stands for a stack pointer of which nothing is known but itself.
+// Token returns a Loc for a stack pointer of unknown origin.
 func (s *State) Token() Loc {
 	s.tokens++
 	return RegPlus(FirstToken+s.tokens%64, 0)
 }
 
-// Stored returns what was stored at addr on the way here.
+// Stored returns the value that was stored at addr on this path, false if none was.
 func (s *State) Stored(addr Loc) (Loc, bool) {
 	if addr.Kind != Value {
 		return Loc{}, false
@@ -71,8 +71,8 @@ func (s *State) slot(addr Loc) int {
 		func(slot slot) bool { return slot.reg == addr.Reg && slot.off == addr.Off })
 }
 
-// Store notes what was stored at an address. The oldest is forgotten, by its last store: where a barrier has spilled
-// all registers just before, the slot that the return address moves to has been stored to long ago, too.
+// Store remembers the value v at addr. If there are too many, it forgets the word whose last store is the oldest. Code
+// may have stored to the slot of the return address long ago, and a barrier may have spilled all registers just before.
 func (s *State) Store(addr, v Loc) {
 	old := s.slot(addr)
 	if old < 0 && int(s.stored) == len(s.slots) {
@@ -86,7 +86,7 @@ func (s *State) Store(addr, v Loc) {
 	s.stored++
 }
 
-// Overwrite forgets the words of which some of the bytes from addr on are part.
+// Overwrite forgets the words that overlap the bytes from addr on.
 func (s *State) Overwrite(addr Loc, bytes int32) {
 	for i := range s.slots[:s.stored] {
 		slot := &s.slots[i]
@@ -96,8 +96,8 @@ func (s *State) Overwrite(addr Loc, bytes int32) {
 	}
 }
 
-// TakeSaved makes a stack pointer that lay in memory at the start the one that all is told relative to from here on.
-// Nothing is told relative to one that came before.
+// TakeSaved returns the Loc of a stack pointer that lay in memory at the start. From here on values are relative to it,
+// and values relative to an earlier saved one are forgotten.
 func (s *State) TakeSaved(from Loc) (sp Loc) {
 	if s.Saved != from && s.Saved.Kind != Unknown {
 		s.forgetSaved()
@@ -106,7 +106,7 @@ func (s *State) TakeSaved(from Loc) (sp Loc) {
 	return RegPlus(SavedSP, 0)
 }
 
-// forgetSaved forgets all that is told relative to a stack pointer that was saved.
+// forgetSaved forgets all values that are relative to a saved stack pointer.
 func (s *State) forgetSaved() {
 	for i := range s.Regs {
 		if s.Regs[i].Reg == SavedSP {
@@ -124,7 +124,7 @@ func (s *State) forgetSaved() {
 	}
 }
 
-// Told is l for other packages, which know no tokens.
+// Told returns l for other packages, which know no tokens.
 func Told(l Loc) Loc {
 	if l.Reg >= FirstToken {
 		return Loc{}

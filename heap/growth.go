@@ -10,11 +10,12 @@ import (
 )
 
 const (
-	// leastGrowth is the part of what is used that a class must have grown by, and leastBytes the same in bytes.
+	// leastGrowth is the smallest growth of a class that is shown, as a share of the used heap, and leastBytes the same in
+	// bytes.
 	leastGrowth, leastBytes = 0.0005, 16 << 10
 )
 
-// Trend compares readings of one heap: what grew in the old generation. A heap without one is compared as a whole. It
+// Trend compares readings of one heap, to find what grew in the old generation, or in a heap without generations. It
 // keeps sums of each class, not the readings.
 type Trend struct {
 	first, last *profile.Heap
@@ -28,7 +29,7 @@ type Trend struct {
 // classKey distinguishes classes. Two classes with one name and one loader count as one.
 type classKey struct{ name, loader string }
 
-// tenured are the parts in which objects stay. No heap has both of the first two.
+// tenured are the parts for objects that are not young. No heap has both of the first two.
 var tenured = [...]string{"old", "heap", "humongous"}
 
 // Add adds a reading; the oldest comes first. Readings that had no time for the old generation do not count.
@@ -64,7 +65,7 @@ func (t *Trend) Add(h *profile.Heap) {
 	}
 }
 
-// inTenured returns what each class has in the parts in which objects stay.
+// inTenured returns what each class has in the tenured parts.
 func inTenured(h *profile.Heap) map[classKey]profile.HeapAmount {
 	all := make(map[classKey]profile.HeapAmount, len(h.Classes))
 	for _, c := range h.Classes {
@@ -79,7 +80,7 @@ func inTenured(h *profile.Heap) map[classKey]profile.HeapAmount {
 	return all
 }
 
-// unreadOld reports whether nothing of the old generation, or of the heap that has none, was read.
+// unreadOld reports whether nothing was read of the old generation, or of a heap without generations.
 func unreadOld(h *profile.Heap) bool {
 	for _, name := range tenured[:2] {
 		if p := h.Part(name); p != nil && p.Used > 0 && p.Seen == 0 {
@@ -123,7 +124,7 @@ func (t *Trend) Growth() *profile.HeapGrowth {
 	return g
 }
 
-// room is how much fits into a part.
+// room is how many bytes fit into a part.
 func (t *Trend) room(part string) float64 {
 	if p := t.last.Part(part); p != nil && p.Max > 0 {
 		return float64(p.Max)
@@ -151,10 +152,10 @@ func (s *sums2) add(x, weight float64) {
 	s.n, s.x, s.xx = s.n+weight, s.x+weight*x, s.xx+weight*x*x
 }
 
-// around is the weighted sum of the squares of the times' distances from a time.
+// around is the weighted sum of the squares of the distances of all times from x.
 func (s *sums2) around(x float64) float64 { return s.xx - 2*x*s.x + x*x*s.n }
 
-// line is what one class had in the readings in which it was met. In the others it had nothing.
+// line is what one class had in the readings that have it. In the others it had nothing.
 type line struct {
 	firstIn, lastIn int // the numbers of readings
 	first, last     profile.HeapAmount
@@ -194,7 +195,7 @@ func (l *line) at(n int) profile.HeapAmount {
 }
 
 // slope fits a line through all readings. Its error has two sources: readings that do not lie on the line, and the
-// errors of the readings. If a sample has not met the class, there may be as many objects as a sample misses.
+// errors of the readings. If a sample has no object of the class, the class may have unseen bytes.
 func (l *line) slope(all *sums2, unseen float64) (s profile.HeapSlope, ok bool) {
 	n, at := all.n, all.x/all.n
 	xx := all.around(at)

@@ -249,7 +249,7 @@ func TestEstimate(t *testing.T) {
 func TestLots(t *testing.T) {
 	for pieces := range uint64(300) {
 		areas := []*vmstructs.HeapArea{{Start: 0, Top: 96*unitSize - 8}, {Start: 1 << 40, Top: 1<<40 + pieces*unitSize}}
-		draw, seen, groups := lots(rand.New(rand.NewPCG(pieces, 0)), areas), map[uint64]bool{}, [96 / stratum]int{}
+		draw, seen, groups := drawPieces(rand.New(rand.NewPCG(pieces, 0)), areas), map[uint64]bool{}, [96 / stratum]int{}
 		for {
 			a, from, to, ok := draw()
 			if !ok {

@@ -16,23 +16,23 @@ import (
 )
 
 const (
-	// drawnObjects is how many objects of a class are drawn, leastNewer how many of the newer ones are enough.
+	// drawnObjects is how many objects of a class are drawn. With leastNewer newer objects, no older ones are drawn.
 	drawnObjects, leastNewer = 4096, 32
-	// shownWays is how many ways to hold a class are distinguished: of those to a root, and of those to none.
+	// shownWays is how many ways to a root are shown for a class, and how many ways that end at no root.
 	shownWays = 100
-	// holderTries is how often a sample is drawn again of which the collector has moved more than mostMoved.
+	// holderTries is how often a sample is drawn again because the collector has moved more than mostMoved of it.
 	holderTries, mostMoved = 3, 0.3
-	// leastLeftOut is the part of a class from which young objects that were not looked at are noted.
+	// leastLeftOut is the share of a class from which on young objects that were not examined are reported.
 	leastLeftOut = 0.01
 )
 
-// ErrNoObjects: none of the class was met.
+// ErrNoObjects: no object of the class was read.
 var ErrNoObjects = errors.New("no object of that class was met")
 
-// Span is a piece of memory.
+// Span is a range of memory.
 type Span struct{ Start, Top uint64 }
 
-// Tenured lists where objects lie that have stayed.
+// Tenured lists the memory of objects that are not young.
 func (r *Reader) Tenured() (spans []Span) {
 	areas, _, err := r.heap.Areas()
 	if err != nil {
@@ -47,8 +47,8 @@ func (r *Reader) Tenured() (spans []Span) {
 }
 
 // Holders finds out what holds the objects of some classes. It reads the heap once to draw objects by lot, and once
-// more for each step from an object to its holder, each time within the bounds of the options. known are the places in
-// which objects were some time ago, or nil. If a class has enough objects in other places, only those are drawn.
+// more for each step from an object to its holder, each time within the bounds of the options. known is what Tenured
+// returned some time ago, or nil. If a class has enough objects outside of known, only those are drawn.
 func (r *Reader) Holders(opt Options, classes []string, known []Span) (*profile.HeapHeld, error) {
 	opt = opt.usual()
 	var res *profile.HeapHeld
@@ -67,7 +67,8 @@ func (r *Reader) Holders(opt Options, classes []string, known []Span) (*profile.
 	return res, nil
 }
 
-// holders draws objects of the classes, and looks for their holders. moved is the part of them that moved meanwhile.
+// holders draws objects of the classes, and looks for their holders. moved is the share of the objects that moved
+// meanwhile.
 func (r *Reader) holders(opt Options, classes []string, known []Span) (h *profile.HeapHeld, moved float64, err error) {
 	d := &drawing{want: classes, known: known, seed: opt.Seed,
 		of: make([][drawnGroups]lottery, len(classes))}
@@ -125,8 +126,7 @@ type drawn struct {
 	way         way
 }
 
-// Objects are drawn from those that are newer than what was known, else from all that have stayed, else from young
-// ones.
+// Objects are drawn from those outside of the known spans, else from all that are not young, else from the young ones.
 const (
 	newer = iota
 	stayed
@@ -143,14 +143,14 @@ type drawing struct {
 	of    [][drawnGroups]lottery
 }
 
-// lottery are the objects that were drawn so far. Those with a rank below the floor have lost.
+// lottery is the objects with the highest ranks so far. An object with a rank below floor is not drawn.
 type lottery struct {
 	list  []drawn
 	floor float64
 }
 
-// met draws an object by lot if its class is wanted, with a probability in proportion to its bytes. The method is
-// priority sampling (Duffield, Lund, Thorup: Priority sampling for estimation of arbitrary subset sums).
+// met gives an object of a wanted class a random rank, so that its chance to be drawn is in proportion to its bytes.
+// The method is priority sampling (Duffield, Lund, Thorup: Priority sampling for estimation of arbitrary subset sums).
 func (d *drawing) met(o *vmstructs.Object, part vmstructs.HeapPart, unit int) {
 	for int(o.Class.Sum) >= len(d.rows) {
 		d.rows = append(d.rows, 0)
@@ -172,7 +172,7 @@ func (d *drawing) met(o *vmstructs.Object, part vmstructs.HeapPart, unit int) {
 	}); d.known != nil && !found && (i == 0 || o.Addr >= d.known[i-1].Top) {
 		group = newer
 	}
-	l, rank := &d.of[*row-1][group], float64(o.Bytes)/lotOf(o.Addr, d.seed)
+	l, rank := &d.of[*row-1][group], float64(o.Bytes)/randomOf(o.Addr, d.seed)
 	if rank < l.floor {
 		return
 	}
@@ -182,16 +182,16 @@ func (d *drawing) met(o *vmstructs.Object, part vmstructs.HeapPart, unit int) {
 	}
 }
 
-// lotOf is an object's lot, above 0 and up to 1: the same if it is met twice (Steele, Lea, Flood: Fast splittable
-// pseudorandom number generators).
-func lotOf(addr, seed uint64) float64 {
+// randomOf returns a pseudorandom number of an object, above 0 and up to 1. It is the same if the object is met twice
+// (Steele, Lea, Flood: Fast splittable pseudorandom number generators).
+func randomOf(addr, seed uint64) float64 {
 	z := addr + seed*0x9e3779b97f4a7c15
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
 	z = (z ^ z>>27) * 0x94d049bb133111eb
 	return float64((z^z>>31)>>11+1) / (1 << 53)
 }
 
-// cut keeps the objects with the highest ranks, each once, and notes the rank of the next one.
+// cut keeps the objects with the highest ranks, each once. next is the rank of the best object that is dropped.
 func cut(list []drawn) (left []drawn, next float64) {
 	sort.Slice(list, func(i, j int) bool {
 		a, b := &list[i], &list[j]
@@ -212,7 +212,7 @@ func cut(list []drawn) (left []drawn, next float64) {
 	return list, next
 }
 
-// sample is what was drawn of one class: an object stands for its bytes, or for least if that is more.
+// sample is the drawn objects of one class. An object stands for its own bytes, or for least if that is more.
 type sample struct {
 	list         []drawn
 	least, part  float64 // part: of the bytes of the class, those that were drawn from
@@ -234,7 +234,7 @@ func (d *drawing) sample(class int) (s sample) {
 	return s
 }
 
-// leftOut is the part of a class's bytes that is young, and was not drawn from because older objects were found.
+// leftOut is the share of a class's bytes in young objects, which were not drawn because there were older ones.
 func (d *drawing) leftOut(class int) float64 {
 	of := &d.of[class]
 	old, fresh := of[stayed].bytes()+of[newer].bytes(), of[young].bytes()
@@ -244,7 +244,7 @@ func (d *drawing) leftOut(class int) float64 {
 	return fresh / (old + fresh)
 }
 
-// bytes are those of all objects that took part.
+// bytes is the sum over all objects that could be drawn.
 func (l *lottery) bytes() (sum float64) {
 	list, least := cut(slices.Clone(l.list))
 	for _, d := range list[:min(len(list), drawnObjects)] {
@@ -253,13 +253,13 @@ func (l *lottery) bytes() (sum float64) {
 	return sum
 }
 
-// rowKey distinguishes ways: by the first reference, by the root, and by why there is none.
+// rowKey distinguishes ways: by the first reference, by the root, or by why there is no root.
 type rowKey struct {
 	first, last profile.HeapLink
 	lacks       string
 }
 
-// tallied is what is known of a row.
+// tallied is a row of the result while objects are added.
 type tallied struct {
 	row     *profile.HeapHolder
 	weight  float64
@@ -269,7 +269,7 @@ type tallied struct {
 	members []int
 }
 
-// result sums up how a sample is held. moved is the part whose holders are not known because something moved.
+// result adds up the ways of a sample. moved is the share whose holders are not known because objects moved.
 func (c *climb) result(s *sample) (h *profile.HeapHolders, moved float64) {
 	h = &profile.HeapHolders{Looked: len(s.list), Newer: s.newer, Drawn: s.part, Rows: []*profile.HeapHolder{}}
 	rows, all := map[rowKey]*tallied{}, 0.0
@@ -316,8 +316,8 @@ func (c *climb) result(s *sample) (h *profile.HeapHolders, moved float64) {
 	return h, moved / max(all, 1)
 }
 
-// open reports whether it is not known who holds the objects of a row. If all was looked through, an object without
-// a holder is garbage.
+// open reports whether the holders of a row's objects are unknown. If the whole heap was searched, an object without a
+// holder is garbage.
 func (c *climb) open(row *profile.HeapHolder) bool {
 	switch row.Missing {
 	case profile.HolderUncertain, profile.HolderFar:
@@ -328,8 +328,8 @@ func (c *climb) open(row *profile.HeapHolder) bool {
 	return c.part < 1 || len(c.cut) > 0 || c.t.lost > 0
 }
 
-// cutRows leaves the largest rows of each kind. Objects without a path are one row of each kind, which is never cut. So
-// shares and rest add up.
+// cutRows returns the largest rows of each kind, and the sum of the others. It never drops the row of the objects
+// without a path. So shares and rest add up.
 func cutRows(rows []*profile.HeapHolder) (left []*profile.HeapHolder, rest float64) {
 	kinds := map[string]int{}
 	left = slices.DeleteFunc(rows, func(row *profile.HeapHolder) bool {
@@ -343,7 +343,7 @@ func cutRows(rows []*profile.HeapHolder) (left []*profile.HeapHolder, rest float
 	return left, rest
 }
 
-// add adds an object. The row has the path that most bytes have.
+// add adds an object. The row shows the path of most bytes.
 func (r *tallied) add(w *way, weight float64, member int) {
 	r.weight += weight
 	r.roots[w.root] = true
@@ -354,7 +354,7 @@ func (r *tallied) add(w *way, weight float64, member int) {
 	}
 }
 
-// pathText distinguishes paths, except for how often a reference repeats itself.
+// pathText returns a text that is the same for paths that differ only in how often a reference is repeated.
 func pathText(links []profile.HeapLink) string {
 	var b strings.Builder
 	for _, l := range links {
@@ -364,7 +364,7 @@ func pathText(links []profile.HeapLink) string {
 }
 
 // errorOf returns the error of a share: of a ratio of sums over the objects, or over the pieces of the heap in which
-// they lie. It is 0 where all objects were looked at.
+// they lie. It is 0 if all objects were examined.
 func (c *climb) errorOf(s *sample, r *tallied, all float64) float64 {
 	if s.least == 0 && s.whole {
 		return 0

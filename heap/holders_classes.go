@@ -10,7 +10,7 @@ import (
 	"goprof/vmstructs"
 )
 
-// heldClass is a class as far as its references go.
+// heldClass is a class with the references that its objects have.
 type heldClass struct {
 	*vmstructs.DumpClass
 	name    string     // in Java's spelling
@@ -27,7 +27,7 @@ type refField struct {
 }
 
 const (
-	// maxSuperclasses bounds the superclasses of a class, maxPlanned the fields that are looked at for all classes.
+	// maxSuperclasses bounds the superclasses of a class, maxPlanned the fields that are read of all classes.
 	maxSuperclasses = 1 << 10
 	maxPlanned      = 1 << 23
 )
@@ -84,7 +84,8 @@ func readHeldClasses(h *vmstructs.Heap) (*heldClasses, error) {
 
 func isReference(f vmstructs.DumpField) bool { return f.Type == 'L' || f.Type == '[' }
 
-// loaderOf returns the class of a class's loader, empty for those of the JVM, which are never unloaded.
+// loaderOf returns the class name of a class's loader. It is empty for the JVM's own loaders, whose classes are never
+// unloaded.
 func (t *heldClasses) loaderOf(c *vmstructs.DumpClass) string {
 	if c.Loader == 0 {
 		return ""
@@ -110,9 +111,9 @@ func (t *heldClasses) link(l profile.HeapLink) int32 {
 	return n
 }
 
-// refsOf returns the references of a class's objects. The referent of a java.lang.ref.Reference is left out, because it
-// is not kept alive, except for a SoftReference and an object that waits for its finalizer (oops/instanceRefKlass.hpp
-// leaves it out of the oop maps, too).
+// refsOf returns the references of a class's objects. A java.lang.ref.Reference does not keep its referent alive,
+// unless it is a SoftReference or belongs to an object that waits for its finalizer. So refsOf leaves out other
+// referents, as the oop maps do (oops/instanceRefKlass.hpp).
 func (t *heldClasses) refsOf(c *heldClass) []refField {
 	if c.planned {
 		return c.refs
@@ -137,7 +138,7 @@ func (t *heldClasses) refsOf(c *heldClass) []refField {
 	return c.refs
 }
 
-// isRefArray reports whether objects of a class are arrays of references.
+// isRefArray reports whether the class is one of arrays of references.
 func (c *heldClass) isRefArray() bool {
 	return len(c.Name) > 1 && c.Name[0] == '[' && (c.Name[1] == 'L' || c.Name[1] == '[')
 }

@@ -10,17 +10,17 @@ import (
 )
 
 const (
-	// maxLevels is how many references goprof follows from the objects upward, beside what was reached from roots.
+	// maxLevels is how many references goprof follows upward from the drawn objects.
 	maxLevels = 10
-	// holdersEach is how many holders are kept of an object: one of them leads to a root, or none does.
+	// holdersEach is how many holders of an object are kept.
 	holdersEach = 8
-	// maxFrontier bounds the objects whose holders are looked for at once, maxHeld all of them.
+	// maxFrontier bounds the objects of one level whose holders are sought, maxHeld those of all levels.
 	maxFrontier, maxHeld = 1 << 16, 1 << 19
-	// climbUnit is how much is looked through at once.
+	// climbUnit is how many bytes of the heap are searched at once.
 	climbUnit = 1 << 20
 )
 
-// held is an object that was drawn, or holds one.
+// held is a drawn object, or one that holds a drawn object.
 type held struct {
 	addr, klass uint64
 	up          int32 // the reference that leads towards a root
@@ -31,17 +31,17 @@ type held struct {
 	root        int32 // the link of the root that holds it directly
 }
 
-// rooted reports whether a way to a root is known.
+// rooted reports whether a way from the object to a root is known.
 func (n *held) rooted() bool { return n.up >= 0 || n.end > 0 || n.root >= 0 }
 
-// holding is a reference from one to another.
+// holding is a reference from one held object to another.
 type holding struct {
 	holder, held, link int32
 	next               int32 // the next one below the same holder
 	slot               uint64
 }
 
-// climb looks for holders, level by level: all references to the objects of a level, in one look through the heap.
+// climb looks for holders level by level. One search of the heap finds all references to the objects of a level.
 type climb struct {
 	t      *heldClasses
 	reach  *reach
@@ -55,26 +55,26 @@ type climb struct {
 	ways   []stretch        // by place
 	order  []int32          // the steps on all ways, each behind that above it
 	tail   vmstructs.Object // that goes on behind the last unit
-	// part is how much of the heap was looked through, at the level where it was the least.
+	// part is the smallest share of the heap that was searched for any level.
 	part float64
 	cut  []string // notes of what was not looked through as a whole at some level
 }
 
-// hit is a place that has the address of an object that is looked for.
+// hit is a word in the heap that has the address of a sought object.
 type hit struct {
 	slot uint64
 	of   int32
 }
 
-// newClimb begins with what is reached from roots until that is over.
+// newClimb follows references from the roots until over returns true, and prepares a climb that meets them.
 func newClimb(t *heldClasses, opt Options, rand *rand.Rand, over func() bool) *climb {
 	c := &climb{t: t, opt: opt, rand: rand, number: map[uint64]int32{}, buf: make([]byte, climbUnit)}
 	c.reach = reachFromRoots(t, func() bool { return over() || c.cancelled() })
 	return c
 }
 
-// find finds the ways from a root to all objects whose way is not known or not proven. It returns how many ways could
-// not be proven although their objects have not moved.
+// find looks for a way from a root to each sampled object that has no proven way. It returns how many ways could not be
+// proven although their objects have not moved.
 func (c *climb) find(samples []sample) (left int) {
 	var todo []*drawn
 	for i := range samples {
@@ -105,7 +105,7 @@ func (c *climb) find(samples []sample) (left int) {
 	return left
 }
 
-// node returns the number of an object.
+// node returns the number of the node of an object, which it adds if there is none.
 func (c *climb) node(addr, klass uint64) int32 {
 	n, ok := c.number[addr]
 	if !ok {
@@ -183,8 +183,8 @@ func (c *climb) note(text string) {
 	}
 }
 
-// pass looks through the heap. If it is too large, it looks through the long arrays that are near to roots, such as
-// the tables of maps, and through pieces that are drawn by lot.
+// pass searches the heap. If the heap is too large, pass searches the long arrays near to roots, such as the tables of
+// maps, and random pieces.
 func (c *climb) pass(sought *vmstructs.Sought, frontier []int32, until time.Time) {
 	areas, _, err := c.t.heap.Areas()
 	if err != nil {
@@ -196,7 +196,7 @@ func (c *climb) pass(sought *vmstructs.Sought, frontier []int32, until time.Time
 	whole := c.opt.All || all <= c.opt.Bytes
 	draw := inOrder(areas)
 	if !whole {
-		draw = lots(c.rand, areas)
+		draw = drawPieces(c.rand, areas)
 		left -= min(left, c.longArrays(sought, frontier, left/2, over)) // it may read a piece more
 	}
 	for looked < left || c.opt.All {
@@ -215,7 +215,7 @@ func (c *climb) pass(sought *vmstructs.Sought, frontier []int32, until time.Time
 	}
 }
 
-// longArrays looks through long arrays that were reached from roots, and returns how many bytes that were.
+// longArrays searches long arrays that were reached from roots. It returns how many bytes it has searched.
 func (c *climb) longArrays(sought *vmstructs.Sought, frontier []int32, most uint64, over func() bool) (looked uint64) {
 	for i := range c.reach.long {
 		o := &c.reach.long[i]
@@ -231,7 +231,7 @@ func (c *climb) longArrays(sought *vmstructs.Sought, frontier []int32, most uint
 	return looked
 }
 
-// hitsIn looks for the addresses of objects of the frontier that still want holders.
+// hitsIn finds the addresses of objects of the frontier that have fewer than holdersEach holders.
 func (c *climb) hitsIn(sought *vmstructs.Sought, frontier []int32, from uint64, b []byte) []hit {
 	c.hits = c.hits[:0]
 	sought.InHeap(b, func(at int, object int32) {
@@ -242,7 +242,7 @@ func (c *climb) hitsIn(sought *vmstructs.Sought, frontier []int32, from uint64, 
 	return c.hits
 }
 
-// inOrder goes through all areas.
+// inOrder returns a function that returns the pieces of all areas in their order.
 func inOrder(areas []*vmstructs.HeapArea) func() (a *vmstructs.HeapArea, from, to uint64, ok bool) {
 	i, next := 0, uint64(0)
 	return func() (*vmstructs.HeapArea, uint64, uint64, bool) {
@@ -258,8 +258,8 @@ func inOrder(areas []*vmstructs.HeapArea) func() (a *vmstructs.HeapArea, from, t
 	}
 }
 
-// unit searches b, a copy of a piece of an area: first for addresses, then for the objects and fields in which they
-// are. inTurn says that b follows the unit before.
+// unit searches b, a copy of a piece of an area: first for addresses, then for the objects and fields that contain
+// them. inTurn: b follows the piece of the last call.
 func (c *climb) unit(sought *vmstructs.Sought, frontier []int32, a *vmstructs.HeapArea, from uint64, b []byte,
 	inTurn bool) {
 	hits := c.hitsIn(sought, frontier, from, b)
@@ -287,7 +287,7 @@ func (c *climb) unit(sought *vmstructs.Sought, frontier []int32, a *vmstructs.He
 	}
 }
 
-// take notes the hits in an object, and returns those behind it. Hits before it are in none that is known.
+// take adds the holdings of the hits in an object, and returns the hits behind the object. It drops the hits before.
 func (c *climb) take(o *vmstructs.Object, hits []hit) []hit {
 	for ; len(hits) > 0 && hits[0].slot < o.Addr+o.Bytes; hits = hits[1:] {
 		if hits[0].slot >= o.Addr {
@@ -297,7 +297,7 @@ func (c *climb) take(o *vmstructs.Object, hits []hit) []hit {
 	return hits
 }
 
-// hold notes that an object holds another, if it does so by a field or an element that is a reference.
+// hold adds the holding of a hit, if the word is a field or an element that is a reference.
 func (c *climb) hold(o *vmstructs.Object, h hit) {
 	addr, klass, link, ok := c.t.holderOf(o, h.slot)
 	if !ok || addr == c.nodes[h.of].addr || c.nodes[h.of].count >= holdersEach {
@@ -322,7 +322,7 @@ func (c *climb) hold(o *vmstructs.Object, h hit) {
 	}
 }
 
-// tellBelow tells all that an object holds that it has a way to a root.
+// tellBelow gives the way of an object to all objects that it holds.
 func (c *climb) tellBelow(n int32) {
 	for todo := []int32{n}; len(todo) > 0; {
 		n, todo = todo[len(todo)-1], todo[:len(todo)-1]

@@ -14,12 +14,12 @@ import (
 // upwards. A chain ends when it meets an object that was reached from a root.
 
 const (
-	// maxReached bounds the objects that are reached from roots, maxElements the elements that are followed of one array,
-	// maxLong the arrays with more.
+	// maxReached bounds the objects that are reached from roots, maxElements the followed elements of one array, maxLong
+	// the arrays that have more.
 	maxReached  = 1 << 19
 	maxElements = 1 << 14
 	maxLong     = 1 << 12
-	// headBytes is what is read of an object first, reachBatch of how many objects with one call.
+	// headBytes is how many bytes of an object are read first. One call reads the heads of reachBatch objects.
 	headBytes  = 128
 	reachBatch = 256
 	// maxHandles bounds the handles of native code, maxStack the bytes of a thread's stack, maxStacks of all.
@@ -28,14 +28,14 @@ const (
 	maxStacks  = 256 << 20
 )
 
-// reached is an object that was reached from a root. The one with number 0 stands for none.
+// reached is an object that was reached from a root. Number 0 stands for no object.
 type reached struct {
 	addr, klass uint64
 	slot        uint64 // where the reference stands that led here; 0: it is not in the heap
 	up, link    int32  // up is 0 where link is a root
 }
 
-// reach is all that was reached, the nearest first.
+// reach is all objects that were reached, the nearest to a root first.
 type reach struct {
 	t     *heldClasses
 	all   []reached
@@ -45,7 +45,7 @@ type reach struct {
 	buf   []byte
 }
 
-// reachFromRoots goes down from the roots until it has reached enough, or must end.
+// reachFromRoots follows references from the roots until it has reached maxReached objects or over returns true.
 func reachFromRoots(t *heldClasses, over func() bool) *reach {
 	r := &reach{t: t, all: make([]reached, 1), index: map[uint64]int32{}, heads: make([]byte, reachBatch*headBytes),
 		buf: make([]byte, maxElements*8)}
@@ -69,7 +69,7 @@ func reachFromRoots(t *heldClasses, over func() bool) *reach {
 	return r
 }
 
-// threads adds the threads' objects, and the handles of the native methods in which they are.
+// threads adds the threads' objects, and the objects that handles of their native methods refer to.
 func (r *reach) threads() {
 	threads, err := r.t.heap.Threads()
 	if err != nil {
@@ -100,7 +100,8 @@ func (r *reach) add(addr uint64, way reached) {
 	r.all = append(r.all, way)
 }
 
-// statics adds what the static fields of a class refer to, and its constants: below the loader's object, or as roots.
+// statics adds the objects to which static fields and constants of a class refer. Their holder is the loader's object
+// up; up 0 makes them roots.
 func (r *reach) statics(c *heldClass, up int32) {
 	for _, f := range c.statics {
 		r.at(c.Mirror+uint64(f.at), up, f.link)
@@ -110,7 +111,7 @@ func (r *reach) statics(c *heldClass, up int32) {
 	}
 }
 
-// at adds what is referred to at a place.
+// at adds the object to which the reference at slot leads.
 func (r *reach) at(slot uint64, up, link int32) {
 	var b [8]byte
 	if n := r.t.heap.RefSize(); r.t.heap.Bytes(slot, b[:n]) == nil {
@@ -118,7 +119,7 @@ func (r *reach) at(slot uint64, up, link int32) {
 	}
 }
 
-// follow adds what some objects refer to.
+// follow adds the objects to which some reached objects refer.
 func (r *reach) follow(from, to int) {
 	ranges := make([]process.Range, 0, reachBatch)
 	for i := from; i < to; i++ {
@@ -146,7 +147,7 @@ func (r *reach) follow(from, to int) {
 	}
 }
 
-// object adds what one object refers to.
+// object adds the objects to which one object refers.
 func (r *reach) object(up int32, o *vmstructs.Object, c *heldClass, b []byte) {
 	if c.loader != "" { // an object keeps its class, and a class its loader
 		r.add(c.Loader, reached{up: up, link: r.t.link(profile.HeapLink{Kind: profile.LinkClass, Class: c.name})})
@@ -179,7 +180,8 @@ func (r *reach) object(up int32, o *vmstructs.Object, c *heldClass, b []byte) {
 	}
 }
 
-// onStacks looks for objects on the stacks of threads. whole is false if it did not look at all of them.
+// onStacks calls found for each sought object whose address is on a thread's stack. whole is false if not all stacks
+// were read.
 func onStacks(t *heldClasses, sought *vmstructs.Sought, until time.Time, found func(object, link int32)) (whole bool) {
 	threads, err := t.heap.Threads()
 	if err != nil {

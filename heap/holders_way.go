@@ -8,12 +8,13 @@ import (
 	"goprof/profile"
 )
 
-// Ways meet, and lists make them as long as there are objects. So what is known of a way is kept for each step, once.
+// Ways share their ends, and a way through a linked list has a step for each element. So the rest of a way is kept once
+// for each step.
 
-// maxLinks bounds the links of a way, beside the root.
+// maxLinks bounds the links of a way, not counting the root.
 const maxLinks = 64
 
-// way is how an object is held.
+// way is a chain of references from a root to an object.
 type way struct {
 	links []profile.HeapLink
 	root  uint64 // distinguishes roots
@@ -22,8 +23,8 @@ type way struct {
 	at    int32  // its first step; 0: it has none
 }
 
-// wayStep leads from an object to what holds it. Its number is above 0 for a node of the climb, below for what was
-// reached from roots.
+// wayStep leads from an object to its holder. The number of a step is positive for a node of the climb, and negative
+// for an object that was reached from a root.
 type wayStep struct {
 	addr, klass uint64 // klass is 0 if it is not known
 	slot        uint64 // where the reference stands; 0: it is not in the heap
@@ -45,7 +46,7 @@ func (c *climb) step(at int32) wayStep {
 	return s
 }
 
-// stretch is how a way goes on from a step: a reference that follows itself so many times.
+// stretch is the next part of a way from a step: the same reference, several times in a row.
 type stretch struct {
 	link, times int32
 	next        int32 // the step behind it; 0: none
@@ -56,11 +57,11 @@ func (c *climb) beginWays() {
 	c.ways, c.order = make([]stretch, len(c.reach.all)+len(c.nodes)+1), nil
 }
 
-// place is where what belongs to a step stands.
+// place is the index of a step in lists that have an entry for each step.
 func (c *climb) place(at int32) int { return int(at) + len(c.reach.all) }
 
-// stretch returns the stretch of a step. First it makes those of all steps above that have none. That ends: the step
-// above a step is never changed once it has a way.
+// stretch returns the stretch of a step. First it makes the stretches of the steps above that have none. There is no
+// cycle: once a step has a way, the step above it never changes.
 func (c *climb) stretch(at int32) stretch {
 	begun := len(c.order)
 	for up := at; up != 0 && c.ways[c.place(up)].top == 0; up = c.step(up).up {
@@ -84,7 +85,7 @@ func (c *climb) stretch(at int32) stretch {
 	return c.ways[c.place(at)]
 }
 
-// wayOf returns the way from an object to a root, or how far it is known.
+// wayOf returns the way from an object to a root, or as much of the way as is known.
 func (c *climb) wayOf(n int32) way {
 	w := way{at: n + 1}
 	s := c.stretch(w.at)
@@ -115,8 +116,8 @@ func (c *climb) wayOf(n int32) way {
 	return w
 }
 
-// prove reads the reference of each step once more. It returns, by place, which steps' objects have moved, and which
-// steps no longer lead to a root.
+// prove reads the reference of each step once more. The results are indexed by place: which steps' objects have moved,
+// and which steps no longer lead to a root.
 func (c *climb) prove() (moved, broken []bool) {
 	moved, broken = make([]bool, len(c.ways)), make([]bool, len(c.ways))
 	const batch = 1 << 9

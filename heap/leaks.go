@@ -10,9 +10,10 @@ import (
 )
 
 const (
-	// LeakClasses is how many classes that grow are looked at.
+	// LeakClasses is how many growing classes are examined.
 	LeakClasses = 8
-	// leastLeak is the part of what grows that a leak has at least, and leastOfLeak the part of a leak that a class has.
+	// leastLeak is the smallest share of all growth that a leak has, leastOfLeak the smallest share of a leak that a class
+	// has.
 	leastLeak, leastOfLeak = 0.05, 0.005
 )
 
@@ -27,13 +28,13 @@ func Growers(g *profile.HeapGrowth) (names []string) {
 }
 
 // FindLeaks joins the classes that grow (g) with the roots that hold them (h). A class is a leak if it certainly grows
-// and is certainly held by one root: a chain to a root proves that its objects are no garbage. If a part of the heap
-// was not searched, a missing chain proves nothing. Then the rate of a leak counts only the objects that were seen, and
-// its weight assumes that the other objects are held in the same way. If the JVM counts collections, a collection must
-// have shown that the growing objects stay.
+// and one root certainly holds it: a chain to a root proves that its objects are no garbage. If a part of the heap was
+// not searched, a missing chain proves nothing. Then a leak's rate counts only the objects that were seen, and its
+// weight assumes that the same root holds the others. If the JVM counts collections, a collection must have shown that
+// the growing objects stay.
 //
-// The drawn objects may include older ones, if the collector has moved them or there are too few new ones. If a root
-// holds no more objects than that, it may hold nothing that grows, and is left out.
+// The drawn objects may include older ones, if the collector has moved them or there are too few new ones. A root that
+// holds no more objects than these older ones is left out.
 func FindLeaks(h *profile.HeapHeld, g *profile.HeapGrowth) {
 	h.Growth, h.Leaks = g, []*profile.HeapLeak{}
 	if !g.Collected && !g.Uncounted && len(g.Classes) > 0 { // entries of a full cache that replace others look the same
@@ -98,7 +99,7 @@ func FindLeaks(h *profile.HeapHeld, g *profile.HeapGrowth) {
 	slices.SortFunc(h.Leaks, func(a, b *profile.HeapLeak) int { return cmp.Compare(b.Bytes.Rate, a.Bytes.Rate) })
 }
 
-// leak is one that is being summed up.
+// leak is a leak while its classes are added up.
 type leak struct {
 	profile.HeapLeak
 	parts  []leakPart
@@ -110,7 +111,7 @@ type leakPart struct {
 	rate  float64
 }
 
-// AddAllocs adds the stacks that allocate the classes of each leak, out of a recording of allocations.
+// AddAllocs takes the stacks that allocate the classes of each leak from a recording of allocations.
 func AddAllocs(h *profile.HeapHeld, p *profile.Profile) {
 	const most = 3 // stacks of a class
 	type site struct {

@@ -13,21 +13,21 @@ import (
 
 // Options say how much is read.
 type Options struct {
-	// Bytes and Time bound a reading: DefaultBytes and DefaultTime where they are 0. A heap that has more is sampled.
+	// Bytes and Time bound a reading; 0 stands for DefaultBytes and DefaultTime. A larger heap is sampled.
 	Bytes uint64
 	Time  time.Duration
 	// All reads the whole heap, however long that takes.
 	All bool
-	// Life says when the JVM began. Life.Now is the moment of a heap that does not change any more. Zero: the heap is
-	// read as it is now.
+	// Life is when the JVM began, and with Life.Now, the moment at which the heap stopped changing. Zero: the heap is that
+	// of a running JVM.
 	Life vmstructs.Lifetime
-	// Seed makes the lots. The same seed draws the same pieces of the same heap.
+	// Seed is that of the random numbers. The same seed draws the same pieces of the same heap.
 	Seed uint64
-	// Cancel ends the reading early. The result then has the parts that were read until then. May be nil.
+	// Cancel ends the reading early. The result then has the parts that were read before. May be nil.
 	Cancel <-chan struct{}
 }
 
-// usual fills in what is not said.
+// usual fills in the defaults.
 func (opt Options) usual() Options {
 	opt.Bytes, opt.Time = cmp.Or(opt.Bytes, DefaultBytes), cmp.Or(opt.Time, DefaultTime)
 	return opt
@@ -37,24 +37,24 @@ const (
 	DefaultBytes = 200 << 20
 	DefaultTime  = time.Second
 
-	// unitSize is how large the pieces are that are drawn. Smaller ones say more for the same bytes, up to where
-	// finding the first object of each costs more than it.
+	// unitSize is the size of the drawn pieces. Smaller pieces give a smaller error for the same bytes, but finding the
+	// first object of each costs time.
 	unitSize = 32 << 10
-	// maxUnits bounds the pieces of a part. A heap with more has larger pieces.
+	// maxUnits bounds the pieces of a part. A larger heap has larger pieces.
 	maxUnits = 1 << 24
 	// leastUnits is how many pieces are drawn of each part, if it has as many.
 	leastUnits = 320
-	// leastShare is the part of the time, and of the bytes, that a sample of a small part gets.
+	// leastShare is the share of the time and of the bytes that the sample of a small part gets.
 	leastShare = 0.1
-	// wholeSize is how large the pieces of a part are that is read as a whole: a collection spoils one of them.
+	// wholeSize is the size of the pieces in which a whole part is read. A collection spoils one piece.
 	wholeSize = 1 << 20
-	// humongousTime is the part of the time that humongous objects may take if the others are sampled.
+	// humongousTime is the share of the time for humongous objects if the other objects are sampled.
 	humongousTime = 0.3
-	// maxKept bounds the objects that are looked at again when a part was read.
+	// maxKept bounds the objects that are checked again after a part was read.
 	maxKept = 1 << 12
-	// mostLost bounds what is copied of a part whose pieces a collection changes again and again.
+	// mostLost bounds how often a part is copied if collections change its pieces again and again.
 	mostLost = 4
-	// exactTime is the part of the time in which a small heap must have been read as a whole. The rest is for a sample.
+	// exactTime is the share of the time for reading a small heap as a whole. The rest is for a sample.
 	exactTime = 0.6
 	// settleTime is how long goprof waits for the end of a collection.
 	settleTime, settleTick = 300 * time.Millisecond, 2 * time.Millisecond
@@ -62,7 +62,7 @@ const (
 	tries = 3
 )
 
-// reading is a look at the heap.
+// reading is one reading of the heap under way.
 type reading struct {
 	heap    *vmstructs.Heap
 	opt     Options
@@ -92,7 +92,7 @@ func NewReader(vm *vmstructs.VM) (*Reader, error) {
 	return &Reader{h}, nil
 }
 
-// Why says in words why a heap cannot be read.
+// Why returns in words why a heap cannot be read.
 func Why(err error) string {
 	if errors.Is(err, vmstructs.ErrMissing) {
 		return "this JVM, or its collector, does not say where the objects of its heap are"
@@ -110,7 +110,7 @@ func (r *Reader) Read(opt Options) (*profile.Heap, error) {
 	return h, err
 }
 
-// read calls met for each object that it meets. It may meet some twice.
+// read calls met for each object that it reads, for some objects twice.
 func (r *Reader) read(opt Options, met func(o *vmstructs.Object, part vmstructs.HeapPart, unit int)) (*profile.Heap,
 	error) {
 	opt = opt.usual()
@@ -154,7 +154,7 @@ func total(areas []*vmstructs.HeapArea) (sum uint64) {
 	return sum
 }
 
-// settle waits until no collection stops the program. A process that is stopped in the middle of one is read as it is.
+// settle waits until no collection stops the program, at most settleTime.
 func (x *reading) settle() {
 	for end := time.Now().Add(settleTime); !x.stuck && x.heap.Epoch().Active; time.Sleep(settleTick) {
 		if x.over(x.opt.Time) {
@@ -167,14 +167,14 @@ func (x *reading) settle() {
 	}
 }
 
-// note says something about the reading, once.
+// note adds a note to the result, unless the result has it.
 func (x *reading) note(text string) {
 	if !slices.Contains(x.notes, text) {
 		x.notes = append(x.notes, text)
 	}
 }
 
-// areas lists the areas, and notes how much each part has.
+// areas lists the areas, and adds up how many bytes each part has.
 func (x *reading) areas() (areas []*vmstructs.HeapArea, err error) {
 	if areas, x.unknown, err = x.heap.Areas(); err != nil {
 		return nil, err
@@ -189,7 +189,7 @@ func (x *reading) areas() (areas []*vmstructs.HeapArea, err error) {
 	return areas, nil
 }
 
-// over reports whether the reading must end.
+// over reports whether the reading must end: the limit has passed, or Cancel is closed.
 func (x *reading) over(limit time.Duration) bool {
 	select {
 	case <-x.opt.Cancel:
@@ -220,8 +220,8 @@ func byPart(areas []*vmstructs.HeapArea) (of [vmstructs.HeapParts][]*vmstructs.H
 	return of
 }
 
-// readYoung reads all young areas at one moment. If collections come too often for that, it reads pieces that are drawn
-// by lot, as many as the young areas have now. It returns all areas as they were listed last.
+// readYoung reads all young areas between two collections. If collections come too often for that, it reads random
+// pieces, as many as the young areas have now. last are all areas as they were listed last.
 func (x *reading) readYoung(areas []*vmstructs.HeapArea, limit time.Duration) (last []*vmstructs.HeapArea, whole bool) {
 	for range tries {
 		young := byPart(areas)[vmstructs.YoungPart]
@@ -248,7 +248,7 @@ func (x *reading) readYoung(areas []*vmstructs.HeapArea, limit time.Duration) (l
 	return areas, !x.expired
 }
 
-// readPart reads all areas of a part, piece by piece. A piece that a collection has changed meanwhile is left out: then
+// readPart reads all areas of a part, piece by piece. It leaves out a piece that a collection changes meanwhile: then
 // the others are a sample. It returns false if there was no time for all.
 func (x *reading) readPart(areas []*vmstructs.HeapArea, limit time.Duration) bool {
 	epoch := x.heap.Epoch()
@@ -277,7 +277,7 @@ func (x *reading) readPart(areas []*vmstructs.HeapArea, limit time.Duration) boo
 	return true
 }
 
-// lose notes that a collection has changed a piece of an area.
+// lose counts a piece of an area that a collection has changed.
 func (x *reading) lose(a *vmstructs.HeapArea) {
 	p := &x.tally.parts[a.Part]
 	switch p.sampled = true; {
@@ -292,8 +292,8 @@ func (x *reading) lose(a *vmstructs.HeapArea) {
 	}
 }
 
-// doubt looks at objects of all pieces of a part again. If a collection has moved some meanwhile, others were met
-// twice, or never. In a space, one that moved says that all behind it did.
+// doubt checks objects of all pieces of a part again. If a collection has moved some of them meanwhile, other objects
+// were read twice or never. If an object of a space has moved, all objects behind it have moved, too.
 func (x *reading) doubt(areas []*vmstructs.HeapArea) {
 	gone := x.heap.Gone(x.kept)
 	if gone == 0 || areas[0].Part == vmstructs.HumongousPart {
@@ -307,8 +307,8 @@ func (x *reading) doubt(areas []*vmstructs.HeapArea) {
 	}
 }
 
-// again returns an area as it is after a collection, nil if it no longer exists. A region may no longer exist. A space
-// still exists, but may hold less.
+// again returns an area as it is after a collection, nil for a region that no longer exists. A space may hold less than
+// before.
 func (x *reading) again(a *vmstructs.HeapArea) *vmstructs.HeapArea {
 	if a.Region() {
 		return nil
@@ -376,8 +376,7 @@ func (x *reading) unit(a *vmstructs.HeapArea, from, to uint64, limit time.Durati
 	return true, true
 }
 
-// sample reads pieces of each part that are drawn by lot. It reads the headers of all humongous objects, because these
-// are small.
+// sample reads random pieces of each part. Of humongous objects it reads all headers, because headers are small.
 func (x *reading) sample(areas []*vmstructs.HeapArea) {
 	of := byPart(areas)
 	bytes := float64(total(areas) - total(of[vmstructs.HumongousPart]))
@@ -405,15 +404,15 @@ func scaled(d time.Duration, share float64) time.Duration {
 	return time.Duration(float64(d) * min(share, 1))
 }
 
-// samplePart draws pieces of one part until it has read enough. If a collection has moved all of them, it goes on
-// with pieces of the areas as they are then. A collector empties regions that have much garbage: the others that were
-// drawn say too much of what lives. So a sample ends before that is worse than chance, or begins again.
+// samplePart draws pieces of one part until it has read enough. If a collection has moved all of them, it goes on with
+// pieces of the new areas. A collector empties regions with much garbage, so the other drawn regions have more live
+// objects than the average. So a sample ends, or begins again, before that error is larger than the error of chance.
 func (x *reading) samplePart(areas []*vmstructs.HeapArea, budget float64, limit time.Duration) {
 	part := areas[0].Part
 	p := &x.tally.parts[part]
 	p.sampled = true
 	epoch := x.heap.Epoch()
-	draw := lots(x.rand, areas)
+	draw := drawPieces(x.rand, areas)
 	again := tries
 	for before := x.copied; ; {
 		a, from, to, ok := draw()
@@ -448,13 +447,13 @@ func (x *reading) samplePart(areas []*vmstructs.HeapArea, budget float64, limit 
 			return
 		}
 		epoch = x.heap.Epoch()
-		draw = lots(x.rand, areas)
+		draw = drawPieces(x.rand, areas)
 	}
 }
 
-// lots draws the pieces of areas, each once. It leaves out areas in which objects cannot be found from the middle on
-// (vmstructs.HeapArea.InOrder).
-func lots(rand *rand.Rand, areas []*vmstructs.HeapArea) func() (a *vmstructs.HeapArea, from, to uint64, ok bool) {
+// drawPieces returns a function that returns the pieces of areas in random order, each once. It leaves out areas in
+// which objects can be found only from the beginning on (vmstructs.HeapArea.InOrder).
+func drawPieces(rand *rand.Rand, areas []*vmstructs.HeapArea) func() (a *vmstructs.HeapArea, from, to uint64, ok bool) {
 	size := uint64(unitSize)
 	for total(areas)/size+uint64(len(areas)) > maxUnits && size < 1<<40 {
 		size *= 2
@@ -478,12 +477,12 @@ func lots(rand *rand.Rand, areas []*vmstructs.HeapArea) func() (a *vmstructs.Hea
 	}
 }
 
-// stratum is how many neighbours have a draw each in turn.
+// stratum is the number of neighbours of which spread takes one in each round.
 const stratum = 16
 
-// spread returns the numbers below n in an order by lot. Any beginning of it is spread over all of them, because
-// objects of one class often lie side by side. Among neighbours chance alone decides. A fixed step may agree with how a
-// program, or a collector, has laid out objects.
+// spread returns the numbers below n in random order. Any beginning of that order is spread over all numbers, because
+// objects of one class often lie side by side. Among neighbours chance alone decides: a fixed step may agree with the
+// layout that a program or a collector has made.
 func spread(rand *rand.Rand, n int) (order []int) {
 	all := make([]int, n)
 	for i := range all {

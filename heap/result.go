@@ -67,13 +67,13 @@ func (x *reading) result() *profile.Heap {
 	return h
 }
 
-// scale is what a sum over units is in the whole part.
+// scale returns the value for the whole part of a sum over the units that were read.
 func (p *partSums) scale(bytes uint64) uint64 {
 	amount, _ := p.estimate(float64(bytes), 0, 0)
 	return uint64(amount)
 }
 
-// class sums one class up over all parts.
+// class adds up one class over all parts.
 func (t *tally) class(r *row) *profile.HeapClass {
 	c := &profile.HeapClass{Name: r.name, Filler: r.filler, Parts: map[string]profile.HeapAmount{}}
 	for i := range r.parts {

@@ -11,19 +11,19 @@ import (
 )
 
 const (
-	// maxClasses, maxRows and maxText bound the classes that are distinct, these with the rows of arrays by length, and
-	// the bytes of their names. The rest is counted as one class.
+	// maxClasses bounds the classes, maxRows the rows of classes and of arrays by length, maxText the bytes of the names.
+	// Further classes are counted as one.
 	maxClasses = 1 << 16
 	maxRows    = 1 << 17
 	maxText    = 16 << 20
-	// lengthClasses: arrays are distinguished by how many bits their lengths have.
+	// lengthClasses is into how many rows the arrays of a class are divided, by how many bits their lengths have.
 	lengthClasses = 33
 	// largest is how many of the largest arrays are kept.
 	largest = 20
 	others  = "[other classes]"
 )
 
-// row is what one class, or the arrays of one class with lengths of some bits, has in each part.
+// row counts the objects of a class, or its arrays with lengths of as many bits, in each part.
 type row struct {
 	klass   uint64
 	name    string
@@ -34,14 +34,14 @@ type row struct {
 	objects uint64
 }
 
-// sums are what a ratio estimate needs: sums over units of a part.
+// sums are sums over the units of a part, for a ratio estimate.
 type sums struct {
 	bytes, objects             float64
 	bytes2, objects2           float64 // squares
 	bytesBySize, objectsBySize float64 // products with the units' sizes
 }
 
-// tally counts objects unit by unit. A unit that turns out to be void is forgotten.
+// tally counts objects unit by unit. A unit that has changed meanwhile is taken back (forget).
 type tally struct {
 	rows    []*row
 	byKlass map[uint64]int
@@ -101,7 +101,7 @@ func (t *tally) add(o *vmstructs.Object) {
 	}
 }
 
-// lengthRow returns the row of a class's arrays whose lengths have so many bits, 0 if there are too many rows.
+// lengthRow returns the row of a class's arrays with lengths of n bits, 0 if there are too many rows.
 func (t *tally) lengthRow(r *row, n int) int {
 	if r.lengths == nil {
 		r.lengths = new([lengthClasses]int32)
@@ -121,7 +121,7 @@ func (t *tally) count(i int, r *row, bytes uint64) {
 	r.bytes += bytes
 }
 
-// rowOf returns the row of a class that the walker has read anew: the first row if there are too many.
+// rowOf returns the row of a class, which it adds if needed. If there are too many classes it returns row 0.
 func (t *tally) rowOf(class *vmstructs.ObjectClass) int {
 	i, known := t.byKlass[class.Klass]
 	if known && t.rows[i].name != class.Name { // another class has come to that address
@@ -140,7 +140,7 @@ func (t *tally) rowOf(class *vmstructs.ObjectClass) int {
 	return i
 }
 
-// commit ends a unit of so many bytes that counts.
+// commit ends a unit of size bytes, and counts it.
 func (t *tally) commit(size uint64, unread vmstructs.Unread) {
 	x := float64(size - min(size, unread.Buffers))
 	p := &t.parts[t.part]
@@ -167,7 +167,7 @@ func (t *tally) commit(size uint64, unread vmstructs.Unread) {
 	t.met = t.met[:0]
 }
 
-// forget ends a unit as if it had not been begun.
+// forget ends a unit, and takes back what it has counted.
 func (t *tally) forget() {
 	for _, i := range t.touched {
 		t.rows[i].bytes, t.rows[i].objects = 0, 0
@@ -175,7 +175,7 @@ func (t *tally) forget() {
 	t.touched, t.met = t.touched[:0], t.met[:0]
 }
 
-// estimate returns what the whole part has of something of which its units have y in sum.
+// estimate returns the amount in the whole part of something that has the sum y in the units that were read.
 func (p *partSums) estimate(y, y2, yx float64) (amount, err float64) {
 	if !p.sampled {
 		return y, 0
@@ -197,9 +197,9 @@ func (p *partSums) estimate(y, y2, yx float64) (amount, err float64) {
 	if amount == 0 {
 		return 0, 0
 	}
-	// What the pieces have is skewed: most samples meet too few of the full ones, and see too small a spread. So the
-	// interval is the score interval (Wilson) of as many clumps as have this relative error. Pieces that were lost may
-	// have had none.
+	// The pieces' contents are skewed: most samples have too few of the full pieces, and too small a spread. So the
+	// interval is the score interval (Wilson) of as many clumps as have this relative error. Lost pieces may have had
+	// nothing.
 	e := err/amount + float64(p.lost)/float64(p.units+p.lost)
 	return amount, amount * (e*e/2 + e*math.Sqrt(1+e*e/4))
 }
@@ -210,8 +210,8 @@ func (p *partSums) amount(s *sums) (a profile.HeapAmount) {
 	return a
 }
 
-// clump returns how many objects of a rare class lie side by side, on average: in one piece, if only one was met that
-// has any. Classes that no piece was met of are like these.
+// clump returns how many objects of a rare class (found in one piece only) lie side by side, on average. Classes that
+// were not found are assumed to be like these.
 func (t *tally) clump(part int) float64 {
 	classes, objects := 0.0, 0.0
 	for _, r := range t.rows {
@@ -222,8 +222,8 @@ func (t *tally) clump(part int) float64 {
 	return objects / max(classes, 1)
 }
 
-// unseen returns how many objects a class may have of which a sample has met none, in 95 of 100 cases: where so many
-// clumps lie apart, a sample misses all of them in 5 of 100 (the rule of three).
+// unseen returns how many objects a class without a sampled object may have, in 95 of 100 cases: a sample misses that
+// many separate clumps in 5 of 100 cases (the rule of three).
 func (p *partSums) unseen() float64 {
 	used := float64(p.used - min(p.used, p.free))
 	if !p.sampled || p.size == 0 || used <= 0 {
@@ -241,6 +241,6 @@ func (p *partSums) unseen() float64 {
 
 const (
 	missedBy = 0.05
-	// movedShare is what was looked at, at most, of a part that a collection has moved meanwhile.
+	// movedShare is the largest share that is reported as read of a part that a collection has moved meanwhile.
 	movedShare = 0.95
 )

@@ -1,8 +1,8 @@
-// Package memory says where the resident memory of a JVM is: each page of the process, by what it is for.
+// Package memory finds out what each resident page of a JVM is for.
 //
-// The kernel lists the mappings, and says of each page whether it is in memory. The JVM's structures show the purpose
-// of its addresses (package vmstructs). Headers of malloc show which addresses are malloc's. No thread is stopped, and
-// nothing is asked of the JVM. Apart from the JVM's structures, only pages that are in memory are read.
+// The kernel lists the mappings, and the pages that are in memory. The JVM's structures show the purpose of its
+// addresses (package vmstructs). Headers of malloc show which addresses are malloc's. goprof stops no thread, and asks
+// the JVM for nothing. Apart from the JVM's structures, only pages that are in memory are read.
 //
 // It reads /proc/PID/pagemap rather than smaps: smaps holds the lock of the address space while it walks a whole
 // mapping, and every mmap, munmap and many page faults of the program wait for that.

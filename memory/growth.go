@@ -9,14 +9,15 @@ import (
 )
 
 const (
-	// leastGrowth is the part of what is resident that a part must have grown by, and leastBytes the same in bytes.
+	// leastGrowth is the smallest growth of a part that is shown, as a share of the resident memory, and leastBytes the
+	// same in bytes.
 	leastGrowth, leastBytes = 0.002, 1 << 20
-	// maxFull bounds the time that is foretold.
+	// maxFull bounds the predicted time until memory is full.
 	maxFull = 30 * 24 * time.Hour
 )
 
-// Growth compares readings of one process, the oldest first. It is nil for fewer than three readings: two do not show
-// how sure a slope is.
+// Growth compares readings of one process, the oldest first. It returns nil for fewer than three readings: two do not
+// show the error of a slope.
 func Growth(readings []*profile.Memory) *profile.MemoryGrowth {
 	n := len(readings)
 	if n < profile.LeastReadings {
@@ -70,7 +71,7 @@ func Growth(readings []*profile.Memory) *profile.MemoryGrowth {
 	return g
 }
 
-// grows fits a line, and reports whether it leads up for certain, by least bytes at least.
+// grows fits a line. sure is true if the line certainly rises, by least bytes or more.
 func grows(at, y []float64, least float64) (s profile.HeapSlope, sure bool) {
 	n := float64(len(at))
 	var meanAt, meanY, xx, xy, yy float64

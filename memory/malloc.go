@@ -22,28 +22,29 @@ const (
 	inUseBefore = 1 // PREV_INUSE
 	// leastMapped is half of the smallest size for which malloc makes a mapping by default.
 	leastMapped = 64 << 10
-	// maxHeapsTried bounds the places where a heap of an arena may begin, maxMapped the pieces with a mapping each.
+	// maxHeapsTried bounds the addresses at which a heap of an arena is sought, maxMapped the pieces with a mapping each.
 	maxHeapsTried, maxMapped = 1 << 16, 1 << 17
-	// firstChunk is how far the first chunk of a heap may be from its beginning: behind heap_info and malloc_state.
+	// firstChunk is the largest distance of a heap's first chunk from the heap's beginning: it lies behind heap_info and
+	// malloc_state.
 	firstChunk = 0x940
-	// maxLooked bounds the bytes of arenas that are copied, maxArena those that are copied at a time: goprof itself may
-	// be in a small control group.
+	// maxLooked bounds the bytes of arenas that are copied, maxArena the bytes of one copy: goprof itself may be in a
+	// small control group.
 	maxLooked, maxArena = 1 << 30, 64 << 20
 )
 
 func word(b []byte) uint64 { return binary.LittleEndian.Uint64(b) }
 
-// isAnonymous reports whether malloc may have got a piece from the kernel.
+// isAnonymous reports whether malloc may have mapped the piece: no purpose is known, and it is anonymous and writable.
 func (p *piece) isAnonymous() bool {
 	return p.part == "" && p.m.Inode == 0 && p.m.Path == "" && p.m.Perm&process.PermWrite != 0
 }
 
-// otherMallocs are mallocs that are not glibc's, by how the names of their files begin. musl has its own in libc, which
-// is its loader, too.
+// otherMallocs has the mallocs other than glibc's, by the beginning of a file name. musl's is in its libc, which is
+// also its loader.
 var otherMallocs = [][2]string{{"ld-musl", "musl"}, {"libc.musl", "musl"}, {"libjemalloc", "jemalloc"},
 	{"libtcmalloc", "tcmalloc"}, {"libmimalloc", "mimalloc"}}
 
-// otherMalloc names the malloc that a process has in place of glibc's, empty: none that goprof knows.
+// otherMalloc returns the name of the malloc that replaces glibc's, empty if goprof knows of none.
 func otherMalloc(mappings []process.Mapping) (name string) {
 	for i := range mappings {
 		base := path.Base(mappings[i].Path)
@@ -86,8 +87,8 @@ func arenaHeaps(memory process.Memory, pieces []piece, in func(addr uint64) bool
 	return heaps, arenas
 }
 
-// mappedPieces finds pieces that have a mapping each. The kernel joins mappings side by side, so that one may follow
-// the other.
+// mappedPieces finds malloc's pieces that have a mapping each. The kernel joins adjacent mappings, so a mapping may
+// hold several.
 func mappedPieces(memory process.Memory, pieces []piece, in func(addr uint64) bool) (found []claim) {
 	var b [chunkHead]byte
 	for i := range pieces {
@@ -112,9 +113,9 @@ func mappedPieces(memory process.Memory, pieces []piece, in func(addr uint64) bo
 	return found
 }
 
-// freeIn adds up the free chunks of a heap, as far as their pages are in memory. b is a copy of the heap, in which
-// pages that are not in memory are zero. in says which pages are in memory. looked is how many bytes were searched:
-// chunks follow each other, and a running program may break that chain during the copy.
+// freeIn adds up the bytes of a heap that are in free chunks and in memory. b is a copy of the heap, with zeros for
+// pages that are not in memory. in reports whether a page is in memory. looked is how many bytes were searched: each
+// chunk leads to the next, and a running program may break that chain during the copy.
 //
 // A chunk is free if the header of the next chunk says so. Chunks that malloc keeps for a thread, or in lists of small
 // sizes, count as in use.

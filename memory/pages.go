@@ -6,8 +6,8 @@ import (
 )
 
 const (
-	// pagesAtOnce is how many pages are looked up at a time. The kernel holds the lock of the address space for 2 MB of
-	// them at a time (fs/proc/task_mmu.c, pagemap_read).
+	// pagesAtOnce is how many entries of pages one call reads. The kernel holds the lock of the address space for the
+	// entries of 2 MB at a time (fs/proc/task_mmu.c, pagemap_read).
 	pagesAtOnce = 1 << 15
 	// maxPages bounds the pages that are looked up: 256 GB of small ones.
 	maxPages = 1 << 26
@@ -17,10 +17,10 @@ const (
 	ofFile  = 1 << 61 // or shared
 )
 
-// pageCount is how many bytes of a range are where.
+// pageCount is how many bytes of a range are in memory or swapped.
 type pageCount struct{ resident, anonymous, swapped uint64 }
 
-// pages looks up in /proc/PID/pagemap what is in memory.
+// pages reads in /proc/PID/pagemap which pages are in memory.
 type pages struct {
 	file   io.ReaderAt
 	size   uint64 // of a page

@@ -24,7 +24,7 @@ type claim struct {
 	anonymous  bool // as far as it belongs to no file
 }
 
-// wholePages makes claims begin and end where pages do: the target's data may say anything, and a page is counted once.
+// wholePages extends claims to page boundaries. The JVM's data may hold any address, and each page is counted once.
 func wholePages(claims []claim, page uint64) (whole []claim) {
 	for _, c := range claims {
 		end := (c.end + page - 1) &^ (page - 1)
@@ -72,10 +72,11 @@ func cut(pieces []piece, claims []claim) (cut []piece) {
 	return cut
 }
 
-// maxBSS bounds the variables of a library that no file holds: a larger mapping behind the library is another one.
+// maxBSS bounds the zeroed variables of a library, which have an anonymous mapping behind the library. A larger mapping
+// there has another purpose.
 const maxBSS = 4 << 20
 
-// byMapping gives the other pieces a purpose by their mappings.
+// byMapping finds the purpose of the pieces that have none yet by their mappings.
 func byMapping(pieces []piece) {
 	programs := map[uint64]bool{} // inodes of files with code
 	for i := range pieces {
@@ -120,21 +121,21 @@ const (
 	mappedPiece = "pieces with a mapping each"
 )
 
-// order is how parts are listed if they are equally large.
+// order is that of parts of the same size.
 var order = []string{profile.HeapPartOfMemory, profile.MallocMemoryPart, profile.Metaspace, profile.ClassSpace,
 	profile.CodeCache, profile.ThreadStacks, profile.CollectorTables, profile.ClassArchive, profile.MappedFiles,
 	profile.LibraryMemory, profile.UnnamedMemory}
 
-// mostPieces is how many pieces of a part are told by name.
+// mostPieces is how many pieces of a part the result names.
 const mostPieces = 20
 
-// counted is a piece with what is in memory of it.
+// counted is a piece and how much of it is in memory.
 type counted struct {
 	piece
 	pageCount
 }
 
-// partsOf adds up the pieces, the largest part first.
+// partsOf adds up the pieces of each part. The largest part comes first.
 func partsOf(pieces []counted) (parts []profile.MemoryPart) {
 	sums := map[string]*profile.MemoryPart{}
 	named := map[[2]string]*profile.MemoryPiece{}

@@ -16,7 +16,7 @@ import (
 	"goprof/vmstructs"
 )
 
-// Reader reads where the memory of a JVM is. One goroutine may use it at a time.
+// Reader reads what the memory of a JVM is for. One goroutine may use a Reader at a time.
 type Reader struct {
 	p      *process.Process
 	health *vmstructs.Health
@@ -25,12 +25,12 @@ type Reader struct {
 }
 
 const (
-	// maxMounts bounds what is read of a list of mounts, maxThreads the threads whose stack pointers are read.
+	// maxMounts bounds the bytes of the list of mounts, maxThreads the threads whose stack pointers are read.
 	maxMounts, maxThreads = 4 << 20, 1 << 15
-	// maxHidden is how large a mapping without rights is, at most, of which pages are looked up all the same.
+	// maxHidden is the largest mapping without access rights whose pages are looked up.
 	maxHidden = 16 << 20
-	// rollupBelow is how large RSS is, at most, where goprof asks how much of it is in huge pages: the kernel holds the
-	// lock of the address space meanwhile, for some 40 ms a gigabyte.
+	// rollupBelow is the largest RSS with which goprof reads smaps_rollup, for the huge pages. The kernel holds the lock
+	// of the address space meanwhile, for some 40 ms a gigabyte.
 	rollupBelow = 1 << 30
 )
 
@@ -49,8 +49,8 @@ type reading struct {
 	m      *profile.Memory
 }
 
-// Read reads it all. It is an error if the process has ended, or if its pages may not be looked up. With arenas it
-// finds out how much of malloc's arenas is free: that is the most costly part.
+// Read makes one reading. It returns an error if the process has ended, or if goprof may not read its pagemap. With
+// arenas Read also finds out how much of malloc's arenas is free, which costs the most.
 func (r *Reader) Read(arenas bool) (*profile.Memory, error) {
 	x := &reading{Reader: r, m: &profile.Memory{At: time.Now(), PID: r.p.PID(), Collector: r.health.Collector()}}
 	if err := r.p.Refresh(); err != nil {
@@ -85,7 +85,7 @@ func (r *Reader) Read(arenas bool) (*profile.Memory, error) {
 
 func (r *Reader) file(name string) string { return fmt.Sprintf("/proc/%d/%s", r.p.PID(), name) }
 
-// parts are the names of the uses that the JVM's structures say.
+// parts names the uses that the JVM's structures show.
 var parts = map[vmstructs.MemoryUse]string{
 	vmstructs.HeapMemory: profile.HeapPartOfMemory, vmstructs.CodeMemory: profile.CodeCache,
 	vmstructs.StackMemory: profile.ThreadStacks, vmstructs.CollectorMemory: profile.CollectorTables,
@@ -93,7 +93,7 @@ var parts = map[vmstructs.MemoryUse]string{
 	vmstructs.MetaspaceMemory: profile.Metaspace,
 }
 
-// own finds out what each piece of the address space is for.
+// own finds the purpose of each piece of the address space.
 func (x *reading) own() {
 	var exact, rough []claim
 	for _, r := range x.health.MemoryRanges() {
@@ -119,14 +119,16 @@ func (x *reading) own() {
 
 func (x *reading) claim(claims []claim) { x.pieces = cut(x.pieces, wholePages(claims, x.pages.size)) }
 
-// in reports whether the page of an address is in memory: others are not read, since that would bring them in.
+// in reports whether the page of an address is in memory. goprof reads no other page, because that would bring it into
+// memory.
 func (x *reading) in(addr uint64) (in bool) {
 	x.pages.each(addr, addr+1, func(_, entry uint64) { in = entry&present != 0 })
 	return in
 }
 
-// nativeStacks finds the stacks of the JVM's own threads, which are in no list. If a thread waits, the kernel says
-// its stack pointer. The stack is the mapping around it, as far up as such a thread's stack is large.
+// nativeStacks finds the stacks of the JVM's internal threads, which no structure lists. The kernel shows the stack
+// pointer of a waiting thread. The stack is the mapping around that address, up to the size of an internal thread's
+// stack.
 func (x *reading) nativeStacks() (stacks []claim) {
 	size := uint64(1 << 20)
 	if f, ok := x.health.Flag("VMThreadStackSize"); ok && f.Int|int64(f.Uint) > 0 {
@@ -160,8 +162,8 @@ func (x *reading) nativeStacks() (stacks []claim) {
 	return stacks
 }
 
-// count looks up the pages of each piece. The largest piece of a process that is too large for that has what the kernel
-// counts beyond the others.
+// count counts the pages of each piece. If a process has too many pages, its largest piece gets the rest of the
+// kernel's RSS.
 func (x *reading) count() (counts []counted, err error) {
 	seen := map[uint64]map[uint64]uint64{} // pages of files of the heap: by inode, 64 offsets each
 	large, all := -1, uint64(0)
@@ -206,7 +208,7 @@ func (x *reading) count() (counts []counted, err error) {
 	return counts, nil
 }
 
-// once makes what counts pages that the process has at another address, too.
+// once returns a function that adds up the pages that the process has at several addresses (Memory.Twice).
 func (x *reading) once(m *process.Mapping, seen map[uint64]uint64) func(addr, entry uint64) {
 	return func(addr, entry uint64) {
 		at := (m.Offset + addr - m.Start) / x.pages.size
@@ -222,7 +224,7 @@ func (x *reading) once(m *process.Mapping, seen map[uint64]uint64) func(addr, en
 
 func (x *reading) note(text string) { x.m.Notes = append(x.m.Notes, text) }
 
-// kernel reads what the kernel counts.
+// kernel reads the kernel's own counts for the process.
 func (x *reading) kernel() {
 	dir := procfs.OpenDir(x.p.PID())
 	defer dir.Close()
@@ -250,7 +252,7 @@ func (x *reading) kernel() {
 	}
 }
 
-// uses fills in how much the JVM says that it uses.
+// uses fills in how much of the parts the JVM uses, by its own counters.
 func (x *reading) uses() {
 	set := func(part string, used uint64) {
 		if p := x.m.Part(part); p != nil {
@@ -277,7 +279,7 @@ func (x *reading) uses() {
 	}
 }
 
-// malloc adds up what malloc has. With look it finds out how much of its arenas is free.
+// malloc adds up malloc's pieces. With look it finds out how much of the arenas is free.
 func (x *reading) malloc(counts []counted, look bool) {
 	m := &x.m.Malloc
 	m.Other = otherMalloc(x.p.Mappings())
@@ -299,7 +301,7 @@ func (x *reading) malloc(counts []counted, look bool) {
 	}
 }
 
-// lookThrough looks through arenas, as many as the bounds allow.
+// lookThrough searches arenas for free chunks, as many as the bounds allow.
 func (x *reading) lookThrough(arenas []*counted) {
 	m, left, most := &x.m.Malloc, uint64(maxLooked), x.mostAtOnce()
 	tooLarge, largest := uint64(0), uint64(0)
@@ -330,8 +332,8 @@ func (x *reading) lookThrough(arenas []*counted) {
 	}
 }
 
-// mostAtOnce is how large an arena may be of which goprof takes a copy: no more than half of what goprof's own control
-// group has left.
+// mostAtOnce is the largest arena that goprof copies: half of the memory that goprof's own control group has left, at
+// most.
 func (x *reading) mostAtOnce() uint64 {
 	own := x.group("/proc/self/cgroup")
 	if own == nil || own.Max == 0 {
@@ -340,7 +342,7 @@ func (x *reading) mostAtOnce() uint64 {
 	return min(maxArena, own.Left/2)
 }
 
-// lookAt looks through one heap of an arena. Pages that are not in memory are not read.
+// lookAt searches one heap of an arena. It reads only pages that are in memory.
 func (x *reading) lookAt(c *counted) {
 	page := int(x.pages.size)
 	b := x.arena[:c.end-c.start]
@@ -374,7 +376,7 @@ func (x *reading) lookAt(c *counted) {
 	}
 }
 
-// group reads what a control group says, nil: nothing. file says which it is.
+// group reads the memory of the control group that file (/proc/PID/cgroup) names, nil if that cannot be read.
 func (x *reading) group(file string) *profile.GroupMemory {
 	b, _ := procfs.Read(file, procfs.MaxFile)
 	g, ok := procfs.GroupOf(procfs.Memberships(b), x.mounts, "memory")

@@ -9,8 +9,8 @@ import (
 // Available says that this binary has a decoder.
 const Available = true
 
-// Text returns the instruction at the beginning of code, which is at pc and n bytes long, in GNU's syntax. to is where
-// it calls or jumps, 0 if it does neither, or if that is not known.
+// Text returns the instruction at the beginning of code in GNU's syntax. The instruction is at pc and n bytes long. to
+// is the target of a call or jump, 0 if there is none or it is not known.
 func Text(code []byte, pc uint64, n int) (text string, to uint64, ok bool) {
 	in, err := arm64asm.Decode(code[:n])
 	if err != nil || n != 4 || in.Op == 0 {
@@ -25,10 +25,10 @@ func Text(code []byte, pc uint64, n int) (text string, to uint64, ok bool) {
 	return arm64asm.GNUSyntax(in), to, true
 }
 
-// PollsForSafepoint reports whether the instruction at an offset asks for a safepoint. At a return HotSpot compares the
+// PollsForSafepoint reports whether the instruction at an offset is a safepoint poll. At a return HotSpot compares the
 // stack pointer with a word of the thread (macroAssembler_aarch64.cpp, MacroAssembler::safepoint_poll). Elsewhere it
 // loads from the polling page into wzr (nativeInst_aarch64.hpp, is_ldrw_to_zr). Code for other purposes may look the
-// same, so recorded must say that the compiler has a record of this place.
+// same, so recorded must be true: the compiler has debug information for this instruction.
 func PollsForSafepoint(code []byte, at int, recorded bool) bool {
 	if len(code)-at < 8 {
 		return false

@@ -1,4 +1,4 @@
-// Package threadpointer tells the thread pointer of the OS thread that asks: the register from which thread-local
+// Package threadpointer reads the thread pointer of the calling OS thread: the register from which thread-local
 // variables are found.
 package threadpointer
 

@@ -1,4 +1,4 @@
-// Package threadpointer tells the thread pointer of the OS thread that asks: the register from which thread-local
+// Package threadpointer reads the thread pointer of the calling OS thread: the register from which thread-local
 // variables are found.
 package threadpointer
 
@@ -8,9 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// With calls f with the thread pointer of this OS thread. Go without cgo uses none on this CPU, so the thread
-// gets one for the moment. The kernel keeps it when the thread leaves its CPU (arch/arm64/kernel/process.c,
-// tls_thread_switch).
+// With calls f with the thread pointer of this OS thread. On this CPU, Go without cgo uses no thread pointer, so With
+// sets one during the call. The kernel keeps it across switches (arch/arm64/kernel/process.c, tls_thread_switch).
 func With(f func(own uint64) error) error {
 	own := get()
 	if own == 0 {

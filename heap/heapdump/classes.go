@@ -19,7 +19,7 @@ type class struct {
 	taken   uint32 // bytes of these fields in the heap
 }
 
-// step is one field: where it is in an object.
+// step writes one field: the field's offset in an object, and its type.
 type step struct {
 	at   uint32
 	kind hprof.Type
@@ -28,12 +28,12 @@ type step struct {
 const (
 	// maxDepth bounds the superclasses of a class.
 	maxDepth = 1 << 12
-	// maxPlans bounds the steps of all classes together, maxLooked the classes and fields that are looked at for them.
+	// maxPlans bounds the steps of all classes together, maxLooked the classes and fields that are read to make them.
 	maxPlans  = 1 << 22
 	maxLooked = 1 << 24
 	// maxInstance bounds the bytes that are read of an object with fields.
 	maxInstance = 1<<20 + 8
-	// maxFields bounds the bytes of an object's fields in the file. They are written at once.
+	// maxFields bounds the bytes of an object's fields in the file, which one call writes.
 	maxFields = 1 << 20
 
 	chunkName  = "jdk/internal/vm/StackChunk"
@@ -125,7 +125,7 @@ func (d *dumping) fieldName(c *class, field string) uint64 {
 	return d.name(field)
 }
 
-// planOf works out how an instance of a class is written: its own fields, then those of each superclass.
+// planOf returns the steps that write an instance of a class: the fields of the class, then those of each superclass.
 func (d *dumping) planOf(c *class) []step {
 	if c.planned {
 		return c.plan
@@ -148,7 +148,7 @@ func (d *dumping) planOf(c *class) []step {
 	return c.plan
 }
 
-// writeClass writes what the dump has of a class: the values of its static fields, and what an instance has.
+// writeClass writes a class: the values of its static fields, and the types of its instances' fields.
 func (d *dumping) writeClass(c *class) {
 	out := hprof.Class{ID: c.Mirror, Loader: c.Loader, InstanceSize: c.size}
 	if super := d.classes[c.Super]; super != nil {
@@ -182,7 +182,8 @@ func (d *dumping) writeClass(c *class) {
 	d.out.Class(&out)
 }
 
-// mirrorBytes reads a java.lang.Class, as far as its static fields reach. It may end before memory that is not there.
+// mirrorBytes reads the first n bytes of a java.lang.Class, where its static fields are. The result is shorter if
+// memory is missing.
 func (d *dumping) mirrorBytes(addr uint64, n int) []byte {
 	if n == 0 || n > maxInstance {
 		return nil

@@ -7,10 +7,11 @@ import (
 	"goprof/vmstructs"
 )
 
-// scratchSize is how much is read of an array at once.
+// scratchSize is how many bytes of an array are read at once.
 const scratchSize = 1<<20 + 8
 
-// window is a copy of a piece of the heap: objects are visited in the order of their addresses.
+// window is a copy of the part of the heap in which the next objects lie: they are visited in the order of their
+// addresses.
 type window struct {
 	heap  *vmstructs.Heap
 	b     []byte
@@ -18,10 +19,10 @@ type window struct {
 	end   uint64 // of the area
 }
 
-// windowSize is how much is read at once.
+// windowSize is how many bytes a window has.
 const windowSize = 1 << 20
 
-// bytes returns n bytes of an object. It returns nil if they cannot be read.
+// bytes returns n bytes of an object, nil if they cannot be read.
 func (w *window) bytes(addr, n uint64) []byte {
 	if at := addr - w.start; addr >= w.start && at+n <= uint64(len(w.b)) {
 		return w.b[at : at+n]
@@ -71,8 +72,8 @@ func (d *dumping) object(o *vmstructs.Object) {
 	}
 }
 
-// standsForClass reports whether an object is the java.lang.Class of a class. The part of the class stands for it.
-// Others' dumps leave out those of classes in the archive that are not loaded, too.
+// standsForClass reports whether an object is the java.lang.Class of a class. The dump has the class in its place. Like
+// HotSpot's dumps, it also leaves out the java.lang.Class of an archived class that is not loaded.
 func (d *dumping) standsForClass(o *vmstructs.Object) bool {
 	if d.mirrors[o.Addr] {
 		d.res.Objects, d.res.Bytes = d.res.Objects+1, d.res.Bytes+o.Bytes
@@ -119,7 +120,7 @@ func put(to []byte, value uint64) {
 	}
 }
 
-// array writes an array. A large one is read piece by piece.
+// array writes an array. It reads a large array in several steps.
 func (d *dumping) array(o *vmstructs.Object, c *class) {
 	n := min(uint64(o.Length), hprof.MostElements(c.element))
 	d.res.Cut += o.Length - int64(n)
@@ -140,7 +141,7 @@ func (d *dumping) array(o *vmstructs.Object, c *class) {
 	}
 }
 
-// elements writes so many bytes of elements, at most windowSize.
+// elements writes n bytes of elements, at most windowSize.
 func (d *dumping) elements(kind hprof.Type, addr, n uint64) {
 	blank := d.opt.Blank && kind != hprof.Object
 	var b []byte
@@ -171,7 +172,7 @@ func (d *dumping) elements(kind hprof.Type, addr, n uint64) {
 	}
 }
 
-// swap turns values of a width around.
+// swap copies values of a width, and reverses the bytes of each.
 func swap(to, from []byte, width int) {
 	switch width {
 	case 1:

@@ -11,16 +11,17 @@ import (
 )
 
 const (
-	// maxChunk bounds what is read of a virtual thread's frames in the heap.
+	// maxChunk bounds the bytes that are read of a virtual thread's frames in the heap.
 	maxChunk = 1 << 20
-	// maxRoots bounds the roots that wait for being written, maxHandles the handles of native code that are looked at.
+	// maxRoots bounds the roots that are kept until they are written, maxHandles the handles of native code that are read.
 	maxRoots   = 1 << 22
 	maxHandles = 1 << 22
-	// cancelEach is after how many roots the dump looks whether it is cancelled.
+	// cancelEach is the number of roots between two checks whether the dump is cancelled.
 	cancelEach = 1 << 12
 )
 
-// root keeps an object alive. Roots are found before the place where they are written.
+// root is a reference that keeps an object alive. Roots are found first and written later, because the file has them
+// after the stacks.
 type root struct {
 	object, handle uint64 // handle: of a global handle of native code
 	thread         uint32
@@ -36,7 +37,7 @@ const (
 	globalRoot
 )
 
-// keep notes a root, if an object is there.
+// keep adds a root to the list, if an object begins at its address.
 func (d *dumping) keep(r root) {
 	switch {
 	case !d.isObject(r.object):
@@ -47,7 +48,7 @@ func (d *dumping) keep(r root) {
 	}
 }
 
-// handle notes what a handle of native code keeps alive, and reports whether others may follow.
+// handle adds the object of a handle of native code to the roots. It returns false once there are too many.
 func (d *dumping) handle(r root) bool {
 	if d.handles++; d.handles > maxHandles {
 		d.fail(vmstructs.ErrTooLarge)
@@ -57,7 +58,7 @@ func (d *dumping) handle(r root) bool {
 	return d.err == nil
 }
 
-// writeRoots writes what was noted.
+// writeRoots writes the list of roots.
 func (d *dumping) writeRoots() {
 	for i, r := range d.roots {
 		if i%cancelEach == 0 && d.cancelled() {
@@ -77,7 +78,7 @@ func (d *dumping) writeRoots() {
 	d.roots = nil
 }
 
-// thread writes a thread's stack, and notes what the thread and its stack keep alive.
+// thread writes a thread's stack. It adds the objects that the thread and its stack keep alive to the roots.
 func (d *dumping) thread(t *Thread) {
 	if d.cancelled() {
 		return
@@ -137,8 +138,8 @@ func (d *dumping) frame(f *profile.Frame) uint64 {
 	return d.frames
 }
 
-// references finds the words of pieces of memory that may be addresses of objects, each once: whole ones, and
-// compressed ones, which take half a word.
+// references returns, each once, the values in memory that may be addresses of objects: words, and half words that are
+// compressed references.
 func (d *dumping) references(pieces ...[]byte) (found []uint64) {
 	for _, b := range pieces {
 		for at := 0; at+8 <= len(b); at += 8 {
@@ -154,7 +155,7 @@ func (d *dumping) references(pieces ...[]byte) (found []uint64) {
 	return slices.Compact(found)
 }
 
-// bytesOf are words, as memory.
+// bytesOf returns words as the bytes that they are in memory.
 func bytesOf(words []uint64) (b []byte) {
 	for _, w := range words {
 		b = binary.LittleEndian.AppendUint64(b, w)
@@ -162,12 +163,12 @@ func bytesOf(words []uint64) (b []byte) {
 	return b
 }
 
-// inHeap reports whether an address may be one of the heap. It is asked for each word.
+// inHeap reports whether an address may lie in the heap.
 func (d *dumping) inHeap(addr uint64) bool {
 	return addr >= d.areas[0].Start && addr < d.areas[len(d.areas)-1].Top
 }
 
-// chunk writes what the frames of a virtual thread refer to that no carrier runs.
+// chunk writes the references in the frames of an unmounted virtual thread.
 func (d *dumping) chunk(o *vmstructs.Object) {
 	head := o.Class.Head()
 	if o.Bytes <= head {

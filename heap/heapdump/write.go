@@ -12,7 +12,7 @@ import (
 	"goprof/vmstructs"
 )
 
-// Names takes names out that may not be shown. Classes are in Java's spelling.
+// Names replaces the names that may not be shown. It gets and returns classes in Java's spelling.
 type Names interface {
 	Class(name string) string
 	MethodOf(class, member string) string
@@ -26,7 +26,7 @@ type Thread struct {
 	Snap  *process.Snapshot
 }
 
-// toBase reports whether the copy of its stack reaches to the oldest frame.
+// toBase reports whether the copy of the thread's stack reaches to the oldest frame.
 func (t *Thread) toBase() bool {
 	end := t.Snap.SP + uint64(len(t.Snap.Stack))
 	if len(t.Snap.Under) > 0 {
@@ -38,15 +38,16 @@ func (t *Thread) toBase() bool {
 // Options say what to write.
 type Options struct {
 	At time.Time // of which moment the heap is
-	// Threads calls its argument for each thread. Its argument is valid until it returns.
+	// Threads calls a function for each thread. The Thread is valid until that function returns.
 	Threads func(func(*Thread))
 	// Blank writes zero for each value that is no reference: numbers and texts. The shape stays.
 	Blank bool
 	// Names is nil if all names may be shown.
 	Names Names
-	// Size bounds the file: it is how large the heap is at most. 0: what the heap says itself.
+	// Size is the largest possible size of the heap, and bounds the file. 0 stands for the size that the JVM's structures
+	// have.
 	Size uint64
-	// Cancel ends it early, with ErrCancelled. May be nil.
+	// Cancel ends the dump early, with ErrCancelled. May be nil.
 	Cancel <-chan struct{}
 	// Objects is called when all is written but the objects. May be nil.
 	Objects func()
@@ -63,9 +64,10 @@ type Result struct {
 	Unknown uint64           // bytes of objects whose class is none of those that are loaded
 	Lost    uint64           // bytes of objects that could not be read: zeros stand for them
 	Cut     int64            // elements for which a record has no room
-	// UnreadClasses is how many classes could not be read. Their objects are among the unknown.
+	// UnreadClasses is how many classes could not be read. Their objects count as unknown.
 	UnreadClasses int
-	// NoGlobals: not all global handles of native code are known, NoLocals counts threads of which the same holds.
+	// NoGlobals: not all global handles of native code are known. NoLocals counts the threads whose local handles are not
+	// all known.
 	NoGlobals bool
 	NoLocals  int
 	// CutStacks counts threads whose oldest frames could not be looked at for roots.
@@ -75,16 +77,16 @@ type Result struct {
 var (
 	// ErrCancelled: Options.Cancel was closed.
 	ErrCancelled = errors.New("heapdump: cancelled")
-	// ErrUnreadable: so much of the heap cannot be read that the rest is no heap.
+	// ErrUnreadable: most of the heap cannot be read.
 	ErrUnreadable = errors.New("heapdump: too much of the heap cannot be read")
-	// ErrTooMuch: the file would be larger than the heap can make it.
+	// ErrTooMuch: the file would be larger than the dump of a heap of that size can be.
 	ErrTooMuch = errors.New("heapdump: the heap is not as large as it says")
 )
 
 const (
-	// maxSteps bounds the steps of the walk through the heap: a step goes on by a mebibyte, or past what cannot be read.
+	// maxSteps bounds the steps of the walk through the heap. A step reads a mebibyte, or skips an unreadable range.
 	maxSteps = 1 << 22
-	// maxLost bounds the zeros that are written for what cannot be read.
+	// maxLost bounds the zeros that are written for unreadable memory.
 	maxLost = 1 << 30
 	// fileGrows and fileMore bound the file by the size of the heap: compressed references become up to twice as long,
 	// and headers are added. maxHeap is larger than any heap.
@@ -115,7 +117,8 @@ type dumping struct {
 	err     error
 }
 
-// Write writes a heap dump of a JVM that stands still. With ErrCancelled it returns how far it came.
+// Write writes a heap dump of a JVM that stands still. The result is not nil if the error is ErrCancelled: it then
+// counts what was written.
 func Write(w io.Writer, vm *vmstructs.VM, opt Options) (*Result, error) {
 	heap, err := vm.NewHeap()
 	if err != nil {
@@ -186,7 +189,7 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// cancelled reports whether the dump must end.
+// cancelled reports whether the dump must end, because of Options.Cancel or an error.
 func (d *dumping) cancelled() bool {
 	select {
 	case <-d.opt.Cancel:
@@ -197,7 +200,7 @@ func (d *dumping) cancelled() bool {
 	return d.err != nil
 }
 
-// stop is cancelled for a step of the walk through the heap.
+// stop counts a step of the walk through the heap, and reports whether the dump must end.
 func (d *dumping) stop() bool {
 	if d.steps++; d.steps > maxSteps || d.res.Lost > maxLost {
 		d.fail(ErrUnreadable)
@@ -225,7 +228,7 @@ func (d *dumping) objects() error {
 	return nil
 }
 
-// name returns the number of a name. It is written once.
+// name returns the number of a name, and writes the name when it is first used.
 func (d *dumping) name(text string) uint64 {
 	id, ok := d.names[text]
 	if !ok {
@@ -236,7 +239,7 @@ func (d *dumping) name(text string) uint64 {
 	return id
 }
 
-// isObject reports whether an object of a class that is loaded begins at an address.
+// isObject reports whether an object of a loaded class begins at an address.
 func (d *dumping) isObject(addr uint64) bool {
 	klass := d.heap.KlassOf(d.areas, addr)
 	return klass != 0 && d.classes[klass] != nil

@@ -20,8 +20,8 @@ const MaxRegs = 34
 // (Exit.Saved).
 const SavedSP = MaxRegs
 
-// Regs are the general registers of a thread, indexed by DWARF number, so that
-// CFI rules need no translation. The program counter sits at CPU.PC.
+// Regs are the general registers of a thread, indexed by DWARF number, so that CFI rules need no translation. The
+// program counter sits at CPU.PC.
 type Regs [MaxRegs]uint64
 
 // CPU describes one processor architecture: facts, and functions that read its code.
@@ -38,8 +38,8 @@ type Facts struct {
 	Name    string      // as GOARCH spells it
 	Machine elf.Machine // as ELF headers spell it
 
-	// Indexes into Regs. PC is the DWARF return address column on amd64. On arm64, where the return address column is
-	// LR, it is a number that only goprof uses.
+	// Indexes into Regs. PC is the DWARF return address column on amd64. On arm64, where the return address column is LR,
+	// it is a number that only goprof uses.
 	PC, SP, FP int
 	// ReturnsInRegister: a call leaves the return address in LR. Elsewhere calls push it, and LR is -1.
 	ReturnsInRegister bool
@@ -59,9 +59,9 @@ type Facts struct {
 	// takes long. DearClock is empty if guests set the timer themselves.
 	DearClock string
 
-	// SyscallInst is the instruction of a system call. If a thread slept in a system call until it was stopped, its pc
-	// is at that instruction: the kernel has moved the pc back, to make the call again. Then the register SyscallNumber
-	// says which system call it is. SyscallInst is empty for a CPU on which DecodeRegs returns the system call, and
+	// SyscallInst is the instruction of a system call. If a thread slept in a system call until it was stopped, its pc is
+	// at that instruction: the kernel has moved the pc back, to make the call again. Then the register SyscallNumber says
+	// which system call it is. SyscallInst is empty for a CPU on which DecodeRegs returns the system call, and
 	// SyscallResult says what the kernel is going to do.
 	SyscallInst   []byte
 	SyscallNumber int
@@ -121,8 +121,8 @@ func (f *Facts) SetsBack() bool { return len(f.SyscallInst) > 0 }
 
 // Code has the functions that read a CPU's registers and code.
 type Code interface {
-	// DecodeRegs reads the kernel's NT_PRSTATUS register set. It returns the number
-	// of the system call that the thread is in, or -1 for none or unknown.
+	// DecodeRegs reads the kernel's NT_PRSTATUS register set. It returns the number of the system call that the thread is
+	// in, or -1 for none or unknown.
 	DecodeRegs(prstatus []byte, r *Regs) (syscall int64, ok bool)
 
 	// Signed returns the bits of a code address that may carry a signature, in a process whose memory ends at highest. It
@@ -132,8 +132,7 @@ type Code interface {
 	// SenderSP finds Java.SenderSP in the code that ends with the call stub's call, MaxSenderSP bytes of it.
 	SenderSP(code []byte) (reg int, ok bool)
 
-	// NewTracer makes a reader of code ahead (see Exit). java are the registers of the JVM whose code
-	// it is.
+	// NewTracer makes a reader of code ahead (see Exit). java are the registers of the JVM whose code it is.
 	NewTracer(java JavaRegs) Tracer
 
 	// AfterLeave reports whether the code shortly before offset off drops a frame. It may be wrong: the caller then asks a

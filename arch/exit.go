@@ -9,8 +9,8 @@ type Exit struct {
 	RA Loc // where the return address is now
 	SP Loc // what the stack pointer will be in the caller (never AtMem)
 	FP Loc // where the caller's frame pointer is now
-	// Saved is where the code has saved an earlier stack pointer that it will restore, if there is one. The other Locs
-	// may be relative to that value: then their register is SavedSP.
+	// Saved is where the code has saved an earlier stack pointer that it will restore, if there is one. The other Locs may
+	// be relative to that value: then their register is SavedSP.
 	Saved Loc
 
 	// Jump: the code does not return by itself, but jumps out of its blob. RA and SP are then the return address and stack
@@ -28,19 +28,19 @@ type Exit struct {
 	Taken Loc
 	// End is the stack pointer at the return or jump.
 	End Loc
-	// SenderSP is what CPU.Java.SenderSP holds at the end: for code on its way into
-	// the interpreter, the caller's stack pointer before adapters moved it.
+	// SenderSP is what CPU.Java.SenderSP holds at the end: for code on its way into the interpreter, the caller's stack
+	// pointer before adapters moved it.
 	SenderSP Loc
-	// BCP is what CPU.Java.BCP holds at the end: code that keeps to the conventions of C gives
-	// the interpreter its registers back.
+	// BCP is what CPU.Java.BCP holds at the end: code that keeps to the conventions of C gives the interpreter its
+	// registers back.
 	BCP Loc
 	// Kept is the set (by bit) of registers that are known to be unchanged.
 	Kept uint64
 	// ThrownAt is what CPU.Java.ThrownAt holds at an indirect Jump by register. If code has dropped a frame because of an
 	// exception and jumps to the caller's handler, that register holds the address to which it would have returned.
 	ThrownAt Loc
-	// WritesRA: the code ahead writes its return address, or that of the standard frame at the
-	// frame pointer. RA is then the word that is there now, if the new one is not known.
+	// WritesRA: the code ahead writes its return address, or that of the standard frame at the frame pointer. RA is then
+	// the word that is there now, if the new one is not known.
 	WritesRA bool
 	// Calls: the path went past a call. If that call never returns, the code behind it may belong to something else.
 	Calls bool

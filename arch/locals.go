@@ -11,9 +11,9 @@ type LocalsLayout struct {
 	RegSet    uintptr
 	PointerAt int
 
-	// The types of the relocations that lead to a variable. Descriptor fills in two words: a function, and its
-	// argument. Module and Offset fill in the number of the library and the offset in its block. Pointer fills in the
-	// distance from the thread pointer.
+	// The types of the relocations that lead to a variable. Descriptor fills in two words: a function, and its argument.
+	// Module and Offset fill in the number of the library and the offset in its block. Pointer fills in the distance from
+	// the thread pointer.
 	Descriptor, Module, Offset, Pointer uint32
 
 	// GlibcTable and MuslTable are the distances from the thread pointer to the word with the address of the thread's

@@ -1,7 +1,6 @@
 package arch
 
-// PerfLayout is how perf_event_open names a CPU's registers: by numbers of its own, which are not
-// those of DWARF.
+// PerfLayout is how perf_event_open names a CPU's registers: by numbers of its own, which are not those of DWARF.
 type PerfLayout struct {
 	// Mask is perf_event_attr.sample_regs_user: the registers to ask for, by bit.
 	Mask uint64

@@ -63,10 +63,8 @@ func WhyLate() (why Late) {
 }
 
 // sleepsIn reports whether a thread sleeps in a call of waiting, by a line of syscall: the call's number and its
-// arguments,
-// one word if the thread runs or waits for a CPU, -1 if it sleeps outside of calls. Reads of goprof's own pipes and
-// sockets
-// do not count.
+// arguments, one word if the thread runs or waits for a CPU, -1 if it sleeps outside of calls. Reads of goprof's own
+// pipes and sockets do not count.
 func sleepsIn(line string, link func(string) (string, error)) bool {
 	words := strings.Fields(line)
 	if len(words) < 2 {
@@ -91,8 +89,7 @@ func sleepsIn(line string, link func(string) (string, error)) bool {
 const mostPatience = 5
 
 // InTime reports whether done is closed within limit. If goprof has no CPU, it waits up to mostPatience limits. If a
-// call
-// sleeps in the kernel, it waits for one.
+// call sleeps in the kernel, it waits for one.
 func InTime(done <-chan struct{}, limit time.Duration) bool {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()

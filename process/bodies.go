@@ -11,10 +11,8 @@ const (
 )
 
 // readBodies finds out where exported functions without a size end. The next exported symbol is not the end: other
-// functions
-// may lie between. In musl the code of all system calls (src/thread/x86_64/syscall_cp.s) lies behind memset, and each
-// wait
-// would be named memset.
+// functions may lie between. In musl the code of all system calls (src/thread/x86_64/syscall_cp.s) lies behind memset,
+// and each wait would be named memset.
 func (t *symtab) readBodies(f *elfFile) {
 	cpu := cpus.ByMachine(f.machine)
 	t.bodies = make(map[uint32]uint64)

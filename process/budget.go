@@ -6,10 +6,8 @@ import (
 )
 
 // Tables of symbols and unwind rules stay in memory. A file may claim any size for its tables, and a process may map
-// tens of
-// thousands of files. So each process has a budget for its tables, and all processes together have one. A hostile
-// process
-// cannot use up the memory that others need.
+// tens of thousands of files. So each process has a budget for its tables, and all processes together have one. A
+// hostile process cannot use up the memory that others need.
 
 const (
 	maxTables        = 256 << 20 // of all processes: ten times what the largest JVM with full symbols took (docs/operations.md)

@@ -9,9 +9,8 @@ import (
 
 // calls counts the system calls that read the target's memory: each may never return (package osthread says why). Then
 // other code gives the process up, and need not wait for the goroutine of the call. From then on each call fails at
-// once,
-// and the goroutine ends if its call returns after all. So the code that gave the process up may use the goroutine's
-// data.
+// once, and the goroutine ends if its call returns after all. So the code that gave the process up may use the
+// goroutine's data.
 type calls struct {
 	under    atomic.Int64 // calls that are under way; below 0 once the process is given up
 	returned atomic.Uint64
@@ -59,10 +58,8 @@ type CallWatch struct {
 func (p *Process) WatchCalls() *CallWatch { return &CallWatch{calls: &p.calls} }
 
 // Look must be called at regular intervals. It gives the process up and returns true if calls have been under way for
-// more
-// than most Looks in a row, none has returned, and a thread of goprof sleeps in such a call. The goroutines of these
-// calls
-// are abandoned. They end when their calls return.
+// more than most Looks in a row, none has returned, and a thread of goprof sleeps in such a call. The goroutines of
+// these calls are abandoned. They end when their calls return.
 func (w *CallWatch) Look(most int) bool {
 	returned := w.calls.returned.Load()
 	if w.calls.under.Load() == 0 || returned != w.returned {

@@ -15,8 +15,7 @@ const (
 )
 
 // cfiTable is the unwind information of one image: its .eh_frame section and a sorted index. All addresses are the
-// file's
-// own. It is not changed once read.
+// file's own. It is not changed once read.
 type cfiTable struct {
 	frames     []byte // .eh_frame
 	framesAddr uint64

@@ -9,8 +9,7 @@ type codeKey struct {
 }
 
 // codeCache keeps the answers of Code in two halves. When the young half is full, it becomes the old half, and the
-// answers
-// of the old half that were not used meanwhile are dropped.
+// answers of the old half that were not used meanwhile are dropped.
 type codeCache struct {
 	young, old map[codeKey]Code
 }

@@ -3,9 +3,8 @@ package process
 import "slices"
 
 // Continuation has the frames of a virtual thread that are in the Java heap, not on its carrier's stack, and identifies
-// the
-// virtual thread. With a Trail the frames were copied together with the stack. Otherwise they were read right after the
-// thread was released, and code that uses them must check whether they still belong to the stack.
+// the virtual thread. With a Trail the frames were copied together with the stack. Otherwise they were read right after
+// the thread was released, and code that uses them must check whether they still belong to the stack.
 type Continuation struct {
 	// Entry is the address on the carrier's stack of the ContinuationEntry that the thread had in the pause
 	// (runtime/continuationEntry.hpp). The frames below that address are the virtual thread's. It is 0 if the thread ran

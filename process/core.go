@@ -17,12 +17,11 @@ var (
 )
 
 // Core is the process in a core file. It is a Target, so the same code walks live processes and cores. A Core belongs
-// to one
-// goroutine.
+// to one goroutine.
 //
 // A core file is not trusted. Its headers and notes are bounded and checked, overlapping segments count once, and
-// reading
-// memory that is not in the file returns ErrFault, never zeros. At most some MB of the file are in memory at any time.
+// reading memory that is not in the file returns ErrFault, never zeros. At most some MB of the file are in memory at
+// any time.
 type Core struct {
 	space
 	cpu      *arch.CPU
@@ -167,8 +166,7 @@ func (c *Core) PID() int { return c.notes.pid }
 func (c *Core) Command() (name, args string) { return c.notes.name, c.notes.args }
 
 // MadeByTool reports whether a debugger (gcore), not the kernel, has written the core: then the process may live on.
-// The
-// kernel's cores have no section headers.
+// The kernel's cores have no section headers.
 func (c *Core) MadeByTool() bool { return c.whole }
 
 // Cut returns how many bytes the core's headers promise that the file does not have.

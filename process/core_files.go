@@ -16,11 +16,9 @@ import (
 )
 
 // A core lacks most memory that was mapped from files and never changed: code, constants, the class archive. goprof
-// reads
-// such memory from the files, if it can prove that they are the mapped files. For a library the build id proves it: the
-// kernel writes the first page of each library into the core. For other files, the pages that the core has must agree
-// with
-// the file.
+// reads such memory from the files, if it can prove that they are the mapped files. For a library the build id proves
+// it: the kernel writes the first page of each library into the core. For other files, the pages that the core has must
+// agree with the file.
 
 // MissingFile is a file that was needed and not found.
 type MissingFile struct {
@@ -99,8 +97,7 @@ func (b *backing) missing() (list []MissingFile) {
 }
 
 // read reads the beginning of buf from the file that was mapped at addr. lost says that these bytes were in the part of
-// the
-// core that was cut off. Then read reads only bytes that the process cannot have changed.
+// the core that was cut off. Then read reads only bytes that the process cannot have changed.
 func (b *backing) read(addr uint64, buf []byte, lost bool) int {
 	i, _ := slices.BinarySearchFunc(b.parts, addr, func(p mappedPart, a uint64) int {
 		if p.end <= a {
@@ -226,8 +223,7 @@ func sameBuild(id []byte, e *elfFile) error {
 }
 
 // sameHead returns nil if the first page of the file equals that in the core. It is used if a program's build id is not
-// in
-// that page (patchelf moves it). The page has the size and the offset of each segment, so few other files have the
+// in that page (patchelf moves it). The page has the size and the offset of each segment, so few other files have the
 // same.
 func (b *backing) sameHead(name string, file *os.File, e *elfFile) error {
 	if e == nil || len(e.buildID()) == 0 {
@@ -250,8 +246,7 @@ const (
 	agreePages = 64 // pages of a file that are compared
 	// At least leastAgreed words must be comparable, and agreePercent of them must be equal. The core has only the pages
 	// that the JVM has changed: in the class archive of JDK 11, 55 % of their words still equal the file's. Of another
-	// file
-	// few words do.
+	// file few words do.
 	agreePercent, leastAgreed = 50, 64
 	maxMoves                  = 1 << 14 // differences that are counted
 )
@@ -335,8 +330,7 @@ func (b *backing) unproven() (list []UnprovenFile) {
 type place struct{ root, path string }
 
 // places returns where goprof looks for a mapped file: at its own path, and in the folders for debug files by build id,
-// by
-// path and by name.
+// by path and by name.
 func (b *backing) places(name, id string) []place {
 	if !path.IsAbs(name) {
 		return nil

@@ -7,8 +7,7 @@ import (
 )
 
 // readMappings makes the mappings that /proc/PID/maps had, from the segments and the list of files. All mappings of a
-// file
-// get the same made-up inode.
+// file get the same made-up inode.
 func (c *Core) readMappings() []Mapping {
 	inodes := map[string]uint64{}
 	var ms []Mapping
@@ -74,8 +73,7 @@ func permOf(flags elf.ProgFlag) (p Perm) {
 }
 
 // permOf returns the permissions of a file's part that is in no segment, from the file's program headers: gcore leaves
-// out
-// memory that the process has not changed.
+// out memory that the process has not changed.
 func (c *Core) permOf(f *mappedPart) Perm {
 	progs := c.backing.progsOf(f.path)
 	for i := range progs {

@@ -138,8 +138,7 @@ func (d dumped) ReadMany(rs []Range) {
 }
 
 // coreCache keeps blocks of the core file and of other files: a walk reads word by word, and a system call for each
-// word
-// would take most of its time. The cache has a fixed size.
+// word would take most of its time. The cache has a fixed size.
 type coreCache struct {
 	sources []io.ReaderAt
 	blocks  [cacheBlocks]cacheBlock

@@ -25,12 +25,9 @@ const (
 // build id first, then by the name in .gnu_debuglink.
 //
 // The target chose the name in .gnu_debuglink, and its own folder. So goprof looks for that name in the target's root
-// only:
-// a container's library /etc/libjvm.so could name "shadow", and must not lead goprof to the host's /etc/shadow. A
-// target
-// without a root of its own has the host's root. A build id is safe in any root: it is a name of hexadecimal digits in
-// the
-// folder for debug files.
+// only: a container's library /etc/libjvm.so could name "shadow", and must not lead goprof to the host's /etc/shadow. A
+// target without a root of its own has the host's root. A build id is safe in any root: it is a name of hexadecimal
+// digits in the folder for debug files.
 func (l *loaded) debugSymbols(f *elfFile) *symtab {
 	id := f.buildID()
 	if name := buildIDPath(id); name != "" {
@@ -84,8 +81,7 @@ func buildIDPath(id []byte) string {
 }
 
 // debugLink reads .gnu_debuglink: a file name, zeros up to a multiple of 4, and the CRC-32 of that file. ok is false if
-// the
-// name is not plain.
+// the name is not plain.
 func (f *elfFile) debugLink() (name string, sum uint32, ok bool) {
 	s := f.section(".gnu_debuglink")
 	if s == nil || s.Size > 4096 {

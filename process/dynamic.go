@@ -12,8 +12,7 @@ const maxDynamic = 1024
 const maxChain = 4096
 
 // dynamic reads the dynamic section by PT_DYNAMIC, as a loader does: an image in memory has no section headers. If
-// several
-// entries have the same tag, the last one counts.
+// several entries have the same tag, the last one counts.
 func (f *elfFile) dynamic() map[elf.DynTag]uint64 {
 	p := f.prog(elf.PT_DYNAMIC)
 	if p == nil {
@@ -80,10 +79,8 @@ func (f *elfFile) at(addr, n, bias uint64) []byte {
 }
 
 // countGNUHash finds out how many symbols there are: the chain that begins last, of the chains of all buckets, ends
-// with the
-// last symbol. The hash table has four words, the Bloom filter, a word for each bucket, and a word for each hashed
-// symbol,
-// whose lowest bit ends a chain (binutils, elflink.c).
+// with the last symbol. The hash table has four words, the Bloom filter, a word for each bucket, and a word for each
+// hashed symbol, whose lowest bit ends a chain (binutils, elflink.c).
 func (f *elfFile) countGNUHash(addr, bias uint64) uint64 {
 	head := f.at(addr, 16, bias)
 	if head == nil {

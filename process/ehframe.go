@@ -148,10 +148,8 @@ type fde struct {
 }
 
 // entry returns the CIE or FDE at an offset of the section, without its length (LSB Core, "The .eh_frame section").
-// kind is
-// the field behind the length: 0 in a CIE, the distance back to its CIE in an FDE. next is the offset of the next
-// entry, 0
-// at the end.
+// kind is the field behind the length: 0 in a CIE, the distance back to its CIE in an FDE. next is the offset of the
+// next entry, 0 at the end.
 func entry(section []byte, addr uint64, off uint64) (c cursor, kind uint64, kindAt, next uint64) {
 	if off >= uint64(len(section)) {
 		return cursor{bad: true}, 0, 0, 0

@@ -21,14 +21,12 @@ const (
 	maxNotes    = 64 << 10
 	maxBuildID  = 64
 	// maxName bounds the names of sections and symbols. A longer name is cut: names are copied, and many may share one
-	// string
-	// of megabytes.
+	// string of megabytes.
 	maxName = 4096
 )
 
 // elfFile has the headers of a 64-bit little-endian ELF file. goprof does not use package debug/elf, which is not
-// hardened
-// against hostile input. Sections may be missing: an image in memory has none, except for the vdso.
+// hardened against hostile input. Sections may be missing: an image in memory has none, except for the vdso.
 type elfFile struct {
 	r        io.ReaderAt
 	size     uint64
@@ -209,8 +207,7 @@ func (f *elfFile) buildID() []byte {
 }
 
 // findBuildID looks for NT_GNU_BUILD_ID (3) of the owner "GNU" in a list of notes (gABI, "Note Section"): three words,
-// then
-// name and content, each padded to 4 bytes.
+// then name and content, each padded to 4 bytes.
 func findBuildID(b []byte) []byte {
 	for len(b) >= 12 {
 		namesz := uint64(binary.LittleEndian.Uint32(b))

@@ -22,14 +22,11 @@ const (
 )
 
 // Ends finds the instructions with which a function ends: its returns, and jumps that leave the image. If a function
-// jumps
-// to another function, it has the ends of the other one, too.
+// jumps to another function, it has the ends of the other one, too.
 //
 // Ends reads the code from the file, because the code in memory may have another profiler's breakpoints. It decodes
-// each
-// instruction, up to the function's end in the unwind information. It returns ErrNoEnds if it does not know an
-// instruction,
-// or if a branch leads into the middle of one: a breakpoint there would be fatal.
+// each instruction, up to the function's end in the unwind information. It returns ErrNoEnds if it does not know an
+// instruction, or if a branch leads into the middle of one: a breakpoint there would be fatal.
 func (p *Process) Ends(f Function) (returns, leaves []Function, err error) {
 	if !p.lock() {
 		return nil, nil, ErrSilent
@@ -49,10 +46,9 @@ func (p *Process) Ends(f Function) (returns, leaves []Function, err error) {
 }
 
 // Enter finds the first instruction of a function that is neither a comparison nor without effect. There the arguments
-// and
-// the stack pointer are still as at the beginning. A probe there is cheaper: the kernel needs a second trap to step
-// over a
-// comparison, and none for a branch or a push (arch/x86/kernel/uprobes.c, branch_setup_xol_ops, push_setup_xol_ops).
+// and the stack pointer are still as at the beginning. A probe there is cheaper: the kernel needs a second trap to step
+// over a comparison, and none for a branch or a push (arch/x86/kernel/uprobes.c, branch_setup_xol_ops,
+// push_setup_xol_ops).
 func (p *Process) Enter(f Function) Function {
 	if !p.lock() {
 		return f

@@ -24,8 +24,7 @@ func (w *Walker) beforeBarrier(codelet vmstructs.Codelet, e arch.Exit) bool {
 	if !known || fp < w.cur.sp || !w.hasCaller(fp) {
 		return false
 	}
-	// A caller's frame has a return address, too. But only this method's frame holds the method that the register
-	// holds.
+	// A caller's frame has a return address, too. But only this method's frame holds the method that the register holds.
 	method, ok := w.slot(fp, w.vm.Interp().Method)
 	return ok && (!w.cur.exact || w.isKnown(w.java.Method) && method == w.cur.regs[w.java.Method])
 }

@@ -18,8 +18,7 @@ func (w *Walker) stepCompiled(b *vmstructs.Blob) profile.Reason {
 	}
 	c, ok := w.compiledCaller(b)
 	if !ok {
-		// A return address that follows none of the method's calls does not show which of its inlined methods
-		// called.
+		// A return address that follows none of the method's calls does not show which of its inlined methods called.
 		if w.cur.exact || b.HasPcDesc(w.cur.pc) {
 			w.emitCompiled(b, w.cur.pc, w.cur.exact)
 		}
@@ -72,15 +71,13 @@ func (w *Walker) compiledCaller(b *vmstructs.Blob) (caller, bool) {
 	if b.Kind != vmstructs.NativeWrapper || w.cur.exact {
 		return caller{}, false
 	}
-	// The walk has come to a native method's wrapper by the frame anchor. The anchor has the sp of a whole frame,
-	// but no
+	// The walk has come to a native method's wrapper by the frame anchor. The anchor has the sp of a whole frame, but no
 	// frame pointer.
 	return w.javaCaller(w.sizedCaller(b, w.cur.sp))
 }
 
 // atEntry finds the caller of code that has done nothing yet. The code ahead may not show the caller: while HotSpot
-// makes
-// a method not entrant, the entry is a jump to itself (nativeInst_x86.cpp, NativeJump::patch_verified_entry).
+// makes a method not entrant, the entry is a jump to itself (nativeInst_x86.cpp, NativeJump::patch_verified_entry).
 func (w *Walker) atEntry() (caller, bool) {
 	e := &w.cpu.AtEntry
 	pc, ok1 := w.eval(e.RA)
@@ -96,8 +93,7 @@ func (w *Walker) javaCaller(c caller, ok bool) (caller, bool) {
 
 // isWhole reports whether a frame that returns to pc certainly has its full size: at a record of the debug information,
 // and in the handlers behind the method's body. A native method's wrapper is excluded: when it locks a contended
-// monitor,
-// it pushes arguments before the call (sharedRuntime_x86_64.cpp, save_args).
+// monitor, it pushes arguments before the call (sharedRuntime_x86_64.cpp, save_args).
 func isWhole(b *vmstructs.Blob, pc uint64) bool {
 	return b.Kind == vmstructs.Nmethod && (b.HasPcDesc(pc) || isDeoptHandler(b, pc) || inStubs(b, pc))
 }
@@ -111,10 +107,8 @@ func inStubs(b *vmstructs.Blob, pc uint64) bool {
 
 // behindBody finds the frame of a method's body for a thread that was interrupted in code behind the body. The return
 // address of that code lies in the same method: the body calls the stub of a static call, and the deoptimisation
-// handler
-// pushes an address of its own (c1_LIRAssembler_x86.cpp, emit_deopt_handler). Without behindBody the walk would emit
-// the
-// method twice. It returns false if the thread is elsewhere.
+// handler pushes an address of its own (c1_LIRAssembler_x86.cpp, emit_deopt_handler). Without behindBody the walk would
+// emit the method twice. It returns false if the thread is elsewhere.
 func (w *Walker) behindBody(b *vmstructs.Blob) (caller, bool) {
 	if !w.cur.exact || !inStubs(b, w.cur.pc) {
 		return caller{}, false
@@ -133,8 +127,8 @@ func (w *Walker) behindBody(b *vmstructs.Blob) (caller, bool) {
 	return c, b.HasPcDesc(ret)
 }
 
-// sizedCaller uses the size of the frame that begins at sp: the return address and below it the saved frame
-// pointer are its uppermost words (cpu/*/frame_*.inline.hpp, sender_for_compiled_frame).
+// sizedCaller uses the size of the frame that begins at sp: the return address and below it the saved frame pointer are
+// its uppermost words (cpu/*/frame_*.inline.hpp, sender_for_compiled_frame).
 func (w *Walker) sizedCaller(b *vmstructs.Blob, sp uint64) (caller, bool) {
 	if b.FrameSize < 1 {
 		return caller{}, false

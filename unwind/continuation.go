@@ -49,10 +49,8 @@ func (w *Walker) beginContinuation() {
 }
 
 // meetEntry notes that the copied stack leads to a ContinuationEntry. The first entry belongs to the virtual thread
-// that
-// the carrier ran. If goprof read the virtual thread only after the look (Late), the copied stack proves that the
-// thread
-// had this entry at the look.
+// that the carrier ran. If goprof read the virtual thread only after the look (Late), the copied stack proves that the
+// thread had this entry at the look.
 func (w *Walker) meetEntry(at uint64) {
 	k := &w.snap.Continuation
 	if !w.metEntry && k.Late && k.Entry == at {
@@ -198,8 +196,7 @@ func (w *Walker) walkContinuation() profile.Reason {
 }
 
 // endsAtEntry reports whether the last frame is the lowest one above the ContinuationEntry: only its arguments and a
-// word
-// of padding lie between them.
+// word of padding lie between them.
 func (w *Walker) endsAtEntry() bool {
 	entry := w.snap.Continuation.Entry
 	b, ok := w.stackBytes(entry, vmstructs.EntryBytes)

@@ -55,8 +55,7 @@ func (w *Walker) savingRegisters(b *vmstructs.Blob) (caller, bool) {
 
 // replacing finds the caller of a compiled frame while interpreter frames replace it. The replacement begins when the
 // JVM has computed the interpreter frames. It ends when they are on the stack and the second call is made. Until then
-// the
-// thread's vframeArray holds the interpreter frames and their return address.
+// the thread's vframeArray holds the interpreter frames and their return address.
 func (w *Walker) replacing() profile.Reason {
 	if len(w.snap.Side) == 0 {
 		return profile.Deoptimizing
@@ -77,9 +76,8 @@ func (w *Walker) replacing() profile.Reason {
 	return w.goTo(c)
 }
 
-// linkAbove returns the caller's frame pointer. It follows the saved frame pointers of the frames that are being
-// built up
-// to the first that is not below sp.
+// linkAbove returns the caller's frame pointer. It follows the saved frame pointers of the frames that are being built
+// up to the first that is not below sp.
 func (w *Walker) linkAbove(sp uint64, frames int) (uint64, bool) {
 	fp, known := w.fp()
 	for ; known && fp >= w.cur.sp && fp < sp && frames > 0; frames-- {

@@ -7,9 +7,8 @@ import (
 )
 
 // Some unwind tables do not describe how an epilogue removes a frame: those written by hand, and those of code built
-// with
-// GCC's -fno-asynchronous-unwind-tables. Between the epilogue's first pop and its return, such a table leads to a stale
-// word, which may look like a return address. The code shows the right address: a return follows within a few
+// with GCC's -fno-asynchronous-unwind-tables. Between the epilogue's first pop and its return, such a table leads to a
+// stale word, which may look like a return address. The code shows the right address: a return follows within a few
 // instructions, with no call before it. If table and code disagree, the walk believes the code, provided that a call
 // stands before the address to which the code returns.
 

@@ -8,9 +8,9 @@ import (
 
 // exitResult is what a Tracer found at one pc.
 type exitResult struct {
-	blob *vmstructs.Blob // nil for code that never changes
-	exit arch.Exit
-	ok   bool
+	blob   *vmstructs.Blob // nil for code that never changes
+	exit   arch.Exit
+	ok     bool
 	framed bool // the code does not return, but at this pc the frame pointer is that of the code's own frame
 	// pushed is how much lies below the frame, if the code has called there.
 	pushed uint64
@@ -61,8 +61,7 @@ func (w *Walker) traceMethod(code []byte, b *vmstructs.Blob, pc uint64, r *exitR
 
 // leavesMethod reports whether an exit can be believed. A jump to a computed address is a switch. A jump to a known
 // address is the exit of the return poll's stub or of exception unwinding, unless a call that never returns stands
-// before
-// it. A stack pointer that an intrinsic has saved is that of the whole frame.
+// before it. A stack pointer that an intrinsic has saved is that of the whole frame.
 func leavesMethod(b *vmstructs.Blob, e arch.Exit) bool {
 	if e.SP.Kind != arch.Unknown && e.SP.Reg == arch.SavedSP && e.SP.Off != int32(b.FrameSize)*8 {
 		return false
@@ -83,8 +82,7 @@ func buildsFrame(b *vmstructs.Blob, pc uint64) int32 {
 }
 
 // stubFrame handles stubs that do not return but jump to a computed address (exception handling, deoptimisation). If
-// such
-// a stub makes a standard frame, the return address is on top of the stack before, and above the frame afterwards.
+// such a stub makes a standard frame, the return address is on top of the stack before, and above the frame afterwards.
 func (w *Walker) stubFrame(code []byte, off, begin uint64, r *exitResult) {
 	n := uint64(w.cpu.Enters(code))
 	switch {
@@ -120,8 +118,7 @@ func (w *Walker) eval(l arch.Loc) (uint64, bool) {
 }
 
 // evalIn computes a Loc of an Exit. It may be relative to a stack pointer that the code has saved, one further up in
-// the
-// copied stack.
+// the copied stack.
 func (w *Walker) evalIn(e *arch.Exit, l arch.Loc) (uint64, bool) {
 	if l.Reg != arch.SavedSP {
 		return w.eval(l)
@@ -140,9 +137,8 @@ func (w *Walker) evalIn(e *arch.Exit, l arch.Loc) (uint64, bool) {
 }
 
 // evalExit computes the caller that an Exit describes. moved says that adapters or interpreter entries may have moved
-// sp
-// to make room for arguments. Then the sender sp register holds a compiled caller's own sp. Interpreted callers and the
-// call stub are found by their frame pointer, and any sp below it is good enough.
+// sp to make room for arguments. Then the sender sp register holds a compiled caller's own sp. Interpreted callers and
+// the call stub are found by their frame pointer, and any sp below it is good enough.
 func (w *Walker) evalExit(e arch.Exit, moved bool) (caller, bool) {
 	pc, ok := w.evalIn(&e, e.RA)
 	if !ok {

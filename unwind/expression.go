@@ -12,8 +12,8 @@ import (
 // pushed is the number of a register that no CPU has: it holds what an expression begins with.
 const pushed = arch.MaxRegs
 
-// maxEvaluated bounds the bytes of all expressions of one walk: an expression can go round
-// in circles, ten steps for each of its bytes, and each frame may have one for each register.
+// maxEvaluated bounds the bytes of all expressions of one walk: an expression can go round in circles, ten steps for
+// each of its bytes, and each frame may have one for each register.
 const maxEvaluated = 64 << 10
 
 // evaluate computes a DWARF expression of a CFI rule (of the PLT and the signal trampoline) with delve's evaluator. It

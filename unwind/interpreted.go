@@ -66,9 +66,8 @@ func (w *Walker) unframed(codelet vmstructs.Codelet, e arch.Exit) (why profile.R
 	}
 	c, ok := w.evalExit(e, false)
 	if !ok && codelet.Role == vmstructs.MethodEntry && e.Jump && e.RA.Kind == arch.AtMem {
-		// An intrinsic entry calls a stub: the sender sp register is unknown. Callers found by their frame
-		// pointer do
-		// not need it.
+		// An intrinsic entry calls a stub: the sender sp register is unknown. Callers found by their frame pointer do not
+		// need it.
 		e.SP = arch.Loc{Kind: arch.Value, Reg: uint8(w.cpu.SP), Off: e.RA.Off + 8}
 		if c, ok = w.evalExit(e, false); !ok || !w.framed(c.pc) {
 			return profile.BadInterpreted, true
@@ -284,11 +283,9 @@ func (w *Walker) emitFramed(fp uint64, l arch.InterpLayout) profile.Reason {
 }
 
 // calledAt reports whether the frame at fp ends at the walk's position. If it does not, the frame pointer is wrong.
-// Before
-// the interpreter calls Java, it stores its stack pointer in the frame (interp_masm_x86.cpp,
-// prepare_to_jump_from_interpreted; JDK 25 in words from fp, JDK 21 still the address), and clears it afterwards.
-// Only an
-// adapter's alignment and the arguments of a compiled callee lie between that pointer and the callee.
+// Before the interpreter calls Java, it stores its stack pointer in the frame (interp_masm_x86.cpp,
+// prepare_to_jump_from_interpreted; JDK 25 in words from fp, JDK 21 still the address), and clears it afterwards. Only
+// an adapter's alignment and the arguments of a compiled callee lie between that pointer and the callee.
 func (w *Walker) calledAt(fp uint64, l arch.InterpLayout) bool {
 	at, isOperands, ok := w.notedSP(fp, l)
 	const aligned, most, operands = 4, 255, 256 // words; a method has no more parameters (JVMS 4.3.3)
@@ -308,8 +305,7 @@ func (w *Walker) calledAt(fp uint64, l arch.InterpLayout) bool {
 }
 
 // notedSP returns the stack pointer that the interpreter stored in the frame at fp before it called Java, or 0.
-// isOperands
-// says that the pointer is that of the operands, which lie somewhere above (up to JDK 17).
+// isOperands says that the pointer is that of the operands, which lie somewhere above (up to JDK 17).
 func (w *Walker) notedSP(fp uint64, l arch.InterpLayout) (at uint64, isOperands, ok bool) {
 	at, ok = w.slot(fp, l.LastSP)
 	at = vmstructs.SlotAddress(fp, at)
@@ -332,10 +328,9 @@ func (w *Walker) hasJustReturned() bool {
 	return ok && c.Role == vmstructs.ReturnEntry
 }
 
-// bci finds the bytecode index. The interpreter keeps its bytecode pointer in a register that C++ preserves, and
-// saves it
-// to the frame only before calls. So bci prefers the register, if its value is known and points into the method. Right
-// behind a return the register may still have the callee's pointer (aarch64; templateInterpreterGenerator_*.cpp,
+// bci finds the bytecode index. The interpreter keeps its bytecode pointer in a register that C++ preserves, and saves
+// it to the frame only before calls. So bci prefers the register, if its value is known and points into the method.
+// Right behind a return the register may still have the callee's pointer (aarch64; templateInterpreterGenerator_*.cpp,
 // generate_return_entry_for).
 func (w *Walker) bci(fp uint64, l arch.InterpLayout, m *vmstructs.Method) (int32, bool) {
 	if w.isKnown(w.java.BCP) && !w.hasJustReturned() {

@@ -11,13 +11,11 @@ import (
 //
 // So goprof keeps for each blob the moment at which it first knew of the blob: by a walk, or by a sighting
 // (sightings.go). The JVM never gives a compile id twice. So a blob that was there at that moment, and is there now,
-// was
-// there in between.
+// was there in between.
 //
 // A method has no such number. But the VM counts the classes that it unloads. While the count stays the same, each
-// method
-// that was on a stack stays where it was. A method of a class that is never unloaded stays from the moment at which it
-// was first read.
+// method that was on a stack stays where it was. A method of a class that is never unloaded stays from the moment at
+// which it was first read.
 //
 // Proof.Since is the latest of all these moments. A snapshot that is not older is proven.
 //

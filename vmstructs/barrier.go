@@ -4,10 +4,8 @@ import "strings"
 
 // ReturnBarrier reports whether pc is the return barrier. The lowest frame of a virtual thread returns there while its
 // callers are still in the heap: StubRoutines::_cont_returnBarrier (stubGenerator_*.cpp, generate_cont_thaw). The
-// tables
-// export the barrier since 27; before that, .symtab has it. If neither has it, any return into a continuation stub
-// counts
-// as the barrier, because those stubs do not call Java.
+// tables export the barrier since 27; before that, .symtab has it. If neither has it, any return into a continuation
+// stub counts as the barrier, because those stubs do not call Java.
 func (vm *VM) ReturnBarrier(b *Blob, pc uint64) bool {
 	if at := vm.returnBarrier(); at != 0 {
 		return pc == at
@@ -107,8 +105,7 @@ func (vm *VM) deriveEntry() offset {
 }
 
 // ContinuationReturn returns the pc to which the lowest frame of a continuation returns
-// (ContinuationEntry::_return_pc),
-// 0 if that is not known.
+// (ContinuationEntry::_return_pc), 0 if that is not known.
 func (vm *VM) ContinuationReturn() uint64 {
 	if vm.contRet != 0 {
 		return vm.contRet

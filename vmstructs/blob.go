@@ -95,8 +95,7 @@ const (
 )
 
 // blobCache finds parsed blobs by pc. Blobs begin at segment boundaries, so a pc's segment identifies its blob. The map
-// of
-// segments is filled as pcs are looked up.
+// of segments is filled as pcs are looked up.
 type blobCache struct {
 	bySegment map[uint64]*Blob // pc >> 6, the smallest segment there is
 	byAddr    map[uint64]*Blob
@@ -136,13 +135,11 @@ func (c *blobCache) evict(b *Blob) {
 }
 
 // holds reports whether pc is in b's code. A return address may stand right behind the code, if the last instruction is
-// a
-// call.
+// a call.
 func (b *Blob) holds(pc uint64) bool { return pc >= b.Begin && pc <= b.End }
 
 // Blob returns the code blob that holds pc. A blob in the cache costs no read and no allocation. A Proof shows whether
-// the
-// blob is still what it was.
+// the blob is still what it was.
 func (vm *VM) Blob(pc uint64) (*Blob, error) {
 	if b := vm.blobs.last; b != nil && pc >= b.Begin && pc < b.End {
 		return b, nil
@@ -244,8 +241,7 @@ func (vm *VM) blobAt(h *codeHeap, addr uint64) (*Blob, error) {
 }
 
 // readHeader reads the block header and the blob behind it with one call, and parses what all blobs have. head is what
-// was
-// read, valid until the next blob is read.
+// was read, valid until the next blob is read.
 func (vm *VM) readHeader(h *codeHeap, addr uint64) (b *Blob, head []byte, err error) {
 	cl, bl := &vm.l.code, &vm.l.blob
 	blockSize := int(cl.blockSize)

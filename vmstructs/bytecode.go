@@ -7,8 +7,7 @@ import (
 )
 
 // Bytecode is one instruction of a method as its class file had it. The interpreter replaces some instructions by its
-// own,
-// of the same length, or by one for several (interpreter/bytecodes.hpp, rewriter.cpp).
+// own, of the same length, or by one for several (interpreter/bytecodes.hpp, rewriter.cpp).
 type Bytecode struct {
 	BCI    int32
 	Op     uint8
@@ -128,8 +127,8 @@ const bytecodeLengths = "1111111111111111" +
 	"3311043355"
 
 // vmBytecodes maps HotSpot's own opcodes, from 203 on, to bytecodes (interpreter/bytecodes.hpp). JDK 8 has all but the
-// one
-// for stores of booleans. An opcode that stands for several bytecodes maps to the first: the others still follow it.
+// one for stores of booleans. An opcode that stands for several bytecodes maps to the first: the others still follow
+// it.
 var vmBytecodes = [...]uint8{
 	// fast_agetfield to fast_sgetfield
 	OpGetfield, OpGetfield, OpGetfield, OpGetfield, OpGetfield, OpGetfield, OpGetfield, OpGetfield,

@@ -99,8 +99,7 @@ func (c *Continuations) tailOf(h *chunkHead) (uint64, error) {
 }
 
 // readHead reads the fields of an object. If the object's class is not *klass, find first finds the fields of that
-// class,
-// and how many bytes they take.
+// class, and how many bytes they take.
 func (c *Continuations) readHead(h *chunkHead, klass, size *uint64, find func(klass uint64) error) error {
 	for range 2 {
 		h.n = int(max(*size, klassBytes))
@@ -197,8 +196,8 @@ func (c *Continuations) bounds(h *chunkHead) (size, sp, bottom int) {
 	return size, sp, size - field(f.argsize)
 }
 
-// findChunk finds the fields of StackChunk. Its stack lies behind the fields, at the size that
-// instances without a stack would have (oops/instanceStackChunkKlass.hpp).
+// findChunk finds the fields of StackChunk. Its stack lies behind the fields, at the size that instances without a
+// stack would have (oops/instanceStackChunkKlass.hpp).
 func (c *Continuations) findChunk(klass uint64) error {
 	class, err := c.class(klass, classChunk)
 	if err != nil {
@@ -252,8 +251,7 @@ func (c *Continuations) unchanged(others ...process.Range) bool {
 }
 
 // sameFrames is unchanged for a thread that no carrier ran when readChunks began. It also compares the frames: a
-// carrier
-// may have run the thread meanwhile, up to a point at which its chunks have the same fields.
+// carrier may have run the thread meanwhile, up to a point at which its chunks have the same fields.
 func (c *Continuations) sameFrames() bool {
 	chunks := c.heap.Chunks
 	again := make([]process.Range, len(chunks))
@@ -288,8 +286,8 @@ const (
 )
 
 // lockStack returns the objects that the virtual thread has locked whose chunks were just read. When the thread gives
-// up
-// its carrier, the JVM moves the LockStack to the beginning of the last chunk's stack (FreezeBase::freeze_lockstack).
+// up its carrier, the JVM moves the LockStack to the beginning of the last chunk's stack
+// (FreezeBase::freeze_lockstack).
 func (c *Continuations) lockStack(k *Locks) (objects []uint64) {
 	f, h := &c.chunk, &c.heads[0]
 	if f.locks == 0 || c.nHeads == 0 {

@@ -5,8 +5,7 @@ import (
 )
 
 // ClassNames reads the names of classes by their Klass, or by the head of an object. It keeps no name: another class
-// may
-// come to the same address.
+// may come to the same address.
 type ClassNames struct {
 	vm      *VM
 	klasses klassModel

@@ -21,9 +21,8 @@ type CodeUse struct {
 //	int blobs, nmethods, adapters, full]
 //
 // goprof reads the fields there, and believes them only if they agree: the size of a segment stands before its
-// logarithm;
-// fewer segments are free than were ever taken; the taken segments fit into the committed memory; the peak is not below
-// the used size; the name, if there is one, is a name.
+// logarithm; fewer segments are free than were ever taken; the taken segments fit into the committed memory; the peak
+// is not below the used size; the name, if there is one, is a name.
 const (
 	codeBefore = 24 // how much is read before _log2_segment_size, and behind it
 	codeBehind = 104

@@ -3,10 +3,8 @@ package vmstructs
 import "goprof/process"
 
 // heapMoment counts the collections that stop all threads. In the middle of a full collection, references already lead
-// to
-// the future places of their objects (gc/parallel/psParallelCompact.cpp, adjust_roots; gc/serial/serialFullGC.cpp,
-// phase
-// 3). Until the objects are there, such a reference leads to something else, however often it is followed.
+// to the future places of their objects (gc/parallel/psParallelCompact.cpp, adjust_roots; gc/serial/serialFullGC.cpp,
+// phase 3). Until the objects are there, such a reference leads to something else, however often it is followed.
 type heapMoment struct {
 	count uint64 // collections so far
 	quiet bool   // none was under way
@@ -31,8 +29,7 @@ func (vm *VM) heapMoment() heapMoment {
 		}
 	}
 	// The JVM sets the flag first and counts then (PSParallelCompact::invoke and its like). goprof reads the count first:
-	// a
-	// collection that begins between the two reads is counted later.
+	// a collection that begins between the two reads is counted later.
 	r.ranges = [2]process.Range{
 		{Addr: r.at + uint64(l.count.offset), Buf: r.count[:l.count.width]},
 		{Addr: r.at + uint64(l.stopped.offset), Buf: r.stopped[:l.stopped.width]},

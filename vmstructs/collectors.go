@@ -14,8 +14,8 @@ const (
 	// YoungCollections are pauses for the young generation, with G1 also those for parts of the old one.
 	YoungCollections CollectorKind = "young"
 	FullCollections  CollectorKind = "full" // pauses for the whole heap
-	// ConcurrentPauses are the pauses of a collection that otherwise runs beside the program. With ZGC and Shenandoah
-	// the JVM counts whole cycles here, or pauses: the collector's name says which.
+	// ConcurrentPauses are the pauses of a collection that otherwise runs beside the program. With ZGC and Shenandoah the
+	// JVM counts whole cycles here, or pauses: the collector's name says which.
 	ConcurrentPauses CollectorKind = "concurrent"
 	OtherCollections CollectorKind = "other" // its name says what
 )

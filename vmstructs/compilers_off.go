@@ -15,12 +15,10 @@ func (h *Health) Compiling() maybe.Value[bool] {
 }
 
 // GaveUp reports whether the JVM has turned its compilers off by itself, for good: because the code cache has no room
-// for
-// the code that a compiler needs at its start (compiler/compileBroker.cpp, shutdown_compiler_runtime), or with
+// for the code that a compiler needs at its start (compiler/compileBroker.cpp, shutdown_compiler_runtime), or with
 // -XX:-UseCodeCacheFlushing for a method (handle_full_code_cache). The JVM then clears UseCompiler without changing the
 // flag's origin. A user's -XX:-UseCompiler and TieredStopAtLevel=0 change the origin. -Xint does not, but it also
-// clears
-// UseOnStackReplacement (runtime/arguments.cpp, set_mode_flags).
+// clears UseOnStackReplacement (runtime/arguments.cpp, set_mode_flags).
 func (h *Health) GaveUp() maybe.Value[bool] {
 	compiler, ok := h.vm.Flag("UseCompiler")
 	origin, told := h.vm.flagOrigin("UseCompiler")

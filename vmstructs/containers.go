@@ -7,8 +7,7 @@ import (
 )
 
 // Virtual threads are in no list of the VM. The JDK keeps them in thread containers (jdk.internal.vm.ThreadContainers
-// and
-// what it registers), all in concurrent hash sets:
+// and what it registers), all in concurrent hash sets:
 //
 //	Thread.startVirtualThread, Thread.ofVirtual()   the root container's VTHREADS (THREADS in 21)
 //	Executors.newVirtualThreadPerTaskExecutor       ThreadPerTaskExecutor.threads
@@ -234,8 +233,7 @@ type object struct {
 }
 
 // read reads an object by its class. A collector may move the object between reading the class and reading the fields.
-// So
-// the class is read once more together with the fields, and compared.
+// So the class is read once more together with the fields, and compared.
 func (s *search) read(obj uint64) (o object, err error) {
 	class, err := s.classOf(obj)
 	if err != nil {

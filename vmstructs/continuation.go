@@ -20,9 +20,8 @@ import (
 //	  Continuation.run, the carrier's frames
 //
 // A chunk is a Java object: collectors move it, and the thread changes it whenever it runs. So the bytes of a chunk
-// count
-// only if its fields were the same before and after the read. The walker finds out whether the chunk belongs to a stack
-// that was copied before.
+// count only if its fields were the same before and after the read. The walker finds out whether the chunk belongs to a
+// stack that was copied before.
 
 const (
 	maxChunks     = 64      // of one continuation
@@ -101,8 +100,7 @@ func (vm *VM) HasVirtual() bool {
 }
 
 // NewContinuations returns a reader of continuations, nil if HasVirtual is false. It prepares the reader at once, so
-// that
-// the first look need not.
+// that the first look need not.
 func (vm *VM) NewContinuations() *Continuations {
 	if !vm.HasVirtual() {
 		return nil
@@ -251,8 +249,7 @@ func baseOf(snap *process.Snapshot) uint64 {
 }
 
 // readBase reads the lowest of the virtual thread's frames again. It returns false if the thread no longer runs the
-// same
-// continuation.
+// same continuation.
 func (c *Continuations) readBase(snap *process.Snapshot, thread uint64, own []byte) bool {
 	k := &snap.Continuation
 	k.BaseAddr = baseOf(snap)
@@ -267,8 +264,7 @@ func (c *Continuations) readBase(snap *process.Snapshot, thread uint64, own []by
 }
 
 // readIdentity reads to which virtual thread the continuation belongs. The carrier may run another virtual thread by
-// now.
-// So a virtual thread counts only if its own continuation is that of the copied entry.
+// now. So a virtual thread counts only if its own continuation is that of the copied entry.
 func (c *Continuations) readIdentity(snap *process.Snapshot, when int64, thread uint64, entry []byte) {
 	cont, ok := c.virtualEntry(snap, entry)
 	if !ok {

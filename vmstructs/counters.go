@@ -9,8 +9,7 @@ import (
 
 // The counters that jstat reads lie in one area, which the JVM also maps from a file (runtime/perfMemory.hpp). goprof
 // reads the JVM's memory: the file lies in the target's /tmp, where another file may have its name. The JVM adds
-// entries,
-// and never removes one.
+// entries, and never removes one.
 //
 //	PerfDataPrologue   magic 0, byte order 4, ..., used 8, overflow 12, mod time 16, entry offset 24, entries 28
 //	PerfDataEntry      length 0, name 4, vector length 8, type 12, flags 13, units 14, variability 15, data 16

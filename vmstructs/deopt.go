@@ -8,8 +8,7 @@ import (
 
 // A thread that replaces a compiled frame by interpreted ones describes the new frames in a vframeArray
 // (runtime/vframeArray.hpp). The array is freed microseconds later, and the next one often has the same address. So
-// goprof
-// copies the array in the pause, as Snapshot.Followed.
+// goprof copies the array in the pause, as Snapshot.Followed.
 
 const (
 	maxVFrames    = maxInline // that replace one compiled frame
@@ -17,8 +16,7 @@ const (
 )
 
 // Follow returns the offset in a thread's Side of the pointer to its vframeArray, and how many bytes of the array to
-// copy.
-// Both are 0 if the JVM does not export the array's layout.
+// copy. Both are 0 if the JVM does not export the array's layout.
 func (vm *VM) Follow() (at, size int) {
 	l := &vm.l.deopt
 	begin, have := vm.Side()
@@ -67,8 +65,7 @@ type Unpacking struct {
 }
 
 // VFrames returns the frames with which deoptimization was about to replace a compiled frame of snap's thread. There
-// are
-// none if the thread was not being deoptimized.
+// are none if the thread was not being deoptimized.
 func (vm *VM) VFrames(snap *process.Snapshot) (none Unpacking, err error) {
 	l := &vm.l.deopt
 	if !l.whole {

@@ -169,8 +169,7 @@ func (c *DumpClasses) Each(visit func(*DumpClass) error) error {
 }
 
 // klassList lists the classes: by class loader, or, if the JVM does not export the loaders' classes (up to 8), along
-// the
-// tree of superclasses.
+// the tree of superclasses.
 func (h *Heap) klassList() ([]uint64, error) {
 	l, d := &h.vm.l.health, &h.vm.l.dump
 	found := &klassSet{seen: map[uint64]bool{}}

@@ -17,8 +17,7 @@ var ErrNotDumped = errors.New("vmstructs: this JVM does not say where all object
 // objects.
 //
 // Most collectors move objects only while all threads are stopped. Shenandoah moves them while the program runs, and
-// its
-// collection set lists the old regions until the last reference is corrected (gc/shenandoah/shenandoahHeap.cpp,
+// its collection set lists the old regions until the last reference is corrected (gc/shenandoah/shenandoahHeap.cpp,
 // op_final_updaterefs). For ZGC see standStill.
 func (h *Heap) DumpAreas() ([]*HeapArea, error) {
 	if h.Epoch().Active {
@@ -129,8 +128,7 @@ func (h *Heap) GlobalHandles(f func(object, handle uint64) bool) (all bool) {
 }
 
 // eachInBlocks walks a list of JNIHandleBlocks. A free handle has its lowest bit set, or is null. A block that is not
-// full
-// is the last one in use.
+// full is the last one in use.
 func (h *Heap) eachInBlocks(block uint64, f func(object, handle uint64) bool) (all bool) {
 	d := &h.vm.l.dump
 	if !d.slots.ok() || !d.top.ok() || !d.next.ok() {
@@ -160,9 +158,8 @@ func (h *Heap) eachInBlocks(block uint64, f func(object, handle uint64) bool) (a
 }
 
 // An OopStorage has a name, and behind it the pointer to its array of blocks. The array begins with its size, the
-// number
-// of its blocks and a count of its users. A block has 64 references, and then a word with a bit for each used one
-// (gc/shared/oopStorage.hpp, oopStorage.inline.hpp; since 10).
+// number of its blocks and a count of its users. A block has 64 references, and then a word with a bit for each used
+// one (gc/shared/oopStorage.hpp, oopStorage.inline.hpp; since 10).
 const (
 	storageArray  = 8
 	arrayOfBlocks = 24

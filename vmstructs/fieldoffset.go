@@ -9,8 +9,7 @@ type fieldEntryLayout struct {
 }
 
 // The fields of a ResolvedFieldEntry: the class, the offset in the object, the field's number, that of its constant,
-// the
-// type, the flags, and the two bytecodes that have been resolved here, the first for those that read.
+// the type, the flags, and the two bytecodes that have been resolved here, the first for those that read.
 const fieldEntryOffset, fieldEntryConstant, fieldEntryFlags, fieldEntryCodes, fieldEntrySize = 8, 14, 17, 18, 24
 
 // fieldEntryFinal is ResolvedFieldEntry::is_final_shift, oldEntryFinal ConstantPoolCacheEntry::is_final_shift.
@@ -66,8 +65,7 @@ func (vm *VM) fieldEntry(m *Method, b *Bytecode) (e fieldEntry, ok bool) {
 }
 
 // FieldOffset returns the offset in the object of the field that a getfield or putfield of m accesses. ok is false if
-// the
-// interpreter has not resolved the field.
+// the interpreter has not resolved the field.
 func (vm *VM) FieldOffset(m *Method, b *Bytecode) (at int32, ok bool) {
 	if b.Op != OpGetfield && b.Op != OpPutfield {
 		return 0, false

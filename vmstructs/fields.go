@@ -41,8 +41,7 @@ func (r *resolver) fieldFlags() fieldFlags {
 }
 
 // rawField is a field that a class declares: the numbers of its constants, its offset in the object or, if it is
-// static, in
-// the class's mirror, and the access flags of the class file.
+// static, in the class's mirror, and the access flags of the class file.
 type rawField struct{ name, sig, offset, access uint32 }
 
 func (s *stream) nextField(f *fieldFlags) (field rawField, flags uint32) {
@@ -56,8 +55,7 @@ func (s *stream) nextField(f *fieldFlags) (field rawField, flags uint32) {
 }
 
 // fieldsOf lists the fields that a class declares itself. The offset of a field depends on the release, on flags, even
-// on
-// other fields' sizes, so it is never assumed.
+// on other fields' sizes, so it is never assumed.
 func (vm *VM) fieldsOf(klass uint64) ([]javaField, error) {
 	pool, n, err := vm.constantsOf(klass)
 	if err != nil {
@@ -179,8 +177,7 @@ func (vm *VM) fieldStream(b []byte, most int, injected bool) (fields []rawField,
 }
 
 // fieldTuples decodes the list of fields up to JDK 20. Each field has six shorts: access, name, signature, initial
-// value,
-// and the offset in two halves, with two tag bits below.
+// value, and the offset in two halves, with two tag bits below.
 func fieldTuples(b []byte, count, most int) (fields []rawField, err error) {
 	const tuple = 12
 	if count > most {

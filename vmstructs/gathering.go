@@ -85,8 +85,7 @@ func (s *Safepoints) ReadFrom(t process.Target) *Safepoints {
 const maxGathered = 1 << 62
 
 // Read says how far the VM is. It reads the state before and after the rest. ok is false if the state cannot be read,
-// or
-// changes each time.
+// or changes each time.
 func (s *Safepoints) Read() (g Gathering, ok bool) {
 	const tries = 4
 	for range tries {
@@ -139,9 +138,8 @@ func (s *Safepoints) readAll() bool {
 }
 
 // underByCounters reports whether the VM waits for threads, by the counters: it has asked, but has not added the time
-// yet.
-// The first reading cannot show that. If several safepoints began between two readings, the last one may still be under
-// way. Then underByCounters returns false until the counters change.
+// yet. The first reading cannot show that. If several safepoints began between two readings, the last one may still be
+// under way. Then underByCounters returns false until the counters change.
 func (s *Safepoints) underByCounters(g *Gathering) bool {
 	if !s.settled || uint64(g.Took) != s.quiets {
 		s.settled, s.quietCount, s.quiets = true, g.Count, uint64(g.Took)
@@ -150,8 +148,7 @@ func (s *Safepoints) underByCounters(g *Gathering) bool {
 }
 
 // Missing appends the threads that have not stopped yet, by the addresses of their Sides (VM.Side). ok is false if the
-// VM
-// waits for no thread, if the wait ended before the list was read, or if the threads cannot be listed.
+// VM waits for no thread, if the wait ended before the list was read, or if the threads cannot be listed.
 func (s *Safepoints) Missing(into []uint64) (missing []uint64, ok bool) {
 	before, ok := s.Read()
 	if !ok || !before.Under {

@@ -111,8 +111,7 @@ func isNull(b []byte) bool {
 }
 
 // bin walks one bin: a list of Nodes, or a tree of Nodes, which is a list too. If the bin's elements have moved to the
-// next
-// table, bin calls forward.
+// next table, bin calls forward.
 func (s *search) bin(node uint64, forward func(table uint64) error, each func(obj uint64)) error {
 	for node != 0 {
 		if s.spent {

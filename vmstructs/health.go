@@ -8,8 +8,7 @@ import (
 )
 
 // Health reads the state of the JVM: its heap, what threads allocate, safepoints, the code cache, references that wait.
-// No
-// thread is stopped meanwhile, so each number is of another moment.
+// No thread is stopped meanwhile, so each number is of another moment.
 //
 // A Health has scratch memory of its own: one goroutine may use it while another uses the VM that it was made from.
 type Health struct {

@@ -61,8 +61,7 @@ type HeapArea struct {
 func (a *HeapArea) Region() bool { return a.region != 0 }
 
 // seam is an address in an area at which an object ends. The next object begins at next. Between the two lies a
-// thread's
-// memory for new objects.
+// thread's memory for new objects.
 type seam struct{ at, next uint64 }
 
 // ErrNoAreas says that this JVM does not export where its heap's objects are.
@@ -72,8 +71,7 @@ var ErrNoAreas = fmt.Errorf("%w: where the objects of the heap are", ErrMissing)
 var ErrManyRegions = fmt.Errorf("the heap has more than %d regions", maxAreas)
 
 // maxAreas bounds the regions of a heap, and so the memory for their list. So many regions make 4 TB in the size that a
-// JVM
-// chooses by itself for such a heap.
+// JVM chooses by itself for such a heap.
 const maxAreas = 1 << 17
 
 // NewHeap makes a reader of what the heap holds.
@@ -118,8 +116,7 @@ func (h *Heap) Epoch() HeapEpoch {
 }
 
 // Areas lists the areas of the heap in the order of their addresses. unknown says which part of the heap is missing,
-// and
-// why.
+// and why.
 func (h *Heap) Areas() (areas []*HeapArea, unknown string, err error) {
 	heap := h.health.pointerAt(h.vm.l.health.heap, 0)
 	if heap == 0 {
@@ -198,8 +195,7 @@ func (h *Heap) parallelAreas(heap uint64) (areas []*HeapArea, unknown string) {
 }
 
 // Same reports whether an area has neither been given to another use nor emptied in part. Its objects may have moved
-// all
-// the same.
+// all the same.
 func (h *Heap) Same(a *HeapArea) bool {
 	if a.region == 0 {
 		return h.health.pointerAt(a.topAt, 0) >= a.Top
@@ -223,8 +219,7 @@ type OldCollections struct {
 }
 
 // Lifetime says that a JVM began between Since and Until, and which time it is. All are by the clock as it is set now.
-// Since
-// and Until may be zero: not known.
+// Since and Until may be zero: not known.
 type Lifetime struct{ Since, Until, Now time.Time }
 
 // began returns when the JVM began. The JVM says at, but the clock may have been set since.

@@ -1,17 +1,19 @@
 package vmstructs
 
-import "slices"
+import (
+	"slices"
+
+	"goprof/process"
+)
 
 // A thread allocates in a buffer of its own (TLAB). Between the buffer's top and its end lies old memory, which may
-// look
-// like objects. Seams lead the walk around that memory.
+// look like objects. Seams lead the walk around that memory.
 
 // maxReserve bounds the words that a buffer has behind its end.
 const maxReserve = 1 << 12
 
 // addSeams reads the threads' buffers, and notes their seams in each area. Areas are sorted. A buffer that was given
-// out
-// after the areas were listed lies behind their tops.
+// out after the areas were listed lies behind their tops.
 func (h *Heap) addSeams(areas []*HeapArea) error {
 	l := &h.vm.l.areas.tlab
 	if !l.start.ok() || !l.top.ok() || !l.end.ok() {
@@ -21,27 +23,28 @@ func (h *Heap) addSeams(areas []*HeapArea) error {
 	if err != nil {
 		return err
 	}
-	addrs := make([]uint64, len(threads))
-	for i, t := range threads {
-		addrs[i] = t.Addr
+	fields := []offset{l.start, l.top, l.end}
+	if l.hardEnd.ok() {
+		fields = append(fields, l.hardEnd)
 	}
-	begin := min(l.start, l.top, l.end)
-	size := span(l.start, l.top, l.end, l.hardEnd) - int(begin)
-	if size > maxRegionSpan {
-		return ErrNoAreas
+	reserve, words := h.reserve(), make([]byte, 8*len(fields)*threadBatch)
+	ranges := make([]process.Range, 0, len(fields)*threadBatch)
+	for batch := range slices.Chunk(threads, threadBatch) {
+		ranges = ranges[:0]
+		for _, t := range batch {
+			for _, f := range fields {
+				ranges = append(ranges, process.Range{Addr: t.Addr + uint64(f), Buf: words[8*len(ranges):][:8]})
+			}
+		}
+		h.vm.t.ReadMany(ranges)
+		for row := range slices.Chunk(ranges, len(fields)) {
+			if slices.ContainsFunc(row, func(r process.Range) bool { return !r.OK }) {
+				continue
+			}
+			field := func(i int) uint64 { return h.onPage(word(row[i].Buf)) }
+			addBuffer(areas, field(0), field(1), max(field(2), field(len(row)-1))+reserve)
+		}
 	}
-	reserve := h.reserve()
-	h.health.eachAt(addrs, begin, size, func(_ uint64, b []byte, ok bool) {
-		if !ok {
-			return
-		}
-		field := func(f offset) uint64 { return h.onPage((f - begin).u64(b)) }
-		end := field(l.end)
-		if l.hardEnd.ok() {
-			end = max(end, field(l.hardEnd))
-		}
-		addBuffer(areas, field(l.start), field(l.top), end+reserve)
-	})
 	return nil
 }
 
@@ -64,8 +67,7 @@ func (h *Heap) reserve() uint64 {
 }
 
 // addBuffer adds the seams of a thread's buffer to its area. One object ends where the buffer starts. The buffer is
-// empty
-// from top to end, and the next object begins at end. A buffer whose addresses make no sense is left out.
+// empty from top to end, and the next object begins at end. A buffer whose addresses make no sense is left out.
 func addBuffer(areas []*HeapArea, start, top, end uint64) {
 	if start == 0 || start%8 != 0 || top%8 != 0 || end%8 != 0 || top < start || end <= top || end-start > maxTLAB {
 		return

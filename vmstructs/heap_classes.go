@@ -36,8 +36,7 @@ func (h *Heap) LoaderOf(klass uint64) string {
 }
 
 // BuiltinLoader returns the name of the JDK's own loader of that class: platform or application. It is empty for
-// loaders of
-// programs. (Up to 8: sun/misc/Launcher.java, since 9: jdk/internal/loader/ClassLoaders.java.)
+// loaders of programs. (Up to 8: sun/misc/Launcher.java, since 9: jdk/internal/loader/ClassLoaders.java.)
 func BuiltinLoader(class string) string {
 	switch class {
 	case "jdk.internal.loader.ClassLoaders$AppClassLoader", "sun.misc.Launcher$AppClassLoader":

@@ -1,13 +1,11 @@
 package vmstructs
 
 // A walk that begins in the middle of an area, or goes on behind an object that could not be read, must find the
-// beginning
-// of an object. It looks for an address from which several objects follow each other.
+// beginning of an object. It looks for an address from which several objects follow each other.
 
 const (
 	// chainLength is how many objects must follow each other. Data that looks like a header is rare, and data that leads
-	// to
-	// seven more headers does not come by chance.
+	// to seven more headers does not come by chance.
 	chainLength = 8
 	findHead    = 512 // bytes that are read of an object that was not copied
 	maxAsked    = 64  // new classes that one search reads: each takes some calls
@@ -18,8 +16,7 @@ const (
 )
 
 // find returns the first offset in b, a copy of the memory at addr, from which objects follow each other, up to limit.
-// It
-// returns len(b) if there is none, or if stop returns true.
+// It returns len(b) if there is none, or if stop returns true.
 func (h *Heap) find(addr uint64, b []byte, limit uint64, stop func() bool) int {
 	asked, tried := 0, 0
 	for at := int(h.after(addr) - addr); at+klassBytes <= len(b); at += int(max(h.align, h.pitch)) {

@@ -3,8 +3,7 @@ package vmstructs
 import "math/bits"
 
 // ZGC's table of pages has an entry for each 2 MB of the address space that its heap may use (gc/z/zPageTable.hpp). A
-// page
-// has its offset, and the offset up to which it is filled. An object's header has no colour.
+// page has its offset, and the offset up to which it is filled. An object's header has no colour.
 
 const (
 	maxGranules   = 1 << 23 // entries of the table for the largest heap, 16 TB
@@ -36,8 +35,7 @@ func (vm *VM) zTables() (l *zPagesLayout, globals uint64) {
 }
 
 // findPages finds the beginning of ZGC's heap, the lowest address beyond all offsets (gc/z/zAddress.cpp,
-// ZAddressHeapBase;
-// up to 20 the first of the heap's views, zGlobals.cpp, ZAddressMetadataMarked0).
+// ZAddressHeapBase; up to 20 the first of the heap's views, zGlobals.cpp, ZAddressMetadataMarked0).
 func (h *Heap) findPages() error {
 	if !h.vm.java.heap.z.on {
 		return nil
@@ -55,8 +53,7 @@ func (h *Heap) findPages() error {
 }
 
 // onPage returns the address at which goprof reads the memory that a thread has at addr: before 21, ZGC has several
-// views
-// of its heap.
+// views of its heap.
 func (h *Heap) onPage(addr uint64) uint64 {
 	if h.zBase == 0 || addr == 0 {
 		return addr

@@ -123,8 +123,7 @@ func (w *Sought) inHalves(b []byte, found func(at int, object int32)) {
 }
 
 // OnStack calls found for each word of a stack that may be a reference to an object of the set, whole or compressed.
-// The
-// word may be old, or a number.
+// The word may be old, or a number.
 func (w *Sought) OnStack(b []byte, found func(object int32)) {
 	for at := 0; at+8 <= len(b); at += 8 {
 		if i, ok := w.get(w.h.onPage(word(b[at:]))); ok {
@@ -137,8 +136,7 @@ func (w *Sought) OnStack(b []byte, found func(object int32)) {
 }
 
 // zHeap returns the Locks that follows ZGC's stale references as if the collector rested. The callers of RefTo
-// therefore
-// check what they have found.
+// therefore check what they have found.
 func (h *Heap) zHeap() *Locks {
 	if h.z == nil {
 		h.z = &Locks{vm: h.vm, rests: true}
@@ -148,8 +146,7 @@ func (h *Heap) zHeap() *Locks {
 }
 
 // RefTo returns the address to which the reference at the beginning of b leads, even if ZGC has left it stale. It
-// returns 0
-// if the reference is null, or leads nowhere now.
+// returns 0 if the reference is null, or leads nowhere now.
 func (h *Heap) RefTo(b []byte) uint64 {
 	if !h.vm.java.heap.z.on {
 		return h.Ref(b)
@@ -237,8 +234,7 @@ func (h *Heap) ThreadName(t Thread) string {
 }
 
 // StackOf reads the frames on a thread's stack, at most so many bytes from the oldest frame on. A thread that runs Java
-// has
-// no anchor: then old words may be among them.
+// has no anchor: then old words may be among them.
 func (h *Heap) StackOf(t Thread, most uint64) []byte {
 	size := min(t.StackSize, most)
 	var side [24]byte

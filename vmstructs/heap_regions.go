@@ -14,8 +14,7 @@ type regionRow struct {
 type regionFields struct{ bottom, top, end, tag offset }
 
 // eachRegion reads the regions that a table points at, and calls f for each that makes sense. A null pointer stands for
-// a
-// region that was never committed. whole is false if a region could not be read.
+// a region that was never committed. whole is false if a region could not be read.
 func (h *Health) eachRegion(table, length uint64, fields regionFields, f func(regionRow)) (whole bool, err error) {
 	switch {
 	case table == 0 || length == 0:
@@ -60,8 +59,7 @@ func (h *Health) eachRegion(table, length uint64, fields regionFields, f func(re
 }
 
 // eachAt reads size bytes from begin on of each structure, many with one call. ok is false for a structure that cannot
-// be
-// read.
+// be read.
 func (h *Health) eachAt(addrs []uint64, begin offset, size int, f func(addr uint64, b []byte, ok bool)) {
 	if len(h.raw) < regionBatch*size {
 		h.raw = make([]byte, regionBatch*size)
@@ -101,9 +99,8 @@ func extend(areas []*HeapArea, r regionRow) {
 }
 
 // g1Areas lists G1's regions. A humongous object begins in one region and goes on in the next ones; together they are
-// one
-// area. JDK 8 does not export the type of a region. There the end of a humongous object's first region is that of the
-// object (gc_implementation/g1/heapRegion.cpp, set_startsHumongous).
+// one area. JDK 8 does not export the type of a region. There the end of a humongous object's first region is that of
+// the object (gc_implementation/g1/heapRegion.cpp, set_startsHumongous).
 func (h *Heap) g1Areas(heap uint64) (areas []*HeapArea, err error) {
 	l, more := &h.vm.l.health.g1, &h.vm.l.areas
 	grain, _ := h.vm.mem.U64(max(l.grain, 1))

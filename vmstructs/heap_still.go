@@ -18,8 +18,7 @@ type stillZ struct {
 const maxKeptEntries = 1 << 23
 
 // standStill prepares a Heap for ZGC's references while the JVM is stopped. It returns ErrMoving if the collector is
-// moving
-// objects: a page has users until its last object has moved (gc/z/zForwarding.cpp, release_page).
+// moving objects: a page has users until its last object has moved (gc/z/zForwarding.cpp, release_page).
 func (h *Heap) standStill(areas []*HeapArea) error {
 	k := h.zHeap()
 	if !k.pages.on || !k.pages.l.users.ok() || k.pages.moved[0].at == 0 ||
@@ -77,8 +76,7 @@ func areaOf(areas []*HeapArea, addr uint64) *HeapArea {
 }
 
 // OnStack returns the addresses of the objects that a word of a stack may refer to, 0 for none: that at the word's
-// address
-// now, and that which was moved from there. ZGC has no colours on stacks.
+// address now, and that which was moved from there. ZGC has no colours on stacks.
 func (h *Heap) OnStack(word uint64) (now, moved uint64) {
 	if h.zBase == 0 {
 		return word, 0

@@ -77,10 +77,8 @@ type extentEnd struct {
 }
 
 // Walk visits the objects of an area that begin between from and to. If from is neither the beginning of the area nor
-// the
-// end of the last walk, Walk searches for the first object. It calls stop from time to time, and ends early if stop
-// returns
-// true. It returns how many bytes it has copied, how many it could not count, and whether it reached the end.
+// the end of the last walk, Walk searches for the first object. It calls stop from time to time, and ends early if stop
+// returns true. It returns how many bytes it has copied, how many it could not count, and whether it reached the end.
 func (h *Heap) Walk(area *HeapArea, from, to uint64, stop func() bool, visit func(*Object)) (read uint64, unread Unread,
 	whole bool) {
 	if h.window == nil {
@@ -106,8 +104,7 @@ func (h *Heap) Walk(area *HeapArea, from, to uint64, stop func() bool, visit fun
 
 // inPlace reports whether an object is still at its address although a collection has marked it. A full collection of
 // Serial and Parallel marks first, and moves objects last (gc/serial/serialFullGC.cpp,
-// gc/parallel/psParallelCompact.cpp).
-// Their other collections move no old object.
+// gc/parallel/psParallelCompact.cpp). Their other collections move no old object.
 func (h *Heap) inPlace(a *HeapArea) bool {
 	return a.Part == OldPart && a.topAt != 0 && !h.klasses.compact
 }
@@ -155,8 +152,7 @@ func (x *extent) pass(limit uint64, why *uint64) {
 }
 
 // load copies the memory from pos on, up to the limit or a little behind the extent. If a whole window cannot be read,
-// its
-// first page may be.
+// its first page may be.
 func (x *extent) load(limit uint64) ([]byte, bool) {
 	n := min(uint64(x.window), limit-x.pos, x.to-x.pos+slack)
 	x.window = min(4*x.window, lastWindow)

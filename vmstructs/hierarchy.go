@@ -4,8 +4,7 @@ import "slices"
 
 // If only one subclass of an abstract class implements a method, C2 inlines that method, whatever the profile has
 // (opto/doCall.cpp, optimize_inlining; ci/ciMethod.cpp, find_monomorphic_target). goprof reads the hierarchy only if
-// the
-// profile has no answer. Classes may have been loaded since the code was compiled.
+// the profile has no answer. Classes may have been loaded since the code was compiled.
 
 // hierarchyLayout has a class's list of its subclasses, the newest first (oops/klass.hpp). Classes that implement an
 // interface are not in the interface's list.
@@ -21,8 +20,7 @@ const (
 )
 
 // onlyBelow returns the only method that a class and its subclasses have at an index of the vtable, abstract methods
-// left
-// out. It is nil if there are several, or if there are too many classes.
+// left out. It is nil if there are several, or if there are too many classes.
 func (vm *VM) onlyBelow(klass, table uint64) (only *Method) {
 	l := &vm.l.hierarchy
 	if !l.first.ok() || !l.next.ok() || klass == 0 {
@@ -63,8 +61,7 @@ func (vm *VM) onlyBelow(klass, table uint64) (only *Method) {
 }
 
 // classesBelow lists the direct subclasses of a class. ok is false if one of them has another superclass, or if there
-// is no
-// room: so a list that leads back to itself is refused.
+// is no room: so a list that leads back to itself is refused.
 func (vm *VM) classesBelow(klass uint64, into []uint64) (n int, ok bool) {
 	l := &vm.l.hierarchy
 	below, err := vm.near.Ptr(klass + uint64(l.first))

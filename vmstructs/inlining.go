@@ -63,8 +63,7 @@ func (vm *VM) Inlinings(b *Blob, each func(pc uint64, s Site)) *SiteTable {
 }
 
 // scopeCache has the sites of the scopes that were decoded last, by their offsets: neighbouring records share most of
-// their
-// senders. A table of all scopes would not fit into the CPU's cache.
+// their senders. A table of all scopes would not fit into the CPU's cache.
 type scopeCache [512]struct {
 	at   int32 // 0: free
 	site Site
@@ -85,8 +84,7 @@ type inliningReader struct {
 }
 
 // site returns the site of a scope, from the cache or by decoding the scope and its senders. It returns 0 if they do
-// not
-// decode.
+// not decode.
 func (t *inliningReader) site(at int32, depth int) Site {
 	c := &t.seen[uint32(at)*0x9e3779b1>>(32-9)]
 	if c.at == at && at != 0 {

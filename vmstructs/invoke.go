@@ -13,9 +13,8 @@ type Invocation struct {
 }
 
 // Invoked returns which method an invoke of m calls, as the interpreter has resolved it in the constant pool. If more
-// than
-// one method may be called, Method is nil. For a virtual method Invoked returns the method of the class that the invoke
-// names: a compiler inlines this method only if no subclass overrides it.
+// than one method may be called, Method is nil. For a virtual method Invoked returns the method of the class that the
+// invoke names: a compiler inlines this method only if no subclass overrides it.
 func (vm *VM) Invoked(m *Method, b *Bytecode) (call Invocation) {
 	e, ok := vm.invokeEntry(m, b)
 	call.Never = e.never
@@ -36,8 +35,7 @@ func (vm *VM) Invoked(m *Method, b *Bytecode) (call Invocation) {
 		return Invocation{}
 	}
 	// The method to which a handle's method is linked is marked as intrinsic (vmIntrinsics.hpp, _compiledLambdaForm) and
-	// as
-	// one to inline (VarHandleGuards.java; InvokerBytecodeGenerator.java, ForceInline).
+	// as one to inline (VarHandleGuards.java; InvokerBytecodeGenerator.java, ForceInline).
 	call.Intrinsic, call.Forced = call.Method.Intrinsic && !b.Handle, b.Handle
 	call.HandsOn = call.Method.handsOn()
 	call.Access = call.HandsOn && call.Method.Name == linkToStatic && m.Class == classGuards
@@ -125,8 +123,7 @@ func (vm *VM) oldEntry(cache uint64, index uint16) []byte {
 }
 
 // arrayIn returns the Array<> to which the pointer at addr points, and its length: 0 if it is longer than most, or
-// cannot
-// be read (oops/array.hpp).
+// cannot be read (oops/array.hpp).
 func (vm *VM) arrayIn(r *process.Reader, addr uint64, most uint32) (array uint64, n uint32) {
 	array, err := r.Ptr(addr)
 	if err != nil || array == 0 {
@@ -192,9 +189,8 @@ func (vm *VM) inVtable(klass, table uint64) uint64 {
 const maxVtable = 1 << 17
 
 // poolKlass returns the class of a constant that is a method, 0 if it is not resolved. The lower half of such a
-// constant is
-// the number of the class (oops/constantPool.hpp). In 8 the entry of a resolved class is a pointer. Since 9 it is the
-// number of an entry in a separate table.
+// constant is the number of the class (oops/constantPool.hpp). In 8 the entry of a resolved class is a pointer. Since 9
+// it is the number of an entry in a separate table.
 func (vm *VM) poolKlass(p *pool, constant uint16) uint64 {
 	l := &vm.l.invoke
 	method, ok := vm.poolSlot(p, constant)

@@ -14,8 +14,7 @@ func anyOf(is func(name, part string) bool, name string, parts ...string) bool {
 }
 
 // threadEntries are the functions in which threads begin: HotSpot's (os/linux/os_linux.cpp; java_start up to 8), and
-// the
-// launcher's (libjli/java_md.c; JavaMain up to 13).
+// the launcher's (libjli/java_md.c; JavaMain up to 13).
 var threadEntries = []string{"thread_native_entry", "java_start", "ThreadJavaMain", "JavaMain"}
 
 // BeginsThread reports whether a function of that name is the first of a thread that the JVM or its launcher has made.
@@ -28,8 +27,7 @@ var (
 )
 
 // ClassOfThread returns the class of the VM's own thread that works in a C++ function of that name. ok is false if it
-// is
-// no such function.
+// is no such function.
 func ClassOfThread(function string) (class string, ok bool) {
 	name, _, _ := strings.Cut(function, "(")
 	class, method, ok := strings.Cut(name, "::")
@@ -130,8 +128,7 @@ type AllocTracer struct {
 }
 
 // refillsUnseen is for JDK 8: where eden is one piece, the interpreter and C1's code take a new buffer, or put an
-// object
-// outside, without a call (c1_Runtime1_x86.cpp, FastTLABRefill; CollectedHeap::supports_inline_contig_alloc).
+// object outside, without a call (c1_Runtime1_x86.cpp, FastTLABRefill; CollectedHeap::supports_inline_contig_alloc).
 const refillsUnseen = "with Serial, Parallel and CMS, stacks of allocations by the interpreter and by C1's code are " +
 	"mostly not seen"
 
@@ -152,8 +149,7 @@ var AllocTracers = [...]AllocTracer{
 }
 
 // HiddenSymbol is VMThread::run (runtime/vmThread.cpp), a function of every libjvm.so that none exports. If it is
-// found,
-// the library's own symbols are there.
+// found, the library's own symbols are there.
 const HiddenSymbol = "_ZN8VMThread3runEv"
 
 // handlerSeekers are functions of HotSpot that look for the handler of an exception (opto/runtime.cpp,
@@ -186,8 +182,7 @@ func IsWaitOfVMThread(method string) bool { return vmThreadWaits.MatchString(met
 var vmOperations = []string{"VM_", "SafepointSynchronize::", "VMThread::evaluate_operation"}
 
 // IsOperation reports whether the VM thread executes an operation in a function of that name. A thread that waits there
-// is
-// not idle.
+// is not idle.
 func IsOperation(function string) bool { return anyOf(strings.HasPrefix, function, vmOperations...) }
 
 // monitorEntries are HotSpot's functions in which a thread waits to enter a monitor (runtime/objectMonitor.cpp,

@@ -30,8 +30,7 @@ const (
 
 // essential are the capabilities without which goprof refuses a JVM. Without the first three it could report nothing.
 // Without compiled frames its stacks could be wrong: in code that a compiled frame calls, a wrong frame pointer may
-// lead past
-// that frame.
+// lead past that frame.
 var essential = []string{capCode, capBlobs, capMethods, capNmethods}
 
 // layout has every offset, size, constant and static address that this package uses, resolved once. If releases differ,

@@ -33,8 +33,8 @@ func (r *resolver) continuation() contLayout {
 	return fill[contLayout](r, capVirtual)
 }
 
-// A ContinuationEntry on the stack (runtime/continuationEntry.hpp); the same in 21 to 27. Its type is
-// exported with its size only.
+// A ContinuationEntry on the stack (runtime/continuationEntry.hpp); the same in 21 to 27. Its type is exported with its
+// size only.
 const (
 	entryParent  = 8  // of the continuation around this one
 	entryCont    = 16 // jdk.internal.vm.Continuation

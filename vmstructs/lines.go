@@ -73,8 +73,7 @@ func decodeLines(b []byte, x uint8) ([]lineEntry, bool) {
 }
 
 // Line returns the source line of a bytecode index, 0 if it is not known. The bci -1 of a method's entry has the line
-// of the
-// first bytecode.
+// of the first bytecode.
 func (m *Method) Line(bci int32) int32 {
 	bci = max(bci, 0)
 	// Entries need not be sorted. The first entry for exactly this bci counts, otherwise the last one of those with the

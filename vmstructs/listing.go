@@ -114,8 +114,7 @@ func (vm *VM) memberName(m *Method, b *Bytecode) string {
 }
 
 // classConstant returns the class that a constant names, empty if it cannot be read. Since 9 the constant has the
-// number of
-// the name (oops/constantPool.hpp, CPKlassSlot), in 8 the class, or the name until the class is resolved.
+// number of the name (oops/constantPool.hpp, CPKlassSlot), in 8 the class, or the name until the class is resolved.
 func (vm *VM) classConstant(p *pool, constant uint16) string {
 	slot, ok := vm.poolSlot(p, constant)
 	if ok && vm.l.invoke.klasses.ok() {
@@ -138,8 +137,7 @@ func (vm *VM) classConstant(p *pool, constant uint16) string {
 const maxFoundMethods = 1 << 16
 
 // FindMethods lists the methods that fit, of the loaded classes with a wanted name. It leaves out a class that cannot
-// be
-// read.
+// be read.
 func (vm *VM) FindMethods(wanted func(class string) bool, fits func(*Method) bool) (found []*Method, err error) {
 	l := &vm.l.invoke.named
 	if !l.methods.ok() || !l.data.ok() {

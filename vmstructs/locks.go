@@ -5,8 +5,7 @@ import (
 )
 
 // Locks finds out which threads hold which locks, and which threads wait for locks, without stopping a thread. It reads
-// in
-// rounds. The caller compares two rounds, and believes what both say of threads that did not run in between.
+// in rounds. The caller compares two rounds, and believes what both say of threads that did not run in between.
 //
 // A Locks uses the VM that it was made from: both belong to one goroutine.
 type Locks struct {
@@ -146,8 +145,7 @@ const lockingLegacy = 1
 
 // Round reads all locks of these threads once. frames has the Java frames of each thread's walk, by the address of the
 // JavaThread. settled is false if a collector was at work. Then the addresses of objects may be of different moments,
-// and
-// the caller may compare only monitors with another round: monitors do not move.
+// and the caller may compare only monitors with another round: monitors do not move.
 func (k *Locks) Round(threads []Thread, frames map[uint64][]LockFrame) (all []ThreadLocks, settled bool) {
 	before := k.vm.heapMoment()
 	held := k.vm.holdColours(&k.colours) == nil

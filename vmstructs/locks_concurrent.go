@@ -85,8 +85,7 @@ func (k *Locks) readClass(klass uint64) (*lockClass, error) {
 }
 
 // classFutureTask is the class of an ExecutorService's tasks. A thread that waits for a result is parked for the
-// FutureTask
-// itself. Its field runner is the thread that runs it, null before and after.
+// FutureTask itself. Its field runner is the thread that runs it, null before and after.
 const classFutureTask = "java/util/concurrent/FutureTask"
 
 // ownFields finds the fields of lockClass that one class declares.
@@ -123,8 +122,7 @@ func (k *Locks) ownFields(c *lockClass, klass uint64, name string) error {
 }
 
 // parked reads the object for which a thread is parked. The thread sets parkBlocker before it parks. Only its status
-// says
-// that it has parked, and whether with a time limit. Otherwise parked reports no wait.
+// says that it has parked, and whether with a time limit. Otherwise parked reports no wait.
 func (k *Locks) parked(t *lockThread) (w Wanted) {
 	if t.blocker == 0 {
 		return w
@@ -194,8 +192,7 @@ func (c *lockClass) readerCount(b []byte) uint64 {
 }
 
 // readersIn returns SharedLock if readers hold a lock, and the first of them, 0 if it is not known. No thread gets the
-// write
-// lock before that reader has released the lock.
+// write lock before that reader has released the lock.
 func (k *Locks) readersIn(c *lockClass, b []byte) (LockKind, uint64) {
 	if c.readerCount(b) == 0 {
 		return ExclusiveLock, 0
@@ -254,8 +251,7 @@ func (k *Locks) virtualName(at uint64) string {
 }
 
 // heldByBlockers adds the locks of java.util.concurrent, and the classes under initialisation, for which threads wait,
-// to
-// the threads that hold them. Locks for which no thread waits are not found.
+// to the threads that hold them. Locks for which no thread waits are not found.
 func (k *Locks) heldByBlockers(all []ThreadLocks) {
 	type held struct{ owner, object uint64 }
 	seen := map[held]bool{}

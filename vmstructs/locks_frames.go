@@ -66,8 +66,7 @@ func (t *ThreadLocks) hold(l Lock) *Held {
 }
 
 // lockOn returns the monitor lock of the object at an address, and the object's mark word. ok is false if the object
-// cannot
-// be read now.
+// cannot be read now.
 func (k *Locks) lockOn(object uint64) (l Lock, mark uint64, ok bool) {
 	head := k.headOf(&object)
 	if head == nil {
@@ -118,8 +117,8 @@ func (k *Locks) marked(l *Lock, t *lockThread, mark uint64) bool {
 		m := k.monitorAt(l.Monitor)
 		return m != nil && m.object == l.Object && m.owner.Thread == t.Addr
 	case mark&7 == biasedPattern:
-		// A biased lock (up to 14, and up to 17 by a flag): the mark word has the thread that has locked the object last.
-		// The frame shows that the object is still locked.
+		// A biased lock (up to 14, and up to 17 by a flag): the mark word has the thread that has locked the object last. The
+		// frame shows that the object is still locked.
 		return k.legacy && mark>>biasedShift == t.Addr>>biasedShift
 	}
 	return false
@@ -133,8 +132,7 @@ const (
 )
 
 // frameLocks reads which objects the frames have locked, from the present stack. A frame counts if it still has the
-// return
-// address of the walk.
+// return address of the walk.
 func (k *Locks) frameLocks(t *lockThread, frames []LockFrame) (locks []frameLock) {
 	if len(frames) == 0 {
 		return nil
@@ -186,8 +184,7 @@ func (s *liveStack) returns(addr, pc uint64) bool {
 }
 
 // interpretedLocks reads the BasicObjectLocks of an interpreted frame. They lie below the frame's fixed slots, the
-// first one
-// at the highest address. The slot below the bytecode pointer says where they end (frame_*.hpp,
+// first one at the highest address. The slot below the bytecode pointer says where they end (frame_*.hpp,
 // interpreter_frame_monitor_block_top_offset): an address up to 21, words from the frame pointer since 25.
 func (k *Locks) interpretedLocks(s *liveStack, f *LockFrame, locks []frameLock) []frameLock {
 	l := k.vm.Interp()
@@ -285,8 +282,7 @@ func (k *Locks) siteLocks(b *Blob, pc uint64) []siteLock {
 }
 
 // locks lists the monitors of the scope at an offset of d.scopes and of its callers (see decode). x belongs to the
-// encoding
-// of numbers (stream).
+// encoding of numbers (stream).
 func (d *debugInfo) locks(offset int32, x uint8) (locks []siteLock) {
 	for scope := range maxInline {
 		if offset <= noScope || int(offset) >= len(d.scopes) {
@@ -324,8 +320,8 @@ const (
 	locationOffset     = 5
 )
 
-// scopeLocks decodes the monitors of one scope: their number, and for each a Location of its BasicLock, the object,
-// and whether the compiler has eliminated the lock (code/debugInfo.cpp, MonitorValue). It ends at an object of another
+// scopeLocks decodes the monitors of one scope: their number, and for each a Location of its BasicLock, the object, and
+// whether the compiler has eliminated the lock (code/debugInfo.cpp, MonitorValue). It ends at an object of another
 // kind.
 func (d *debugInfo) scopeLocks(locks []siteLock, scope, at int, x uint8) []siteLock {
 	s := stream{b: d.scopes, pos: at, x: x}

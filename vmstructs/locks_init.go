@@ -10,10 +10,8 @@ import (
 // (oops/instanceKlass.cpp, initialize_impl). Two such threads may wait for each other for ever.
 //
 // The threads wait on an int[] of length 0 to which only the class's mirror refers (java_lang_Class::init_lock). The
-// JVM
-// exports neither the int[] nor a path from it to the class. It exports which classes are being initialised, and by
-// which
-// threads. So goprof looks for the class among these whose mirror refers to the int[].
+// JVM exports neither the int[] nor a path from it to the class. It exports which classes are being initialised, and by
+// which threads. So goprof looks for the class among these whose mirror refers to the int[].
 
 // initLayout: which thread initialises a class. oops/instanceKlass.hpp, oops/klass.hpp.
 type initLayout struct {
@@ -51,8 +49,7 @@ const (
 type initialising struct{ klass, thread uint64 }
 
 // awaitedClass returns the class for whose initialisation a thread waits, by the monitor of the wait. ok is false for
-// other
-// waits. runnable says that Java's state of the thread is RUNNABLE, as in no other wait.
+// other waits. runnable says that Java's state of the thread is RUNNABLE, as in no other wait.
 func (k *Locks) awaitedClass(at uint64, m *monitor, runnable bool) (w Wanted, ok bool) {
 	if m.class != intArray && k.awaited[at] == 0 {
 		return w, false
@@ -86,8 +83,7 @@ func (k *Locks) awaitedClass(at uint64, m *monitor, runnable bool) (w Wanted, ok
 }
 
 // initialisingOf reads again a class that an earlier round has found. ok is false if it is no longer being initialised.
-// If
-// the collector is moving the int[], the mirror is not checked.
+// If the collector is moving the int[], the mirror is not checked.
 func (k *Locks) initialisingOf(klass uint64, m *monitor) (c initialising, ok bool) {
 	l := &k.vm.l.locks.init
 	b := make([]byte, l.span)
@@ -98,8 +94,7 @@ func (k *Locks) initialisingOf(klass uint64, m *monitor) (c initialising, ok boo
 }
 
 // allInitialising lists the classes that are being initialised, once in a round. All classes and interfaces are
-// subclasses
-// of java.lang.Object (oops/klass.cpp, append_to_sibling_list).
+// subclasses of java.lang.Object (oops/klass.cpp, append_to_sibling_list).
 func (k *Locks) allInitialising() []initialising {
 	if k.looked {
 		return k.inits

@@ -17,8 +17,7 @@ const (
 )
 
 // readList finds the monitors that have an owner. The list is long and changes little. So the first round reads the
-// list,
-// and later rounds only read the monitors that the first one has found.
+// list, and later rounds only read the monitors that the first one has found.
 func (k *Locks) readList() {
 	if !k.all {
 		k.all, k.listed = true, k.listed[:0]
@@ -56,8 +55,7 @@ func (k *Locks) linkedMonitors() {
 }
 
 // monitorBlocks walks ObjectSynchronizer::gBlockList (runtime/synchronizer.cpp of JDK 8 and 11). Blocks are never
-// freed. The
-// first monitor of each block is only the link to the next block.
+// freed. The first monitor of each block is only the link to the next block.
 func (k *Locks) monitorBlocks() {
 	l := &k.vm.l.locks
 	if l.blocks == 0 {
@@ -123,15 +121,13 @@ func (k *Locks) readMonitor(at uint64, m *monitor, b []byte) {
 }
 
 // inflated reports whether a mark word may be that of an object whose monitor is at an address. If the JVM has a table
-// of
-// monitors, the mark word has no address. Without ZGC's tables any mark word counts.
+// of monitors, the mark word has no address. Without ZGC's tables any mark word counts.
 func (k *Locks) inflated(at, mark uint64) bool {
 	return !k.pages.on || mark&3 == 2 && (k.table || mark&^3 == at)
 }
 
 // ownerOf decodes the owner of a monitor from the monitor's bytes. owned is true if a thread owns the monitor, even if
-// it
-// is not known which.
+// it is not known which.
 func (k *Locks) ownerOf(m *monitor, b []byte) (o LockOwner, owned bool) {
 	l := &k.vm.l.locks
 	owner := l.owner.u64(b)
@@ -201,8 +197,7 @@ func (m *monitor) lockOf(at uint64) Lock {
 }
 
 // wants returns the lock for which thread i waits: to enter a monitor, to be notified, or to be unparked. It is empty
-// if the
-// thread waits for none.
+// if the thread waits for none.
 func (k *Locks) wants(i int) (w Wanted) {
 	t := &k.threads[i]
 	at, how := t.pending, WaitToEnter

@@ -3,16 +3,14 @@ package vmstructs
 import "strings"
 
 // A thread that waits for a CompletableFuture (join, get) is parked for a Signaller. No field of the Signaller leads to
-// the
-// future, or to the thread that computes it. But the future's list of completions leads to the Signaller, directly or
-// through dependent futures (CompletableFuture.stack, Completion.next, UniCompletion.dep). The method that computes a
-// future (AsyncSupply.run, UniApply.tryFire) completes it in the end. So its frame holds the future while the program's
-// code runs above: in a slot, or in the frame pointer that its callee saves.
+// the future, or to the thread that computes it. But the future's list of completions leads to the Signaller, directly
+// or through dependent futures (CompletableFuture.stack, Completion.next, UniCompletion.dep). The method that computes
+// a future (AsyncSupply.run, UniApply.tryFire) completes it in the end. So its frame holds the future while the
+// program's code runs above: in a slot, or in the frame pointer that its callee saves.
 //
 // The frame may hold other futures: those of inlined methods, and stale words. So a frame counts if exactly one future
-// in it
-// has no result yet. Futures that any of several others completes are left out. With ZGC the heap's addresses are not
-// known, and nothing is found.
+// in it has no result yet. Futures that any of several others completes are left out. With ZGC the heap's addresses are
+// not known, and nothing is found.
 
 const (
 	classFuture     = "java/util/concurrent/CompletableFuture"

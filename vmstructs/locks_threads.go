@@ -153,8 +153,7 @@ func (k *Locks) bodies(at []uint64, n uint64) [][]byte {
 }
 
 // readThreadObject reads the object for which a thread is parked. b has the thread's java.lang.Thread, whose field
-// eetop
-// must point back at the JavaThread.
+// eetop must point back at the JavaThread.
 func (k *Locks) readThreadObject(t *lockThread, b []byte) {
 	j := &k.vm.java
 	if b = k.forwarded(&t.object, b); b == nil || word(b[j.eetop:]) != t.Addr {
@@ -191,8 +190,7 @@ func (k *Locks) mountedHead(t *lockThread) []byte {
 }
 
 // headOf reads the head of the object at *object, and follows the object to its new address. It returns nil if the
-// object
-// cannot be read now.
+// object cannot be read now.
 func (k *Locks) headOf(object *uint64) []byte {
 	head := make([]byte, klassBytes)
 	if k.vm.mem.Bytes(*object, head) != nil {
@@ -202,10 +200,8 @@ func (k *Locks) headOf(object *uint64) []byte {
 }
 
 // forwarded follows an object that was read into b to its new address: Shenandoah leaves that address in the old mark
-// word
-// (gc/shenandoah/shenandoahForwarding.hpp). It reads b again from there. It returns nil if another collector has moved
-// the
-// object.
+// word (gc/shenandoah/shenandoahForwarding.hpp). It reads b again from there. It returns nil if another collector has
+// moved the object.
 func (k *Locks) forwarded(at *uint64, b []byte) []byte {
 	if b == nil {
 		return nil

@@ -10,13 +10,11 @@ import (
 )
 
 // Virtual threads that no carrier runs are Java objects in lists of the JDK (containers.go). If such a thread waits for
-// a
-// lock of java.util.concurrent, the lock is its Thread.parkBlocker, as for all threads.
+// a lock of java.util.concurrent, the lock is its Thread.parkBlocker, as for all threads.
 //
 // Since 24, a virtual thread that waits for a monitor gives up its carrier. An injected field of VirtualThread then
-// leads to
-// an ObjectWaiter (runtime/objectMonitor.hpp), whose layout is not exported. goprof looks there for a handle that leads
-// back to the thread, followed by a monitor whose object has that monitor.
+// leads to an ObjectWaiter (runtime/objectMonitor.hpp), whose layout is not exported. goprof looks there for a handle
+// that leads back to the thread, followed by a monitor whose object has that monitor.
 
 const (
 	maxVirtualFound = 1 << 16 // virtual threads that are remembered by their numbers
@@ -46,11 +44,10 @@ type unmounted struct {
 }
 
 // FindVirtual finds the waiting virtual threads that no carrier runs. If there are too many, those that wait for
-// another
-// thread's lock come first. Each later Round reads their waits. Call FindVirtual after a Round, and again after a Round
-// that was not settled: then the collector has moved these threads. FindVirtual and all later Rounds use c; do not use
-// it
-// for anything else. left counts the waiting threads beyond those that a Round reads. err says why some may be missing.
+// another thread's lock come first. Each later Round reads their waits. Call FindVirtual after a Round, and again after
+// a Round that was not settled: then the collector has moved these threads. FindVirtual and all later Rounds use c; do
+// not use it for anything else. left counts the waiting threads beyond those that a Round reads. err says why some may
+// be missing.
 func (k *Locks) FindVirtual(c *Continuations) (seen, left int, err error) {
 	u := &k.unmounted
 	*u = unmounted{objects: map[uint64]uint64{}, waiters: u.waiters}
@@ -98,8 +95,7 @@ func (k *Locks) FindVirtual(c *Continuations) (seen, left int, err error) {
 func (k *Locks) Unmounted() []UnmountedLocks { return k.unmounted.now }
 
 // VisitVirtual visits one virtual thread that FindVirtual has found, with its frames. It returns false if the thread is
-// no
-// longer there, or if a carrier runs it.
+// no longer there, or if a carrier runs it.
 func (k *Locks) VisitVirtual(id uint64, visit func(*VirtualThread)) bool {
 	t, ok := k.lookAtVirtual(id)
 	if ok {
@@ -147,10 +143,8 @@ func framesHash(c *process.Continuation) uint64 {
 }
 
 // lockedUnmounted finds the owner of a monitor among at most maxVirtualWaits of the virtual threads that FindVirtual
-// has
-// found. The waiting ones come first, so that all rounds read the same threads. The LockStack of such a thread is in
-// its
-// last chunk.
+// has found. The waiting ones come first, so that all rounds read the same threads. The LockStack of such a thread is
+// in its last chunk.
 func (k *Locks) lockedUnmounted(object uint64) LockOwner {
 	u := &k.unmounted
 	if u.search == nil {
@@ -211,8 +205,7 @@ func (k *Locks) wantsUnmounted(object uint64, state string) (w Wanted) {
 }
 
 // waitsAt returns the monitor for which a virtual thread that no carrier runs waits, and the monitor's address. m is
-// nil if
-// its ObjectWaiter is not found (see the top of this file). object is the thread.
+// nil if its ObjectWaiter is not found (see the top of this file). object is the thread.
 func (k *Locks) waitsAt(object uint64) (at uint64, m *monitor) {
 	u := &k.unmounted
 	if u.waiters == nil {

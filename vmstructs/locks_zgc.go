@@ -3,14 +3,10 @@ package vmstructs
 import "math/bits"
 
 // ZGC colours references. A reference with a bad colour was not loaded since the collector last moved objects, so it
-// may be
-// stale. The JVM updates a reference when a thread loads it. Threads that wait load nothing, so their references are
-// mostly
-// stale. While no collection is under way, goprof can follow such a reference as the JVM would: as long as references
-// may
-// be stale, the collector keeps a table of the new addresses of moved objects (gc/z/zForwarding.hpp). If the object was
-// not
-// moved, its page must still be in the JVM's table of pages (gc/z/zPageTable.hpp).
+// may be stale. The JVM updates a reference when a thread loads it. Threads that wait load nothing, so their references
+// are mostly stale. While no collection is under way, goprof can follow such a reference as the JVM would: as long as
+// references may be stale, the collector keeps a table of the new addresses of moved objects (gc/z/zForwarding.hpp). If
+// the object was not moved, its page must still be in the JVM's table of pages (gc/z/zPageTable.hpp).
 
 // zPagesLayout says where these tables are: gc/z/zHeap.hpp, zPageTable.hpp, zPage.hpp, zForwardingTable.hpp. % is Z. The
 // ZGC without generations of 21 to 23 has X in these names.
@@ -166,9 +162,8 @@ func (k *Locks) stale(v uint64) (uint64, error) {
 }
 
 // A colour is one of four bits. The bit's number changes by 1 with each young collection that moves objects, and by 2
-// with
-// each old one (gc/z/zAddress.cpp, ZGlobalsPointers::flip_young_relocate_start, flip_old_relocate_start). So the colour
-// says which generation's table has the object's new address: bit i of moved stands for zPages.moved[i].
+// with each old one (gc/z/zAddress.cpp, ZGlobalsPointers::flip_young_relocate_start, flip_old_relocate_start). So the
+// colour says which generation's table has the object's new address: bit i of moved stands for zPages.moved[i].
 const (
 	oldMove, anyMove = 2, 3
 	// zRemembered are the bits that a store of a reference to an old object into an old object sets (gc/z/zAddress.hpp,
@@ -198,8 +193,7 @@ func (k *Locks) now(addr uint64, moved int) (uint64, bool) {
 }
 
 // A ZForwardingEntry (gc/z/zForwardingEntry.hpp) has a bit that says that the entry is used, the object's new offset,
-// and
-// the object's index.
+// and the object's index.
 const (
 	movedToBits   = 45
 	movedFromBits = 18

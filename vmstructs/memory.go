@@ -74,8 +74,7 @@ func (h *Health) hasCards() bool {
 }
 
 // collectorTables finds tables of the collector that libjvm does not export. It looks in the collector's structures for
-// an
-// address with a neighbour that fits a heap of that size.
+// an address with a neighbour that fits a heap of that size.
 func (h *Health) collectorTables(heap uint64) (ranges []MemoryRange) {
 	at := h.pointerAt(h.vm.l.health.heap, 0)
 	if at == 0 || heap == 0 {
@@ -89,9 +88,9 @@ func (h *Health) collectorTables(heap uint64) (ranges []MemoryRange) {
 	}
 	switch h.Collector() {
 	case "G1":
-		// HeapRegionManager has a mapper for each table (gc/g1/heapRegionManager.hpp, g1RegionToSpaceMapper.hpp). A
-		// mapper has the addresses of the table's beginning and end (g1PageBasedVirtualSpace.hpp). A table has a byte
-		// for each 512 bytes of the heap, or a bit for each 8.
+		// HeapRegionManager has a mapper for each table (gc/g1/heapRegionManager.hpp, g1RegionToSpaceMapper.hpp). A mapper
+		// has the addresses of the table's beginning and end (g1PageBasedVirtualSpace.hpp). A table has a byte for each 512
+		// bytes of the heap, or a bit for each 8.
 		mapper := make([]byte, mapperBytes)
 		if !h.vm.l.memory.manager.ok() || h.vm.mem.Bytes(at+uint64(h.vm.l.memory.manager), words) != nil {
 			return nil

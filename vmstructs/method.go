@@ -158,8 +158,7 @@ func (vm *VM) Method(addr uint64) (*Method, error) {
 }
 
 // MethodNow is Method with the proof already made. Entries of caches are made with MethodNow, so that all of an entry
-// is of
-// one moment.
+// is of one moment.
 func (vm *VM) MethodNow(addr uint64) (*Method, error) {
 	if m := vm.methods.byAddr[addr]; m != nil {
 		ok, err := vm.proveMethod(m)
@@ -177,8 +176,7 @@ func (vm *VM) loadMethod(addr uint64) (*Method, error) {
 }
 
 // loadMethods reads the methods that are not found yet, and proves all of them by one read. It first relies on the
-// cached
-// data of their classes: if these are no longer true, the proof fails, and it reads all again.
+// cached data of their classes: if these are no longer true, the proof fails, and it reads all again.
 func (vm *VM) loadMethods(addrs []uint64, found []*Method) error {
 	vm.nearby.begin()
 	defer vm.nearby.end()
@@ -205,8 +203,7 @@ func (vm *VM) loadMethods(addrs []uint64, found []*Method) error {
 }
 
 // readMethods reads the methods that are not found yet, and proves them. known says that cached data of their classes
-// are
-// used.
+// are used.
 func (vm *VM) readMethods(addrs []uint64, found []*Method, known bool) (ok bool, err error) {
 	vm.fetchMethods(addrs, found)
 	var read []*Method
@@ -222,8 +219,7 @@ func (vm *VM) readMethods(addrs []uint64, found []*Method, known bool) (ok bool,
 }
 
 // proveMethods proves several methods at once. In a recording the memory between their facts may be missing. Then each
-// is
-// proven alone.
+// is proven alone.
 func (vm *VM) proveMethods(list []*Method) (bool, error) {
 	p := vm.methodProof()
 	for _, m := range list {
@@ -357,8 +353,7 @@ func (vm *VM) readIntrinsic(method uint64) (bool, fact) {
 }
 
 // poolSymbol reads the name to which entry i of a constant pool points. It stores the facts that prove the name in
-// entry and
-// sym.
+// entry and sym.
 func (vm *VM) poolSymbol(p *pool, i uint16, entry, sym *fact) (string, error) {
 	if i == 0 || uint32(i) >= p.length {
 		return "", fmt.Errorf("%w: constant %d of %d", ErrBadMethod, i, p.length)
@@ -380,8 +375,7 @@ func (vm *VM) poolSymbol(p *pool, i uint16, entry, sym *fact) (string, error) {
 const maxPool = 1 << 16
 
 // readPool reads the data that the methods of a class share. A pool in the cache is used if its facts hold, or without
-// a
-// check if known is true: then the caller proves them afterwards.
+// a check if known is true: then the caller proves them afterwards.
 func (vm *VM) readPool(addr uint64, known bool) (*pool, error) {
 	if p := vm.methods.pools[addr]; p != nil {
 		if known {

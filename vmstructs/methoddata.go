@@ -1,8 +1,7 @@
 package vmstructs
 
 // DataOf returns the address of a method's profile (oops/methodData.hpp), 0 if it has none. Code that counts for the
-// profile
-// contains that address.
+// profile contains that address.
 func (vm *VM) DataOf(m *Method) uint64 { return vm.pointer(m.Addr, vm.l.method.data) }
 
 // IsProfile reports whether an address is that of the profile of any method.

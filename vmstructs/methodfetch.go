@@ -1,9 +1,8 @@
 package vmstructs
 
 // A method is read in steps: the method points to its ConstMethod, this to the constants of the class, and these to
-// names.
-// fetchMethods makes each step for several methods with one read. It is only an optimisation: whatever it leaves out is
-// read later.
+// names. fetchMethods makes each step for several methods with one read. It is only an optimisation: whatever it leaves
+// out is read later.
 
 // maxFetched bounds the methods that are fetched together.
 const maxFetched = maxWanted / 2

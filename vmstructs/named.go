@@ -3,10 +3,9 @@ package vmstructs
 import "sort"
 
 // The interpreter resolves an invoke when it first executes it, and keeps the result in the constant pool's cache.
-// Compiled
-// code may come to an invoke that the interpreter has never executed, because C1 also inlines methods that have not run
-// yet
-// (ci/ciEnv.cpp, get_method_by_index_impl, looks the method up by its name). Then goprof looks it up by its name, too.
+// Compiled code may come to an invoke that the interpreter has never executed, because C1 also inlines methods that
+// have not run yet (ci/ciEnv.cpp, get_method_by_index_impl, looks the method up by its name). Then goprof looks it up
+// by its name, too.
 
 // namedLayout says where the methods that a class declares are: oops/instanceKlass.hpp.
 type namedLayout struct {
@@ -75,8 +74,7 @@ func (vm *VM) inheritedMethod(klass, name, signature uint64) uint64 {
 }
 
 // ownKlass returns the class to which a constant pool belongs, if a constant has that class's name, and 0 otherwise.
-// The
-// constant of a class that is not resolved has its name, since 9 the number of the name's own constant.
+// The constant of a class that is not resolved has its name, since 9 the number of the name's own constant.
 func (vm *VM) ownKlass(p *pool, constant uint16) uint64 {
 	name, ok := vm.poolSlot(p, constant)
 	if ok && vm.l.invoke.klasses.ok() {

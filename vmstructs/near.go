@@ -8,13 +8,10 @@ import (
 )
 
 // nearMemory reads the target's memory in large pieces, and keeps the pieces while one question is being answered: a
-// class's
-// metadata lie together, and a read of 8 bytes takes nearly as long as a read of a piece. But a piece may be older than
-// a
-// method that was loaded meanwhile. So the reads that prove facts (Proof, holdsTrue) bypass the pieces, and those of
-// bytecodes, which are cached without a fact. Signatures, the names of source files, and the methods that invokes name
-// are
-// not proven.
+// class's metadata lie together, and a read of 8 bytes takes nearly as long as a read of a piece. But a piece may be
+// older than a method that was loaded meanwhile. So the reads that prove facts (Proof, holdsTrue) bypass the pieces,
+// and those of bytecodes, which are cached without a fact. Signatures, the names of source files, and the methods that
+// invokes name are not proven.
 type nearMemory struct {
 	process.Memory
 	depth  int // 0: nothing is kept

@@ -54,8 +54,7 @@ func (vm *VM) parseNmethod(b *Blob, raw []byte) error {
 }
 
 // within returns an address that lies in b's code, and 0 for others: a handler that the method does not need has the
-// offset
-// -1, or the address before the nmethod.
+// offset -1, or the address before the nmethod.
 func (b *Blob) within(addr uint64) uint64 {
 	if addr < b.Begin || addr > b.End {
 		return 0
@@ -64,8 +63,7 @@ func (b *Blob) within(addr uint64) uint64 {
 }
 
 // debugInfo is the compiler's debug information in HotSpot's form: PcDescs, the scopes to which they point, and the
-// methods
-// to which the scopes refer by number.
+// methods to which the scopes refer by number.
 type debugInfo struct {
 	pcs      []byte
 	scopes   []byte
@@ -132,10 +130,8 @@ func (vm *VM) readDebugInfo(b *Blob, raw []byte) error {
 }
 
 // sections returns where the PcDescs, scopes and metadata of an nmethod are. Up to 22 they follow the code, metadata
-// first.
-// Since 23 PcDescs and scopes are in the C heap (the immutable data). Since 25 the metadata are in another block of the
-// C
-// heap, behind the relocations.
+// first. Since 23 PcDescs and scopes are in the C heap (the immutable data). Since 25 the metadata are in another block
+// of the C heap, behind the relocations.
 func (vm *VM) sections(b *Blob, raw []byte) (pcs, scopes, metadata section, ok bool) {
 	l, bl := &vm.l.nm, &vm.l.blob
 	blobEnd := b.Addr + uint64(bl.length.u32(raw))

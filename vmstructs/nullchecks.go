@@ -6,8 +6,7 @@ import (
 )
 
 // nullCheck says where code continues if the instruction at an offset faults on a null reference: HotSpot does not test
-// a
-// reference that is used soon (code/exceptionHandlerTable.hpp, ImplicitExceptionTable).
+// a reference that is used soon (code/exceptionHandlerTable.hpp, ImplicitExceptionTable).
 type nullCheck struct{ at, to uint32 }
 
 const maxNullChecks = 1 << 16
@@ -43,8 +42,7 @@ func (vm *VM) nullChecks(b *Blob) []nullCheck {
 }
 
 // OnNull returns the offset at which b continues if the instruction at an offset faults on a null reference. ok is
-// false if
-// that instruction has no such check.
+// false if that instruction has no such check.
 func (vm *VM) OnNull(b *Blob, at uint32) (to uint32, ok bool) {
 	checks := vm.nullChecks(b)
 	i, ok := slices.BinarySearchFunc(checks, at, func(c nullCheck, at uint32) int { return int(c.at) - int(at) })
@@ -55,8 +53,7 @@ func (vm *VM) OnNull(b *Blob, at uint32) (to uint32, ok bool) {
 }
 
 // nullTable returns where the table is: up to 22 behind the exception handlers in the nmethod, since 23 before them in
-// the
-// immutable data.
+// the immutable data.
 func (vm *VM) nullTable(b *Blob, raw []byte) section {
 	l := &vm.l.nm
 	switch {

@@ -77,8 +77,7 @@ func (vm *VM) learnHeaders() {
 }
 
 // klassIn returns the class that the head of an object names, 0 if it names none, as that of an object that a collector
-// has
-// moved away.
+// has moved away.
 func (k *klassModel) klassIn(head []byte) uint64 {
 	mark := binary.LittleEndian.Uint64(head)
 	if mark&3 == 3 && !k.inPlace {

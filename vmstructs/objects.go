@@ -109,10 +109,8 @@ func (o *Objects) Forget() {
 }
 
 // Walk calls visit for each object that begins in b, a copy of the memory at addr. size is how many bytes the object
-// takes,
-// even if it ends behind b. next is the address behind the last object; an object whose size lies behind b is left for
-// the
-// next piece. The arguments of visit are valid until Forget.
+// takes, even if it ends behind b. next is the address behind the last object; an object whose size lies behind b is
+// left for the next piece. The arguments of visit are valid until Forget.
 func (o *Objects) Walk(addr uint64, b []byte, visit func(addr uint64, class *ObjectClass, size uint64)) (next uint64,
 	err error) {
 	at := uint64(0)
@@ -221,8 +219,7 @@ func (o *Objects) class(klass uint64, head []byte) (*ObjectClass, error) {
 }
 
 // A layout helper (oops/klass.hpp) is positive for instances: their size. The lowest bit says that they are allocated
-// in a
-// special way. It is negative for arrays: the bytes of the header, and the logarithm of an element's width.
+// in a special way. It is negative for arrays: the bytes of the header, and the logarithm of an element's width.
 const (
 	helperSlow        = 1
 	helperHeaderShift = 16
@@ -232,8 +229,7 @@ const (
 )
 
 // readClass reads a class, and makes sure that it is one: isOwnSuper holds, and the name of an array begins with a
-// bracket,
-// any other name does not.
+// bracket, any other name does not.
 func (o *Objects) readClass(klass uint64) (*ObjectClass, error) {
 	helper, err := o.vm.mem.I32(klass + uint64(o.vm.l.objects.layoutHelper))
 	if err != nil || !o.isOwnSuper(klass) {
@@ -267,8 +263,7 @@ func (o *Objects) readClass(klass uint64) (*ObjectClass, error) {
 const maxPrimary = 8
 
 // isOwnSuper reports whether klass may be a class. A class with few superclasses has a list of them that also contains
-// the
-// class itself, at an index that a field has (oops/klass.cpp, initialize_supers). Interfaces, and classes with many
+// the class itself, at an index that a field has (oops/klass.cpp, initialize_supers). Interfaces, and classes with many
 // superclasses, are not in their list.
 func (o *Objects) isOwnSuper(klass uint64) bool {
 	l := &o.vm.l.objects

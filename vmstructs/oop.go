@@ -29,9 +29,8 @@ const zColourBits = 16
 type zColours struct{ badMask, shift uint64 }
 
 // readHeapModel finds out how objects are laid out (oops/arrayOop.hpp). An array's length follows its header, which has
-// 8
-// bytes if it is compact, 12 with compressed class pointers, else 16. Since 23 the elements of an array of bytes begin
-// right after the length, before at the next word.
+// 8 bytes if it is compact, 12 with compressed class pointers, else 16. Since 23 the elements of an array of bytes
+// begin right after the length, before at the next word.
 func (vm *VM) readHeapModel() (heapModel, error) {
 	l := &vm.l.oops
 	var h heapModel

@@ -9,12 +9,9 @@ import (
 )
 
 // A compiler records two kinds of pcs. Safepoints are polls and the return addresses of calls, where the collector may
-// read
-// the frame. So each safepoint has an OopMap (code/debugInfoRec.cpp, add_safepoint). Other pcs have none, and are
-// recorded
-// only with -XX:+DebugNonSafepoints (add_non_safepoint), which agents and JFR switch on, too. goprof reads only which
-// pcs
-// have an OopMap.
+// read the frame. So each safepoint has an OopMap (code/debugInfoRec.cpp, add_safepoint). Other pcs have none, and are
+// recorded only with -XX:+DebugNonSafepoints (add_non_safepoint), which agents and JFR switch on, too. goprof reads
+// only which pcs have an OopMap.
 
 // maxOopMaps bounds the OopMaps of an nmethod: it has at most one for each of its records.
 const maxOopMaps = maxDebugBytes / pcDescSize
@@ -27,8 +24,7 @@ type safepoints struct {
 }
 
 // FullRecords reports whether the compiler has recorded all instructions of b, not only safepoints. It is false if that
-// is
-// not known.
+// is not known.
 func (vm *VM) FullRecords(b *Blob) bool { return vm.safepoints(b).full }
 
 // IsSafepoint reports whether pc is recorded, and is a safepoint. If OopMaps cannot be read, each record counts as a
@@ -42,8 +38,7 @@ func (vm *VM) IsSafepoint(b *Blob, pc uint64) bool {
 }
 
 // SafepointsOnly returns a copy of b with the records of safepoints only. So a rule's answers for such code can be
-// compared
-// with the full records. No cache holds the result.
+// compared with the full records. No cache holds the result.
 func (vm *VM) SafepointsOnly(b *Blob) *Blob {
 	s := vm.safepoints(b)
 	less := *b

@@ -42,8 +42,7 @@ func (h *Health) Mounted(threads []Thread) (list []Mounted) {
 }
 
 // mountedObjects returns the object of the virtual thread that each thread runs, 0 if it runs none. It makes two reads
-// for
-// all threads together.
+// for all threads together.
 func (h *Health) mountedObjects(threads []Thread) (objs [threadBatch]uint64) {
 	if !h.vm.l.thread.objHandle {
 		return objs

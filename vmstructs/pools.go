@@ -8,8 +8,8 @@ import (
 )
 
 // Pools reads for which executors the threads run, how many tasks these executors run, and how many wait in their
-// queues.
-// No thread is stopped. If a class lacks a field, or a collector moves the object meanwhile, the value is not known.
+// queues. No thread is stopped. If a class lacks a field, or a collector moves the object meanwhile, the value is not
+// known.
 //
 // A Pools uses the VM that it was made from: both belong to one goroutine.
 type Pools struct {
@@ -54,8 +54,7 @@ type Connections struct {
 	All     int64              // how many it has
 	Waiting maybe.Value[int64] // how many threads wait for one
 	// Lent has, for each lent connection, when it was last given back, by System.nanoTime: two readings show whether it
-	// was
-	// given back in between.
+	// was given back in between.
 	Lent []int64
 	// Borrowed is when the oldest loan began. It is known if HikariCP keeps metrics.
 	Borrowed maybe.Value[int64]
@@ -89,8 +88,7 @@ func (p *Pools) CollectorRests(rests bool) { p.k.CollectorRests(rests) }
 var errManyPools = errors.New("vmstructs: too many threads, executors and connections")
 
 // Read reads the executors of these threads, and their pools of connections. If a collector was at work meanwhile,
-// objects
-// may have been missed or mistaken for others: then Read returns only ErrMoved.
+// objects may have been missed or mistaken for others: then Read returns only ErrMoved.
 func (p *Pools) Read(threads []Thread) (all []*Executor, connections []*Connections, err error) {
 	k := p.k
 	before := k.vm.heapMoment()
@@ -192,8 +190,7 @@ func (p *Pools) classOf(klass uint64) *poolClass {
 }
 
 // readClass reads the names of a class and its superclasses, and all their fields. It returns nil if one cannot be
-// read, or
-// beyond the bounds.
+// read, or beyond the bounds.
 func (p *Pools) readClass(klass uint64) *poolClass {
 	c := &poolClass{supers: map[string]bool{}, span: klassBytes}
 	vm, text := p.k.vm, 0

@@ -3,9 +3,8 @@ package vmstructs
 import "goprof/process/maybe"
 
 // A HikariCP pool has a ScheduledThreadPoolExecutor with one thread for its maintenance. The tasks in the executor's
-// queue
-// lead to the pool: HikariPool$HouseKeeper, MaxLifetimeTask, KeepaliveTask. While one of these runs and no other is
-// scheduled, the pool is not found.
+// queue lead to the pool: HikariPool$HouseKeeper, MaxLifetimeTask, KeepaliveTask. While one of these runs and no other
+// is scheduled, the pool is not found.
 const (
 	classHikari      = "com/zaxxer/hikari/pool/HikariPool"
 	classHikariBase  = "com/zaxxer/hikari/pool/PoolBase"

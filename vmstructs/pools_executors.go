@@ -34,14 +34,12 @@ type worker struct {
 
 // wrappers are the names of fields by which a Runnable refers to another Runnable, or to its executor: in
 // ThreadPoolExecutor$Worker, Tomcat's TaskThread$WrappingRunnable, Netty's FastThreadLocalRunnable and
-// ThreadExecutorMap,
-// threads of factories, and lambda expressions.
+// ThreadExecutorMap, threads of factories, and lambda expressions.
 var wrappers = []string{"this$0", "val$eventExecutor", "wrappedRunnable", "runnable", "target", "task", "delegate",
 	"val$r", "val$runnable", "r", "arg$1", "arg$2"}
 
 // workerOf finds the executor of a thread by the thread's Runnable. The worker must refer to the same thread: a
-// Runnable of
-// the program may refer to other executors.
+// Runnable of the program may refer to other executors.
 func (p *Pools) workerOf(thread uint64) (w worker, ok bool) {
 	t, ok := p.read(thread)
 	if !ok {
@@ -88,8 +86,7 @@ func (p *Pools) unwrap(o *poolObject) (poolObject, bool) {
 }
 
 // addWorker adds the tasks that one worker runs and has run to those of its executor. If one worker's number is not
-// known,
-// the executor's is not.
+// known, the executor's is not.
 func (p *Pools) addWorker(e *Executor, w worker) {
 	if e.Kind != ThreadPool {
 		return
@@ -158,8 +155,7 @@ func (p *Pools) readQueue(e *Executor, q poolObject) {
 	case q.is(classSynchronous): // hands over, and holds nothing
 		e.Queued, e.Room = maybe.Known(int64(0)), maybe.Known(int64(0))
 	case multiProducer(&q):
-		// JCTools' index of producers grows by two for each element, that of consumers too
-		// (BaseMpscLinkedArrayQueue.size).
+		// JCTools' index of producers grows by two for each element, that of consumers too (BaseMpscLinkedArrayQueue.size).
 		in, ok1 := q.long("", "producerIndex").Get()
 		out, ok2 := q.long("", "consumerIndex").Get()
 		e.Queued = maybe.If(max(0, (in-out)/2), ok1 && ok2)

@@ -7,12 +7,9 @@ import (
 )
 
 // No object of HikariCP names the thread that has borrowed a connection. But the thread has a proxy of the connection,
-// a
-// ProxyConnection, mostly on its stack until it gives the connection back. So goprof searches the stacks of waiting
-// threads
-// for references to proxies. A reference may be stale. So it counts only if the proxy is open and its connection is
-// lent
-// now: HikariCP makes a proxy for each loan, and closes it when the connection is given back.
+// a ProxyConnection, mostly on its stack until it gives the connection back. So goprof searches the stacks of waiting
+// threads for references to proxies. A reference may be stale. So it counts only if the proxy is open and its
+// connection is lent now: HikariCP makes a proxy for each loan, and closes it when the connection is given back.
 //
 // goprof does not find a holder that runs, that is a virtual thread, or that has put the proxy only into another
 // object.

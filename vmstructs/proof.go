@@ -50,12 +50,10 @@ func (vm *VM) reads(r *process.Reader, f *fact) bool {
 }
 
 // noteBlob makes the fact that identifies b: its block is in use, the block's size, the blob's name and size. For an
-// nmethod
-// it also has the method, the entry and the compile id, which is never given twice. Since 23 an nmethod has data
-// outside
-// the code cache, which the JVM frees before the blocks. So the fact also has the pointers to the data
-// (code/nmethod.cpp,
-// nmethod::purge, sets them to the blob's end; gc/shared/classUnloadingContext.cpp then frees the blocks).
+// nmethod it also has the method, the entry and the compile id, which is never given twice. Since 23 an nmethod has
+// data outside the code cache, which the JVM frees before the blocks. So the fact also has the pointers to the data
+// (code/nmethod.cpp, nmethod::purge, sets them to the blob's end; gc/shared/classUnloadingContext.cpp then frees the
+// blocks).
 func (vm *VM) noteBlob(b *Blob, blk block) {
 	parts := vm.blobParts(b.Kind.IsNmethod())
 	n := 0
@@ -104,8 +102,7 @@ func (l *layout) blobParts(nmethod bool) []part {
 
 // Proof shows that the data which a walk used was true. First walk with cached data and note each blob and method, then
 // call Check. Check reads all noted facts again, in one batch. If a fact has changed, Check forgets the cached data,
-// and
-// the walk must be done again. A Proof that has been used before does not allocate.
+// and the walk must be done again. A Proof that has been used before does not allocate.
 //
 // Several walks may be proven with one read: call End after each; SinceOf returns the result of each.
 //
@@ -181,8 +178,7 @@ func (p *Proof) Method(m *Method) {
 }
 
 // note adds a fact for this walk, and reports whether it is new to the walk. Walks that are proven at once share most
-// facts,
-// and each fact is read once for all of them.
+// facts, and each fact is read once for all of them.
 func (p *Proof) note(f *fact) bool {
 	if f.proof == p.gen || f.want == nil {
 		return false

@@ -2,12 +2,10 @@ package vmstructs
 
 // For an interface's method or an abstract one, the constant pool does not say which method an invoke calls. A compiler
 // inlines the methods of the types in the caller's profile (opto/doCall.cpp, call_generator). goprof reads that
-// profile,
-// too: it shows what most calls were, not all.
+// profile, too: it shows what most calls were, not all.
 
 // profileLayout says where a profile is: oops/methodData.hpp, MethodData and DataLayout. Each entry of a profile has a
-// head
-// of 8 bytes: its tag, one byte of flags, and the index of its bytecode, in 16 bits. Words follow.
+// head of 8 bytes: its tag, one byte of flags, and the index of its bytecode, in 16 bits. Words follow.
 type profileLayout struct {
 	data       offset // of MethodData
 	method     offset `vm:"MethodData._method"` // whose profile it is
@@ -24,8 +22,7 @@ func (r *resolver) profile() profileLayout {
 }
 
 // profileData returns the offset of the first entry of a profile. 27 does not export it. In all releases it is the last
-// word
-// of MethodData: `intptr_t _data[1]` (oops/methodData.hpp).
+// word of MethodData: `intptr_t _data[1]` (oops/methodData.hpp).
 func (r *resolver) profileData() offset {
 	if at := r.field("", "MethodData._data[0]"); at.ok() {
 		return at
@@ -49,8 +46,7 @@ const (
 )
 
 // Received returns the method that an invoke calls for the most frequent type in m's profile, or the only one that the
-// named
-// class and its subclasses have. It is nil if neither is known.
+// named class and its subclasses have. It is nil if neither is known.
 func (vm *VM) Received(m *Method, b *Bytecode) *Method {
 	if b.Op != OpInvoke && b.Op != OpInvokeInterface || b.BCI > 0xffff {
 		return nil
@@ -75,8 +71,7 @@ func (vm *VM) Received(m *Method, b *Bytecode) *Method {
 }
 
 // majorReceiver returns the method that a constant names for the type that has nearly all counts. The first word counts
-// the
-// calls of types for which there was no room, or all calls, if C1 knew of only one possible type.
+// the calls of types for which there was no room, or all calls, if C1 knew of only one possible type.
 func (vm *VM) majorReceiver(words []byte, c methodConstant) (method uint64, ok bool) {
 	if len(words) < 8 {
 		return 0, false

@@ -9,8 +9,7 @@ import (
 )
 
 // Dead objects with a finalizer wait in the queue of java.lang.ref.Finalizer, which counts them. Other references that
-// the
-// collector has found wait in a list, linked by Reference.discovered. It begins in Reference.pending (up to 8) or
+// the collector has found wait in a list, linked by Reference.discovered. It begins in Reference.pending (up to 8) or
 // Universe::_reference_pending_list. The thread "Reference Handler" takes the whole list at once.
 
 const (

@@ -107,10 +107,8 @@ func (h *Health) Safepoint() maybe.Value[SafepointState] {
 }
 
 // polled reads the state from the page that compiled code reads at each safepoint poll. JDK 8 makes that page
-// unreadable
-// right after it has asked the threads (runtime/safepoint.cpp, SafepointSynchronize::begin), and readable as the first
-// step
-// at the end of the safepoint. Later releases have a poll for each thread.
+// unreadable right after it has asked the threads (runtime/safepoint.cpp, SafepointSynchronize::begin), and readable as
+// the first step at the end of the safepoint. Later releases have a poll for each thread.
 func (h *Health) polled() maybe.Value[SafepointState] {
 	variable := h.vm.l.health.polling
 	if !h.vm.l.jdk8 || variable == 0 {
@@ -151,8 +149,7 @@ func (h *Health) Operation() maybe.Value[string] {
 }
 
 // Moves reports whether a safepoint waits for a thread in that state: the thread runs Java code or the VM's own, or
-// changes
-// its state (runtime/safepoint.cpp, safepoint_safe_with).
+// changes its state (runtime/safepoint.cpp, safepoint_safe_with).
 func (s ThreadState) Moves() bool { return s&^1 != StateBlocked && s != StateInNative && s != StateNew }
 
 // OutOfMemory counts the OutOfMemoryErrors that the VM has thrown, Overflows the StackOverflowErrors

@@ -82,8 +82,7 @@ func (b *Blob) Records() iter.Seq[uint64] {
 }
 
 // OwnScope returns the method that owns the code, at an unknown bytecode. In a JVM that does not export debug
-// information,
-// the scope has no line: there it stands for every pc, callers' too.
+// information, the scope has no line: there it stands for every pc, callers' too.
 func (b *Blob) OwnScope() []Scope {
 	s := Scope{Method: b.Method, BCI: -1}
 	if b.Method != nil && !b.vm.lacks(capScopes) {
@@ -96,13 +95,10 @@ func (b *Blob) OwnScope() []Scope {
 func (b *Blob) TellsScopes() bool { return b.vm == nil || !b.vm.lacks(capScopes) }
 
 // Scopes returns the methods at pc, the innermost first, the owner of the code last. If own is true, the record of pc
-// itself
-// counts, as at a return address. Otherwise, or without such a record, the next record counts. Code without a record
-// (leaf
-// methods, and code behind a method's last call) has only the owner, with the line of its beginning, as in HotSpot
-// (code/scopeDesc.cpp, decode_body: InvocationEntryBci; oops/method.cpp, line_number_from_bci). The record before pc
-// may
-// belong to other code: compilers put blocks of code in any order. The slice is shared: do not change it.
+// itself counts, as at a return address. Otherwise, or without such a record, the next record counts. Code without a
+// record (leaf methods, and code behind a method's last call) has only the owner, with the line of its beginning, as in
+// HotSpot (code/scopeDesc.cpp, decode_body: InvocationEntryBci; oops/method.cpp, line_number_from_bci). The record
+// before pc may belong to other code: compilers put blocks of code in any order. The slice is shared: do not change it.
 func (vm *VM) Scopes(b *Blob, pc uint64, own bool) ([]Scope, error) {
 	if b.Method == nil || !b.holds(pc) || b.End-b.Begin >= 1<<31 {
 		return nil, ErrBadDebugInfo
@@ -173,8 +169,7 @@ func (b *Blob) method(addr uint64) *Method {
 }
 
 // findMethods finds the methods of some scopes of b, and proves each once: b's methods live as long as b. Those in the
-// cache
-// are proven by one read.
+// cache are proven by one read.
 func (vm *VM) findMethods(b *Blob, list []scopeRef) error {
 	var space [16]uint64
 	missing := space[:0]
@@ -222,8 +217,7 @@ type scopeRef struct {
 }
 
 // decode appends the scopes from the one at offset outward. Each begins with the offset of its sender, the number of
-// its
-// method and its bci plus one; the rest describes variables. Scopes share senders.
+// its method and its bci plus one; the rest describes variables. Scopes share senders.
 func (d *debugInfo) decode(dst []scopeRef, offset int32, x uint8) ([]scopeRef, error) {
 	for range maxInline {
 		if offset < 0 || int(offset) >= len(d.scopes) {

@@ -1,8 +1,7 @@
 package vmstructs
 
 // When a thread runs again, its frame anchor belongs to another moment. So the sampler copies a part of the JavaThread
-// in
-// the pause, together with the stack, as Snapshot.Side, and these functions read the copy.
+// in the pause, together with the stack, as Snapshot.Side, and these functions read the copy.
 
 // maxSide bounds that part. The anchor comes first. The copy in an older recording may be shorter than Side says.
 const maxSide = 1024
@@ -76,8 +75,7 @@ func (vm *VM) DecodeAnchor(b []byte) (Anchor, bool) {
 }
 
 // WrapperAnchorOffset returns the offset in a JavaCallWrapper of its saved anchor: where the Java frames end from which
-// C++
-// was called that calls Java again (runtime/javaCalls.hpp).
+// C++ was called that calls Java again (runtime/javaCalls.hpp).
 func (vm *VM) WrapperAnchorOffset() (offset uint64, ok bool) {
 	return uint64(vm.l.thread.wrapperAnchor), vm.l.thread.wrapperAnchor.ok()
 }

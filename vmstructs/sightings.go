@@ -10,9 +10,8 @@ import (
 )
 
 // Sightings notes the blocks of generated code to which a stack points, as soon as its thread runs again. A note has
-// the
-// first bytes of each block, which identify the block. Each block is noted once, so if no code is new, Sightings only
-// searches the copy of the stack. A late walk can then show that its code was there at the look already (age.go).
+// the first bytes of each block, which identify the block. Each block is noted once, so if no code is new, Sightings
+// only searches the copy of the stack. A late walk can then show that its code was there at the look already (age.go).
 //
 // Note is called on another goroutine than all other methods of the VM, and never waits.
 type Sightings struct {
@@ -58,8 +57,7 @@ const (
 	mostFresh   = 128      // pcs that are noted at a time
 	mostScanned = 64 << 10 // bytes of a stack that are searched
 	// noteWithin is how old a snapshot may be to be noted, in nanoseconds: later, other code may be there. A walk counts
-	// up
-	// to this age without a note (session/age.go).
+	// up to this age without a note (session/age.go).
 	noteWithin  = int64(4e6)
 	mostNotes   = 64 // that wait for the walker
 	mostSighted = maxBlobs

@@ -3,8 +3,7 @@ package vmstructs
 import "math/bits"
 
 // SiteIndex lists the records of each site. It is compact: in a larger table, most of the time for a new nmethod went
-// to
-// memory.
+// to memory.
 type SiteIndex struct {
 	heads []int32 // a power of two; one more than the index in list of the last record whose site has this hash
 	list  []siteRecord

@@ -6,8 +6,7 @@ import (
 )
 
 // SiteTable maps sites to numbers. It is a hash table with open addressing: sites are hashes already, the tree of a
-// large
-// method has thousands of sites, and a user waits.
+// large method has thousands of sites, and a user waits.
 type SiteTable struct {
 	slots []siteSlot // a power of two; a slot with the site 0 is free
 	n     int

@@ -1,10 +1,8 @@
 package vmstructs
 
 // A class's static fields are in its mirror, the java.lang.Class (oops/instanceMirrorKlass.hpp). A collector may move
-// the
-// mirror and the objects of its fields while they are read. So goprof follows the references twice, and believes the
-// result
-// if both times agree.
+// the mirror and the objects of its fields while they are read. So goprof follows the references twice, and believes
+// the result if both times agree.
 
 // handleLayout says where a mirror is: oops/klass.hpp.
 type handleLayout struct {

@@ -100,8 +100,8 @@ func (vm *VM) stubName(pc uint64) string {
 }
 
 // UnwindsException reports whether the code at pc unwinds an exception: it takes its own return address off the stack,
-// and
-// continues at a handler in its caller (stubGenerator_*.cpp, generate_forward_exception; also blobs of kind Exception).
+// and continues at a handler in its caller (stubGenerator_*.cpp, generate_forward_exception; also blobs of kind
+// Exception).
 func (vm *VM) UnwindsException(b *Blob, pc uint64) bool {
 	if b.Kind != StubRoutines {
 		return b.Kind == Exception
@@ -111,8 +111,7 @@ func (vm *VM) UnwindsException(b *Blob, pc uint64) bool {
 }
 
 // readStubs reads the VM's list of all stubs, if a symbol leads to the list. Otherwise it reads the entry points that
-// the
-// tables export, since 23 or so hardly any.
+// the tables export, since 23 or so hardly any.
 func (vm *VM) readStubs() []stub {
 	stubs := vm.stubDescriptors()
 	if stubs == nil {
@@ -144,10 +143,8 @@ func (vm *VM) stubEntries() []stub {
 const maxFirstStub = 512
 
 // firstStub finds the stub that forwards exceptions in a JVM without symbols (such as Debian's 8). HotSpot makes this
-// stub
-// first and the call stub second (stubGenerator_*.cpp, generate_initial). The call stub's beginning is recognised: it
-// makes
-// a standard frame.
+// stub first and the call stub second (stubGenerator_*.cpp, generate_initial). The call stub's beginning is recognised:
+// it makes a standard frame.
 func (vm *VM) firstStub() (stub, bool) {
 	b, err := vm.Blob(vm.CallStubReturn())
 	if err != nil || b.Kind != StubRoutines {
@@ -166,8 +163,7 @@ func (vm *VM) firstStub() (stub, bool) {
 }
 
 // stubDescriptors walks the list of StubCodeDesc (runtime/stubCodeGenerator.hpp), to which only .symtab leads. A
-// descriptor
-// is _next, _group, _name, (an index, up to 12 or so,) _begin, _end.
+// descriptor is _next, _group, _name, (an index, up to 12 or so,) _begin, _end.
 func (vm *VM) stubDescriptors() []stub {
 	list, err := vm.t.Global(libjvm, "_ZN12StubCodeDesc5_listE")
 	if err != nil {

@@ -81,8 +81,7 @@ func modifiedUTF8(b []byte) string {
 }
 
 // isModifiedUTF8 distinguishes a name from freed memory: a class may be unloaded before a walk has read its symbols,
-// and new
-// content of that memory mostly has zeros. The JVM refuses class files with names that are not of this form
+// and new content of that memory mostly has zeros. The JVM refuses class files with names that are not of this form
 // (classFileParser.cpp, verify_legal_utf8).
 func isModifiedUTF8(b []byte) bool {
 	for len(b) > 0 {

@@ -10,8 +10,8 @@ import (
 	"goprof/process"
 )
 
-// Limits on the exported tables. JDK 8 to 27 have at most 840 fields, 800 types and
-// 600 constants, with names of at most 110 bytes.
+// Limits on the exported tables. JDK 8 to 27 have at most 840 fields, 800 types and 600 constants, with names of at
+// most 110 bytes.
 const (
 	maxEntries   = 8192
 	maxStride    = 128
@@ -32,8 +32,7 @@ type tableField struct {
 }
 
 // tables are the four arrays that HotSpot exports for debuggers (runtime/vmStructs.hpp), from live memory. In the file
-// of
-// libjvm.so most offsets are zero: C++ initialisers set them.
+// of libjvm.so most offsets are zero: C++ initialisers set them.
 type tables struct {
 	fields map[fieldName]tableField
 	sizes  map[string]uint64 // gHotSpotVMTypes: size of each type
@@ -196,8 +195,7 @@ func readVariables(m process.Memory, lookup func(string) (uint64, error), symbol
 }
 
 // readUntilEnd reads entries from start until one has no name. It reads eight pages at a time, and page by page if
-// eight
-// cannot be read: the memory behind the array need not be mapped.
+// eight cannot be read: the memory behind the array need not be mapped.
 func readUntilEnd(m process.Memory, start uint64, r *rawTable) ([]byte, error) {
 	var out []byte
 	done := 0 // entries that were looked at
@@ -227,8 +225,7 @@ func readUntilEnd(m process.Memory, start uint64, r *rawTable) ([]byte, error) {
 const pageSize = 4096
 
 // textPages holds the pages of libjvm.so with the names. The linker puts all strings of a library together, so a few
-// pages
-// hold thousands of names.
+// pages hold thousands of names.
 type textPages struct {
 	wanted []uint64 // page addresses, without duplicates that follow each other
 	addrs  []uint64 // sorted

@@ -3,8 +3,7 @@ package vmstructs
 import "fmt"
 
 // ThreadState is JavaThreadState (utilities/globalDefinitions.hpp), the VM's state of a thread. Up to 27 the VM has
-// these
-// numbers. An odd number is a transition from the state before it to another.
+// these numbers. An odd number is a transition from the state before it to another.
 type ThreadState int32
 
 const (
@@ -41,8 +40,7 @@ func (s ThreadState) String() string {
 }
 
 // stateNumbers maps a JVM's numbers of states: 28 has other numbers, and no transitions. It is nil if the numbers are
-// those
-// of ThreadState.
+// those of ThreadState.
 type stateNumbers map[int32]ThreadState
 
 func (r *resolver) stateNumbers() stateNumbers {

@@ -32,8 +32,7 @@ func (vm *VM) findFacts(fields map[string]uint64) factFields {
 }
 
 // ThreadFacts reads the java.lang.Thread of t. Afterwards it follows the references once more. If a collector has moved
-// an
-// object meanwhile, the error is ErrMoved.
+// an object meanwhile, the error is ErrMoved.
 func (vm *VM) ThreadFacts(t Thread) (f ThreadFacts, err error) {
 	since := vm.heapMoment()
 	way, err := vm.wayToFacts(t)

@@ -99,8 +99,7 @@ func (vm *VM) classFields(addr uint64) (map[string]uint64, error) {
 }
 
 // threadObject returns the java.lang.Thread of t. The object's field eetop must point back at t: it does not if the
-// thread
-// has ended, or if the object was moved.
+// thread has ended, or if the object was moved.
 func (vm *VM) threadObject(t Thread) (uint64, error) {
 	if err := vm.readJavaFields(); err != nil {
 		return 0, err
@@ -132,8 +131,7 @@ func (vm *VM) threadObject(t Thread) (uint64, error) {
 }
 
 // moved returns the error for an object whose fields contradict each other: ErrMoved with ZGC, which moves objects
-// while
-// threads run.
+// while threads run.
 func (vm *VM) moved(err error) error {
 	if vm.java.heap.z.on {
 		return ErrMoved
@@ -142,11 +140,9 @@ func (vm *VM) moved(err error) error {
 }
 
 // ThreadName returns the name that Java gave a thread. Threads run and collectors work meanwhile. So ThreadName follows
-// the
-// references to the characters once more afterwards. If they now lead elsewhere, the bytes may belong to another
-// object,
-// and the error is ErrMoved. If a collection has stopped the threads meanwhile, the references may have been wrong both
-// times: then the name comes with ErrMoved, and FitsComm may confirm it.
+// the references to the characters once more afterwards. If they now lead elsewhere, the bytes may belong to another
+// object, and the error is ErrMoved. If a collection has stopped the threads meanwhile, the references may have been
+// wrong both times: then the name comes with ErrMoved, and FitsComm may confirm it.
 func (vm *VM) ThreadName(t Thread) (string, error) {
 	since := vm.heapMoment()
 	way, err := vm.wayToName(t)
@@ -187,8 +183,7 @@ func FitsComm(name, comm string) bool {
 }
 
 // ThreadID returns Thread.threadId(), getId() in older releases. It checks the object again afterwards: a collector may
-// have
-// moved another object there.
+// have moved another object there.
 func (vm *VM) ThreadID(t Thread) (int64, error) {
 	obj, err := vm.threadObject(t)
 	if err != nil {
@@ -222,8 +217,7 @@ func (vm *VM) wayToName(t Thread) (w wayToName, err error) {
 }
 
 // charsOf reads the characters of the java.lang.String at str from its array: in 8 an array of chars, since 9 an array
-// of
-// bytes, Latin-1 or UTF-16 by String.coder (0 or 1).
+// of bytes, Latin-1 or UTF-16 by String.coder (0 or 1).
 func (vm *VM) charsOf(str, array uint64) (string, error) {
 	j := &vm.java
 	n, err := vm.mem.U32(array + j.heap.arrayLength)

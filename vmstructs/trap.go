@@ -15,8 +15,7 @@ const (
 	TrapBranch                     // a branch is taken that was never taken before
 	TrapOther
 	// TrapBeforeLoop is a check before a loop, for all rounds at once. It has the record of the loop's beginning, not of
-	// the
-	// bytecode that needs the check.
+	// the bytecode that needs the check.
 	TrapBeforeLoop
 )
 

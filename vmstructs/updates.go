@@ -14,8 +14,7 @@ const updatesOf = "2026-08-22"
 var newestUpdates = map[int]int{8: 502, 11: 32, 17: 20, 21: 12, 25: 4, 26: 2}
 
 // updatesEnded is when the updates of a release ended: at the next release. JDK 13 and 15 are missing, since some
-// vendors
-// continued them.
+// vendors continued them.
 var updatesEnded = map[int]string{9: "March 2018", 10: "September 2018", 12: "September 2019", 14: "September 2020",
 	16: "September 2021", 18: "September 2022", 19: "March 2023", 20: "September 2023", 22: "September 2024",
 	23: "March 2025", 24: "September 2025"}

@@ -15,8 +15,8 @@ const (
 )
 
 // handsOn reports whether a method only calls the method that is its argument: linkToStatic and its like, and
-// invokeBasic
-// (classfile/vmIntrinsics.hpp, is_signature_polymorphic_intrinsic). A compiler that knows the other method inlines it.
+// invokeBasic (classfile/vmIntrinsics.hpp, is_signature_polymorphic_intrinsic). A compiler that knows the other method
+// inlines it.
 func (m *Method) handsOn() bool {
 	return m.Native && m.Class == classMethodHandle && (strings.HasPrefix(m.Name, "linkTo") || m.Name == "invokeBasic")
 }
@@ -25,8 +25,7 @@ func (m *Method) handsOn() bool {
 func (m *Method) GuardsHandle() bool { return m.Class == classGuards }
 
 // InvokeEffect returns how many values an invoke of m pops, with the receiver, and how many it pushes. A long is one
-// value.
-// ok is false for invokedynamic.
+// value. ok is false for invokedynamic.
 func (vm *VM) InvokeEffect(m *Method, b *Bytecode) (takes, puts int, ok bool) {
 	e, _ := vm.invokeEntry(m, b)
 	c, ok := vm.methodConstant(m, e.constant)
@@ -63,9 +62,8 @@ func parametersOf(signature string) (n int, ok bool) {
 }
 
 // Accessed returns the method by which a VarHandle accesses memory. m loads the VarHandle from a static field (load)
-// and
-// calls it (call). The result is nil if the method is not known, or if the field is not final: then the VarHandle is no
-// constant. With ErrMoved another attempt may succeed.
+// and calls it (call). The result is nil if the method is not known, or if the field is not final: then the VarHandle
+// is no constant. With ErrMoved another attempt may succeed.
 func (vm *VM) Accessed(m *Method, call, load *Bytecode) (*Method, error) {
 	e, ok := vm.invokeEntry(m, call)
 	if !ok || !call.Handle || load.Op != OpGetstatic {
@@ -98,8 +96,7 @@ func (vm *VM) Accessed(m *Method, call, load *Bytecode) (*Method, error) {
 
 // accessMethod looks for a static method of that name in klass, or else in its superclasses below base, as
 // Lookup.findStatic does for VarForm.java. It returns 0 if there is none, or more than one, or if klass is not a
-// subclass of
-// base: then the object is no VarHandle.
+// subclass of base: then the object is no VarHandle.
 func (vm *VM) accessMethod(klass, base, name uint64) (method uint64) {
 	l := &vm.l.invoke.named
 	found := 0

@@ -16,8 +16,8 @@ type Version struct {
 // Version returns the JVM's version.
 func (vm *VM) Version() Version { return vm.version }
 
-// JDK returns the JDK's version. If HotSpot has a number of its own (25.504-b01), only Info names the JDK:
-// "... VM (25.504-b01) for linux-amd64 JRE (1.8.0_504-b01), ...".
+// JDK returns the JDK's version. If HotSpot has a number of its own (25.504-b01), only Info names the JDK: "... VM
+// (25.504-b01) for linux-amd64 JRE (1.8.0_504-b01), ...".
 func (v Version) JDK() string {
 	if strings.HasPrefix(v.Release, strconv.Itoa(v.Major)) {
 		return v.Release
@@ -31,8 +31,7 @@ func (v Version) JDK() string {
 }
 
 // zero reports whether this is a Zero VM, by its name (runtime/abstract_vm_version.cpp, VMNAME): its interpreter is
-// written
-// in C++, so there is no generated code.
+// written in C++, so there is no generated code.
 func (v *Version) zero() bool { return strings.Contains(v.Info, " Zero VM ") }
 
 const maxVersionText = 1024

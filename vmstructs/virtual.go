@@ -63,8 +63,7 @@ const maxReasons = 64
 const virtualTries = 3
 
 // EachVirtual visits every virtual thread in the JVM's thread containers. No thread is stopped, so each virtual thread
-// is
-// shown as it was at another moment.
+// is shown as it was at another moment.
 func (c *Continuations) EachVirtual(platform []Thread, visit func(*VirtualThread)) (Census, error) {
 	if err := c.prepare(); err != nil {
 		return Census{}, err

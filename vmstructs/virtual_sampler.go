@@ -10,15 +10,12 @@ import (
 // VirtualSampler draws random samples of the virtual threads that no carrier runs. There may be a million of them, so a
 // draw reads a bounded number. The JDK keeps virtual threads in concurrent hash sets (containers.go), which count their
 // elements (ConcurrentHashMap.baseCount and counterCells). A draw reads some random bins of each set. The bin of a
-// thread
-// follows from its number, so threads of one bin may be alike, for example if every fourth thread does the same. So a
-// draw
-// visits one thread of each bin, which stands for the whole bin. On average each thread counts equally, and the visited
-// threads together stand for all threads of the sets.
+// thread follows from its number, so threads of one bin may be alike, for example if every fourth thread does the same.
+// So a draw visits one thread of each bin, which stands for the whole bin. On average each thread counts equally, and
+// the visited threads together stand for all threads of the sets.
 //
 // If a virtual thread owns a StructuredTaskScope, only that owner leads to the scope's threads. A draw reads some of
-// them.
-// Together they stand for all threads of the scope, times the number of threads that the owner stands for.
+// them. Together they stand for all threads of the scope, times the number of threads that the owner stands for.
 //
 // A VirtualSampler uses a Continuations: both belong to one goroutine.
 type VirtualSampler struct {
@@ -70,10 +67,8 @@ func NewVirtualSampler(c *Continuations) *VirtualSampler {
 }
 
 // Draw visits about most virtual threads that no carrier runs, each with the number of threads for which it stands.
-// visit
-// also gets threads that could not be read, with the error, and threads that a carrier runs, marked as Mounted. No
-// thread
-// is stopped, so each is shown as it was at a different moment. platform are the threads that may own a
+// visit also gets threads that could not be read, with the error, and threads that a carrier runs, marked as Mounted.
+// No thread is stopped, so each is shown as it was at a different moment. platform are the threads that may own a
 // StructuredTaskScope. If Draw returns an error, it has visited no thread.
 func (l *VirtualSampler) Draw(platform []Thread, most int, visit func(v *VirtualThread, stands float64)) (VirtualSample, error) {
 	s := l.s
@@ -190,8 +185,7 @@ func standFor(chosen []drawn) (sum float64) {
 }
 
 // choose draws threads of the sets that lists finds, and returns how many the sets have in all. Together the chosen
-// threads
-// stand for that many, times part.
+// threads stand for that many, times part.
 func (l *VirtualSampler) choose(lists func(), most int, part float64) (chosen []drawn, all int64) {
 	s := l.s
 	var sets []threadSet
@@ -296,8 +290,7 @@ func (l *VirtualSampler) some(table uint64, share float64, each func(drawn)) err
 		return err
 	}
 	// The table is cut into equal parts, and some reads one piece of each. Their number is rounded at random. If many
-	// threads
-	// have ended, most bins are empty, and a piece has several.
+	// threads have ended, most bins are empty, and a piece has several.
 	n := min(float64(head.n)*min(moreBins*share, 1), maxBins)
 	parts := min(int(n+rand.Float64()), maxPieces)
 	long := max(1, uint64(n)/max(uint64(parts), 1))
@@ -335,8 +328,7 @@ func (l *VirtualSampler) some(table uint64, share float64, each func(drawn)) err
 }
 
 // bin walks the bin of a slot. While the table grows, the bin's elements may be in the next, larger table: in the bins
-// whose
-// numbers are this one's plus multiples of the table's length (ConcurrentHashMap.transfer).
+// whose numbers are this one's plus multiples of the table's length (ConcurrentHashMap.transfer).
 func (l *VirtualSampler) bin(slot []byte, number, of uint32, depth int, each func(obj uint64)) error {
 	s := l.s
 	if isNull(slot) {
@@ -407,8 +399,7 @@ func (l *VirtualSampler) own(obj uint64) (scopes, blocker uint64) {
 }
 
 // ofScopes visits some threads of the scopes that owner owns. Together they stand for all threads of these scopes,
-// times
-// stands, the number of threads for which the owner stands.
+// times stands, the number of threads for which the owner stands.
 func (l *VirtualSampler) ofScopes(owner uint64, stands float64) {
 	s := l.s
 	if err := s.enter(); err != nil {

@@ -22,8 +22,7 @@ const (
 )
 
 // virtualStates are the constants of VirtualThread (java/lang/VirtualThread.java). Their values differ between
-// releases, so
-// they are read from the class. WAITING comes before WAIT, as PARKING before PARKED.
+// releases, so they are read from the class. WAITING comes before WAIT, as PARKING before PARKED.
 var virtualStates = []virtualState{
 	{"NEW", virtualNew, false}, {"STARTED", virtualStarted, false}, {"TERMINATED", virtualTerminated, false},
 	{"RUNNABLE", "runnable", false}, {"RUNNING", "running", true},

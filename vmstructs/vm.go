@@ -163,8 +163,7 @@ func excludedByte(major int, fieldStream bool) uint8 {
 }
 
 // Loaded returns how many bytes of blobs and methods were read into the caches so far. So a caller that keeps pointers
-// to
-// Blobs and Methods can bound their memory, even after the caches have forgotten them.
+// to Blobs and Methods can bound their memory, even after the caches have forgotten them.
 func (vm *VM) Loaded() uint64 { return vm.loaded }
 
 // Forget empties the caches of code and methods. Code and methods that are needed again are read again.

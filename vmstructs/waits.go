@@ -8,8 +8,7 @@ import (
 )
 
 // Waits finds out what a thread waits for. It has caches and scratch memory of its own: one goroutine may use a Waits
-// while
-// another uses the VM that it was made from.
+// while another uses the VM that it was made from.
 type Waits struct {
 	vm      *VM // one of its own
 	classes bool
@@ -38,10 +37,8 @@ func (w *Waits) ReadFrom(t process.Target) *Waits {
 }
 
 // Read returns what the JVM knows of a thread that waits in that system call. The thread must not run meanwhile, but
-// the
-// collector may. Read follows references in the heap twice. If they lead to two places, or if a collection has stopped
-// all
-// threads, it sets only Moving.
+// the collector may. Read follows references in the heap twice. If they lead to two places, or if a collection has
+// stopped all threads, it sets only Moving.
 func (w *Waits) Read(snap *process.Snapshot, call arch.Call) (j process.JavaWait) {
 	if snap.SideAddr == 0 || len(snap.Side) == 0 {
 		return j // not a Java thread

@@ -3,11 +3,9 @@ package vmstructs
 import "strings"
 
 // readWidths has the number of bytes that are read of each field that is no pointer: of others 8. If a release makes a
-// field
-// narrower (as 21 did with nmethod._comp_level and 25 with CodeBlob._frame_complete_offset), a read would include its
-// neighbours' bytes. So the field counts as missing there. If a release makes a field wider, its low bytes have the
-// same
-// meaning: all supported CPUs are little-endian. Fields of type sized are not in the list.
+// field narrower (as 21 did with nmethod._comp_level and 25 with CodeBlob._frame_complete_offset), a read would include
+// its neighbours' bytes. So the field counts as missing there. If a release makes a field wider, its low bytes have the
+// same meaning: all supported CPUs are little-endian. Fields of type sized are not in the list.
 var readWidths = map[string]uint8{
 	"Array<int>._length": 4, "Array<u1>._data": 1, "Array<u2>._data": 2, "GrowableArrayBase._len": 4,
 	"GenericGrowableArray._len": 4,

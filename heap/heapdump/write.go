@@ -88,8 +88,8 @@ const (
 	maxSteps = 1 << 22
 	// maxLost bounds the zeros that are written for unreadable memory.
 	maxLost = 1 << 30
-	// fileGrows and fileMore bound the file by the size of the heap: compressed references become up to twice as long,
-	// and headers are added. maxHeap is larger than any heap.
+	// fileGrows and fileMore bound the file by the size of the heap: compressed references become up to twice as long, and
+	// headers are added. maxHeap is larger than any heap.
 	fileGrows, fileMore, maxHeap = 4, 1 << 30, 1 << 48
 )
 

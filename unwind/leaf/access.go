@@ -9,16 +9,13 @@ import (
 // Compilers make one load instruction for a getfield, and one for the load of an array's element. A load with an index
 // register reads an element. Any other load reads a field at its displacement. If only one bytecode on the route fits,
 // the load belongs to that bytecode. If several fit, and the route leads through a single method, the load belongs to
-// that
-// method.
+// that method.
 //
 // The rule applies to short routes only: on a long route, goprof is more likely to have missed an inlined method. The
-// rule
-// does not apply to stores: C2 joins stores that fill a new object with the object's allocation.
+// rule does not apply to stores: C2 joins stores that fill a new object with the object's allocation.
 
-// maxAccessLegs bounds the legs of a route on which the only fitting bytecode is certain. maxLikelyLegs bounds those
-// of a
-// route on which it is at least likely.
+// maxAccessLegs bounds the legs of a route on which the only fitting bytecode is certain. maxLikelyLegs bounds those of
+// a route on which it is at least likely.
 const maxAccessLegs, maxLikelyLegs = 2, 7
 
 // loadAt returns a test for the bytecodes that an instruction's load can come from, or nil if it loads from no object.
@@ -84,8 +81,7 @@ func (r *router) isLoad() bool {
 }
 
 // mayBeField reports whether a load that looks like arraylength may also read an object's first field, by a getfield
-// that
-// stands before the route. Example: AbstractStringBuilder.append reads its count, and the route begins in
+// that stands before the route. Example: AbstractStringBuilder.append reads its count, and the route begins in
 // ensureCapacityInternal, which reads value.length.
 func (r *router) mayBeField() bool {
 	s := r.found[0].scopes[0]
@@ -103,9 +99,8 @@ func (p *place) load() verdict {
 	return verdict{}
 }
 
-// loadsForVM reports whether C2 makes loads for a bytecode that read the VM's own data: a static field, a class's
-// list of
-// superclasses, a table of methods.
+// loadsForVM reports whether C2 makes loads for a bytecode that read the VM's own data: a static field, a class's list
+// of superclasses, a table of methods.
 func loadsForVM(b *vmstructs.Bytecode) bool {
 	switch b.Op {
 	case vmstructs.OpGetstatic, vmstructs.OpCheckcast, vmstructs.OpInstanceof, vmstructs.OpInvoke,
@@ -116,8 +111,7 @@ func loadsForVM(b *vmstructs.Bytecode) bool {
 }
 
 // mayLoad reports whether C2 may have made a load for a scope's bytecode. Beyond what the rule knows, C2 makes loads
-// for
-// intrinsic methods, for elements whose index is a constant, and for the VM.
+// for intrinsic methods, for elements whose index is a constant, and for the VM.
 func (p *place) mayLoad(s vmstructs.Scope) bool {
 	b, load := p.bytecodeOf(s), p.loadAt(p.n)
 	return b != nil && (load(s.Method, b, nil) || loadsElement(nil, b, nil) || loadsForVM(b) ||

@@ -13,8 +13,7 @@ import (
 // first free address, and prefetches memory for the next objects.
 //
 // The branch is evidence of the methods. The load belongs to the next branch of this kind in the code. The store and
-// the
-// prefetches belong to the last one before them. Other code between the store and the next load belongs to neither.
+// the prefetches belong to the last one before them. Other code between the store and the next load belongs to neither.
 
 // maxAllocation bounds the instructions from an allocation's first load to its branch, and from there to its end.
 const maxAllocation = 12

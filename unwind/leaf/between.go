@@ -117,8 +117,7 @@ func known(told, place []vmstructs.Scope) []vmstructs.Scope {
 }
 
 // certainty returns how sure the methods are at an instruction that is evidence itself. C2 moves and merges
-// instructions;
-// C1 does neither.
+// instructions; C1 does neither.
 func (q *question) certainty(e evidence, told []vmstructs.Scope) profile.Certainty {
 	if q.blob.Level == levelC2 && e.kind != atCall && e.kind != atPoll && !(e.kind == atCheck && q.surelyOf(e, told)) {
 		r := router{q: q}
@@ -167,8 +166,7 @@ func sameMethods(from, to []vmstructs.Scope) bool {
 const levelProfiled, levelC2 = 3, 4
 
 // isPoll reports whether pc has the record of a poll. Only a poll's record describes the instruction at its pc. All
-// other
-// records, also those of return addresses, describe the instructions that end at their pc.
+// other records, also those of return addresses, describe the instructions that end at their pc.
 func (f *Finder) isPoll(b *vmstructs.Blob, pc uint64) bool {
 	if !f.vm.IsSafepoint(b, pc) {
 		return false

@@ -10,15 +10,12 @@ import (
 
 // This rule finds the bytecode of a branch in machine code. Two ways through the code begin at the branch. Evidence
 // before the branch, and ahead on each way, shows the methods there. So there are two routes through bytecodes, with
-// the
-// same beginning. The last bytecode that both routes share is the branch, if it is an ifeq, an if_icmplt and so on
+// the same beginning. The last bytecode that both routes share is the branch, if it is an ifeq, an if_icmplt and so on
 // (parse2.cpp, do_if, makes one comparison and one branch of each). The code must agree with the bytecode in three
-// points:
-// what is compared (numbers, references, constants), by which relation, and in which case the branch is taken.
+// points: what is compared (numbers, references, constants), by which relation, and in which case the branch is taken.
 //
 // C2 also makes branches for intrinsic methods, for casts, and to guard a call. Then the routes do not part at a
-// branching
-// bytecode, or the code does not agree with the bytecode.
+// branching bytecode, or the code does not agree with the bytecode.
 
 // trailed is a bytecode on a route: the one at bci in the innermost method of a chain of inlined methods.
 type trailed struct {
@@ -33,8 +30,7 @@ const maxTrail = 1024
 type branching struct {
 	asked  bool
 	scopes []vmstructs.Scope // nil: nothing
-	// parts says that the two routes part there. Otherwise the bytecode is the only branch on both routes with
-	// which the
+	// parts says that the two routes part there. Otherwise the bytecode is the only branch on both routes with which the
 	// code agrees, or all such branches are of one method.
 	parts bool
 	meets bool // the two ways meet before any evidence, so there is only one route
@@ -134,10 +130,9 @@ func (q *question) partingOf(compare, branch int32) (at branching) {
 }
 
 // onlyBranch looks on both trails for the bytecodes from which C2 may have made this condition. It returns their
-// methods,
-// or nil if they are of several methods, or if a caller branches on the boolean that an inlined method returns: C2
-// makes
-// one branch of both. If an intrinsic method is on a trail, C2 may have made branches for it, and meets becomes false.
+// methods, or nil if they are of several methods, or if a caller branches on the boolean that an inlined method
+// returns: C2 makes one branch of both. If an intrinsic method is on a trail, C2 may have made branches for it, and
+// meets becomes false.
 func (q *question) onlyBranch(is arch.Condition, meets bool) ([]vmstructs.Scope, bool) {
 	var only *trailed
 	not := is
@@ -232,8 +227,7 @@ func (r *router) leave(chain []vmstructs.Scope, b *vmstructs.Bytecode) {
 }
 
 // parting returns the methods at the bytecode where two routes part, or nil if C2 cannot have made the condition from
-// it.
-// The first route is that of the branch's target.
+// it. The first route is that of the branch's target.
 func (f *Finder) parting(taken, next []trailed, is arch.Condition) []vmstructs.Scope {
 	k := 0
 	for k < len(taken) && k < len(next) && taken[k].same(&next[k]) {
@@ -270,10 +264,8 @@ func (t *trailed) sameChain(o *trailed) bool {
 }
 
 // asksFor reports whether the branch at an index goes to its target if a condition holds. The bytecode before the
-// branch
-// pushes the second operand, and shows whether it is a constant. If that bytecode is an invoke, asksFor returns
-// false: C2
-// may have made one branch of two, one in a method that returns a boolean and one in its caller.
+// branch pushes the second operand, and shows whether it is a constant. If that bytecode is an invoke, asksFor returns
+// false: C2 may have made one branch of two, one in a method that returns a boolean and one in its caller.
 func asksFor(code []vmstructs.Bytecode, i int, is arch.Condition) bool {
 	op, before := code[i].Op, code[i-1].Op
 	if isInvoke(before) || is.InMemory && is.Constant {
@@ -298,8 +290,7 @@ func asksFor(code []vmstructs.Bytecode, i int, is arch.Condition) bool {
 }
 
 // asksTwo is asksFor for two numbers. The bytecode second pushes the second one. If neither is a constant, either may
-// be
-// the first.
+// be the first.
 func asksTwo(second *vmstructs.Bytecode, want arch.Relation, is arch.Condition) bool {
 	value, constant := second.Constant()
 	switch {
@@ -329,8 +320,7 @@ func (p *place) mayBranch(s vmstructs.Scope) bool { return p.mayBeBranch(s, p.co
 
 // mayBeBranch reports whether C2 can have made a comparison and a branch for a scope's bytecode. Checks ask whether two
 // values are equal, or compare numbers without signs. Only branches, comparisons, switches and intrinsic methods ask
-// for
-// order.
+// for order.
 func (f *Finder) mayBeBranch(s vmstructs.Scope, order bool) bool {
 	b := f.bytecodeOf(s)
 	if b == nil || b.Branches() || b.Op >= vmstructs.OpLcmp && b.Op <= vmstructs.OpDcmpg {

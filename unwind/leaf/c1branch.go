@@ -63,8 +63,7 @@ func (f *Finder) behindBranch(s []vmstructs.Scope) (outer uint8) {
 }
 
 // asksForWork reports whether a branch tests flags that arithmetic right before it sets, as in the loop that clears a
-// new
-// array.
+// new array.
 func (m *codeMap) asksForWork(n int32) bool {
 	before := m.before(n)
 	if before == notInCode {

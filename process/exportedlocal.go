@@ -33,7 +33,7 @@ const (
 	localModule               // two words: module and offset
 )
 
-// exported finds the image's own variable of that name, nil if it has none. The answer is kept.
+// exported returns the image's own variable of that name, nil if there is none. It keeps the result.
 func (l *loaded) exported(name string, layout *arch.LocalsLayout) *exportedLocal {
 	if l.hasLocal {
 		return l.local
@@ -58,14 +58,14 @@ func (l *loaded) exported(name string, layout *arch.LocalsLayout) *exportedLocal
 	return l.local
 }
 
-// mayExportLocals reports whether the image has thread-local variables at all. Its headers in memory tell, mostly, and
-// no file need be opened.
+// mayExportLocals reports whether the image may have thread-local variables, by its headers in memory. It opens no
+// file.
 func (l *loaded) mayExportLocals() bool {
 	f, err := readELF(&mappedFile{l.files, l.all}, l.mappedSize(), l.budget)
 	return err != nil || f.prog(elf.PT_TLS) != nil
 }
 
-// findLocal finds a thread-local variable that the image itself has.
+// findLocal finds a thread-local variable that the image defines. ok is false if there is none.
 func (t *symtab) findLocal(name string) (number uint32, s sym, ok bool) {
 	for i := range uint32(t.len()) {
 		s := t.at(i)
@@ -77,8 +77,8 @@ func (t *symtab) findLocal(name string) (number uint32, s sym, ok bool) {
 	return 0, sym{}, false
 }
 
-// find finds the words that the linker fills in for the variable. Relocations name the variable by its number. If no
-// other library can replace it, they name it by its offset.
+// find finds the words that the linker fills in for the variable. Relocations refer to the variable by its symbol's
+// number, or by its offset if no other library can replace the variable.
 func (v *exportedLocal) find(f *elfFile, bias uint64, number uint32, layout *arch.LocalsLayout) {
 	d := f.dynamic()
 	for _, table := range [][2]elf.DynTag{{elf.DT_RELA, elf.DT_RELASZ}, {elf.DT_JMPREL, elf.DT_PLTRELSZ}} {

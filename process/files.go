@@ -8,21 +8,21 @@ import (
 	"time"
 )
 
-// A file of the target may lie on a file system that does not answer: NFS, FUSE, a dead disk. Opening or reading it
-// then never ends. So each such call has a goroutine of its own, which is abandoned when the time is over. From then on
-// no file of that file system is opened. If many file systems do not answer, no file is opened at all.
+// A file of the target may lie on a file system that does not answer: NFS, FUSE, a dead disk. Then opening or reading
+// the file never returns. So each such call has its own goroutine, which is abandoned after fileLimit. From then on
+// goprof opens no file of that file system, and no file at all once mostHung calls hang.
 
 const (
-	// fileLimit is how long a file may take to be opened, and each piece to be read, of filePiece bytes.
+	// fileLimit is how long one open, or one read of filePiece bytes, may take.
 	fileLimit = 2 * time.Second
 	filePiece = 1 << 20
-	// mostHung bounds the calls that may hang, for all processes together: each of them keeps an OS thread.
+	// mostHung bounds the calls that hang, for all processes together. Each of them keeps an OS thread.
 	mostHung = 16
 )
 
 var hungCalls atomic.Int64
 
-// deadFiles are the file systems that have not answered, by device. 0 stands for files whose device is not known.
+// deadFiles are the devices of file systems that have not answered. 0 stands for files whose device is not known.
 type deadFiles map[uint64]bool
 
 // within runs f, and reports whether f ended in time.
@@ -46,7 +46,7 @@ func within(limit time.Duration, f func()) bool {
 	return false
 }
 
-// patientFiles opens the files of a process, and does not wait for ever. It is used under the process's lock.
+// patientFiles opens the files of a process within fileLimit. The caller holds the process's lock.
 type patientFiles struct {
 	*Process
 }
@@ -59,7 +59,7 @@ func (p patientFiles) openDebug(path string, where debugRoot) (imageFile, int64,
 	return p.open(0, func() (imageFile, int64, error) { return p.Process.openDebug(path, where) })
 }
 
-// open opens a file, and gives up if that takes too long. Then the file's device counts as dead.
+// open opens a file. If that takes too long, it returns ErrSilent, and from then on the file's device counts as dead.
 func (p patientFiles) open(dev uint64, do func() (imageFile, int64, error)) (imageFile, int64, error) {
 	if p.dead[dev] {
 		return nil, 0, ErrSilent
@@ -90,7 +90,7 @@ func (p patientFiles) open(dev uint64, do func() (imageFile, int64, error)) (ima
 	return &patientFile{imageFile: o.file, dev: dev, dead: p.dead}, o.size, nil
 }
 
-// patientFile is a file of which each read ends in time.
+// patientFile is a file whose reads return within fileLimit, perhaps with ErrSilent.
 type patientFile struct {
 	imageFile
 	dev  uint64
@@ -126,7 +126,7 @@ func (f *patientFile) readPiece(b []byte, at int64) (int, error) {
 	return copy(b, own[:got]), err
 }
 
-// Close does not wait either: closing a FUSE file asks its file system (FUSE_FLUSH).
+// Close does not wait either: closing a FUSE file calls its file system (FUSE_FLUSH).
 func (f *patientFile) Close() error {
 	if f.dead[f.dev] {
 		go f.imageFile.Close()

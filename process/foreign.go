@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A target chooses where its files lie, what they are called, and what stands at their names. So each file that
-// a target leads goprof to is opened by openForeign and by nothing else (TestOneWayToOpen).
+// A target controls the paths and the kinds of its files. So goprof opens each file to which a target leads with
+// openForeign only (TestOneWayToOpen).
 
 var (
 	errNotRegular = errors.New("process: not a regular file")
@@ -21,22 +21,23 @@ var (
 )
 
 const (
-	// hostRoot is goprof's own root. goprof opens a file there only by a name that goprof made (a build id).
+	// hostRoot is goprof's own root. There goprof opens only files whose names it has made itself (of a build id).
 	hostRoot = "/"
-	// kernelLink says that the path is a link in /proc that the kernel made for one file. Nobody can bend that link.
+	// kernelLink stands for a path that is a link in /proc, made by the kernel for one file. No process can change the
+	// link.
 	kernelLink = ""
 )
 
-// OpenKernelLink opens the regular file behind a link of /proc such as /proc/PID/exe. The link leads to
-// the file that the process has mapped, wherever that file lies.
+// OpenKernelLink opens the regular file behind a link of /proc such as /proc/PID/exe. The link leads to the file that
+// the process has mapped, wherever that file lies.
 func OpenKernelLink(link string) (*os.File, int64, error) { return openForeign(kernelLink, link) }
 
-// OpenInside opens a file by its path inside of a process's root, for what else a container says.
+// OpenInside opens a file by its path in a process's root, for example a container's configuration.
 func OpenInside(pid int, path string) (*os.File, int64, error) {
 	return openForeign(fmt.Sprintf("/proc/%d/root", pid), path)
 }
 
-// ReadInside reads a file of at most so many bytes by its path inside of a process's root. A larger one is an error.
+// ReadInside reads a file by its path in a process's root. A file of more than most bytes is an error.
 func ReadInside(pid int, path string, most int) ([]byte, error) {
 	f, _, err := OpenInside(pid, path)
 	if err != nil {
@@ -55,11 +56,11 @@ func OpenInFolder(pid int, name string) (*os.File, int64, error) {
 	return openForeign(fmt.Sprintf("/proc/%d/cwd", pid), name)
 }
 
-// openForeign opens a regular file for reading. The path is followed inside of root: a link, "..", and an absolute path
-// stay below root (RESOLVE_IN_ROOT), and links of /proc, which would lead out of it, are refused
-// (RESOLVE_NO_MAGICLINKS). goprof opens the file twice. The first descriptor only names the file (O_PATH), and goprof
-// checks that it is a regular file: opening a pipe may block, and opening a device may have effects. The second
-// descriptor, for reading, is opened through the first. So the file cannot be exchanged in between.
+// openForeign opens a regular file for reading. Links, ".." and absolute paths stay below root (RESOLVE_IN_ROOT). Links
+// of /proc, which could lead out of it, are refused (RESOLVE_NO_MAGICLINKS). goprof opens the file twice. The first
+// descriptor only names the file (O_PATH), and goprof checks that it is a regular file: opening a pipe may block, and
+// opening a device may have effects. The second descriptor, for reading, is opened through the first. So the file
+// cannot be exchanged in between.
 func openForeign(root, path string) (*os.File, int64, error) {
 	fd, err := findForeign(root, path)
 	if err != nil {
@@ -80,7 +81,7 @@ func openForeign(root, path string) (*os.File, int64, error) {
 	return f, st.Size, nil
 }
 
-// ListInside returns the names in a folder inside of a process's root, at most so many.
+// ListInside returns up to most names in a folder of a process's root.
 func ListInside(pid int, folder string, most int) ([]string, error) {
 	fd, err := findForeign(fmt.Sprintf("/proc/%d/root", pid), folder)
 	if err != nil {
@@ -99,12 +100,12 @@ func ListInside(pid int, folder string, most int) ([]string, error) {
 	return names, err
 }
 
-// reopen opens a file that fd only names, for reading.
+// reopen opens the file that fd names (O_PATH) for reading.
 func reopen(fd, flags int) (*os.File, error) {
 	return os.OpenFile("/proc/self/fd/"+strconv.Itoa(fd), os.O_RDONLY|unix.O_CLOEXEC|flags, 0)
 }
 
-// openat2 is a variable for tests of what is done without it.
+// openat2 is a variable so that tests can do without it.
 var openat2 = unix.Openat2
 
 // findForeign returns a descriptor that names the file and opens nothing.
@@ -130,8 +131,8 @@ func findForeign(root, path string) (int, error) {
 	return fd, nil
 }
 
-// isKernels reports whether a file is made by the kernel while it is read. Reading such a file may block (trace_pipe),
-// take something away from other readers (kmsg) or never end.
+// isKernels reports whether a file lies in a file system whose contents the kernel makes during a read. Such a read may
+// block (trace_pipe), take data from other readers (kmsg) or never end.
 func isKernels(fd int) bool {
 	var fs unix.Statfs_t
 	if unix.Fstatfs(fd, &fs) != nil {

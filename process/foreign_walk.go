@@ -13,12 +13,11 @@ const (
 	maxWalkNames = 4096 // names of a path together with those of the links on the way
 )
 
-// foreignWalk finds a file name by name, by the rules of openat2 with RESOLVE_IN_ROOT and RESOLVE_NO_MAGICLINKS. It is
-// for kernels without openat2, and for seccomp filters that do not know openat2.
+// foreignWalk follows a path name by name, by the rules of openat2 with RESOLVE_IN_ROOT and RESOLVE_NO_MAGICLINKS. It
+// is for kernels and seccomp filters without openat2.
 //
-// To go back to a parent folder, the walk uses the parent's descriptor, never "..". So moving a folder meanwhile cannot
-// lead the walk out of the root. The walk reads a link through a descriptor and follows it itself. So the kernel
-// follows no link.
+// For ".." the walk returns to the parent's descriptor. So moving a folder meanwhile cannot lead the walk out of the
+// root. The walk reads and follows links itself: the kernel follows none.
 type foreignWalk struct {
 	root  int
 	below []int // the descriptors of the names below root that lead to where the walk is
@@ -53,7 +52,7 @@ func walkForeign(root int, path string) (int, error) {
 	return unix.FcntlInt(uintptr(w.at()), unix.F_DUPFD_CLOEXEC, 0)
 }
 
-// at is where the walk is.
+// at returns the descriptor of the folder or file that the walk has reached.
 func (w *foreignWalk) at() int {
 	if n := len(w.below); n > 0 {
 		return w.below[n-1]
@@ -61,7 +60,7 @@ func (w *foreignWalk) at() int {
 	return w.root
 }
 
-// enter goes to a name, or puts what a link says before the names that are left.
+// enter goes to a name. If the name is a link, it puts the link's path before the names that are left.
 func (w *foreignWalk) enter(name string) error {
 	fd, err := unix.Openat(w.at(), name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -88,7 +87,7 @@ func (w *foreignWalk) enter(name string) error {
 	return nil
 }
 
-// leave goes up until so many names below root are left.
+// leave goes up to the folder that lies names levels below root.
 func (w *foreignWalk) leave(names int) {
 	for _, fd := range w.below[names:] {
 		unix.Close(fd)

@@ -7,8 +7,8 @@ import (
 	"fmt"
 )
 
-// Globals lists symbols of the first image of that file name, by address: at most most symbols whose names begin with
-// prefix. It reads the full symbol table: of an image without one it finds nothing.
+// Globals returns symbols of the first image of that file name, by address: up to most symbols whose names begin with
+// prefix. It reads the full symbol table only.
 func (p *Process) Globals(image, prefix string, most int) (map[uint64]string, error) {
 	if !p.lock() {
 		return nil, ErrSilent
@@ -34,7 +34,7 @@ func (p *Process) Globals(image, prefix string, most int) (map[uint64]string, er
 	return found, nil
 }
 
-// eachNamed calls each for every symbol that is defined and whose name begins with prefix.
+// eachNamed calls each for every defined symbol whose name begins with prefix.
 func (t *symtab) eachNamed(prefix string, each func(addr uint64, name []byte)) {
 	for i := range uint32(t.len()) {
 		s := t.at(i)

@@ -13,14 +13,14 @@ type group struct {
 	exec  []Mapping // those that can be executed
 }
 
-// maxPieces bounds the mappings of one file that are read. A file has many where mprotect splits them.
+// maxPieces bounds the mappings of one file. mprotect may have split them.
 const maxPieces = 64
 
-// vdsoName is the kernel's name for the piece of code that it maps into each process.
+// vdsoName is the kernel's name for the image that it maps into each process.
 const vdsoName = "[vdso]"
 
-// groupImages finds the mapped files that have executable parts, at most most of them. A loader maps a file's segments
-// side by side, the first one with the file's beginning. The same file may be loaded more than once.
+// groupImages returns up to most mapped files with executable mappings. A loader maps a file's segments in order,
+// beginning with the start of the file. The same file may be loaded more than once.
 func groupImages(ms []Mapping, most int) []group {
 	var groups []group
 	var g group
@@ -56,7 +56,7 @@ func groupImages(ms []Mapping, most int) []group {
 	return groups
 }
 
-// same reports whether both are the same file at the same place.
+// same reports whether both are the same file at the same addresses.
 func (g *group) same(o *group) bool {
 	return g.first.Start == o.first.Start && g.first.Dev == o.first.Dev && g.first.Inode == o.first.Inode &&
 		g.Path == o.Path && slices.EqualFunc(g.exec, o.exec, func(a, b Mapping) bool {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// space is what is known of an address space: its mappings, the images in them, and the answers that Code gave. A live
-// process and a core file both have a space. They differ in how mappings are read and files are opened.
+// space is an address space: its mappings, the images in them, and the kept results of Code. A live process and a core
+// file each have a space, but read mappings and open files in different ways.
 type space struct {
 	mappings  []Mapping
 	images    []*loaded
@@ -26,12 +26,12 @@ func (s *space) init() {
 	s.sums.left = maxSums
 }
 
-// newLoaded makes an image of which nothing has been read yet.
+// newLoaded makes an image whose tables have not been read yet.
 func (s *space) newLoaded(g *group, files imageFiles) *loaded {
 	return &loaded{group: *g, files: files, budget: &readBudget{left: maxProcessTables, from: &s.tables}, sums: &s.sums}
 }
 
-// setImages sets the images. It keeps the known facts about images that are still mapped.
+// setImages sets the images. It keeps the loaded of images that are still mapped.
 func (s *space) setImages(groups []group, newLoaded func(*group) *loaded) {
 	changed := len(s.images) != len(groups)
 	old := make(map[uint64]*loaded, len(s.images)) // there may be tens of thousands
@@ -67,7 +67,7 @@ func (s *space) setImages(groups []group, newLoaded func(*group) *loaded) {
 	s.gen.Add(1)
 }
 
-// codeAt implements Target.Code. again reads the mappings once more if that may help, and reports whether it has.
+// codeAt implements Target.Code. again reads the mappings once more if they may be old, and reports whether it has.
 func (s *space) codeAt(pc uint64, exact bool, again func() bool) (Code, bool) {
 	key := codeKey{pc, exact}
 	if c, ok := s.codes.get(key); ok {
@@ -89,12 +89,12 @@ func (s *space) codeAt(pc uint64, exact bool, again func() bool) (Code, bool) {
 	return c, true
 }
 
-// JITCode is the Image of code that lies in no file: a program has made it while it ran. That may be a JIT compiler in
-// a native library (V8, wasmtime, regular expressions), or a piece of libffi's that calls back.
+// JITCode is the Image of code that lies in no file, because the program has made the code itself: a JIT compiler in a
+// native library (V8, wasmtime, regular expressions), or libffi for a callback.
 const JITCode = "JIT code"
 
-// codeOfNoFile is Code of an address in memory that can be executed and belongs to no file. The answer is not kept:
-// such memory comes and goes, and that is no change of what Code has said of files.
+// codeOfNoFile returns the Code of an address in executable memory that belongs to no file. The result is not kept,
+// because such memory comes and goes without a new Generation.
 func (s *space) codeOfNoFile(pc, at uint64) (Code, bool) {
 	m, ok := findMapping(s.mappings, at)
 	if !ok || m.Inode != 0 || m.Perm&PermExec == 0 || m.ofKernel() {
@@ -103,8 +103,8 @@ func (s *space) codeOfNoFile(pc, at uint64) (Code, bool) {
 	return Code{Image: JITCode, Offset: pc - m.Start}, true
 }
 
-// ofKernel reports whether the kernel has made the mapping and what is in it: [vsyscall], [uprobes], [vdso]. The heap,
-// the stack and memory that a program has named are the program's (get_vma_name in fs/proc/task_mmu.c).
+// ofKernel reports whether the kernel has made the mapping and its contents: [vsyscall], [uprobes], [vdso]. The heap,
+// the stack and memory with a name of the program's are not the kernel's (get_vma_name in fs/proc/task_mmu.c).
 func (m *Mapping) ofKernel() bool {
 	return strings.HasPrefix(m.Path, "[") && !strings.HasPrefix(m.Path, "[anon") && m.Path != "[heap]" &&
 		m.Path != "[stack]"

@@ -27,16 +27,16 @@ type imageFile interface {
 
 type imageFiles interface {
 	Memory
-	// openImage opens the file that is mapped: no other one.
+	// openImage opens the mapped file itself, never another file of the same name.
 	openImage(g *group) (imageFile, int64, error)
 	// openDebug opens a separate debug file by its path.
 	openDebug(path string, where debugRoot) (imageFile, int64, error)
-	// inRoot is the path of an image as the target would say it.
+	// inRoot returns the path of an image below the target's root.
 	inRoot(path string) string
 }
 
-// loaded is one image and what was found in it so far. Each table is read when it is first asked for. A table that
-// cannot be read then is not read later.
+// loaded is one image and its tables that were read so far. Each table is read at its first use, and never again if
+// that fails.
 type loaded struct {
 	group
 	files  imageFiles
@@ -60,7 +60,7 @@ type loaded struct {
 	hasLocal  bool
 }
 
-// place finds the bias, and the build id.
+// place finds the bias and the build id.
 func (l *loaded) place() {
 	if l.placed {
 		return
@@ -79,7 +79,7 @@ func (l *loaded) place() {
 
 func (l *loaded) name() string { return l.Name }
 
-// ownName returns the name that the file gives itself. Its name on disk may be another one by now.
+// ownName returns the file's soname. The name on disk may have changed.
 func (l *loaded) ownName() string {
 	if !l.hasSoname {
 		l.hasSoname = true
@@ -89,8 +89,8 @@ func (l *loaded) ownName() string {
 	return l.soname
 }
 
-// with opens the image and calls do with it. If the file cannot be opened, do gets what is mapped of it. A panic of
-// do about a damaged file ends here, as an error.
+// with opens the image and calls do. If the file cannot be opened, do gets the mapped part of it. with returns a panic
+// of do, about a damaged file, as an error.
 func (l *loaded) with(do func(*elfFile)) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -121,19 +121,19 @@ func (l *loaded) with(do func(*elfFile)) (err error) {
 	return nil
 }
 
-// code says what is at an address. pc is what the caller asked for, at the instruction that is meant.
+// code returns the Code at a pc. at is the address of the instruction: pc itself, or the call before it.
 func (l *loaded) code(pc, at uint64, m *cfiMachine) Code {
 	l.place()
 	row := l.row(at-l.Bias, m)
 	if row != nil && row.Signal {
-		// No instruction calls a signal's trampoline: the handler returns to the trampoline's first instruction. Its
-		// unwind rules begin one byte before that, for unwinders that do not know it. Its symbol does not.
+		// No instruction calls a signal's trampoline: the handler returns to the trampoline's first instruction. Its unwind
+		// rules begin one byte before that, for unwinders that do not know it. Its symbol does not.
 		at = pc
 	}
 	return Code{Image: l.Name, BuildID: l.build, Offset: pc - l.Bias, Symbol: l.symbol(at - l.Bias), Row: row}
 }
 
-// symbol names the code at an address of the file.
+// symbol returns the name of the code at an address of the file, empty if there is none.
 func (l *loaded) symbol(addr uint64) string {
 	if !l.hasSym {
 		l.hasSym = true
@@ -147,8 +147,8 @@ func (l *loaded) symbol(addr uint64) string {
 	return ""
 }
 
-// readSymbols takes the best table of the image or of its debug files. A full table has
-// all that the dynamic one has; the one in the mini debug info leaves that out.
+// readSymbols reads the best table of the image or of its debug files. A full table includes the dynamic one. The table
+// in the mini debug info does not.
 func (l *loaded) readSymbols(f *elfFile) {
 	full := f.readSymtab(".symtab")
 	if full == nil {
@@ -216,7 +216,7 @@ func (l *loaded) global(name string) (uint64, error) {
 	return 0, fmt.Errorf("%w: %s in %s", ErrNoSymbol, name, l.Name)
 }
 
-// unwindTable is the unwind information of the file; nil: there is none.
+// unwindTable returns the unwind information of the file, nil if there is none.
 func (l *loaded) unwindTable() *cfiTable {
 	if !l.hasCFI {
 		l.hasCFI = true
@@ -225,7 +225,7 @@ func (l *loaded) unwindTable() *cfiTable {
 	return l.cfi
 }
 
-// row gives the unwind rules at an address of the file.
+// row returns the unwind rules at an address of the file, nil if there are none.
 func (l *loaded) row(addr uint64, m *cfiMachine) *Row {
 	t := l.unwindTable()
 	if t == nil {

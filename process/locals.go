@@ -30,21 +30,21 @@ type Local struct {
 	// knows fewer blocks has no such place yet.
 	Block  int64
 	Module uint64
-	// Least is the count from which on the table's entry belongs to this library. 0: that is not known.
+	// Least is the smallest count with which the table's entry belongs to this library, 0 if it is not known.
 	Least uint64
 }
 
 // MaxLocalHead bounds Local.HeadLen.
 const MaxLocalHead = 24
 
-// Locals is what is known of all variables of one name.
+// Locals are all thread-local variables of one name.
 type Locals struct {
 	List []Local
 	// Pending: there is a library whose words have not been written yet.
 	Pending bool
-	// Unknown: there is a variable that is found by tables of which the form is not known.
+	// Unknown: a variable is found by tables whose form is not known.
 	Unknown bool
-	// FromPthread is how far a thread's pointer lies above its pthread_t, -1: that is not known.
+	// FromPthread is the distance from a thread's pthread_t up to its thread pointer, -1 if it is not known.
 	FromPthread int64
 }
 
@@ -54,7 +54,7 @@ const (
 	maxModule = 1 << 20
 )
 
-// Locals finds the thread-local variables of a name that images export.
+// Locals finds the thread-local variables of a name that the images export.
 func (p *Process) Locals(name string) (found Locals) {
 	if !p.lock() {
 		return Locals{}
@@ -90,7 +90,7 @@ func (p *Process) Locals(name string) (found Locals) {
 	return found
 }
 
-// localState is what became of a variable.
+// localState is the result of resolve.
 type localState uint8
 
 const (
@@ -99,9 +99,8 @@ const (
 	localUnknown
 )
 
-// resolve reads the words that the linker has written. If they are not plausible, they are not written yet. A linker
-// writes them before any code of the library runs. Up to glibc 2.33 there is an exception: it writes a descriptor when
-// code uses it for the first time.
+// resolve reads the words that the linker has written. Words that are not plausible are not written yet. A linker
+// writes them before any code of the library runs, except that glibc up to 2.33 writes a descriptor at its first use.
 func (v *exportedLocal) resolve(m Memory, layout *arch.LocalsLayout, tables *localTables) (Local, localState) {
 	if v.kind == localProgram {
 		return Local{Offset: v.distance}, localFound
@@ -124,8 +123,8 @@ func (v *exportedLocal) resolve(m Memory, layout *arch.LocalsLayout, tables *loc
 		if layout.IsStatic(second) {
 			return Local{Offset: int64(second)}, localFound
 		}
-		// The argument of the function for blocks begins with module and offset. With glibc the count of the table
-		// follows (glibc sysdeps/generic/dl-tlsdesc.h: tlsdesc_dynamic_arg; musl ldso/dynlink.c: struct td_index).
+		// The argument of the function for blocks begins with module and offset. With glibc the count of the table follows
+		// (glibc sysdeps/generic/dl-tlsdesc.h: tlsdesc_dynamic_arg; musl ldso/dynlink.c: struct td_index).
 		var arg [24]byte
 		if second == 0 || second&7 != 0 || m.Read(second, arg[:]) != nil {
 			return Local{}, localPending
@@ -153,7 +152,7 @@ func fromPthread(tables *localTables, layout *arch.LocalsLayout) int64 {
 	return -1
 }
 
-// localTables is how a C library's tables of blocks look.
+// localTables is the layout of a C library's tables of blocks.
 type localTables struct {
 	at      int64 // Local.At
 	head    int64
@@ -195,10 +194,9 @@ func (p *Process) localTables(layout *arch.LocalsLayout) *localTables {
 	return nil
 }
 
-// agrees reports whether glibc's own description agrees with what goprof assumes. glibc has symbols for debuggers. Each
-// describes a field by three numbers of 32 bits: its size in bits, the number of elements, and its offset
-// (nptl_db/db_info.c, nptl_db/structs.def). pthread is the size of struct pthread on a CPU where this struct ends at
-// the thread pointer.
+// agrees compares the layout that goprof assumes with glibc's symbols for debuggers. Each symbol describes a field by
+// three 32-bit numbers: its size in bits, the number of elements, and its offset (nptl_db/db_info.c,
+// nptl_db/structs.def). pthread is the size of struct pthread on a CPU where this struct ends at the thread pointer.
 func (p *Process) agrees(l *loaded, layout *arch.LocalsLayout) (pthread int64, agrees bool) {
 	field := func(name string) (bits, offset uint32, ok bool) {
 		var b [12]byte

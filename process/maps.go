@@ -18,8 +18,8 @@ type Mapping struct {
 	Offset     uint64 // in the file
 	Dev        uint64 // major<<32 | minor
 	Inode      uint64 // 0: no file
-	// Path is the file's name in the target's root, or a name in brackets ("[vdso]",
-	// "[stack]", "[anon:...]"). A newline in it is unescaped.
+	// Path is the file's name in the target's root, or a name in brackets ("[vdso]", "[stack]", "[anon:...]"). A newline
+	// in it is unescaped.
 	Path string
 	// Deleted: the name no longer leads to the file.
 	Deleted bool
@@ -50,7 +50,7 @@ const (
 
 var errMapsLine = errors.New("process: line of maps not understood")
 
-// ParseMaps reads the text of /proc/PID/maps. With ErrTooLong comes what was read so far.
+// ParseMaps reads the text of /proc/PID/maps. With ErrTooLong it returns the mappings that were read before.
 func ParseMaps(r io.Reader) ([]Mapping, error) {
 	var ms []Mapping
 	lines := bufio.NewScanner(r)
@@ -82,8 +82,7 @@ func ParseMaps(r io.Reader) ([]Mapping, error) {
 	return ms, nil
 }
 
-// splitLines is bufio.ScanLines, but leaves a carriage return where it is: names may end in
-// one.
+// splitLines is bufio.ScanLines, but leaves a carriage return where it is: names may end in one.
 func splitLines(b []byte, atEOF bool) (advance int, line []byte, err error) {
 	if i := bytes.IndexByte(b, '\n'); i >= 0 {
 		return i + 1, b[:i], nil
@@ -94,8 +93,8 @@ func splitLines(b []byte, atEOF bool) (advance int, line []byte, err error) {
 	return 0, nil, nil
 }
 
-// parseMapsLine reads one line: "start-end perms offset major:minor inode   path". The
-// path of the mapping before is often the same and then shared.
+// parseMapsLine reads one line: "start-end perms offset major:minor inode   path". The path of the mapping before is
+// often the same and then shared.
 func parseMapsLine(line []byte, last *Mapping) (Mapping, error) {
 	var m Mapping
 	var f [5][]byte
@@ -126,7 +125,7 @@ func parseMapsLine(line []byte, last *Mapping) (Mapping, error) {
 	return m, nil
 }
 
-// hexFields parses numbers and remembers whether one of them was none.
+// hexFields parses numbers, and remembers whether one of them was malformed.
 type hexFields struct{ bad bool }
 
 func (h *hexFields) parse(b []byte, base int) uint64 {
@@ -136,8 +135,8 @@ func (h *hexFields) parse(b []byte, base int) uint64 {
 }
 
 // setPath decodes the kernel's form of a path. The kernel writes a newline as \012, and all other bytes as they are
-// (seq_path with "\n"). To the name of a file that is gone it appends " (deleted)" (d_path). A file whose name really
-// ends in that looks the same. The links of map_files lead to the file in both cases.
+// (seq_path with "\n"). To the name of a deleted file it appends " (deleted)" (d_path). A file name may also end in
+// that by itself. The links of map_files lead to the file in both cases.
 func (m *Mapping) setPath(raw []byte, last *Mapping) {
 	var deleted bool
 	if m.Inode != 0 {

@@ -8,8 +8,8 @@ import (
 	"os"
 )
 
-// mapsFile is a process's list of mappings as the kernel shows it. If nothing was mapped or unmapped since the last
-// reading, the text is the same. To compare texts takes half of the time that parsing takes, and no memory.
+// mapsFile is /proc/PID/maps. If nothing was mapped or unmapped since the last reading, its text is the same. Comparing
+// the hash of the text takes half of the time of parsing, and no memory.
 type mapsFile struct {
 	*os.File // it reads nothing once the program is gone
 	hash     maphash.Hash
@@ -17,12 +17,11 @@ type mapsFile struct {
 	buf      [8 << 10]byte
 }
 
-// maxMapsText bounds the bytes of a text that are summed: 256 for each of the mappings that are read. A longer text has
-// no sum and is parsed each time.
+// maxMapsText bounds the bytes of a text that is hashed: 256 for each of maxMappings. A longer text is parsed each
+// time.
 const maxMapsText = maxMappings * 256
 
-// sum returns a number by which the text is known; 0 if it is too long. No program can choose the number: the hash
-// begins with a secret.
+// sum returns a hash of the text, 0 if it is too long. No program can choose the hash, because it begins with a secret.
 func (m *mapsFile) sum() (uint64, error) {
 	if err := m.rewind(); err != nil {
 		return 0, err
@@ -34,7 +33,7 @@ func (m *mapsFile) sum() (uint64, error) {
 	return sum, err
 }
 
-// parse reads the text, and sums the bytes that it has read: the text may have changed since it was summed.
+// parse reads the text, and hashes what it reads: the text may have changed since the last sum.
 func (m *mapsFile) parse() (ms []Mapping, sum uint64, err error) {
 	if err := m.rewind(); err != nil {
 		return nil, 0, err
@@ -53,7 +52,7 @@ func (m *mapsFile) rewind() error {
 	return err
 }
 
-// sumRest sums the rest of the text, with what was read before. n is how many bytes the rest has.
+// sumRest hashes the rest of the text and adds it to the hash. n is how many bytes the rest has.
 func (m *mapsFile) sumRest() (n int64, sum uint64, err error) {
 	n, err = io.CopyBuffer(&m.hash, io.LimitReader(m.File, maxMapsText), m.buf[:])
 	if err != nil || n == maxMapsText {

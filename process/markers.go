@@ -10,15 +10,15 @@ import (
 	"strings"
 )
 
-// Markers are places that a library's authors have marked for probes (USDT, SystemTap's sys/sdt.h): a nop in the code,
-// and a note in the section .note.stapsdt that says where it is and what it is called.
+// Markers are instructions that a library's authors have marked for probes (USDT, SystemTap's sys/sdt.h): a nop in the
+// code, and an ELF note in the section .note.stapsdt with its address and name.
 
-// Marker is the places of one provider and name in one image.
+// Marker is all markers of one provider and name in one image.
 type Marker struct {
 	Provider, Name string
 	Functions      []Function // its places, as a probe wants them
-	// Guarded: the code reaches the place only while a counter in the process's memory is not 0 (a semaphore). goprof
-	// would have to write into the process to set it.
+	// Guarded: the code reaches the marker only while a counter in the process's memory is not 0 (a semaphore). goprof
+	// would have to write into the process to set the counter.
 	Guarded bool
 }
 
@@ -54,7 +54,7 @@ func (p *Process) Markers() ([]Marker, error) {
 	return all, nil
 }
 
-// Marker finds the places of a marker. A name may be written with "-" for "__", as DTrace does.
+// Marker returns the addresses of a marker. The name may have "-" for "__", as in DTrace.
 func (p *Process) Marker(provider, name string) ([]Function, error) {
 	all, err := p.Markers()
 	if err != nil {
@@ -77,8 +77,8 @@ func (p *Process) Marker(provider, name string) ([]Function, error) {
 	return nil, fmt.Errorf("%w: %s:%s", ErrNoMarker, provider, name)
 }
 
-// markers reads the markers of an image. A place where no nop stands does not count: a breakpoint within an instruction
-// would harm the program.
+// markers reads the markers of an image. It leaves out a marker without a nop: a breakpoint within an instruction would
+// harm the program.
 func (l *loaded) markers(nop []byte) []Marker {
 	if l.Name == vdsoName {
 		return nil
@@ -133,14 +133,14 @@ func (l *markerList) add(n *markerNote, place Function) {
 	m.Functions, m.Guarded = append(m.Functions, place), m.Guarded || n.semaphore != 0
 }
 
-// markerNote is one note: addresses of the file.
+// markerNote is one ELF note, with addresses of the file.
 type markerNote struct {
 	at, base, semaphore uint64
 	provider, name      string
 }
 
-// parseMarkers reads a list of notes of the owner "stapsdt", type 3: three addresses, and three texts that end with a
-// zero byte: provider, name, and how to find the arguments, which is not read (sys/sdt.h, _SDT_NOTE).
+// parseMarkers reads the ELF notes of the owner "stapsdt" and type 3 (sys/sdt.h, _SDT_NOTE). A note has three
+// addresses, and three texts that end with a zero byte: provider, name and arguments. The arguments are not read.
 func parseMarkers(b []byte) (list []markerNote) {
 	for len(b) >= 12 && len(list) < maxMarkers {
 		namesz := uint64(binary.LittleEndian.Uint32(b))
@@ -174,8 +174,7 @@ func parseMarker(b []byte) (n markerNote, ok bool) {
 	return n, true
 }
 
-// isMarkerName reports whether a name is a C identifier, as names of markers are. Other names could hold bytes that do
-// harm on a terminal.
+// isMarkerName reports whether a name is a C identifier. Other names could hold bytes that do harm on a terminal.
 func isMarkerName(b []byte) bool {
 	for _, c := range b {
 		if c != '_' && (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') {

@@ -12,8 +12,7 @@ import (
 // than 8 to its heap (UIO_FASTIOV). Beyond 64, which still fit on goprof's stack, there is little more to gain.
 const maxIovecs = 64
 
-// Read fills b with the bytes at addr. It may be called from any goroutine and does not
-// allocate.
+// Read fills b with the bytes at addr. It may be called from any goroutine and does not allocate.
 func (p *Process) Read(addr uint64, b []byte) error {
 	n, err := p.ReadUpTo(addr, b)
 	if err == nil && n < len(b) {
@@ -22,8 +21,7 @@ func (p *Process) Read(addr uint64, b []byte) error {
 	return err
 }
 
-// ReadUpTo reads as many of the bytes at addr as are mapped: a copy of a stack may reach
-// above its top.
+// ReadUpTo reads as many of the bytes at addr as are mapped: a copy of a stack may reach above its top.
 func (p *Process) ReadUpTo(addr uint64, b []byte) (int, error) {
 	if len(b) == 0 {
 		return 0, nil
@@ -37,8 +35,8 @@ func (p *Process) ReadUpTo(addr uint64, b []byte) (int, error) {
 	return n, nil
 }
 
-// ReadMany reads many ranges with one system call for each 64 and sets OK in each. It
-// may be called from any goroutine and does not allocate.
+// ReadMany reads many ranges with one system call for each 64 and sets OK in each. It may be called from any goroutine
+// and does not allocate.
 func (p *Process) ReadMany(rs []Range) {
 	var local [maxIovecs]unix.Iovec
 	var remote [maxIovecs]unix.RemoteIovec
@@ -81,7 +79,7 @@ func markRead(rs []Range, got int) int {
 	return len(rs)
 }
 
-// errGivenUp is what readv says of a process that was given up.
+// errGivenUp is readv's error for a process that was given up.
 const errGivenUp = unix.ETIMEDOUT
 
 // readv calls process_vm_readv on a thread that is alive. A leader that has exited has no memory any more, although its
@@ -113,7 +111,7 @@ func (p *Process) readError(err error) error {
 	return fmt.Errorf("process: process_vm_readv: %w", err)
 }
 
-// faultOrGone says why an address could not be read: it is bad (ErrFault), or its program has gone (ErrGone).
+// faultOrGone returns why an address could not be read: ErrFault for a bad address, ErrGone if the program has ended.
 func (p *Process) faultOrGone() error {
 	if err := p.Alive(); err != nil {
 		return err

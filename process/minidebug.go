@@ -15,12 +15,11 @@ const (
 	maxMiniDebug  = 32 << 20
 )
 
-// unpacking is locked while an image is unpacked: only one dictionary is in memory at a time.
+// unpacking is locked while an image is unpacked, so that only one dictionary is in memory.
 var unpacking sync.Mutex
 
-// miniSymbols reads the mini debug info that some distributions put into their stripped
-// files: .gnu_debugdata is an xz-packed ELF file whose .symtab has the functions that
-// .dynsym lacks (GDB manual, "MiniDebugInfo").
+// miniSymbols reads the mini debug info that some distributions put into their stripped files: .gnu_debugdata is an
+// xz-packed ELF file whose .symtab has the functions that .dynsym lacks (GDB manual, "MiniDebugInfo").
 func miniSymbols(f *elfFile) *symtab {
 	s := f.section(".gnu_debugdata")
 	if s == nil || s.Size > maxMiniPacked {

@@ -20,8 +20,8 @@ var (
 	ErrUnknownCPU   = errors.New("not a 64-bit program of a CPU that goprof knows")
 )
 
-// OpenError says that a process could not be opened. Err is one of the errors above, or the kernel's. Package
-// diagnose finds out what stands in the way, and what mends it.
+// OpenError is the error of Open. Err is one of the errors above, or the kernel's. Package diagnose finds the cause and
+// the remedy.
 type OpenError struct {
 	PID    int
 	Err    error

@@ -15,8 +15,8 @@ import (
 // ErrOtherFile: since a file was mapped, another one has taken its place.
 var ErrOtherFile = errors.New("process: the file at that path is not the one that is mapped")
 
-// openImage opens a mapped file. It gives ErrGone if the process has ended meanwhile: its files cannot be found then,
-// and its number may lead to those of another process.
+// openImage opens a mapped file. It returns ErrGone if the process has ended meanwhile: by then its pid may lead to
+// files of another process.
 func (p *Process) openImage(g *group) (imageFile, int64, error) {
 	f, size, err := p.openMapped(g)
 	if gone := p.Alive(); gone != nil {
@@ -52,15 +52,14 @@ func (p *Process) openMapped(g *group) (imageFile, int64, error) {
 	return f, size, nil
 }
 
-// Unopened is an image whose file could not be opened. The known facts about it come from the target's memory. Symbols
-// that the image does not export are not there.
+// Unopened is an image whose file could not be opened. goprof reads the image in the target's memory, without the
+// symbols that the image does not export.
 type Unopened struct {
 	Image
 	Err error
 }
 
-// Unopened lists such images among those of which a symbol was asked for. It leaves out symbols that were asked for
-// after the end of the process: then nothing is known of its files.
+// Unopened lists the images that could not be opened when a symbol of them was needed, while the process lived.
 func (p *Process) Unopened() []Unopened {
 	if !p.lock() {
 		return nil
@@ -87,15 +86,15 @@ func (p *Process) HasSection(image, section string) (has bool) {
 	return has
 }
 
-// OpenPath opens a regular file by a path of Mappings. By now the path may lead to another file than the one that is
-// mapped. Nothing outside of the target's root is opened.
+// OpenPath opens a regular file below the target's root by a path of Mappings. By now the path may lead to another file
+// than the mapped one.
 func (p *Process) OpenPath(path string) (*os.File, int64, error) {
 	return openForeign(p.file("root"), p.inRoot(path))
 }
 
 // inRoot turns a path of Mappings into a path below the target's root. The kernel writes paths from goprof's root, or,
 // if a mount cannot be reached from there, from the root of its mount namespace (fs/d_path.c, prepend_path). The root
-// of a target in a chroot lies further down. The link /proc/PID/root says where, by the same rule.
+// of a target in a chroot lies further down, at the path in the link /proc/PID/root, which follows the same rule.
 func (p *Process) inRoot(path string) string {
 	root, err := os.Readlink(p.file("root"))
 	if err != nil || root == "/" {
@@ -107,8 +106,8 @@ func (p *Process) inRoot(path string) string {
 	return path
 }
 
-// isMapped compares the build id of a file with the one in the target's memory. Where
-// neither has one, device and inode must agree.
+// isMapped compares the build id of a file with the one in the target's memory. Where neither has one, device and inode
+// must agree.
 func (p *Process) isMapped(f *os.File, size int64, g *group) bool {
 	file, err := readELF(f, size, nil)
 	if err != nil {

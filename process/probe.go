@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// Function is the first instruction of a function in a file that is mapped.
+// Function is the first instruction of a function in a mapped file.
 type Function struct {
 	Image  string // base name of the file
 	Symbol string // linkage name
@@ -26,9 +26,8 @@ var ErrIndirect = errors.New("process: the function is chosen while the program 
 // maxFunctions bounds how many functions may have one name: overloaded ones, and copies that a compiler made.
 const maxFunctions = 8
 
-// Functions finds the functions of that name: a linkage name, or a name of C++ without template arguments and
-// parameters (ObjectMonitor::enter). image is the name of the image's file, with or without its ending: libc, libc.so,
-// libc.so.6.
+// Functions returns the functions of a name: a linkage name, or a C++ name without template arguments and parameters
+// (ObjectMonitor::enter). image is the name of the image's file, with or without its ending: libc, libc.so, libc.so.6.
 func (p *Process) Functions(image, name string) ([]Function, error) {
 	if !p.lock() {
 		return nil, ErrSilent
@@ -64,8 +63,8 @@ func isCalled(file, name string) bool {
 	return ok && (rest == "" || rest[0] == '.' || rest[0] == '-' && strings.Contains(rest, ".so"))
 }
 
-// functions lists the functions of a name. indirect says that one of them is resolved at run time and has no code of
-// its own (IFUNC).
+// functions returns the functions of a name. indirect: one of them is resolved at run time and has no code of its own
+// (IFUNC).
 func (l *loaded) functions(name string) (list []Function, indirect bool) {
 	for _, prefix := range linkageNames(name) {
 		for _, t := range l.syms {
@@ -117,9 +116,9 @@ type linkageName struct {
 	whole bool
 }
 
-// covers reports whether a symbol is that function. In a mangled C++ name the parameters follow, and then the
-// compiler's marks for copies. Two sorts of marks do not count: a cold part is not the beginning of a function, and a
-// part or a copy with fewer parameters (isra) does not have the parameters of the source.
+// covers reports whether a symbol is the function. In a mangled C++ name the parameters follow, and then the compiler's
+// marks for copies. A symbol with one of two marks is not the function: a cold part is not its beginning, and a copy
+// with fewer parameters (isra) lacks parameters of the source.
 func (n linkageName) covers(symbol string) bool {
 	if n.whole {
 		plain, _, _ := strings.Cut(symbol, "@") // read@@GLIBC_2.2.5

@@ -40,7 +40,7 @@ type Process struct {
 
 	// nested: the threads have other numbers inside their own pid namespace.
 	nested bool
-	// noMapFiles: goprof behaves as if it may not use map_files. Only tests set it.
+	// noMapFiles, which only tests set: goprof uses no map_files.
 	noMapFiles bool
 
 	calls calls
@@ -120,7 +120,7 @@ func (p *Process) open() error {
 	return nil
 }
 
-// Close gives back the descriptors.
+// Close closes the descriptors.
 func (p *Process) Close() error {
 	p.tables.giveAllBack()
 	for _, f := range []*os.File{p.mem, p.maps.File} {
@@ -137,15 +137,14 @@ func (p *Process) PID() int { return p.pid }
 // CPU returns the processor that the program was compiled for.
 func (p *Process) CPU() *arch.CPU { return p.cpu }
 
-// Alive returns ErrGone when the program that was opened no longer runs: the process
-// has exited, or has become another program by exec.
+// Alive returns ErrGone when the program that was opened no longer runs: the process has exited, or has become another
+// program by exec.
 //
-// It costs one pread of one byte, about a microsecond. A reader calls it once for each
-// round of looks and before it believes what a walk has found; Read calls it when
-// an address turns out bad, and Refresh each time.
+// It costs one pread of one byte, about a microsecond. A reader calls it once for each round of looks and before it
+// believes what a walk has found; Read calls it when an address turns out bad, and Refresh each time.
 func (p *Process) Alive() error {
-	// Any address will do: a bad one is EIO as long as the address space lives, and
-	// 0 bytes once it does not (fs/proc/base.c, mem_rw; fs/proc/task_mmu.c, m_start).
+	// Any address will do: a bad one is EIO as long as the address space lives, and 0 bytes once it does not
+	// (fs/proc/base.c, mem_rw; fs/proc/task_mmu.c, m_start).
 	var b [1]byte
 	if !p.calls.begin() {
 		return ErrSilent
@@ -158,8 +157,8 @@ func (p *Process) Alive() error {
 	return nil
 }
 
-// file returns a file of /proc for a thread that lives. /proc/TID works for any thread
-// and, unlike /proc/PID/task/TID, has map_files.
+// file returns a file of /proc for a thread that lives. /proc/TID works for any thread and, unlike /proc/PID/task/TID,
+// has map_files.
 func (p *Process) file(name string) string {
 	return "/proc/" + strconv.Itoa(int(p.tid.Load())) + "/" + name
 }

@@ -12,24 +12,25 @@ import (
 	"weak"
 )
 
-// Two hundred JVMs of a host run the same libjvm, whose symbols and unwind information are 4 MB and more. So large
-// pieces of files that are equal are kept once, as long as any image uses them, and a table of symbols is sorted once.
-// Pieces are compared by content. So a file that only claims to be the same (for example by its build id) cannot
-// replace the file of another process.
+// The JVMs of a host run the same libjvm, whose symbols and unwind information have 4 MB and more. So goprof keeps
+// equal pieces of files once, as long as any image uses them, and sorts a table of symbols once. It compares pieces by
+// content. So a file that only claims to be the same (for example by its build id) cannot replace the file of another
+// process.
 
 const (
-	// sharedFrom is the size from which a piece is worth being looked for.
+	// sharedFrom is the smallest size of a piece that is shared.
 	sharedFrom = 32 << 10
-	// mostAlike is how many pieces of the same place, in files of the same size, a piece is compared with.
+	// mostAlike is how many pieces at the same offset, in files of the same size, a piece is compared with.
 	mostAlike = 4
-	// sharedPart: a process pays one part of so many for a piece that is in use already (budget.go), for the piece
-	// takes no memory again. With one part of 8 the 176th JVM of a host had no symbols.
+	// sharedPart is the divisor of the price (budget.go) of a piece that is already in use, because the piece takes no
+	// more memory. With 8 the 176th JVM of a host had no symbols.
 	sharedPart = 64
-	// maxCheap bounds the pieces that are paid in part: whoever paid one in full may end, and others still have it.
+	// maxCheap bounds the bytes at the low price: the process that paid the full price may end while others still use the
+	// piece.
 	maxCheap = 64 << 20
-	// maxPlaces bounds the places that are remembered.
+	// maxPlaces bounds the filePlaces that are remembered.
 	maxPlaces = 1 << 12
-	// comparePiece is how much is compared at a time.
+	// comparePiece is how many bytes are compared at a time.
 	comparePiece = 256 << 10
 )
 
@@ -49,7 +50,7 @@ type piece struct {
 	size  int
 }
 
-// filePlace is where a piece was in a file of that size.
+// filePlace is the range of a piece in a file of that size.
 type filePlace struct{ file, off, size uint64 }
 
 var shared = newPieces()
@@ -68,7 +69,7 @@ func (k piece) bytes() []byte {
 	return unsafe.Slice(first, k.size)
 }
 
-// one returns the piece that is equal to b: an older one, or b itself. From now on no code may write into it.
+// one returns an older piece that is equal to b, or else b itself. From now on no code may write into the result.
 func (p *pieces) one(b []byte) []byte {
 	if len(b) < sharedFrom {
 		return b
@@ -90,8 +91,8 @@ func (p *pieces) one(b []byte) []byte {
 	return b
 }
 
-// read reads a piece of a file, or finds that it is in use: then the file is only compared with it, and leaves no
-// garbage behind. had reports whether it is paid in part.
+// read reads a piece of a file. If the piece is in use, it only compares the file with the piece, and leaves no garbage
+// behind. had reports whether the piece has the low price.
 func (p *pieces) read(r io.ReaderAt, at filePlace) (b []byte, had bool, err error) {
 	if at.size >= sharedFrom {
 		for _, old := range p.alike(at) {
@@ -120,7 +121,7 @@ func (p *pieces) read(r io.ReaderAt, at filePlace) (b []byte, had bool, err erro
 	return b, false, nil
 }
 
-// isCheap reports whether a piece that is in use is paid in part. p.mu is held.
+// isCheap reports whether a piece that is in use has the low price. The caller holds p.mu.
 func (p *pieces) isCheap(b []byte) bool {
 	k := weak.Make(unsafe.SliceData(b))
 	if _, known := p.cheap[k]; known {
@@ -140,7 +141,7 @@ func (p *pieces) isCheap(b []byte) bool {
 	return true
 }
 
-// paidInPart reports whether other processes pay a piece in part.
+// paidInPart reports whether a piece has the low price.
 func (p *pieces) paidInPart(b []byte) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -148,7 +149,7 @@ func (p *pieces) paidInPart(b []byte) bool {
 	return len(b) > 0 && known
 }
 
-// alike returns the pieces that were found at such a place.
+// alike returns the pieces that were found at a filePlace.
 func (p *pieces) alike(at filePlace) (all [][]byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -175,19 +176,19 @@ func isThere(r io.ReaderAt, want []byte, off int64) bool {
 	return true
 }
 
-// order is a table of symbols in the order of their addresses, as long as it is in use.
+// order is a table of symbols in the order of their addresses.
 type order struct {
 	symbols []uint32
 	progs   []elf.Prog64 // they say what is code
 }
 
-// orderKey is what an order is made of beside that. Weak pointers are equal that were made of the same piece.
+// orderKey identifies an order by what it is made of. Weak pointers to the same piece are equal.
 type orderKey struct {
 	raw, names         weak.Pointer[byte]
 	rawSize, namesSize int
 }
 
-// order finds the order of a table, or has it made.
+// order returns the order of a table, and makes it if there is none.
 func (p *pieces) order(raw, names []byte, progs []elf.Prog64, sort func() []uint32) *order {
 	if len(raw) < sharedFrom || len(names) < sharedFrom {
 		return &order{symbols: sort()}
@@ -242,7 +243,7 @@ func (p *pieces) forget() {
 	p.sweep = max(2*len(p.known), 64)
 }
 
-// recent are pieces that are kept though they may no longer be in use: those that were used last.
+// recent keeps the pieces that were used last, even if no image uses them any more.
 type recent struct {
 	most, size int
 	kept       []keptPiece // the last one was used last
@@ -266,7 +267,7 @@ func (r *recent) use(what any, size int) {
 	r.trim()
 }
 
-// trim drops those that were not used for longest.
+// trim drops the pieces that were not used for longest.
 func (r *recent) trim() {
 	for r.size > r.most {
 		r.size -= r.kept[0].size
@@ -274,8 +275,8 @@ func (r *recent) trim() {
 	}
 }
 
-// KeepLibraries keeps so many bytes of what was read of libraries lately, for the next process that has the same ones:
-// for a caller that opens processes again and again.
+// KeepLibraries keeps up to size bytes of the libraries that were read last, for a caller that opens one process after
+// the other.
 func KeepLibraries(size int) {
 	shared.mu.Lock()
 	defer shared.mu.Unlock()

@@ -7,8 +7,8 @@ import (
 	"goprof/arch"
 )
 
-// Snapshot is the state of the machine that one look at a thread took: all that the walker needs and that cannot be
-// read later. Package sampler/look has what the sampler knows of the look itself.
+// Snapshot is the state of a thread at one look: all that the walker needs and cannot read later. Package sampler/look
+// has the facts about the look itself.
 type Snapshot struct {
 	TID  int
 	Regs arch.Regs
@@ -20,30 +20,30 @@ type Snapshot struct {
 	Syscall int64
 	// Cut: the stack goes on above the copy (the copy reached its limit).
 	Cut bool
-	// Side is a second piece of memory copied in the same moment, at SideAddr: what
-	// the walker asked for, such as the thread's frame anchor.
+	// Side is a copy of other memory at the same moment, at SideAddr, for which the walker asked: the thread's frame
+	// anchor, for example.
 	Side     []byte
 	SideAddr uint64
-	// Under is a copy of the thread's own stack from UnderSP upward, if Stack is that of a signal's handler. Else it is
+	// Under is a copy of the thread's own stack from UnderSP upward if Stack is that of a signal handler. Otherwise it is
 	// empty.
 	Under   []byte
 	UnderSP uint64
-	// Followed is a copy of memory that a pointer in Side pointed at, made in the same moment. It is empty if the
-	// pointer was nil, led nowhere, or could not be followed in that moment.
+	// Followed is a copy, made at the same moment, of the memory at a pointer in Side. It is empty if the pointer was nil
+	// or bad, or could not be followed at that moment.
 	Followed []byte
-	// RunsOn says that the thread has run on since the look. Then memory that Side points at counts only if it is in
-	// Followed. If RunsOn is false, the thread still stands where it was, or did so when the walk was recorded. Then
-	// the memory itself may be read. Recorded walks (in tests) keep RunsOn only together with the bytes of Followed.
+	// RunsOn: the thread has run on since the look. Then the walker uses memory at a pointer in Side only if it is in
+	// Followed. Otherwise the thread stood still during the walk, and the walker may read the memory. Recorded walks (in
+	// tests) keep RunsOn only together with the bytes of Followed.
 	RunsOn bool
-	// Trail is what was copied in the same moment of what Trail leads to. Recordings do not keep it.
+	// Trail is the copies, made at the same moment, of the memory to which a Trail leads. Recordings do not keep them.
 	Trail Pieces
-	// Continuation is the part of the stack that lay in the Java heap; see there.
+	// Continuation is the part of the stack that lay in the Java heap.
 	Continuation Continuation
 	// PACMask holds the address bits that carry pointer authentication (arm64).
 	PACMask uint64
 }
 
-// Reset makes s a snapshot in which nothing is known yet. It keeps the memory for the next look.
+// Reset empties s for the next look, and keeps its memory.
 func (s *Snapshot) Reset() {
 	trail, continuation := s.Trail, s.Continuation
 	trail.Reset()
@@ -59,8 +59,8 @@ func (s *Snapshot) Reset() {
 	}
 }
 
-// LowestInto returns the lowest address within other bounds that a word of Stack holds, high if none does. A thread
-// whose Stack is a signal's uses its own stack from there upward.
+// LowestInto returns the lowest address between low and high that a word of Stack has, high if there is none. If Stack
+// is a signal handler's, the thread uses its own stack from that address upward.
 func (s *Snapshot) LowestInto(low, high uint64) uint64 {
 	for at := 0; at+8 <= len(s.Stack); at += 8 {
 		if word := binary.LittleEndian.Uint64(s.Stack[at:]); word >= low && word < high {

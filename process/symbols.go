@@ -8,7 +8,7 @@ import (
 
 const (
 	symSize = 24 // sizeof(Elf64_Sym)
-	// orderSize is the memory that sort takes for a symbol: an address while it sorts, and the symbol's place in the
+	// orderSize is the memory that sort takes for a symbol: an address while it sorts, and the symbol's index in the
 	// order.
 	orderSize = 8 + 4
 	// maxSymbols: 16 million is far beyond any program; indexes must fit into 24 bits.
@@ -24,11 +24,11 @@ type symtab struct {
 	names []byte
 	order *order   // nil before it was asked for
 	ends  []uint64 // of the file's sections, by number
-	// bodies says where functions without a size end (readBodies); nil: they reach to the next symbol.
+	// bodies has the ends of functions without a size (readBodies). If it is nil, they reach to the next symbol.
 	bodies map[uint32]uint64
 }
 
-// readSymtab reads a symbol table section with its names; nil if there is none.
+// readSymtab reads a symbol table section with its names. It returns nil if there is none.
 func (f *elfFile) readSymtab(section string) *symtab {
 	s := f.section(section)
 	if s == nil || s.Entsize != symSize || s.Size/symSize > maxSymbols || uint64(s.Link) >= uint64(len(f.sections)) {
@@ -143,8 +143,8 @@ func (t *symtab) sorted(text func(uint64) bool) []uint32 {
 	return order
 }
 
-// isLabel leaves out nameless symbols and the marks by which arm64 distinguishes code from data
-// ("$x", "$d": ELF for the Arm 64-bit Architecture, "Mapping symbols").
+// isLabel returns false for nameless symbols and for the marks by which arm64 distinguishes code from data ("$x", "$d":
+// ELF for the Arm 64-bit Architecture, "Mapping symbols").
 func (t *symtab) isLabel(s sym) bool {
 	if uint64(s.name)+1 >= uint64(len(t.names)) {
 		return false
@@ -153,7 +153,7 @@ func (t *symtab) isLabel(s sym) bool {
 	return first != 0 && first != '$' && !(first == '.' && second == 'L')
 }
 
-// betterThan decides between two names of the same address.
+// betterThan reports whether s is a better name than o for their address.
 func (s sym) betterThan(o sym) bool {
 	if s.isFunc() != o.isFunc() {
 		return s.isFunc()
@@ -164,8 +164,8 @@ func (s sym) betterThan(o sym) bool {
 	return elf.SymBind(s.info>>4) == elf.STB_GLOBAL && elf.SymBind(o.info>>4) != elf.STB_GLOBAL
 }
 
-// reaches reports whether the symbol may reach to addr: a symbol without a size ends with its section. Otherwise all
-// code in the linker's table (.plt) would be called _init, which stands in the section before.
+// reaches reports whether the symbol may reach to addr. A symbol without a size ends with its section: the code in the
+// linker's table (.plt) is not part of _init in the section before.
 func (t *symtab) reaches(i uint32, s sym, addr uint64) bool {
 	if s.size > 0 {
 		return addr < s.end()
@@ -176,8 +176,8 @@ func (t *symtab) reaches(i uint32, s sym, addr uint64) bool {
 	return int(s.shndx) >= len(t.ends) || addr < t.ends[s.shndx]
 }
 
-// lookup names the code at addr. A symbol with a size has that many bytes. A symbol without a size reaches to the next
-// one, or as far as its own code.
+// lookup returns the name of the code at addr, false if there is none. A symbol without a size reaches to the next
+// symbol, or to the end of its own code.
 func (t *symtab) lookup(addr uint64) (name []byte, ok bool) {
 	if t.order == nil {
 		return nil, false

@@ -1,5 +1,5 @@
-// Package process reads the process that goprof looks at: its memory, its mappings, its images (program and libraries)
-// with their symbols and unwind tables, and its threads.
+// Package process reads the target, the process that goprof profiles: its memory, its mappings, its images (program and
+// libraries) with their symbols and unwind tables, and its threads.
 //
 // Two types implement Target: a live Process, and a Core, which reads a core file. All packages above read through
 // Target, so tests record every walk and replay it on any machine (testdata/captured).
@@ -17,21 +17,21 @@ import (
 var (
 	// ErrFault: no such memory in the target.
 	ErrFault = errors.New("process: bad address")
-	// ErrGone: the process has ended, or runs another program by now (exec).
+	// ErrGone: the process has ended, or now runs another program (exec).
 	ErrGone = errors.New("process: process is gone")
-	// ErrTooLong: something in the target is larger than it can be in an honest process.
+	// ErrTooLong: a structure in the target is larger than it can be in an honest process.
 	ErrTooLong = errors.New("process: too long")
 )
 
-// Memory is the one way in to the target's bytes.
+// Memory reads the target's memory.
 type Memory interface {
-	// Read fills p with the bytes at addr. Less than all is an error.
+	// Read fills p with the bytes at addr, or returns an error.
 	Read(addr uint64, p []byte) error
 	// ReadMany reads many ranges with few system calls and sets OK in each.
 	ReadMany(rs []Range)
 }
 
-// Range is one piece of a batched read.
+// Range is one range of a ReadMany.
 type Range struct {
 	Addr uint64
 	Buf  []byte
@@ -43,17 +43,16 @@ type Target interface {
 	Memory
 	CPU() *arch.CPU
 
-	// Code describes the native code at pc: its image, unwind rules and symbol. exact says that pc is the address of an
-	// instruction that was interrupted. Otherwise pc is a return address, and the call before it counts. ok is false if
-	// no executable code is mapped at pc.
+	// Code describes the native code at pc: its image, unwind rules and symbol. exact: pc is the address of an interrupted
+	// instruction. Otherwise pc is a return address, and Code describes the call before it. ok is false if no executable
+	// code is mapped at pc.
 	Code(pc uint64, exact bool) (c Code, ok bool)
-	// Generation changes when what Code would answer may have changed.
+	// Generation changes when results of Code may have changed.
 	Generation() uint64
 
-	// Global returns the address of a named symbol of the first image whose file
-	// name is image ("libjvm.so").
+	// Global returns the address of a named symbol of the first image whose file name is image ("libjvm.so").
 	Global(image, symbol string) (addr uint64, err error)
-	// Image returns where the first image of that file name is loaded.
+	// Image returns the first image of that file name, false if there is none.
 	Image(image string) (Image, bool)
 }
 
@@ -66,7 +65,7 @@ type Image struct {
 	Bias  uint64 // what to add to the file's addresses
 }
 
-// Code is what is known of one native pc.
+// Code describes the native code at one pc.
 type Code struct {
 	Image   string // base name of the mapped file: "libc.so.6", "[vdso]"; or JITCode
 	BuildID string // of the image, in hexadecimal digits; empty if it has none

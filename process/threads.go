@@ -55,7 +55,7 @@ func (p *Process) NSTID(tid int) (int, error) {
 	return status.InnerPID(tid), threadError(err)
 }
 
-// Thread tells about one thread. It returns ErrGone for one that has ended.
+// Thread returns one thread. Its error is ErrGone if the thread has ended.
 func (p *Process) Thread(tid int) (Thread, error) {
 	stat, comm, err := procfs.ReadStat(p.pid, tid)
 	if err != nil {
@@ -79,7 +79,7 @@ func threadError(err error) error {
 	return err
 }
 
-// listings is how often the threads are listed at most until a list is complete.
+// listings bounds the attempts to get a complete list of threads.
 const listings = 4
 
 // listThreads returns the numbers of all threads, in order.
@@ -87,8 +87,8 @@ func listThreads(pid int) ([]int, error) {
 	return completeList(func() ([]int, bool, error) { return listOnce(pid) })
 }
 
-// completeList lists until a list is complete. If none is, because threads come and go all the time, all lists together
-// count. Then some threads of the result may have ended.
+// completeList calls list until a list is complete. If none is, because threads come and go all the time, it returns
+// the threads of all lists. Some of them may have ended.
 func completeList(list func() (tids []int, complete bool, err error)) (all []int, err error) {
 	for range listings {
 		tids, complete, err := list()
@@ -136,8 +136,8 @@ func listOnce(pid int) (tids []int, complete bool, err error) {
 	return tids, true, nil
 }
 
-// countThreads is the number of a process's threads: its folder task has two links more (fs/proc/base.c,
-// proc_task_getattr). It is 0 or less where the kernel does not count them.
+// countThreads returns the number of a process's threads: the links of its folder task less two (fs/proc/base.c,
+// proc_task_getattr). It is 0 or less if the kernel does not count links.
 func countThreads(task *os.File) int {
 	var st unix.Stat_t
 	if unix.Fstat(int(task.Fd()), &st) != nil {

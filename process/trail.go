@@ -2,39 +2,39 @@ package process
 
 import "slices"
 
-// Trail says how to get from a thread's Side to memory that belongs to its stack but lies in the heap: the frames of a
-// virtual thread. The code that copies the stack follows the trail in the same moment, because that memory changes
-// whenever the thread runs. The trail goes from a word of the Side to a frame on the thread's stack, from a word of
-// that frame to an object, and from there along a list of blocks. Offsets are in bytes.
+// Trail is the path from a thread's Side to memory in the heap that belongs to its stack: the frames of a virtual
+// thread. The code that copies the stack follows the trail in the same moment, because that memory changes whenever the
+// thread runs. The trail goes from a word of the Side to a frame on the thread's stack, from a word of that frame to an
+// object, and from there along a list of blocks. Offsets are in bytes.
 type Trail struct {
-	// Known: the other fields are filled in. Until then there is nothing to follow.
+	// Known: the other fields are filled in.
 	Known bool
-	// Frame is where in the Side the frame's address is. Nil: nothing to follow this time.
+	// Frame is the offset in the Side of the frame's address. If that word is nil, there is nothing to follow.
 	Frame int
-	// Owner is where in the frame the object's address is, OwnerSize how much of the object is copied, First where in
-	// it the reference to the first block is.
+	// Owner is the offset in the frame of the object's address, OwnerSize how much of the object is copied, First the
+	// offset in the object of the reference to the first block.
 	Owner, OwnerSize, First int
-	// HeadSize is how much of a block is copied in any case, 0 if blocks are not known yet; Next where in it the
-	// reference to the next block is.
+	// HeadSize is how much of a block is always copied, 0 if blocks are not known yet, and Next the offset in a block of
+	// the reference to the next block.
 	HeadSize, Next int
-	// Begin and End are where in a block's head the bounds of its used part are, numbers of 32 bits that count words
-	// from the head's end. Less is where the number is that is to be subtracted from End, 0 if there is none.
+	// Begin and End are the offsets in a block's head of the bounds of its used part: 32-bit numbers that count words from
+	// the head's end. Less is the offset of a number to subtract from End, 0 if there is none.
 	Begin, End, Less int
-	// Below is how many bytes below the used part are copied with it.
+	// Below is how many bytes below the used part are also copied.
 	Below int
-	// ObjectSize is how many bytes are copied of the object to which the thread's handle refers (ptrace.Hint.Handle).
-	// 0: the object is not wanted.
+	// ObjectSize is how many bytes are copied of the object of the thread's handle (ptrace.Hint.Handle), 0 if the object
+	// is not needed.
 	ObjectSize int
-	// Narrow: a reference n has 32 bits and stands for Base + n<<Left. Else it has 64 bits and stands for n>>Right. The
-	// reference in a handle has 64 bits in any case.
+	// Narrow: a reference n has 32 bits and stands for Base + n<<Left. Otherwise it has 64 bits and stands for n>>Right.
+	// The reference in a handle always has 64 bits.
 	Narrow      bool
 	Base        uint64
 	Left, Right uint8
 }
 
 const (
-	// MaxTrailBlocks bounds the blocks that are copied. MaxTrailPieces bounds the pieces that result: the handle and
-	// its object, the owner, and two pieces of each block, for the rest of a block is copied with a second call.
+	// MaxTrailBlocks bounds the blocks that are copied. MaxTrailPieces bounds the pieces that result: the handle and its
+	// object, the owner, and two pieces of each block, for the rest of a block is copied with a second call.
 	MaxTrailBlocks = 4
 	MaxTrailPieces = 4 + 2*MaxTrailBlocks
 	// MaxTrailBytes bounds the bytes of all pieces.
@@ -44,13 +44,13 @@ const (
 	MaxTrailObject = 512
 )
 
-// Pieces are copies of memory that were made in one moment.
+// Pieces are copies of ranges of memory, made at one moment.
 type Pieces struct {
 	List  []Piece
 	Bytes []byte // of all of them, one after the other
 }
 
-// Piece is one of them.
+// Piece is one range of Pieces.
 type Piece struct {
 	Addr uint64
 	Size int
@@ -59,7 +59,7 @@ type Piece struct {
 // Reset makes p empty, and keeps its memory.
 func (p *Pieces) Reset() { p.List, p.Bytes = p.List[:0], p.Bytes[:0] }
 
-// Read copies memory at addr, and reports whether all of it lies in one piece.
+// Read fills b with the copied memory at addr. It returns false if that does not lie in one piece.
 func (p *Pieces) Read(addr uint64, b []byte) bool {
 	at := 0
 	for _, piece := range p.List {

@@ -2,9 +2,8 @@ package process
 
 import "io"
 
-// mappedFile reads an ELF file from the memory of a process that has mapped it, by file offset. The vdso exists only in
-// memory. Other files are mapped only in part: headers, unwind tables and code, but neither section headers nor full
-// symbols.
+// mappedFile reads an ELF file, by file offset, from the memory of a process that has mapped it. The vdso exists only
+// in memory. Of other files headers, unwind tables and code are mapped, but neither section headers nor full symbols.
 type mappedFile struct {
 	mem    Memory
 	pieces []Mapping
@@ -28,8 +27,8 @@ func (f *mappedFile) ReadAt(b []byte, off int64) (int, error) {
 	return done, nil
 }
 
-// piece finds the mapping that holds a file offset. Two segments may share a page of the file: then the first one has
-// it unchanged, and a writable one may not.
+// piece returns the mapping of a file offset, nil if there is none. If two segments share a page of the file, the first
+// has the page unchanged, and a writable one may not.
 func (f *mappedFile) piece(off uint64) *Mapping {
 	for i := range f.pieces {
 		m := &f.pieces[i]

@@ -4,7 +4,7 @@ package maybe
 
 import "fmt"
 
-// Value is a fact of that type, or that it is not known. The zero Value is not known.
+// Value is a fact of type T that may not be known. The zero Value is not known.
 type Value[T any] struct {
 	value T
 	known bool
@@ -27,7 +27,7 @@ func (m Value[T]) Get() (v T, ok bool) { return m.value, m.known }
 // IsKnown reports whether the fact is known.
 func (m Value[T]) IsKnown() bool { return m.known }
 
-// Or returns the fact, or what is given here where it is not known.
+// Or returns the fact, or otherwise if it is not known.
 func (m Value[T]) Or(otherwise T) T {
 	if m.known {
 		return m.value

@@ -17,8 +17,8 @@ func CgroupPaths(b []byte) (paths []string) {
 	return paths
 }
 
-// Membership is a line of /proc/PID/cgroup: in which group of a hierarchy the process is. Version 2 has no Controllers
-// here.
+// Membership is a line of /proc/PID/cgroup: the group of the process in one hierarchy. Controllers is empty for version
+// 2.
 type Membership struct {
 	Controllers []string
 	Path        string
@@ -79,7 +79,7 @@ func unescape(s string) string {
 	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
 }
 
-// Dir returns where the directory of a group is, if this mount shows it.
+// Dir returns the directory of a group, false if this mount does not show the group.
 func (m *CgroupMount) Dir(group string) (string, bool) {
 	if !strings.HasPrefix(group, "/") || slices.Contains(strings.Split(group+m.Root, "/"), "..") {
 		return "", false // the group lies outside of goprof's namespace (kernel/cgroup/cgroup.c, cgroup_path_ns)
@@ -97,8 +97,8 @@ func (m *CgroupMount) Controls(controller string) bool {
 	return m.Version == 2 || slices.Contains(m.Controllers, controller)
 }
 
-// CPUMax reads cpu.max of version 2, "150000 100000": so many microseconds in each period. limited is false if it
-// says "max".
+// CPUMax reads cpu.max of version 2, "150000 100000": the microseconds of CPU time in each period of so many
+// microseconds. limited is false for "max".
 func CPUMax(b []byte) (cpus float64, limited, ok bool) {
 	word, rest := cutWord(b)
 	period, _, ok := cutNumber(rest)
@@ -112,7 +112,7 @@ func CPUMax(b []byte) (cpus float64, limited, ok bool) {
 	return float64(quota) / float64(period), ok, ok
 }
 
-// CPUQuota reads cpu.cfs_quota_us and cpu.cfs_period_us of version 1. A quota of -1 is no limit.
+// CPUQuota reads cpu.cfs_quota_us and cpu.cfs_period_us of version 1. limited is false for a quota of -1.
 func CPUQuota(quota, period []byte) (cpus float64, limited, ok bool) {
 	p, ok := Number(period)
 	if !ok || p == 0 {
@@ -125,14 +125,14 @@ func CPUQuota(quota, period []byte) (cpus float64, limited, ok bool) {
 	return float64(q) / float64(p), ok, ok
 }
 
-// Throttling is what cpu.stat says of a group's limit.
+// Throttling is how often and how long a group had to wait because of its limit, from cpu.stat.
 type Throttling struct {
 	Periods, Throttled uint64
 	Time               time.Duration
 }
 
-// ParseThrottling reads cpu.stat: of version 1 nr_periods, nr_throttled and throttled_time (ns), of version 2
-// throttled_usec.
+// ParseThrottling reads nr_periods, nr_throttled, and throttled_time (version 1, in ns) or throttled_usec (version 2)
+// of cpu.stat.
 func ParseThrottling(b []byte) (t Throttling, ok bool) {
 	var ok2, ok3 bool
 	t.Periods, ok = Keyed(b, "nr_periods")
@@ -148,7 +148,7 @@ func ParseThrottling(b []byte) (t Throttling, ok bool) {
 	return t, true
 }
 
-// MemoryLimit reads memory.max ("max": none) and memory.limit_in_bytes, where a number near the largest is none.
+// MemoryLimit reads memory.max or memory.limit_in_bytes. limited is false for "max" and for a number near the largest.
 func MemoryLimit(b []byte) (bytes uint64, limited, ok bool) {
 	if string(trimNewline(b)) == "max" {
 		return 0, false, true
@@ -157,7 +157,7 @@ func MemoryLimit(b []byte) (bytes uint64, limited, ok bool) {
 	return n, ok && n < noMemoryLimit, ok
 }
 
-// noMemoryLimit: version 1 writes the largest number of pages where there is no limit (mm/memcontrol-v1.c).
+// noMemoryLimit is less than the number that version 1 writes if there is no limit (mm/memcontrol-v1.c).
 const noMemoryLimit = 1 << 60
 
 func trimNewline(b []byte) []byte { return bytes.TrimSuffix(b, []byte("\n")) }

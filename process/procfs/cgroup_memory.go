@@ -11,19 +11,19 @@ import (
 	"goprof/process/maybe"
 )
 
-// GroupMemory is how much memory a control group has: that one of a group and those above it that has the tightest
+// GroupMemory is the memory of a control group: the process's own or a group above it, whichever has the tightest
 // limit.
 type GroupMemory struct {
 	Used, Max maybe.Value[uint64] // without a limit Max is not known, and the group is the process's own
-	// Cache is the part of Used that the kernel takes back before it kills a process: pages of files. Memory that
-	// processes share counts as such, too, but cannot be taken back.
+	// Cache is the part of Used that the kernel takes back before it kills a process: pages of files, without shared
+	// memory.
 	Cache maybe.Value[uint64]
 	// Limited: one of the groups has a limit.
 	Limited maybe.Value[bool]
 }
 
-// OOMKills returns how many processes of the group the kernel has killed for want of memory: the group, one above it or
-// the machine had none left (mm/oom_kill.c, __oom_kill_process).
+// OOMKills returns how many processes of the group the kernel has killed because the group, a group above it or the
+// machine had no memory left (mm/oom_kill.c, __oom_kill_process).
 func (g *Group) OOMKills() (n uint64, ok bool) {
 	if len(g.Dirs) == 0 {
 		return 0, false
@@ -36,7 +36,7 @@ func (g *Group) OOMKills() (n uint64, ok bool) {
 	return Keyed(b, "oom_kill")
 }
 
-// Memory reads it.
+// Memory reads the GroupMemory.
 func (g *Group) Memory() (m GroupMemory) {
 	current, limit, cache, shared := "memory.current", "memory.max", "file", "shmem"
 	if g.Version == 1 { // mm/memcontrol-v1.c, memcg1_stat_format

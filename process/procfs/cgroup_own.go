@@ -6,18 +6,17 @@ import (
 	"time"
 )
 
-// maxGroups bounds how many groups above a process's own are read.
+// maxGroups bounds the groups that are read above a process's own.
 const maxGroups = 64
 
-// Group is a control group and those above it, as far as a mount shows them.
+// Group is a control group with the groups above it that a mount shows.
 type Group struct {
 	Version int
 	Path    string   // as /proc/PID/cgroup has it
 	Dirs    []string // its own first
 }
 
-// GroupOf finds the group that a controller counts for a process. A controller belongs to one hierarchy: to one of
-// version 1, or else to version 2.
+// GroupOf returns the group of a process in the hierarchy of a controller: one of version 1, or else that of version 2.
 func GroupOf(memberships []Membership, mounts []CgroupMount, controller string) (g Group, ok bool) {
 	version := 2
 	for _, m := range memberships {
@@ -40,7 +39,7 @@ func GroupOf(memberships []Membership, mounts []CgroupMount, controller string) 
 	return Group{}, false
 }
 
-// upTo lists a directory and those above it, to the topmost.
+// upTo returns a directory and the directories above it, up to top.
 func upTo(dir, top string) (dirs []string) {
 	for range maxGroups {
 		dirs = append(dirs, dir)
@@ -58,11 +57,11 @@ type OwnLimit struct {
 	Stat  string        // the group's cpu.stat
 }
 
-// MaxMountinfo bounds what is read of a list of mounts.
+// MaxMountinfo bounds the bytes of a list of mounts.
 const MaxMountinfo = 4 << 20
 
-// OwnCPULimits are the limits on the CPU time of this OS thread: of its own group and of those above it. In version 1
-// the threads of a process may be in different groups.
+// OwnCPULimits returns the limits on the CPU time of this OS thread: those of its group and of the groups above. In
+// version 1 the threads of a process may be in different groups.
 func OwnCPULimits() (limits []OwnLimit) {
 	b, _ := Read("/proc/thread-self/cgroup", MaxFile)
 	mounts, _ := Read("/proc/self/mountinfo", MaxMountinfo)
@@ -94,9 +93,9 @@ func cpuLimits(cgroup, mountinfo []byte) (limits []OwnLimit) {
 	return limits
 }
 
-// NoRealTime returns the control group of this OS thread, in version 1, if it has no time for threads with real-time
-// priority (Documentation/scheduler/sched-rt-group.rst): then none can have such priority, whatever its capabilities
-// are. The file of the group's first folder says how much time it has.
+// NoRealTime returns the control group (version 1) of this OS thread if the group has no time for real-time priority
+// (Documentation/scheduler/sched-rt-group.rst). Then no thread of the group can have such a priority, whatever its
+// capabilities. file is where the group's time is set. file is empty if real-time priority is possible.
 func NoRealTime() (group Group, file string) {
 	b, _ := Read("/proc/thread-self/cgroup", MaxFile)
 	mounts, _ := Read("/proc/self/mountinfo", MaxMountinfo)
@@ -112,11 +111,11 @@ func NoRealTime() (group Group, file string) {
 	return group, file
 }
 
-// RealTimeFile is the file of a control group of version 1 that says how many microseconds of each second its threads
-// with real-time priority may have.
+// RealTimeFile is the file in a control group of version 1 with the microseconds of each second for threads with
+// real-time priority.
 const RealTimeFile = "cpu.rt_runtime_us"
 
-// Runnable reads how many threads of the machine run or want to (/proc/loadavg, "0.20 0.18 0.12 1/80 11206").
+// Runnable reads how many threads of the machine run or wait for a CPU (/proc/loadavg, "0.20 0.18 0.12 1/80 11206").
 func Runnable(loadavg []byte) (n int, ok bool) {
 	for range 3 {
 		_, loadavg = cutWord(loadavg)

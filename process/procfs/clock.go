@@ -9,7 +9,7 @@ import (
 // Tick is the unit of time in stat: USER_HZ is 100 on both CPUs (include/asm-generic/param.h).
 const Tick = 10 * time.Millisecond
 
-// Ticks is the length of that many ticks. It is bounded: no more than some hundred years.
+// Ticks is the length of n ticks, some hundred years at most.
 func Ticks(n uint64) time.Duration { return time.Duration(min(n, 1<<38)) * Tick }
 
 // Uptime reads /proc/uptime: how long the machine has been up.

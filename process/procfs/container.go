@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// Container is what the paths of control groups say of a container. Empty texts are not known.
+// Container has the names of a container in the paths of control groups. They are empty if not known.
 type Container struct {
 	ID  string // of the container: 64 hexadecimal digits, or the id that Amazon's ECS gives
 	Pod string // the uid of its Kubernetes pod, with hyphens
 }
 
 var (
-	// containerID is an id of Docker, containerd, CRI-O and Podman at the end of a part of a path. The runtime writes
-	// a word before it: docker-ID.scope, cri-containerd-ID.scope, crio-ID.scope, libpod-ID.scope. A colon divides
-	// parts as a slash does (x.slice:cri-containerd:ID).
+	// containerID is an id of Docker, containerd, CRI-O and Podman at the end of a part of a path. The runtime writes a
+	// word before it: docker-ID.scope, cri-containerd-ID.scope, crio-ID.scope, libpod-ID.scope. A colon divides parts as a
+	// slash does (x.slice:cri-containerd:ID).
 	containerID = regexp.MustCompile(`^(?:[a-z][a-z-]{0,40}-)?([0-9a-f]{64})(?:\.scope)?$`)
 	// taskID is an id of Amazon's ECS and Fargate: a task's, and a container's number.
 	taskID = regexp.MustCompile(`^([0-9a-f]{32}-[0-9]{1,12})$`)
@@ -26,7 +26,8 @@ var (
 )
 
 // ContainerOf reads the paths of /proc/PID/cgroup, of both versions. If a path has several ids, the last one counts: a
-// container may run in another one. If the process has a cgroup namespace of its own, the path is "/" and says nothing.
+// container may run in another one. If the process has a cgroup namespace of its own, the path is "/" and the result is
+// empty.
 func ContainerOf(paths []string) (c Container) {
 	for _, path := range paths {
 		var found Container

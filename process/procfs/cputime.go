@@ -2,7 +2,8 @@ package procfs
 
 import "bytes"
 
-// CPUTime is the first line of /proc/stat: what the CPUs have done, in ticks (proc(5)). Guest time is in User and Nice.
+// CPUTime is the first line of /proc/stat: how the CPUs have spent their time, in ticks (proc(5)). Guest time is
+// included in User and Nice.
 type CPUTime struct {
 	User, Nice, System, Idle, IOWait, IRQ, SoftIRQ, Steal uint64
 }

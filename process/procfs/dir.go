@@ -35,10 +35,10 @@ func OpenDir(pid int) *Dir {
 	return p
 }
 
-// Exists reports whether there was such a process when it was opened.
+// Exists reports whether the process existed at OpenDir.
 func (p *Dir) Exists() bool { return p.task >= 0 }
 
-// Close gives back the descriptors.
+// Close closes the descriptors.
 func (p *Dir) Close() {
 	for _, fd := range []*int{&p.task, &p.pidfd} {
 		if *fd >= 0 {
@@ -51,8 +51,8 @@ func (p *Dir) Close() {
 // EndFD is a descriptor that can be read from once the process has ended; -1: there is none.
 func (p *Dir) EndFD() int { return p.pidfd }
 
-// Ended reports whether the whole process has ended. That is so, too, if its parent has not reaped it yet, or if its
-// number now belongs to another process (a pidfd stays with its process).
+// Ended reports whether the whole process has ended, also if its parent has not reaped it yet, or if its pid now
+// belongs to another process (a pidfd stays with its process).
 func (p *Dir) Ended() bool {
 	if p.pidfd < 0 { // before Linux 5.3
 		return p.task < 0 || unix.Faccessat(p.task, ".", unix.F_OK, 0) != nil || unix.Kill(p.PID, 0) == unix.ESRCH
@@ -64,7 +64,7 @@ func (p *Dir) Ended() bool {
 	return n == 1
 }
 
-// Owns reports whether tid is a thread of this process, and not of one that got its number later.
+// Owns reports whether tid is a thread of this process, and not of a later process with the same pid.
 func (p *Dir) Owns(tid int) bool {
 	_, _, e := syscall.RawSyscall(unix.SYS_TGKILL, uintptr(p.PID), uintptr(tid), 0)
 	return e != unix.ESRCH && !p.Ended()
@@ -92,7 +92,7 @@ func (p *Dir) openName(dir int, name []byte) (int, error) {
 	}
 }
 
-// ReadFD reads a kept descriptor from its start into the buffer.
+// ReadFD reads an open file from its start into the buffer. It returns nil if that fails.
 func (p *Dir) ReadFD(fd int) []byte {
 	n, _, e := syscall.RawSyscall6(unix.SYS_PREAD64, uintptr(fd), uintptr(unsafe.Pointer(&p.buf)),
 		uintptr(len(p.buf)), 0, 0, 0)
@@ -113,8 +113,7 @@ func (p *Dir) Read(tid int, file string) []byte {
 	return b
 }
 
-// FileLink returns the text of the link /proc/PID/fd/FD, 64 bytes of it at most: what that descriptor leads to. It is
-// nil if there is no such descriptor.
+// FileLink returns the text of the link /proc/PID/fd/FD, 64 bytes of it at most, nil if there is no such descriptor.
 func (p *Dir) FileLink(fd uint64) []byte {
 	if fd > 1<<31-1 {
 		return nil
@@ -139,7 +138,7 @@ func (p *Dir) LastCPU(tid int) int {
 	return s.CPU
 }
 
-// Status tells a thread's state letter (0: there is no such thread) and its tracer.
+// Status returns a thread's state letter (0 if there is no such thread) and its tracer.
 func (p *Dir) Status(tid int) (state byte, tracer int) {
 	b := p.Read(tid, "status")
 	return StatusState(b), StatusTracer(b)
@@ -186,8 +185,8 @@ func (p *Dir) Threads(buf []byte, each func(tid int)) error {
 	}
 }
 
-// Count is how many threads there are, or -1. The task directory has two links more (fs/proc/base.c,
-// proc_task_getattr), which is cheaper to read than any file there.
+// Count is the number of threads, -1 if it cannot be read. It is the task directory's number of links less two
+// (fs/proc/base.c, proc_task_getattr), which is cheaper to read than any file there.
 func (p *Dir) Count() int {
 	var st unix.Stat_t
 	if unix.Fstat(p.task, &st) != nil {
@@ -196,14 +195,14 @@ func (p *Dir) Count() int {
 	return int(st.Nlink) - 2
 }
 
-// Born is when a thread began, in clock ticks since the machine was started. It is 0 if there is no such thread.
+// Born is when a thread began, in ticks since the machine was started, 0 if there is no such thread.
 func (p *Dir) Born(tid int) uint64 {
 	s, _ := ParseStat(p.Read(tid, "stat"))
 	return s.Start
 }
 
-// PassedOn returns the moment of the monotonic clock from which another process has the number of this one, which has
-// ended. It may be a tick too early. It is math.MaxInt64 while no other thread has the number.
+// PassedOn is for a process that has ended. It returns the time, by the monotonic clock, from which another process has
+// the same pid. The time may be a tick too early. It is math.MaxInt64 while no other thread has the number.
 func (p *Dir) PassedOn() int64 {
 	if p.Born(p.PID) != 0 { // its parent has not reaped it yet
 		return math.MaxInt64
@@ -219,7 +218,7 @@ func (p *Dir) PassedOn() int64 {
 	return int64(Ticks(stat.Start)) - (boot.Nano() - now.Nano())
 }
 
-// AnyThread returns a thread of the process that lives: a leader may have ended before the others.
+// AnyThread returns a live thread of the process: the leader may have ended before the others.
 func (p *Dir) AnyThread() (tid int) {
 	tid = p.PID
 	if state, _ := p.Status(tid); p.task < 0 || state != 'Z' && state != 'X' {

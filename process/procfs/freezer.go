@@ -12,21 +12,22 @@ import (
 	"strings"
 )
 
-// Frozen says by which control group a process is frozen (docker pause). None of its threads runs.
+// Frozen is the control group by which a process is frozen (docker pause): none of its threads runs.
 type Frozen struct {
 	Version int // of the hierarchy, 1 or 2
-	// Group is the path of the group that was frozen, the process's own or one above it. Empty: goprof does not see it.
+	// Group is the path of the frozen group, the process's own or one above it. It is empty if goprof does not see the
+	// group.
 	Group string
 	dir   string
 	id    string // of the container, empty: not known
 }
 
-// Stops reports whether a thread can be stopped while it is frozen. A thread in a group of version 1 cannot: it sleeps
-// in the kernel until it is thawed (kernel/freezer.c, __refrigerator). One in a group of version 2 can: ptrace
-// interrupts its wait (kernel/signal.c, do_freezer_trap).
+// Stops reports whether goprof can stop a frozen thread. With version 1 the thread sleeps in the kernel until it is
+// thawed (kernel/freezer.c, __refrigerator). With version 2 ptrace interrupts its wait (kernel/signal.c,
+// do_freezer_trap).
 func (f *Frozen) Stops() bool { return f.Version == 2 }
 
-// Text says what holds the process.
+// Text describes the group in words, for the user.
 func (f *Frozen) Text() string {
 	if f.Group == "" {
 		return "frozen, as docker pause does it, by a cgroup that goprof does not see from its own container"
@@ -52,7 +53,7 @@ func (f *Frozen) Thaw() string {
 
 var plainPath = regexp.MustCompile(`^[\w@%+=:,./-]+$`)
 
-// shellWord is a path as a shell reads it: whoever makes a group may call it anything.
+// shellWord quotes a path for a shell: the name of a group may hold any character.
 func shellWord(s string) string {
 	if plainPath.MatchString(s) {
 		return s
@@ -60,8 +61,8 @@ func shellWord(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// FrozenBy returns the control group that has frozen a process, nil if none has. A goprof in another container cannot
-// see that group. It judges by the state of the process's threads.
+// FrozenBy returns the control group that has frozen a process, nil if none has. In another container goprof cannot see
+// that group, and goes by the states of the process's threads.
 func FrozenBy(pid int) *Frozen {
 	cgroup, err1 := Read(TaskFile(pid, pid, "cgroup"), MaxFile)
 	mounts, err2 := Read("/proc/self/mountinfo", 1<<20)
@@ -86,7 +87,7 @@ func FrozenBy(pid int) *Frozen {
 // frozenThreads returns the version of cgroups by which all threads of a process seem to be frozen, or 0 if a thread is
 // not. In a group of version 1 they are in state D (kernel/freezer.c, __refrigerator). In one of version 2 they are in
 // state S and wait on their way back to the program (kernel/signal.c, do_freezer_trap, which compilers inline into
-// get_signal). An unfrozen thread is there only while it is stopped, which is another state.
+// get_signal). An unfrozen thread waits there only while it is stopped, which is another state.
 func frozenThreads(pid int) (version int) {
 	dir := OpenDir(pid)
 	defer dir.Close()
@@ -110,13 +111,13 @@ func frozenThreads(pid int) (version int) {
 	return version
 }
 
-// trapped reports whether a thread that sleeps does so in the freezer's trap, by its wchan.
+// trapped reports whether a sleeping thread with that wchan is in the freezer's trap.
 func trapped(wchan []byte) bool {
 	where := string(bytes.TrimSpace(wchan))
 	return where == "do_freezer_trap" || where == "get_signal"
 }
 
-// containerIn is the id of the container whose groups these are, empty if that is not known.
+// containerIn returns the id of the container that has these groups, empty if it is not known.
 func containerIn(groups []Membership) string {
 	var paths []string
 	for _, m := range groups {
@@ -128,7 +129,7 @@ func containerIn(groups []Membership) string {
 // maxAbove bounds how many groups above the process's own are read.
 const maxAbove = 64
 
-// frozenBy also reports whether goprof sees all groups by which the process could be frozen.
+// frozenBy finds the group that has frozen a process. seen is true if goprof sees all groups that could have.
 func frozenBy(groups []Membership, mounts []CgroupMount, read func(string) []byte) (f *Frozen, seen bool) {
 	seen = true
 	for _, m := range groups {
@@ -156,12 +157,12 @@ func frozenBy(groups []Membership, mounts []CgroupMount, read func(string) []byt
 	return nil, seen
 }
 
-// freezes reports whether a line of /proc/PID/cgroup is about a hierarchy whose groups can freeze.
+// freezes reports whether groups of the line's hierarchy can freeze.
 func (m *Membership) freezes() bool {
 	return len(m.Controllers) == 0 || slices.Contains(m.Controllers, "freezer")
 }
 
-// holds reports whether a mount shows the hierarchy with the freezer that a line of /proc/PID/cgroup is about.
+// holds reports whether a mount shows the line's hierarchy, and that hierarchy can freeze.
 func (m *CgroupMount) holds(line *Membership) bool {
 	if m.Version == 2 {
 		return len(line.Controllers) == 0

@@ -58,7 +58,7 @@ func Limit(b []byte, name string) (n uint64, unlimited, ok bool) {
 	return n, false, ok
 }
 
-// CountList counts the members of a list like "0-3,8" (lib/bitmap-str.c, bitmap_parselist). It believes no more than
+// CountList counts the members of a list like "0-3,8" (lib/bitmap-str.c, bitmap_parselist). ok is false for more than
 // some million.
 func CountList(b []byte) (n uint64, ok bool) {
 	b = bytes.TrimSpace(b)

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Pressure is how long threads have waited for something (Documentation/accounting/psi.rst). Some: at least one thread
-// waited. Full: all threads that were not idle waited.
+// Pressure is how long threads have waited for a resource (Documentation/accounting/psi.rst). Some is the time in which
+// at least one thread waited, Full the time in which all threads waited that were not idle.
 type Pressure struct{ Some, Full Stall }
 
 // Stall is a line of Pressure: the shares of the last 10, 60 and 300 seconds, from 0 to 1, and the time since the
@@ -17,8 +17,8 @@ type Stall struct {
 	Total                time.Duration
 }
 
-// ParsePressure reads /proc/pressure/cpu and its like, and cpu.pressure of a control group. It is ok if the line "some"
-// is whole; kernels before 5.13 have no line "full" for CPUs.
+// ParsePressure reads /proc/pressure/cpu and the other files there, and cpu.pressure of a control group. ok is false
+// without a whole line "some". Kernels before 5.13 have no line "full" for CPUs.
 func ParsePressure(b []byte) (p Pressure, ok bool) {
 	for line := range bytes.Lines(b) {
 		kind, rest := cutWord(line)
@@ -57,11 +57,11 @@ func parseStall(b []byte) (s Stall, ok bool) {
 	return s, true
 }
 
-// percent reads a number from 0 to 100 and returns that part of 1.
+// percent reads a number from 0 to 100, and returns it divided by 100.
 func percent(b []byte) (float64, bool) {
 	v, err := strconv.ParseFloat(string(b), 64)
 	return v / 100, err == nil && v >= 0 && v <= 100
 }
 
-// Microseconds is the length of that many microseconds. It is bounded: no more than some hundred years.
+// Microseconds is the length of n microseconds, some hundred years at most.
 func Microseconds(n uint64) time.Duration { return time.Duration(min(n, 1<<52)) * time.Microsecond }

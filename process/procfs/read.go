@@ -10,11 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// MaxFile bounds what is read of a small file of /proc.
+// MaxFile bounds the bytes of a small file of /proc.
 const MaxFile = 64 << 10
 
-// Read returns at most that many bytes of a file of /proc. Opening is never blocked: these files are the kernel's, not
-// the target's.
+// Read returns up to most bytes of a file of /proc. Opening cannot block: these are files of the kernel, not of the
+// target.
 func Read(path string, most int64) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0)
 	if err != nil {

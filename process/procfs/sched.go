@@ -12,7 +12,7 @@ type Schedstat struct {
 	Turns  uint64 // how often it got one
 }
 
-// ParseSchedstat reads it.
+// ParseSchedstat reads schedstat.
 func ParseSchedstat(b []byte) (s Schedstat, ok bool) {
 	for _, v := range []*uint64{&s.Ran, &s.Waited, &s.Turns} {
 		if *v, b, ok = cutNumber(b); !ok {
@@ -48,8 +48,8 @@ func ExecStart(b []byte) (ns uint64, ok bool) {
 
 // InKernel reads /proc/PID/task/TID/wchan (fs/proc/base.c, proc_pid_wchan). "0" means that the thread is in the queue
 // of its CPU. A function's name means that it has left the queue to wait for something. told is false if the kernel has
-// no names of its functions. Kernels before 5.16 may say "0" of all threads (StaysAsleep). So a thread that does not
-// wait by this may be looked at with a stop that it did not need. No one is told that it ran.
+// no names of its functions. Kernels before 5.16 may write "0" for all threads (StaysAsleep). So goprof may stop a
+// waiting thread without need, but never counts it as running because of that.
 func InKernel(wchan []byte) (waits, told bool) {
 	return len(wchan) > 0 && wchan[0] != '0', len(wchan) > 0
 }
@@ -63,15 +63,15 @@ var atSpaceLock = [][]byte{
 	[]byte("m_start"),          // /proc/PID/maps (fs/proc/task_mmu.c)
 }
 
-// AtSpaceLock reads wchan, too. The thread waits for the lock of an address space. Another thread holds the lock while
-// it maps or unmaps memory: for long if that thread has no CPU. AtSpaceLock is false where the kernel has no names of
-// its functions.
+// AtSpaceLock reports whether a thread with that wchan waits for the lock of an address space. Another thread holds the
+// lock while it maps or unmaps memory, for long if that thread has no CPU. AtSpaceLock is false if the kernel has no
+// names of its functions.
 func AtSpaceLock(wchan []byte) bool {
 	return slices.ContainsFunc(atSpaceLock, func(name []byte) bool { return bytes.Contains(wchan, name) })
 }
 
-// StaysAsleep reads wchan of before and after a thread was seen to wait. It reports whether the thread waits for one
-// and the same thing, other than the lock of an address space. A thread may have come to that lock, or have got it, in
-// between. Both may be "0": kernels before 5.16 name no function where they unwind by ORC (arch/x86/kernel/process.c,
+// StaysAsleep takes the wchan from before and after a look at a waiting thread. It reports whether the thread waits for
+// the same thing in both, other than the lock of an address space, which the thread may have waited for and got in
+// between. Both may be "0": kernels before 5.16 name no function if they unwind by ORC (arch/x86/kernel/process.c,
 // get_wchan).
 func StaysAsleep(before, after []byte) bool { return bytes.Equal(before, after) && !AtSpaceLock(after) }

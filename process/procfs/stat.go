@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Stat is what goprof needs of /proc/PID/stat and /proc/PID/task/TID/stat (proc(5); fs/proc/array.c, do_task_stat).
-// Reading them takes no lock of the address space, so they can be read of a process that hangs.
+// Stat has fields of /proc/PID/stat and /proc/PID/task/TID/stat (proc(5); fs/proc/array.c, do_task_stat). Reading these
+// files takes no lock of the address space, so it works for a process that hangs.
 type Stat struct {
 	State   byte   // field 3, R S D T t Z X I; 0 if the text does not even hold that
 	Parent  int    // field 4, the process that started it
@@ -52,7 +52,7 @@ func Comm(b []byte) string {
 	return strings.ToValidUTF8(string(b[open+1:end]), "\uFFFD")
 }
 
-// ParseStat reads stat. ok says that all fields up to the memory are there. A field that is missing is 0 (CPU: -1).
+// ParseStat reads stat. ok is true if all fields up to the memory are there. A missing field is 0, or -1 for CPU.
 func ParseStat(b []byte) (s Stat, ok bool) {
 	s.CPU = -1
 	if b = afterName(b); len(b) == 0 {

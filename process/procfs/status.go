@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Status is what goprof needs of /proc/PID/status and /proc/PID/task/TID/status (proc(5); fs/proc/array.c). The kernel
-// escapes newlines in the name, so a process cannot make a line of its own.
+// Status has fields of /proc/PID/status and /proc/PID/task/TID/status (proc(5); fs/proc/array.c). The kernel escapes
+// newlines in the name, so a process cannot add lines.
 type Status struct {
 	Name                 string
 	State                byte
@@ -25,7 +25,7 @@ type Status struct {
 // Nested reports whether the thread is in another pid namespace than this /proc.
 func (s *Status) Nested() bool { return len(s.NSPID) > 1 }
 
-// InnerPID is its number in its own pid namespace, or what is given here where the kernel does not tell (before 4.1).
+// InnerPID is the thread's number in its own pid namespace, or otherwise if the kernel does not report it (before 4.1).
 func (s *Status) InnerPID(otherwise int) int {
 	if len(s.NSPID) == 0 {
 		return otherwise
@@ -33,7 +33,7 @@ func (s *Status) InnerPID(otherwise int) int {
 	return s.NSPID[len(s.NSPID)-1]
 }
 
-// Can reports whether it has a capability.
+// Can reports whether the thread has a capability.
 func (s *Status) Can(capability int) bool { return s.Effective&(1<<capability) != 0 }
 
 // ParseStatus reads status. A field that is missing or no number is 0.
@@ -115,7 +115,7 @@ func cutColumn(b []byte) (word, rest []byte) {
 	return b[:i], bytes.TrimLeft(b[i:], blanks)
 }
 
-// capabilities reads a set of capabilities. Text that holds none is the empty set.
+// capabilities reads a set of capabilities. Text that does not parse is the empty set.
 func capabilities(hex []byte) uint64 {
 	set, err := strconv.ParseUint(string(hex), 16, 64)
 	if err != nil {
@@ -134,13 +134,13 @@ func StatusState(b []byte) byte {
 	return 0
 }
 
-// StatusTracer is the thread that traces this one, 0 if none.
+// StatusTracer is the thread that traces this thread, 0 if none.
 func StatusTracer(b []byte) int {
 	n, _ := lineUint(b, "\nTracerPid:\t")
 	return int(n)
 }
 
-// StatusParent is the process that started this one, or has inherited it.
+// StatusParent is the parent of the process.
 func StatusParent(b []byte) (pid int, ok bool) {
 	n, ok := lineUint(b, "\nPPid:\t")
 	return int(n), ok

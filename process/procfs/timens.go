@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// MonotonicOffset reads /proc/PID/timens_offsets: what a time namespace adds to CLOCK_MONOTONIC. A line is the clock,
-// seconds and nanoseconds (kernel/time/namespace.c, proc_timens_show_offsets).
+// MonotonicOffset reads in /proc/PID/timens_offsets what a time namespace adds to CLOCK_MONOTONIC. A line has the
+// clock, seconds and nanoseconds (kernel/time/namespace.c, proc_timens_show_offsets).
 func MonotonicOffset(b []byte) (time.Duration, bool) {
 	for line := range bytes.Lines(b) {
 		f := bytes.Fields(line)

@@ -12,7 +12,7 @@ var lz4Magic = []byte{0x04, 0x22, 0x4d, 0x18}
 var errLZ4 = errors.New("lz4: malformed")
 
 const (
-	// lz4Window is how far back a match reaches, also into the block before.
+	// lz4Window is the largest distance of a match. It may reach into the block before.
 	lz4Window = 64 << 10
 	lz4Most   = 4 << 20 // the largest block
 )
@@ -125,8 +125,8 @@ func unexpected(err error) error {
 	return err
 }
 
-// appendLZ4 unpacks a block (doc/lz4_Block_format.md): runs of bytes as they are, each followed by a match: how
-// far back it lies, and how long it is. out grows up to most.
+// appendLZ4 unpacks a block (doc/lz4_Block_format.md): runs of literal bytes, each followed by the distance and length
+// of a match. out grows to most bytes at most.
 func appendLZ4(out, in []byte, most int) ([]byte, error) {
 	for len(in) > 0 {
 		token := in[0]

@@ -22,28 +22,28 @@ import (
 var (
 	// ErrTooLarge: the file unpacks to more than the limit.
 	ErrTooLarge = errors.New("it unpacks to more than may be")
-	// ErrNoRoom: the disk of temporary files has no room for it.
+	// ErrNoRoom: the disk for temporary files is too small.
 	ErrNoRoom = errors.New("the folder for temporary files has no room for it unpacked")
 	// ErrXZ: xz's dictionaries would take more memory than goprof may use.
 	ErrXZ = errors.New("goprof does not read xz")
 	// ErrNotRegular: a pipe, a folder or a device.
 	ErrNotRegular = errors.New("it is not a regular file")
-	// ErrEmpty: there is nothing in it.
+	// ErrEmpty: the unpacked file is empty.
 	ErrEmpty = errors.New("it is empty once unpacked")
 )
 
 const (
-	// MaxSize is how long an unpacked core may be.
+	// MaxSize is the largest unpacked core.
 	MaxSize = 1 << 40
-	// maxWindow bounds the memory that unpacking takes: what zstd asks for unless it is told --long.
+	// maxWindow bounds the memory for unpacking. zstd needs no more without --long.
 	maxWindow = 128 << 20
-	// spare is how much room is left on the disk.
+	// spare is how many bytes of the disk stay free.
 	spare = 1 << 30
-	// checkEvery is how much is written until the room is looked at again.
+	// checkEvery is how many bytes are written between two checks of the free space.
 	checkEvery = 64 << 20
 )
 
-// File is a file that can be read anywhere.
+// File is an unpacked file, or one that was not compressed.
 type File struct {
 	*os.File
 	Size int64
@@ -61,8 +61,8 @@ func (f *File) Close() error {
 	return err
 }
 
-// Open opens a file, and unpacks it if it is compressed. If the file is damaged or cut off, the result holds what comes
-// before, and the error is returned with it.
+// Open opens a file, and unpacks it if it is compressed. If the file is damaged or cut off, Open returns an error
+// together with the File, which holds the bytes before the damage.
 func Open(name string) (*File, error) {
 	st, err := os.Stat(name) // first, because opening a pipe may block
 	if err != nil {
@@ -96,7 +96,8 @@ func Open(name string) (*File, error) {
 	return out, err
 }
 
-// formatOf tells a format by its first bytes.
+// formatOf recognises a format by its first bytes. name is empty for a file that is not compressed; reader is nil for
+// xz.
 func formatOf(head []byte) (name string, reader func(io.Reader) (io.Reader, error)) {
 	switch {
 	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
@@ -132,7 +133,7 @@ func unpackTo(from io.Reader, limit int64) (*File, error) {
 	return out, err
 }
 
-// fill writes what comes. A block of zeros is left out: the file has a hole there.
+// fill writes the unpacked bytes. It leaves out blocks of zeros, so the file has holes there.
 func (f *File) fill(from io.Reader, limit int64) error {
 	b := make([]byte, 64<<10)
 	zeros := make([]byte, len(b))
@@ -165,7 +166,7 @@ func (f *File) fill(from io.Reader, limit int64) error {
 	}
 }
 
-// ended reports whether a stream has ended, and was not cut off: a reader at its end says io.EOF each time.
+// ended reports whether a stream has ended and was not cut off: a reader at its end returns io.EOF each time.
 func ended(from io.Reader) bool {
 	_, err := from.Read(make([]byte, 1))
 	return errors.Is(err, io.EOF)

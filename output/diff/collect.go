@@ -116,14 +116,14 @@ func (c *Comparison) AddSource(to Side, src recording.Source, o Reading) error {
 	s.weight = i.Meta.Weight
 	a := adder{c: c, to: to, o: o, labels: make(map[frame]int32), roots: make(map[profile.Thread]int32),
 		standing: make(map[threadID]stay)}
-	if err := recording.EachBare(src, a.measure); err != nil {
+	if err := recording.Visit(src, recording.NoStacks, a.measure); err != nil {
 		return err
 	}
 	if a.timed = i.Timed && a.last > a.first; a.timed {
 		s.span += time.Duration(a.last - a.first)
 	}
 	a.firstBlock = s.begin(run{name: i.Name, jvm: i.JVM()}, a.timed)
-	if err := recording.EachLazily(src, a.add); err != nil {
+	if err := recording.Visit(src, recording.LaterStacks, a.add); err != nil {
 		return err
 	}
 	for _, st := range a.standing {

@@ -372,21 +372,15 @@ func (w *window) Info() recording.Info {
 	return i
 }
 
-func (w *window) only(visit func(*profile.Sample) error) func(*profile.Sample) error {
-	return func(s *profile.Sample) error {
+func (w *window) Each(visit func(*profile.Sample) error) error {
+	return w.Visit(recording.AllStacks, visit)
+}
+
+func (w *window) Visit(stacks recording.Stacks, visit func(*profile.Sample) error) error {
+	return recording.Visit(w.Source, stacks, func(s *profile.Sample) error {
 		if s.At.Wall < w.from || s.At.Wall >= w.to {
 			return nil
 		}
 		return visit(s)
-	}
-}
-
-func (w *window) Each(visit func(*profile.Sample) error) error { return w.Source.Each(w.only(visit)) }
-
-func (w *window) EachLazily(visit func(*profile.Sample) error) error {
-	return recording.EachLazily(w.Source, w.only(visit))
-}
-
-func (w *window) EachBare(visit func(*profile.Sample) error) error {
-	return recording.EachBare(w.Source, w.only(visit))
+	})
 }

@@ -2,13 +2,10 @@ package jfr
 
 import (
 	"bufio"
-	"cmp"
 	"encoding/binary"
 	"io"
-	"maps"
-	"slices"
-	"strings"
 
+	"goprof/profile"
 	"goprof/profile/redact"
 )
 
@@ -253,7 +250,5 @@ func (s *spilled) close() {
 
 // DroppedNames returns the names of the event types that were left out. The types with most events come first.
 func (r *Redacted) DroppedNames() []string {
-	return slices.SortedFunc(maps.Keys(r.Dropped), func(a, b string) int {
-		return cmp.Or(cmp.Compare(r.Dropped[b], r.Dropped[a]), strings.Compare(a, b))
-	})
+	return profile.ByCount(r.Dropped)
 }

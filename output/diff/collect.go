@@ -41,8 +41,8 @@ type run struct {
 // MaxRuns is how many recordings a side has at most.
 const MaxRuns = 64
 
-// cell is a node in a block of time, which is the upper half. Each recording has blocks of its own. A recording without
-// times has only one.
+// cell is a node in a block of time. The block is the upper half. Each recording has blocks of its own; a recording
+// without times has only one.
 type cell uint64
 
 func cellOf(block, node int32) cell { return cell(block)<<32 | cell(node) }
@@ -70,8 +70,7 @@ func (s *side) begin(r run, timed bool) (block int32) {
 	return int32(len(s.runs)-1) * blocks
 }
 
-// assumedLooks returns how many samples a recording has. If the recording does not say that, a sample is assumed for
-// each interval.
+// assumedLooks returns how many samples a recording has. If it does not say so, one sample is assumed for each interval.
 func assumedLooks(w profile.Weight, total, looks int64, interval time.Duration) int64 {
 	switch {
 	case w == profile.Samples && looks <= 0:
@@ -137,8 +136,8 @@ func (c *Comparison) AddSource(to Side, src recording.Source, o Reading) error {
 	return nil
 }
 
-// effective returns how many looks, each counted once, tell as much as those that there are
-// (profile.Summary.Effective). 0: it is not known.
+// effective returns how many independent looks are worth as much as the recording's (profile.Summary.Effective). 0: it
+// is not known.
 func (a *adder) effective(i *recording.Info) int64 {
 	switch {
 	case i.Summary != nil && i.Summary.Effective > 0:
@@ -188,8 +187,8 @@ type adder struct {
 	standing    map[threadID]stay
 }
 
-// leafPlace is where a sample's stack ends in the tree, and the compiled method in which its leaf is a guess, 0 if it
-// is none.
+// leafPlace is the node in which a sample's stack ends. If its leaf is a guess, guessedIn is the node of the compiled
+// method; otherwise it is 0.
 type leafPlace struct{ node, guessedIn int32 }
 
 type frame struct {
@@ -209,8 +208,8 @@ type stay struct {
 	weight int64
 }
 
-// maxStandings bounds the threads whose standings are followed; beyond, each look of a thread counts for itself. It
-// also bounds how many functions and threads are remembered.
+// maxStandings bounds the threads whose standings are followed. Looks at further threads count one by one. It also
+// bounds how many functions and threads are remembered.
 const maxStandings = 1 << 20
 
 func moment(s *profile.Sample) int64 {
@@ -307,8 +306,8 @@ func (a *adder) root(s *profile.Sample) int32 {
 
 const noLabel = -1
 
-// descend goes to the node of a sample's stack, and makes what is missing. The stack has the threads, states and
-// reasons that a collapsed file would have. A leaf that is a guess counts for its compiled method.
+// descend goes to the node of a sample's stack, and makes missing nodes. It returns false if there is no room. The stack
+// has the threads, states and reasons that a collapsed file would have. A guessed leaf counts for its compiled method.
 func (a *adder) descend(s *profile.Sample, root int32) (leafPlace, bool) {
 	way := descent{tree: &a.c.tree}
 	if root != noLabel {

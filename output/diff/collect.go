@@ -293,15 +293,9 @@ func (a *adder) root(s *profile.Sample) int32 {
 	if !a.o.Threads {
 		return noLabel
 	}
-	root, ok := a.roots[s.Thread]
-	if !ok {
-		if len(a.roots) >= maxStandings {
-			clear(a.roots)
-		}
-		root = a.c.tree.label(output.ParseLabel(naming.ThreadLabel(&s.Thread)))
-		a.roots[s.Thread] = root
-	}
-	return root
+	return profile.Cached(a.roots, maxStandings, s.Thread, func() int32 {
+		return a.c.tree.label(output.ParseLabel(naming.ThreadLabel(&s.Thread)))
+	})
 }
 
 const noLabel = -1
@@ -367,16 +361,9 @@ func (d *descent) down(label int32) {
 }
 
 func (a *adder) label(f *profile.Frame) int32 {
-	key := frame{f.Func, f.Kind}
-	label, ok := a.labels[key]
-	if !ok {
-		if len(a.labels) >= maxStandings {
-			clear(a.labels)
-		}
-		label = a.c.tree.label(output.ParseLabel(output.Label(f.Func, f.Kind)))
-		a.labels[key] = label
-	}
-	return label
+	return profile.Cached(a.labels, maxStandings, frame{f.Func, f.Kind}, func() int32 {
+		return a.c.tree.label(output.ParseLabel(output.Label(f.Func, f.Kind)))
+	})
 }
 
 // addLook adds a look to the standing of its thread, or ends the standing and begins another.

@@ -179,15 +179,9 @@ func (p *Filtered) judgeStack(s *profile.Sample) (cause, error) {
 }
 
 func (p *Filtered) thread(t *profile.Thread) bool {
-	ok, known := p.threads[*t]
-	if !known {
-		if len(p.threads) >= maxVerdicts {
-			clear(p.threads)
-		}
-		ok = p.named(t, p.f.Thread, true) && !p.named(t, p.f.ExcludeThread, false)
-		p.threads[*t] = ok
-	}
-	return ok
+	return profile.Cached(p.threads, maxVerdicts, *t, func() bool {
+		return p.named(t, p.f.Thread, true) && !p.named(t, p.f.ExcludeThread, false)
+	})
 }
 
 // named reports whether a thread has, or had, a name that is wanted.
@@ -232,15 +226,9 @@ func (p *Filtered) keeps(s *profile.Stack) bool {
 }
 
 func (p *Filtered) verdict(fn *profile.Func) verdict {
-	v, known := p.funcs[fn]
-	if !known {
-		if len(p.funcs) >= maxVerdicts {
-			clear(p.funcs)
-		}
-		v = verdict{matches(p.f.Include, fn.Name, false), matches(p.f.Exclude, fn.Name, false)}
-		p.funcs[fn] = v
-	}
-	return v
+	return profile.Cached(p.funcs, maxVerdicts, fn, func() verdict {
+		return verdict{matches(p.f.Include, fn.Name, false), matches(p.f.Exclude, fn.Name, false)}
+	})
 }
 
 // LeftOut says how many samples the last Each left out, and why. It is empty if none were.

@@ -238,15 +238,9 @@ func (m *sampleMaker) leaf(s *profile.Sample, name string, kind profile.Kind) er
 	if err := s.Read(); err != nil {
 		return err
 	}
-	key := leafKey{name, kind}
-	frame, ok := m.classes[key]
-	if !ok {
-		if len(m.classes) >= maxClasses {
-			clear(m.classes)
-		}
-		frame = profile.Frame{Func: &profile.Func{Name: name}, Kind: kind, BCI: -1}
-		m.classes[key] = frame
-	}
+	frame := profile.Cached(m.classes, maxClasses, leafKey{name, kind}, func() profile.Frame {
+		return profile.Frame{Func: &profile.Func{Name: name}, Kind: kind, BCI: -1}
+	})
 	s.StackNumber = 0
 	frames := append(m.stack.Frames[:0], frame)
 	m.stack = profile.Stack{Frames: frames}

@@ -146,16 +146,10 @@ func Weigh(s *profile.Sample, w profile.Weight) int64 {
 }
 
 func (s *summer) root(t *profile.Thread) root {
-	r, ok := s.roots[*t]
-	if !ok {
-		if len(s.roots) >= maxVerdicts {
-			clear(s.roots)
-		}
+	return profile.Cached(s.roots, maxVerdicts, *t, func() root {
 		s.rooted++
-		r = root{naming.ThreadLabel(t), s.rooted}
-		s.roots[*t] = r
-	}
-	return r
+		return root{naming.ThreadLabel(t), s.rooted}
+	})
 }
 
 // withLines returns a stack whose methods have their lines in their names.

@@ -3,7 +3,6 @@ package jfr
 import (
 	"encoding/binary"
 	"encoding/hex"
-	"fmt"
 	"math"
 	"time"
 
@@ -107,8 +106,8 @@ func (w *Writer) sample(typ typeID, s *profile.Sample, thread uint64, of trace, 
 	w.detail(s, s.At.Ticks, thread, of.leaf.sure, cpu)
 }
 
-// detail writes what is known of a sample beyond the fields of its event. If nothing is, it writes nothing. ticks is the
-// time of the sample's event.
+// detail writes what is known of a sample beyond the fields of its event. If nothing is, it writes nothing. ticks is
+// the time of the sample's event.
 func (w *Writer) detail(s *profile.Sample, ticks int64, thread uint64, sure profile.Certainty, cpu time.Duration) {
 	tlab := tlabOf(s)
 	if cpu == 0 && sure == profile.Certain && tlab == 0 && !s.Link.Known() && !s.WakerLink.Known() {
@@ -308,7 +307,7 @@ func (w *Writer) fields(all ...any) {
 		case float32:
 			b = binary.BigEndian.AppendUint32(b, math.Float32bits(v))
 		default:
-			panic(fmt.Sprintf("a field of type %T", f))
+			panic("jfr: a field of a type that fields cannot write") // not with f, which would be allocated then
 		}
 	}
 	w.body = b

@@ -51,8 +51,8 @@ func (w *Walker) linkOfLeaf() (uint64, bool) {
 	return link, link != 0
 }
 
-// keepsLink reports whether rules are those of code that has no frame, and has its return address where the call has
-// left it.
+// keepsLink reports whether unwind rules are those of code without a frame that leaves its return address in the
+// register.
 func (w *Walker) keepsLink(row *process.Row) bool {
 	for i := range row.Saved {
 		if row.Saved[i].Reg == row.RA && row.Saved[i].Rule.Kind != process.RuleSame {
@@ -63,7 +63,7 @@ func (w *Walker) keepsLink(row *process.Row) bool {
 	return int(row.RA) == w.cpu.LR && c.Kind == process.RuleRegister && int(c.Reg) == w.cpu.SP && c.Off == 0
 }
 
-// findLink returns the address behind a call of the leaf, in the function that returns to ret. 0 if there is none.
+// findLink returns the address behind a call of the leaf, in the function that returns to ret, 0 if there is none.
 func (w *Walker) findLink(leaf *process.Code, ret uint64) uint64 {
 	if !w.afterCall(ret, nil) {
 		return 0
@@ -98,7 +98,7 @@ func (w *Walker) findLink(leaf *process.Code, ret uint64) uint64 {
 	return 0
 }
 
-// callTarget returns what the call before ret has called.
+// callTarget returns the target of the call before ret, false if it is not known.
 func (w *Walker) callTarget(ret uint64) (uint64, bool) {
 	var call [16]byte
 	n := min(w.cpu.MaxCall, len(call))
@@ -121,8 +121,8 @@ func (w *Walker) callsLeaf(call []byte, behind uint64, leaf *process.Code) bool 
 // sameFunction compares symbols. Two functions that have none, or whose names are not known, pass: the rules decide.
 func sameFunction(a, b *process.Code) bool { return a.Image == b.Image && a.Symbol == b.Symbol }
 
-// recordsOnTop reports whether rules say that the frame record stands at the stack pointer: the caller's frame pointer,
-// and then the return address.
+// recordsOnTop reports whether by the unwind rules the frame record lies at the stack pointer: the caller's frame
+// pointer, then the return address.
 func (w *Walker) recordsOnTop(row *process.Row) bool {
 	if row.CFA.Kind != process.RuleRegister || int(row.CFA.Reg) != w.cpu.SP || int(row.RA) != w.cpu.LR {
 		return false

@@ -10,8 +10,8 @@ import (
 	"goprof/vmstructs"
 )
 
-// LockFrames returns the physical Java frames of a stack that lie on the thread's own stack. The methods that are
-// inlined into each other have one frame.
+// LockFrames returns the physical Java frames that lie on the thread's own stack. Methods that are inlined into each
+// other share a frame.
 func LockFrames(frames []profile.Frame, interpreted []InterpretedFrame,
 	th vmstructs.Thread) (out []vmstructs.LockFrame) {
 	low, high := th.StackBase-th.StackSize, th.StackBase
@@ -58,7 +58,7 @@ func computes(f profile.Frame) bool {
 	return of && (strings.HasSuffix(name, ".run") || strings.HasSuffix(name, ".tryFire"))
 }
 
-// LockOf is a lock as profiles have it. The kinds are in the same order.
+// LockOf converts a lock to package profile's type. The kinds are in the same order.
 func LockOf(l *vmstructs.Lock) profile.Lock {
 	out := profile.Lock{Kind: profile.LockKind(l.Kind)}
 	if l.Class != "" {
@@ -68,8 +68,8 @@ func LockOf(l *vmstructs.Lock) profile.Lock {
 	return out
 }
 
-// HeldLockOf returns a held lock as profiles have it. A thread that initialises a class does so in the frame of the
-// class's static initialiser.
+// HeldLockOf converts a held lock to package profile's type. A thread that initialises a class holds it in the frame of
+// the class's static initialiser.
 func HeldLockOf(h *vmstructs.Held, stack *profile.Stack) profile.HeldLock {
 	held := profile.HeldLock{Lock: LockOf(&h.Lock), Frame: h.Frame}
 	if held.Kind == profile.ClassInit {

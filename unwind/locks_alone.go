@@ -8,8 +8,8 @@ import (
 
 const concurrentLocks = "java.util.concurrent.locks."
 
-// WantsAlone reports whether a thread wants to be the only owner of what it waits for. The lock's queue does not say it
-// in the same way on all JDKs; the methods that the thread is in do. Which ones those are was the same since JDK 5.
+// WantsAlone reports whether a thread waits for exclusive ownership of a lock. JDKs differ in how the lock's queue
+// shows that, but the thread's methods have shown it in the same way since JDK 5.
 func WantsAlone(w *profile.WantedLock, stack *profile.Stack) bool {
 	if w.Kind != profile.Shared {
 		return w.Kind == profile.Monitor || w.Kind == profile.Exclusive

@@ -7,15 +7,15 @@ import (
 	"goprof/profile"
 )
 
-// UnmountedWait is what a virtual thread that no carrier runs waits for.
+// UnmountedWait is what an unmounted virtual thread waits for.
 type UnmountedWait struct {
 	ID       uint64
 	State    string
 	WaitsFor *profile.WantedLock // nil: not confirmed
 }
 
-// AddUnmounted adds such waits to a dump, and the virtual threads without a carrier for whose locks others wait. The
-// dump may have some of these threads already. To the others show adds name, state and stack.
+// AddUnmounted adds UnmountedWaits to a dump, and the unmounted virtual threads for whose locks others wait. If the
+// dump does not have a thread yet, show adds its name, state and stack.
 func AddUnmounted(threads []profile.ThreadDump, waits []UnmountedWait,
 	show func(*profile.ThreadDump)) []profile.ThreadDump {
 	first := len(threads)

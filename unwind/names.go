@@ -14,13 +14,13 @@ import (
 const (
 	// maxSymbol bounds the names that are demangled.
 	maxSymbol = 4096
-	// maxDemangled (a power of two) bounds the demangled names: a name of 200 bytes can refer to its own parts so that
-	// it stands for gigabytes.
+	// maxDemangled (a power of two) bounds the length of a demangled name: a linkage name of 200 bytes can refer to its
+	// own parts so often that it stands for gigabytes.
 	maxDemangled = 12
 )
 
-// Demangled makes a C++ or Rust linkage name readable, without its parameters and
-// without the version that some C symbols carry (read@@GLIBC_2.2.5).
+// Demangled makes a C++ or Rust linkage name readable, without its parameters and without the version that some C
+// symbols carry (read@@GLIBC_2.2.5).
 func Demangled(symbol string) string {
 	symbol, _, _ = strings.Cut(symbol, "@")
 	if len(symbol) > maxSymbol {
@@ -30,7 +30,7 @@ func Demangled(symbol string) string {
 	return strings.ToValidUTF8(demangle.Filter(symbol, demangle.NoParams, demangle.MaxLength(maxDemangled)), "\uFFFD")
 }
 
-// method returns the Func of a Java method, which is named once.
+// method returns the Func of a Java method, always the same one.
 func (w *Walker) method(m *vmstructs.Method) *profile.Func {
 	if fn, ok := w.methods[m]; ok {
 		return fn
@@ -44,14 +44,14 @@ func (w *Walker) method(m *vmstructs.Method) *profile.Func {
 	return fn
 }
 
-// stubSite is the name of code that belongs to no method. The name holds while the code is that blob's. For the
-// interpreter's code, which stays, the blob is nil.
+// stubSite is the name of code that belongs to no method. It is valid for as long as the code belongs to blob, or
+// always if blob is nil (the interpreter's code).
 type stubSite struct {
 	blob *vmstructs.Blob
 	fn   *profile.Func
 }
 
-// stubFunc returns the Func of generated code that is no method's.
+// stubFunc returns the Func of generated code that belongs to no method.
 func (w *Walker) stubFunc(b *vmstructs.Blob, pc uint64) *profile.Func {
 	if s, ok := w.stubs[pc]; ok && s.blob == b {
 		return s.fn

@@ -9,7 +9,7 @@ import (
 	"goprof/vmstructs"
 )
 
-// nativeSite is what is known of one native pc.
+// nativeSite is the facts about one native pc.
 type nativeSite struct {
 	fn  *profile.Func
 	row *process.Row
@@ -54,23 +54,23 @@ func (w *Walker) stepNative() (why profile.Reason, root bool) {
 // notCode deals with a pc that lies in no code at all.
 func (w *Walker) notCode() (why profile.Reason, root bool) {
 	if w.cur.pc == 0 && !w.cur.exact && w.cur.byRules {
-		// A return address of 0 marks the outermost frame (System V ABI, 3.4.1). No thread's
-		// root is generated code: a 0 there was never a return address.
+		// A return address of 0 marks the outermost frame (System V ABI, 3.4.1). No thread's root is generated code: a 0
+		// there was never a return address.
 		return profile.Whole, true
 	}
 	return profile.NotCode, false
 }
 
-// jitCode and jitGap stand for all code that a program has made while it ran, and that lies in no file. A Func for each
-// pc there would be memory without end: such code comes and goes.
+// jitCode and jitGap stand for all code that lies in no file and is not HotSpot's. One Func for each pc would need
+// memory without bound, because such code comes and goes.
 var (
 	jitCode = &profile.Func{Name: process.JITCode, Module: process.JITCode}
 	jitGap  = &profile.Func{Name: "[no unwind info: " + process.JITCode + "]", Module: process.JITCode}
 	jitSite = &nativeSite{fn: jitGap, gap: jitGap}
 )
 
-// native looks a pc up, through a cache. The result for code of no file is not kept, since other code may take its
-// place (process.JITCode).
+// native returns the nativeSite of a pc, through a cache. It does not keep results for code that lies in no file, since
+// other code may replace it (process.JITCode).
 func (w *Walker) native(pc uint64, exact bool) *nativeSite {
 	key := pc << 1
 	if exact {
@@ -95,7 +95,7 @@ func (w *Walker) native(pc uint64, exact bool) *nativeSite {
 	return kept
 }
 
-// look finds out what is known of a native pc.
+// look makes the nativeSite of a pc.
 func (w *Walker) look(pc uint64, exact bool, code *process.Code) (site nativeSite) {
 	site = nativeSite{fn: nativeFunc(*code), row: code.Row}
 	if site.row == nil && exact {
@@ -134,8 +134,8 @@ func nativeFunc(code process.Code) *profile.Func {
 	return &profile.Func{Name: name, Module: code.Image, Build: code.BuildID}
 }
 
-// toAnchor goes on at the frame anchor where HotSpot noted its last Java frame, beyond
-// native code that cannot be walked.
+// toAnchor goes on at the frame anchor where HotSpot noted its last Java frame, beyond native code that cannot be
+// walked.
 func (w *Walker) toAnchor(why profile.Reason) profile.Reason {
 	a := w.anchor
 	if a.SP == 0 || a.SP <= w.cur.sp || !w.inCopy(a.SP) {
@@ -247,7 +247,7 @@ const (
 	ruleBeyond // wants a word that is not in the copy
 )
 
-// failed says why the walk ends at a frame, if the rule for its return address came to nothing.
+// failed returns why the walk ends at a frame whose rule for the return address has failed.
 func (w *Walker) failed(state ruleState) profile.Reason {
 	if state == ruleBeyond {
 		return w.beyond()
@@ -267,8 +267,7 @@ func (w *Walker) ruleValue(old *cursor, cfa uint64, r *process.Rule) (uint64, ru
 	case process.RuleOffset:
 		at := cfa + uint64(int64(r.Off))
 		if at < old.sp {
-			// Compilers do not say that an epilogue has popped a register; its slot lying
-			// below the stack pointer says so.
+			// Compilers do not say that an epilogue has popped a register; its slot lying below the stack pointer says so.
 			return 0, ruleSame
 		}
 		v, ok = w.word(at)

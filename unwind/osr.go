@@ -12,8 +12,7 @@ import (
 // branch). For a few instructions the method has no frame at all, though it has not ended. The target of the jump is in
 // a field of the nmethod. So the jump's target shows which method it is.
 
-// emitReplaced emits a method in on-stack replacement: its interpreted frame is gone, and its compiled frame is still
-// to come.
+// emitReplaced emits a method in on-stack replacement, between its interpreted and its compiled frame.
 func (w *Walker) emitReplaced(e arch.Exit) bool {
 	if e.Through.Kind != arch.AtMem || !w.isKnown(int(e.Through.Reg)) {
 		return false

@@ -24,8 +24,8 @@ func (w *Walker) isSigreturn(pc uint64, exact bool, row *process.Row) bool {
 	return beginsAt(pc) || exact && beginsAt(pc-call)
 }
 
-// interrupted goes on where a signal has interrupted the thread: the kernel has put all registers on
-// the stack.
+// interrupted moves the cursor to the code that a signal has interrupted: the kernel has put all registers on the
+// stack.
 func (w *Walker) interrupted() profile.Reason {
 	c := &w.cur
 	saved, ok := w.stackBytes(c.sp+uint64(w.cpu.SigRegs), w.cpu.PrstatusSize)

@@ -6,8 +6,8 @@ import (
 	"goprof/profile"
 )
 
-// toOwnStack goes on in the copy of the thread's own stack where the frame of a signal leads
-// there, from a handler on an alternate one (sigaltstack(2)).
+// toOwnStack switches to the copy of the thread's own stack if the frame of a signal leads from an alternate stack
+// (sigaltstack(2)) to it. Otherwise it returns false.
 func (w *Walker) toOwnStack() bool {
 	if !w.cur.exact || w.cur.sp-w.snap.UnderSP >= uint64(len(w.snap.Under)) {
 		return false
@@ -29,7 +29,7 @@ func (w *Walker) word(addr uint64) (uint64, bool) {
 	return binary.LittleEndian.Uint64(w.snap.Stack[off:]), true
 }
 
-// slot reads the word that lies n words from base.
+// slot reads the word n words above base.
 func (w *Walker) slot(base uint64, n int) (uint64, bool) {
 	return w.word(base + uint64(int64(n)*8))
 }
@@ -39,11 +39,11 @@ func (w *Walker) inCopy(addr uint64) bool {
 	return ok
 }
 
-// mostBeyond is how far above a copy that was cut the thread's own stack may go on.
+// mostBeyond is how many bytes above a cut copy may still belong to the thread's stack.
 const mostBeyond = 8 << 20
 
-// orCut is why a step found no caller. A step that asked for words above a copy that was cut, and did not get them,
-// cannot distinguish a bad frame from one that is not in the copy.
+// orCut returns why, or that the copy was cut if the step has read words above a cut copy: then a bad frame cannot be
+// distinguished from one that is not in the copy.
 func (w *Walker) orCut(why profile.Reason) profile.Reason {
 	if !w.wantedMore {
 		return why
@@ -55,7 +55,7 @@ func (w *Walker) orCut(why profile.Reason) profile.Reason {
 	return why
 }
 
-// beyond says why a word outside the copy is missing.
+// beyond returns why a word outside the copy is missing.
 func (w *Walker) beyond() profile.Reason {
 	if w.snap.Cut {
 		return profile.StackCut

@@ -6,8 +6,8 @@ import (
 	"goprof/vmstructs"
 )
 
-// stepStub walks generated code that belongs to no method: runtime stubs, adapters,
-// vtable stubs, intrinsics, method handle linkers, signature handlers.
+// stepStub walks generated code that belongs to no method: runtime stubs, adapters, vtable stubs, intrinsics, method
+// handle linkers, signature handlers.
 func (w *Walker) stepStub(b *vmstructs.Blob) profile.Reason {
 	if b.Kind == vmstructs.MethodHandleIntrinsic && b.Method != nil {
 		w.emit(profile.Frame{Func: w.method(b.Method), Kind: profile.NativeMethod, BCI: -1})
@@ -98,8 +98,8 @@ func (w *Walker) polled(e arch.Exit) (caller, bool) {
 	return caller{pc: pc, sp: sp, fp: fp, fpKnown: fpKnown}, ok && sp >= w.cur.sp
 }
 
-// unwinding is for a stub that unwinds an exception: the stub takes its own return address off the stack and jumps to a
-// handler. unwinding finds the frame in which the stub goes on.
+// unwinding finds the frame in which a stub goes on that unwinds an exception: the stub takes its own return address
+// off the stack and jumps to a handler.
 func (w *Walker) unwinding(e arch.Exit) (caller, bool) {
 	for _, ra := range [...]arch.Loc{e.Taken, e.Target} {
 		if c, ok := w.evalExit(e.Popped(ra), false); ok && w.returnsTo(c.pc, false) {

@@ -7,15 +7,15 @@ import "goprof/vmstructs"
 // thread's own function (src/thread/pthread_create.c, start), or the program's main. So the walk recognises the root,
 // which otherwise would look like a gap.
 
-// programEntry is the first function of the program itself that a C library calls.
+// programEntry is the first of the program's own functions that a C library calls.
 const programEntry = "main"
 
-// muslStart bounds the stack that start uses, with the arguments that it is given there (struct start_args).
+// muslStart bounds the stack that start uses, with its arguments (struct start_args).
 const muslStart = 512
 
 // beganHere reports whether the frame that was emitted last is the one in which the thread began, in a C library
-// without unwind rules. If the JVM still has Java frames of this thread further down, the answer is no: then another
-// library without rules has a function of that name.
+// without unwind rules. If the thread has Java frames further down, beganHere returns false: then another library
+// without rules has a function of that name.
 func (w *Walker) beganHere() bool {
 	n := len(w.out.Frames)
 	if w.cur.exact || !w.cur.byRules || n < 2 || w.anchor.SP > w.cur.sp {

@@ -14,8 +14,8 @@ const (
 	notShown  = "more than 100000 are not shown"
 )
 
-// DumpUnmounted makes a dump of the virtual threads that no carrier runs, and says what it lacks. keep gives a thread
-// its stack, or says in its Err why not.
+// DumpUnmounted makes a dump of the unmounted virtual threads, and returns in words what it lacks. keep gives a thread
+// its stack, or sets its Err.
 func (w *Walker) DumpUnmounted(c *vmstructs.Continuations, platform []vmstructs.Thread, to *[]profile.ThreadDump,
 	census *profile.VirtualCensus, keep func(*profile.ThreadDump, *profile.Stack) bool) error {
 	*to, *census = (*to)[:0], profile.VirtualCensus{Unread: map[string]int{}}
@@ -52,7 +52,7 @@ func (w *Walker) DumpUnmounted(c *vmstructs.Continuations, platform []vmstructs.
 	return err
 }
 
-// CopyStack gives a thread a copy of a stack, without spare room: there may be very many threads.
+// CopyStack gives a thread a copy of a stack that takes no more memory than needed: there may be very many threads.
 func CopyStack(t *profile.ThreadDump, stack *profile.Stack) bool {
 	t.Stack = *stack
 	t.Stack.Frames = slices.Clone(stack.Frames)

@@ -27,8 +27,8 @@ const DefaultDepth = 2048
 // Walker walks the stacks of one process.
 type Walker struct {
 	MaxDepth int
-	// RawNames leaves the names of Java methods as the JVM has them. Otherwise the names are those of package naming.
-	// Set RawNames before the first walk.
+	// RawNames leaves the names of Java methods as the JVM has them. Otherwise the names are those of package naming. Set
+	// RawNames before the first walk.
 	RawNames bool
 	// KeepInterpreted makes InterpretedFrames describe the last walk.
 	KeepInterpreted bool
@@ -55,10 +55,10 @@ type Walker struct {
 	heldFrom   uint64 // what the VM had loaded when the caches were empty
 	mayHold    uint64 // maxHeldByWalk
 
-	// untouched holds the unwind rules of code that leaves all as it was at its entry.
+	// untouched has the unwind rules of a function's first instruction.
 	untouched *process.Row
-	// pacMask is the mask of pointer signatures. All threads of a process share it. Until the kernel has told it in a
-	// snapshot, it is every bit that could belong to a signature: in addresses of programs these bits are 0.
+	// pacMask is the mask of pointer signatures. All threads of a process share it. Until a snapshot has the kernel's
+	// mask, it is every bit that could belong to a signature: in addresses of programs these bits are 0.
 	pacMask uint64
 
 	// The walk under way.
@@ -84,19 +84,20 @@ type cursor struct {
 	known uint64 // the registers that hold the values that they have in this frame
 	pc    uint64
 	sp    uint64
-	// exact: pc is the next instruction of a frame that was interrupted. Otherwise it
-	// is a return address, and the frame is in the call before it.
+	// exact: pc is the next instruction of an interrupted frame. Otherwise pc is a return address, and the frame is in the
+	// call before it.
 	exact bool
 	// byRules: DWARF unwind rules led here, out of a native frame.
 	byRules bool
-	// callee is the compiled method from which the walk came here. interpreted says that the walk came from an
-	// interpreted method. The words that a call puts on the stack depend on these.
+	// callee is the compiled method from which the walk came here. interpreted says that the walk came from an interpreted
+	// method. The words that a call puts on the stack depend on these.
 	callee      *vmstructs.Method
 	interpreted bool
 	// calledSP is the stack pointer that this frame had when it called, if the callee's frame does not end there
 	// (arch.InterpLayout.OperandSP); otherwise 0.
 	calledSP uint64
-	// frameless: the walk came here from code that has called without a frame: its return address is in a register.
+	// frameless: the walk came here from code without a frame that has called another function and keeps its return
+	// address in a register.
 	frameless bool
 }
 
@@ -133,8 +134,7 @@ func atEntry(cpu *arch.CPU) *process.Row {
 	return row
 }
 
-// MemoryEnds sets how high the target's addresses are. That is for signatures in snapshots that do not tell the bits of
-// a signature.
+// MemoryEnds sets the end of the target's memory, which gives the bits of a signature for snapshots without a mask.
 func (w *Walker) MemoryEnds(at uint64) {
 	w.pacMask = w.cpu.Signed(at)
 }
@@ -145,8 +145,8 @@ const (
 	// maxSiteFrames bounds the frames of all compiled sites together, of 40 bytes each.
 	maxSiteFrames = 1 << 19
 	maxMethods    = 1 << 17
-	// maxHeld bounds what the caches hold beside that, in bytes that the VM has read. maxHeldByWalk bounds what one
-	// walk brings in. The first walk of javac brings in 4 MB.
+	// maxHeld bounds everything else in the caches, in bytes that the VM has read. maxHeldByWalk bounds what one walk
+	// adds. The first walk of javac adds 4 MB.
 	maxHeld       = 64 << 20
 	maxHeldByWalk = 64 << 20
 )
@@ -177,8 +177,7 @@ func (w *Walker) loaded() uint64 {
 // maxAttempts bounds how often a walk is repeated because code changed meanwhile.
 const maxAttempts = 3
 
-// Warm reads what the first walk would otherwise wait for: the symbols of the VM's
-// library, some 70,000, and the names of its stubs.
+// Warm reads the symbols of the VM's library, some 70,000, and the names of its stubs, so that the first walk need not.
 func (w *Walker) Warm() {
 	if w.vm == nil {
 		return
@@ -193,13 +192,13 @@ func (w *Walker) Warm() {
 // Walk walks snap's stack into out, whose Frames are reused.
 func (w *Walker) Walk(snap *process.Snapshot, out *profile.Stack) { w.run(snap, out, w.walk) }
 
-// WalkUnstopped walks the stack of a thread that was looked at without a stop: of its
-// registers only pc and sp are known.
+// WalkUnstopped walks the stack of a thread that was looked at without a stop: of its registers only pc and sp are
+// known.
 func (w *Walker) WalkUnstopped(snap *process.Snapshot, out *profile.Stack) {
 	w.run(snap, out, w.walkUnstopped)
 }
 
-// Together is a walk that is made together with others.
+// Together is one of the walks of WalkAll.
 type Together struct {
 	Snap      *process.Snapshot
 	Unstopped bool           // see WalkUnstopped
@@ -207,8 +206,8 @@ type Together struct {
 	Since     int64          // what Since would say of the walk
 }
 
-// WalkAll makes some walks. It proves the data of all walks together: one read costs little more than that for one
-// walk. If anything of it is not true any more, each walk is made by itself.
+// WalkAll makes some walks, and proves the data of all of them with one read, which costs little more than the read for
+// one walk. If some data has changed, it makes each walk by itself.
 func (w *Walker) WalkAll(walks []Together) {
 	if w.vm != nil && w.proveAll(walks) {
 		return
@@ -246,14 +245,14 @@ func (w *Walker) way(unstopped bool) func() profile.Reason {
 	return w.walk
 }
 
-// prepare comes before the walks of a snapshot.
+// prepare empties the result and the state for the walks of a snapshot.
 func (w *Walker) prepare(snap *process.Snapshot, out *profile.Stack) {
 	w.snap, w.out = snap, out
 	w.pacMask = cmp.Or(snap.PACMask, w.pacMask)
 	w.trimCaches()
 }
 
-// run walks until what a walk has used proves true.
+// run repeats a walk until the data that it has used proves true, maxAttempts times at most.
 func (w *Walker) run(snap *process.Snapshot, out *profile.Stack, walk func() profile.Reason) {
 	w.prepare(snap, out)
 	for range maxAttempts {
@@ -279,8 +278,8 @@ func (w *Walker) run(snap *process.Snapshot, out *profile.Stack, walk func() pro
 	out.Truncated = profile.CodeChanged
 }
 
-// Since returns a moment. From that moment on, all that the last walk relied on is known to have been as the walk found
-// it. In an older snapshot other code may have stood at the same place.
+// Since returns the time from which on all data of the last walk is known to have been unchanged. In an older snapshot
+// other code may have been at the same address.
 func (w *Walker) Since() int64 {
 	if w.vm == nil {
 		return 0
@@ -288,7 +287,7 @@ func (w *Walker) Since() int64 {
 	return w.proof.Since()
 }
 
-// cut leaves MaxDepth frames: the last step may have found many methods inlined.
+// cut shortens the stack to MaxDepth frames: the last step may have found many inlined methods.
 func (w *Walker) cut(why profile.Reason) profile.Reason {
 	if len(w.out.Frames) <= w.MaxDepth {
 		return why
@@ -341,9 +340,9 @@ func (w *Walker) walk() profile.Reason {
 		if w.toOwnStack() {
 			continue
 		}
-		// Physical frames tile the stack: each lies above the last. Only code that has its return address in a register
-		// can have the same sp as its caller. That is interrupted code, or the interpreter's entry of a method of
-		// java.lang.Math while it calls C (templateInterpreterGenerator_aarch64.cpp, generate_math_entry).
+		// Physical frames tile the stack: each lies above the last. Only code that has its return address in a register can
+		// have the same sp as its caller. That is interrupted code, or the interpreter's entry of a method of java.lang.Math
+		// while it calls C (templateInterpreterGenerator_aarch64.cpp, generate_math_entry).
 		if w.cur.sp < sp || w.cur.sp == sp && !exact && !w.cur.frameless {
 			return profile.StackRange
 		}
@@ -357,8 +356,7 @@ func (w *Walker) walk() profile.Reason {
 	return profile.TooDeep
 }
 
-// walkUnstopped walks as far as pc and sp alone tell: the unwind rules of these native frames need no other register.
-// From there walkUnstopped goes on at the frame anchor.
+// walkUnstopped walks the native frames whose unwind rules need only pc and sp. Then it goes on at the frame anchor.
 func (w *Walker) walkUnstopped() profile.Reason {
 	w.cur.known = 1<<w.cpu.SP | 1<<w.cpu.PC
 	if link, ok := w.linkOfLeaf(); ok {
@@ -378,7 +376,7 @@ func (w *Walker) walkUnstopped() profile.Reason {
 // unstoppedGap stands for native frames whose unwind rules need more registers.
 var unstoppedGap = &profile.Func{Name: "[native frames that only a stop can tell]"}
 
-// UnstoppedGap returns where in a stack of WalkUnstopped native frames are missing, -1 if none are.
+// UnstoppedGap returns the index in a stack of WalkUnstopped at which native frames are missing, -1 if none are.
 func UnstoppedGap(s *profile.Stack) int {
 	for i := range s.Frames {
 		if s.Frames[i].Func == unstoppedGap {

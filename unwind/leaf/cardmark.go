@@ -7,8 +7,8 @@ import (
 	"goprof/vmstructs"
 )
 
-// If a bytecode stores a reference, C2 also makes a barrier for the collector. Its instructions access neither field
-// nor array, but they are known:
+// If a bytecode stores a reference, C2 also makes a barrier for the collector. The barrier accesses neither field nor
+// array, but has known instructions:
 //
 //   - The barrier marks the card of the place to which the reference is stored: it shifts the place's address right by
 //     nine bits, and adds the table's address, a constant (gc/shared/c2/cardTableBarrierSetC2.cpp, post_barrier). G1
@@ -21,9 +21,9 @@ import (
 const cardShift, minRegionShift = 9, 20
 
 const (
-	// maxMark bounds the instructions from the shift to the end of the barrier for the card, on both CPUs: arm64 takes
-	// two more for the table's address. maxRegion bounds those from the test of the region to the shift. maxBefore
-	// bounds those that prepare this test: two copies and their difference, or the store itself.
+	// maxMark bounds the instructions from the shift to the end of the barrier for the card, on both CPUs: arm64 takes two
+	// more for the table's address. maxRegion bounds those from the test of the region to the shift. maxBefore bounds
+	// those that prepare this test: two copies and their difference, or the store itself.
 	maxMark, maxRegion, maxBefore = 8, 7, 3
 	// maxTable bounds those from the shift to the end of the table's address, which takes three on arm64.
 	maxTable = 3
@@ -70,8 +70,8 @@ func (m *codeMap) inBarrier(n int32) bool {
 	return false
 }
 
-// isWithin reports whether an instruction stands at most so many behind another one, and not behind the first that
-// ends.
+// isWithin reports whether instruction n follows from by at most most instructions, without one in between for which
+// ends is true.
 func (m *codeMap) isWithin(n, from int32, most int, ends func(int32) bool) bool {
 	for range most {
 		if from == n {
@@ -98,7 +98,7 @@ func (m *codeMap) endsMark(n int32) bool {
 	return i.byte && i.base == arch.BaseOther && i.stores
 }
 
-// asksForRegion reports whether the question for the region stands before the shift, and an instruction is part of it.
+// asksForRegion reports whether instruction n is part of the test of the region that may stand before the shift.
 func (m *codeMap) asksForRegion(n, shift int32) bool {
 	begin, found := shift, false
 	for range maxRegion {
@@ -119,14 +119,14 @@ func (m *codeMap) asksForRegion(n, shift int32) bool {
 	return found && m.isWithin(n, begin, maxRegion+maxBefore, func(at int32) bool { return at == shift })
 }
 
-// asksForMarking reports whether an instruction asks whether the collector marks. arm64 loads the byte, and the branch
-// behind compares it with zero.
+// asksForMarking reports whether an instruction tests the byte that is set while the collector marks. On arm64 a load
+// and the branch behind it do that.
 func (m *codeMap) asksForMarking(n int32) bool {
 	i := &m.list[n]
 	return i.base == arch.BaseThread && i.byte && (i.kindOf == arch.KindCompare || i.loads)
 }
 
-// shiftsToCard reports whether an instruction makes the number of a card of an address: the table's address follows.
+// shiftsToCard reports whether an instruction computes a card's number from an address: the table's address follows.
 func (m *codeMap) shiftsToCard(n int32) bool {
 	if m.list[n].shift != cardShift {
 		return false
@@ -142,7 +142,7 @@ func (m *codeMap) shiftsToCard(n int32) bool {
 	return false
 }
 
-// marksCard reports whether a bytecode stores a reference, as far as the bytecode says, and so may have a barrier.
+// marksCard reports whether a bytecode may store a reference, and so may have a barrier.
 func marksCard(_ *vmstructs.Method, b *vmstructs.Bytecode, intrinsic *vmstructs.Method) bool {
 	switch b.Op {
 	case vmstructs.OpPutfield, vmstructs.OpPutstatic, vmstructs.OpAastore:

@@ -11,7 +11,7 @@ import (
 // cast's record. If the class may stand in the list of secondary superclasses, a call without a record searches that
 // list. Two branches before lead to the end of the cast.
 
-// maxCast bounds the instructions from what makes the class that is asked for to the last such branch.
+// maxCast bounds the instructions from the load of the wanted class to the last of these branches.
 const maxCast = 16
 
 func (p *place) cast() evidence { return p.castAt(p.n) }
@@ -24,7 +24,7 @@ func (q *question) castAt(n int32) evidence {
 	return q.asksForClass(n)
 }
 
-// asksForClass is castAt except for the branch that lets null through.
+// asksForClass is castAt without the branch that lets null through.
 func (q *question) asksForClass(n int32) evidence {
 	m := q.code
 	class, passed := q.classBefore(n)
@@ -61,8 +61,8 @@ func (q *question) asksForClass(n int32) evidence {
 	return evidence{}
 }
 
-// classBefore reports whether the class of an object is loaded before an instruction, and nothing is stored since.
-// passed is where the branches go that stand between, notInCode if there is none.
+// classBefore reports whether the class of an object is loaded before an instruction, with no store in between. passed
+// is the target of the branches in between, notInCode if there are none.
 func (q *question) classBefore(n int32) (class bool, passed int32) {
 	m := q.code
 	passed = notInCode
@@ -88,8 +88,8 @@ func (q *question) classBefore(n int32) (class bool, passed int32) {
 	return false, notInCode
 }
 
-// castBefore returns the evidence of the cast that ends before an instruction: by a branch to its slow way, and perhaps
-// a jump to that instruction.
+// castBefore returns the evidence of the cast that ends before an instruction: with a branch to the slow path, and
+// perhaps a jump to that instruction.
 func (q *question) castBefore(n int32) evidence {
 	if n = q.code.branchBefore(n); n == notInCode {
 		return evidence{}
@@ -109,8 +109,7 @@ func (m *codeMap) branchBefore(n int32) int32 {
 	return before
 }
 
-// passesNull returns the evidence of the cast at whose begin a branch lets null through: it leads to where the cast
-// ends.
+// passesNull returns the evidence of the cast that begins with a branch for null, which leads to the end of the cast.
 func (q *question) passesNull(n int32) evidence {
 	m := q.code
 	if m.list[n].kindOf == arch.KindCompare {
@@ -127,7 +126,7 @@ func (q *question) passesNull(n int32) evidence {
 	return e
 }
 
-// slowCast returns the evidence of a cast if a branch leads to its slow way.
+// slowCast returns the evidence of a cast if a branch leads to the cast's slow path.
 func (q *question) slowCast(n int32) evidence {
 	to := q.detour(q.code.target(n))
 	if to.record == 0 || to.makes || q.recordedCallee(to.record) == callsJava {
@@ -140,19 +139,19 @@ func (q *question) slowCast(n int32) evidence {
 	return evidence{}
 }
 
-// mayCast reports whether evidence is that of a bytecode for which C1 makes a cast. If it knows what an invoke of an
-// interface's method calls, it checks by a cast that the receiver has the interface (c1/c1_GraphBuilder.cpp, invoke).
+// mayCast reports whether evidence is that of a bytecode for which C1 makes a cast. If C1 knows which method an
+// invokeinterface calls, it casts the receiver to the interface (c1/c1_GraphBuilder.cpp, invoke).
 func (q *question) mayCast(e evidence) bool {
 	op := q.opcodeOf(e)
 	return casts(op) || op == vmstructs.OpInvokeInterface
 }
 
-// casts reports whether a bytecode asks of which class an object is.
+// casts reports whether a bytecode tests an object's class.
 func casts(op uint8) bool {
 	return op == vmstructs.OpCheckcast || op == vmstructs.OpInstanceof || op == vmstructs.OpAastore
 }
 
-// opcodeOf returns the opcode of the bytecode that evidence has, 0 if it has none.
+// opcodeOf returns the opcode of the bytecode of evidence, 0 if there is none.
 func (q *question) opcodeOf(e evidence) uint8 {
 	if s := q.told(e); s != nil {
 		if c := q.bytecodeOf(s[0]); c != nil {

@@ -13,7 +13,7 @@ import (
 // code. The record of that call has the bytecode. So the comparison and the branch belong to that bytecode. The trap's
 // argument says why it was called (vmstructs.TrapReason).
 
-// check is the check that the instruction is.
+// check returns the evidence of the check that the instruction is part of.
 func (p *place) check() evidence {
 	if e := p.evidenceAt(p.n); e.kind == atCheck {
 		return e
@@ -21,8 +21,8 @@ func (p *place) check() evidence {
 	return evidence{}
 }
 
-// branchKind says what a branch is that leads to a call with a record. It is a check if nothing is done before the
-// call but for the call: other work on the way may be that of other bytecodes, and so may the branch.
+// branchKind returns the kind of a branch that leads to a call with a record. The branch is a check if all instructions
+// before the call only prepare the call. Other work on the way may belong to other bytecodes, and so may the branch.
 func (q *question) branchKind(to detour) (evidenceKind, vmstructs.TrapReason) {
 	reason := vmstructs.NoTrap
 	switch q.recordedCallee(to.record) {
@@ -42,9 +42,9 @@ func (q *question) branchKind(to detour) (evidenceKind, vmstructs.TrapReason) {
 	return atCheck, reason
 }
 
-// comparison returns the evidence of the branch that depends on a comparison of C2's. A comparison with memory is no
-// evidence, unless it compares an object's class: C2 makes one instruction of a load and a comparison, which may come
-// from two bytecodes.
+// comparison returns the evidence of the branch that uses the result of a comparison of C2's. A comparison with memory
+// is no evidence, unless it compares an object's class: C2 makes one instruction of a load and a comparison, which may
+// come from two bytecodes.
 func (q *question) comparison(n int32) evidence {
 	m := q.code
 	i := &m.list[n]
@@ -72,7 +72,8 @@ func (f *Finder) surelyOf(e evidence, own []vmstructs.Scope) bool {
 	return i > 0 && !isInvoke(code[i-1].Op)
 }
 
-// mayBePart reports whether C2 can have made the check of which the instruction is part for what a record has.
+// mayBePart makes a mayBe: whether C2 can have made the check that the instruction is part of for the record's
+// bytecode.
 func mayBePart(of func(*place) evidence) func(*place, vmstructs.Scope) bool {
 	return func(p *place, s vmstructs.Scope) bool {
 		e := of(p)
@@ -80,7 +81,7 @@ func mayBePart(of func(*place) evidence) func(*place, vmstructs.Scope) bool {
 	}
 }
 
-// mayBeCheck is mayCheck for a place.
+// mayBeCheck is mayCheck for the bytecode of a scope.
 func (f *Finder) mayBeCheck(s vmstructs.Scope, reason vmstructs.TrapReason) bool {
 	b := f.bytecodeOf(s)
 	if b == nil {
@@ -96,10 +97,10 @@ func (f *Finder) mayBeCheck(s vmstructs.Scope, reason vmstructs.TrapReason) bool
 	return c.Method == nil || mayCheckInvoked(c, b.Op, reason)
 }
 
-// mayCheckInvoked reports whether C2 makes such a check for an invoke of a method. For each invoke C2 may check that
-// the receiver is not null, and, if more than one method may be called, the receiver's class. All other checks are made
-// only for intrinsic methods. An intrinsic method without a reference among its arguments has nothing to check. The
-// methods of Unsafe are called on a constant, and accept null as an object.
+// mayCheckInvoked reports whether C2 makes a check that fails for a reason for an invoke of a method. For each invoke
+// C2 may check that the receiver is not null, and, if more than one method may be called, the receiver's class. All
+// other checks are made only for intrinsic methods. An intrinsic method without a reference among its arguments has
+// nothing to check. The methods of Unsafe are called on a constant, and accept null as an object.
 func mayCheckInvoked(c vmstructs.Invocation, op uint8, reason vmstructs.TrapReason) bool {
 	switch reason {
 	case vmstructs.TrapNull:
@@ -119,7 +120,7 @@ func mayCheckInvoked(c vmstructs.Invocation, op uint8, reason vmstructs.TrapReas
 	return c.Intrinsic
 }
 
-// mayCheck reports whether C2 makes a check that fails for a reason of a bytecode of a method.
+// mayCheck reports whether C2 makes a check that fails for a reason for a bytecode of a method.
 func mayCheck(in *vmstructs.Method, b *vmstructs.Bytecode, reason vmstructs.TrapReason) bool {
 	op := b.Op
 	invokes := isInvoke(op)
@@ -146,8 +147,8 @@ func mayCheck(in *vmstructs.Method, b *vmstructs.Bytecode, reason vmstructs.Trap
 	return false
 }
 
-// mayTrap reports whether C2 lets the uncommon trap do a bytecode for any reason: for one of a check, or because a
-// class that the bytecode names was not loaded when the method was compiled.
+// mayTrap reports whether a bytecode may lead to an uncommon trap: because a check fails, or because a class that the
+// bytecode names was not loaded when the method was compiled.
 func mayTrap(in *vmstructs.Method, b *vmstructs.Bytecode) bool {
 	for reason := vmstructs.NoTrap; reason < vmstructs.TrapOther; reason++ {
 		if mayCheck(in, b, reason) {

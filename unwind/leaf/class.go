@@ -10,7 +10,7 @@ import (
 // maxClassChain bounds the instructions that hand a class on to its check.
 const maxClassChain = 5
 
-// class is the check of a class for which the instruction does something.
+// class returns the evidence of the check of a class that the instruction is part of.
 func (p *place) class() evidence { return p.classAt(p.n) }
 
 // classAt returns the evidence of the check of a class, or of a cast's slow path, to which an instruction belongs. Such
@@ -32,7 +32,7 @@ func (q *question) classAt(n int32) evidence {
 	return evidence{}
 }
 
-// handedTo returns the comparison to which an instruction hands a class on, notInCode if it hands none on.
+// handedTo returns the comparison to which an instruction hands a class on, notInCode if there is none.
 func (q *question) handedTo(n int32) int32 {
 	m := q.code
 	for range maxClassChain {

@@ -8,23 +8,23 @@ import (
 	"goprof/vmstructs"
 )
 
-// codeMap holds what is known of an nmethod's code: its instructions, and which of them jump where. Code is decoded
-// when the search for evidence first reaches it. Decoding begins at the record before, because an instruction begins at
-// each record. Decoded code is kept, and so is the evidence of each instruction, because the routes from several pcs
-// have much in common.
+// codeMap is an nmethod's decoded code: its instructions, and which of them jump where. Code is decoded when the search
+// for evidence first reaches it. Decoding begins at the record before, because an instruction begins at each record. A
+// codeMap keeps the decoded code and the evidence of each instruction, because the routes from several pcs have much in
+// common.
 type codeMap struct {
 	cpu    *arch.CPU
 	code   []byte
 	chunks []chunk
-	// list are the instructions that are decoded. Those of a chunk stand behind each other. A place is an index in it.
+	// list has the decoded instructions, those of a chunk in order. A place is an index in list.
 	list  []instruction
 	jumps jumpTable
 	// pieces are what C2 made in one piece for intrinsic methods, in order.
 	pieces []piece
 	tree   inlining
-	// calls are the records that may be those of calls.
+	// calls has the records that may be records of calls.
 	calls vmstructs.SiteIndex
-	// looked is how many calls' targets were looked at: see recordedCallee.
+	// looked counts the calls whose targets were read: see recordedCallee.
 	looked int
 	// alone: nothing is inlined into the code, if aloneKnown
 	alone, aloneKnown bool
@@ -46,8 +46,7 @@ type instruction struct {
 	len    uint8
 	flow   arch.Flow
 	kind   evidenceKind
-	// told: the evidence that the instruction is has been found out: kind, record, field, reason and outer (see
-	// evidence).
+	// told: the fields kind, record, field, reason and outer, which are the instruction's own evidence, are filled in.
 	told, field bool
 	jumps       bool // it jumps to a place in its code that is known
 	swaps       bool
@@ -68,21 +67,21 @@ type instruction struct {
 
 const instructionSize = 40
 
-// notInCode is the place of what is no instruction.
+// notInCode stands for no place.
 const notInCode = -1
 
-// flowUnknown is how bytes go on that are data, or an unknown instruction.
+// flowUnknown is the Flow of bytes that are data or an unknown instruction.
 const flowUnknown arch.Flow = 0xff
 
-// maxMapped bounds the code that all codeMaps are of, and so that of a single one. A codeMap has some 8 bytes for each
-// byte of code (perByte) if all of it is decoded. Only the first sight of a pc asks for one, so few need to be kept.
+// maxMapped bounds the code of all codeMaps together. A codeMap takes some 8 bytes for each byte of code (perByte) if
+// all of it is decoded. Only the first sight of a pc needs a codeMap, so few are kept.
 const maxMapped, perByte = 2 << 20, 8
 
-// maxListed bounds the instructions of a codeMap: compilers make fewer of as much code.
+// maxListed bounds the instructions of a codeMap. Code of compilers has fewer.
 const maxListed = maxMapped / 2
 
-// At first there is room for leastListed instructions, or for one in roomFor bytes of the code, up to mostRoom: a list
-// that grows is copied. perByte accounts for as much.
+// A list begins with room for leastListed instructions, or for one in roomFor bytes of the code, up to mostRoom,
+// because a list that grows is copied. perByte includes that room.
 const leastListed, roomFor, mostRoom = 128, 8, 512
 
 // mapCode reads an nmethod's code once.
@@ -106,14 +105,14 @@ func (f *Finder) mapCode(b *vmstructs.Blob) *codeMap {
 	return m
 }
 
-// charge counts what a map takes beyond what the code's own size accounts for.
+// charge counts the memory of a map beyond perByte.
 func (f *Finder) charge(m *codeMap) {
 	size := max(m.size()/perByte-len(m.code), 0)
 	f.mapped += size - m.charged
 	m.charged = size
 }
 
-// settle charges a map that has grown for a question, and gives up all maps if they are too large.
+// settle charges a map that has grown, and drops all maps if they are too large.
 func (f *Finder) settle(b *vmstructs.Blob, m *codeMap) {
 	if f.codeMaps[b] != m {
 		return // it was given up meanwhile
@@ -131,7 +130,7 @@ func (m *codeMap) size() int {
 	return n
 }
 
-// begin notes where the code may be decoded from, and finds its pieces. The code stands at base.
+// begin divides the code, which stands at base, into chunks, and finds its pieces.
 func (m *codeMap) begin(code []byte, base uint64, records iter.Seq[uint64]) {
 	m.code = code
 	m.chunks = append(m.chunks, chunk{})
@@ -145,7 +144,7 @@ func (m *codeMap) begin(code []byte, base uint64, records iter.Seq[uint64]) {
 	m.findPieces()
 }
 
-// chunkAt returns the number of the chunk that an offset lies in.
+// chunkAt returns the number of the chunk at an offset.
 func (m *codeMap) chunkAt(at uint32) int {
 	low, high := 0, len(m.chunks) // by hand, as in place: searches with a callback were a tenth of a first sight
 	for low < high {
@@ -158,7 +157,7 @@ func (m *codeMap) chunkAt(at uint32) int {
 	return low - 1
 }
 
-// decoded decodes a chunk, if that was not done yet.
+// decoded returns the instructions of a chunk, and decodes the chunk at its first use.
 func (m *codeMap) decoded(number int) []instruction {
 	c := &m.chunks[number]
 	if c.n == 0 {
@@ -196,7 +195,7 @@ func (m *codeMap) decode(number int) {
 	}
 }
 
-// place finds the instruction that begins at an offset, notInCode if none does.
+// place returns the place of the instruction that begins at an offset, notInCode if none does.
 func (m *codeMap) place(at uint32) int32 {
 	if uint64(at) >= uint64(len(m.code)) || len(m.chunks) == 0 {
 		return notInCode
@@ -217,7 +216,7 @@ func (m *codeMap) place(at uint32) int32 {
 	return m.chunks[c].first + int32(low)
 }
 
-// target is the place to which an instruction jumps, notInCode if it does not, or it is not known where.
+// target returns the place to which an instruction jumps, notInCode if it does not jump or the target is not known.
 func (m *codeMap) target(n int32) int32 {
 	if i := &m.list[n]; i.jumps {
 		return m.place(i.to)
@@ -225,7 +224,7 @@ func (m *codeMap) target(n int32) int32 {
 	return notInCode
 }
 
-// end is the offset behind an instruction.
+// end returns the offset behind an instruction.
 func (m *codeMap) end(n int32) uint32 { return m.list[n].at + uint32(m.list[n].len) }
 
 // next returns the place of the instruction behind another, notInCode behind the last one.
@@ -253,8 +252,8 @@ func (m *codeMap) before(n int32) int32 {
 }
 
 // spentAt returns the instruction in which a thread has spent its time before it was stopped at instruction n. An
-// interrupt that comes within an atomic instruction waits until that has retired (Intel SDM volume 3, 8.1: such an
-// instruction is not divided). Then the thread stands at the next instruction, which may be of another method.
+// interrupt during an atomic instruction waits until the instruction has retired (Intel SDM volume 3, 8.1). Then the
+// thread stands at the next instruction, which may belong to another method.
 func (m *codeMap) spentAt(n int32, level uint8) int32 {
 	if n < 0 || int(n) >= len(m.list) {
 		return n
@@ -266,9 +265,9 @@ func (m *codeMap) spentAt(n int32, level uint8) int32 {
 	return m.pastJump(n, level)
 }
 
-// pastJump returns where the code goes on, if an instruction of C2's is a jump. C2 adds jumps after it has placed
-// everything else (opto/block.cpp, insert_goto_at). They belong to no bytecode, and the record behind a jump belongs to
-// code that does not follow it.
+// pastJump returns the target of an instruction of C2's if it is a jump, else the instruction itself. C2 adds jumps
+// after it has placed everything else (opto/block.cpp, insert_goto_at). They belong to no bytecode, and the record
+// behind a jump belongs to code that does not follow it.
 func (m *codeMap) pastJump(n int32, level uint8) int32 {
 	for k := 0; level == levelC2 && k < maxLoops && n >= 0 && int(n) < len(m.list); k++ {
 		to := m.target(n)

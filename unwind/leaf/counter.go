@@ -25,9 +25,9 @@ import (
 const (
 	// maxCounter bounds the instructions from the address to the end of such code.
 	maxCounter = 8
-	// maxAhead bounds the instructions that make the address, where it takes several.
+	// maxAhead bounds the instructions that make the address.
 	maxAhead = 2
-	// maxData bounds the methods that are asked for their MethodData.
+	// maxData bounds the methods whose MethodData is read.
 	maxData = 32
 )
 
@@ -39,7 +39,7 @@ const (
 	countsEntry
 )
 
-// counterAt returns what is counted by the code that an instruction is part of, and the address of the MethodData.
+// counterAt returns which kind of counter an instruction is part of, and the address of the MethodData.
 func (m *codeMap) counterAt(n int32) (kind counterKind, data uint64) {
 	if m.list[n].kindOf == arch.KindCompare { // of the branch that is counted
 		if next := m.wholeAddress(m.next(n)); next != notInCode && m.list[next].kindOf == arch.KindLong {
@@ -68,7 +68,7 @@ func (m *codeMap) counterAt(n int32) (kind counterKind, data uint64) {
 	return noCounter, 0
 }
 
-// wholeAddress returns the last of the instructions that make an address, if another one makes a part of it.
+// wholeAddress returns the last of the instructions that make an address, of which n makes a part.
 func (m *codeMap) wholeAddress(n int32) int32 {
 	at := n
 	for k := 0; m.cpu.ConstantsApart && k < maxAhead && at != notInCode && m.list[at].kindOf == arch.KindConst; k++ {
@@ -79,12 +79,11 @@ func (m *codeMap) wholeAddress(n int32) int32 {
 	return n
 }
 
-// maxBase bounds the instructions from a constant to what is made of it.
+// maxBase bounds the instructions from a constant to its use.
 const maxBase = 32
 
-// dataAt returns the address of a profile if an instruction loads it into a register, accesses memory at an offset from
-// it, or uses a value that was made from it: the address of a counter, or what was loaded from there. Otherwise dataAt
-// returns 0.
+// dataAt returns the address of a profile that an instruction loads into a register, accesses at an offset, or uses
+// through a computed address or a loaded value. It returns 0 if there is none.
 func (m *codeMap) dataAt(n int32, isProfile func(data uint64) bool) uint64 {
 	n = m.asked(m.wholeAddress(n))
 	o, ok := m.operands(n)
@@ -118,7 +117,7 @@ func (m *codeMap) dataAt(n int32, isProfile func(data uint64) bool) uint64 {
 	return 0
 }
 
-// asked returns the comparison for whose result a branch asks, if an instruction is such a branch.
+// asked returns the comparison whose result an instruction uses, if the instruction is a branch.
 func (m *codeMap) asked(n int32) int32 {
 	if n != notInCode && m.list[n].flow == arch.FlowBranch {
 		if before := m.before(n); before != notInCode && m.list[before].kindOf == arch.KindCompare {
@@ -128,13 +127,14 @@ func (m *codeMap) asked(n int32) int32 {
 	return n
 }
 
-// handsOn reports whether an instruction makes something of a register: it loads from there, or computes.
+// handsOn reports whether an instruction makes a new value from a register: it loads from the address there, or
+// computes.
 func handsOn(i *instruction, o arch.Operands) bool {
 	return i.base == arch.BaseOther && !i.stores || i.base == arch.BaseNone && (o.Computes || i.kindOf == arch.KindLong)
 }
 
-// counterFrom returns what the code that begins with the address counts, if that code is at least so many instructions
-// long.
+// counterFrom returns the kind of the counter that begins with the address, if the counter has more than far
+// instructions.
 func (m *codeMap) counterFrom(begin int32, far int) counterKind {
 	var code [maxCounter]*instruction
 	n := begin
@@ -170,8 +170,8 @@ func (m *codeMap) counterFrom(begin int32, far int) counterKind {
 	return noCounter
 }
 
-// countedIn returns the address of what may be the MethodData in which the code that an instruction is part of counts,
-// 0 if it does not.
+// countedIn returns the address that may be the MethodData of the counter that an instruction is part of, 0 if it is
+// part of none.
 func (q *question) countedIn(n int32) uint64 {
 	if kind, data := q.code.counterAt(n); kind != noCounter && q.vm.IsProfile(data) {
 		return data
@@ -179,7 +179,7 @@ func (q *question) countedIn(n int32) uint64 {
 	return q.code.dataAt(n, q.vm.IsProfile)
 }
 
-// counter returns the methods at code that counts, by those on the route.
+// counter returns the methods at a counter: those on the route with that MethodData.
 func (p *place) counter() verdict {
 	data := p.countedIn(p.n)
 	if data == 0 {

@@ -7,7 +7,7 @@ import (
 	"goprof/vmstructs"
 )
 
-// evidence is an instruction. In one way or another, the compiler has told the methods at that instruction.
+// evidence is an instruction whose methods the compiler has recorded, or whose methods follow from the code.
 type evidence struct {
 	kind   evidenceKind
 	far    int                  // instructions from where the search began
@@ -32,8 +32,8 @@ const (
 )
 
 const (
-	// maxWay bounds the instructions that are read ahead or back. maxDetour bounds the instructions between a branch
-	// and the call to which the branch leads.
+	// maxWay bounds the instructions that are read ahead or back. maxDetour bounds the instructions between a branch and
+	// the call to which the branch leads.
 	maxWay    = 300
 	maxDetour = 40
 	maxLoops  = 8
@@ -60,7 +60,7 @@ func (q *question) evidenceAt(n int32) evidence {
 	return e
 }
 
-// findEvidence finds out of which methods an instruction is evidence by itself.
+// findEvidence returns the evidence that an instruction is by itself.
 func (q *question) findEvidence(n int32) evidence {
 	m, b := q.code, q.blob
 	i := m.list[n]
@@ -100,20 +100,20 @@ func (q *question) findEvidence(n int32) evidence {
 	return evidence{}
 }
 
-// detour is a way that leads to a call with a record, and nowhere else.
+// detour is a path that leads to a call with a record, and nowhere else.
 type detour struct {
 	record uint64 // of the call; 0: there is no such way
-	// request is the last constant that is put into the register of the call's first argument on the way.
+	// request is the last constant that the path puts into the register of the call's first argument.
 	request int32
-	// works: the way does more than what any call needs: copies of registers, constants and jumps. Then it may be the
-	// work of several bytecodes, and the record that of another bytecode than the branch.
+	// works: the path does more than any call needs (copies of registers, constants and jumps). Then several bytecodes may
+	// be on it, and the record may be that of another bytecode than the branch.
 	works bool
-	// makes: the call is that of the slow path of an allocation which stands on the way.
+	// makes: the call belongs to the slow path of an allocation on the path.
 	makes bool
 }
 
-// detour follows code from an instruction on. C1's code for what is seldom done is that of bytecodes: where one throws,
-// it makes an exception first. So in C1's code the way may lead to the slow path of an allocation.
+// detour follows code from an instruction on. C1 compiles rare code like any other: a throw, for example, first
+// allocates the exception. So in C1's code the path may lead to the slow path of an allocation.
 func (q *question) detour(n int32) (way detour) {
 	m, b := q.code, q.blob
 	allocates := false
@@ -152,15 +152,14 @@ func (q *question) detour(n int32) (way detour) {
 	return detour{}
 }
 
-// preparesCall reports whether instructions of a kind do no more than to put values where a call wants them.
+// preparesCall reports whether instructions of a kind only put arguments in their registers or slots.
 func preparesCall(k arch.Kind) bool {
 	return k == arch.KindCopy || k == arch.KindLong || k == arch.KindConst || k == arch.KindNop
 }
 
 // ahead finds the evidence that the code reaches next from an instruction on. Compilers put the likely code right
-// behind a branch, so the search goes on there. A backward branch is different: it ends a loop, and most likely the
-// loop runs again. So the search takes such a branch once. If the loop itself has no evidence, the search leaves the
-// loop.
+// behind a branch, so the search goes on there. But a backward branch ends a loop, which most likely runs again. So the
+// search takes a backward branch once. If the loop itself has no evidence, the search leaves the loop.
 func (q *question) ahead(n int32) evidence {
 	m := q.code
 	var back [maxLoops]int32 // the branches back that were taken
@@ -217,7 +216,7 @@ func (q *question) behind(n int32) evidence {
 	return evidence{}
 }
 
-// leftBehind is the way that behind goes. It ends where it would go in a circle.
+// leftBehind is the path of behind. It ends where it would go in a circle.
 type leftBehind struct{ jumps []int32 } // those that it has gone back by
 
 // step returns the instruction before another on the way, notInCode at the beginning of the code. ok is false if it is
@@ -244,7 +243,7 @@ func (s *leftBehind) step(m *codeMap, n int32) (before int32, ok bool) {
 	return before, true
 }
 
-// told returns the methods of which an instruction is evidence, nil if there is none or it cannot be read.
+// told returns the methods of evidence, nil if there are none or they cannot be read.
 func (q *question) told(e evidence) []vmstructs.Scope {
 	switch {
 	case e.kind == noEvidence:
@@ -264,10 +263,10 @@ func (q *question) told(e evidence) []vmstructs.Scope {
 	return s[min(int(e.outer), len(s)-1):]
 }
 
-// maxHeader is where an object's header ends at the latest, except for its class: the first field lies behind.
+// maxHeader is the largest offset of an object's header, apart from its class.
 const maxHeader = 8
 
-// maxOfField bounds the methods that hand their receiver on to the one that accesses the field.
+// maxOfField bounds the methods that hand their receiver on to the method that accesses the field.
 const maxOfField = 3
 
 // ofField is for an access of a field whose null check has the record of an invoke: there the receiver of the invoke

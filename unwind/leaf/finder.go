@@ -6,9 +6,9 @@
 //
 // The contract. A Finder returns the methods at a pc, innermost first, at least one, and how sure the innermost is. It
 // says profile.Certain only if code and records permit no other method. Without evidence it returns only the method
-// that owns the code, which is on the stack in any case. The Finder reads code and metadata when it is asked, so they
-// may have changed since the thread was stopped: the walk proves its Blob (vmstructs.Proof). Instructions, bytecodes,
-// searches and caches are all bounded. A Finder serves one goroutine.
+// that owns the code, which is on the stack in any case. The Finder reads code and metadata after the thread was
+// stopped, so they may have changed: the walk proves its Blob (vmstructs.Proof). Instructions, bytecodes, searches and
+// caches are all bounded. A Finder serves one goroutine.
 package leaf
 
 import (
@@ -39,7 +39,7 @@ type Finder struct {
 	call   []byte           // scratch of isPoll
 }
 
-// New makes a Finder. vm may be nil if the Finder is never asked.
+// New makes a Finder. vm may be nil if no method of the Finder is called.
 func New(t process.Target, vm *vmstructs.VM) *Finder {
 	f := &Finder{target: t, vm: vm, cpu: t.CPU()}
 	f.call = make([]byte, f.cpu.MaxCall)
@@ -74,11 +74,11 @@ func (f *Finder) At(b *vmstructs.Blob, pc uint64) ([]vmstructs.Scope, profile.Ce
 	return v.scopes, v.sure
 }
 
-// DecidedBy is the name of the rule that has told At's last answer, "" if the code was not asked.
+// DecidedBy is the name of the rule that decided At's last result, "" if no rule was needed.
 func (f *Finder) DecidedBy() string { return f.asked.decided }
 
-// Called infers, at a return address, the methods that have called code of that name without a record. If the
-// calling code cannot be read, Called returns the methods of the next record.
+// Called infers, at a return address, the methods that have called code of that name without a record. If the calling
+// code cannot be read, Called returns the methods of the next record.
 func (f *Finder) Called(b *vmstructs.Blob, pc uint64, name string) ([]vmstructs.Scope, profile.Certainty, error) {
 	p := f.ask(b, pc)
 	defer p.answered()

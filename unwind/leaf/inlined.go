@@ -7,14 +7,14 @@ import (
 	"goprof/vmstructs"
 )
 
-// inlining is what an nmethod's records say of its tree of inlined methods: at which sites which method is inlined, by
-// its address, and at which one is called. 0 is a site at which neither is recorded.
+// inlining is an nmethod's tree of inlined methods, from its records. It has for each site the address of the method
+// that is inlined there, isCalled if a method is called there, or 0 if no record has the site.
 type inlining = *vmstructs.SiteTable
 
 // isCalled stands for a method that is called.
 const isCalled = 1
 
-// maxCalls bounds the records of an nmethod that may be those of calls.
+// maxCalls bounds the records of an nmethod that may be records of calls.
 const maxCalls = 1 << 14
 
 // inlinings reads b's tree once. It does not have yet at which sites methods are called: see inlinedAt.
@@ -28,8 +28,8 @@ func (q *question) inlinings() inlining {
 	return m.tree
 }
 
-// inlinedAt returns the address of the method that is inlined at a site, isCalled if one is called there, or 0. The
-// calls of a site are looked at only when a route reaches the site: that takes long, and few sites are on a route.
+// inlinedAt returns the address of the method that is inlined at a site, isCalled if one is called there, or 0. It
+// reads the calls of a site only when a route reaches the site, because that takes long and few sites are on a route.
 func (r *router) inlinedAt(s vmstructs.Site) uint64 {
 	m := r.q.code
 	tree := r.q.inlinings()
@@ -55,7 +55,7 @@ func (r *router) inlinedAt(s vmstructs.Site) uint64 {
 	return method
 }
 
-// maxLooked bounds the calls of an nmethod whose targets are looked at, maxTargets those that are remembered.
+// maxLooked bounds the calls of an nmethod whose targets are read, maxTargets the targets that are kept.
 const (
 	maxLooked  = 256
 	maxTargets = 1 << 13
@@ -64,8 +64,8 @@ const (
 // recordedCallee returns what kind of code a call leads to. pc is the call's return address, and has a record.
 //
 // Only a call of Java leads to the method that the bytecode invokes. A call of an uncommon trap leads to the
-// interpreter, and a call of the VM to a slow path. After maxLooked calls, recordedCallee no longer looks, and takes
-// each call for one of Java. That is safe: a called method is not inlined, so no method is invented.
+// interpreter, and a call of the VM to a slow path. After maxLooked calls, recordedCallee assumes that each call is one
+// of Java. That is safe: a called method is not inlined, so no method is invented.
 func (q *question) recordedCallee(pc uint64) calledCode {
 	to, ok := q.recordedTarget(pc)
 	if !ok {
@@ -94,7 +94,7 @@ func (q *question) recordedCallee(pc uint64) calledCode {
 	return called
 }
 
-// recordedTarget is what the call of a record calls, if the call says it.
+// recordedTarget returns the target of the call of a record, false if the call is not direct.
 func (q *question) recordedTarget(pc uint64) (to uint64, ok bool) {
 	end, n := pc-q.blob.Begin, uint64(q.cpu.MaxCall)
 	if end > uint64(len(q.code.code)) || end < n {
@@ -111,7 +111,7 @@ const (
 	callsTrap // the uncommon trap, behind which the interpreter goes on
 )
 
-// resolvesCall reports whether a stub stands for a Java method that a call has not found yet, or no more
+// resolvesCall reports whether a stub resolves the Java method of a call, for the first time or again
 // (runtime/sharedRuntime.cpp: generate_stubs).
 func resolvesCall(kind vmstructs.BlobKind, name string) bool {
 	return kind == vmstructs.RuntimeStub && slices.ContainsFunc([]string{"resolve_", "ic_miss", "wrong_method"},
@@ -119,18 +119,18 @@ func resolvesCall(kind vmstructs.BlobKind, name string) bool {
 }
 
 const (
-	// maxCallees bounds the methods that one route asks for.
+	// maxCallees bounds the callees that one route looks up.
 	maxCallees = 32
-	// C2 inlines methods of that many bytes at most where they are called often, C1 of fewer (FreqInlineSize,
+	// These bound the bytes of a method that C2 inlines if it is called often, and of one that C1 inlines (FreqInlineSize,
 	// C1MaxInlineSize).
 	maxInlinedC2, maxInlinedC1 = 325, 35
-	// maxInlineLevel is how deep they inline (MaxInlineLevel, C1MaxInlineLevel).
+	// maxInlineLevel is how deep compilers inline (MaxInlineLevel, C1MaxInlineLevel).
 	maxInlineLevel = 15
 )
 
-// callee returns the method that is inlined at an invoke of the innermost method, or nil if it is not known. If
-// unresolved is true, callee also looks at an invoke that the interpreter has not resolved. byProfile says that the
-// invoke may call other methods, too; that happens in a guess only.
+// callee returns the method that is inlined at an invoke of the innermost method, nil if it is not known. With
+// unresolved, callee also returns the method of an invoke that the interpreter has not resolved. byProfile is true, in
+// a guess only, if the invoke may call other methods, too.
 func (r *router) callee(chain []vmstructs.Scope, p vmstructs.Place, b *vmstructs.Bytecode,
 	unresolved bool) (m *vmstructs.Method, byProfile bool) {
 	if len(chain) > maxInlineLevel || r.asked >= maxCallees {
@@ -161,7 +161,8 @@ func (r *router) callee(chain []vmstructs.Scope, p vmstructs.Place, b *vmstructs
 	return m, byProfile
 }
 
-// mayInline reports whether a compiler may inline a method there. forced: of any size.
+// mayInline reports whether a compiler may inline a method into the innermost method of chain. forced: the size does
+// not matter.
 func (r *router) mayInline(chain []vmstructs.Scope, m *vmstructs.Method, forced bool) bool {
 	most := maxInlinedC2
 	switch {
@@ -181,8 +182,8 @@ func (r *router) mayInline(chain []vmstructs.Scope, m *vmstructs.Method, forced 
 	return true
 }
 
-// alone reports whether nothing is inlined into the code: by its records, and by what the invokes of its only method
-// call.
+// alone reports whether nothing is inlined into the code, according to its records and to the invokes of its only
+// method.
 func (r *router) alone() bool {
 	m := r.q.code
 	if !m.aloneKnown {
@@ -223,8 +224,8 @@ func (r *router) inlinesNothing() bool {
 	return len(code) > 0
 }
 
-// ways returns the bytecodes on the ways through a method and around its loops on which there is the least work. An
-// invoke that the interpreter has not resolved is on them only where there is no way without.
+// ways returns the bytecodes on the paths with the least work through a method and around its loops. A path has an
+// invoke that the interpreter has not resolved only if there is no other path.
 func (r *router) ways(m *vmstructs.Method, p vmstructs.Place) (on []int32) {
 	r.weights = weightsOf(r.q.blob.Level)
 	on, _, _ = r.shortest(m, p, 0, false, toReturn)
@@ -246,7 +247,7 @@ func (r *router) ways(m *vmstructs.Method, p vmstructs.Place) (on []int32) {
 // more.
 const longWork = 1920
 
-// longIntrinsic returns the work of an intrinsic method that C2 makes a loop of its own of, in place of the invoke.
+// longIntrinsic returns the work of an invoke that C2 replaces by a loop of its own, 0 for other invokes.
 func (r *router) longIntrinsic(m *vmstructs.Method, b *vmstructs.Bytecode) int {
 	if r.q.blob.Level != levelC2 {
 		return 0
@@ -257,7 +258,8 @@ func (r *router) longIntrinsic(m *vmstructs.Method, b *vmstructs.Bytecode) int {
 	return 0
 }
 
-// longIntrinsics are the names of those methods (opto/intrinsicnode.hpp, cpu/x86/x86.ad: string_compare and others).
+// longIntrinsics are the names of the methods that such invokes call (opto/intrinsicnode.hpp, cpu/x86/x86.ad:
+// string_compare and others).
 var longIntrinsics = map[string]bool{"compareTo": true, "compareToUTF16": true, "compareToLatin1": true, "equals": true,
 	"indexOf": true, "indexOfUL": true, "indexOfChar": true, "hasNegatives": true, "countPositives": true,
 	"vectorizedHashCode": true, "inflate": true, "compress": true, "encodeISOArray": true, "implEncodeISOArray": true,

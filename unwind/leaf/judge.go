@@ -11,8 +11,8 @@ import (
 // with -XX:+DebugNonSafepoints. C2 has no record for some instructions: then the next record describes code further on.
 // So the judge first asks whether C2 can have made this code for the record's bytecode.
 
-// Judge finds the rule that knows for which bytecode the code at pc was made, and reports whether such code can have
-// been made for what a record says. No rule: "".
+// Judge finds the rule that decides for which bytecode the code at pc was made. may reports whether C2 can have made
+// such code for the record's bytecode. rule is "" if no rule decides.
 func (f *Finder) Judge(b *vmstructs.Blob, pc uint64, record vmstructs.Scope) (rule string, may bool) {
 	p := f.ask(b, pc)
 	defer p.answered()
@@ -45,8 +45,8 @@ func (f *Finder) Judge(b *vmstructs.Blob, pc uint64, record vmstructs.Scope) (ru
 	return "", true
 }
 
-// HandsClassTo returns the comparison to which code of C2's at pc hands a class on, 0 if it does not. If both have
-// one record, that is worth at pc what it is worth at the comparison.
+// HandsClassTo returns the comparison to which code of C2's at pc hands a class on, 0 if there is none. If both have
+// the same record, it is as good for pc as it is for the comparison.
 func (f *Finder) HandsClassTo(b *vmstructs.Blob, pc uint64) uint64 {
 	p := f.ask(b, pc)
 	defer p.answered()
@@ -60,10 +60,10 @@ func (f *Finder) HandsClassTo(b *vmstructs.Blob, pc uint64) uint64 {
 	return b.Begin + uint64(p.code.list[to].at)
 }
 
-// Counted is for C1's code that counts (counter.go). C1 has no record for a counter and the copies before it: their
-// record is that of the code that follows. So Counted returns only the record's methods from the counted method on. no
-// means that the record does not describe this code: the code counts for a method that the record does not have, or it
-// is a copy before a counter, which may or may not be part of the counter.
+// Counted is for C1's counters (counter.go). A counter and the copies before it have the record of the code that
+// follows. So Counted returns only the record's methods from the counted method on. no is true if the record does not
+// describe this code: the record lacks the counted method, or the code is a copy before a counter, which may or may not
+// be part of the counter.
 func (f *Finder) Counted(b *vmstructs.Blob, pc uint64, record []vmstructs.Scope) (s []vmstructs.Scope, no bool) {
 	if b.Level != levelProfiled {
 		return nil, false

@@ -4,13 +4,13 @@ import "slices"
 
 // jumpTable finds the jumps that lead to an offset. It finds long jumps by searching the bytes of all code, without
 // decoding it: bytes that look like a jump count if an instruction begins there. It finds short jumps only in decoded
-// code. All code that is near enough for a short jump is decoded.
+// code. So it first decodes all code that is near enough for a short jump.
 type jumpTable struct {
 	read  bool    // the long ones are found
 	first []int32 // one more than the place in list of the first jump to a line of code
 	list  []jump
 	found []int32 // scratch of jumpsTo
-	// long are the answers of jumpsTo that took long, by place. Code can be made so that the same is asked for often.
+	// long keeps the results of jumpsTo that took long, by place: hostile code can make the same search happen often.
 	long     map[int32][]int32
 	longSize int // bytes
 }
@@ -26,7 +26,7 @@ const lineShift = 6
 // maxJumps bounds the jumps of a codeMap: each is an instruction.
 const maxJumps = maxListed
 
-// An answer took long if that many jumps led to the place, or to its line.
+// A search took long if that many jumps lead to the place, or to its line.
 const longJumps, longLine = 32, 512
 
 func (t *jumpTable) size() int { return 4*cap(t.first) + 12*cap(t.list) + 4*cap(t.found) + t.longSize }
@@ -91,7 +91,8 @@ func (m *codeMap) jumpsTo(n int32) []int32 {
 	return t.found
 }
 
-// keep keeps what was found. It stays true: all that is near is decoded, and the long jumps are found once.
+// keep keeps the result for a place. The result stays true, because all near code is decoded and long jumps are found
+// once.
 func (t *jumpTable) keep(n int32) {
 	if t.long == nil {
 		t.long = map[int32][]int32{}

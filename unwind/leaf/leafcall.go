@@ -24,8 +24,8 @@ func (f *Finder) intrinsicAt(m *vmstructs.Method, b *vmstructs.Bytecode) *vmstru
 	return nil
 }
 
-// callsBytecode says whether compilers let HotSpot's own code do a bytecode of a method. intrinsic is the method that
-// an invoke calls, if that method is an intrinsic one.
+// callsBytecode reports whether compiled code may call some code of HotSpot's for a bytecode of a method. intrinsic is
+// the intrinsic method that an invoke calls, nil if there is none.
 type callsBytecode func(in *vmstructs.Method, b *vmstructs.Bytecode, intrinsic *vmstructs.Method) bool
 
 func bytecodesOf(name string) callsBytecode {
@@ -79,7 +79,7 @@ func bytecodesOf(name string) callsBytecode {
 	}
 }
 
-// divides is for the division of one kind of numbers, and what remains of it.
+// divides is for the division and remainder of one type of numbers.
 func divides(op uint8) callsBytecode {
 	return func(_ *vmstructs.Method, b *vmstructs.Bytecode, _ *vmstructs.Method) bool {
 		return b.Op == op || b.Op == op+(vmstructs.OpLrem-vmstructs.OpIdiv-1)
@@ -90,7 +90,7 @@ func divides(op uint8) callsBytecode {
 var copiesArrays = map[string]bool{"arraycopy": true, "copyOf": true, "copyOfRange": true, "clone": true,
 	"copyMemory0": true, "copyMemory": true, "getChars": true, "getCharsSB": true, "toBytes": true}
 
-// letters leaves the letters of a name, in lower case, without what marks an intrinsic method in the JDK.
+// letters returns the letters of a name, in lower case, without the JDK's marks of intrinsic methods.
 func letters(name string) string {
 	name = strings.Map(func(r rune) rune {
 		switch {
@@ -108,7 +108,7 @@ func letters(name string) string {
 // implCompressMultiBlock0.
 const minAlike = 6
 
-// alike reports whether a stub's name is that of an intrinsic method, more or less.
+// alike reports whether a stub's name is similar to that of an intrinsic method.
 func alike(stub, method string) bool {
 	if method == "" {
 		return false
@@ -124,7 +124,7 @@ func alike(stub, method string) bool {
 	return false
 }
 
-// nearestCall returns the call that stands nearest to where the work is at/of.
+// nearestCall returns the call whose work is nearest to the fraction at/of of all work.
 func nearestCall(found []foundCall, at, of int) []vmstructs.Scope {
 	best, least := 0, -1
 	for i, f := range found {
@@ -136,8 +136,8 @@ func nearestCall(found []foundCall, at, of int) []vmstructs.Scope {
 	return found[best].scopes
 }
 
-// note remembers a bytecode of the innermost of some methods that may have called the code that the thread is in. work
-// is what the leg has done before.
+// note remembers a bytecode of chain's innermost method that may have called the code of the thread. work is the leg's
+// work before it.
 func (r *router) note(chain []vmstructs.Scope, b *vmstructs.Bytecode, work int) {
 	fits := r.calls
 	if fits == nil {
@@ -171,7 +171,7 @@ func (r *router) sureOfCall() profile.Certainty {
 	return profile.Likely
 }
 
-// ofOneMethod reports whether all bytecodes that were found are of one method at one place.
+// ofOneMethod reports whether all bytecodes that were found belong to the same inlined method.
 func (r *router) ofOneMethod() bool {
 	for i := range r.found {
 		if !sameMethods(r.found[i].scopes, r.found[0].scopes) {
@@ -181,8 +181,8 @@ func (r *router) ofOneMethod() bool {
 	return len(r.found) > 0
 }
 
-// anywhere looks off the way for bytecodes that may have called: in the methods of both places, from the innermost
-// common method outward, and in what is inlined there.
+// anywhere looks for bytecodes that may have called off the path: in the methods of both places, from the innermost
+// common method outward, and in the methods that are inlined there.
 func (r *router) anywhere(from, to []vmstructs.Scope) {
 	r.offWay = true
 	f, t := len(from), len(to)
@@ -195,8 +195,8 @@ func (r *router) anywhere(from, to []vmstructs.Scope) {
 	}
 }
 
-// noteCalls notes calls in the innermost of some methods and in what is inlined there. Those behind an index are the
-// nearer ones.
+// noteCalls notes calls in chain's innermost method and in the methods that are inlined there. Calls behind an index
+// are nearer.
 func (r *router) noteCalls(chain []vmstructs.Scope, behind int32) {
 	code := r.q.bytecodes(chain[0].Method)
 	place := vmstructs.PlaceOf(chain)

@@ -6,9 +6,9 @@ import (
 	"goprof/vmstructs"
 )
 
-// Only the method that owns the code is left by taking down the frame: a method that is inlined goes on in its caller.
+// Only the method that owns the code removes the frame when it returns. An inlined method goes on in its caller.
 
-// leave returns the owner, where the instruction is one of those that leave it.
+// leave returns the owner if the instruction is part of the owner's return.
 func (p *place) leave() verdict {
 	if !p.code.leavesAt(p.n) {
 		return verdict{}
@@ -29,8 +29,8 @@ func (p *place) mayLeave(s vmstructs.Scope) bool {
 // maxLeave bounds the instructions that leave a method: two that take down the frame, the poll, its branch, the return.
 const maxLeave = 6
 
-// leavesAt reports whether an instruction is one of those that leave the method which owns the code: from the one that
-// takes down the frame to the return (x86.ad and aarch64.ad, MachEpilogNode).
+// leavesAt reports whether an instruction is part of the owner's return: from the removal of the frame to the return
+// itself (x86.ad and aarch64.ad, MachEpilogNode).
 func (m *codeMap) leavesAt(n int32) bool {
 	leaves := m.list[n].kindOf == arch.KindLeave
 	for at, k := n, 0; !leaves && at != notInCode && k < maxLeave; k++ {

@@ -24,7 +24,7 @@ func (p *place) monitor() verdict {
 	return verdict{}
 }
 
-// slowLock returns the first evidence behind the exchange that the instruction is, or that stands right before it.
+// slowLock returns the first evidence behind the exchange, which is the instruction itself or stands right before it.
 func (p *place) slowLock() evidence {
 	m, n := p.code, p.n
 	if m.list[n].swaps {
@@ -51,7 +51,7 @@ func (p *place) slowLock() evidence {
 	return evidence{}
 }
 
-// locks reports whether a monitor is taken or given back at a place.
+// locks reports whether a scope's bytecode takes or gives back a monitor.
 func (f *Finder) locks(s vmstructs.Scope) bool {
 	code := f.bytecodes(s.Method)
 	i := vmstructs.BytecodeAt(code, s.BCI)

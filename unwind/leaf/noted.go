@@ -8,10 +8,10 @@ import "goprof/arch"
 // that makes an address of a compressed reference is part of the load before it. The address of a profile is part of
 // the counter: see counter.go.
 
-// maxUnnoted bounds the instructions to the one with which another one is noted.
+// maxUnnoted bounds the instructions from one without a state to the one that has its record.
 const maxUnnoted = 12
 
-// notedWith returns the instruction with which C1 notes another one.
+// notedWith returns the instruction that has C1's record for an instruction without a state.
 func (q *question) notedWith(n int32) int32 {
 	m := q.code
 	if n < 0 || int(n) >= len(m.list) {
@@ -40,8 +40,8 @@ func (q *question) notedWith(n int32) int32 {
 	return n
 }
 
-// constant is the constant of 64 bits that an instruction puts into a register, 0 if it does not. An instruction that
-// sets only a part of a loaded register does not count: arm64 makes the address of a class in this way.
+// constant returns the 64-bit constant that an instruction puts into a register, 0 if there is none. An instruction
+// that sets only part of a loaded register does not count: arm64 makes the address of a class in this way.
 func (m *codeMap) constant(n int32) uint64 {
 	if m.list[n].kindOf != arch.KindLong {
 		return 0

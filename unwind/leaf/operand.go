@@ -39,13 +39,13 @@ func (m *codeMap) taker(n int32) int32 {
 	return notInCode
 }
 
-// operands are described at arch.Code. Few ask, so they are not kept.
+// operands is arch.Code.Operands of an instruction. Few callers need operands, so they are not kept.
 func (m *codeMap) operands(n int32) (arch.Operands, bool) {
 	return m.cpu.Operands(m.code, m.list[n].at)
 }
 
-// stackOf says how many values a bytecode takes off the operand stack, and how many it puts there. ok is false if the
-// opcode does not tell, if it moves values on the stack, or if it is a jump.
+// stackOf returns how many values a bytecode takes off the operand stack, and how many it puts there. ok is false if
+// that depends on more than the opcode, or for an opcode that moves values on the stack or jumps.
 func stackOf(op uint8) (takes, puts int, ok bool) {
 	i := slices.IndexFunc(stackEffects[:], func(e stackEffect) bool { return op <= e.last })
 	if i < 0 || stackEffects[i].takes < 0 {
@@ -54,7 +54,8 @@ func stackOf(op uint8) (takes, puts int, ok bool) {
 	return int(stackEffects[i].takes), int(stackEffects[i].puts), true
 }
 
-// stackEffect is that of the opcodes up to last, from the ones before it on. takes is -1 where stackOf does not tell.
+// stackEffect is the effect of the opcodes up to last, from the last of the entry before. takes is -1 if stackOf
+// returns false.
 type stackEffect struct {
 	last        uint8
 	takes, puts int8

@@ -11,7 +11,7 @@ import (
 // hoist_to_cheaper_block). So all instructions of a loop belong to the loop's bytecodes, and to methods that are
 // inlined there. If nothing is inlined into a loop, its instructions are all of one method.
 
-// maxLoop bounds the instructions that are read to find the way around a loop.
+// maxLoop bounds the instructions that are read to find the path around a loop.
 const maxLoop = 400
 
 // inOwnLoop reports whether an instruction stands in a loop of the innermost method. There are two ways to know. First,
@@ -89,11 +89,12 @@ func (r *router) inlinesNone(chain []vmstructs.Scope, code []vmstructs.Bytecode,
 	return true
 }
 
-// around is a search for the way from an instruction back to it.
+// around is a search for the path from an instruction back to it.
 type around struct {
 	n     int32
 	found bool
-	// met are the calls and polls at which the search has ended. For a loop that has one of them, it must go on there.
+	// met are the calls and polls at which the search has ended. For a loop that contains one of them, the search must go
+	// on there.
 	met []int32
 }
 
@@ -109,8 +110,8 @@ func (r *router) turns(n int32) bool {
 	return r.around.found
 }
 
-// goesAround reports whether code leads from an instruction back to it, and nowhere on the way out of a loop of
-// bytecodes. A way around that meets no call and no poll is one for every loop, and is searched for once.
+// goesAround reports whether code leads from an instruction back to it without leaving a loop of bytecodes. A path
+// without calls and polls leaves no loop, so that search is made once.
 func (r *router) goesAround(n int32, chain []vmstructs.Scope, begin, end int32) bool {
 	turns := r.turns(n)
 	inLoop := func(at int32) bool { return r.isInLoop(at, chain, begin, end) }
@@ -142,8 +143,8 @@ func (r *router) leadsBack(n int32, mayMeet func(int32) bool) bool {
 	return false
 }
 
-// isStop reports whether an instruction is a call that has a record, or a poll (see findEvidence). It does not ask what
-// other evidence an instruction is: that may take code which is laid out elsewhere.
+// isStop reports whether an instruction is a call with a record, or a poll (see findEvidence). It looks for no other
+// evidence, which might need code that lies elsewhere.
 func (r *router) isStop(n int32) bool {
 	b := r.q.blob
 	m := r.q.code
@@ -169,7 +170,7 @@ func (m *codeMap) mayStop(n int32) bool {
 	return i.begins || i.ends && i.flow == arch.FlowCall
 }
 
-// isInLoop reports whether a call or a poll is of a loop's bytecodes, and does not call the uncommon trap.
+// isInLoop reports whether a call or a poll belongs to a loop's bytecodes, and is no call of the uncommon trap.
 func (r *router) isInLoop(n int32, chain []vmstructs.Scope, begin, end int32) bool {
 	e := r.q.evidenceAt(n)
 	if e.kind == atCall && r.q.recordedCallee(e.scope) == callsTrap {

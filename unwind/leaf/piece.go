@@ -7,23 +7,24 @@ import (
 	"goprof/vmstructs"
 )
 
-// C2 makes one piece of code for some intrinsic methods. The piece is known by its instructions, so it is known which
-// method it stands for, whatever the records say. An invoke of that method on the route is where the program is.
+// C2 makes one piece of code for a call of some intrinsic methods. The piece's instructions show which method it stands
+// for, whatever the records have. So the program is at an invoke of that method on the route.
 
-// piece is such a piece of an nmethod's code.
+// piece is one of these pieces in an nmethod's code.
 type piece struct {
 	name       string // as arch.Code has it
 	begin, end uint32 // offsets in the code
-	// scopes are the methods there, if asked: the innermost at the invoke. nil: no such invoke was found.
+	// scopes are the methods at the piece, the innermost at the invoke, once asked is true. They are nil if no invoke was
+	// found.
 	scopes []vmstructs.Scope
 	sure   profile.Certainty
 	asked  bool
 }
 
-// maxPieces bounds those of an nmethod, pieceSize the memory of one with its scopes.
+// maxPieces bounds the pieces of an nmethod. pieceSize is the memory of a piece with its scopes.
 const maxPieces, pieceSize = 256, 512
 
-// findPieces finds the pieces. They begin where an instruction does, and do not overlap.
+// findPieces finds the pieces. They begin with an instruction, and do not overlap.
 func (m *codeMap) findPieces() {
 	m.cpu.Intrinsics(m.code, func(name string, begin, end uint32) bool {
 		if m.place(begin) != notInCode {
@@ -33,7 +34,7 @@ func (m *codeMap) findPieces() {
 	})
 }
 
-// pieceAt returns the piece that an instruction is part of, nil if it is of none.
+// pieceAt returns the piece that an instruction is part of, nil if there is none.
 func (m *codeMap) pieceAt(n int32) *piece {
 	if len(m.pieces) == 0 || n < 0 || int(n) >= len(m.list) {
 		return nil
@@ -59,13 +60,13 @@ func (p *place) intrinsic() verdict {
 	return verdict{s, of.sure}
 }
 
-// mayBeIntrinsic reports whether the piece may stand for the bytecode at a place.
+// mayBeIntrinsic reports whether the piece may stand for a scope's bytecode.
 func (p *place) mayBeIntrinsic(s vmstructs.Scope) bool {
 	return p.MayHaveCalled(s, p.code.pieceAt(p.n).name)
 }
 
-// pieceEvidence is what a piece tells to the code before and behind it. While it is asked what is around a piece,
-// pieces tell nothing.
+// pieceEvidence is the evidence of a piece for the code before and behind it. While the methods of a piece are sought,
+// pieces are no evidence.
 func (q *question) pieceEvidence(of *piece) evidence {
 	if q.inPiece || q.askPiece(of) == nil {
 		return evidence{}
@@ -73,7 +74,7 @@ func (q *question) pieceEvidence(of *piece) evidence {
 	return evidence{kind: atPiece, piece: of}
 }
 
-// askPiece finds out once which methods a piece belongs to.
+// askPiece returns the methods of a piece, which it finds at the first call.
 func (q *question) askPiece(of *piece) []vmstructs.Scope {
 	if of.asked {
 		return of.scopes

@@ -2,7 +2,7 @@ package leaf
 
 import "goprof/vmstructs"
 
-// place is an instruction of an nmethod's code about which is asked, with the answers so far.
+// place is an instruction of an nmethod's code, with the facts about it that were found so far.
 type place struct {
 	*question
 	n      int32     // the instruction: its place in code.list, notInCode if that is not known
@@ -22,7 +22,7 @@ type question struct {
 	trails  [2][]trailed // memory of branchingAt
 }
 
-// ask begins a question about the instruction at pc. answered ends it.
+// ask begins a question: which methods run at the instruction at pc? answered ends it.
 func (f *Finder) ask(b *vmstructs.Blob, pc uint64) *place {
 	f.vm.BeginQuestion()
 	q, m := &f.asked, f.mapCode(b)
@@ -36,10 +36,10 @@ func (q *question) answered() {
 	q.vm.EndQuestion()
 }
 
-// at is another instruction of the same code.
+// at returns the place of another instruction of the same code.
 func (q *question) at(n int32) *place { return &place{question: q, n: n} }
 
-// route is what the records before and behind the instruction tell.
+// route returns what follows from the evidence before and behind the instruction.
 func (p *place) route() *inferred {
 	if p.routed.scopes == nil {
 		p.routed = p.infer(p.n, p.n, router{q: p.question, load: p.loadAt(p.n)})
@@ -47,7 +47,7 @@ func (p *place) route() *inferred {
 	return &p.routed
 }
 
-// fork is what is known of the instruction as a comparison or a branch.
+// fork returns the facts about the instruction as a comparison or a branch.
 func (p *place) fork() *branching {
 	if !p.forked.asked {
 		p.forked = p.branchingAt(p.n)

@@ -5,7 +5,7 @@ import (
 	"goprof/vmstructs"
 )
 
-// maxPoll bounds the instructions from the load of what a poll reads to the poll.
+// maxPoll bounds the instructions from the load of the polled address to the poll.
 const maxPoll = 4
 
 // pollLoad returns the poll for which the instruction loads the address that the poll reads. Other instructions may
@@ -31,7 +31,7 @@ func (p *place) pollLoad() evidence {
 	return evidence{}
 }
 
-// mayPoll reports whether C2 may have made a poll for a place: one that leads back, or may do so.
+// mayPoll reports whether C2 may have made a poll for a scope's bytecode: one that may jump back.
 func (p *place) mayPoll(s vmstructs.Scope) bool {
 	b := p.bytecodeOf(s)
 	return b != nil && b.Target <= b.BCI && (b.Target >= 0 || b.Branches())

@@ -16,8 +16,8 @@ import (
 
 const maxConstant = 4
 
-// reloadedFor returns the instruction for which another one loads a value from the stack, or makes a constant.
-// It returns notInCode if the other one does neither, or if that is not known.
+// reloadedFor returns the instruction for which another one loads a value from the stack, or makes a constant. It
+// returns notInCode if the other one does neither, or if that is not known.
 func (m *codeMap) reloadedFor(n int32) int32 {
 	if n < 0 || int(n) >= len(m.list) {
 		return notInCode
@@ -42,7 +42,8 @@ func (m *codeMap) makesConstant(n int32) bool {
 	return (i.kindOf == arch.KindConst || i.kindOf == arch.KindLong) && i.base == arch.BaseNone
 }
 
-// reload tells the methods at the instruction for which this one loads a value from the stack, if they are certain.
+// reload returns the methods at the instruction for which this one loads a value or makes a constant, if they are
+// certain.
 func (p *place) reload() verdict {
 	if to := p.code.reloadedFor(p.n); to != notInCode {
 		return verdict{p.at(to).certainly(), profile.Certain}

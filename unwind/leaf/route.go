@@ -43,14 +43,14 @@ type router struct {
 	*weights
 }
 
-// foundCall is a bytecode that may have called the code that the thread is in, and the work that was done before.
+// foundCall is a bytecode that may have called the code of the thread, and the work before that bytecode.
 type foundCall struct {
 	scopes []vmstructs.Scope
 	before int
 }
 
-// between returns the methods that run at an instruction between two places, which is done instructions behind the
-// first place and left instructions before the second.
+// between returns the methods that run at an instruction between two places: done instructions behind the first place,
+// and left instructions before the second.
 func (r *router) between(from, to []vmstructs.Scope, done, left int) []vmstructs.Scope {
 	r.legs, r.space = r.q.legs[:0], done+left
 	r.route(from, to)
@@ -108,21 +108,21 @@ func (r *router) route(from, to []vmstructs.Scope) {
 	share(r.legs[mark:], r.entering)
 }
 
-// share changes the work of legs.
+// share multiplies the work of legs by so many sixteenths.
 func share(legs []leg, sixteenths int) {
 	for i := range legs {
 		legs[i].work = legs[i].work * sixteenths / 16
 	}
 }
 
-// addLeg adds one, as long as there are not too many.
+// addLeg adds a leg to the route, unless there are too many.
 func (r *router) addLeg(scopes []vmstructs.Scope, work int) {
 	if len(r.legs) < 4*maxLegs {
 		r.legs = append(r.legs, leg{scopes: scopes, work: work})
 	}
 }
 
-// toReturn is where work ends that leaves the method; -1 is its entry.
+// toReturn stands for the bytecode index of a return; -1 is the entry.
 const toReturn = -2
 
 // through adds the legs of the innermost method, and of methods that are inlined into it, from the bytecode index from
@@ -185,8 +185,7 @@ func (r *router) through(chain []vmstructs.Scope, from int32, behind bool, to in
 	r.addLeg(chain, work)
 }
 
-// enter returns the methods at the beginning of callee, which is inlined at an invoke of the innermost method of
-// chain.
+// enter returns the methods at the beginning of callee, which is inlined at an invoke of the innermost method of chain.
 func enter(chain []vmstructs.Scope, b *vmstructs.Bytecode, callee *vmstructs.Method) []vmstructs.Scope {
 	inner := make([]vmstructs.Scope, len(chain)+1)
 	inner[0] = vmstructs.Scope{Method: callee, BCI: 0, Line: callee.Line(0)}
@@ -197,11 +196,11 @@ func enter(chain []vmstructs.Scope, b *vmstructs.Bytecode, callee *vmstructs.Met
 
 func isInvoke(op uint8) bool { return op >= vmstructs.OpInvoke && op <= vmstructs.OpInvokeLast }
 
-// far is the cost of a bytecode to which no way leads. workCalled is the cost of a call that has a record: there is no
+// far is the cost of a bytecode that cannot be reached. workCalled is the cost of a call that has a record: there is no
 // such call on the way, or it would be the nearest evidence.
 const far, workCalled = 1 << 30, 1 << 20
 
-// shortest finds the way through bytecodes that has the least work. around: the way leads once around a loop.
+// shortest finds the path through bytecodes with the least work. around: the path leads once around a loop.
 func (r *router) shortest(m *vmstructs.Method, p vmstructs.Place, first int, behind bool, to int32) (path []int32,
 	around, ok bool) {
 	f := r.q.Finder
@@ -217,7 +216,7 @@ func (r *router) shortest(m *vmstructs.Method, p vmstructs.Place, first int, beh
 	cost[first] = 0
 	best, last := far, -1
 	round, roundLast := far, -1 // back to the first
-	// The second pass is for ways that go back, and for one that goes once around to where it began.
+	// The second pass is for paths that go back, and for one that goes once around to its beginning.
 	ends := to != toReturn && code[first].BCI == max(to, 0)
 	back := behind && ends
 	for pass := range 2 {
@@ -275,8 +274,8 @@ func (r *router) shortest(m *vmstructs.Method, p vmstructs.Place, first int, beh
 	return wayBack(nil, before, first, last, behind), false, true
 }
 
-// fits reports whether there is room for a way once around a loop. An invoke that the interpreter has not resolved is
-// no obstacle here: there is no better way around, or it would have been taken.
+// fits reports whether there is room for a path once around a loop. The path may have an invoke that the interpreter
+// has not resolved: then there is no better path.
 func (r *router) fits(m *vmstructs.Method, p vmstructs.Place, path []int32) bool {
 	code := r.q.bytecodes(m)
 	work := 0
@@ -289,8 +288,8 @@ func (r *router) fits(m *vmstructs.Method, p vmstructs.Place, path []int32) bool
 	return work <= maxRound*r.space
 }
 
-// wayBack returns the way from first to last, by the bytecode that comes before each bytecode. path begins with what
-// comes behind last.
+// wayBack returns the path from first to last. before has the predecessor of each bytecode. path begins with the
+// bytecodes behind last.
 func wayBack(path, before []int32, first, last int, behind bool) []int32 {
 	for n := 0; last >= 0 && n <= len(before); n++ {
 		if behind && last == first && len(path) > 0 {
@@ -303,8 +302,8 @@ func wayBack(path, before []int32, first, last int, behind bool) []int32 {
 	return path
 }
 
-// detour returns the cost of going through an invoke that is not on the way: its call has a record, or the program has
-// never come to it.
+// detour returns the cost of an invoke that cannot be on the path: its call has a record, or the program has never
+// executed it.
 func (r *router) detour(m *vmstructs.Method, p vmstructs.Place, b *vmstructs.Bytecode) int {
 	switch r.inlinedAt(p.Site(b.BCI)) {
 	case isCalled:
@@ -317,7 +316,7 @@ func (r *router) detour(m *vmstructs.Method, p vmstructs.Place, b *vmstructs.Byt
 	return 0
 }
 
-// invoked asks once which method an invoke calls.
+// invoked returns which method an invoke calls, and keeps the result.
 func (f *Finder) invoked(m *vmstructs.Method, b *vmstructs.Bytecode) vmstructs.Invocation {
 	key := invokeSite{m, b.BCI}
 	known, ok := f.callees[key]
@@ -328,8 +327,8 @@ func (f *Finder) invoked(m *vmstructs.Method, b *vmstructs.Bytecode) vmstructs.I
 	return known.Invocation
 }
 
-// isNeverInvoked asks once whether the interpreter has resolved an invoke. Most invokes of a method are asked for no
-// more than that, and to find what they call takes ten times as long.
+// isNeverInvoked reports whether the interpreter has not resolved an invoke, and keeps the result. For most invokes
+// that is enough, and finding their method takes ten times as long.
 func (f *Finder) isNeverInvoked(m *vmstructs.Method, b *vmstructs.Bytecode) bool {
 	key := invokeSite{m, b.BCI}
 	known, ok := f.callees[key]
@@ -340,7 +339,7 @@ func (f *Finder) isNeverInvoked(m *vmstructs.Method, b *vmstructs.Bytecode) bool
 	return known.Never
 }
 
-// received asks once which method an invoke has called most often, by its profile.
+// received returns the method that an invoke has called most often, by its profile, and keeps the result.
 func (f *Finder) received(m *vmstructs.Method, b *vmstructs.Bytecode) *vmstructs.Method {
 	key := invokeSite{m, b.BCI}
 	known := f.callees[key]
@@ -374,13 +373,13 @@ type invokeSite struct {
 	bci    int32
 }
 
-// maxInvoked bounds the invokes that were asked for.
+// maxInvoked bounds the invokes that are kept.
 const maxInvoked = 1 << 12
 
-// maxBytecodes bounds those of all methods together, of 12 bytes each.
+// maxBytecodes bounds the bytecodes of all methods together, of 12 bytes each.
 const maxBytecodes = 1 << 19
 
-// bytecodes reads a method's bytecodes once.
+// bytecodes returns a method's bytecodes, which it reads once.
 func (f *Finder) bytecodes(m *vmstructs.Method) []vmstructs.Bytecode {
 	code, ok := f.bytecode[m]
 	if !ok {
@@ -393,7 +392,7 @@ func (f *Finder) bytecodes(m *vmstructs.Method) []vmstructs.Bytecode {
 	return code
 }
 
-// bytecodeOf is the bytecode at a place, nil if there is none.
+// bytecodeOf returns the bytecode of a scope, nil if there is none.
 func (f *Finder) bytecodeOf(s vmstructs.Scope) *vmstructs.Bytecode {
 	code := f.bytecodes(s.Method)
 	if i := vmstructs.BytecodeAt(code, s.BCI); i >= 0 {

@@ -5,17 +5,17 @@ import (
 	"goprof/vmstructs"
 )
 
-// rule says which methods run at an instruction, where the instruction is of a kind that the rule knows.
+// rule decides which methods run at an instruction of some kind.
 type rule struct {
 	name  string
 	tiers tiers
-	// itself: the rule knows for which bytecode the instruction was made, so another instruction may rely on it: see
-	// certainly. Other rules say between which records the instruction stands.
+	// itself: the rule finds the bytecode for which the instruction was made, so other instructions may rely on it (see
+	// certainly). Other rules only find the records around the instruction.
 	itself bool
 	tells  func(*place) verdict
 	// mayBe reports whether C2 can have made such an instruction for the bytecode that a record names: see Judge. The
-	// answer must not depend on which bytecode the rule names: otherwise the judge would leave out just those samples
-	// where the rule is wrong. nil: the record is always believed.
+	// result must not depend on the bytecode that the rule finds: otherwise the judge would leave out just those samples
+	// where the rule is wrong. If mayBe is nil, the judge believes every record.
 	mayBe func(*place, vmstructs.Scope) bool
 }
 
@@ -24,10 +24,10 @@ type verdict struct {
 	sure   profile.Certainty
 }
 
-// rules are asked in this order. The first that tells anything decides.
+// rules are tried in this order. The first that returns methods decides.
 var rules []rule
 
-// init, since rules rely on one another.
+// Not an initial value, because rules refer to one another.
 func init() {
 	rules = []rule{
 		{"intrinsic", anyTier, true, (*place).intrinsic, (*place).mayBeIntrinsic},
@@ -52,8 +52,8 @@ func init() {
 	}
 }
 
-// tell asks the rules about the instruction. The last one tells something of any. Where there is no instruction, the
-// method that owns the code runs.
+// tell returns the verdict of the first rule that has one. The last rule always has one. If there is no instruction,
+// the verdict is the method that owns the code.
 func (p *place) tell() verdict {
 	for i := 0; p.n != notInCode && i < len(rules); i++ {
 		r := &rules[i]
@@ -68,7 +68,7 @@ func (p *place) tell() verdict {
 	return verdict{p.blob.OwnScope(), profile.Guessed}
 }
 
-// certainly returns the methods at the instruction, if it is certain for which bytecode it was made.
+// certainly returns the methods at the instruction, nil unless it is certain for which bytecode it was made.
 func (p *place) certainly() []vmstructs.Scope {
 	for i := range rules {
 		r := &rules[i]

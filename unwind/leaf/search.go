@@ -2,19 +2,19 @@ package leaf
 
 import "goprof/arch"
 
-// The likeliest way from a pc, or to it, may have no evidence. Then the nearest evidence on any way counts. An example
-// is a loop that is left by one of its branches in the middle.
+// The likeliest path from a pc, or to it, may have no evidence: for example in a loop that is left by a branch in its
+// middle. Then the nearest evidence on any path counts.
 
-// maxSearch bounds the instructions of all ways together.
+// maxSearch bounds the instructions of all paths together.
 const maxSearch = 600
 
-// reached is an instruction to which a search has come: its place in codeMap.list.
+// reached is an instruction that a search has reached: its place in codeMap.list.
 type reached struct {
 	n, far int32
 }
 
-// nearest returns the nearest evidence ahead or behind: on the likeliest way, or else on any. A question asks for the
-// same several times: what may be a branch, and what may be a load, is looked for on the same way.
+// nearest returns the nearest evidence ahead or behind: on the likeliest path, or else on any path. It keeps results,
+// because several rules need the same.
 func (q *question) nearest(n int32, back bool) (e evidence) {
 	for i := range q.nears {
 		if k := &q.nears[i]; k.n == n && k.back == back {
@@ -38,17 +38,17 @@ func (q *question) nearest(n int32, back bool) (e evidence) {
 	return e
 }
 
-// foundNear is what nearest was asked for, and its answer.
+// foundNear is a kept result of nearest with its arguments.
 type foundNear struct {
 	n    int32
 	back bool
 	evidence
 }
 
-// maxNears bounds the answers of nearest that are kept until the next question.
+// maxNears bounds the results of nearest that are kept until the next question.
 const maxNears = 16
 
-// search goes all ways from an instruction, ahead or back, and returns the nearest evidence.
+// search follows all paths from an instruction, ahead or back, and returns the nearest evidence.
 func (q *question) search(n int32, back bool) evidence {
 	m := q.code
 	if n < 0 || int(n) >= len(m.list) {
@@ -86,11 +86,11 @@ type ways struct {
 	busy  bool     // a search is under way
 }
 
-// mostNested bounds the searches that are under way at a time. A search that comes to a piece of code of which nothing
-// is known yet asks for it, and the answer may need a search (askPiece).
+// mostNested bounds the nested searches. A search that reaches an unknown piece needs the piece's methods, and finding
+// these may need another search (askPiece).
 const mostNested = 4
 
-// beginWays returns a scratch that no search uses, nil if too many are under way.
+// beginWays returns scratch memory that no search uses, nil if too many searches are under way.
 func (f *Finder) beginWays() *ways {
 	for i := range f.ways {
 		if s := &f.ways[i]; !s.busy {
@@ -121,7 +121,7 @@ func (s *ways) add(n, far int32) {
 	}
 }
 
-// goOn adds where code goes on behind an instruction.
+// goOn adds the instructions that may follow an instruction.
 func (s *ways) goOn(m *codeMap, n, far int32) {
 	if goesOn(m.list[n].flow) {
 		if next := m.next(n); next != notInCode {
@@ -133,7 +133,7 @@ func (s *ways) goOn(m *codeMap, n, far int32) {
 	}
 }
 
-// comeFrom adds from where code comes to an instruction.
+// comeFrom adds the instructions that may precede an instruction.
 func (s *ways) comeFrom(m *codeMap, n, far int32) {
 	if before := m.before(n); before != notInCode && goesOn(m.list[before].flow) {
 		s.add(before, far)
@@ -143,7 +143,7 @@ func (s *ways) comeFrom(m *codeMap, n, far int32) {
 	}
 }
 
-// goesOn reports whether code goes on behind an instruction.
+// goesOn reports whether the next instruction in memory may be executed next.
 func goesOn(f arch.Flow) bool {
 	return f == arch.FlowNext || f == arch.FlowBranch || f == arch.FlowCall
 }

@@ -6,16 +6,17 @@ import (
 	"goprof/vmstructs"
 )
 
-// A call of a VarHandle is three methods: the caller, the guard to which the interpreter has linked the call, and the
-// method by which the VarHandle accesses memory. All VarHandles with such arguments share the guard. So the method that
-// the guard finally calls depends on the caller, and goprof keeps it with the caller's call. It is known if the caller
-// takes the VarHandle from a static final field.
+// A call of a VarHandle has three methods: the caller, the guard to which the interpreter has linked the call, and the
+// method by which the VarHandle accesses memory. All VarHandles with the same types of arguments share the guard. So
+// the method that the guard finally calls depends on the caller, and goprof keeps it with the caller's call. It is
+// known if the caller takes the VarHandle from a static final field.
 
-// maxAccessAsked is how often the method with which a VarHandle accesses is asked for, while a collector moves objects.
+// maxAccessAsked bounds the attempts to find the method by which a VarHandle accesses memory while a collector moves
+// objects.
 const maxAccessAsked = 16
 
-// accessed returns what is known of the method with which a VarHandle accesses. The guard is the innermost of some
-// methods, and link is its call that ends in that method: what is returned where more is not known.
+// accessed returns the method by which a VarHandle accesses memory. The guard is the innermost method of chain. link is
+// the guard's call that ends in that method, and is returned if the method is not known.
 func (f *Finder) accessed(chain []vmstructs.Scope, link vmstructs.Invocation) vmstructs.Invocation {
 	if len(chain) < 2 {
 		return link
@@ -51,7 +52,7 @@ func (f *Finder) accessed(chain []vmstructs.Scope, link vmstructs.Invocation) vm
 	return vmstructs.Invocation{Method: known.access, Forced: true}
 }
 
-// knownHandle says what a compiler knows where the VarHandle is a constant.
+// knownHandle is what a compiler knows of a VarHandle that is a constant.
 type knownHandle uint8
 
 const (
@@ -60,7 +61,7 @@ const (
 	inAccess             // what the method that accesses reads out of the VarHandle
 )
 
-// knownIn says it of the innermost of some methods.
+// knownIn returns the knownHandle in the innermost method of chain.
 func (r *router) knownIn(chain []vmstructs.Scope) knownHandle {
 	switch {
 	case r.q.blob.Level != levelC2 || len(chain) < 2:
@@ -76,8 +77,8 @@ func (r *router) knownIn(chain []vmstructs.Scope) knownHandle {
 	return nothing
 }
 
-// vanishes reports whether a compiler makes no code of a bytecode because it knows what that will tell: the fields of
-// a VarHandle are constants, too, if it is one (ci/ciField.cpp, trust_final_non_static_fields).
+// vanishes reports whether a compiler makes no code for a bytecode because its result is a constant: the fields of a
+// constant VarHandle are constants, too (ci/ciField.cpp, trust_final_non_static_fields).
 func (r *router) vanishes(known knownHandle, m *vmstructs.Method, b *vmstructs.Bytecode) bool {
 	if known == inGuard {
 		return !isInvoke(b.Op) || !r.q.invoked(m, b).Access
@@ -88,10 +89,9 @@ func (r *router) vanishes(known knownHandle, m *vmstructs.Method, b *vmstructs.B
 // maxOperands bounds the bytecodes that make the arguments of a call.
 const maxOperands = 64
 
-// receiverOf returns the place of the only bytecode that makes the receiver of an invoke, or -1 if that is not known.
-// The receiver lies below all arguments on the operand stack. If a jump leads to a place between that bytecode and the
-// invoke, another bytecode may have made the receiver. effect returns the effect of an invoke on the operand stack;
-// stackOf does so for other bytecodes.
+// receiverOf returns the index of the only bytecode that makes the receiver of an invoke, -1 if it is not known. The
+// receiver lies below all arguments on the operand stack. If a jump leads to a bytecode between the two, another
+// bytecode may have made the receiver. effect is the effect of an invoke on the operand stack.
 func receiverOf(code []vmstructs.Bytecode, invoke int, effect invokeEffect) int {
 	need, _, ok := effect(&code[invoke])
 	at := invoke
@@ -119,7 +119,7 @@ func receiverOf(code []vmstructs.Bytecode, invoke int, effect invokeEffect) int 
 // invokeEffect is described at vmstructs.VM.InvokeEffect.
 type invokeEffect func(b *vmstructs.Bytecode) (takes, puts int, ok bool)
 
-// effectOf is stackOf with invokes, and with what moves values and says how many. It ends at branches.
+// effectOf is stackOf for invokes and for dup, too.
 func effectOf(b *vmstructs.Bytecode, effect invokeEffect) (takes, puts int, ok bool) {
 	switch {
 	case b.Op == opDup:
@@ -132,5 +132,5 @@ func effectOf(b *vmstructs.Bytecode, effect invokeEffect) (takes, puts int, ok b
 	return stackOf(b.Op)
 }
 
-// opDup puts the value on top of the operand stack there once more. It is never one half of a long.
+// opDup copies the value on top of the operand stack. The value is never one half of a long.
 const opDup = 0x59

@@ -13,14 +13,14 @@ import (
 
 const maxWayLoops = 8
 
-// wayLoop is a loop of bytecodes on the way: that of the innermost of some methods, from one index to another.
+// wayLoop is a loop on the path: the bytecodes of the innermost of some methods from one index to another.
 type wayLoop struct {
 	chain      []vmstructs.Scope
 	begin, end int32
 }
 
-// loop tells the methods of the loop in which the instruction most likely is, if the route tells others. It makes a way
-// of its own. That way also leads into methods that only a profile suggests, so it must not make anything certain.
+// loop returns the methods of the loop in which the instruction most likely is, if the route gives others. It makes a
+// path of its own, which may lead into methods that only a profile suggests. So the result is never certain.
 func (p *place) loop() verdict {
 	supposed := p.route().scopes
 	if s := p.loopBesides(supposed); s != nil && !sameMethods(s, supposed) {
@@ -29,8 +29,7 @@ func (p *place) loop() verdict {
 	return verdict{}
 }
 
-// loopBesides returns the methods of such a loop. The result is nil if there is no loop, or only one of the methods
-// that are assumed anyway.
+// loopBesides returns the methods of that loop, nil if there is none, or if the loop is in one of the supposed methods.
 func (p *place) loopBesides(supposed []vmstructs.Scope) []vmstructs.Scope {
 	ahead, behind := p.nearest(p.n, false), p.nearest(p.n, true)
 	to, from := p.told(ahead), p.told(behind)
@@ -52,8 +51,8 @@ func (p *place) loopBesides(supposed []vmstructs.Scope) []vmstructs.Scope {
 	return r.loopOnWay()
 }
 
-// notePassed notes the loops past which a leg of the way leads: it comes to the beginning, and does not go back. path
-// are the places of the bytecodes on the leg.
+// notePassed notes the loops that a leg passes: it reaches a loop's beginning, and does not go back. path has the
+// indexes of the leg's bytecodes.
 func (r *router) notePassed(chain []vmstructs.Scope, code []vmstructs.Bytecode, path []int32) {
 	for i := range code {
 		b := &code[i]
@@ -95,8 +94,8 @@ func (r *router) recordsInvoke(l wayLoop) bool {
 	})
 }
 
-// loopsOnlyIn reports whether all loops on the way are those of some methods, and nothing is inlined there that the way
-// leads past, or that only a profile suggests.
+// loopsOnlyIn reports whether all loops on the path belong to some methods, and those methods have inlined no method
+// that the path passes or that only a profile suggests.
 func (r *router) loopsOnlyIn(methods []vmstructs.Scope) bool {
 	for i := range r.legs {
 		g := &r.legs[i]
@@ -111,8 +110,8 @@ func hasLoop(code []vmstructs.Bytecode) bool {
 	return slices.ContainsFunc(code, func(b vmstructs.Bytecode) bool { return b.Target >= 0 && b.Target <= b.BCI })
 }
 
-// loopOnWay returns the methods of the only loop on the way that may be the one in which the thread is, nil if there
-// is none, or more than one. Loops into which nothing is inlined come first: a loop around one of these is one, too.
+// loopOnWay returns the methods of the only loop on the path in which the thread may be, nil if there is none, or more
+// than one. Loops into which nothing is inlined come first, because a loop around one of these may go around, too.
 func (r *router) loopOnWay() []vmstructs.Scope {
 	inner, outer := r.loopsOnWay()
 	switch {
@@ -124,8 +123,8 @@ func (r *router) loopOnWay() []vmstructs.Scope {
 	return nil
 }
 
-// loopsOnWay returns the loops into which nothing is inlined, and the others as far as they matter to heaviest. Whether
-// code goes around is asked last, since that takes longest.
+// loopsOnWay returns the loops into which nothing is inlined, and the other loops that matter to heaviest. It tests
+// last whether the code goes around, because that takes longest.
 func (r *router) loopsOnWay() (inner, outer []wayLoop) {
 	tried, weighs := 0, slices.ContainsFunc(r.legs, leg.hasNoPosition)
 	for i := range r.legs {
@@ -174,12 +173,12 @@ func (l *wayLoop) first() []vmstructs.Scope {
 	return moved
 }
 
-// hasNoPosition reports whether only a profile tells a leg, or if it is of a loop that the way leads past: the way by
-// which a position is told does not have it.
+// hasNoPosition reports whether a leg is not on the path that gives a position: only a profile suggests the leg, or it
+// belongs to a loop that the path passes.
 func (l leg) hasNoPosition() bool { return l.byProfile || l.entered }
 
-// heaviest returns the methods of the leg that has two thirds of the work in a loop, if it has no position. The
-// position on the way tells the others.
+// heaviest returns the methods of the leg with two thirds of the work in a loop, if that leg has no position. Legs with
+// a position are found by it.
 func (r *router) heaviest(l *wayLoop) (scopes []vmstructs.Scope) {
 	most, all := 0, 0
 	for i := range r.legs {

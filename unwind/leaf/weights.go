@@ -2,13 +2,13 @@ package leaf
 
 import "goprof/vmstructs"
 
-// weights is about how much machine code bytecodes become, in 64ths of an instruction. The code that a bytecode calls
-// is not counted: that code is a leg of its own, or is not known.
+// weights is how much machine code bytecodes become, roughly, in 64ths of an instruction. It does not count the code
+// that a bytecode calls, which is a leg of its own or not known.
 type weights struct {
 	arrayLoad, arrayStore, cast, allocation, monitor, field, jump, branch, static, length, arithmetic, compare, invoke,
 	returns, other int
-	// In sixteenths of their work, what counts of the methods that the program enters at the end of the way, and of
-	// those that are inlined on the way and have records elsewhere: most of their work lies between these.
+	// How many sixteenths of the work count of the methods that the program enters at the end of the path, and of inlined
+	// methods on the path that have records elsewhere: most of their work lies between these records.
 	entering, told int
 }
 
@@ -33,12 +33,12 @@ func weightsOf(level uint8) *weights {
 const (
 	// workCount is the work of a method's entry in tier 3: the entry counts calls for C2.
 	workCount = 640
-	// workUnknown is that of code which throws, or turns in a way that bytecodes do not.
+	// workUnknown is the work of code that throws, or loops in a way that bytecodes do not.
 	workUnknown = 64
-	// workUnread is that of a method whose bytecodes cannot be read.
+	// workUnread is the work of a method whose bytecodes cannot be read.
 	workUnread = 16
-	// maxRound is how much work, in each instruction of room, a way once around a loop may have: twice what there is
-	// room for.
+	// maxRound bounds the work of a path once around a loop, for each instruction of the code around: twice the work of an
+	// instruction.
 	maxRound = 128
 )
 

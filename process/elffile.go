@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 )
 
 // ErrBadELF says that a file or image is not well-formed ELF.
@@ -206,24 +207,35 @@ func (f *elfFile) buildID() []byte {
 	return nil
 }
 
-// findBuildID looks for NT_GNU_BUILD_ID (3) of the owner "GNU" in a list of notes (gABI, "Note Section"): three words,
-// then name and content, each padded to 4 bytes.
+// findBuildID returns the content of NT_GNU_BUILD_ID (3) of the owner "GNU", nil if there is none.
 func findBuildID(b []byte) []byte {
-	for len(b) >= 12 {
-		namesz := uint64(binary.LittleEndian.Uint32(b))
-		descsz := uint64(binary.LittleEndian.Uint32(b[4:]))
-		kind := binary.LittleEndian.Uint32(b[8:])
-		desc := 12 + (namesz+3)&^3
-		end := desc + (descsz+3)&^3
-		if end > uint64(len(b)) {
-			return nil
+	for id := range notesOf(b, "GNU\x00", 3) {
+		if len(id) > 0 && len(id) <= maxBuildID {
+			return id
 		}
-		if kind == 3 && namesz == 4 && string(b[12:16]) == "GNU\x00" && descsz > 0 && descsz <= maxBuildID {
-			return b[desc : desc+descsz]
-		}
-		b = b[end:]
 	}
 	return nil
+}
+
+// notesOf iterates over the contents of an owner's ELF notes of a kind (gABI, "Note Section"): three words, then name
+// and content, each padded to 4 bytes.
+func notesOf(b []byte, owner string, kind uint32) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		for len(b) >= 12 {
+			namesz := uint64(binary.LittleEndian.Uint32(b))
+			descsz := uint64(binary.LittleEndian.Uint32(b[4:]))
+			desc := 12 + (namesz+3)&^3
+			end := desc + (descsz+3)&^3
+			if end > uint64(len(b)) {
+				return
+			}
+			if binary.LittleEndian.Uint32(b[8:]) == kind && string(b[12:12+namesz]) == owner &&
+				!yield(b[desc:desc+descsz]) {
+				return
+			}
+			b = b[end:]
+		}
+	}
 }
 
 // HasSection reports whether an ELF file of that size has a section of that name. A file that cannot be read has none.

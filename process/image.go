@@ -65,16 +65,8 @@ func (g *group) same(o *group) bool {
 }
 
 func findMapping(ms []Mapping, addr uint64) (*Mapping, bool) {
-	i, ok := slices.BinarySearchFunc(ms, addr, func(m Mapping, a uint64) int {
-		switch {
-		case a < m.Start:
-			return 1
-		case a >= m.End:
-			return -1
-		}
-		return 0
-	})
-	if !ok {
+	i := sort.Search(len(ms), func(i int) bool { return addr < ms[i].End })
+	if i == len(ms) || addr < ms[i].Start {
 		return nil, false
 	}
 	return &ms[i], true
@@ -87,16 +79,8 @@ type execRange struct {
 
 // findExec returns the image whose code is at pc.
 func findExec(rs []execRange, pc uint64) (*loaded, bool) {
-	i, ok := slices.BinarySearchFunc(rs, pc, func(r execRange, a uint64) int {
-		switch {
-		case a < r.start:
-			return 1
-		case a >= r.end:
-			return -1
-		}
-		return 0
-	})
-	if !ok {
+	i := sort.Search(len(rs), func(i int) bool { return pc < rs[i].end })
+	if i == len(rs) || pc < rs[i].start {
 		return nil, false
 	}
 	return rs[i].image, true

@@ -44,7 +44,7 @@ var mayImport = map[string][]string{
 	"goprof/sampler/ring":       {"goprof/arch", "goprof/arch/cpus", "goprof/process/procfs", "goprof/sampler/cpuset", "goprof/sampler/look", "goprof/sampler/ptrace"},
 	"goprof/sampler/span":       {"goprof/arch/threadpointer", "goprof/sampler/bpf", "goprof/sampler/look", "goprof/sampler/ptrace", "goprof/sampler/ring"},
 	"goprof/sampler/threads":    {"goprof/arch", "goprof/process", "goprof/process/procfs", "goprof/sampler", "goprof/sampler/look", "goprof/sampler/ptrace"},
-	"goprof/sampler/stops":     {"goprof/process/procfs", "goprof/sampler", "goprof/sampler/look", "goprof/sampler/ptrace"},
+	"goprof/sampler/stops":      {"goprof/process/procfs", "goprof/sampler", "goprof/sampler/look", "goprof/sampler/ptrace"},
 	"goprof/sampler/visit":      {"goprof/arch", "goprof/arch/cpus", "goprof/process/procfs", "goprof/sampler", "goprof/sampler/cpuset", "goprof/sampler/look", "goprof/sampler/ptrace", "goprof/sampler/ring", "goprof/sampler/threads", "goprof/sampler/stops"},
 	"goprof/sampler/wall":       {"goprof/arch", "goprof/process/procfs", "goprof/sampler", "goprof/sampler/look", "goprof/sampler/ptrace", "goprof/sampler/threads", "goprof/sampler/stops"},
 	"goprof/sampler/perf":       {"goprof/arch", "goprof/arch/cpus", "goprof/process", "goprof/process/procfs", "goprof/sampler", "goprof/sampler/bpf", "goprof/sampler/cpuset", "goprof/sampler/look", "goprof/sampler/osthread", "goprof/sampler/ptrace", "goprof/sampler/ring", "goprof/sampler/span", "goprof/sampler/threads"},
@@ -85,7 +85,7 @@ var mayImport = map[string][]string{
 	"goprof/output/redaction":   {"goprof/output", "goprof/output/jfr", "goprof/output/outfile", "goprof/output/pprof", "goprof/output/recording", "goprof/profile", "goprof/profile/redact"},
 
 	// These send profiles to servers.
-	"goprof/output/batchdir":      {"goprof/output/jfr", "goprof/output/outfile", "goprof/output/pprof", "goprof/output/folderlock", "goprof/profile", "goprof/profile/batch", "goprof/profile/resource"},
+	"goprof/output/batchdir":   {"goprof/output/jfr", "goprof/output/outfile", "goprof/output/pprof", "goprof/output/folderlock", "goprof/profile", "goprof/profile/batch", "goprof/profile/resource"},
 	"goprof/output/folderlock": {},
 	"goprof/output/snap":       {"goprof/output"},
 	"goprof/output/replay":     {"goprof/output/recording", "goprof/profile", "goprof/profile/batch", "goprof/profile/resource"},

@@ -142,20 +142,13 @@ type markerNote struct {
 // parseMarkers reads the ELF notes of the owner "stapsdt" and type 3 (sys/sdt.h, _SDT_NOTE). A note has three
 // addresses, and three texts that end with a zero byte: provider, name and arguments. The arguments are not read.
 func parseMarkers(b []byte) (list []markerNote) {
-	for len(b) >= 12 && len(list) < maxMarkers {
-		namesz := uint64(binary.LittleEndian.Uint32(b))
-		descsz := uint64(binary.LittleEndian.Uint32(b[4:]))
-		desc := 12 + (namesz+3)&^3
-		end := desc + (descsz+3)&^3
-		if end > uint64(len(b)) {
-			return list
+	for note := range notesOf(b, "stapsdt\x00", 3) {
+		if n, ok := parseMarker(note); ok {
+			list = append(list, n)
 		}
-		if binary.LittleEndian.Uint32(b[8:]) == 3 && namesz == 8 && string(b[12:20]) == "stapsdt\x00" {
-			if n, ok := parseMarker(b[desc : desc+descsz]); ok {
-				list = append(list, n)
-			}
+		if len(list) >= maxMarkers {
+			break
 		}
-		b = b[end:]
 	}
 	return list
 }

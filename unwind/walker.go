@@ -245,7 +245,7 @@ func (w *Walker) way(unstopped bool) func() profile.Reason {
 	return w.walk
 }
 
-// prepare empties the result and the state for the walks of a snapshot.
+// prepare sets the snapshot and the result of the next walks.
 func (w *Walker) prepare(snap *process.Snapshot, out *profile.Stack) {
 	w.snap, w.out = snap, out
 	w.pacMask = cmp.Or(snap.PACMask, w.pacMask)

@@ -126,9 +126,6 @@ func containerIn(groups []Membership) string {
 	return ContainerOf(paths).ID
 }
 
-// maxAbove bounds how many groups above the process's own are read.
-const maxAbove = 64
-
 // frozenBy finds the group that has frozen a process. seen is true if goprof sees all groups that could have.
 func frozenBy(groups []Membership, mounts []CgroupMount, read func(string) []byte) (f *Frozen, seen bool) {
 	seen = true
@@ -142,7 +139,7 @@ func frozenBy(groups []Membership, mounts []CgroupMount, read func(string) []byt
 			}
 			f := &Frozen{Version: mount.Version, Group: m.Path, dir: dir, id: ContainerOf([]string{m.Path}).ID}
 			shown = true
-			for range maxAbove {
+			for range maxGroups {
 				if f.orders(read) {
 					return f, true
 				}

@@ -70,8 +70,8 @@ func (m *codeMap) inBarrier(n int32) bool {
 	return false
 }
 
-// isWithin reports whether instruction n follows from by at most most instructions, without one in between for which
-// ends is true.
+// isWithin reports whether n is one of the first most instructions from from on, and ends is false for all instructions
+// before n.
 func (m *codeMap) isWithin(n, from int32, most int, ends func(int32) bool) bool {
 	for range most {
 		if from == n {

@@ -117,7 +117,7 @@ func (m *codeMap) dataAt(n int32, isProfile func(data uint64) bool) uint64 {
 	return 0
 }
 
-// asked returns the comparison whose result an instruction uses, if the instruction is a branch.
+// asked returns the comparison right before an instruction if that is a branch, otherwise the instruction itself.
 func (m *codeMap) asked(n int32) int32 {
 	if n != notInCode && m.list[n].flow == arch.FlowBranch {
 		if before := m.before(n); before != notInCode && m.list[before].kindOf == arch.KindCompare {

@@ -119,7 +119,7 @@ func receiverOf(code []vmstructs.Bytecode, invoke int, effect invokeEffect) int 
 // invokeEffect is described at vmstructs.VM.InvokeEffect.
 type invokeEffect func(b *vmstructs.Bytecode) (takes, puts int, ok bool)
 
-// effectOf is stackOf for invokes and for dup, too.
+// effectOf is stackOf with invokes and dup. ok is false for branches.
 func effectOf(b *vmstructs.Bytecode, effect invokeEffect) (takes, puts int, ok bool) {
 	switch {
 	case b.Op == opDup:

@@ -29,7 +29,8 @@ func (p *place) loop() verdict {
 	return verdict{}
 }
 
-// loopBesides returns the methods of that loop, nil if there is none, or if the loop is in one of the supposed methods.
+// loopBesides returns the methods of that loop, nil if there is none, or if all loops on the path are in the supposed
+// methods.
 func (p *place) loopBesides(supposed []vmstructs.Scope) []vmstructs.Scope {
 	ahead, behind := p.nearest(p.n, false), p.nearest(p.n, true)
 	to, from := p.told(ahead), p.told(behind)

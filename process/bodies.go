@@ -36,8 +36,8 @@ func (t *symtab) readBodies(f *elfFile) {
 	}
 }
 
-// bodyOf returns the length of the function at the beginning of code: up to the first return or jump that no branch
-// passes.
+// bodyOf returns the length of the function at the beginning of code. It ends behind the first return or jump that no
+// earlier branch leads beyond.
 func bodyOf(cpu *arch.CPU, code []byte) uint64 {
 	var in arch.Inst
 	var pc, far uint32 // far is the highest target of a branch

@@ -7,10 +7,10 @@ import (
 	"sync/atomic"
 )
 
-// calls counts the system calls that read the target's memory: each may never return (package osthread says why). Then
-// other code gives the process up, and need not wait for the goroutine of the call. From then on each call fails at
-// once, and the goroutine ends if its call returns after all. So the code that gave the process up may use the
-// goroutine's data.
+// calls counts the system calls that read the target's memory. Such a call may never return (see package osthread).
+// Then another goroutine gives the process up without waiting for the call. From then on each call fails at once. If
+// the old call returns after all, its goroutine ends without touching its data, which then belongs to the other
+// goroutine.
 type calls struct {
 	under    atomic.Int64 // calls that are under way; below 0 once the process is given up
 	returned atomic.Uint64

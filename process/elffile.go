@@ -21,8 +21,8 @@ const (
 	maxSection  = 128 << 20
 	maxNotes    = 64 << 10
 	maxBuildID  = 64
-	// maxName bounds the names of sections and symbols. A longer name is cut: names are copied, and many may share one
-	// string of megabytes.
+	// maxName bounds the copied name of a section or symbol. A longer name is cut, because many names may share one string
+	// of megabytes.
 	maxName = 4096
 )
 

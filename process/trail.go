@@ -11,7 +11,7 @@ type Trail struct {
 	Known bool
 	// Frame is the offset in the Side of the frame's address. If that word is nil, there is nothing to follow.
 	Frame int
-	// Owner is the offset in the frame of the object's address, OwnerSize how much of the object is copied, First the
+	// Owner is the offset in the frame of the object's address. OwnerSize bytes of the object are copied. First is the
 	// offset in the object of the reference to the first block.
 	Owner, OwnerSize, First int
 	// HeadSize is how much of a block is always copied, 0 if blocks are not known yet, and Next the offset in a block of

@@ -127,8 +127,8 @@ func (w *Walker) behindBody(b *vmstructs.Blob) (caller, bool) {
 	return c, b.HasPcDesc(ret)
 }
 
-// sizedCaller uses the size of the frame that begins at sp: the return address and below it the saved frame pointer are
-// its uppermost words (cpu/*/frame_*.inline.hpp, sender_for_compiled_frame).
+// sizedCaller finds the caller by the size of the frame, which begins at sp. The frame's uppermost word is the return
+// address, and the word below is the saved frame pointer (cpu/*/frame_*.inline.hpp, sender_for_compiled_frame).
 func (w *Walker) sizedCaller(b *vmstructs.Blob, sp uint64) (caller, bool) {
 	if b.FrameSize < 1 {
 		return caller{}, false

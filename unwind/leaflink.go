@@ -51,7 +51,7 @@ func (w *Walker) linkOfLeaf() (uint64, bool) {
 	return link, link != 0
 }
 
-// keepsLink reports whether unwind rules are those of code without a frame that leaves its return address in the
+// keepsLink reports whether unwind rules describe code that has no frame and keeps its return address in the link
 // register.
 func (w *Walker) keepsLink(row *process.Row) bool {
 	for i := range row.Saved {

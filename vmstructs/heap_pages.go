@@ -34,8 +34,8 @@ func (vm *VM) zTables() (l *zPagesLayout, globals uint64) {
 	return &vm.l.locks.z, vm.l.oops.zGlobals
 }
 
-// findPages finds the beginning of ZGC's heap, the lowest address beyond all offsets (gc/z/zAddress.cpp,
-// ZAddressHeapBase; up to 20 the first of the heap's views, zGlobals.cpp, ZAddressMetadataMarked0).
+// findPages finds the address of offset 0 in ZGC's heap: ZAddressHeapBase (gc/z/zAddress.cpp), up to 20 that of the
+// heap's first view, ZAddressMetadataMarked0 (zGlobals.cpp).
 func (h *Heap) findPages() error {
 	if !h.vm.java.heap.z.on {
 		return nil

@@ -374,8 +374,8 @@ func (vm *VM) poolSymbol(p *pool, i uint16, entry, sym *fact) (string, error) {
 // maxPool is the most entries that a class file can have.
 const maxPool = 1 << 16
 
-// readPool reads the data that the methods of a class share. A pool in the cache is used if its facts hold, or without
-// a check if known is true: then the caller proves them afterwards.
+// readPool reads the data that the methods of a class share. It uses a cached pool whose data has not changed. With
+// known it does not check that, because the caller does so afterwards.
 func (vm *VM) readPool(addr uint64, known bool) (*pool, error) {
 	if p := vm.methods.pools[addr]; p != nil {
 		if known {

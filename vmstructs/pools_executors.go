@@ -85,8 +85,8 @@ func (p *Pools) unwrap(o *poolObject) (poolObject, bool) {
 	return poolObject{}, false
 }
 
-// addWorker adds the tasks that one worker runs and has run to those of its executor. If one worker's number is not
-// known, the executor's is not.
+// addWorker adds a worker's running and finished tasks to the executor's. If the tasks of one worker are not known,
+// those of the executor are not known either.
 func (p *Pools) addWorker(e *Executor, w worker) {
 	if e.Kind != ThreadPool {
 		return

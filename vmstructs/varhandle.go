@@ -94,9 +94,9 @@ func (vm *VM) Accessed(m *Method, call, load *Bytecode) (*Method, error) {
 	return found, nil
 }
 
-// accessMethod looks for a static method of that name in klass, or else in its superclasses below base, as
-// Lookup.findStatic does for VarForm.java. It returns 0 if there is none, or more than one, or if klass is not a
-// subclass of base: then the object is no VarHandle.
+// accessMethod looks for a static method of that name in klass, or else in its superclasses below base
+// (java.lang.invoke.VarForm, Lookup.findStatic). It returns 0 unless klass is a subclass of base and the nearest class
+// with such methods has exactly one.
 func (vm *VM) accessMethod(klass, base, name uint64) (method uint64) {
 	l := &vm.l.invoke.named
 	found := 0

@@ -398,8 +398,8 @@ func (l *VirtualSampler) own(obj uint64) (scopes, blocker uint64) {
 	return scopes, blocker
 }
 
-// ofScopes visits some threads of the scopes that owner owns. Together they stand for all threads of these scopes,
-// times stands, the number of threads for which the owner stands.
+// ofScopes visits a sample of the threads in the scopes that owner owns. stands is the weight of owner: the sample
+// stands for that many times the threads of these scopes.
 func (l *VirtualSampler) ofScopes(owner uint64, stands float64) {
 	s := l.s
 	if err := s.enter(); err != nil {

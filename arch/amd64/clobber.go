@@ -2,9 +2,9 @@ package amd64
 
 import "goprof/arch"
 
-// This file says which registers are written by instructions that the tracer does not model. The tracer forgets what
-// was in them. If a register were missing here, the tracer would report a value that the register no longer has. So a
-// test compares the list with objdump (TestClobberAgainstObjdump). The source is Intel SDM volume 2.
+// The tracer forgets the registers that are written by instructions which it does not model. This file lists these
+// registers, by Intel SDM volume 2. If one were missing, the tracer would report a value that the register no longer
+// has. So a test compares the list with objdump (TestClobberAgainstObjdump).
 
 func (s state) forget(regs ...uint8) {
 	for _, r := range regs {
@@ -130,8 +130,8 @@ func (t *tracer) stepTwoByte(s state, in *inst) arch.Way {
 	return arch.WayGoesOn
 }
 
-// clobberVector deals with vector instructions and with all others of VEX, EVEX and the maps
-// 0F38 and 0F3A: few of them write a general register.
+// clobberVector deals with vector instructions and with all others of VEX, EVEX and the maps 0F38 and 0F3A: few of them
+// write a general register.
 func (s state) clobberVector(in *inst) {
 	switch op := in.Op; in.Map {
 	case 1:

@@ -12,10 +12,9 @@ func (p *place) callMark() evidence {
 // maxCallMark bounds the instructions of a mark: arm64 has three.
 const maxCallMark = 3
 
-// markAt returns the call's return address if an instruction is part of the mark behind a call, and 0 otherwise. The
-// mark is part of the call (since 19; cpu/x86/macroAssembler_x86.cpp and cpu/aarch64/macroAssembler_aarch64.cpp,
-// post_call_nop): on x86 a nop with data in place of its displacement, on arm64 a nop and two instructions without
-// effect that hold data.
+// markAt returns the call's return address if an instruction is part of the mark behind a call, and 0 otherwise.
+// HotSpot puts a mark behind each call since 19 (cpu/*/macroAssembler_*.cpp, post_call_nop). On x86 it is a nop with
+// data in its displacement, on arm64 a nop and two instructions without effect that hold data.
 func (q *question) markAt(n int32) (pc uint64) {
 	m := q.code
 	for range maxCallMark {

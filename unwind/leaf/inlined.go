@@ -128,9 +128,9 @@ const (
 	maxInlineLevel = 15
 )
 
-// callee returns the method that is inlined at an invoke of the innermost method, nil if it is not known. With
-// unresolved, callee also returns the method of an invoke that the interpreter has not resolved. byProfile is true, in
-// a guess only, if the invoke may call other methods, too.
+// callee returns the method that is inlined at an invoke of chain's innermost method, nil if it is not known.
+// unresolved: invokes that the interpreter has not resolved count, too. byProfile: the method is a guess, since the
+// invoke may call others.
 func (r *router) callee(chain []vmstructs.Scope, p vmstructs.Place, b *vmstructs.Bytecode,
 	unresolved bool) (m *vmstructs.Method, byProfile bool) {
 	if len(chain) > maxInlineLevel || r.asked >= maxCallees {

@@ -8,8 +8,8 @@ import (
 )
 
 // A loop that has neither call nor poll has no record. If code leads from a pc back to itself without evidence, the pc
-// is in such a loop, most likely in one on the route. Otherwise the position on the route is in proportion to the work
-// of the bytecodes, which ignores how often a loop runs, and how far it is unrolled.
+// is in such a loop, most likely in one on the route. The position on the route alone would be wrong there: it is in
+// proportion to the work of the bytecodes, and ignores how often a loop runs and how far it is unrolled.
 
 const maxWayLoops = 8
 

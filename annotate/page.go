@@ -16,7 +16,7 @@ type Page struct {
 	Count
 	// Methods are those of the name: several if it is overloaded and the JVM distinguishes them.
 	Methods []Method `json:"methods"`
-	// Inside are the compiled methods in whose code it ran; one without a name is the interpreter.
+	// Inside are the compiled methods in whose code the method ran; an entry without a name is the interpreter.
 	Inside []Candidate `json:"inside"`
 	Code   []Code      `json:"code"` // the one with most samples first
 	Notes  []string    `json:"notes,omitempty"`
@@ -71,8 +71,8 @@ type Instruction struct {
 	Bytes  string `json:"bytes"` // in hexadecimal digits
 	Text   string `json:"text"`
 	Note   string `json:"note,omitempty"` // what it calls, or what it is for
-	// Place is the Java code that it belongs to, the innermost method first, empty if that is not known. Sure says how
-	// certain that is: certain where the JVM has a record of it, likely or guessed where goprof infers it.
+	// Place is the Java code of the instruction, the innermost method first, empty if it is not known. Sure is Certain
+	// if the JVM has a record of the place, and Likely or Guessed if goprof infers it.
 	Place []string          `json:"place,omitempty"`
 	Sure  profile.Certainty `json:"-"`
 	How   string            `json:"certainty,omitempty"`

@@ -10,7 +10,7 @@ import (
 	"goprof/session"
 )
 
-// Choice is an engine, and what the user should know of it, if that is not empty.
+// Choice is an engine, and a note for the user, which may be empty.
 type Choice struct {
 	Engine session.EngineName
 	Note   string

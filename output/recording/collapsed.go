@@ -71,7 +71,7 @@ func (c *collapsedFile) findSummary(name string) {
 	c.Describe(s)
 }
 
-// Describe gives the file its account, which says what the file counts.
+// Describe adds the account of the recording, which says what the file's numbers count.
 func (c *collapsedFile) Describe(s *profile.Summary) {
 	c.about.Summary, c.about.Meta, c.tree.Weight = s, s.Meta, s.Meta.Weight
 	c.about.Weights = []profile.Weight{s.Meta.Weight}

@@ -84,7 +84,7 @@ func Spool(from *bufio.Reader, packed bool) (file *os.File, size int64, err erro
 	return file, size, nil
 }
 
-// bounded ends a stream that is too long with an error.
+// bounded is a reader that fails when its stream is too long.
 type bounded struct {
 	from io.Reader
 	left int64

@@ -34,15 +34,15 @@ var kindNames = [...]string{"unknown", "jfr", "pprof", "collapsed", "json", "log
 
 func (k Kind) String() string { return kindNames[k] }
 
-// Account says what became of a file.
+// Account says what was done with a file.
 type Account struct {
 	JFR *jfr.Redacted // of a JFR file
 }
 
-// sniffed is the length of the beginning that tells a file's kind.
+// sniffed is how many bytes at the beginning show a file's kind.
 const sniffed = 64 << 10
 
-// KindOf tells a file's kind by its beginning.
+// KindOf finds a file's kind by its beginning.
 func KindOf(head []byte) Kind {
 	if isGzip(head) {
 		if z, err := gzip.NewReader(bytes.NewReader(head)); err == nil {
@@ -79,7 +79,7 @@ func isText(head []byte) bool {
 	return !bytes.ContainsFunc(head, func(c rune) bool { return c < ' ' && c != '\t' && c != '\n' && c != '\r' })
 }
 
-// maxFile bounds a file that is read into memory as a whole.
+// maxFile bounds a file that is read into memory completely.
 const maxFile = 1 << 30
 
 // Input is a file to redact.
@@ -176,7 +176,7 @@ func Rewrite(to io.Writer, from io.Reader, kind Kind, by *redact.Redactor) error
 	return rewriteLog(to, from, by)
 }
 
-// limited ends a stream that is too long with an error.
+// limited is a reader that fails when its stream is too long.
 type limited struct {
 	from io.Reader
 	left int64

@@ -204,7 +204,7 @@ func (s *Shelf) work() {
 	}
 }
 
-// tell tells a failure once, until writing works again.
+// tell reports a failure once, until writing succeeds again.
 func (s *Shelf) tell(err error) {
 	var at *outfile.FileError
 	if errors.As(err, &at) {
@@ -217,7 +217,7 @@ func (s *Shelf) tell(err error) {
 	}
 }
 
-// tellStuck tells once that an old file cannot be removed.
+// tellStuck reports once that an old file cannot be removed.
 func (s *Shelf) tellStuck(err error) {
 	if s.o.Tell != nil && !s.stuck {
 		s.stuck = true
@@ -250,8 +250,7 @@ func (s *Shelf) nameOf(b *batch.Batch) string {
 
 func pidOf(b *batch.Batch) string { return strconv.Itoa(max(b.Meta.PID, 0)) }
 
-// mostName bounds the part of a file's name that comes from a JVM, mostEvent the part that names an event. Both fit
-// into ours.
+// mostName bounds the part of a file's name that comes from a JVM, and mostEvent the part that names an event.
 const mostName, mostEvent = 60, 19
 
 // plain makes a name fit for a file.

@@ -21,9 +21,8 @@ import (
 // explainPerf finds out why perf_event may not be used (kernel/events/core.c, perf_event_open, perf_check_permission,
 // perf_mmap; Documentation/admin-guide/perf-security.rst). A cause is named only where there is evidence of it.
 func (h Host) explainPerf(pid int, err error) Cause {
-	var failed *ring.Error
 	call := ""
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*ring.Error](err); ok {
 		call = failed.Call
 	}
 	denied := errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES)

@@ -36,6 +36,6 @@ func (h Host) ChooseEngine(want session.EngineName, pid int, maxOverhead float64
 
 // isPerfError reports whether the kernel refused perf_event.
 func isPerfError(err error) bool {
-	var failed *ring.Error
-	return errors.As(err, &failed)
+	_, ok := errors.AsType[*ring.Error](err)
+	return ok
 }

@@ -146,7 +146,7 @@ func (in *Input) Rewrite(to io.Writer, by *redact.Redactor) (*Account, error) {
 	case Log:
 		err = in.lines(to, by, rewriteLog)
 	case JSON:
-		err = rewriteJSON(to, &limited{in.head, maxFile}, by)
+		err = rewriteJSON(to, limited(in.head), by)
 	default:
 		err = &output.BadFile{Problem: "it is neither JFR, pprof, collapsed stacks, goprof's JSON nor a log"}
 	}
@@ -158,34 +158,25 @@ func (in *Input) lines(to io.Writer, by *redact.Redactor,
 	rewrite func(io.Writer, io.Reader, *redact.Redactor) error) error {
 	head, _ := in.head.Peek(2)
 	if !isGzip(head) {
-		return rewrite(to, &limited{in.head, maxFile}, by)
+		return rewrite(to, limited(in.head), by)
 	}
 	z, err := gzip.NewReader(in.head)
 	if err != nil {
 		return &output.BadFile{Problem: "it is packed, but damaged: " + err.Error()}
 	}
-	return rewrite(to, &limited{z, maxFile}, by)
+	return rewrite(to, limited(z), by)
 }
 
 // Rewrite writes JSON of goprof's, or a log, without names: a part of a file.
 func Rewrite(to io.Writer, from io.Reader, kind Kind, by *redact.Redactor) error {
-	from = &limited{from, maxFile}
+	from = limited(from)
 	if kind == JSON {
 		return rewriteJSON(to, from, by)
 	}
 	return rewriteLog(to, from, by)
 }
 
-// limited is a reader that fails when its stream is too long.
-type limited struct {
-	from io.Reader
-	left int64
-}
-
-func (l *limited) Read(to []byte) (int, error) {
-	n, err := l.from.Read(to)
-	if l.left -= int64(n); l.left < 0 {
-		return 0, &output.BadFile{Problem: fmt.Sprintf("more than %d GiB of it", maxFile>>30), TooMuch: true}
-	}
-	return n, err
+// limited returns a reader that fails after maxFile bytes.
+func limited(from io.Reader) io.Reader {
+	return &output.Bounded{From: from, Left: maxFile, Problem: fmt.Sprintf("more than %d GiB of it", maxFile>>30)}
 }

@@ -206,8 +206,7 @@ func (s *Shelf) work() {
 
 // tell reports a failure once, until writing succeeds again.
 func (s *Shelf) tell(err error) {
-	var at *outfile.FileError
-	if errors.As(err, &at) {
+	if at, ok := errors.AsType[*outfile.FileError](err); ok {
 		err = at.Err // the name differs each time, so it is left out
 	}
 	text := err.Error()

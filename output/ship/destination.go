@@ -52,8 +52,7 @@ func (p *Partial) Error() string {
 }
 
 func failureOf(err error) *Failure {
-	var f *Failure
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*Failure](err); ok {
 		return f
 	}
 	return &Failure{Err: err}

@@ -263,8 +263,7 @@ func (l *lane) done(e *spooled, f fate, err error) {
 	case torn:
 		l.count.Damaged.add(e.looks)
 	}
-	var partial *Partial
-	if errors.As(err, &partial) {
+	if partial, ok := errors.AsType[*Partial](err); ok {
 		l.count.Rejected += partial.Rejected
 	}
 	if err != nil {

@@ -18,9 +18,9 @@ import (
 )
 
 // A recording of wall-clock time also counts virtual threads that no carrier runs. The engine cannot see them: no thread
-// of the kernel has their stacks. So goprof draws some of them by lot from the heap (vmstructs.Lots), several times a
-// second, between two walks. Each drawn thread counts for all the threads that it stands for, and for the time since the
-// last draw.
+// of the kernel has their stacks. So goprof draws some of them by lot from the heap (vmstructs.VirtualSampler), several
+// times a second, between two walks. Each drawn thread counts for all the threads that it stands for, and for the time
+// since the last draw.
 
 const (
 	// drawEvery is the time between two draws, on average. A draw comes at a random moment, so no program runs in step
@@ -46,7 +46,7 @@ const (
 // unmounted counts virtual threads that no carrier runs.
 type unmounted struct {
 	*wall
-	lots   *vmstructs.Lots
+	lots   *vmstructs.VirtualSampler
 	reader *vmstructs.Continuations
 	timer  *time.Timer
 	began  time.Time
@@ -70,7 +70,7 @@ type unmounted struct {
 // newUnmounted returns nil if the JVM has no virtual threads that could be read.
 func newUnmounted(w *wall) *unmounted {
 	reader := w.VM.NewContinuations()
-	lots := vmstructs.NewLots(reader)
+	lots := vmstructs.NewVirtualSampler(reader)
 	if lots == nil {
 		return nil
 	}
@@ -168,7 +168,7 @@ func (u *unmounted) draw() {
 	threads := 0.0
 	limited := u.Session.timed(drawLimit)
 	u.reader.ReadFrom(limited)
-	var lot vmstructs.Lot
+	var lot vmstructs.VirtualSample
 	var err error
 	proc := procfs.OpenDir(u.Process.PID())
 	defer proc.Close()

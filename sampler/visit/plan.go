@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"goprof/sampler/ptrace"
-	"goprof/sampler/traced"
+	"goprof/sampler/stops"
 )
 
 // Which CPU is visited at which moment.
@@ -29,7 +29,7 @@ const (
 
 // napFor is the longest time that the sampling thread sleeps before it gives the preempters their next moments. They
 // get moments for twice that time: on average this fills half of their room.
-func napFor(interval int64) int64 { return min(traced.MaxNap, ptrace.PreempterMoments/4*interval) }
+func napFor(interval int64) int64 { return min(stops.MaxNap, ptrace.PreempterMoments/4*interval) }
 
 type plan struct {
 	rng     *rand.Rand

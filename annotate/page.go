@@ -64,8 +64,8 @@ type Code struct {
 	Instructions []Instruction `json:"instructions"`
 }
 
-// Instruction is a machine instruction with its samples. Self counts those that it was the next to run of; Total also
-// those that were in a call that it made.
+// Instruction is a machine instruction with its samples. Self counts the samples in which the instruction would have
+// run next. Total also counts the samples in calls that the instruction made.
 type Instruction struct {
 	Offset uint32 `json:"offset"`
 	Bytes  string `json:"bytes"` // in hexadecimal digits

@@ -49,9 +49,10 @@ type Links struct {
 	// Read: the sample has its span. None: the thread worked for none.
 	Read int64 `json:"read"`
 	None int64 `json:"none"`
-	// The following count samples without a span, although there may have been one. Invalid: the tracing agent was
-	// writing the record, or had marked it as invalid. Half: one of the two ids was missing. Unreadable: the record
-	// could not be read. NotStopped: neither a stop nor the kernel has read it.
+	// These samples have no span, although their threads may have worked for one. Invalid: the tracing agent was
+	// writing the record of the span, or had marked the record as invalid. Half: one of the two ids was missing.
+	// Unreadable: the record could not be read. NotStopped: the thread was not stopped, and the kernel has not read the
+	// record.
 	Invalid    int64 `json:"invalid,omitempty"`
 	Half       int64 `json:"half,omitempty"`
 	Unreadable int64 `json:"unreadable,omitempty"`

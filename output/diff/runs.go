@@ -52,8 +52,8 @@ func (c *Comparison) between(e *evidence, spreads *[sides]spread) (b between) {
 }
 
 const (
-	// fewRuns is how many recordings of several starts a side needs to tell how starts differ. Two may be alike by chance,
-	// where a compiler decides between two ways.
+	// fewRuns is how many recordings of several starts a side needs to show how starts differ. If a compiler has two
+	// choices, two starts may be equal by chance.
 	fewRuns = 3
 	// startLogit and startShare are the difference that diff assumes between starts of one program if it cannot measure
 	// it: the standard deviation of the logit of a share, and that of the share. In the programs that were measured,

@@ -27,17 +27,17 @@ import (
 // The record of a wake-up holds the kernel's call stack. It shows whether a thread or an interrupt woke the waiting
 // thread. Registers and stack are copied only if the waker is a thread of the process itself.
 //
-// The program draws the lot of a short wait (thin.go) before the copy, and copies nothing for a wait that does not
-// count. If a wait has no record of its wake-up, the engine draws the lot. So each wait counts as often as without
-// --wakers.
+// The program decides at random whether a short wait counts (thin.go). It does so before the copy, and copies nothing
+// for a wait that does not count. If a wait has no record of its wake-up, the engine decides. So each wait counts as
+// often as without
 
 // The value of the map of threads.
 const (
 	sleeperTID  = 0
 	sleeperOut  = 8 // when the thread left its CPU; 0: it has been woken since
 	sleeperSize = 16
-	// mostSleepers is how many threads the map holds, which the kernel allots in the beginning. Wake-ups of further ones
-	// are not noted.
+	// mostSleepers is how many threads the map holds, which the kernel allots in the beginning. Wake-ups of further
+	// ones are not noted.
 	mostSleepers = 1 << 15
 )
 
@@ -296,8 +296,8 @@ func (w *wakeups) wakingProgram() *bpf.Code {
 }
 
 const (
-	// A wait that was shorter than one part in shortWake of --min when it ended has no stack of its waker, but by lot: it
-	// is recorded only if its thread then waits for a CPU.
+	// A wait that was shorter than one part in shortWake of --min when it ended has no stack of its waker, but by lot:
+	// it is recorded only if its thread then waits for a CPU.
 	shortWake = 8
 	// mostLimit keeps the products of the program within 64 bits.
 	mostLimit = 1 << 31

@@ -76,8 +76,8 @@ func (r *wallRun) settleReady(th *watched, now procfs.Schedstat) {
 	}
 }
 
-// lookAgain is after what time a thread at rest is looked at again if a garbage collection hid what the JVM says of it.
-// Before the collection ends nothing can be read, and each look is walked.
+// If a garbage collection hid what the JVM says of a thread at rest, the thread is looked at again after lookAgain.
+// Until the collection ends nothing can be read, and each further look would have to be walked.
 const lookAgain = int64(100 * time.Millisecond)
 
 // lookAnew looks at a thread that has moved since its last look, or has had no look yet.

@@ -15,16 +15,16 @@ import (
 	"goprof/profile/naming"
 )
 
-// Count is how much was seen of a place, in the unit of the page.
+// Count is how many samples a place has, in the unit of the page.
 type Count struct {
 	Self  int64 `json:"self"`  // on top, or in native code that was called there
 	Total int64 `json:"total"` // anywhere on the stack, each sample once
-	// Likely and Guessed are the parts of Self of which the place is inferred.
+	// Likely and Guessed are the parts of Self for which the place is inferred.
 	Likely  int64 `json:"likely,omitempty"`
 	Guessed int64 `json:"guessed,omitempty"`
 }
 
-// Add adds n on top of a stack, with that certainty.
+// Add adds n to Self. sure says how certain the place is.
 func (c *Count) Add(n int64, sure profile.Certainty) {
 	c.Self += n
 	switch sure {
@@ -40,7 +40,7 @@ func (c *Count) Sum(o *Count) {
 	c.Self, c.Total, c.Likely, c.Guessed = c.Self+o.Self, c.Total+o.Total, c.Likely+o.Likely, c.Guessed+o.Guessed
 }
 
-// Bounds of what a Collector keeps. Samples beyond these bounds count for the method, but for none of its places.
+// Bounds of what a Collector keeps. Samples beyond these bounds count for the method, but not for a place in it.
 const (
 	maxMethods = 1 << 14
 	maxPlaces  = 1 << 17 // of a method, a method may have 65,535 bytecodes, and overloads
@@ -51,8 +51,8 @@ const (
 type Collector struct {
 	All     int64 // of all samples
 	Waiting bool  // of the sample that is added next: its thread waits
-	// LinesAlone: frames have lines and no bytecode indexes, as in pprof files. Elsewhere a frame without an index is
-	// somewhere in its method, and its line is the method's first.
+	// LinesAlone: frames have lines but no bytecode indexes, as in pprof files. In other files, a frame without an
+	// index may be anywhere in its method, and its line is the method's first line.
 	LinesAlone bool
 	Unnamed    int64 // samples that count for compiled methods because the methods inlined into them are guesses
 	want       string
@@ -61,7 +61,7 @@ type Collector struct {
 	met        uint64 // a number for each stack that is added
 }
 
-// found is what was seen of a method.
+// found has the samples of one method.
 type found struct {
 	Count
 	name, file string
@@ -85,7 +85,7 @@ func New(name string) *Collector {
 	return &Collector{want: name, methods: map[string]*found{}, known: map[*profile.Func]*found{}}
 }
 
-// Wants reports whether a user may mean the method of that name.
+// Wants reports whether a user may mean the method with this name.
 func (c *Collector) Wants(name string) bool { return strings.Contains(name, c.want) }
 
 // of returns the samples of a function, nil if the function is not wanted.
@@ -156,7 +156,7 @@ func (c *Collector) Add(s *profile.Stack, n int64) {
 	}
 }
 
-// keep returns what was seen of a place. If there is no room, that is forgotten.
+// keep returns the counts of a place. If the table is full, the caller gets counts that are not kept.
 func keep[K comparable](in map[K]*placed, at K) *placed {
 	p := in[at]
 	if p == nil {
@@ -168,8 +168,8 @@ func keep[K comparable](in map[K]*placed, at K) *placed {
 	return p
 }
 
-// interrupted reports whether a frame is that of compiled code which was interrupted, and has called nothing. A JVM
-// records lines of compiled code for calls and safepoints alone, so its line is that of a record nearby.
+// interrupted reports whether a frame is compiled code that was interrupted and has called nothing. A JVM has lines of
+// compiled code only for calls and safepoints, so the line of this frame is the line of the nearest of those.
 func interrupted(s *profile.Stack, i int) bool {
 	for k := 0; k < i; k++ {
 		if s.Frames[k].Kind != profile.Inlined {
@@ -179,7 +179,7 @@ func interrupted(s *profile.Stack, i int) bool {
 	return s.Frames[i].Kind == profile.Inlined || s.Frames[i].Kind == profile.C1 || s.Frames[i].Kind == profile.C2
 }
 
-// owner returns the compiled method whose code a frame runs, empty if it is not compiled.
+// owner returns the compiled method whose code a frame runs, "" if the frame is not compiled.
 func owner(s *profile.Stack, i int) string {
 	for ; i < len(s.Frames); i++ {
 		switch f := &s.Frames[i]; f.Kind {
@@ -193,8 +193,8 @@ func owner(s *profile.Stack, i int) string {
 	return ""
 }
 
-// Top returns the index of the Java frame for which a sample counts, as in "report --by line": the topmost one, and
-// where the thread waits, the topmost one in which threads do not just wait. -1 is none.
+// Top returns the index of the Java frame for which a sample counts, as in "report --by line". That is the topmost Java
+// frame. If the thread waits, it is the topmost one that is not a mere wait (naming.Waits). -1: there is no Java frame.
 func Top(s *profile.Stack, waits bool) int {
 	first := -1
 	for i := range s.Frames {
@@ -217,8 +217,8 @@ type Candidate struct {
 	Count
 }
 
-// Candidates returns the methods that the name means: one of that very name, else those of which the name is the end,
-// else those that contain it. Those with most samples come first.
+// Candidates returns the methods that the name can mean: those with exactly this name, or else those whose name ends
+// with it, or else those whose name contains it. The methods with the most samples come first.
 func (c *Collector) Candidates() (list []Candidate) {
 	best := 0
 	for name, m := range c.methods {
@@ -243,7 +243,7 @@ func (c *Collector) Candidates() (list []Candidate) {
 	return list
 }
 
-// Page returns the samples of a method of that name.
+// Page returns the samples of the method with this name.
 func (c *Collector) Page(name string) *Page {
 	m := c.methods[name]
 	if m == nil {

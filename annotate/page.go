@@ -16,7 +16,7 @@ type Page struct {
 	Count
 	// Methods are those of the name: several if it is overloaded and the JVM distinguishes them.
 	Methods []Method `json:"methods"`
-	// Inside are the compiled methods in whose code it ran; one without a name is the interpreter.
+	// Inside are the compiled methods in whose code the method ran; an entry without a name is the interpreter.
 	Inside []Candidate `json:"inside"`
 	Code   []Code      `json:"code"` // the one with most samples first
 	Notes  []string    `json:"notes,omitempty"`
@@ -64,15 +64,15 @@ type Code struct {
 	Instructions []Instruction `json:"instructions"`
 }
 
-// Instruction is a machine instruction with its samples. Self counts those that it was the next to run of; Total also
-// those that were in a call that it made.
+// Instruction is a machine instruction with its samples. Self counts the samples in which the instruction would have
+// run next. Total also counts the samples in calls that the instruction made.
 type Instruction struct {
 	Offset uint32 `json:"offset"`
 	Bytes  string `json:"bytes"` // in hexadecimal digits
 	Text   string `json:"text"`
 	Note   string `json:"note,omitempty"` // what it calls, or what it is for
-	// Place is the Java code that it belongs to, the innermost method first, empty if that is not known. Sure says how
-	// certain that is: certain where the JVM has a record of it, likely or guessed where goprof infers it.
+	// Place is the Java code of the instruction, the innermost method first, empty if it is not known. Sure is Certain
+	// if the JVM has a record of the place, and Likely or Guessed if goprof infers it.
 	Place []string          `json:"place,omitempty"`
 	Sure  profile.Certainty `json:"-"`
 	How   string            `json:"certainty,omitempty"`

@@ -22,9 +22,9 @@ const (
 	maxFits        = 4       // files that are named if several fit
 )
 
-// ReadSource adds the source text to the lines of a page, from a folder with sources: DIR/pkg/File.java, or a folder
-// below DIR that has pkg/File.java. The names of package and file come from the target, so nothing outside of the
-// folder is read. A note names the file. If several fit, no text is shown, and the note says so.
+// ReadSource adds the source text to the lines of a page. dir is a folder with sources: dir/pkg/File.java, or a folder
+// below dir that has pkg/File.java. The names of package and file come from the target, so nothing outside of dir is
+// read. A note names the file. If several files fit, no text is shown, and the note says so.
 func (p *Page) ReadSource(dir string) error {
 	if p.File == "" {
 		return errors.New("the class does not say in which file its source is")
@@ -85,8 +85,8 @@ func (p *Page) ReadSource(dir string) error {
 	return nil
 }
 
-// findSource lists the files that may have the source: DIR/pkg/File.java if the class can be in it, else those that end
-// so, up to maxFits. all reports whether all files of the folder were looked at.
+// findSource lists the files that may have the source: dir/pkg/File.java if it can have the class, or else up to
+// maxFits files whose path ends with pkg/File.java. all reports whether all files of the folder were searched.
 func findSource(root *os.Root, wanted string) (found []string, all bool, err error) {
 	if mayDeclare(root, wanted, wanted) {
 		return []string{wanted}, true, nil
@@ -127,7 +127,7 @@ func mayDeclare(root *os.Root, name, wanted string) bool {
 	return len(declared) != 1 || string(declared[0][1]) == of
 }
 
-// openRegular opens a file that is no pipe and no device: to open a pipe waits for its writer.
+// openRegular opens a file unless it is a pipe or a device: opening a pipe waits for its writer.
 func openRegular(root *os.Root, name string) (*os.File, error) {
 	if st, err := root.Stat(name); err != nil {
 		return nil, err

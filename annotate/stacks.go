@@ -9,7 +9,8 @@ import (
 // maxKeptFrames bounds the frames that Stacks keeps, of 56 bytes each.
 const maxKeptFrames = 1 << 20
 
-// Stacks keeps the stacks of a recording that is in no file, until it is known which guesses count (profile.Guesses).
+// Stacks keeps the stacks of a recording that is not in a file, until it is known which guesses count
+// (profile.Guesses).
 type Stacks struct {
 	prints  profile.Fingerprinter
 	kept    map[profile.Fingerprint]*keptStack
@@ -45,8 +46,8 @@ func (s *Stacks) Add(stack *profile.Stack, n int64) {
 	s.guesses.Add(stack.Guessed(), n)
 }
 
-// Collect gives the Collector all stacks. If a compiled method has many guesses, they count for that method, as in
-// all reports.
+// Collect gives all stacks to the Collector. If a compiled method has many guesses, its samples count for the compiled
+// method, as in all reports.
 func (s *Stacks) Collect() {
 	for _, k := range s.kept {
 		if s.guesses.Much(k.Guessed()) {

@@ -76,7 +76,7 @@ func (w *writer) head() {
 
 func (w *writer) share(n int64) string { return output.Percent(n, w.page.All) }
 
-// counts begins a row. Its sign says that the place is inferred for at least half of what is on top there.
+// counts begins a row. Its sign says that at least half of the samples have an inferred place.
 func (w *writer) counts(c *Count) {
 	sign := " "
 	switch {
@@ -217,7 +217,7 @@ func (w *writer) instruction(in *Instruction) {
 	fmt.Fprintf(w, "%s\n", strings.TrimRight(text, " "))
 }
 
-// foot says what the signs mean, and what a sample is.
+// foot explains the signs, and what a sample is.
 func (w *writer) foot() {
 	w.WriteByte('\n')
 	if w.likely {

@@ -34,7 +34,7 @@ func (c Class) String() string {
 	return [...]string{"unexplained", "no process", "not a JVM", "forbidden", "gone"}[min(c, Gone)]
 }
 
-// Cause is why a process cannot be looked at, and what mends it.
+// Cause is why a process cannot be looked at, and the command that changes this.
 type Cause struct {
 	Class  Class
 	Name   string // a stable word for it: "yama", "other-user"
@@ -51,7 +51,7 @@ const (
 	yama           = "yama"
 )
 
-// Passes reports whether the cause goes away by itself, soon.
+// Passes reports whether the cause soon goes away by itself.
 func (c *Cause) Passes() bool { return c.Name == starting }
 
 // Host is where causes are looked for. The zero Host is this machine.
@@ -60,7 +60,7 @@ type Host struct {
 	Proc string
 	// Command is how goprof was called, to be repeated in remedies.
 	Command string
-	// owner says who owns a file, where a test cannot give files away.
+	// owner returns the owner of a file, for tests that cannot change owners of files.
 	owner func(path string) (uid int, ok bool)
 }
 
@@ -166,7 +166,7 @@ func (h Host) explainOtherProgram(pid int) Cause {
 	return c
 }
 
-// explainOtherCPU says what a JVM of 32 bits may still say of itself. For others there is nothing to tell.
+// explainOtherCPU names a way to learn something about a 32-bit JVM: jcmd. Other programs have no remedy.
 func (h Host) explainOtherCPU(pid int) Cause {
 	c := Cause{Class: NotJVM, Name: otherCPU,
 		Why: "it is not a 64-bit program of a CPU that goprof knows (x86-64, aarch64)"}
@@ -177,10 +177,10 @@ func (h Host) explainOtherCPU(pid int) Cause {
 	return c
 }
 
-// byJcmd is what a JVM that goprof cannot read may still say of itself.
+// byJcmd is a command that prints the stacks of a JVM that goprof cannot read.
 func byJcmd(pid int) string { return "jcmd " + strconv.Itoa(pid) + " Thread.print" }
 
-// explainNotJava also thinks of users who took a pid from inside a container, such as 1.
+// explainNotJava also finds the JVM that a user meant who read the pid, such as 1, inside a container.
 func (h Host) explainNotJava(pid int, c *Cause) {
 	c.Name, c.Why = notJava, "it runs no JVM: no libjvm.so is mapped"
 	if s, ok := h.status(pid); ok {

@@ -47,7 +47,7 @@ func (h Host) explainBPF(err error) Cause {
 	return h.refused("BPF programs", err, "sudo dmesg | tail")
 }
 
-// errnoOf is what the kernel answered; nil: it was not asked.
+// errnoOf returns the kernel's error number; nil: the error did not come from the kernel.
 func errnoOf(err error) error {
 	if e := unix.Errno(0); errors.As(err, &e) {
 		return e
@@ -108,8 +108,8 @@ func (h Host) ExplainEvent(pid int, e *session.EventError) {
 	}
 }
 
-// checkProbes tries what --event alloc and its like need, with the rights that such a recording keeps. Recordings of
-// CPU time need none of it.
+// checkProbes tries what --event alloc and similar events need, with the rights that these recordings keep. Recordings
+// of CPU time do not need it.
 func (h Host) checkProbes(r *Report, n *need, _ int) {
 	var cause *Cause
 	guard.With(guard.ToProbe, func() {

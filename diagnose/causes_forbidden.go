@@ -63,14 +63,14 @@ func (h Host) ExplainForbidden(pid int) Cause {
 		Remedy: "sudo dmesg | grep -iE 'apparmor|avc|denied' | tail"}
 }
 
-// ownerOnly reports whether the modes of files of /proc/PID stand in the way: syscall has 0400, mem 0600
-// (fs/proc/base.c, tgid_base_stuff). CAP_SYS_PTRACE passes the check behind them, and does not change them.
+// ownerOnly reports whether file modes in /proc/PID keep goprof out: syscall has 0400, mem 0600 (fs/proc/base.c,
+// tgid_base_stuff). CAP_SYS_PTRACE passes the kernel's later check, but not the check of the modes.
 func (h Host) ownerOnly(self, them procfs.Status) bool {
 	return self.EUID != them.EUID && !self.Can(unix.CAP_DAC_READ_SEARCH) && !self.Can(unix.CAP_DAC_OVERRIDE)
 }
 
-// seemsNoJVM reports whether a process that cannot be looked into seems to be no JVM. It goes by the names of the
-// threads, which every user may see.
+// seemsNoJVM reports whether a process that cannot be read is probably no JVM. Only the names of its threads show this,
+// and every user may see them.
 func (h Host) seemsNoJVM(pid int) (name string, no bool) {
 	jvm, comm, ok := h.visible(pid)
 	if !ok {
@@ -78,7 +78,7 @@ func (h Host) seemsNoJVM(pid int) (name string, no bool) {
 	}
 	argv := h.commandLine(pid)
 	launched := comm == "java" || len(argv) > 0 && path.Base(argv[0]) == "java"
-	return comm, !launched && (jvm.Threads < 2 || !h.hasThread(pid, vmThreadName))
+	return comm, !launched && (jvm.Threads < 2 || !h.hasVMThread(pid))
 }
 
 // rule returns the first rule that only CAP_SYS_PTRACE overrides, in the kernel's order.
@@ -184,7 +184,7 @@ func (h Host) seccomp() Cause {
 // goprof itself. A faked host cannot be tried.
 func (h Host) callsBlocked() bool { return h.Proc != "" || ptraceBlocked() || readBlocked() }
 
-// ptraceBlocked asks about a tracee that does not exist. The kernel answers ESRCH. Any other answer comes from a
+// ptraceBlocked calls ptrace for a process that does not exist. The kernel answers ESRCH. Any other answer comes from a
 // filter.
 func ptraceBlocked() bool {
 	_, _, e := unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_GETEVENTMSG, uintptr(os.Getpid()), 0, 0, 0, 0)

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// explainMissing says what a number stands for that no process has.
+// explainMissing says what a pid may mean if no process has that number.
 func (h Host) explainMissing(pid int) Cause {
 	c := Cause{Class: NoProcess, Name: "no-process", Why: "there is no such process", Remedy: h.list()}
 	s, ok := h.status(pid)

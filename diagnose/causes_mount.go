@@ -10,8 +10,8 @@ import (
 	"goprof/process"
 )
 
-// CheckProc returns why processes cannot be found at all. /proc may be missing. Or it shows the processes of another
-// pid namespace, whose numbers mean other processes to goprof's system calls. It returns nil if /proc is right.
+// CheckProc returns why goprof cannot find any process, nil if it can. /proc may be missing. Or /proc shows another pid
+// namespace, whose numbers mean other processes to goprof's system calls.
 func (h Host) CheckProc() *Cause {
 	if h.Proc != "" {
 		return nil // a test's
@@ -34,8 +34,8 @@ func (h Host) explainProc(err error) Cause {
 		Remedy: "mount -t proc proc /proc; " + h.command()}
 }
 
-// hidden reports whether there is such a process although /proc does not show it: /proc may be mounted with hidepid
-// (Documentation/filesystems/proc.rst). It asks by signal 0, which sends nothing.
+// hidden reports whether a process exists that /proc does not show: /proc may be mounted with hidepid
+// (Documentation/filesystems/proc.rst). Signal 0, which sends nothing, shows whether the process exists.
 func (h Host) hidden(pid int) bool {
 	return h.Proc == "" && pid > 0 && unix.Kill(pid, 0) == unix.EPERM
 }

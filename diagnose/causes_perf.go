@@ -21,9 +21,8 @@ import (
 // explainPerf finds out why perf_event may not be used (kernel/events/core.c, perf_event_open, perf_check_permission,
 // perf_mmap; Documentation/admin-guide/perf-security.rst). A cause is named only where there is evidence of it.
 func (h Host) explainPerf(pid int, err error) Cause {
-	var failed *ring.Error
 	call := ""
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*ring.Error](err); ok {
 		call = failed.Call
 	}
 	denied := errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES)
@@ -117,7 +116,7 @@ func (h Host) refused(what string, err error, remedy string) Cause {
 			strings.TrimPrefix(err.Error(), "sampler: "), h.perfLevel())}
 }
 
-// enforcing names what is at work besides the kernel's usual rules. It is empty if nothing is known of that sort.
+// enforcing names the security modules that are active besides the kernel's usual rules. It is empty if none is known.
 func (h Host) enforcing() string {
 	if h.Proc == "" {
 		if b, ok := h.read("/sys/fs/selinux/enforce", 4); ok && strings.TrimSpace(string(b)) == "1" {
@@ -146,7 +145,7 @@ func (h Host) perfLevel() string {
 	return fmt.Sprintf("kernel.perf_event_paranoid is %d", h.perfParanoid())
 }
 
-// perfRemedy lets goprof use perf_event. Level 2 is enough for who has CAP_PERFMON, 1 for processes of the same user.
+// perfRemedy lets goprof use perf_event. Level 2 is enough with CAP_PERFMON, level 1 for processes of the same user.
 func (h Host) perfRemedy(level int) string {
 	set := "sysctl kernel.perf_event_paranoid="
 	self, _ := h.status(0)
@@ -167,7 +166,7 @@ func byPtrace(pid int) string {
 	return "goprof record --engine ptrace --pid " + strconv.Itoa(pid)
 }
 
-// checkPerf tries perf_event on the process that is meant, or on goprof itself, with the rights that a recording keeps.
+// checkPerf tries perf_event on a process, or on goprof itself, with the rights that a recording keeps.
 func (h Host) checkPerf(r *Report, n *need, pid int) {
 	if _, ok := h.read(filepath.Join(h.proc(), "sys/kernel/perf_event_paranoid"), 16); !ok {
 		r.info(n.name, "", "not in this kernel: no %s", n.lost)
@@ -191,8 +190,8 @@ func (h Host) checkPerf(r *Report, n *need, pid int) {
 	}
 }
 
-// tryPerf says why the perf engine does not work for a process, with the rights that a recording keeps, nil if it does;
-// and whether CAP_SYS_ADMIN is one of those.
+// tryPerf returns why the perf engine does not work for a process, nil if it works. It tries with the rights that a
+// recording keeps, and also reports whether CAP_SYS_ADMIN is one of these rights.
 func (h Host) tryPerf(pid int) (cause *Cause, admin bool) {
 	admin = guard.With(guard.ToRecord, func() {
 		if err := perf.TryWide(pid); err != nil {

@@ -49,7 +49,7 @@ func (h Host) status(pid int) (procfs.Status, bool) {
 // The inodes of the first namespaces are fixed (include/linux/proc_ns.h).
 var initialNamespace = map[string]string{"pid": "pid:[4026531836]", "user": "user:[4026531837]"}
 
-// namespace returns a name like "pid:[4026531836]", "" where it may not be seen.
+// namespace returns a name like "pid:[4026531836]", "" if goprof may not read it.
 func (h Host) namespace(pid int, kind string) string {
 	link, err := os.Readlink(h.file(pid, "ns/"+kind))
 	if err != nil {
@@ -91,7 +91,7 @@ func (h Host) fileOwner(path string) (int, bool) {
 	return int(st.Uid), true
 }
 
-// program is what sort of program a process runs, by what it has mapped.
+// program returns what kind of program a process runs, by the files that the process has mapped.
 type program uint8
 
 const (
@@ -101,7 +101,7 @@ const (
 	nativeImage
 )
 
-// libraries are the mapped files of a process that show what it is.
+// libraries are the mapped files that show what kind of program a process runs.
 type libraries struct {
 	kind     program
 	launcher bool // the launcher's libjli.so is there
@@ -112,8 +112,8 @@ type libraries struct {
 // mappings in long lines.
 const maxMaps = 16 << 20
 
-// libraries looks through what a process has mapped. readable is false if that may not
-// be seen.
+// libraries finds the known libraries among a process's mapped files. readable is false if goprof may not read the list
+// of mapped files.
 func (h Host) libraries(pid int) (libs libraries, readable bool) {
 	f, err := os.Open(h.file(pid, "maps"))
 	if err != nil {

@@ -20,7 +20,7 @@ func (h Host) silentCause(pid int) Cause {
 		Remedy: "cat /proc/" + itoa(pid) + "/stack; mount | grep -E 'fuse|nfs'"}
 }
 
-// starved is a machine on which goprof, or the process, gets no CPU; nil if a call of goprof's hangs.
+// starved returns a cause if goprof, or the process, gets no CPU; nil if a call of goprof hangs instead.
 func starved(pid int) *Cause {
 	switch process.WhyLate() {
 	case process.NoCPU:

@@ -51,7 +51,7 @@ func (r *Report) warn(name, remedy, format string, args ...any) {
 	r.Checks = append(r.Checks, Check{name, Warn, fmt.Sprintf(format, args...), remedy})
 }
 
-// info tells that something does not work which is not needed.
+// info reports that something does not work, but is not necessary.
 func (r *Report) info(name, remedy, format string, args ...any) {
 	r.Checks = append(r.Checks, Check{name, Info, fmt.Sprintf(format, args...), remedy})
 }
@@ -63,8 +63,8 @@ func (r *Report) fail(name string, c Cause) {
 	}
 }
 
-// Examine finds out what works here: on this host, and with process pid unless that is 0. It only reads, and stops no
-// thread. System calls that could stop a thread are tried on goprof itself.
+// Examine finds out what works on this host, and with process pid unless pid is 0. It only reads, and stops no thread.
+// System calls that could stop a thread are tried on goprof itself.
 func (h Host) Examine(pid int) Report {
 	var r Report
 	if c := h.CheckProc(); c != nil {
@@ -189,7 +189,7 @@ func (h Host) checkSeccomp(r *Report, _ *need, pid int) {
 	}
 }
 
-// checkModules looks for a profile of a security module that confines goprof. Its rules cannot be asked for.
+// checkModules looks for a profile of a security module that confines goprof. The rules of the profile cannot be read.
 func (h Host) checkModules(r *Report, _ *need, _ int) {
 	b, _ := h.read(h.file(0, "attr/current"), 4096)
 	label := strings.TrimRight(strings.ToValidUTF8(string(b), "?"), "\x00\n")
@@ -216,7 +216,7 @@ func (h Host) checkNamespaces(r *Report, _ *need, _ int) {
 	r.ok("namespaces", "goprof is in the host's: it sees the processes of all containers")
 }
 
-// checkMapFiles: who may open mapped files does not depend on what became of their names.
+// checkMapFiles checks whether goprof may open mapped files even if they have been renamed or deleted.
 func (h Host) checkMapFiles(r *Report, n *need, _ int) {
 	if h.opensMapped() {
 		r.ok(n.name, "libraries that were replaced on disk can still be read")

@@ -56,7 +56,7 @@ func (h Host) checkProcess(r *Report, pid int) {
 		return
 	}
 	r.ok("process", "%d (%s) of user %s: its memory can be read", pid, status.Name, userName(status.EUID))
-	h.tellContainer(r, pid, status)
+	h.checkContainer(r, pid, status)
 	if status.State == 'T' {
 		r.warn("state", "kill -CONT "+itoa(pid),
 			"it is stopped by a signal: it uses no CPU, so there is nothing to record, but goprof dump works")
@@ -67,8 +67,8 @@ func (h Host) checkProcess(r *Report, pid int) {
 	}
 }
 
-// tellContainer says which container it is in, as far as its pid namespace and its cgroup tell.
-func (h Host) tellContainer(r *Report, pid int, status procfs.Status) {
+// checkContainer says which container it is in, as far as its pid namespace and its cgroup tell.
+func (h Host) checkContainer(r *Report, pid int, status procfs.Status) {
 	var told []string
 	if id := h.container(pid); id != "" {
 		told = append(told, "it is in container "+id)

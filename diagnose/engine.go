@@ -10,7 +10,7 @@ import (
 	"goprof/session"
 )
 
-// Choice is an engine, and what the user should know of it, if that is not empty.
+// Choice is an engine, and a note for the user, which may be empty.
 type Choice struct {
 	Engine session.EngineName
 	Note   string
@@ -36,6 +36,6 @@ func (h Host) ChooseEngine(want session.EngineName, pid int, maxOverhead float64
 
 // isPerfError reports whether the kernel refused perf_event.
 func isPerfError(err error) bool {
-	var failed *ring.Error
-	return errors.As(err, &failed)
+	_, ok := errors.AsType[*ring.Error](err)
+	return ok
 }

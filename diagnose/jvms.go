@@ -71,8 +71,7 @@ func (h Host) JVMs() []JVM {
 	return found
 }
 
-// Match lists the JVMs whose main class or jar contains part, in whatever case. Arguments
-// do not count.
+// Match lists the JVMs whose main class or jar contains part, in upper or lower case. Arguments are not compared.
 func (h Host) Match(part string) []JVM { return h.match(h.pids(), part) }
 
 func (h Host) match(pids []int, part string) []JVM {
@@ -120,12 +119,12 @@ func (h Host) look(pids []int) []JVM {
 	return found
 }
 
-// hung are the processes whose look takes too long, by their numbers. They are not looked at again meanwhile: code that
-// waits for a JVM looks time and again, and each look would leave a goroutine and its files behind.
+// hung has the numbers of the processes whose look takes too long. Until that look ends, the process is not looked at
+// again: code that waits for a JVM looks repeatedly, and each look would leave a goroutine and its files behind.
 var hung sync.Map
 
-// lookInTime looks at a process. It gives up if the look takes too long: then the goroutine waits on, and its result is
-// lost.
+// lookInTime looks at a process. If the look takes too long, lookInTime gives up and returns false. The goroutine that
+// looks goes on, and its result is lost.
 func (h Host) lookInTime(pid int) (JVM, bool) {
 	if _, waits := hung.Load(pid); waits {
 		return h.hangs(pid)

@@ -14,8 +14,8 @@ type javaCommand struct {
 	args, options []string
 }
 
-// valueFollows are the launcher's options whose value is the next word
-// (java.base/share/native/libjli/java.c, IsLauncherOption and IsModuleOption).
+// valueFollows are the launcher's options that have their value in the next word (java.base/share/native/libjli/java.c,
+// IsLauncherOption and IsModuleOption).
 var valueFollows = []string{
 	"-cp", "-classpath", "--class-path", "-p", "--module-path", "--upgrade-module-path", "--add-modules",
 	"--limit-modules", "--add-exports", "--add-opens", "--add-reads", "--patch-module", "--enable-native-access",

@@ -34,7 +34,7 @@ func (h Host) lookAt(pid int) (JVM, bool) {
 	case readable && libs.kind == openJ9:
 		c := h.explainOtherProgram(pid)
 		jvm.Problem = &c
-	case readable && libs.kind == unknownProgram && h.hasThread(pid, vmThreadName):
+	case readable && libs.kind == unknownProgram && h.hasVMThread(pid):
 		h.lookInto(&jvm, argv) // its libjvm.so was given another name
 		if c := jvm.Problem; c != nil && c.Name == notJava {
 			return JVM{}, false
@@ -42,7 +42,7 @@ func (h Host) lookAt(pid int) (JVM, bool) {
 	case readable && launched && libs.launcher:
 		c := h.Explain(pid, vmstructs.ErrStarting)
 		jvm.Problem = &c
-	case !readable && (launched || h.hasThread(pid, vmThreadName)):
+	case !readable && (launched || h.hasVMThread(pid)):
 		c := h.ExplainForbidden(pid)
 		if c.Class == Gone {
 			return JVM{}, false
@@ -90,7 +90,7 @@ func (h Host) lookInto(jvm *JVM, argv []string) {
 // sourceLauncher begins the names of the classes that run "java Program.java".
 const sourceLauncher = "jdk.compiler/com.sun.tools.javac.launcher."
 
-// visible returns what /proc tells every user of a process.
+// visible returns what every user may read of a process in /proc.
 func (h Host) visible(pid int) (jvm JVM, comm string, ok bool) {
 	stat, comm, ok := h.stat(pid)
 	if !ok || !stat.Alive() || stat.Memory == 0 {

@@ -12,7 +12,7 @@ import (
 	"goprof/process/procfs"
 )
 
-// stat returns what every user may read of a process, and its name. ok is false if a part that is needed is missing.
+// stat returns what every user may read of a process, and its name. ok is false if a necessary field is missing.
 func (h Host) stat(pid int) (s procfs.Stat, comm string, ok bool) {
 	b, ok := h.read(h.file(pid, "stat"), procfs.MaxFile)
 	if !ok {
@@ -59,11 +59,11 @@ func (h Host) threads(pid int) []string {
 	return tids
 }
 
-// hasThread reports whether one of the process's first threads has that name.
-func (h Host) hasThread(pid int, name string) bool {
+// hasVMThread reports whether one of the process's first threads has the name of HotSpot's VM thread.
+func (h Host) hasVMThread(pid int) bool {
 	for _, tid := range h.threads(pid) {
 		b, ok := h.read(h.file(pid, filepath.Join("task", tid, "comm")), 64)
-		if ok && string(bytes.TrimSuffix(b, []byte("\n"))) == name {
+		if ok && string(bytes.TrimSuffix(b, []byte("\n"))) == vmThreadName {
 			return true
 		}
 	}

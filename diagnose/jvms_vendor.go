@@ -13,8 +13,8 @@ import (
 // maxRelease bounds the file "release" of a JDK: it has some 2 KB.
 const maxRelease = 64 << 10
 
-// Vendor says who built the JVM of an open process, empty if that is not known. It reads a file of the target, which
-// may not answer.
+// Vendor returns who built the JVM of an open process, "" if that is not known. It reads a file of the target, and this
+// read may hang.
 func Vendor(p *process.Process) string {
 	if image, ok := p.Image("libjvm.so"); ok {
 		return vendor(p, image.Path)

@@ -87,7 +87,7 @@ func gcLogs(pid int, args []string, most int64) (logs []Log, err error) {
 		if err != nil {
 			return logs, err
 		}
-		// The descriptor may be another file's by now: what was opened is judged.
+		// The descriptor may belong to another file by now, so the opened file is checked.
 		info := ownedBy(file, stat.UID)
 		if info == nil || slices.ContainsFunc(taken, func(t os.FileInfo) bool { return os.SameFile(t, info) }) {
 			file.Close()
@@ -126,7 +126,8 @@ func ownedBy(file *os.File, uid int) os.FileInfo {
 	return info
 }
 
-// fitsLog reports whether a file has such a name. JDK 8 adds a number to it, and "current", where it rotates logs.
+// fitsLog reports whether a file's name fits the name of the log. If JDK 8 rotates logs, it adds a number and
+// "current".
 func fitsLog(patterns []string, base string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool {
 		fits, _ := path.Match(p, base)

@@ -16,8 +16,8 @@ type need struct {
 	lost  string // what is lost without it
 }
 
-// checked is a need, and the check that says what is so here. nil: it is tried only where it is used, and nothing but
-// speed is lost, or another check says.
+// checked is a need and its check on this machine. A nil check: goprof tries the need only where it uses it, and loses
+// nothing but speed, or another check covers the need.
 type checked struct {
 	check func(h Host, r *Report, n *need, pid int)
 	how   kind
@@ -136,7 +136,7 @@ func needs() []checked {
 	}
 }
 
-// missing says which kernels have what is not there.
+// missing says which kernels have the feature that this kernel lacks.
 func (n *need) missing(what string) string {
 	return fmt.Sprintf("this kernel has no %s (Linux %s on, %s)", what, n.since, n.wants)
 }

@@ -20,7 +20,7 @@ import (
 	"goprof/session"
 )
 
-// Checks of needs that only a trial on this machine can tell. goprof works without each of them: their verdict is Info.
+// These checks try a need on this machine. goprof works without each of these needs, so the verdict is Info.
 
 func (h Host) checkRealTime(r *Report, n *need, _ int) {
 	if why, cure := session.NoPriority(); why != "" {

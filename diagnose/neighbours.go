@@ -15,7 +15,7 @@ type Neighbour struct {
 	Share float64       // of one CPU
 }
 
-// mostWatched bounds the processes of which the CPU time is kept.
+// mostWatched bounds how many processes have their CPU time kept.
 const mostWatched = 1 << 16
 
 // WatchNeighbours notes what each process has used so far. The function that it returns lists those that have used CPU

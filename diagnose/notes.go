@@ -14,7 +14,7 @@ import (
 	"goprof/session"
 )
 
-// maxNotes bounds the libraries that are told of.
+// maxNotes bounds how many libraries have a note.
 const maxNotes = 5
 
 // Notes says, after a look, that the process is frozen, and what names are missing because files could not be opened.
@@ -38,8 +38,8 @@ func (h Host) notes(p *process.Process) []profile.Note {
 	return notes
 }
 
-// noteOf reports one library of which only its memory can be read: the loader maps the dynamic symbols
-// and the unwind rules, but not the full table of symbols.
+// noteOf is the note on a library of which goprof can read only the memory: the loader maps the dynamic symbols and the
+// unwind rules, but not the full table of symbols.
 func (h Host) noteOf(u process.Unopened) profile.Note {
 	n := profile.Note{Remedy: h.mapFilesRemedy()}
 	var why string
@@ -59,8 +59,8 @@ func (h Host) noteOf(u process.Unopened) profile.Note {
 	return n
 }
 
-// mapFilesRemedy lets goprof open what is mapped, whatever became of its name
-// (fs/proc/base.c, proc_map_files_get_link: by the capabilities of the first user namespace).
+// mapFilesRemedy lets goprof open mapped files even if they have been renamed or deleted (fs/proc/base.c,
+// proc_map_files_get_link: this needs capabilities in the first user namespace).
 func (h Host) mapFilesRemedy() string {
 	self, ok := h.status(0)
 	switch {

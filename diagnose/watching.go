@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// This file is for an agent that watches a host all the time: it says what can be known of a process at little cost.
+// This file is for an agent that watches a host all the time. It reads only what costs little.
 
 // PIDs lists the processes of this host, nil if the list cannot be read.
 func (h Host) PIDs() []int { return h.pids() }
@@ -31,8 +31,8 @@ func (h Host) Brief(pid int) (Brief, bool) {
 		State: stat.State}, true
 }
 
-// Glance reports whether a process is a JVM, by /proc alone: it does not read its memory. So neither version nor vendor
-// nor collector are known, and Main is a reading of the command line. A JVM that is still starting does not count.
+// Glance reports whether a process is a JVM, by /proc alone. It does not read the process's memory. So version, vendor
+// and collector are not known, and Main comes from the command line. A JVM that is still starting does not count.
 func (h Host) Glance(pid int) (JVM, bool) {
 	if _, waits := hung.Load(pid); waits {
 		return JVM{}, false
@@ -54,8 +54,8 @@ func (h Host) glance(pid int) (JVM, bool) {
 	case readable && libs.kind == openJ9:
 		c := h.explainOtherProgram(pid)
 		jvm.Problem = &c
-	case readable && libs.kind == unknownProgram && h.hasThread(pid, vmThreadName):
-	case !readable && (comm == "java" || h.hasThread(pid, vmThreadName)):
+	case readable && libs.kind == unknownProgram && h.hasVMThread(pid):
+	case !readable && (comm == "java" || h.hasVMThread(pid)):
 		c := h.ExplainForbidden(pid)
 		if c.Class == Gone {
 			return JVM{}, false
@@ -67,8 +67,8 @@ func (h Host) glance(pid int) (JVM, bool) {
 	return jvm, true
 }
 
-// Cgroup returns the path of the process's innermost cgroup, of the unified hierarchy where there is one; empty if it
-// is not known.
+// Cgroup returns the path of the process's innermost cgroup, in the unified hierarchy if there is one. It is empty if
+// it is not known.
 func (h Host) Cgroup(pid int) string {
 	b, _ := h.read(h.file(pid, "cgroup"), procfs.MaxFile)
 	longest := ""

@@ -13,8 +13,8 @@ import (
 	"goprof/profile"
 )
 
-// The account of a recording for people: a few lines that say how much was recorded, how far it can be believed, what
-// was hottest, and what it cost. SummaryDetails and the summary's JSON have the rest.
+// The account of a recording for people: a few lines that say how much was recorded, how reliable it is, what was
+// hottest, and what the recording cost. SummaryDetails and the summary's JSON have the rest.
 
 // SummaryText writes the account that stands at the end of a run.
 func SummaryText(to io.Writer, s *profile.Summary) error {
@@ -35,8 +35,7 @@ func parts(s *profile.Summary) []*profile.Summary {
 	return all
 }
 
-// partText writes the account of one part. The account of a further part leaves out the lines that hold for all parts,
-// which the first one has.
+// partText writes the account of one part. Lines that hold for all parts are only in the account of the first one.
 func partText(to io.Writer, s *profile.Summary, further bool, tried *[]string) error {
 	a := account{s: s, further: further, tried: tried}
 	if further || len(s.Parts) > 0 {
@@ -267,7 +266,8 @@ func (a *account) leftOut() {
 // accountWidth is how wide the line of the hottest methods becomes, if more than one is on it.
 const accountWidth = 110
 
-// AtAGlance sums an account up in so many columns: what most threads did, if that is known, and the hottest methods.
+// AtAGlance returns one line of at most so many columns: what most threads did, if that is known, and the hottest
+// methods.
 func AtAGlance(s *profile.Summary, columns int) (text string) {
 	if len(s.States) > 0 {
 		text = inWords(s.States[0].Share) + " " + CleanName(s.States[0].Name)
@@ -377,7 +377,7 @@ func (a *account) cost() {
 // guessedMuch is the share of guessed leaves from which on a reader should know of it.
 const guessedMuch = 0.2
 
-// notes writes what else a reader should know.
+// notes writes the notes of the account.
 func (a *account) notes() {
 	s := a.s
 	if late, gap := isBehind(s); late {

@@ -56,8 +56,8 @@ func (a *account) events(took string) {
 	}
 }
 
-// unfreed says what was not freed. An allocation has two hits of probes, and a call that frees has one.
-// docs/evidence/events.md has the cost of a hit.
+// unfreed returns a line with the memory that was not freed. An allocation hits two probes, and a call that frees
+// memory hits one. docs/evidence/events.md has the cost of a hit.
 func (a *account) unfreed(u *profile.Unfreed, calls int64) {
 	part := func(p *profile.UnfreedPart) string {
 		return fmt.Sprintf("%s in %s allocations (%s)", size(p.Bytes), Grouped(p.Allocations),

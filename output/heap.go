@@ -16,7 +16,7 @@ import (
 type HeapShape struct {
 	// Area is the part of the heap to show: young, old, humongous, profile.HeapLive, or empty for all.
 	Area string
-	// Top is how many classes are shown, and how many arrays. 0 is for all.
+	// Top is how many classes, and how many arrays, are shown. 0 stands for all.
 	Top int
 }
 
@@ -59,7 +59,7 @@ type heapText struct {
 	top int
 }
 
-// head says whose heap it is, what was read of it, and what could not be counted.
+// head writes which process's heap it is, how much of it was read, and what could not be counted.
 func (w *heapText) head() {
 	h := w.all
 	limit := ""

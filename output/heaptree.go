@@ -15,7 +15,7 @@ const (
 	heapLength  = LabelThread
 )
 
-// HeapKinds says in words what the kinds of nodes stand for in a tree that HeapTree has made.
+// HeapKinds explains the kinds of nodes in a tree that HeapTree has made.
 var HeapKinds = [NumLabelKinds]string{heapPart: "part of the heap", heapPackage: "package", heapClass: "class",
 	heapArray: "arrays", heapLength: "arrays of that length"}
 
@@ -41,7 +41,7 @@ type heapTree struct {
 	nodes growth
 }
 
-// class adds what a class has in a part, below the packages of its name.
+// class adds the objects of one class in one part, below the packages of the class's name.
 func (b *heapTree) class(at int32, c *profile.HeapClass, part string, a profile.HeapAmount) {
 	b.Stacks++
 	name, kind := CleanName(c.Name), heapClass

@@ -66,7 +66,7 @@ type labelFacts struct {
 	call  string // a system call
 }
 
-// hotPath is what is known of a stack, from its root up to a node.
+// hotPath is what is known of the part of a stack from its root up to a node.
 type hotPath struct {
 	top    int32   // label of the topmost Java method, -1: none
 	app    topmost // if the thread waits
@@ -177,7 +177,7 @@ func nativeName(name string) string {
 	return name
 }
 
-// parts returns sums as shares, the largest first. most is how many; 0: all.
+// parts returns sums as shares, the largest first. most is how many are returned; 0: all.
 func (h *Hottest) parts(of map[part]int64, most int) []profile.Part {
 	var all []profile.Part
 	for p, n := range of {
@@ -196,8 +196,8 @@ func (h *Hottest) parts(of map[part]int64, most int) []profile.Part {
 	return all
 }
 
-// ownJob is what a thread of the JVM itself is for. If several frames tell a job, the one with the largest number
-// counts, and the first one from the root among equals: the thread of the VM also collects garbage.
+// ownJob returns the job of a thread of the JVM itself. If several frames show a job, the job with the largest number
+// counts: the VM thread also collects garbage. Among equal jobs, the frame nearest to the root counts.
 type ownJob uint8
 
 const (
@@ -211,8 +211,8 @@ const (
 
 var ownJobs = [...]string{vmJob: "the JVM itself", jitJob: "JIT compiler", c1Job: "C1 compiler", c2Job: "C2 compiler"}
 
-// jobRules tell the job by the name of a native function, or by the name of a thread if stacks begin with these. A
-// stack with a Java method never comes here. The functions are HotSpot's, of all releases from 8 on.
+// jobRules find the job by the name of a native function, or by the name of a thread if stacks begin with threads.
+// Stacks with a Java method are never looked up here. The functions are HotSpot's, of all releases from 8 on.
 var jobRules = []struct {
 	job   ownJob
 	names *regexp.Regexp
@@ -228,7 +228,7 @@ var jobRules = []struct {
 		`NotificationThread|CodeCacheSweeper|signal_thread_entry|JfrRecorder|JfrThreadSampler|Threads::destroy_vm|SafepointSynchronize)`)},
 }
 
-// threadRules tell the job by the name of a thread, which the kernel may have cut to 15 bytes.
+// threadRules find the job by the name of a thread. The kernel may have cut the name to 15 bytes.
 var threadRules = []struct {
 	job   ownJob
 	names *regexp.Regexp

@@ -19,7 +19,7 @@ func MemoryJSON(to io.Writer, m *profile.Memory, growth *profile.MemoryGrowth) e
 	return WriteJSON(to, memoryReport{m, growth})
 }
 
-// partWords say what a part is.
+// partWords are the descriptions of the parts.
 var partWords = map[string]string{
 	profile.HeapPartOfMemory: "Java heap",
 	profile.Metaspace:        "metaspace: metadata of classes",
@@ -34,7 +34,7 @@ var partWords = map[string]string{
 	profile.UnnamedMemory:    "without a name: other mappings of no file",
 }
 
-// PartOfMemory says in words what a part of memory is.
+// PartOfMemory returns the description of a part of memory.
 func PartOfMemory(name string) string { return cmp.Or(partWords[name], name) }
 
 // MemoryText writes for people where memory is. What grew comes first, if growth is not nil. top bounds the files,
@@ -91,7 +91,7 @@ func countOf(p *profile.MemoryPart) string {
 	return ""
 }
 
-// memoryKernel says what the kernel counts, and what the control group allows.
+// memoryKernel writes the memory that the kernel counts, and the limits of the control group.
 func memoryKernel(w *bufio.Writer, m *profile.Memory) {
 	k := &m.Kernel
 	fmt.Fprintf(w, "  kernel: RSS %s (%s of no file, %s of files, %s shared); page tables %s", Size(k.RSS),
@@ -134,7 +134,7 @@ func memoryGrowth(w *bufio.Writer, m *profile.Memory, g *profile.MemoryGrowth) {
 	}
 }
 
-// memoryDetails says what is known of direct buffers and of malloc.
+// memoryDetails writes what is known of direct buffers and of malloc.
 func memoryDetails(w *bufio.Writer, m *profile.Memory) {
 	fmt.Fprintln(w)
 	switch d := m.Direct; {

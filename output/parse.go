@@ -39,6 +39,21 @@ func (e *BadFile) Error() string {
 	return fmt.Sprintf("line %d: %s: %q", e.Line, e.Problem, e.Text)
 }
 
+// Bounded is a reader that fails with Problem when more than Left bytes come from From.
+type Bounded struct {
+	From    io.Reader
+	Left    int64
+	Problem string
+}
+
+func (b *Bounded) Read(to []byte) (int, error) {
+	n, err := b.From.Read(to)
+	if b.Left -= int64(n); b.Left < 0 {
+		return 0, &BadFile{Problem: b.Problem, TooMuch: true}
+	}
+	return n, err
+}
+
 // ParseCollapsed reads a collapsed file, ours or another tool's: lines "a;b;c count".
 // Empty lines are skipped. It takes memory for the different stacks alone.
 func ParseCollapsed(from io.Reader) (*Tree, error) {

@@ -28,7 +28,7 @@ const (
 	ByHottest = "hottest" // the names of the account
 )
 
-// Report is a table of what the samples of a profile were spent in.
+// Report is a table of the methods, threads or other keys to which the samples of a profile belong.
 type Report struct {
 	Weight  profile.Weight `json:"weight"`            // the unit of the counts
 	Samples int64          `json:"samples,omitempty"` // all samples; or the next one
@@ -76,8 +76,8 @@ func NewReport(t *Tree, by string) (*Report, error) {
 	return newReport(t, by, s.table, t.Total), nil
 }
 
-// NewHottest sums a tree up by what the account names as the hottest: methods with the states of their threads, system
-// calls, collector and compilers.
+// NewHottest computes what the account names as the hottest: methods with the states of their threads, system calls,
+// collector and compilers.
 func NewHottest(t *Tree, of *profile.Meta) *Report {
 	heat := newHeat(t, of)
 	var table []ReportRow
@@ -125,7 +125,7 @@ func (r *Report) sort(by func(*ReportRow) (first, second int64)) {
 	})
 }
 
-// SortByTotal sorts the rows by what their callees have, too.
+// SortByTotal sorts the rows by their totals, which include callees.
 func (r *Report) SortByTotal() {
 	r.sort(func(row *ReportRow) (first, second int64) { return row.Total, row.Self })
 }
@@ -138,7 +138,7 @@ func (r *Report) Keep(top int) {
 	}
 }
 
-// Lacks returns how to record what the report is by. It is empty if the recording has it.
+// Lacks returns how to record the key of the report, such as the thread. It is empty if the recording has the key.
 func (r *Report) Lacks() string {
 	switch {
 	case r.noLines:
@@ -156,7 +156,7 @@ func (r *Report) Lacks() string {
 
 var hasLine = regexp.MustCompile(`:\d+$`)
 
-// WithStates lets a report begin with what threads did, if the stacks of the tree say that.
+// WithStates puts what threads did at the beginning of a report, if the stacks of the tree have states.
 func (r *Report) WithStates(t *Tree) error {
 	if !slices.ContainsFunc(t.Labels, func(l Name) bool { return l.Kind == LabelState }) {
 		return nil

@@ -22,8 +22,8 @@ func (s Shape) Drawn() Shape {
 	return s
 }
 
-// Drawn makes two trees of t: one in shape s, and one in that shape with all frames. The second tree is nil if it would
-// be the same.
+// Drawn makes two trees of t: one in shape s, and one in shape s with all frames. The second tree is nil if it would
+// equal the first one.
 func (t *Tree) Drawn(s Shape) (drawn, whole *Tree) {
 	drawn = t.Shaped(s)
 	if !s.HideEntries && !s.HideWaits {

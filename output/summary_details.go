@@ -9,7 +9,7 @@ import (
 	"goprof/profile"
 )
 
-// SummaryDetails writes all that is known of a run, in goprof's own words: docs/glossary.md explains them.
+// SummaryDetails writes all facts of a run. docs/glossary.md explains its words.
 func SummaryDetails(to io.Writer, s *profile.Summary) error {
 	for _, p := range parts(s) {
 		if err := partDetails(to, p); err != nil {
@@ -108,7 +108,7 @@ func behind(b *strings.Builder, s *profile.Summary) {
 	b.WriteByte('\n')
 }
 
-// looks counts the looks of a wall-clock recording by what became of them.
+// looks writes the numbers of looks of a wall-clock recording by their outcome.
 func looks(b *strings.Builder, s *profile.Summary) {
 	l := s.Looks
 	if l == nil {

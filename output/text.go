@@ -44,8 +44,8 @@ func WriteJSONAt(to io.Writer, v any, prefix string) error {
 	return err
 }
 
-// escapeUnsafe escapes unsafe characters in JSON. Apart from the line breaks of the indentation, they can only stand
-// within its strings. All of them have four hexadecimal digits.
+// escapeUnsafe escapes unsafe characters in JSON. Apart from the line breaks of the indentation, JSON has them only
+// within strings. All of them have four hexadecimal digits.
 func escapeUnsafe(text []byte) []byte {
 	unsafe := func(r rune) bool { return r != '\n' && Unsafe(r) }
 	if bytes.IndexFunc(text, unsafe) < 0 {

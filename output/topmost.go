@@ -7,8 +7,8 @@ import (
 	"goprof/profile/naming"
 )
 
-// topmost is the frame for which a stack counts if its thread waits: the topmost Java method in which threads do not
-// just wait (naming.Waits). In a stack without Java it is the topmost such function.
+// topmost is the frame for which a stack counts if its thread waits: the topmost Java method that is not a mere wait
+// (naming.Waits). In a stack without Java, it is the topmost native function that is not a mere wait.
 type topmost struct {
 	node int32 // 0: none
 	java bool

@@ -48,13 +48,13 @@ type TreeNode struct {
 	Name   int32 // index in Labels
 }
 
-// Name is a frame's name without its suffix, and what the label says of its kind.
+// Name is a frame's name without its suffix, and the kind that the label shows.
 type Name struct {
 	Text string
 	Kind LabelKind
 }
 
-// LabelKind is what a label says of a frame's kind: less than the profile knew.
+// LabelKind is the kind of a frame as far as a label shows it. The profile distinguishes more kinds.
 type LabelKind uint8
 
 const (

@@ -19,7 +19,7 @@ type wakerPath struct {
 // mostChain bounds how many wakers of a chain are named. goprof writes 16 at most.
 const mostChain = 64
 
-// NewWakers sums a tree up by what ended the waits: the thread, and the topmost Java method of its stack. by is ByWaker
+// NewWakers adds up a tree by what ended the waits: the thread, and the topmost Java method of its stack. by is ByWaker
 // or ByChain.
 func NewWakers(t *Tree, by string) *Report {
 	at := make([]wakerPath, len(t.Nodes))

@@ -1,6 +1,6 @@
 package profile
 
-// Core is what a core file says besides its threads.
+// Core is what a core file contains besides the threads.
 type Core struct {
 	File string
 	Size int64

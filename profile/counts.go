@@ -46,7 +46,7 @@ func sum(by *[NumReasons]int64) (total int64) {
 	return total
 }
 
-// byName lists what is not zero under its reason's name.
+// byName lists the numbers that are not zero, by the names of their reasons.
 func byName(by *[NumReasons]int64) map[string]int64 {
 	names := make(map[string]int64)
 	for r, n := range by {

@@ -47,7 +47,7 @@ type ThreadDump struct {
 	Err string
 }
 
-// Dump is one look at all threads of a JVM, with what is known of that JVM.
+// Dump is one look at all threads of a JVM, with the facts about that JVM.
 type Dump struct {
 	At        time.Time
 	PID       int
@@ -58,13 +58,13 @@ type Dump struct {
 	// Stopped says that a signal had stopped the process (SIGSTOP, Ctrl-Z). So no thread runs, whatever Java says of
 	// its state.
 	Stopped bool
-	// Frozen names the control group that had frozen the process (docker pause), and Thaw is the command that lets it run.
-	// Both are empty if none had. Unstopped says that its threads could not be stopped: looks were made without a stop.
+	// Frozen names the control group that had frozen the process (docker pause), and Thaw is the command that lets it
+	// run again. Both are empty if the process was not frozen. Unstopped says that its threads could not be stopped.
 	Frozen, Thaw string
 	Unstopped    bool
 	Threads      []ThreadDump
 	Virtual      *VirtualCensus // nil: virtual threads that no carrier runs were not asked for
-	// Pools is what is known of pools of threads and of connections. Nil: that was not asked for.
+	// Pools are the pools of threads and of connections. nil: they were not asked for.
 	Pools *Pools
 	// Deadlocks are cycles of threads. Each thread waits for something that the next one holds, and the last for the first.
 	Deadlocks [][]ThreadRef
@@ -115,7 +115,7 @@ func (d *Dump) States() map[string]int {
 	return states
 }
 
-// Unconfirmed counts the threads that seem to wait for another thread's lock, where that could not be confirmed.
+// Unconfirmed counts the threads that seem to wait for another thread's lock, if that could not be confirmed.
 func Unconfirmed(threads []ThreadDump) (n int) {
 	for i := range threads {
 		if threads[i].Unconfirmed {

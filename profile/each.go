@@ -20,7 +20,7 @@ func (p *Profile) EachLine(label func(*Func, Kind) string, visit func(path []str
 	p.EachGuess(label, func(path []string, n, _ int64) { visit(path, n) })
 }
 
-// EachGuess is EachLine. It also says how much of the weight has a leaf that is a guess.
+// EachGuess is EachLine. guessed is how much of the weight n has a leaf that is a guess.
 func (p *Profile) EachGuess(label func(*Func, Kind) string, visit func(path []string, n, guessed int64)) {
 	w := walk{p: p, links: p.links(), label: label, names: make(map[uint32]string)}
 	w.lines([]int32{0}, nil, visit)
@@ -91,8 +91,8 @@ func (w *walk) compareFrames(a, b int32) int {
 		strings.Compare(f.Module, g.Module), strings.Compare(f.Build, g.Build), strings.Compare(f.File, g.File))
 }
 
-// branch has all children with one label, of nodes with equal paths of labels. Each label has two branches: one for the
-// line of the samples that end here, and one for the lines below.
+// branch has all children with one label, under nodes with equal paths of labels. Each label has two branches: one for
+// the samples that end there, and one for the samples that go on below.
 type branch struct {
 	label string
 	nodes []int32

@@ -2,8 +2,8 @@ package profile
 
 import "time"
 
-// EventCount is what the account of a recording says of one event: all hits, which the kernel has counted, and the hits
-// that became samples.
+// EventCount is one event in the account of a recording: all hits, which the kernel has counted, and the hits that
+// became samples.
 type EventCount struct {
 	Name string `json:"name"`
 	Unit Weight `json:"unit"` // samples: hits themselves; bytes
@@ -36,9 +36,9 @@ const (
 // UnknownClass is the leaf of an event's sample if the class that it is about could not be read.
 const UnknownClass = "[unknown class]"
 
-// Contents says how the bytes of classes are known, in a recording of allocations. Samples are taken where a thread's
-// buffer ends. They say where objects of a class are allocated. The contents of buffers show how many bytes a class
-// has.
+// Contents says how many bytes of each class were allocated, in a recording of allocations. Samples are taken when a
+// thread's buffer is full, and show where objects of a class are allocated. The contents of the buffers show how many
+// bytes a class has.
 type Contents struct {
 	Buffers int64            `json:"buffers"`          // that were read
 	Bytes   int64            `json:"bytes"`            // that these held

@@ -1,6 +1,6 @@
 package profile
 
-// FindingID names what is wrong with a JVM. The words never change: scripts rely on them.
+// FindingID names what is wrong with a JVM. The names never change: scripts rely on them.
 type FindingID string
 
 const (
@@ -30,8 +30,8 @@ const (
 	StandsStill     FindingID = "stopped"
 )
 
-// FindingIDs are all of them. They order findings that are equally likely: an earlier one is more often the cause of a
-// later one.
+// FindingIDs are all findings. Their order decides between equally likely findings: an earlier one is more often the
+// cause of a later one.
 var FindingIDs = []FindingID{Deadlocked, StandsStill, SafepointStall, HeapFull, MemoryLimit, CPUThrottled, Swapping,
 	FDLimit, CodeCacheFull, DirectFull, LockContention, WaitingRemote, PoolStuck, Pinned, FinalizerBehind, NativeGrowth,
 	ThreadLeak, ClassLoading, MallocKept, CompilerBehind, Exceptions, GCBusy, CPUHot, CPUShort}
@@ -45,7 +45,7 @@ const (
 	Notice   Severity = "notice"   // worth knowing; that may be as it should be
 )
 
-// Finding is one thing that is wrong.
+// Finding is one problem of a JVM.
 type Finding struct {
 	ID       FindingID `json:"id"`
 	Severity Severity  `json:"severity"`
@@ -58,7 +58,7 @@ type Finding struct {
 type Triage struct {
 	// Findings are in the order of likelihood.
 	Findings []Finding `json:"findings"`
-	// Notes are what a reader must know of the look itself.
+	// Notes are what a reader must know about the look itself.
 	Notes []string `json:"notes"`
 	// Unknown is what could not be looked at.
 	Unknown []Unknown `json:"unknown"`

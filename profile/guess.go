@@ -14,8 +14,8 @@ import (
 // may be wrong: this is five points, as much as chance moves a share of few samples (fairSamples).
 const GuessedMuch = 0.10
 
-// GuessedIn returns the index of the compiled method in which the leaf is a guess. It is -1 if the leaf is no guess.
-// Frames of HotSpot's own code, or of a thread's state, may stand above.
+// GuessedIn returns the index of the compiled method in which the leaf is a guess, -1 if the leaf is not a guess.
+// Frames of HotSpot's own code, or of a thread's state, may be above the leaf.
 func (s *Stack) GuessedIn() int {
 	if len(s.Frames) == 0 || s.Frames[0].Sure != Guessed {
 		return -1
@@ -89,7 +89,7 @@ func (g *Guesses) Any() bool { return g.all > 0 && g.many(g.Most()) }
 
 func (g *Guesses) many(n int64) bool { return float64(n) >= GuessedMuch*float64(g.all) }
 
-// Much reports whether guesses in a compiled method are so many that they do not count.
+// Much reports whether so many leaves in a compiled method are guesses that they count for the compiled method.
 func (g *Guesses) Much(in *Func) bool {
 	return in != nil && g.all > 0 && g.many(g.of[*in])
 }

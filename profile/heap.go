@@ -43,7 +43,7 @@ type HeapPart struct {
 	Max uint64 `json:"max_bytes,omitempty"`
 	// Seen is how many of these bytes were looked at. If it is less than Used, numbers of this part are estimates.
 	Seen uint64 `json:"seen_bytes"`
-	// Units is how many pieces of the part were drawn by lot. 0: all of it was looked at.
+	// Units is how many units of the part were drawn by lot. 0: the whole part was read.
 	Units int `json:"drawn_pieces,omitempty"`
 	// Moved says that the collector moved objects of the part meanwhile. Objects may have been counted twice, or never.
 	Moved bool `json:"collected_meanwhile,omitempty"`
@@ -90,7 +90,7 @@ type HeapClass struct {
 	Filler bool `json:"filler,omitempty"`
 }
 
-// HeapLengths are arrays whose lengths lie between From and To.
+// HeapLengths counts the arrays whose lengths lie between From and To.
 type HeapLengths struct {
 	From uint64 `json:"from"`
 	To   uint64 `json:"to"`
@@ -123,7 +123,7 @@ func (h *Heap) Used() (used uint64) {
 	return used
 }
 
-// Only returns what lies in one part, or in those that HeapLive stands for.
+// Only returns the objects in one part, or in the parts that HeapLive stands for.
 func (h *Heap) Only(part string) *Heap {
 	parts := []string{part}
 	if part == HeapLive {
@@ -188,7 +188,7 @@ type HeapGrowth struct {
 	Uncounted bool `json:"collections_not_known,omitempty"`
 	// Classes grew, the fastest first.
 	Classes []*HeapGrower `json:"classes"`
-	// Full is when the part will be full if it goes on like that. 0: it does not grow, or its limit is not known.
+	// Full is when the part will be full if it keeps growing like this. 0: it does not grow, or its limit is not known.
 	Full time.Duration `json:"full_in_ns,omitempty"`
 }
 

@@ -9,7 +9,7 @@ import (
 // EventIO is the event of calls that read and write files and sockets.
 const EventIO = "io"
 
-// IOOp is what a call does.
+// IOOp is the operation of a call.
 type IOOp uint8
 
 const (
@@ -50,10 +50,10 @@ const (
 	IOOther  = "other" // pipes, epoll and its like; what has no name
 )
 
-// IOUnknown is the name of a target that was closed before goprof could read where it leads to.
+// IOUnknown is the name of a target that was closed before goprof could read its name.
 const IOUnknown = "[not known]"
 
-// IOTarget is a file, a peer or what else calls are about.
+// IOTarget is the target of calls: a file, a peer, or something else.
 type IOTarget struct {
 	Kind string
 	Name string
@@ -70,7 +70,7 @@ type IOCall struct {
 	End    bool // a read that found the end
 }
 
-// IOSum is what calls of one sort, about one target, came to. The kernel has counted all of them.
+// IOSum adds up the calls of one kind about one target. The kernel has counted all of them.
 type IOSum struct {
 	Kind   string        `json:"kind"`
 	Target string        `json:"target"`
@@ -93,7 +93,7 @@ type IO struct {
 	Unopened int64 `json:"unopened"` // files that could not be opened
 	// Lost counts the calls whose target is not known, by the reason.
 	Lost []IOLost `json:"lost,omitempty"`
-	// Notes say what else is missing.
+	// Notes say what else is incomplete.
 	Notes []string `json:"notes,omitempty"`
 }
 

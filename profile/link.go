@@ -30,7 +30,7 @@ func (l *Link) SpanID() string {
 	return hex.EncodeToString(l.Span[:])
 }
 
-// ParseLink makes a Link of what TraceID and SpanID say. Anything else is no Link.
+// ParseLink reads the texts of TraceID and SpanID. For any other text it returns the zero Link.
 func ParseLink(trace, span string) (l Link) {
 	if len(span) != 2*len(l.Span) || trace != "" && len(trace) != 2*len(l.Trace) {
 		return Link{}
@@ -44,21 +44,22 @@ func ParseLink(trace, span string) (l Link) {
 	return l
 }
 
-// Links is what became of the search for spans, sample by sample. It is nil if the program publishes none.
+// Links counts the samples by the outcome of the search for their span. It is nil if the program publishes no spans.
 type Links struct {
 	// Read: the sample has its span. None: the thread worked for none.
 	Read int64 `json:"read"`
 	None int64 `json:"none"`
-	// The following count samples without a span, although there may have been one. Invalid: the tracing agent was
-	// writing the record, or had marked it as invalid. Half: one of the two ids was missing. Unreadable: the record
-	// could not be read. NotStopped: neither a stop nor the kernel has read it.
+	// These samples have no span, although their threads may have worked for one. Invalid: the tracing agent was
+	// writing the record of the span, or had marked the record as invalid. Half: one of the two ids was missing.
+	// Unreadable: the record could not be read. NotStopped: the thread was not stopped, and the kernel has not read the
+	// record.
 	Invalid    int64 `json:"invalid,omitempty"`
 	Half       int64 `json:"half,omitempty"`
 	Unreadable int64 `json:"unreadable,omitempty"`
 	NotStopped int64 `json:"not_stopped,omitempty"`
 }
 
-// String says what became of them.
+// String writes these numbers for people.
 func (l *Links) String() string {
 	text := fmt.Sprintf("%d samples have a span, %d threads worked for none", l.Read, l.None)
 	for _, of := range []struct {

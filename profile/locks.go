@@ -14,11 +14,11 @@ const (
 	Task                          // the result of a FutureTask or a CompletableFuture: a thread computes it
 )
 
-// Lock is what a thread holds or waits for.
+// Lock is a lock that a thread holds or waits for.
 type Lock struct {
 	Kind  LockKind
 	Class string // of the object, with dots; of ClassInit the class that is initialised
-	// ID is where the object was when the dump read it. Two locks of one dump with the same ID are one.
+	// ID is the object's address when the dump read the object. Two locks in a dump with the same ID are the same lock.
 	ID uint64
 }
 
@@ -80,8 +80,8 @@ func (w *WantedLock) Text() string {
 	return fmt.Sprintf("%s, held by %s", w.Lock.Text(), w.Owner)
 }
 
-// Ownerless reports whether a thread waits without a time limit for a lock of another thread that is not known. Readers
-// of a lock are mostly not known.
+// Ownerless reports whether a thread waits without a time limit for a lock whose owner is not known. The readers of a
+// lock are mostly not known.
 func (w *WantedLock) Ownerless() bool {
 	return w.OfAnother() && !w.Timed && w.Kind != Shared && w.Owner == (ThreadRef{})
 }
@@ -98,7 +98,7 @@ func (w *WantedLock) OfAnother() bool {
 	return false
 }
 
-// WantedLock is what a thread waits for.
+// WantedLock is the lock that a thread waits for.
 type WantedLock struct {
 	Lock
 	How   LockWait

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Memory is where the resident memory of a JVM is.
+// Memory says which parts of a JVM use its resident memory.
 type Memory struct {
 	At        time.Time     `json:"at"`
 	Took      time.Duration `json:"took_ns"`
@@ -52,7 +52,7 @@ type MemoryPart struct {
 	Committed uint64 `json:"committed_bytes"` // of it: what the program may use now
 	// Used is how much the JVM says that it uses, 0: it is not known.
 	Used uint64 `json:"used_bytes,omitempty"`
-	// Count is how many stacks, files, libraries or other pieces of address space there are.
+	// Count is how many stacks, files, libraries or other mappings the part has.
 	Count int `json:"count"`
 	// Pieces are the largest, by name.
 	Pieces []MemoryPiece `json:"pieces,omitempty"`
@@ -86,21 +86,21 @@ type DirectMemory struct {
 	Max      uint64 `json:"max_bytes,omitempty"` // 0: it is not known
 }
 
-// MallocMemory is what is known of the part malloc: of glibc's arenas, and of pieces that have a mapping each.
+// MallocMemory describes the part malloc: glibc's arenas, and allocations that have a mapping of their own.
 type MallocMemory struct {
-	// Other is the malloc that the process has in place of glibc's: musl, jemalloc. Its memory is in the part unnamed,
-	// except for [heap].
+	// Other is the allocator that the process uses instead of glibc's: musl, jemalloc. Its memory is in the part
+	// unnamed, except for [heap].
 	Other  string `json:"other,omitempty"`
 	Arenas int    `json:"arenas"` // without the main one
 	InUse  uint64 `json:"in_arenas_bytes"`
-	// Looked is how much of the arenas' resident memory was looked through, Free how much of that is free and kept.
+	// Looked is how much of the arenas' resident memory was read, and Free how much of that is free but kept.
 	Looked uint64 `json:"looked_through_bytes"`
 	Free   uint64 `json:"free_bytes"`
 	Mapped uint64 `json:"mapped_bytes"` // resident, in pieces that have a mapping each
 	Pieces int    `json:"mapped_count"`
 }
 
-// GroupMemory is what the control group with the tightest limit says.
+// GroupMemory is the memory of the control group with the tightest limit.
 type GroupMemory struct {
 	Version int    `json:"version"`
 	Path    string `json:"path"`
@@ -128,8 +128,8 @@ type MemoryGrowth struct {
 	Parts []MemoryGrower `json:"parts"`
 	// Direct is how direct buffers grew, which are in malloc. Nil: they did not for certain.
 	Direct *MemoryGrower `json:"direct,omitempty"`
-	// Full is when the control group's limit is reached if it goes on like that. 0: it does not grow for certain, or
-	// has no limit.
+	// Full is when the control group reaches its limit if memory keeps growing like this. 0: it may not grow, or there
+	// is no limit.
 	Full time.Duration `json:"limit_in_ns,omitempty"`
 }
 

@@ -13,8 +13,7 @@ const (
 	EnginePerf   = "perf"   // lets the kernel take samples
 )
 
-// Meta is where a profile comes from. It never holds arguments or environment of the
-// target: they hold passwords.
+// Meta says where a profile comes from. It never has the target's arguments or environment, which may hold passwords.
 type Meta struct {
 	Version   string        `json:"goprof"`               // of goprof
 	Host      string        `json:"host,omitempty"`       //
@@ -75,14 +74,14 @@ type Summary struct {
 	// Effective is how many samples that count once are worth as much, if samples count for several: the square of their
 	// sum over the sum of their squares. 0: each counts once.
 	Effective int64 `json:"effective_samples,omitempty"`
-	// MadeUp samples, among Samples, stand for lost ones: a sample of the same thread counts for them, too.
+	// MadeUp samples are part of Samples. They stand for lost ones: a sample of the same thread counts for them, too.
 	MadeUp      int64            `json:"made_up,omitempty"`
 	Whole       int64            `json:"whole"`
 	Truncated   int64            `json:"truncated"`
 	Lost        int64            `json:"lost"`
 	TruncatedBy map[string]int64 `json:"truncated_by"`
 	LostBy      map[string]int64 `json:"lost_by"`
-	// Samples for which it is likely, or a guess, which inlined method was running. For all others it is certain.
+	// These are the samples for which the running inlined method is likely, or a guess. For all others it is certain.
 	LeafLikely  int64 `json:"leaf_likely"`
 	LeafGuessed int64 `json:"leaf_guessed"`
 	// LeafGuessedMost is the largest number of guessed leaves in one compiled method.
@@ -101,7 +100,7 @@ type Summary struct {
 	Looks    *Looks    `json:"looks,omitempty"` // in wall-clock modes
 	// Virtual are virtual threads that no carrier ran, in wall-clock modes; nil if there were none.
 	Virtual *VirtualLooks `json:"virtual_threads,omitempty"`
-	// Allocated is what the JVM's threads allocated meanwhile; nil where its structures do not tell.
+	// Allocated is what the JVM's threads allocated during the recording; nil if the JVM does not show it.
 	Allocated  *Allocated    `json:"allocated,omitempty"`
 	Switches   *Switches     `json:"switches,omitempty"`       // in mode off-cpu by context switches
 	Wakers     Wakers        `json:"wakers,omitempty"`         // what ended the waits, the known ones first
@@ -113,9 +112,9 @@ type Summary struct {
 	Events     []EventCount  `json:"events,omitempty"`  // of a recording of an event
 	// Contents is how the bytes of classes are known, of a recording of allocations.
 	Contents *Contents `json:"contents,omitempty"`
-	// Unfreed is of a recording of memory that is not given back.
+	// Unfreed belongs to a recording of memory that is not freed.
 	Unfreed *Unfreed `json:"unfreed,omitempty"`
-	// IO is of a recording of calls that read and write.
+	// IO belongs to a recording of calls that read and write.
 	IO    *IO    `json:"io,omitempty"`
 	Links *Links `json:"links,omitempty"` // where the program publishes for which span a thread works
 	// Leans says that goprof could not visit CPUs, and stopped threads from other CPUs.
@@ -131,7 +130,8 @@ type Summary struct {
 	// Hottest are the methods with most samples, the largest first, and States what threads did in wall-clock modes.
 	Hottest []Part `json:"hottest,omitempty"`
 	States  []Part `json:"states,omitempty"`
-	// Parts are the accounts of the further parts of a recording. Their OwnCPU is 0: that of the first part is for all.
+	// Parts are the accounts of the other parts of a recording. Their OwnCPU is 0: the first part's OwnCPU is for all
+	// parts.
 	Parts []Summary `json:"parts,omitempty"`
 }
 
@@ -177,8 +177,8 @@ type Looks struct {
 	NonBlocking bool  `json:"nonblocking,omitempty"` // no thread was to be stopped
 }
 
-// VirtualLooks is the account of virtual threads that no carrier ran. They are drawn by lot from the heap, and each look
-// stands for several of them.
+// VirtualLooks is the account of virtual threads that no carrier ran. These threads are drawn by lot from the heap, and
+// each look stands for several of them.
 type VirtualLooks struct {
 	Threads float64 `json:"threads"` // how many there were, on average over the time
 	Most    int64   `json:"most"`    // at a draw
@@ -208,7 +208,7 @@ type ThreadBytes struct {
 	Bytes  int64  `json:"bytes"`
 }
 
-// Safepoints is how long the VM waited for its threads to come to a safepoint.
+// Safepoints says how long the VM waited for its threads to reach safepoints.
 type Safepoints struct {
 	Count   int64         `json:"count"`             // how often it asked for one
 	Took    time.Duration `json:"took_ns"`           // until all had come, all times together
@@ -217,7 +217,8 @@ type Safepoints struct {
 	SeenFor time.Duration `json:"seen_ns"`           // and how long the VM waited for those
 	Longest time.Duration `json:"longest_ns"`        // of those
 	Unknown int64         `json:"too_new,omitempty"` // looks that could not be: the thread had just begun
-	// Operations are what the safepoints were for, by HotSpot's names. They are empty if libjvm.so has no symbols.
+	// Operations are the operations that needed safepoints, by HotSpot's names. They are empty if libjvm.so has no
+	// symbols.
 	Operations map[string]int64 `json:"operations,omitempty"`
 }
 
@@ -241,14 +242,14 @@ type Note struct {
 // OutOfMemory is the name of the note that the kernel has killed the process for want of memory.
 const OutOfMemory = "out-of-memory"
 
-// Times is where the CPU time of the process went. Process = Sampled + NotSampled + Exited.
+// Times divides the CPU time of the process. Process = Sampled + NotSampled + Exited.
 type Times struct {
 	Process    time.Duration `json:"process_ns"`     // what it used meanwhile
 	Sampled    time.Duration `json:"sampled_ns"`     // of this, stacks were seen
 	NotSampled time.Duration `json:"not_sampled_ns"` // of this, none was
 	Exited     time.Duration `json:"exited_ns"`      // threads had ended before one was
-	// Unwatched and Small are parts of NotSampled: the time used while goprof was stopped or had no CPU for long, and the
-	// time of threads that used less than a sample stands for.
+	// Unwatched and Small are parts of NotSampled. Unwatched was used while goprof was stopped or had no CPU for long,
+	// Small by threads that used less than one sample stands for.
 	Unwatched time.Duration `json:"unwatched_ns,omitempty"`
 	Small     time.Duration `json:"below_a_sample_ns,omitempty"`
 }

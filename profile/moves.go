@@ -30,8 +30,8 @@ func (m *ThreadMoves) CPUSum() (sum time.Duration) {
 // MAX_RECHECK_INTERVAL).
 const restless = 100 * time.Microsecond
 
-// Moves compares dumps of one process, the oldest first. Threads stand in the order of the last dump. Threads that it
-// lacks follow in the order of the dumps before.
+// Moves compares dumps of one process, the oldest first. Threads are in the order of the last dump, then those that are
+// only in earlier dumps, in the order of the dumps before.
 func Moves(dumps []*Dump) (all []ThreadMoves) {
 	known := map[ThreadRef]bool{}
 	byRef := make([]map[ThreadRef]*ThreadDump, len(dumps))

@@ -11,7 +11,7 @@ type Place struct {
 	full bool
 }
 
-// AddAt is AddTimed, and returns the place. n may be 0.
+// AddAt is AddTimed, and returns the place of the stack. n may be 0.
 func (p *Profile) AddAt(root string, s *Stack, n int64, d time.Duration) Place {
 	at := p.under(root)
 	if s.Truncated != Whole {
@@ -30,7 +30,7 @@ func (p *Profile) AddAt(root string, s *Stack, n int64, d time.Duration) Place {
 	return place
 }
 
-// Again counts the stack of a place n more times. n may be negative, for a stack that was counted too often.
+// Again adds n to the count of the stack at a place. n may be negative, if the stack was counted too often.
 func (p *Profile) Again(at Place, n int64, d time.Duration) {
 	if at.node >= p.tree.size {
 		return // a place of another profile
@@ -53,7 +53,7 @@ func (p *Profile) Again(at Place, n int64, d time.Duration) {
 }
 
 // StackAt appends the frames of a place to frames, leaf first: functions and kinds, because a profile has no lines.
-// rooted says that the stack was added under a root, which is no frame of its own.
+// rooted says that the stack was added under a root. StackAt leaves that root out.
 func (p *Profile) StackAt(at Place, rooted bool, frames []Frame) Stack {
 	s := Stack{Frames: frames, Truncated: at.why}
 	if at.node >= p.tree.size {

@@ -6,7 +6,7 @@ import (
 	"goprof/process/maybe"
 )
 
-// Pools is what the JVM's objects say of pools of threads and of connections.
+// Pools is what the JVM's objects show about pools of threads and of connections.
 type Pools struct {
 	Executors   []Executor
 	Connections []Connections

@@ -16,7 +16,7 @@ const DefaultMaxNodes = 3 << 18
 type Profile struct {
 	Meta   Meta
 	Counts Counts
-	// Sure counts samples by how sure it is which method was running.
+	// Sure counts samples by how certain it is which method was running.
 	Sure [NumCertainty]int64
 	// Overflow is how many samples found the tree full. They are in the profile, too: their stack ends at the first frame
 	// from the root that is not in the tree, with a frame that says so.
@@ -56,7 +56,7 @@ type step struct {
 // New makes an empty profile with room for DefaultMaxNodes.
 func New() *Profile { return NewSize(DefaultMaxNodes) }
 
-// NewSize makes an empty profile whose tree never has more than maxNodes nodes.
+// NewSize makes an empty profile. Its tree never has more than maxNodes nodes.
 func NewSize(maxNodes int) *Profile {
 	p := &Profile{
 		maxNodes: min(max(maxNodes, 1+len(ownFrames)), 1<<31-1),
@@ -144,8 +144,8 @@ func (c *cursor) end() Place {
 	return Place{node: c.node}
 }
 
-// down goes to the child of a frame, and makes it if there is none. It takes a short cut while the stack equals the
-// last one.
+// down returns a node's child for a frame, and makes the child if there is none. It skips the search while the stack
+// equals the last one.
 func (c *cursor) down(fn *Func, kind Kind) {
 	p := c.p
 	if c.full {
@@ -187,8 +187,8 @@ func (p *Profile) child(parent int32, what uint32) int32 {
 	return p.tree.add(parent, what)
 }
 
-// cut returns the frame that stands for all that is not kept below a node. If there is no room for another such frame,
-// cut is that of a caller, at last that of the root.
+// cut returns the node that stands for everything that is not kept below a node. If there is no room for another such
+// node, cut returns that of a caller, in the end that of the root.
 func (p *Profile) cut(below int32) int32 {
 	id := p.must(p.full)
 	for n := below; ; n = p.tree.at(n).parent {
@@ -204,7 +204,7 @@ func (p *Profile) cut(below int32) int32 {
 	}
 }
 
-// own finds or makes a frame of the profile's own, for which there is always room.
+// own finds or makes a node for a frame of the profile's own. There is always room for these frames.
 func (p *Profile) own(parent int32, fn *Func) int32 {
 	what := whatOf(p.must(fn), Gap)
 	if n := p.tree.find(parent, what); n != 0 {

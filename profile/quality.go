@@ -172,7 +172,7 @@ func (s *Summary) HeldTooLong() string {
 // mostOf returns the name of what happened most often.
 func mostOf(by map[string]int64) string { return append(ByCount(by), Other.String())[0] }
 
-// plain says in plain words what a reason means if its name is goprof's own term.
+// plain replaces a reason by plain words, if the reason's name is goprof's own term.
 var plain = map[string]string{
 	StackCut.String():         "they are longer than what is copied",
 	Continuation.String():     "their frames are in the heap of a virtual thread",
@@ -260,7 +260,7 @@ func (s *Summary) cureCut() string {
 // BySwitches reports whether each wait was taken from the kernel's context switches, so that there is no rate.
 func (s *Summary) BySwitches() bool { return s.Meta.Mode == ModeOffCPU && s.Meta.Engine == EnginePerf }
 
-// whyNotSampled returns the cause for which most of this CPU time has no sample.
+// whyNotSampled returns the main cause for CPU time without a sample.
 func (s *Summary) whyNotSampled() string {
 	t := &s.Times
 	lost := time.Duration(max(s.Lost-s.MadeUp, 0)) * s.Meta.Interval

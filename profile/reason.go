@@ -7,7 +7,7 @@ type Reason uint8
 const (
 	Whole Reason = iota // the thread's root was reached
 
-	// Truncated stacks: what is there is right, but the root was not reached.
+	// Truncated stacks: their frames are right, but the root was not reached.
 	NoUnwindInfo     // native code without unwind information, and no anchor beyond it
 	NotCode          // a return address that lies in no code
 	StackRange       // a frame outside the thread's stack, or not above the last one

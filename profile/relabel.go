@@ -54,7 +54,7 @@ func (p *Profile) merge(from, to int32) {
 	}
 }
 
-// rename gives a node another frame. The old place in the index stays, and no search ends there.
+// rename gives a node another frame. The node's old entry stays in the index, and no search finds it.
 func (t *tree) rename(n int32, what uint32) {
 	t.at(n).what = what
 	if t.stale++; int(t.size)+t.stale > len(t.index)/4*3 {

@@ -18,7 +18,7 @@ type Thread struct {
 	Virtual  bool
 }
 
-// Sample is one look at one thread. A receiver may keep its Funcs and names, and nothing else of it.
+// Sample is one look at one thread. A receiver may keep its Funcs and names, but nothing else.
 type Sample struct {
 	At     Instant
 	Thread Thread
@@ -32,15 +32,15 @@ type Sample struct {
 	State       State
 	// NoState says that State is not known, as in samples and sums of other tools.
 	NoState bool
-	// Count is how many looks this sample stands for. 0 means 1, or none of a sample that is TimeOnly.
+	// Count is how many looks this sample stands for. 0 means 1, or no look if the sample is TimeOnly.
 	Count int64
-	// TimeOnly says that no look found the stack: CPU time was used of which no look is.
+	// TimeOnly says that no look found the stack: the sample is CPU time for which there is no look.
 	TimeOnly bool
 	CPU      time.Duration // that the thread was charged since the last look; 0 if not known
 	// Wall says that a wall-clock mode took the sample: of any thread, whether it had a CPU or not.
 	Wall bool
 	Span time.Duration // of a wall sample: the time that it stands for
-	// Bytes is the amount that the sample stands for, if its event is counted in bytes.
+	// Bytes is the amount that the sample stands for, if its event counts bytes.
 	Bytes int64
 	// Event is the event of the sample. It is nil for CPU time and for time that passed. In a recording with several
 	// parts it also says to which part a wall sample belongs.
@@ -49,9 +49,9 @@ type Sample struct {
 	IO *IOCall
 	// Link is the span for which the thread worked, if a tracing agent in the program says so.
 	Link Link
-	// WakerLink is that of the thread that ended the wait, in a recording with wakers.
+	// WakerLink is the span of the thread that ended the wait, in a recording with wakers.
 	WakerLink Link
-	// About says that the leaf of Stack is no code, but what the event was about: a class, mostly.
+	// About says that the leaf of Stack is not code, but the event's object, mostly a class.
 	About bool
 }
 

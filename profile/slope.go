@@ -12,8 +12,9 @@ const (
 	upward = 0.7
 )
 
-// Slope is that of the line that fits so many readings best. xx, xy and yy are the sums of the products of times and
-// bytes, each less its mean. The error has what the readings lie off the line. It is false if all times are the same.
+// Slope returns the slope of the line that fits the readings best, and the slope's error, which follows from how far
+// the readings lie off the line. ok is false if all times are the same. xx, xy and yy are sums of products of times and
+// bytes, each less its mean.
 func Slope(readings int, xx, xy, yy float64) (s HeapSlope, ok bool) {
 	if xx <= 0 {
 		return s, false
@@ -40,5 +41,5 @@ func Z95(values int) float64 {
 // Sure reports whether a slope leads up for certain.
 func (s HeapSlope) Sure() bool { return s.Rate > sureGrowth*s.Error }
 
-// Upward reports whether so many of the steps from reading to reading lead up that these may be a trend.
+// Upward reports whether enough of the steps from reading to reading lead up to be a trend.
 func Upward(ups, readings int) bool { return float64(ups) >= upward*float64(readings-1) }

@@ -1,5 +1,5 @@
-// Package profile is what was seen: frames, stacks, and their sums. It does not know how they were got, and depends on
-// no other package of goprof. So everything that only shows profiles builds and runs on any operating system.
+// Package profile holds frames, stacks, and their sums. It does not know how they were recorded, and depends on no
+// other package of goprof. So everything that only shows profiles builds and runs on any operating system.
 package profile
 
 // Kind says what sort of code a frame runs.
@@ -32,8 +32,8 @@ func (k Kind) String() string {
 // Java reports whether the frame is a Java method's.
 func (k Kind) Java() bool { return k <= NativeMethod }
 
-// Func is what a frame runs. A Func is made once and shared: equal pointers mean
-// the same function, and a stack holds no copies of names.
+// Func is the function of a frame. A Func is made once and shared: equal pointers mean the same function, and a stack
+// has no copies of names.
 type Func struct {
 	Name   string // pkg.Class.method, a demangled symbol, or lib.so+0x1f
 	Module string // image of native code, empty for Java

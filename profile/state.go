@@ -56,8 +56,8 @@ func ParseState(name string) (State, error) {
 	return 0, fmt.Errorf("there is no state %q; there are %s", name, strings.Join(StateNames(), ", "))
 }
 
-// Label is the frame that stands for the state: "[parked]", or "[parked: what]" if it is known what the thread waited
-// for.
+// Label is the frame that stands for the state: "[parked]", or "[parked: what]" if it is known for what the thread
+// waited.
 func (s State) Label(what string) string {
 	if what == "" {
 		return "[" + s.String() + "]"

@@ -8,8 +8,8 @@ import "slices"
 type tree struct {
 	chunks [][]node
 	size   int32
-	// index finds a node by its parent, function and kind: open addressing, at most three quarters full. The
-	// root has no parent, so 0 is an empty place.
+	// index finds a node by its parent, function and kind: open addressing, at most three quarters full. The root has
+	// no parent and is never searched for, so 0 is an empty entry.
 	index []int32
 	stale int // places of index that nodes had before they were renamed
 }
@@ -21,7 +21,7 @@ type node struct {
 	what   uint32 // function and kind
 }
 
-// kindBits is how much of node.what is the kind.
+// kindBits is how many bits of node.what are the kind.
 const kindBits = 4
 
 func whatOf(fn int32, kind Kind) uint32 { return uint32(fn)<<kindBits | uint32(kind)&(1<<kindBits-1) }

@@ -18,7 +18,7 @@ func WakerFrame(who string) string { return wokenBy + who + "]" }
 // NotWokenFrame is the frame for a wait whose waker is not known.
 func NotWokenFrame(why string) string { return notWoken + why + "]" }
 
-// IsWaker reports whether a frame separates a wait from its waker, or says what there is to know of the waker.
+// IsWaker reports whether a frame separates a wait from its waker, or describes the waker.
 func IsWaker(frame string) bool {
 	return frame == WokenBy || strings.HasPrefix(frame, wokenBy) || strings.HasPrefix(frame, notWoken)
 }
@@ -34,7 +34,7 @@ func (s *Stack) StateAt() int {
 	return -1
 }
 
-// Wakers is what is known of what ended the waits of a recording.
+// Wakers counts what ended the waits of a recording.
 type Wakers []WakerSum
 
 // WakerSum is one sort of waker.

@@ -67,8 +67,7 @@ func (s *Session) findEvent(name string, every uint64) (*EventPlan, error) {
 		p = counterPreset(name, "", 1, unix.PERF_TYPE_TRACEPOINT, id)
 		return s.preset(&p, every)
 	}
-	var bad *EventError
-	if errors.As(err, &bad) {
+	if bad, ok := errors.AsType[*EventError](err); ok {
 		bad.orTracepoint()
 	}
 	return nil, err

@@ -281,8 +281,9 @@ func (c *Codes) knownName(to uint64) string {
 	return cmp.Or(c.vm.StubName(to), b.Name, b.Kind.String())
 }
 
-// place says what the JVM has recorded of an instruction: of a call behind it, of others at it. called says that the
-// instruction before it is a call, so that a record at it is that call's.
+// place fills in what the JVM has recorded about an instruction. The record of a call is at the address behind the
+// call, other records are at the instruction itself. called says that the instruction before is a call: then a record
+// at this address belongs to that call.
 func (c *Codes) place(k *code, row *annotate.Instruction, at uint32, in *arch.Inst, called bool) {
 	pc := k.blob.Begin + uint64(at)
 	if in.Flow == arch.FlowCall {

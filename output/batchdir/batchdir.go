@@ -204,10 +204,9 @@ func (s *Dir) work() {
 	}
 }
 
-// tell tells a failure once, until writing works again.
+// tell reports a failure once, until writing succeeds again.
 func (s *Dir) tell(err error) {
-	var at *outfile.FileError
-	if errors.As(err, &at) {
+	if at, ok := errors.AsType[*outfile.FileError](err); ok {
 		err = at.Err // the name differs each time, so it is left out
 	}
 	text := err.Error()
@@ -217,7 +216,7 @@ func (s *Dir) tell(err error) {
 	}
 }
 
-// tellStuck tells once that an old file cannot be removed.
+// tellStuck reports once that an old file cannot be removed.
 func (s *Dir) tellStuck(err error) {
 	if s.o.Tell != nil && !s.stuck {
 		s.stuck = true
@@ -250,8 +249,7 @@ func (s *Dir) nameOf(b *batch.Batch) string {
 
 func pidOf(b *batch.Batch) string { return strconv.Itoa(max(b.Meta.PID, 0)) }
 
-// mostName bounds the part of a file's name that comes from a JVM, mostEvent the part that names an event. Both fit
-// into ours.
+// mostName bounds the part of a file's name that comes from a JVM, and mostEvent the part that names an event.
 const mostName, mostEvent = 60, 19
 
 // plain makes a name fit for a file.

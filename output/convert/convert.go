@@ -24,7 +24,7 @@ type Options struct {
 	// Shape says which frames or threads are shown as one, in formats that goprof draws or counts itself: html, svg,
 	// json.
 	Shape output.Shape
-	// Page is what a flame graph says of the recording. It may be nil.
+	// Page is what a flame graph shows about the recording. It may be nil.
 	Page func(*output.Tree) flame.Options
 	// Tell is called with what was merged or left out. It may be nil.
 	Tell func(string)

@@ -61,8 +61,8 @@ func writeJFR(to io.Writer, src *watched, tell func(string)) error {
 	return w.Close(moved(last, i.Meta.Start.Add(i.Meta.Duration)))
 }
 
-// setParts says how each part was recorded. It returns the account of the first one, with those of the others. Parts
-// that were recorded together have one account.
+// setParts writes how each part was recorded. It returns the account of the first part, which contains the accounts of
+// the others. Parts that were recorded together share one account.
 func setParts(w *jfr.Writer, i *recording.Info) (account *profile.Summary) {
 	told := make(map[string]bool)
 	for k := range i.Parts {

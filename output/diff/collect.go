@@ -341,7 +341,7 @@ func (a *adder) descend(s *profile.Sample, root int32) (leafPlace, bool) {
 	return leafPlace{way.at, in}, !way.full
 }
 
-// descent goes down the tree, and makes missing nodes.
+// descent goes down the tree, and makes missing nodes on the way.
 type descent struct {
 	tree *tree
 	at   int32

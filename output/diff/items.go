@@ -72,7 +72,7 @@ func (it *items) each(n int32, visit func(number int32)) {
 	}
 }
 
-// name is the key of an item; of a path, that of its last frame.
+// name is the key of an item; for a path, the key of its last frame.
 func (it *items) name(number int32) string {
 	keys := int32(len(it.names))
 	if number < 2*keys {
@@ -150,7 +150,7 @@ var shifts = [levels]int{0, 1, 2, 3, 6}
 
 const wholeRuns = levels - 1
 
-// products are sums over blocks: of the item's squared count, and of its count times that of all items.
+// products are sums over blocks: of the item's squared count, and of its count times the count of all items.
 type products struct{ squares, withAll float64 }
 
 // addBlocks sums up what one recording's blocks hold of each item.

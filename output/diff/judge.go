@@ -97,7 +97,7 @@ func (c *Comparison) standing(e *evidence, s Side) float64 {
 	return (1-p)*(1-p)*e.item.squares[s] + p*p*(1-p)*e.total[s]*c.look(s)
 }
 
-// fewest is the smallest p that the item can have: that of all its looks on one side.
+// fewest is the smallest p that the item can have: the p if all its looks were on one side.
 func (c *Comparison) fewest(e *evidence) float64 {
 	looks := [sides]float64{float64(c.sides[Before].looks), float64(c.sides[After].looks)}
 	in := e.share(Before)*looks[Before] + e.share(After)*looks[After]
@@ -134,7 +134,7 @@ func (e *evidence) chanceWithin(before, after float64) float64 {
 	return max(student(t, e.df), exact)
 }
 
-// noise is the smallest change in the direction of this one whose p is not more than limit.
+// noise is the smallest change in the same direction whose p is at most limit.
 func (e *evidence) noise(limit float64) float64 { return e.smallest(limit, e.chance) }
 
 func (e *evidence) smallest(limit float64, chance func(before, after float64) float64) float64 {

@@ -112,7 +112,7 @@ func (q *questions) join(all []common) {
 	}
 }
 
-// reject takes a hypothesis away, and with it what it has in common with others.
+// reject removes a hypothesis, and what it has in common with others.
 func (q *questions) reject(e *evidence) {
 	delete(q.of, e.item.prints)
 	q.sum -= e.weight

@@ -40,7 +40,7 @@ func (r *Result) told(e *evidence) flame.Told {
 	return flame.WithinNoise
 }
 
-// seen says what the colours of a page mean if no change of a frame is significant.
+// seen explains the colours of a page if no change of a frame is significant.
 func seen(d *flame.Diff) string {
 	most := flame.WithinNoise
 	for _, told := range d.Told {

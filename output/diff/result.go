@@ -75,7 +75,7 @@ const (
 	OfPath  = "path"
 )
 
-// Change is the change of one key, a method mostly, or of one path. Shares are from 0 to 1.
+// Change is the change of one key, mostly a method, or of one path. Shares are from 0 to 1.
 type Change struct {
 	Name        string   `json:"name"` // of a path: its last frame
 	Of          string   `json:"of"`   // OfSelf, OfTotal, OfPath
@@ -146,7 +146,7 @@ func (s *side) recording() Recording {
 	return r
 }
 
-// medianInflation is of items that have samples enough to measure it by.
+// medianInflation is the median of the items that have enough samples to measure it.
 func medianInflation(list []evidence) float64 {
 	var all []float64
 	for i := range list {
@@ -220,7 +220,7 @@ func (r *Result) sortOf(number int32) string {
 // mostOf is the part of a path's change from which on one callee stands for it: the path gets no line of its own.
 const mostOf = 0.8
 
-// dropRepeated leaves out a path if one of its callees has the same change and stands in the list.
+// dropRepeated leaves out a path if the list has one of its callees with the same change.
 func (r *Result) dropRepeated(list []*evidence) []*evidence {
 	at := make(map[int32]*evidence)
 	for _, e := range list {

@@ -15,7 +15,7 @@ import (
 // of the distribution. If the items are alike, it is moved far; if they differ much, only a little (Smyth's moderated t
 // test, limma; Statistical Applications in Genetics and Molecular Biology 3, 2004).
 
-// between is what the recordings say of an item.
+// between is what is known about an item's variance between recordings.
 type between struct {
 	df       float64        // 0: there is one recording a side, so nothing is known
 	variance float64        // of the share that one recording has
@@ -26,7 +26,7 @@ type between struct {
 	freedom  float64
 }
 
-// between finds what the recordings say of an item, before others are known.
+// between computes an item's variance between recordings, by the item alone.
 func (c *Comparison) between(e *evidence, spreads *[sides]spread) (b between) {
 	for s := range sides {
 		side := &c.sides[s]
@@ -52,8 +52,8 @@ func (c *Comparison) between(e *evidence, spreads *[sides]spread) (b between) {
 }
 
 const (
-	// fewRuns is how many recordings of several starts a side needs to tell how starts differ. Two may be alike by chance,
-	// where a compiler decides between two ways.
+	// fewRuns is how many recordings of several starts a side needs to show how starts differ. If a compiler has two
+	// choices, two starts may be equal by chance.
 	fewRuns = 3
 	// startLogit and startShare are the difference that diff assumes between starts of one program if it cannot measure
 	// it: the standard deviation of the logit of a share, and that of the share. In the programs that were measured,
@@ -63,7 +63,7 @@ const (
 	startShare = 0.02
 )
 
-// tooFew reports whether the recordings are of several starts, or may be, and too few to say how these differ.
+// tooFew reports whether the recordings are, or may be, of several starts, and too few to show how starts differ.
 func (c *Comparison) tooFew() bool {
 	return c.starts() != OneJVM && min(len(c.sides[Before].runs), len(c.sides[After].runs)) < fewRuns
 }

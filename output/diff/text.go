@@ -77,7 +77,7 @@ func (r *Result) largest() *Change {
 	return most
 }
 
-// method says what the figures stand on.
+// method explains how the figures were computed.
 func (r *Result) method() string {
 	how := fmt.Sprintf("Noise is measured by how shares change within the recordings: %.1f times that of independent "+
 		"samples.", r.Inflation)

@@ -45,7 +45,7 @@ func (w *dumpWriter) core(d *profile.Dump) {
 	}
 }
 
-// signal says which signal ended the process, what it means, and where the thread was.
+// signal describes the signal that ended the process, and the frame in which the thread got it.
 func (w *dumpWriter) signal(what string, s *profile.Signal, c *profile.Core, died *profile.ThreadDump) {
 	fmt.Fprintf(w, "%s %s", what, output.CleanName(s.Name))
 	if s.Why != "" {

@@ -61,7 +61,7 @@ func heldText(verb string, l *profile.Lock) string {
 	return verb + lockName(l)
 }
 
-// waitText says what a thread waits for, and which thread has it.
+// waitText describes what a thread waits for, and which thread holds it.
 func waitText(want *profile.WantedLock) string {
 	text, has := waitVerbs[want.How]+lockName(&want.Lock), ", held by "
 	if want.Kind == profile.ClassInit {

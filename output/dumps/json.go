@@ -170,7 +170,7 @@ func jsonAround(d *profile.Dump, shape Shape) *jsonDump {
 	return j
 }
 
-// headerOf says which process the dump is of. A dump that does not say so has no header.
+// headerOf describes the process of the dump. It is empty if the dump does not name the process.
 func headerOf(d *profile.Dump) (h jsonHeader) {
 	if d.PID == 0 {
 		return h

@@ -101,7 +101,7 @@ func ownerJSON(o *profile.ThreadRef) (j jsonOwner) {
 	return j
 }
 
-// virtualID is the number of the virtual thread that a look was at, or that the thread ran; 0: none.
+// virtualID is the number of the virtual thread that was looked at, or that the thread ran; 0: there was none.
 func virtualID(t *profile.ThreadDump) uint64 {
 	if t.Virtual != nil {
 		return t.Virtual.ID
@@ -119,7 +119,7 @@ var lockWaits = map[profile.LockWait]string{profile.ToEnter: "enter", profile.To
 
 func lockWait(w profile.LockWait) string { return cmp.Or(lockWaits[w], "unpark") }
 
-// LocksText writes who waits for whom for people: deadlocks, chains, and what threads hold.
+// LocksText writes for people who waits for whom: deadlocks, chains, and the locks that threads hold.
 func LocksText(to io.Writer, threads []profile.ThreadDump, g *contention.Graph) error {
 	w := &locksText{Writer: bufio.NewWriter(to), threads: threads}
 	w.deadlocks(g)
@@ -203,7 +203,7 @@ func (w *locksText) waiters(n *contention.Node, depth int) {
 	}
 }
 
-// unconfirmed lists the threads that may wait for others, if that is not known.
+// unconfirmed lists the threads for which it is not known whether they wait for others.
 func (w *locksText) unconfirmed() {
 	if profile.Unconfirmed(w.threads) == 0 {
 		return

@@ -71,7 +71,7 @@ type dumpWriter struct {
 	part  profile.DumpPart // the part of the thread that was written last
 }
 
-// header says which process the dump is of. A dump that does not say so has no header.
+// header writes which process the dump is of. It writes nothing if the dump does not name the process.
 func (w *dumpWriter) header(d *profile.Dump) {
 	if d.PID == 0 {
 		return
@@ -223,7 +223,7 @@ func (w *dumpWriter) locks(locks []string) {
 	}
 }
 
-// deadlocks come before all threads, because a reader with a deadlock looks for nothing else.
+// deadlocks are written before all threads: a reader who has a deadlock looks for nothing else.
 func (w *dumpWriter) deadlocks(d *profile.Dump) {
 	for _, cycle := range d.Deadlocks {
 		if len(cycle) == 0 {
@@ -241,7 +241,7 @@ func (w *dumpWriter) deadlocks(d *profile.Dump) {
 	}
 }
 
-// place says where a frame is: source file and line of Java, or the library of native code.
+// place returns a frame's source file and line in Java, or the library of native code.
 func place(f *profile.Frame, fn *profile.Func) string {
 	switch {
 	case f.Kind == profile.NativeMethod:

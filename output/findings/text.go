@@ -1,4 +1,4 @@
-// Package findings writes what a triage has found: as text of a page, as JSON, and as a page with a flame graph.
+// Package findings writes the findings of a triage: as text, as JSON, and as a page with a flame graph.
 package findings
 
 import (

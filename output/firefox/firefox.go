@@ -93,7 +93,8 @@ func (w *writer) allNotes() []string {
 	return notes
 }
 
-// file writes everything. Texts are numbered before, so that the list of them can stand anywhere.
+// file writes the whole file. Texts get their numbers before, so that the table of texts can stand anywhere in the
+// file.
 func (w *writer) file() {
 	w.Raw(`{"meta":`)
 	w.meta()

@@ -13,7 +13,7 @@ import (
 // maxMarkers bounds the markers of a file, of about 100 bytes each.
 const maxMarkers = 1 << 18
 
-// The names of the sorts of markers, for which meta.markerSchema says how each is shown.
+// These are the names of the kinds of markers. meta.markerSchema says how each kind is shown.
 const (
 	markProcess   = "goprof-mark"
 	markState     = "goprof-state"
@@ -131,7 +131,7 @@ func (w *writer) markStates(t *viewerThread, tr *timeline.Track) {
 	w.close(t, &open)
 }
 
-// slack bounds the gap between two looks in one state that count as one wait.
+// slack is the longest gap between two looks in the same state that still count as one wait.
 func (w *writer) slack() int64 { return 2 * min(max(int64(w.t.Info.Meta.Interval), 1e6), 1e9) }
 
 func (w *writer) close(t *viewerThread, m *marker) {
@@ -141,8 +141,8 @@ func (w *writer) close(t *viewerThread, m *marker) {
 	m.sort = ""
 }
 
-// waitsFor returns what the thread waits for (a lock, a file), by its state: the sample's leaf, or below what ended the
-// wait.
+// waitsFor returns what the thread waits for (a lock, a file). It is in the state: the sample's leaf, or the frame
+// below the waker.
 func (w *writer) waitsFor(s *timeline.Sample) string {
 	for n := s.Node; n != 0; n = w.t.Nodes[n].Parent {
 		if f := &w.t.Frames[w.t.Nodes[n].Frame]; f.Kind == profile.StateFrame {

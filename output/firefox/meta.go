@@ -48,7 +48,7 @@ func (w *writer) end() int64 {
 	return min(max(int64(w.t.Info.Meta.Duration), w.latest), maxTime)
 }
 
-// firstWithSamples returns the track that is selected at first: the process's own has nothing to show.
+// firstWithSamples returns the track that is selected at first. The process's own track would show nothing.
 func (w *writer) firstWithSamples() int {
 	for i, t := range w.threads {
 		if !t.isMain {

@@ -146,8 +146,7 @@ func (w *writer) begin(what string, length int) {
 	w.Int(int64(length))
 }
 
-// stackTable has no stack of no frames: the viewer's null stands for it. So the rows of stackTable are our nodes
-// except the first one.
+// stackTable has no row for the empty stack, which is null in the viewer. So its rows are our nodes except the first.
 func (w *writer) stackTable() {
 	nodes := w.t.Nodes
 	w.begin("", len(nodes)-1)

@@ -71,8 +71,8 @@ func (w *writer) addThread(tr *timeline.Track, i int, used map[string]bool) {
 	w.threads = append(w.threads, t)
 }
 
-// addProcess makes the process's own track. Viewers hide a track without samples, and profiler-cli hangs on one. So
-// this track has one sample at the beginning and one at the end, without a stack and without weight.
+// addProcess makes the process's own track. Viewers hide a track without samples, and profiler-cli hangs on it. So this
+// track has one sample at the beginning and one at the end, without a stack and without weight.
 func (w *writer) addProcess(name string) {
 	end := min(max(int64(w.t.Info.Meta.Duration), w.latest, int64(time.Millisecond)), maxTime)
 	w.threads = append(w.threads, &viewerThread{name: name, isMain: true, marks: w.process,

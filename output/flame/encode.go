@@ -25,7 +25,7 @@ type page struct {
 	Whole *pageTree `json:"whole,omitempty"`
 }
 
-// pageTree is a tree of a page. Nodes are told by their places in preorder.
+// pageTree is a tree of a page. Its nodes are numbered in preorder.
 type pageTree struct {
 	Nodes    string `json:"nodes"` // Graph.Bytes in base64
 	Count    int    `json:"count"`
@@ -226,7 +226,7 @@ func (s *shape) shown(n int32) bool {
 	return s.totals[n] >= s.least || s.was != nil && s.was[n] >= s.wasLeast
 }
 
-// before is a node's total before, 0 if there is nothing to compare with.
+// before returns a node's earlier total, 0 if there is nothing to compare with.
 func (s *shape) before(n int32) int64 {
 	if s.was == nil {
 		return 0

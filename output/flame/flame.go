@@ -48,13 +48,13 @@ type Options struct {
 	// Whole is the tree with all frames, of which the page's tree leaves some out. The page shows it when a key is
 	// pressed. It is nil if there is none.
 	Whole *output.Tree
-	// Kinds says in words what the kinds of nodes stand for, if they are no frames.
+	// Kinds explains the kinds of nodes, if the nodes are not frames.
 	Kinds *[output.NumLabelKinds]string
 	// Diff makes a differential flame graph: the tree is that of both recordings, with the counts of the later one.
 	Diff *Diff
 }
 
-// Diff is what is known of the earlier recording, for each node of the tree.
+// Diff is what is known about the earlier recording, for each node of the tree.
 type Diff struct {
 	Was   []int64   // its own samples
 	Told  []Told    // what the comparison says of its change
@@ -62,7 +62,7 @@ type Diff struct {
 	Usual bool      // Noise is what two starts of one program usually differ by
 }
 
-// Told is what the comparison says of a frame.
+// Told is what a differential flame graph says about a frame.
 type Told uint8
 
 const (

@@ -47,7 +47,8 @@ type Parts struct {
 	Data          []byte // JSON without '<': the script finds it in the element "data"
 }
 
-// Mark is what a page or a picture of the file of this name begins with. By it goprof knows again what it has drawn.
+// Mark is the beginning of pages and pictures that goprof draws of the file with this name. goprof recognises them by
+// it.
 func Mark(source string) string {
 	return html.EscapeString(`goprof of "` + output.CleanName(filepath.Base(source)) + `"`)
 }

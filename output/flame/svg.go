@@ -102,7 +102,7 @@ func (d *drawing) place() {
 
 func (d *drawing) label(node int32) output.Name { return d.tree.Labels[d.tree.Nodes[node].Name] }
 
-// alphabetical gives each label its place in the order of names.
+// alphabetical gives each label its rank in the order of names.
 func (d *drawing) alphabetical() []int32 {
 	labels := d.tree.Labels
 	sorted := make([]int32, len(labels))
@@ -169,8 +169,8 @@ func (d *drawing) legend() {
 	}
 }
 
-// cut makes a name fit into a number of letters, as the page does (draw.js): a Java name goes without its package
-// first, and then its end is cut off.
+// cut shortens a name to a number of letters, as the page does (draw.js). A Java name first loses its package, and then
+// its end is cut off.
 func cut(l output.Name, room int) string {
 	name := l.Text
 	if utf8.RuneCountInString(name) > room && l.Kind.Java() {

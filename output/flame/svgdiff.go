@@ -13,7 +13,7 @@ const (
 	svgNoise = "#dcdcdc"
 )
 
-// change is by how many points of 100 a node's share of all has changed.
+// change is by how many percentage points a node's share of all samples has changed.
 func (d *drawing) change(n int32) (before, after float64) {
 	return share(d.was[n], d.was[0]), share(d.totals[n], d.totals[0])
 }

@@ -72,7 +72,8 @@ func writeMoment(folder *os.Root, at time.Time) error {
 	return folder.Rename(draft, asked)
 }
 
-// Asked agrees to end, if another goprof has asked for that, and returns when. It does not wait.
+// Asked agrees to end if another goprof has asked this one to end. It returns the moment of the change. It does not
+// wait.
 func Asked(dir string) (at time.Time, ok bool) {
 	folder, err := os.OpenRoot(dir)
 	if err != nil {

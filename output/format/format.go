@@ -1,4 +1,4 @@
-// Package format says which format a file's name stands for.
+// Package format finds the format that a file's name asks for.
 package format
 
 import (
@@ -64,7 +64,7 @@ func (f Format) Extension() string {
 	return ""
 }
 
-// About says in some words what the format is for.
+// About says in a few words what the format is for.
 func (f Format) About() string {
 	if int(f) < numFormats {
 		return table[f].about
@@ -82,10 +82,10 @@ func (f Format) Mute() bool { return table[f].mute }
 // Drawn reports whether the format is a page or a picture of a flame graph.
 func (f Format) Drawn() bool { return table[f].viewer == browser }
 
-// Viewer is the program that shows such a file, empty if that is goprof, or if there is none.
+// Viewer is the program that shows files of the format. It is empty if goprof shows them, or if there is no viewer.
 func (f Format) Viewer() string { return table[f].viewer }
 
-// Read reports whether goprof reads such a file again.
+// Read reports whether goprof can read files of the format.
 func (f Format) Read() bool { return table[f].read }
 
 // All are all formats.
@@ -105,7 +105,7 @@ func Names() (names []string) {
 	return names
 }
 
-// Extensions are all ends of file names that stand for a format.
+// Extensions are all file name extensions that stand for a format.
 func Extensions() (ends []string) {
 	for _, f := range All() {
 		ends = append(ends, table[f].ends...)
@@ -113,7 +113,7 @@ func Extensions() (ends []string) {
 	return ends
 }
 
-// Unknown is the error for a name that stands for no format. It lists the formats.
+// Unknown is the error for a name that stands for no format. Its text lists the formats.
 type Unknown struct {
 	Name  string // of the format, or the file's extension
 	Named bool   // Name is what -f was given
@@ -159,8 +159,8 @@ func Of(file, named string) (Format, error) {
 	return Collapsed, nil
 }
 
-// Trim is a file's name without the end that stands for its format: out of out.speedscope.json. Another extension, that
-// of a foreign file, is taken off like filepath.Ext does.
+// Trim removes the extension that stands for a file's format: out.speedscope.json becomes out. It removes any other
+// extension, that of a foreign file, as filepath.Ext finds it.
 func Trim(file string) string {
 	if _, end, ok := longest(file); ok {
 		return file[:len(file)-len(end)]

@@ -16,7 +16,7 @@ import (
 const (
 	// maxBins bounds the moments at which a recording may change.
 	maxBins = 1024
-	// A method counts from this share of all samples on, and no more than so many.
+	// Only methods with at least this share of all samples count, and at most so many methods.
 	leastShare = 0.005
 	maxCounted = 3000
 	// leastBins and leastLooks must be on each side of a change.
@@ -52,7 +52,7 @@ type Moment struct {
 	Changes []diff.Change // the largest first
 }
 
-// changeSearch looks for moments. Numbers of bins are moments: at the beginning of the bin.
+// changeSearch looks for moments of change. A moment is the number of a bin, and means the beginning of the bin.
 type changeSearch struct {
 	src    recording.Source
 	start  int64   // ns since 1970
@@ -293,7 +293,7 @@ func (s *changeSearch) best(from, to int) (c split) {
 	return c
 }
 
-// steps returns the methods whose share makes a step at a moment between two others.
+// steps returns the methods whose share makes a step at the moment at, compared between two neighbouring moments.
 func (s *changeSearch) steps(from, at, to int) map[string]bool {
 	width := min(s.window(), at-from, to-at)
 	found := map[string]bool{}
@@ -356,13 +356,13 @@ func told(all []diff.Change) (found []diff.Change) {
 	return found
 }
 
-// window is a recording without what was before and after a time.
+// window is the part of a recording between two times.
 type window struct {
 	recording.Source
 	from, to int64
 }
 
-// Info says that both sides of a moment are of one JVM.
+// Info has the same JVM for both sides of a moment.
 func (w *window) Info() recording.Info {
 	i := w.Source.Info()
 	if i.JVM() == "" {

@@ -172,7 +172,7 @@ func (h *heat) place(p *timePage, s output.Shape) (stacks []stackEnd, least int6
 	return stacks, least, err
 }
 
-// number gives a number to each stack that is shown. From then on, the node of an entry is this number.
+// number numbers the stacks that are shown. After this, the node of an entry is such a number.
 func (h *heat) number(of func(node int32, guess bool) stackEnd) (stacks []stackEnd) {
 	numbers := make(map[stackEnd]int32)
 	for i := range h.list {
@@ -190,7 +190,7 @@ func (h *heat) number(of func(node int32, guess bool) stackEnd) (stacks []stackE
 	return stacks
 }
 
-// leastShown returns the smallest weight of a frame that is shown, so that no more than most frames are.
+// leastShown returns the smallest weight that a frame must have to be shown, so that at most most frames are shown.
 func leastShown(t *output.Tree, most int) int64 {
 	if len(t.Nodes) <= most {
 		return 1
@@ -267,7 +267,7 @@ func pack(b []byte) (string, error) {
 	return base64.StdEncoding.EncodeToString(packed.Bytes()), err
 }
 
-// about says what a reader of the page must know about its making.
+// about writes what a reader of the page must know about how it was made.
 func (h *heat) about(p *timePage, least int64) (facts [][2]string) {
 	add := func(name, format string, values ...any) {
 		facts = append(facts, [2]string{name, fmt.Sprintf(format, values...)})

@@ -90,7 +90,7 @@ func addTime(wall, more int64) int64 {
 	return wall + more
 }
 
-// coarser is the factor by which cells grow next. A column keeps a whole number of cells.
+// coarser is the factor by which cells grow next. A column always has a whole number of cells.
 func (g *grid) coarser() uint32 {
 	if g.rows == 1 || g.rows%2 == 0 {
 		return 2

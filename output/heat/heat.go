@@ -26,7 +26,7 @@ var (
 	//go:embed heat.css
 	style string
 
-	// The page's script is one scope in several files, flame's among them.
+	// The page's script is put together from several files, some of them from package flame. All share one scope.
 	//go:embed load.js
 	loadJS string
 	//go:embed sums.js

@@ -20,7 +20,7 @@ const (
 	virtuals = "virtual threads"
 )
 
-// lanes are the threads, or the pools of threads, that samples are of.
+// lanes are the threads, or pools of threads, to which samples belong.
 type lanes struct {
 	threads bool
 	recent  profile.ByThread[int32] // a cache before known

@@ -23,7 +23,7 @@ type stackTree struct {
 
 type edge struct{ parent, label int32 }
 
-// treePlace is where the stack of a sample ends.
+// treePlace is the node at which the stack of a sample ends.
 type treePlace struct {
 	node  int32
 	cut   bool // the tree was full
@@ -74,7 +74,7 @@ func (s *stackTree) add(sample *profile.Sample) (node int32, err error) {
 	return at.node, nil
 }
 
-// walk goes from the root to the node of a sample's stack, and makes what is missing.
+// walk goes from the root to the node of a sample's stack, and makes missing nodes.
 func (s *stackTree) walk(sample *profile.Sample) treePlace {
 	at, ok := int32(0), true
 	stack := sample.Stack

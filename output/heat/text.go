@@ -14,7 +14,7 @@ import (
 	"goprof/output/recording"
 )
 
-// maxRows bounds the changes that are told of one moment.
+// maxRows bounds the changes that are listed for one moment.
 const maxRows = 4
 
 // Told is what Text needs to name a recording.

@@ -5,7 +5,7 @@ import "encoding/binary"
 // headOfRecord is the bytes before a record's body.
 const headOfRecord = 9
 
-// segment makes room for a part of n bytes. A part that is larger than a segment gets one of its own, whose end comes
+// segment makes room for a part of n bytes. A part that is larger than a segment gets a segment of its own, which ends
 // with the part's last byte.
 func (w *Writer) segment(n uint64) {
 	if w.open && uint64(len(w.b))+n > segmentSize {
@@ -45,7 +45,7 @@ type (
 	}
 )
 
-// Class is what a heap dump has of a class.
+// Class is a class as a heap dump describes it.
 type Class struct {
 	ID, Super, Loader uint64
 	InstanceSize      uint32 // bytes of an instance in the file, superclasses' fields included
@@ -109,8 +109,8 @@ func (w *Writer) root(kind byte, id uint64, numbers ...uint32) {
 	}
 }
 
-// Roots are what keeps objects alive: a class of the boot loader, a thread, a place on a thread's stack, a handle of
-// native code on a thread, a global handle, or something else.
+// Roots keep objects alive: a class of the boot loader, a thread, a slot on a thread's stack, a handle of native code
+// on a thread, a global handle, or something else.
 
 func (w *Writer) StickyClass(id uint64)                  { w.root(rootSticky, id) }
 func (w *Writer) Thread(id uint64, thread, trace uint32) { w.root(rootThread, id, thread, trace) }
@@ -126,8 +126,8 @@ func (w *Writer) JNIGlobal(id, handle uint64) {
 	w.id(handle)
 }
 
-// Instance begins an object whose fields have n bytes, big-endian, its own class's first. Bytes and what it returns
-// follow.
+// Instance begins an object whose fields have n bytes, big-endian, the fields of its own class first. The caller then
+// writes these bytes.
 func (w *Writer) Instance(id, class uint64, n uint32) {
 	w.segment(1 + 2*IDSize + 8 + uint64(n))
 	w.u1(partInstance)
@@ -141,7 +141,7 @@ func (w *Writer) Instance(id, class uint64, n uint32) {
 // headOfArray bounds the bytes of an array before its elements.
 const headOfArray = 1 + 2*IDSize + 8
 
-// MostElements is how many elements of a type an array may have: those behind them have no place in a record.
+// MostElements is how many elements an array of a type may have. A record has no room for more.
 func MostElements(t Type) uint64 { return (maxRecord - headOfArray) / uint64(t.Size()) }
 
 // Objects begins an array of n references. n is at most MostElements.
@@ -166,8 +166,8 @@ func (w *Writer) Values(id uint64, t Type, n uint32) {
 	w.u1(byte(t))
 }
 
-// Room returns the place for the next bytes of the object under way: up to n, and at least one while some are left. The
-// caller fills them, all of them.
+// Room returns a slice for the next bytes of the object that was begun: at most n, and at least one while bytes are
+// missing. The caller must fill the whole slice.
 func (w *Writer) Room(n int) []byte {
 	n = int(min(uint64(n), w.left, segmentSize))
 	if len(w.b)+n > cap(w.b) { // the segment is this object's own

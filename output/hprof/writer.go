@@ -152,7 +152,8 @@ func (w *Writer) String(id uint64, text string) {
 	w.b = append(w.b, text...)
 }
 
-// LoadClass says that there is a class. serial is its number for frames, id that of its java.lang.Class.
+// LoadClass writes that a class is loaded. serial is the class's number in frames, id the number of its
+// java.lang.Class.
 func (w *Writer) LoadClass(serial uint32, id, name uint64) {
 	w.record(recordClass, 8+2*IDSize)
 	w.u4(serial)

@@ -17,11 +17,11 @@ type callers struct {
 
 const (
 	placeBits = 11
-	// maxKeptDepth bounds the frames of a stack that is kept, and so the memory of all.
+	// maxKeptDepth bounds the frames of a kept stack. So it also bounds the memory of all kept stacks.
 	maxKeptDepth = 1 << 11
 )
 
-// reaches are the numbers of bytes at a stack's root by which a kept stack is found: the longest that is found counts.
+// A kept stack is found by its root's last bytes. reaches are the numbers of bytes: the longest match counts.
 var reaches = [...]int{8, 32, 64, 96, 128, 176, 240, 320}
 
 // keptStack is a stack that was made, and the bytes that it was made of.

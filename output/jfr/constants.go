@@ -156,7 +156,7 @@ func (k *constants) one(c *cursor, class *class, of *checkpoint) {
 	}
 }
 
-// text keeps a constant that is a text: a symbol, or a text of another type.
+// text keeps a constant that is a text: a symbol, or a constant of another type that has a text.
 func (k *constants) text(c *cursor, class *class, key uint64) {
 	if class.name == symbolName {
 		if t := c.textLike(k.symbols.last(key), k.symbols.has(key)); c.bad == nil {
@@ -218,7 +218,7 @@ type recentThread struct {
 	t   *profile.Thread // nil of an empty place
 }
 
-// thread is the thread of a key; nil if there is none.
+// thread returns the thread of a key; nil if there is none.
 func (k *constants) thread(key uint64) *profile.Thread {
 	at := &k.recentThreads[key%uint64(len(k.recentThreads))]
 	if at.t == nil || at.key != key {
@@ -236,7 +236,7 @@ func (k *constants) allThreads() []profile.Thread {
 	return all
 }
 
-// recentText is a place of the cache before the maps of texts.
+// recentText is an entry of the cache in front of the maps of texts.
 type recentText struct {
 	of   *class // nil of an empty place
 	key  uint64

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// BadRecording says where a recording is wrong. Chunks before that place have been read.
+// BadRecording says where a recording is damaged. Chunks before that position have been read.
 type BadRecording struct {
 	Offset  int64 // in the file
 	Problem string
@@ -123,7 +123,7 @@ func (c *cursor) skipFour(n int) int {
 	return bits.OnesCount64(w | x>>1 | y>>2 | z>>3) // of each byte only the highest bit is used
 }
 
-// skipOne is skipFour for one word. If that is too much, it passes over one number.
+// skipOne is skipFour for one word. If one word would be too much, skipOne skips one number.
 func (c *cursor) skipOne(n int) int {
 	ends := uint64(0)
 	if c.left() >= 8 {
@@ -153,7 +153,7 @@ func (c *cursor) skipThree() {
 	c.int()
 }
 
-// count reads how many things follow, of at least so many bytes each.
+// count reads the number of the elements that follow. Each element has at least so many bytes.
 func (c *cursor) count(bytesEach int) int {
 	n := c.int()
 	if n > uint64(c.left()/max(bytesEach, 1)) {

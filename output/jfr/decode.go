@@ -71,7 +71,7 @@ func (r *Reader) link(trace, span slot) profile.Link {
 	return profile.ParseLink(r.k.resolve(t[trace]), r.k.resolve(t[span]))
 }
 
-// tell sets the fields of e that the type has. Called for the detail behind e, it sets the fields of the detail.
+// tell fills the fields of e that the type has. For the detail that follows e, it fills the fields of the detail.
 func (r *Reader) tell(e *Event, of *class) {
 	n := &r.record.numbers
 	for i := range of.fields {
@@ -156,7 +156,7 @@ func (r *Reader) decodeFields(of *class) *BadRecording {
 	return c.bad
 }
 
-// refText returns the text of a constant: a class, a thread, or what is one string.
+// refText returns the text of a constant: a class, a thread, or a structure that is only a string.
 func (r *Reader) refText(of *class, key uint64) string {
 	switch of.name {
 	case "java.lang.Class":

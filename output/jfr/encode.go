@@ -37,7 +37,7 @@ func sizeOfInt(v uint64) int { return min(max((bits.Len64(v)+6)/7, 1), 9) }
 // appendInt32 appends a number of 32 bits; a negative one takes five bytes.
 func appendInt32(b []byte, v int32) []byte { return appendInt(b, uint64(uint32(v))) }
 
-// appendText appends a string that is never null: the form that a Symbol has.
+// appendText appends a string that is never null, as a Symbol has it.
 func appendText(b []byte, s string) []byte {
 	s = cut(s)
 	b = appendInt(append(b, stringUTF8), uint64(len(s)))

@@ -15,7 +15,7 @@ type constantList struct {
 	data  []byte
 }
 
-// fixedPools are the constants that do not depend on what was seen. Key 0 is "none" in all but that of the frame types.
+// fixedPools are the constants that do not depend on the target. Key 0 is "none" in all pools but that of frame types.
 var fixedPools = []constantList{
 	frameTypes(),
 	names(typeThreadState, 1, stateNames),
@@ -106,7 +106,7 @@ func (w *Writer) sample(typ typeID, s *profile.Sample, thread uint64, of trace, 
 	w.detail(s, s.At.Ticks, thread, of.leaf.sure, cpu)
 }
 
-// detail writes what is known of a sample beyond the fields of its event. If nothing is, it writes nothing. ticks is
+// detail writes the facts of a sample for which the event has no field. Without such facts it writes nothing. ticks is
 // the time of the sample's event.
 func (w *Writer) detail(s *profile.Sample, ticks int64, thread uint64, sure profile.Certainty, cpu time.Duration) {
 	tlab := tlabOf(s)
@@ -126,8 +126,8 @@ func (w *Writer) detail(s *profile.Sample, ticks int64, thread uint64, sure prof
 	w.unsaved-- // it is no event of its own
 }
 
-// TLAB says where an object was allocated: in a new TLAB or outside. The kind of the frame that stands for the object's
-// class says it too, because flame graph tools have a colour for each kind.
+// TLAB says where an object was allocated: in a new TLAB or outside. The kind of the frame for the object's class says
+// the same, because flame graph tools have a colour for each kind.
 type TLAB uint8
 
 const (
@@ -224,8 +224,8 @@ func (w *Writer) Allocated(at profile.Instant, t profile.Thread, bytes uint64) e
 	return nil
 }
 
-// Account writes the account of the run: what became of every look, what is missing for which reason, how long threads
-// were held, and what a reader should know. The accounts of further parts follow. Call Account once, before Close.
+// Account writes the account of the run: the looks by their outcome, what is missing and why, how long threads were
+// held, and the notes. The accounts of further parts follow. Call Account once, before Close.
 func (w *Writer) Account(at profile.Instant, s *profile.Summary) error {
 	if err := w.at(at); err != nil {
 		return err

@@ -26,7 +26,7 @@ type CPU struct {
 	Threads     int
 }
 
-// facts are true of the whole recording and stand in every chunk. Each of them may be set at any time.
+// facts hold for the whole recording and stand in every chunk. Each of them may be set at any time.
 type facts struct {
 	parts    []profile.Meta // of the recording; one mostly
 	jvm      *JVM
@@ -41,8 +41,8 @@ type setting struct {
 	name, value string
 }
 
-// SetMeta says how the recording is made. Call it first, with what is known then. Settings follow from it that JMC and
-// async-profiler's converter want: the period of samples.
+// SetMeta says how the recording is made. Call it first, with what is known at the start. It sets the settings that JMC
+// and async-profiler's converter need, such as the period of samples.
 func (w *Writer) SetMeta(m profile.Meta) {
 	w.facts.parts, w.facts.settings = nil, nil
 	w.AddPart(m)
@@ -70,19 +70,19 @@ func (w *Writer) SetJVM(jvm JVM) {
 	w.again(func() { w.facts.writeJVM(w) })
 }
 
-// SetOS tells the operating system, as a text of some lines.
+// SetOS sets the description of the operating system, a text of some lines.
 func (w *Writer) SetOS(version string) {
 	w.facts.os = version
 	w.again(func() { w.facts.writeOS(w) })
 }
 
-// SetCPU tells the machine's CPUs.
+// SetCPU sets the description of the machine's CPUs.
 func (w *Writer) SetCPU(cpu CPU) {
 	w.facts.cpu = &cpu
 	w.again(func() { w.facts.writeCPU(w) })
 }
 
-// again writes a fact into a chunk that is open already.
+// again writes a fact into the chunk that is open, if any.
 func (w *Writer) again(write func()) {
 	if w.open && w.err == nil {
 		write()

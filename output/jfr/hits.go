@@ -38,7 +38,7 @@ const (
 	maxOwnEvents = 64
 )
 
-// eventType is an event that samples of a file are of.
+// eventType is the type of the events that are a file's samples.
 type eventType struct {
 	kind profile.EventKind
 	id   typeID
@@ -167,7 +167,7 @@ func (w *Writer) hit(s *profile.Sample) error {
 	return nil
 }
 
-// codeOf returns a sample's stack without the frame that says what the sample is about: the event has a field for it.
+// codeOf returns a sample's stack without the leaf that names the sample's object: the event has a field for that.
 func codeOf(s *profile.Sample) (code profile.Stack) {
 	if s.Stack != nil {
 		code = *s.Stack

@@ -26,8 +26,8 @@ var (
 	bytesWritten = size("bytesWritten", "Bytes Written")
 )
 
-// ioEvent returns the definition of such a type. Its last fields say how many calls, and how much time, a sample stands
-// for.
+// ioEvent returns the definition of an event type in IOTypes. Its last fields are the number of calls, and the time,
+// that a sample stands for.
 func ioEvent(id typeID, name, label string, fields ...fieldDef) typeDef {
 	return event(id, name, label, "", []string{"Java Application"}, append(append([]fieldDef{
 		{name: "duration", typ: typeLong, label: "Duration", as: tickSpan},
@@ -48,7 +48,7 @@ func ioType(c *profile.IOCall) typeID {
 	return typeIOCall
 }
 
-// call writes a call. The time of its event is that of the call's beginning.
+// call writes a call. The event's time is the beginning of the call.
 func (w *Writer) call(s *profile.Sample) error {
 	if err := s.Read(); err != nil {
 		return err

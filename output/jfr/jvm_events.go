@@ -86,8 +86,7 @@ func (w *Writer) Heap(at profile.Instant, number int64, used, committed, reserve
 	return nil
 }
 
-// Safepoint writes a safepoint that began at a moment: how long it took until all threads had come to rest, and how
-// long it was altogether.
+// Safepoint writes a safepoint: the moment when it began, the time until all threads had stopped, and its whole length.
 func (w *Writer) Safepoint(begin profile.Instant, number int64, sync, length time.Duration) error {
 	if err := w.putAt(begin, typeSafepointBegin, max(sync, 0), number); err != nil {
 		return err

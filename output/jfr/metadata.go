@@ -36,7 +36,7 @@ func annotate(typ typeID, attributes ...string) *element {
 // those with types of events of their own (eventTypes).
 var metadataBody = encodeMetadata(typeTable, metadataID)
 
-// metadataID tells readers that the metadata of the next chunk is that of the last.
+// Readers reuse the metadata of the last chunk if a chunk has the same metadataID.
 const metadataID = 1
 
 func encodeMetadata(types []typeDef, id int) []byte {

@@ -63,7 +63,7 @@ type recentMethod struct {
 
 const recentBits = 14
 
-// place returns the method's index in the cache.
+// place returns the index of a method in the cache.
 func (k *methodKey) place() uint64 {
 	return (uint64(uintptr(unsafe.Pointer(k.fn)))>>4 ^ uint64(k.sort)) * 0x9e3779b97f4a7c15 >> (64 - recentBits)
 }
@@ -149,7 +149,7 @@ func newPools() *pools {
 	return p
 }
 
-// forget drops what was kept from chunk to chunk. A constant that comes again gets a new key.
+// forget drops what was kept from chunk to chunk. If a constant occurs again, it gets a new key.
 func (p *pools) forget() {
 	p.symbolOf = make(map[string]*constant)
 	p.classOf = make(map[classKey]*constant)

@@ -33,7 +33,7 @@ type Event struct {
 	Thread    profile.Thread
 	HasThread bool
 	Stack     *profile.Stack // nil without one, and until it is read: see Reader.NumberStacks
-	// StackNumber is the same for equal stacks most of the time, and never for stacks that differ; 0 without frames.
+	// StackNumber is never the same for different stacks, and mostly the same for equal ones; 0 without frames.
 	StackNumber uint64
 	State       string        // of a sample: STATE_RUNNABLE
 	Samples     int64         // how many looks a sample stands for: 1 where the event does not say
@@ -130,14 +130,14 @@ func NewReader(file io.ReaderAt, size int64, want func(name string, stack bool) 
 // NoStacks leaves out the stacks of all events. Then they are not even passed over. Call it before Next.
 func (r *Reader) NoStacks() { r.noStacks = true }
 
-// NoSamples says that no samples are wanted: stacks are left out, and what stands behind samples. Call it before Next.
+// NoSamples leaves out samples: their stacks, and the details that follow them. Call it before Next.
 func (r *Reader) NoSamples() { r.noStacks, r.noDetails = true, true }
 
 // AllFields gives all events their fields, those with stacks too. Then stacks are left out. Call it before Next.
 func (r *Reader) AllFields() { r.allFields, r.noStacks, r.noDetails = true, true, true }
 
-// Threads has the threads of each chunk told before its events, those with the smallest keys first. Call it before
-// Next.
+// Threads has the reader report the threads of each chunk before the events of the chunk, in the order of their keys.
+// Call it before Next.
 func (r *Reader) Threads(told func([]profile.Thread)) { r.threads = told }
 
 // NumberStacks gives events the numbers of their stacks. The stack itself is then read only by ReadStack: a caller that
@@ -157,7 +157,7 @@ func (r *Reader) Ended() bool { return r.head.final }
 // maxTally bounds how many names of events are counted. The JDK knows 200.
 const maxTally = 1 << 12
 
-// Tally lets the reader count all events that it passes, wanted or not.
+// Tally lets the reader count all events in the file, wanted or not.
 func (r *Reader) Tally() { r.tally = make(map[string]int64) }
 
 // Counts is how many events of each name the reader has passed. The events of the open chunk are missing, except after
@@ -188,7 +188,8 @@ func (r *Reader) TypeName(id int64) string {
 // Nanos reports whether the clock of the open chunk counts nanoseconds, as System.nanoTime does.
 func (r *Reader) Nanos() bool { return r.head.ticksPerSec == int64(time.Second) }
 
-// Next returns the next event, valid until the call after: io.EOF at the end, *BadRecording where the file is wrong.
+// Next returns the next event, which is valid until the next call. At the end it returns io.EOF, in a damaged file
+// *BadRecording.
 func (r *Reader) Next() (*Event, error) {
 	e := r.read()
 	if e == nil {
@@ -407,7 +408,7 @@ func (r *Reader) emptySpace() {
 	r.space = r.space[:0]
 }
 
-// room returns n bytes that nothing else uses while the chunk is read.
+// room returns n bytes that belong to the caller until the chunk ends.
 func (r *Reader) room(n int) []byte {
 	if n > cap(r.space)-len(r.space) {
 		r.space = make([]byte, 0, n+min(n/8, spareSpace))
@@ -520,7 +521,7 @@ func (r *Reader) nextEvent() (*class, *BadRecording) {
 	return h.of, r.readBody(int(h.size), at)
 }
 
-// readBody reads an event into body. A small one stays where it was read to.
+// readBody reads an event into body. A small event stays in the read buffer.
 func (r *Reader) readBody(size int, at int64) *BadRecording {
 	var err error
 	if size <= eventBuffer {

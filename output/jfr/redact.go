@@ -9,15 +9,15 @@ import (
 	"goprof/profile/redact"
 )
 
-// Redacted is what became of a recording's events.
+// Redacted counts what was done with a recording's events.
 type Redacted struct {
 	Chunks int
 	Events int64 // that were kept
 	// Dropped are events of types that no list allows, by name.
 	Dropped map[string]int64
-	// Texts is how many texts in events were emptied, because no list says what they hold.
+	// Texts is how many texts in events were emptied, because textFields does not list them.
 	Texts int64
-	// CutOff says that the file ends in a chunk that is not whole, which is left out. Nil if it does not.
+	// CutOff: the file ends in an incomplete chunk, which is left out. nil: the file ends with a whole chunk.
 	CutOff *BadRecording
 }
 

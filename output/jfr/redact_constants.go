@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// rawConstants are a chunk's constants as they stand in the file.
+// rawConstants are a chunk's constants, undecoded.
 type rawConstants struct {
 	pools   map[int64]*rawPool
 	symbols map[uint64]string
@@ -29,7 +29,7 @@ func (r *redactor) readAll() *BadRecording {
 	return r.in.eachCheckpoint(func(c *cursor) int64 { return eachConstant(c, r.in.schema, true, &k.met, k.one) })
 }
 
-// one notes a constant. The first that is met of a key counts.
+// one adds a constant. If a key occurs several times, its first constant counts.
 func (k *rawConstants) one(c *cursor, class *class, of *checkpoint) {
 	key := c.int()
 	pool := k.pools[class.id]

@@ -60,7 +60,7 @@ func (k *keptTypes) keeps(e *element) bool {
 
 const maxFieldName = 48
 
-// keepsField reports whether a field stays: it is of a type that does, and called as the JDK calls fields.
+// keepsField reports whether a field stays: its type stays, and its name is one of the JDK's.
 func (k *keptTypes) keepsField(name string, of int64) bool {
 	return k.classes[of] && len(name) <= maxFieldName && isIdentifier(name)
 }

@@ -61,7 +61,7 @@ func (r *redactor) action(f *field) action {
 	return copyField
 }
 
-// around is what is known of the owner of a name: the name's meaning depends on it.
+// around is what is known of the owner of a name. The meaning of the name depends on the owner.
 type around struct {
 	class  string // of a method or a source, as the file has it
 	source string // the file that the class comes from, where the recording says it

@@ -5,7 +5,7 @@ import "goprof/profile"
 // maxCount bounds how often one CPU sample is written.
 const maxCount = 1 << 16
 
-// leafFacts are what the events of a sample say of the leaf of its stack.
+// leafFacts are the fields of a sample's events that come from the leaf of its stack.
 type leafFacts struct {
 	native bool // a thread executes native code if its leaf does; a stub is part of Java's
 	sure   profile.Certainty

@@ -19,7 +19,7 @@ type schema struct {
 // lowTypes bounds the ids that are looked up without a map. The JDK's are below 2,000.
 const lowTypes = 1 << 12
 
-// find is the type of an id; nil if there is none.
+// find returns the type with an id; nil if there is none.
 func (s *schema) find(id uint64) *class {
 	if id < uint64(len(s.low)) {
 		return s.low[id]

@@ -20,7 +20,7 @@ type stackNumbers struct {
 	types   map[uint64]string // of frames, by their keys
 }
 
-// begin begins a chunk. changed says that keys may mean something else than in the chunk before.
+// begin begins a chunk. changed says that keys may have other meanings than in the chunk before.
 func (n *stackNumbers) begin(changed bool, types map[uint64]string) {
 	if changed || !maps.Equal(types, n.types) {
 		n.forgetBytes()

@@ -51,7 +51,7 @@ type stackSpace struct {
 
 type codeKey struct{ method, kind uint64 }
 
-// recentCode is a place of the cache before the map. Most frames of a stack are in other stacks, too.
+// recentCode is an entry of the cache in front of the map. Most frames of a stack are in other stacks, too.
 type recentCode struct {
 	key codeKey
 	code
@@ -69,7 +69,7 @@ type code struct {
 	sort codeSort
 	kind profile.Kind
 	why  profile.Reason // of a truncation
-	// known is false of an empty place in the cache.
+	// known is false in an empty entry of the cache.
 	known bool
 }
 
@@ -100,8 +100,8 @@ func (m *stackMaker) forget() {
 	m.space.reset()
 }
 
-// stack returns the stack of a key, if there is one, until the next one is made. The same key gives the same pointer
-// most of the time.
+// stack returns the stack of a key, if there is one. The stack is valid until the next call. Mostly, the same key gives
+// the same pointer.
 func (m *stackMaker) stack(key uint64) (*profile.Stack, *BadRecording) {
 	at := m.k.piece(key)
 	if at == nil {
@@ -194,7 +194,7 @@ func (s *schema) plainFrames() *class {
 	return frames.class
 }
 
-// stack is an empty one with room for so many frames.
+// stack returns an empty stack with room for so many frames.
 func (p *stackSpace) stack(frames int) *profile.Stack {
 	p.kept += frames + 1
 	s := &p.stacks.take(1)[0]

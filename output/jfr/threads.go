@@ -100,7 +100,7 @@ func (c *chunkThread) isSame(t *profile.Thread) bool {
 // maxEarlier bounds the names that are kept of a thread.
 const maxEarlier = 64
 
-// rename notes what a sample knows of the thread.
+// rename stores the names by which a sample knows the thread.
 func (c *chunkThread) rename(t *profile.Thread) {
 	if old := c.is.JavaName; old != "" && t.JavaName != "" && old != t.JavaName && len(c.earlier) < maxEarlier &&
 		!slices.Contains(c.earlier, old) {

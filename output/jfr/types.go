@@ -350,7 +350,7 @@ var typeTable = []typeDef{
 		[]string{"Java Application", "Statistics"},
 		size("allocated", "Allocated"), ref("thread", typeThread, "Thread")),
 
-	// Of these three, weight and samples say what one stands for: an event may be thinned out.
+	// The fields weight and samples say what one event stands for: events may be thinned out.
 	event(typeObjectAllocation, allocationEvent, "Object Allocation Sample", "",
 		[]string{"Java Application"},
 		eventThread, stackTrace, ref("objectClass", typeClass, "Object Class"), size("weight", "Sample Weight")),

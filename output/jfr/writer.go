@@ -76,7 +76,7 @@ func NewWriter(to io.Writer, o Options) *Writer {
 	return &Writer{to: to, o: o, pools: newPools()}
 }
 
-// Tick tells the time. It ends a chunk that is old enough, also if nothing happens any more: call it each second.
+// Tick ends a chunk that is old enough. Call it each second, also if nothing happens.
 func (w *Writer) Tick(now profile.Instant) error { return w.at(now) }
 
 // Flush writes the open chunk, which ends at now, so that all up to now can be read.
@@ -184,7 +184,7 @@ func (w *Writer) flush() {
 	w.written += head.size
 }
 
-// fail keeps the error, and cuts off what was written of the chunk.
+// fail keeps the error, and removes the incomplete chunk from the file.
 func (w *Writer) fail(err error) {
 	failed := &WriteError{Whole: w.written, Events: w.unsaved, Err: err}
 	if file, ok := w.to.(interface {

@@ -34,7 +34,8 @@ func Encode(b *batch.Batch) []byte {
 	return protobuf.Bytes(message, 2, words)
 }
 
-// idOf is the profile_id of a Profile. A batch that is sent twice has the same one, so a server can drop the second.
+// idOf returns the profile_id of a Profile. A batch that is sent twice keeps its id, so a server can drop the second
+// copy.
 func idOf(parts ...[]byte) []byte {
 	sum := sha256.New()
 	for _, part := range parts {
@@ -115,7 +116,7 @@ func (e *encoder) attributes(s *batch.Sum) (list []int32) {
 	return list
 }
 
-// maxRepeats is how often a moment may stand for as many looks.
+// maxRepeats is how often a sample's moment may be repeated if the sample stands for several looks.
 const maxRepeats = 64
 
 // timed reports whether each look has its own time. All samples of a profile have times, or none.
@@ -130,8 +131,8 @@ func (e *encoder) timed() bool {
 	return true
 }
 
-// profile returns a Profile that counts one thing. If looks have times, the Profile has only the times: each counts 1.
-// Servers of today take several values of one sample for several types of value.
+// profile returns a Profile that counts one thing. If looks have times, the Profile has only the times, and each counts
+// 1: today's servers take several values of one sample for several types of value.
 func (e *encoder) profile(w profile.Weight, timed bool) []byte {
 	from, to := e.span()
 	b := protobuf.Bytes(nil, 1, e.valueType(w))

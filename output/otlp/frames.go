@@ -87,7 +87,7 @@ func (e *encoder) mapping(fn *profile.Func) int32 {
 	return e.dict.add(mappingTable, b)
 }
 
-// offsetIn returns the address within the image that stands for a function without a name: lib.so+0x1f.
+// offsetIn returns the address within the image for a function without a name, such as lib.so+0x1f.
 func offsetIn(fn *profile.Func) (address uint64, nameless bool) {
 	digits, ok := strings.CutPrefix(fn.Name, path.Base(fn.Module)+"+0x")
 	if !ok {

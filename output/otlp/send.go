@@ -73,7 +73,7 @@ func (d *Destination) Send(ctx context.Context, message []byte) error {
 	return partial(answer)
 }
 
-// partial says what the server has left out, nil if it took everything (ExportProfilesPartialSuccess).
+// partial says which samples the server has rejected, nil if it took everything (ExportProfilesPartialSuccess).
 func partial(answer []byte) error {
 	var p ship.Partial
 	err := protobuf.Each(answer, func(f protobuf.Field) bool {

@@ -68,11 +68,11 @@ func Expand(name string, pid int, t time.Time) string {
 	return strings.NewReplacer("%%", "%", "%p", strconv.Itoa(pid), "%t", t.Format("20060102-150405")).Replace(name)
 }
 
-// Name is where the file is or will be.
+// Name is the name of the file, which may not exist yet.
 func (f *File) Name() string { return f.name }
 
-// Reserve checks that the file of this name can be written, so that a recording does
-// not end with that error: its folder exists and takes files. A file of that name will be replaced.
+// Reserve checks that a file of this name can be written, so that a recording does not fail at its end: the folder must
+// exist and accept files. If a file of that name exists, it will be replaced.
 func Reserve(name string) (*File, error) { return reserve(&File{name: name}) }
 
 // ReserveNumbered is Reserve for a name that the user did not choose: if out.collapsed exists, out.1.collapsed is
@@ -82,8 +82,8 @@ func ReserveNumbered(name string, beside func(string) string) (*File, error) {
 	return reserve(&File{name: name, numbered: true, beside: beside})
 }
 
-// ReserveAgain is ReserveNumbered for what goprof draws of another file. A file that mark stands in, at its beginning,
-// is what goprof has drawn of the same file before: it is replaced.
+// ReserveAgain is ReserveNumbered for a picture of another file. If an existing file begins with mark, goprof has drawn
+// it from the same file before, so it is replaced.
 func ReserveAgain(name, mark string) (*File, error) {
 	return reserve(&File{name: name, numbered: true, mark: mark})
 }
@@ -177,7 +177,7 @@ func (f *File) check() error {
 	return temp.remove()
 }
 
-// linkError says where a link leads: the link's maker may want goprof to write there.
+// linkError says where a link leads: whoever made the link may want goprof to write there.
 func (f *File) linkError(info fs.FileInfo) error {
 	to, err := f.folder.Readlink(f.base)
 	if err != nil {
@@ -241,7 +241,7 @@ func (f *File) writeBeside(write func(io.Writer) error) (string, error) {
 	return f.name, nil
 }
 
-// take gives a temporary file the name that is meant.
+// take gives a temporary file its final name.
 func (f *File) take(temp *temporary) error {
 	if !f.numbered {
 		err := f.folder.Rename(temp.base, f.base)

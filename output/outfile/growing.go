@@ -31,8 +31,8 @@ func (f *File) Grow() *Growing {
 	return g
 }
 
-// EndSoon says that only the rest is to come: goprof waits for a stream's reader no longer than that takes. Any
-// goroutine may call it at any time.
+// EndSoon says that only the end of the file is still to be written. From then on, goprof waits only a short time for a
+// stream's reader. Any goroutine may call it at any time.
 func (g *Growing) EndSoon() {
 	if g.out != nil {
 		g.out.endSoon()
@@ -52,7 +52,7 @@ func (g *Growing) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// to returns the place to which the next piece is written. It makes the file at the first call.
+// to returns the file that the next piece is written to. The first call makes the file.
 func (g *Growing) to() (io.Writer, error) {
 	switch {
 	case g.done:
@@ -72,7 +72,7 @@ func (g *Growing) to() (io.Writer, error) {
 
 var errStream = errors.New("what is no file keeps all that was written to it")
 
-// Truncate and Seek let a writer take back a last piece that was written only in part.
+// With Truncate and Seek, a writer can remove a last piece that was written only in part.
 func (g *Growing) Truncate(size int64) error {
 	if g.file == nil {
 		return errStream
@@ -87,7 +87,7 @@ func (g *Growing) Seek(offset int64, whence int) (int64, error) {
 	return g.file.Seek(offset, whence)
 }
 
-// Publish gives the file its name, once. It goes on growing there.
+// Publish gives the file its final name, once. More may be written afterwards.
 func (g *Growing) Publish() error {
 	if g.file == nil || g.open {
 		return nil
@@ -124,8 +124,8 @@ func (g *Growing) Close() error {
 	return nil
 }
 
-// Spool makes a file for the material of the result. It lies beside the place that is meant. If that place is a
-// stream, it lies among the temporary files. It has no name any more, so nothing of it is left however goprof ends.
+// Spool makes a file for intermediate data. It lies beside the result, or among the temporary files if the result is a
+// stream. The file has no name any more, so nothing of it remains, however goprof ends.
 func (f *File) Spool() (*os.File, error) {
 	spool, err := f.spool()
 	if err != nil {

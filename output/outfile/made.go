@@ -5,7 +5,7 @@ import (
 	"os"
 )
 
-// Made is a file that was written, for whoever may delete it later. It holds its folder open.
+// Made is a file that was written, which the caller may delete later. It keeps the file's folder open.
 type Made struct {
 	f    *File
 	info fs.FileInfo
@@ -23,10 +23,10 @@ func (f *File) Made() *Made {
 	return &Made{f, info}
 }
 
-// Name is where the file is.
+// Name is the file's name.
 func (m *Made) Name() string { return m.f.name }
 
-// Delete deletes the file. If another file has taken its place meanwhile, that one stays.
+// Delete deletes the file, unless another file has taken its name.
 func (m *Made) Delete() error {
 	now, err := m.f.folder.Lstat(m.f.base)
 	if err != nil || !os.SameFile(now, m.info) {

@@ -21,12 +21,11 @@ func errStalled(waited time.Duration) error {
 	return fmt.Errorf("whoever reads it has not read for %v: what was not written by then is lost", waited)
 }
 
-// piece is how much is written at a time: a reader counts as slow, and not as stalled, if it takes this much now and
-// then.
+// piece is how much is written at a time. A reader that takes a piece now and then counts as slow, not as stalled.
 const piece = 64 << 10
 
-// patient writes to a stream, and gives up a reader that does not read. The piece that is being written then is left
-// to its goroutine, so the bytes given to Write must not be changed after an error.
+// patient writes to a stream, and gives up if the reader does not read. A goroutine may then still be writing the last
+// piece, so the bytes given to Write must not be changed after an error.
 type patient struct {
 	to io.Writer
 

@@ -10,7 +10,7 @@ import (
 	"sync"
 )
 
-// temporary is a file that is being written, under a hidden name beside the place that is meant.
+// temporary is a file that is being written, under a hidden name in the folder of the result.
 type temporary struct {
 	*os.File
 	folder *os.Root
@@ -58,8 +58,8 @@ func RemoveUnfinished() {
 // leftover is the name of a temporary file.
 var leftover = regexp.MustCompile(`^\.(.+)\.\d{1,10}\.tmp$`)
 
-// Leftover is the name that a temporary file was to get, if base is the name of one. A goprof that was killed leaves
-// such a file. It may be removed by whoever knows that no other goprof writes in that folder.
+// Leftover returns the name that a temporary file named base was to get. ok is false for other files. A goprof that was
+// killed leaves temporary files behind. If no other goprof writes in the folder, they may be removed.
 func Leftover(base string) (name string, ok bool) {
 	m := leftover.FindStringSubmatch(base)
 	if m == nil {

@@ -13,7 +13,7 @@ const (
 	memoryOfPacked = 250
 )
 
-// memoryFor is how much memory the parser may take for a file of so many bytes, which unfolds to so many.
+// memoryFor returns how much memory the parser may take for a file of so many bytes, given its unpacked size.
 func memoryFor(size, unpacked int) int64 {
 	return freeMemory + int64(min(memoryOfByte*unpacked, memoryOfPacked*size))
 }

@@ -17,11 +17,11 @@ import (
 // maxSamples bounds how many different stacks with labels a profile has. Each takes about 1 KB.
 const maxSamples = 1 << 19
 
-// Options say what is counted.
+// Options say what the values of samples are.
 type Options struct {
 	// Weight is what the recording counts. The second value of samples is bytes or a time.
 	Weight profile.Weight
-	// Asked says that the user wants Weight: CPU time, also of samples that stand for time that passed.
+	// Asked says that the user has named Weight, such as CPU time in a recording of wall-clock time.
 	Asked bool
 	// States says that samples know what threads did.
 	States bool
@@ -71,7 +71,7 @@ type Builder struct {
 // image is the image in which native code lies.
 type image struct{ file, build string }
 
-// context is what a sum's samples have in common besides their stack.
+// context is what all samples of a sum have in common besides their stack.
 type context struct {
 	thread profile.Thread
 	state  uint8 // the state plus one: 0 if it is not known
@@ -90,7 +90,8 @@ type seenKey struct {
 	context uint64
 }
 
-// recentFrame is a place of the cache before locations, of frames without inlined ones. at is nil of an empty place.
+// recentFrame is an entry of the cache in front of locations, for frames without inlined ones. at is nil if it is
+// empty.
 type recentFrame struct {
 	physical
 	at *pb.Location
@@ -105,7 +106,7 @@ type physical struct {
 
 const recentBits = 11
 
-// place is the frame's place in the cache. A Func is known by its address.
+// place is the frame's index in the cache, computed from the address of its Func.
 func (p *physical) place() uint64 {
 	h := uint64(uintptr(unsafe.Pointer(p.fn)))>>4 ^ uint64(uint32(p.line))<<32
 	return h * 0x9e3779b97f4a7c15 >> (64 - recentBits)
@@ -301,10 +302,10 @@ func (b *Builder) frames(s *profile.Stack) bool {
 	return true
 }
 
-// isFull tells that no new sample has room, so that no labels are made for one.
+// isFull reports whether there is no room for new samples. Then the caller need not make labels.
 func (b *Builder) isFull() bool { return b.full != nil }
 
-// truncatedBy is the frame that stands where a root is missing, as collapsed files have it.
+// truncatedBy is the frame in place of a missing root, as collapsed files have it.
 func truncatedBy(why profile.Reason) string { return "[truncated: " + why.String() + "]" }
 
 // found is location with a cache: stacks have millions of frames.
@@ -440,7 +441,7 @@ func (b *Builder) types(meta *profile.Meta) (types []*pb.ValueType) {
 	return types
 }
 
-// isCounted reports whether samples of an event are counted, and nothing else.
+// isCounted reports whether samples of an event have a count and no other value.
 func isCounted(kind *profile.EventKind) bool { return kind.Name != "" && kind.Unit == profile.Samples }
 
 func (b *Builder) keeps() (keep []int) {

@@ -8,8 +8,8 @@ import (
 	pb "github.com/google/pprof/profile"
 )
 
-// compressors are idle writers of gzip. A new one takes a megabyte, which has to be cleared: for the small
-// files of an agent that is more work than to compress them.
+// compressors are idle writers of gzip. A new writer allocates and clears a megabyte. For an agent's small files this
+// is more work than compressing them.
 var compressors = sync.Pool{New: func() any { return gzip.NewWriter(io.Discard) }}
 
 // write does what p.Write does.

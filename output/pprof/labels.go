@@ -21,7 +21,7 @@ const (
 	labelSpan    = "span_id"
 )
 
-// labels say which thread a sample is of, in the format's way. Empty labels and those with 0 are not written.
+// labels are the labels of a sample's thread. Empty texts and zeros are not written.
 type labels struct {
 	thread  string
 	tid     int

@@ -39,7 +39,7 @@ func Redact(to io.Writer, from io.Reader, by *redact.Redactor) error {
 	return write(to, p)
 }
 
-// redactFunctions renames the functions. Locations tell in which file of native code a function lies.
+// redactFunctions renames the functions. Locations show in which file of native code a function lies.
 func redactFunctions(p *pb.Profile, by *redact.Redactor) {
 	image := make(map[uint64]string)
 	for _, l := range p.Location {

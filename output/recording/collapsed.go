@@ -51,8 +51,9 @@ func openCollapsed(from io.Reader, name string) (*collapsedFile, error) {
 	return c, nil
 }
 
-// findSummary reads the summary beside the file. A summary with another sum belongs to another recording, and is not
-// used. Only a regular file is opened: the user did not name it, and reading a pipe could take for ever.
+// findSummary reads the summary beside the file. If its sum of samples differs, the summary belongs to another
+// recording, and is not used. Only a regular file is opened: the user did not name it, and reading a pipe could take
+// for ever.
 func (c *collapsedFile) findSummary(name string) {
 	path := output.SummaryPath(name)
 	file, err := outfile.OpenRegular(path)
@@ -71,7 +72,7 @@ func (c *collapsedFile) findSummary(name string) {
 	c.Describe(s)
 }
 
-// Describe gives the file its account, which says what the file counts.
+// Describe adds the account of the recording, which says what the file's numbers count.
 func (c *collapsedFile) Describe(s *profile.Summary) {
 	c.about.Summary, c.about.Meta, c.tree.Weight = s, s.Meta, s.Meta.Weight
 	c.about.Weights = []profile.Weight{s.Meta.Weight}

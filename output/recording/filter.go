@@ -29,8 +29,8 @@ func (f *Filter) Any() bool {
 		len(f.States) > 0
 }
 
-// Of returns the part of a recording that the filter wants. If the recording does not have what the filter needs, the
-// error is Lacks.
+// Of returns the part of a recording that the filter wants. If the filter needs something that the recording does not
+// have, the error is Lacks.
 func (f *Filter) Of(src Source) (*Filtered, error) {
 	i := src.Info()
 	switch {
@@ -184,7 +184,7 @@ func (p *Filtered) thread(t *profile.Thread) bool {
 	})
 }
 
-// named reports whether a thread has, or had, a name that is wanted.
+// named reports whether the filter wants one of the thread's names, past or present.
 func (p *Filtered) named(t *profile.Thread, re *regexp.Regexp, otherwise bool) bool {
 	label := naming.ThreadLabel(t)
 	if matches(re, label[1:len(label)-1], otherwise) {

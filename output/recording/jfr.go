@@ -205,7 +205,7 @@ func (m *sampleMaker) read() error {
 	return nil
 }
 
-// hit makes the sample of an event: its leaf is what the event was about.
+// hit makes the sample of an event. Its leaf is the object of the event, such as a class.
 func (m *sampleMaker) hit(s *profile.Sample, e *jfr.Event, kind *profile.EventKind) error {
 	s.Event, s.About = kind, e.Class != ""
 	if kind.Unit == profile.Bytes {
@@ -214,7 +214,7 @@ func (m *sampleMaker) hit(s *profile.Sample, e *jfr.Event, kind *profile.EventKi
 	return m.leaf(s, e.Class, e.TLAB.Kind())
 }
 
-// call makes the sample of a call that reads or writes. In goprof's files it may stand for others.
+// call makes the sample of a call that reads or writes. In goprof's files, a call may stand for several.
 func (m *sampleMaker) call(s *profile.Sample, e *jfr.Event) error {
 	s.Wall, s.NoState, s.About = true, true, e.Target != ""
 	if s.Span = e.Duration; m.ours {

@@ -99,7 +99,7 @@ func (c *contents) weights(event string) []profile.Weight {
 	return []profile.Weight{profile.Samples, profile.WallTime}
 }
 
-// contents says what a JFR file contains.
+// contents describes the events of a JFR file.
 type contents struct {
 	counts map[string]int64              // of all events
 	stacks map[string]bool               // those with a stack trace
@@ -163,7 +163,7 @@ func (c *contents) usual() ([]string, error) {
 	return nil, c.lacks("")
 }
 
-// group returns the events of a group that the file has, nil if there is no such group.
+// group returns the events of a group that are in the file, nil if there are none.
 func (c *contents) group(name string) []string {
 	some := func(events ...string) []string {
 		return slices.DeleteFunc(events, func(e string) bool { return !c.has(e) })

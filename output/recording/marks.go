@@ -71,7 +71,8 @@ func (s safepoints) mark(r *jfr.Reader, e *jfr.Event) (m Mark, ok bool) {
 	return m, true
 }
 
-// instantOf is the moment of an event. If the ticks are of an unknown clock, only the wall clock's time is known.
+// instantOf returns the moment of an event. If the file does not say which clock its ticks are from, only the wall
+// clock's time is known.
 func instantOf(r *jfr.Reader, e *jfr.Event) profile.Instant {
 	at := e.At
 	if !r.Nanos() {

@@ -11,13 +11,13 @@ type noted struct {
 	tooMany bool
 }
 
-// These bound what is noted, to some 5 MB.
+// These bound the memory of kept events to some 5 MB.
 const (
 	maxNoted      = 1 << 15 // of each
 	maxNotedTexts = 1 << 20
 )
 
-// take notes an event that is a mark, or the begin or end of a thread.
+// take keeps an event that is a mark, or that begins or ends a thread.
 func (n *noted) take(r *jfr.Reader, e *jfr.Event, open safepoints) {
 	switch {
 	case n.tooMany:

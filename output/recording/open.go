@@ -33,9 +33,9 @@ type Options struct {
 	// Weight chooses what samples are counted in. Meta.Weight of Info tells the result. Nil means the recording's own
 	// weight.
 	Weight *profile.Weight
-	// Stdin is the input that the name "-" means; nil means the process's.
+	// Stdin is the input for the name "-"; nil means the process's standard input.
 	Stdin io.Reader
-	// Regular refuses a name that is now a link, a pipe or a device.
+	// Regular refuses a name if it has become a link, a pipe or a device.
 	Regular bool
 }
 
@@ -66,7 +66,7 @@ func (f *File) Visit(stacks Stacks, visit func(*profile.Sample) error) error {
 	return Visit(f.source, stacks, added(visit))
 }
 
-// Tree is the tree of a collapsed file, with all that its labels say; nil of any other.
+// Tree is the tree of a collapsed file, with everything that its labels say; nil for other files.
 func (f *File) Tree() *output.Tree {
 	if c, ok := f.source.(*collapsedFile); ok {
 		return c.tree
@@ -74,14 +74,14 @@ func (f *File) Tree() *output.Tree {
 	return nil
 }
 
-// Describe gives a collapsed file the account of its recording, which stands beside it.
+// Describe adds to a collapsed file the account of its recording, which is in the file beside it.
 func (f *File) Describe(s *profile.Summary) {
 	if c, ok := f.source.(*collapsedFile); ok {
 		c.Describe(s)
 	}
 }
 
-// Lacks is the error for a file that does not contain what was asked for.
+// Lacks is the error for a file that does not contain what the caller wants.
 type Lacks struct {
 	Problem string
 	Remedy  string // a command, or what to do
@@ -155,7 +155,7 @@ func (in *input) close() error {
 	return errors.Join(all...)
 }
 
-// sniffed is how much of a file is looked at to tell its format.
+// sniffed is how many bytes of a file are read to recognise its format.
 const sniffed = 64 << 10
 
 func openInput(name string, o *Options) (*input, error) {

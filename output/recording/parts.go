@@ -11,7 +11,7 @@ import (
 type Part struct {
 	// Name is what Options.Event calls the part.
 	Name string
-	// Samples is how many samples the part has, as far as that is known before they are read.
+	// Samples is how many samples the part has, if that is known before the samples are read.
 	Samples int64
 	// Kind is the Event of the part's samples if all parts are read. It has no Name for CPU time.
 	Kind profile.EventKind

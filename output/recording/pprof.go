@@ -107,7 +107,7 @@ func (p *pprofFile) findParts() (parts []Part) {
 	return parts
 }
 
-// describe names a part after the value that says what its samples stand for.
+// describe names a part after the value of its samples.
 func (p *Part) describe(types []string, first bool) {
 	main := p.values[0]
 	for _, v := range p.values {
@@ -128,7 +128,7 @@ func (p *Part) describe(types []string, first bool) {
 	p.Name, p.Kind = name, profile.EventKind{Name: name, Unit: main.weight}
 }
 
-// value is the part's value of this index, nil if it is another part's.
+// value returns the part's value with this index, nil if the value belongs to another part.
 func (p *Part) value(index int) *value {
 	if i := slices.IndexFunc(p.values, func(v value) bool { return v.index == index }); i >= 0 {
 		return &p.values[i]
@@ -190,7 +190,7 @@ var timeUnits = map[string]time.Duration{
 
 var byteUnits = map[string]int64{"bytes": 1, "byte": 1, "kilobytes": 1 << 10, "megabytes": 1 << 20}
 
-// valueOf tells a value's meaning by its type: "cpu/nanoseconds".
+// valueOf finds a value's meaning by its type, such as "cpu/nanoseconds".
 func valueOf(typ string) value {
 	name, unit, _ := strings.Cut(typ, "/")
 	if ns, ok := timeUnits[unit]; ok {

@@ -13,8 +13,8 @@ import (
 	"goprof/profile"
 )
 
-// scan is the first reading of a JFR file: which events the file has, and what they say of the recording. It decodes no
-// samples.
+// scan is the first reading of a JFR file. It finds which events the file has, and the facts about the recording. It
+// decodes no samples.
 type scan struct {
 	contents
 	meta    profile.Meta             // of other recorders' recordings, and facts that no part says
@@ -235,7 +235,7 @@ func (s *scan) ioSum(_ *jfr.Reader, f fields) {
 	}
 }
 
-// sum returns the account that is being read: goprof.Account begins it, and the events behind that add to it.
+// sum returns the account that is being read. goprof.Account begins the account, and the events after it complete it.
 func (s *scan) sum() *profile.Summary {
 	if s.account == nil {
 		s.account = cmp.Or(s.part(""), new(recordedPart))

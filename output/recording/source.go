@@ -61,7 +61,7 @@ const (
 	Collapsed = "collapsed"
 )
 
-// Info is what is known of a recording.
+// Info is what is known about a recording.
 type Info struct {
 	Name   string // of the file, without folders
 	Format string // JFR, Pprof, Collapsed
@@ -70,14 +70,14 @@ type Info struct {
 	Timed bool
 	// Threads and States say that samples have their threads, and what these did.
 	Threads, States bool
-	// Weights are what the samples can be counted in. They are empty if that is not known. Meta.Weight is the usual one
-	// of them.
+	// Weights are the units in which the samples can be counted. They are empty if that is not known. Meta.Weight is
+	// the usual one.
 	Weights []profile.Weight
 	// Asked says that the user has named Meta.Weight (Options.Weight): nothing else may be counted.
 	Asked bool
-	// JVMStart is when the JVM began. It is zero if the recording does not tell.
+	// JVMStart is when the JVM began, zero if the recording does not have it.
 	JVMStart time.Time
-	// Event is the event that samples are of, in a recording that holds several: "jdk.ExecutionSample".
+	// Event is the event of the samples, if the recording has samples of several events: "jdk.ExecutionSample".
 	Event string
 	// Kind is the event of the samples, if all are of one. It has no Name for CPU time and for wall-clock modes.
 	Kind profile.EventKind
@@ -96,7 +96,7 @@ type Info struct {
 	Notes []string
 }
 
-// JVM distinguishes starts of JVMs: two recordings with the same text are of one start. It is empty if that is not
+// JVM identifies a start of a JVM: two recordings with the same text are from one start. It is empty if that is not
 // known.
 func (i *Info) JVM() string {
 	if i.JVMStart.IsZero() || i.Meta.PID == 0 {

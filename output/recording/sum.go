@@ -92,7 +92,7 @@ type methodLine struct {
 // maxLines bounds how many lines are kept. Beyond it they are made again, and are equal by name.
 const maxLines = 1 << 20
 
-// root is what stands above the stacks of a thread. Equal numbers are those of the same root.
+// root is the outermost frames of a thread's stacks. Equal numbers stand for the same frames.
 type root struct {
 	label  string
 	number uint64
@@ -152,7 +152,7 @@ func (s *summer) root(t *profile.Thread) root {
 	})
 }
 
-// withLines returns a stack whose methods have their lines in their names.
+// withLines returns a stack in which the names of methods contain their lines.
 func (s *summer) withLines(of *profile.Stack) *profile.Stack {
 	stack := *of
 	stack.Frames = slices.Clone(of.Frames)

@@ -32,7 +32,7 @@ type TableRow struct {
 	Duration time.Duration `json:"duration_ns,omitempty"` // of these events together
 }
 
-// Where is what a field of an event has to contain.
+// Where says which text a field of an event must contain.
 type Where struct {
 	Field string
 	Want  *regexp.Regexp

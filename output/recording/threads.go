@@ -94,7 +94,7 @@ func (t *toldThreads) settled() settled {
 	return s
 }
 
-// same divides the profile.Threads of one tid into lists: those of a list are one thread.
+// same divides the profile.Threads with one tid into lists. Each list is one thread.
 func (t *toldThreads) same(all []profile.Thread) (lists [][]profile.Thread) {
 	lives := make(map[int64][]profile.Thread) // by the JVM's number
 	var ids []int64

@@ -75,27 +75,13 @@ func Spool(from *bufio.Reader, packed bool) (file *os.File, size int64, err erro
 		content, err = unpack(from)
 	}
 	if err == nil {
-		size, err = io.Copy(file, &bounded{from: content, left: maxSpooled})
+		size, err = io.Copy(file, &output.Bounded{From: content, Left: maxSpooled, Problem: "more than is read of a pipe"})
 	}
 	if err != nil {
 		file.Close()
 		return nil, 0, damaged(err)
 	}
 	return file, size, nil
-}
-
-// bounded ends a stream that is too long with an error.
-type bounded struct {
-	from io.Reader
-	left int64
-}
-
-func (b *bounded) Read(to []byte) (int, error) {
-	n, err := b.from.Read(to)
-	if b.left -= int64(n); b.left < 0 {
-		return 0, &output.BadFile{Problem: "more than is read of a pipe", TooMuch: true}
-	}
-	return n, err
 }
 
 // damaged turns an error of unpacking into one about the file.

@@ -14,8 +14,8 @@ import (
 
 const maxLine = 4 << 20
 
-// rewriteCollapsed writes collapsed stacks again, sorted by their new names: the order of the lines would tell
-// something of the names that are gone.
+// rewriteCollapsed writes collapsed stacks again, sorted by their new names: the old order would reveal something about
+// the removed names.
 func rewriteCollapsed(to io.Writer, from io.Reader, by *redact.Redactor) error {
 	lines := bufio.NewScanner(from)
 	lines.Buffer(make([]byte, 64<<10), maxLine)

@@ -34,15 +34,15 @@ var kindNames = [...]string{"unknown", "jfr", "pprof", "collapsed", "json", "log
 
 func (k Kind) String() string { return kindNames[k] }
 
-// Account says what became of a file.
+// Account says what was done with a file.
 type Account struct {
 	JFR *jfr.Redacted // of a JFR file
 }
 
-// sniffed is the length of the beginning that tells a file's kind.
+// sniffed is how many bytes at the beginning show a file's kind.
 const sniffed = 64 << 10
 
-// KindOf tells a file's kind by its beginning.
+// KindOf finds a file's kind by its beginning.
 func KindOf(head []byte) Kind {
 	if isGzip(head) {
 		if z, err := gzip.NewReader(bytes.NewReader(head)); err == nil {
@@ -79,7 +79,7 @@ func isText(head []byte) bool {
 	return !bytes.ContainsFunc(head, func(c rune) bool { return c < ' ' && c != '\t' && c != '\n' && c != '\r' })
 }
 
-// maxFile bounds a file that is read into memory as a whole.
+// maxFile bounds a file that is read into memory completely.
 const maxFile = 1 << 30
 
 // Input is a file to redact.
@@ -146,7 +146,7 @@ func (in *Input) Rewrite(to io.Writer, by *redact.Redactor) (*Account, error) {
 	case Log:
 		err = in.lines(to, by, rewriteLog)
 	case JSON:
-		err = rewriteJSON(to, &limited{in.head, maxFile}, by)
+		err = rewriteJSON(to, limited(in.head), by)
 	default:
 		err = &output.BadFile{Problem: "it is neither JFR, pprof, collapsed stacks, goprof's JSON nor a log"}
 	}
@@ -158,34 +158,25 @@ func (in *Input) lines(to io.Writer, by *redact.Redactor,
 	rewrite func(io.Writer, io.Reader, *redact.Redactor) error) error {
 	head, _ := in.head.Peek(2)
 	if !isGzip(head) {
-		return rewrite(to, &limited{in.head, maxFile}, by)
+		return rewrite(to, limited(in.head), by)
 	}
 	z, err := gzip.NewReader(in.head)
 	if err != nil {
 		return &output.BadFile{Problem: "it is packed, but damaged: " + err.Error()}
 	}
-	return rewrite(to, &limited{z, maxFile}, by)
+	return rewrite(to, limited(z), by)
 }
 
 // Rewrite writes JSON of goprof's, or a log, without names: a part of a file.
 func Rewrite(to io.Writer, from io.Reader, kind Kind, by *redact.Redactor) error {
-	from = &limited{from, maxFile}
+	from = limited(from)
 	if kind == JSON {
 		return rewriteJSON(to, from, by)
 	}
 	return rewriteLog(to, from, by)
 }
 
-// limited ends a stream that is too long with an error.
-type limited struct {
-	from io.Reader
-	left int64
-}
-
-func (l *limited) Read(to []byte) (int, error) {
-	n, err := l.from.Read(to)
-	if l.left -= int64(n); l.left < 0 {
-		return 0, &output.BadFile{Problem: fmt.Sprintf("more than %d GiB of it", maxFile>>30), TooMuch: true}
-	}
-	return n, err
+// limited returns a reader that fails after maxFile bytes.
+func limited(from io.Reader) io.Reader {
+	return &output.Bounded{From: from, Left: maxFile, Problem: fmt.Sprintf("more than %d GiB of it", maxFile>>30)}
 }

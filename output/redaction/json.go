@@ -40,7 +40,7 @@ func rewriteJSON(to io.Writer, from io.Reader, by *redact.Redactor) error {
 	}
 }
 
-// syntaxText says what is wrong, without text of the file.
+// syntaxText describes a fault in the JSON, without text from the file.
 func syntaxText(err error) string {
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		return "it ends too early"

@@ -21,7 +21,7 @@ import (
 	"unicode/utf8"
 )
 
-// These bound what a search may take.
+// These bound the work of a search.
 const (
 	maxWords     = 100_000
 	leastWord    = 3       // characters; shorter ones are in every file
@@ -198,7 +198,7 @@ func wholeRunes(data []byte) []byte {
 	return data
 }
 
-// unpack reads packed data to its end, or to where it is damaged.
+// unpack reads packed data to its end, or to the first damaged byte.
 func (s *search) unpack(from io.Reader, depth int) {
 	_ = s.stream(&toDamage{from}, "unpacked", depth+1) // damaged data end at the damage
 }
@@ -287,9 +287,9 @@ func (s *search) base64(data []byte, depth int) {
 	}
 }
 
-// deflated looks at data that are packed without a header, as in pages.
+// deflated searches data that are packed without a header, as in pages.
 func (s *search) deflated(data []byte) {
-	// Data that do not unpack are not packed: there is no error to tell.
+	// Data that cannot be unpacked are not packed, so this is no error.
 	_ = s.stream(&toDamage{flate.NewReader(bytes.NewReader(data))}, "in base64", maxNested)
 }
 

@@ -11,7 +11,7 @@ import (
 // begins with the end of the one before: a word, a run of base64, or a page's names may lie across the border.
 const window = 8 << 20
 
-// stream searches all data that come, and all that is packed in them.
+// stream searches a stream of data, and everything that is packed in it.
 func (s *search) stream(from io.Reader, where string, depth int) error {
 	data := make([]byte, s.window)
 	n, err := io.ReadFull(from, data)
@@ -83,7 +83,7 @@ func (w *windows) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// look looks at the window, and reports whether there may be more.
+// look searches the window, and reports whether more data may follow.
 func (w *windows) look() bool {
 	w.s.left -= int64(w.fresh)
 	w.fresh = 0
@@ -99,7 +99,7 @@ func (w *windows) look() bool {
 	return true
 }
 
-// end looks at the last window.
+// end searches the last window.
 func (w *windows) end() {
 	if w.fresh > 0 {
 		w.look()

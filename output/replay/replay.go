@@ -24,7 +24,8 @@ type Options struct {
 	Every time.Duration // how long a batch is, where samples have times
 }
 
-// Whose returns what a recording says of its process. service is its name, empty for what the recording says.
+// Whose returns which process a recording is from. service is the name that the user has given the process, empty for
+// none.
 func Whose(m *profile.Meta, service string) resource.Attributes {
 	p := resource.Process{Service: profile.ProgramName(m.MainClass), PID: m.PID, Host: m.Host}
 	if strings.IndexFunc(m.JVM, unicode.IsDigit) == 0 { // goprof's recordings have a version, others sentences
@@ -71,7 +72,7 @@ type replayer struct {
 	to      func(*batch.Batch)
 }
 
-// gathered is the batch of a part that is being gathered.
+// gathered is the unfinished batch of a part.
 type gathered struct {
 	gather *batch.Gatherer
 	meta   profile.Meta

@@ -22,8 +22,8 @@ type Hold struct {
 	Trace string // for which the owner worked; "": see what its own samples say
 }
 
-// wake notes who had the lock for which the thread of a sample waited, if the recording has wakers: the thread that
-// gave it back last.
+// wake stores who held the lock for which the thread of a sample waited: the thread that released it last. Only
+// recordings with wakers have that.
 func (g *Gatherer) wake(s *profile.Sample) {
 	at := s.Stack.StateAt()
 	if at < 0 || s.State != profile.Blocked && s.State != profile.Parked {
@@ -64,15 +64,15 @@ func releases(f profile.Frame) bool {
 	return f.Func.Name == "java.util.concurrent.locks.AbstractQueuedSynchronizer.release"
 }
 
-// stateOf is what the frame of a state says, without its brackets.
+// stateOf returns the text of a state's frame without its brackets.
 func stateOf(f *profile.Frame) string {
 	return strings.TrimSuffix(strings.TrimPrefix(f.Func.Name, "["), "]")
 }
 
-// LacksHolders reports whether threads waited for locks, and nothing says for whose.
+// LacksHolders reports whether threads waited for locks and the recording does not say who held the locks.
 func (g *Gatherer) LacksHolders() bool { return g.locked > 0 && len(g.woken) == 0 }
 
-// who identifies a thread: by its number in the kernel, or by that of a virtual thread, whatever carries it.
+// who identifies a thread: by its number in the kernel, or a virtual thread by its own number.
 type who struct {
 	tid     int
 	virtual uint64
@@ -100,7 +100,7 @@ type Holder struct {
 	Times int    // how often it was seen
 }
 
-// Holds takes what was seen of locks beside the samples, in the order of time.
+// Holds takes what the recording has about locks besides samples, in the order of time.
 func (g *Gatherer) Holds(list []Hold) {
 	g.holds = map[who][]Hold{}
 	for _, h := range list {
@@ -111,7 +111,7 @@ func (g *Gatherer) Holds(list []Hold) {
 	}
 }
 
-// heldWhile counts who had the lock for which the thread of a look waited.
+// heldWhile counts who held the lock for which the thread of a look waited.
 func (b *building) heldWhile(g *Gatherer, l *look, list []Hold) {
 	if !l.waits {
 		return
@@ -133,7 +133,7 @@ func firstFrom(list []Hold, at int64) int {
 	return sort.Search(len(list), func(i int) bool { return list[i].At.UnixNano() >= at })
 }
 
-// traceOf is the trace for which a thread worked at a moment.
+// traceOf returns the trace for which a thread worked at a moment.
 func (g *Gatherer) traceOf(owner who, at int64) string {
 	looks := g.byWho[owner]
 	i := sort.Search(len(looks), func(i int) bool { return looks[i].at > at }) - 1
@@ -159,7 +159,7 @@ func (b *building) holdersIn(part int32) (list []Holder) {
 	return list
 }
 
-// heldBy says who had the lock: ", java.lang.Object held by "server-2" tid=12 in trace 4bf9".
+// heldBy says who held the lock: ", java.lang.Object held by "server-2" tid=12 in trace 4bf9".
 func (p *Part) heldBy() string {
 	if len(p.Holders) == 0 {
 		return ""

@@ -45,7 +45,7 @@ type Gatherer struct {
 	names   map[int64]string // of virtual threads
 	looks   int
 	draws   map[int64]bool // when virtual threads that no carrier ran were drawn
-	// counted is how many looks the samples stand for, and stoodFor is for how much time.
+	// counted is how many looks the samples stand for, and stoodFor how much time.
 	counted  int64
 	stoodFor time.Duration
 	// Left is how many samples there was no room for. Timeless is how many had no time.
@@ -70,7 +70,8 @@ func (t *numbering[T]) of(v T) int32 {
 	return n
 }
 
-// New makes a Gatherer of requests that are traces, or of those for which a thread has a frame that method fits.
+// New makes a Gatherer. A request is a trace; or, with method, the time for which a thread has a frame that fits
+// method.
 func New(method *regexp.Regexp) *Gatherer {
 	return &Gatherer{method: method, threads: map[profile.Thread][]look{}, names: map[int64]string{},
 		draws: map[int64]bool{}}
@@ -120,11 +121,11 @@ func (g *Gatherer) has(s *profile.Stack) bool {
 	})
 }
 
-// Interval is the time from one look at a thread to the next, on average. It is longer than was asked for where the
-// machine is busy, or looks would cost too much.
+// Interval is the average time from one look at a thread to the next. It is longer than the user asked for if the
+// machine is busy, or if looks would cost too much.
 func (g *Gatherer) Interval() time.Duration { return g.stoodFor / time.Duration(max(g.counted, 1)) }
 
-// partOf says what a thread did, in a few words: a place, and its state.
+// partOf says in a few words what a thread did: the method, and the thread's state.
 func partOf(s *profile.Sample) string {
 	state, wait := s.State.String(), *s.Stack
 	if at := wait.StateAt(); at >= 0 && wait.Frames[at].Func != nil {
@@ -236,7 +237,7 @@ func runs(looks []look, bridge bool) (all [][]look) {
 	return all
 }
 
-// building is a request whose runs are being put together.
+// building is a request whose runs are being collected.
 type building struct {
 	link    int32
 	spans   [][2]int64

@@ -10,7 +10,7 @@ import (
 	"goprof/output"
 )
 
-// Report is what is told of requests.
+// Report is the result: the requests that are shown.
 type Report struct {
 	All      []Request // the longest first
 	Slow     int       // so many of the first are slow

@@ -17,8 +17,7 @@ type Destination interface {
 	// Encode makes a message of a batch. The message holds everything that the server is to know: another goprof may
 	// send it, after a restart.
 	Encode(*batch.Batch) ([]byte, error)
-	// Send delivers a message. Nil says that the server has it. A message is sent again after an error that is no
-	// *Failure.
+	// Send delivers a message. nil: the server has it. After an error that is no *Failure, the message is sent again.
 	Send(ctx context.Context, message []byte) error
 }
 
@@ -30,14 +29,14 @@ type Failure struct {
 	// Doubtful says that the message itself may be the reason. It is sent again a few times, and then given up, so that
 	// one message cannot hold up all that come after it.
 	Doubtful bool
-	// After is how long the server asks to wait, 0 if it does not say.
+	// After is how long the server asks goprof to wait, 0 if it does not say.
 	After time.Duration
 }
 
 func (f *Failure) Error() string { return f.Err.Error() }
 func (f *Failure) Unwrap() error { return f.Err }
 
-// Final is a failure that is not sent again.
+// Final is a failure after which the message is not sent again.
 func Final(format string, args ...any) error {
 	return &Failure{Err: fmt.Errorf(format, args...), Final: true}
 }
@@ -53,8 +52,7 @@ func (p *Partial) Error() string {
 }
 
 func failureOf(err error) *Failure {
-	var f *Failure
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*Failure](err); ok {
 		return f
 	}
 	return &Failure{Err: err}

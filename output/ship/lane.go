@@ -263,8 +263,7 @@ func (l *lane) done(e *spooled, f outcome, err error) {
 	case torn:
 		l.count.Damaged.add(e.looks)
 	}
-	var partial *Partial
-	if errors.As(err, &partial) {
+	if partial, ok := errors.AsType[*Partial](err); ok {
 		l.count.Rejected += partial.Rejected
 	}
 	if err != nil {
@@ -272,7 +271,7 @@ func (l *lane) done(e *spooled, f outcome, err error) {
 	}
 }
 
-// failed notes a problem, and says it unless the last one told was the same.
+// failed stores a problem, and reports it unless the last reported problem was the same.
 func (l *lane) failed(err error) {
 	text := err.Error()
 	l.count.LastError = text
@@ -285,7 +284,7 @@ func (l *lane) failed(err error) {
 // mostTold lines in a minute: a server may refuse each message with another text.
 const mostTold = 10
 
-// say tells a line, unless too many lines were told lately.
+// say reports a line, unless too many lines were reported lately.
 func (l *lane) say(text string) {
 	now := time.Now()
 	if now.Sub(l.toldAt) >= time.Minute {
@@ -307,7 +306,7 @@ func (l *lane) succeeded() {
 	}
 }
 
-// left says what was not delivered at the end. Messages in memory are lost.
+// left reports the messages that were not delivered at the end. Those in memory are lost.
 func (l *lane) left() error {
 	lost := l.spool.dropMemory()
 	l.mu.Lock()

@@ -117,7 +117,7 @@ func (s *spool) removeFile(e *spooled) {
 	}
 }
 
-// hold returns the next message to send, nil if there is none. Nothing drops it until release or drop.
+// hold returns the next message to send, nil if there is none. The spool keeps the message until release or drop.
 func (s *spool) hold() *spooled {
 	s.mu.Lock()
 	defer s.mu.Unlock()

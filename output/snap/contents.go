@@ -21,7 +21,7 @@ type Contents struct {
 	Parts     []Part    `json:"parts"`
 }
 
-// State is what became of a part.
+// State is whether a part was written, and if not, why.
 type State string
 
 const (
@@ -31,7 +31,7 @@ const (
 	Missing State = "missing" // it could not be read
 )
 
-// Part is one thing that a snap looks at.
+// Part is one part of a snap: the result of one look at the JVM or at its files.
 type Part struct {
 	Name  string   `json:"name"`
 	What  string   `json:"text"`

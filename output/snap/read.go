@@ -13,8 +13,7 @@ import (
 	"goprof/output"
 )
 
-// Bounds of what is read. A part of a snap has up to 60 bytes for each packed one. A file that was made to do harm has
-// 1,000.
+// Bounds of what is read. A part of a snap has up to 60 bytes for each packed byte. A malicious file may have 1,000.
 const (
 	maxTable       = 1 << 20 // bytes of the zip's own table
 	maxFiles       = 512
@@ -33,7 +32,7 @@ type Reader struct {
 // Is reports whether a file that begins so may be a snap: it is a zip.
 func Is(head []byte) bool { return bytes.HasPrefix(head, []byte("PK\x03\x04")) }
 
-// IsNamed reports whether a name is that of a file that may be a snap.
+// IsNamed reports whether a file may be a snap, by its name.
 func IsNamed(name string) bool {
 	info, err := os.Stat(name)
 	if err != nil || !info.Mode().IsRegular() {
@@ -49,7 +48,7 @@ func IsNamed(name string) bool {
 	return err == nil && Is(head)
 }
 
-// Open opens the file of that name. Errors of opening are those of package os.
+// Open opens a snap. If the file cannot be opened, it returns the error of package os.
 func Open(name string) (*Reader, error) {
 	file, err := os.Open(name)
 	if err != nil {
@@ -91,7 +90,7 @@ func Read(file io.ReaderAt, size int64) (*Reader, error) {
 	return &Reader{zip: z}, nil
 }
 
-// tableReader bounds what is read until the table is known.
+// tableReader bounds how much is read before the table is complete.
 type tableReader struct {
 	file io.ReaderAt
 	left int64

@@ -71,7 +71,7 @@ func (w *trackWriter) file(name string, all []*timeline.Timeline) {
 	w.Raw("}\n")
 }
 
-// name returns the title that speedscope shows above everything. It is the only place for what a reader must know.
+// name returns the title that speedscope shows above everything. Only there can a file warn its reader.
 func name(src recording.Source, notes []string) string {
 	i := src.Info()
 	parts := []string{cmp.Or(i.Name, i.Meta.MainClass, "goprof")}

@@ -11,8 +11,8 @@ import (
 	"goprof/profile"
 )
 
-// Collect reads all samples of a recording. Of one with several parts (recording.Info.All) it makes a Timeline of each.
-// Timelines of one recording share Frames and Nodes, and Options are for all of them together.
+// Collect reads all samples of a recording, and makes one Timeline, or one of each part (recording.Info.All). Timelines
+// of the same recording share Frames and Nodes. The bounds in Options are for all of them together.
 func Collect(src recording.Source, o Options) ([]*Timeline, error) {
 	info := src.Info()
 	parts := 1
@@ -102,11 +102,11 @@ func (c *collector) sees(s *Sample) {
 	c.bytes, c.wall = c.bytes || s.Bytes > 0, c.wall || s.Wall
 }
 
-// valueOf is what a weight is here.
+// valueOf is the value of a sample in this weight.
 var valueOf = map[profile.Weight]Value{profile.Samples: Looks, profile.CPUTime: CPU, profile.WallTime: Span,
 	profile.Bytes: Bytes}
 
-// value returns the weight that the user has named, or else the best one that the recording's samples have.
+// value returns the weight that the user has named, or else the best weight that the samples have.
 func (c *collector) value() Value {
 	switch {
 	case c.t.Info.Asked:
@@ -229,7 +229,7 @@ func (m *merger) merge(all []Sample) []Sample {
 	return all[:n]
 }
 
-// equal returns the place of the sample that s becomes part of, negative if there is none.
+// equal returns the index of the sample into which s is merged, negative if there is none.
 func (m *merger) equal(all []Sample, s *Sample) int {
 	if m.slot == 0 {
 		if last := len(all) - 1; last >= 0 && all[last].equals(s) {

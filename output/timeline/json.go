@@ -9,7 +9,7 @@ import (
 	"goprof/output"
 )
 
-// JSON writes large JSON piece by piece. Flush returns the first error.
+// JSON writes large JSON piece by piece. Flush returns the first error of all writes.
 type JSON struct {
 	w     *bufio.Writer
 	space [32]byte
@@ -64,5 +64,5 @@ func (j *JSON) Ms(ns int64) {
 	}
 }
 
-// Flush writes what is left.
+// Flush writes what is still in the buffer.
 func (j *JSON) Flush() error { return j.w.Flush() }

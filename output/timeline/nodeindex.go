@@ -6,7 +6,7 @@ type nodeIndex struct{ places []int32 }
 
 const firstPlaces = 1 << 10
 
-// find is the place of a node's number; 0 if there is none, and the caller may set it at once.
+// find returns the entry with a node's number. The entry is 0 if the node is new; then the caller may set it.
 func (x *nodeIndex) find(nodes []Node, n Node) *int32 {
 	if 2*len(nodes) >= len(x.places) {
 		x.grow(nodes)

@@ -40,7 +40,7 @@ type stacks struct {
 	recent  [1 << recentBits]recentStep
 }
 
-// recentStep is a place of the cache before the maps: most frames of a new stack are in other stacks, too.
+// recentStep is an entry of the cache in front of the maps: most frames of a new stack are in other stacks, too.
 type recentStep struct {
 	step
 	node int32 // 0 of an empty place
@@ -55,7 +55,7 @@ type step struct {
 	kind   profile.Kind
 }
 
-// place is the step's place in the cache. A Func is known by its address.
+// place is the step's index in the cache, computed from the address of its Func.
 func (s *step) place() uint64 {
 	h := uint64(uintptr(unsafe.Pointer(s.fn)))>>4 ^ uint64(uint32(s.parent))<<32 ^ uint64(uint32(s.line))<<20
 	h *= 0x9e3779b97f4a7c15
@@ -69,7 +69,7 @@ type stackPlace struct {
 	full bool           // there is no room: the node is that of a stack that says so
 }
 
-// labelKey is a frame that is no code: why a stack is cut, or a state.
+// labelKey is a frame without code: the reason why a stack is cut, or a state.
 type labelKey struct {
 	state profile.State
 	why   profile.Reason
@@ -198,7 +198,7 @@ func (s *stacks) is(node int32, st stack) bool {
 	return node == 0
 }
 
-// walk goes from the root to the stack's node, and makes nodes that are missing.
+// walk goes from the root to the stack's node, and makes missing nodes.
 func (s *stacks) walk(st stack) (node int32, ok bool) {
 	ok = true
 	if st.root != nil {

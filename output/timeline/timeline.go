@@ -17,7 +17,7 @@ type Options struct {
 	Merge   bool // equal neighbours of a thread become one, even if there is room for all of them
 }
 
-// The bounds if Options do not tell.
+// These bounds hold if Options have none.
 const (
 	DefaultSamples = 1 << 21 // of 64 bytes each
 	DefaultTracks  = 200

@@ -61,7 +61,8 @@ func (c *collector) track(t *profile.Thread) *Track {
 	return tr
 }
 
-// carrierless is the kernel's name of a thread. For a virtual thread that is the carrier's.
+// carrierless is the kernel's name of a thread, "" for a virtual thread: there the kernel's name is that of the
+// carrier.
 func carrierless(t *profile.Thread) string {
 	if t.Virtual {
 		return ""
@@ -115,7 +116,7 @@ func (tr *Track) Title() string {
 // maxBefore bounds the earlier names in a title.
 const maxBefore = 3
 
-// before tells the last of a thread's earlier names.
+// before returns the last of a thread's earlier names.
 func (tr *Track) before() string {
 	if len(tr.Earlier) == 0 {
 		return ""
@@ -138,8 +139,8 @@ func (t *Timeline) weigh(tr *Track) {
 	}
 }
 
-// group makes at most so many tracks, the heaviest first. Virtual threads beyond their number are grouped by their
-// pools. Then all tracks beyond the bound become one.
+// group makes at most so many tracks, the heaviest first. If there are too many virtual threads, the lightest are
+// grouped by their pools. Then all tracks beyond the bound are merged into one.
 func (t *Timeline) group(virtual, most int) {
 	byWeight := func(a, b *Track) int {
 		return cmp.Or(cmp.Compare(b.Weight, a.Weight), cmp.Compare(len(b.Samples), len(a.Samples)))

@@ -12,7 +12,7 @@ import (
 // last.
 
 const (
-	// stateWidth holds the longest state without what is waited for.
+	// stateWidth is the width of the longest state, without what the thread waits for.
 	stateWidth = 9
 	// tidFrom, allocFrom and frameFrom are the numbers of columns from which on a table has these.
 	tidFrom, allocFrom, frameFrom = 60, 48, 72
@@ -25,7 +25,7 @@ const (
 	much = 0.5
 )
 
-// Draw draws the screen of that size: so many lines at most, none of them wider.
+// Draw draws a screen with at most so many lines. None of them is wider than the screen.
 func (m *Model) Draw(columns, rows int) []Line {
 	columns, rows = max(columns, 1), max(rows, 1)
 	var lines []Line
@@ -113,7 +113,7 @@ func collector(r *Reading) string {
 	return s
 }
 
-// cost returns what goprof used, and how it disturbed the process.
+// cost returns the CPU time that goprof used, and how goprof disturbed the process.
 func cost(r *Reading) string {
 	s := fmt.Sprintf("goprof  %s%% of a CPU", percent(r.Own.CPU))
 	if r.Own.Memory > 0 {
@@ -203,7 +203,7 @@ func (m *Model) threadTable(columns, rows int) []Line {
 	return lines
 }
 
-// threadHead names the key by which threads are sorted.
+// threadHead returns the heading of the column by which threads are sorted.
 func (m *Model) threadHead() string {
 	s := "THREAD by " + m.order.String()
 	if m.reversed {

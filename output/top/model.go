@@ -8,7 +8,7 @@ import (
 	"goprof/profile"
 )
 
-// Model is what the user has chosen to see. It is not safe for concurrent use.
+// Model is what the user has chosen to show. It is not safe for concurrent use.
 type Model struct {
 	shown  *Reading // nil before the first one
 	latest *Reading // that came while the screen was frozen
@@ -76,7 +76,7 @@ type Action struct {
 // New is a screen without a reading.
 func New() *Model { return &Model{} }
 
-// Show takes the next reading. A frozen screen keeps what it shows.
+// Show takes the next reading. A frozen screen does not change.
 func (m *Model) Show(r *Reading) {
 	m.latest = r
 	if !m.frozen {
@@ -95,7 +95,7 @@ func (m *Model) ShowStack(s *Stack) {
 // Say shows a line until the next key.
 func (m *Model) Say(text string) { m.message = clean(text) }
 
-// Recording names the file of a recording that is under way; empty: there is none.
+// Recording sets the name of the file that is being recorded; empty: nothing is recorded.
 func (m *Model) Recording(file string) { m.recording = clean(file) }
 
 // Key takes a key, by name ("up", "enter", "ctrl+c"), and the text that it types.
@@ -205,7 +205,7 @@ func (m *Model) arrange() {
 	m.methods = slices.DeleteFunc(m.methods, func(c Method) bool { return !has(c.Name) })
 }
 
-// at is the place of the selected thread.
+// at returns the index of the selected thread.
 func (m *Model) at() int {
 	return max(slices.IndexFunc(m.threads, func(t Thread) bool { return t.TID == m.selected }), 0)
 }

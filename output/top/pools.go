@@ -27,7 +27,7 @@ func (p *Pool) load() string {
 	return fmt.Sprintf("%s: %d of %d %s%s", clean(p.Name), p.Busy, p.Count, word, wait)
 }
 
-// full orders pools: what is waited for comes first, then what is used most.
+// full orders pools: pools for which threads wait come first, then those that are used most.
 func (p *Pool) full() (waits int64, used float64) {
 	if p.Queued != nil {
 		waits = *p.Queued

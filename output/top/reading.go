@@ -26,7 +26,7 @@ type Reading struct {
 	Threads    []Thread
 	Pools      []Pool // as far as they are known
 
-	// Methods are of the samples in the Window. Samples is the number of these.
+	// Methods are the methods of the samples in the Window. Samples is the number of these samples.
 	Methods []Method
 	Window  time.Duration
 	Samples int64

@@ -2,7 +2,7 @@ package top
 
 import "strings"
 
-// Style is how a piece of text stands out.
+// Style is how a piece of text is highlighted.
 type Style uint8
 
 const (
@@ -14,7 +14,7 @@ const (
 	Hot      // what uses much
 )
 
-// Palette is what a terminal may show of styles.
+// Palette is the set of styles that a terminal can show.
 type Palette uint8
 
 const (

@@ -10,8 +10,8 @@ import (
 	"goprof/output"
 )
 
-// Text for a terminal has counted columns: a line that is wider than the terminal would wrap, and push the others
-// out of their places.
+// Text for a terminal has counted columns. A line that is wider than the terminal would wrap and move all lines below
+// it.
 
 // wide are the runes that take two columns: those that are Wide or Fullwidth in Unicode standard annex 11, by blocks.
 var wide = [][2]rune{

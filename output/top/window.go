@@ -103,7 +103,7 @@ func (w *Window) Methods(at time.Duration) (methods []Method, samples int64) {
 	return methods, samples
 }
 
-// share is at most 1: two methods of one name may be on one stack.
+// share returns at most 1: a stack may have two methods with the same name.
 func share(part, of int64) float64 {
 	if of <= 0 {
 		return 0

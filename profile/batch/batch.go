@@ -7,13 +7,13 @@ import (
 	"goprof/profile/resource"
 )
 
-// Batch is what was seen of one process in a span of time. Receivers only read it: several destinations share it.
+// Batch has the samples of one process in a span of time. Receivers must not change it: several destinations share it.
 type Batch struct {
 	Resource resource.Attributes // of the process
 	Meta     profile.Meta        // mode, engine, interval, weight, goprof's version
 	From, To time.Time
 	Samples  []Sum
-	// Event is what the samples are of. Its Name is empty for CPU time and for modes.
+	// Event is the event of the samples. Its Name is empty for CPU time and for modes.
 	Event profile.EventKind
 }
 
@@ -25,8 +25,8 @@ func (b *Batch) Looks() (n int64) {
 	return n
 }
 
-// Sum is one stack of one thread, or of one pool of threads, in one state and for one span, with every look that
-// found it.
+// Sum is one stack of one thread, or of one pool of threads, in one state and for one span. It has every look that
+// found this stack.
 type Sum struct {
 	// Thread is the thread that was looked at. The name of a pool has "*" for its number, and its numbers are 0.
 	Thread  profile.Thread
@@ -39,7 +39,7 @@ type Sum struct {
 	Points  []Point
 }
 
-// Point is one look, or several that one moment stands for.
+// Point is one look, or several looks that share a moment.
 type Point struct {
 	At    int64 // ns since 1970, 0 if the time is not known
 	Looks int64

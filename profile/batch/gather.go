@@ -40,7 +40,7 @@ type Gatherer struct {
 	before  int // samples of the last batch
 }
 
-// mostAhead bounds for how many samples there is room before there are so many.
+// mostAhead bounds the samples for which a Gatherer allocates memory in advance.
 const mostAhead = 256
 
 // gatherKey is a stack of a thread in a state.
@@ -78,7 +78,7 @@ func (g *Gatherer) clear() {
 // Empty reports whether nothing was added since the last Take.
 func (g *Gatherer) Empty() bool { return len(g.samples) == 0 }
 
-// Add counts a sample. It keeps the Funcs of the stack and the names, and nothing else.
+// Add counts a sample. It keeps the Funcs of the stack and the names, but nothing else.
 func (g *Gatherer) Add(s *profile.Sample) {
 	thread := s.Thread
 	if g.o.Pools {
@@ -167,7 +167,7 @@ func (g *Gatherer) fullSample(wall bool) int {
 	return g.full
 }
 
-// point counts a look at a sample. If there is no room for its time, the look joins the one before it.
+// point counts a look of a sample. If there is no room for the look's time, the look joins the one before it.
 func (g *Gatherer) point(to *Sum, s *profile.Sample) {
 	p := Point{At: s.At.Wall, Looks: s.Looks(), CPU: s.CPU, Span: s.Span, Bytes: s.Bytes}
 	if n := len(to.Points); n > 0 && (p.At == 0 && to.Points[n-1].At == 0 || g.points >= g.o.MaxPoints) {

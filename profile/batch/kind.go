@@ -7,14 +7,14 @@ import (
 	"goprof/profile/resource"
 )
 
-// Of says which event the batch's samples are of: no Name for CPU time, and for modes.
+// Of returns the event of the batch's samples: it has no Name for CPU time, and for modes.
 func (b *Batch) Of(event profile.EventKind) {
 	if b.Event = event; event.Name != "" && !event.Unit.IsTime() {
 		b.Meta.Interval = 0 // theirs is an amount
 	}
 }
 
-// Kind returns the kind of profile by which servers' own pages look for it. Go's names are used where Go has the same:
+// Kind returns the kind of profile by which the pages of servers find it. If Go has the same kind, its name is Go's:
 // process_cpu, memory, mutex.
 func (b *Batch) Kind() string {
 	switch {

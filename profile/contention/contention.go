@@ -45,8 +45,8 @@ func New(threads []profile.ThreadDump) *Graph {
 	return g
 }
 
-// Owners says for each thread for which one it waits, by index. -1: for none that is known. A thread that blocks itself
-// waits for itself.
+// Owners returns for each thread the index of the thread that it waits for, -1 if it waits for no known thread. A
+// thread that blocks itself waits for itself.
 func Owners(threads []profile.ThreadDump) []int {
 	byTID, byVirtual := map[int]int{}, map[uint64]int{}
 	for i := range threads {

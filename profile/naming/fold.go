@@ -66,7 +66,8 @@ func entry(stack []Plumbing, i int, leaf bool) int {
 	return i
 }
 
-// waiting finds where the run begins in which the leaf waits for a futex. It is the stack's end if the leaf does not.
+// waiting finds the beginning of the run in which the leaf waits for a futex. If the leaf does not, it returns the
+// stack's end.
 func waiting(stack []Plumbing) int {
 	at := len(stack)
 	for at > 0 && (stack[at-1] == FutexCall || stack[at-1] == WaitCall && at < len(stack)) {
@@ -90,8 +91,8 @@ func run(stack []Plumbing, i int) (what Plumbing, end int) {
 	return what, end
 }
 
-// beyondVM returns where the Java begins that the VM was asked to call: behind native frames and the call stub. If
-// there is no such Java, the native frames are work of the VM (it checks, or loads a class).
+// beyondVM returns where the Java code begins that the VM was asked to call: behind native frames and the call stub. If
+// there is none, the native frames are work of the VM (it checks, or loads a class).
 func beyondVM(stack []Plumbing, i, leaf int) int {
 	for k := i; k < leaf; k++ {
 		switch stack[k] {
@@ -109,7 +110,7 @@ func beyondVM(stack []Plumbing, i, leaf int) int {
 // CallStub is the name of the stub by which the VM calls Java.
 const CallStub = "call_stub"
 
-// Folder folds stacks of one process, one after the other. It remembers what a function is.
+// Folder folds stacks of one process, one after the other. It caches the kinds of functions.
 type Folder struct {
 	known map[*profile.Func]Plumbing
 	folds [VMCall]profile.Func

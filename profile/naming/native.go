@@ -23,7 +23,7 @@ var waits = regexp.MustCompile(`^(?:(?:os::)?Platform(?:Monitor|Mutex|Event|Park
 	`ObjectMonitor::(?:wait|enter|EnterI|ReenterI|enter_internal|enter_with_contention_mark|reenter_internal|vm_exit)|ObjectSynchronizer::(?:wait|enter|jni_enter)|` +
 	`JVM_MonitorWait|Unsafe_Park|JVM_Sleep|JavaThread::sleep(?:_nanos)?|os::sleep)$`)
 
-// NativePlumbingOf says what a native frame is, by its name.
+// NativePlumbingOf returns the sort of plumbing of a native frame, by its name.
 func NativePlumbingOf(name string) Plumbing {
 	switch {
 	case name == CallStub:

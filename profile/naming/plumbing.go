@@ -36,7 +36,7 @@ const (
 	EntryCall
 	FutexCall
 	WaitCall
-	// Label is no code: the thread that stands above its stacks.
+	// Label is not code: it is the thread's name at the root of a stack.
 	Label
 )
 
@@ -46,7 +46,7 @@ var plumbingNames = [...]string{
 	RubyCalls: "[ruby calls]", GroovyCalls: "[groovy calls]",
 }
 
-// String is the frame that stands for a run of plumbing.
+// String is the frame that replaces a run of plumbing.
 func (p Plumbing) String() string {
 	if int(p) < len(plumbingNames) {
 		return plumbingNames[p]
@@ -62,7 +62,7 @@ func (p Plumbing) inVM() bool {
 	return p == VMCall || p == EntryCall || p == FutexCall || p == WaitCall
 }
 
-// enters reports whether a thread may begin with such a frame.
+// enters reports whether a thread's stack may begin with a frame of this sort.
 func (p Plumbing) enters() bool { return p == EntryCall || p == VMEntry }
 
 // IsFold reports whether a frame's name stands for a run of plumbing.
@@ -144,8 +144,8 @@ var plumbingRules = sync.OnceValue(func() []plumbing {
 	}
 })
 
-// PlumbingOf says what the frame of a Java method is. The name may be as the JVM has it, as Method makes it,
-// or as other tools write it: with "/" for dots.
+// PlumbingOf returns the sort of plumbing of a Java method's frame. The name may be as the JVM has it, as Method makes
+// it, or as other tools write it: with "/" for dots.
 func PlumbingOf(name string) Plumbing {
 	name = strings.ReplaceAll(name, "/", ".")
 	dot := strings.LastIndexByte(name, '.')

@@ -27,11 +27,11 @@ func Pool(name string) string {
 	return inBrackets.ReplaceAllString(lastNumber.ReplaceAllString(name, "${1}*"), "(*)")
 }
 
-// threadLabel is the frame that stands above a thread's stacks: the name, if there is one, and a number.
+// threadLabel is the frame at the root of a thread's stacks: the name, if there is one, and a number.
 var threadLabel = regexp.MustCompile(`(?s)^\[(?:(.*) )?(tid=|virtual #)(?:[0-9]+|\?)\]$`)
 
-// IsThreadLabel reports whether a frame is the one that stands above a thread's stacks: "[name tid=4711]" or,
-// of virtual threads, "[name virtual #31]".
+// IsThreadLabel reports whether a frame is a thread's label: "[name tid=4711]" or, of virtual threads, "[name virtual
+// #31]".
 func IsThreadLabel(label string) bool {
 	return threadLabel.MatchString(label) || poolLabel.MatchString(label)
 }
@@ -51,8 +51,8 @@ func PoolLabel(label string) string {
 	return "[" + Pool(m[1]) + " " + m[2] + "*]"
 }
 
-// ThreadLabel returns the frame that stands above a thread's stacks: "[name tid=4711]", "[name virtual #31]". An
-// unknown number is "?", and a pool's is "*".
+// ThreadLabel returns the frame for the root of a thread's stacks: "[name tid=4711]", "[name virtual #31]". An unknown
+// number is "?", and the number of a pool is "*".
 func ThreadLabel(t *profile.Thread) string {
 	name, number, kind := cmp.Or(t.JavaName, t.Name), int64(t.TID), "tid="
 	if t.Virtual { // the kernel's name is the carrier's

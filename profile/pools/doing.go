@@ -7,7 +7,7 @@ import (
 	"goprof/profile"
 )
 
-// Doing is what a thread of a pool does.
+// Doing is the activity of a thread in a pool.
 type Doing uint8
 
 const (
@@ -37,7 +37,7 @@ func (d Doing) String() string {
 	return "unknown"
 }
 
-// Spot is what a thread does, and where. Two looks at a thread that stands still are equal.
+// Spot is a thread's activity and the method. If a thread stands still, two looks at it give equal Spots.
 type Spot struct {
 	Doing Doing
 	// Site is the method of the program that waits. Empty: there is none on the stack.
@@ -46,8 +46,8 @@ type Spot struct {
 	From string
 }
 
-// Look says what a thread does that has this stack, leaf first. blocked: the thread waits to enter a monitor. Such a
-// thread has no method of its own for that on its stack.
+// Look returns the activity of a thread with this stack, leaf first. blocked: the thread waits to enter a monitor. A
+// blocked thread has no method for this wait on its stack.
 func Look(frames []profile.Frame, blocked bool) Spot {
 	names := javaOnly(frames)
 	own := slices.IndexFunc(names, func(name string) bool { return !ofLibrary(name) })

@@ -59,12 +59,12 @@ func (p *Pool) Running() maybe.Value[int64] {
 	return maybe.If(min(n, int64(len(p.Members))), ok)
 }
 
-// Busy is Running. If that is not known, the stacks tell who waits for work.
+// Busy is Running. If Running is not known, the stacks show which threads wait for work.
 func (p *Pool) Busy() int {
 	return int(p.Running().Or(int64(len(p.Members) - p.Count(Idle))))
 }
 
-// Queued is how many tasks wait for a thread of the pool, if that is known of all executors.
+// Queued is how many tasks wait for a thread of the pool. It has no value unless it is known of all executors.
 func (p *Pool) Queued() maybe.Value[int64] {
 	return p.sum(func(e *profile.Executor) maybe.Value[int64] { return e.Queued })
 }

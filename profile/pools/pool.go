@@ -12,7 +12,7 @@ import (
 type Pool struct {
 	Name    string // naming.Pool's
 	Members []Member
-	// Executors are those that the members run for, as far as they are known: one, or several with threads of one name.
+	// Executors are the known executors of the members: one, or several whose threads have the same name.
 	Executors []*profile.Executor
 }
 
@@ -57,7 +57,7 @@ func grouped(threads []profile.ThreadDump, ask func(*profile.ThreadDump) bool,
 	return all
 }
 
-// At says what a thread of a dump does.
+// At returns the Spot of a thread of a dump.
 func At(t *profile.ThreadDump) Spot {
 	blocked := t.State == "BLOCKED" || t.State == "blocked" // a virtual thread without a carrier, at a monitor
 	return Look(t.Stack.Frames, blocked || t.WaitsFor != nil && t.WaitsFor.How == profile.ToEnter)

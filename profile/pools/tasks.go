@@ -26,7 +26,7 @@ func MayRunTask(t *profile.ThreadDump) bool {
 	return true
 }
 
-// calls reports whether a method whose name begins so is on a stack.
+// calls reports whether the stack has a method whose name begins with this prefix.
 func calls(s *profile.Stack, prefix string) bool {
 	for i := range s.Frames {
 		if f := &s.Frames[i]; f.Func != nil && f.Kind.Java() && strings.HasPrefix(f.Func.Name, prefix) {

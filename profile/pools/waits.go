@@ -80,7 +80,7 @@ var kinds = []kind{
 	{Paused, methods("clojure.core.async *"), true}, // its channels wait as futures do
 }
 
-// waitOf says how a thread waits that is in these methods of the class library, leaf first.
+// waitOf returns the kind of wait in these methods of the class library, leaf first.
 func waitOf(names []string, d Doing) Doing {
 	for _, name := range names {
 		for i := range kinds {
@@ -95,10 +95,10 @@ func waitOf(names []string, d Doing) Doing {
 	return d
 }
 
-// methodSet holds methods by their class. "*" stands for all of its methods.
+// methodSet has methods by their class. "*" stands for all methods of the class.
 type methodSet map[string][]string
 
-// methods makes a set of lines such as "java.lang.Object wait wait0".
+// methods makes a methodSet of lines such as "java.lang.Object wait wait0".
 func methods(lines ...string) methodSet {
 	set := methodSet{}
 	for _, line := range lines {
@@ -122,7 +122,7 @@ func (set methodSet) has(name string) bool {
 	return ok && (slices.Contains(of, method) || slices.Contains(of, "*"))
 }
 
-// nearby is how many methods of the program say what a wait is for.
+// nearby is how many methods of the program are searched for the purpose of a wait.
 const nearby = 8
 
 // A pool of resources lends objects that must be given back. The class library has no such pools, so goprof recognises

@@ -119,7 +119,7 @@ var jvmNames = setOf(`JLI_Launch JavaMain ThreadJavaMain ContinueInNewThread Con
 	MemAllocator CollectedHeap SafepointSynchronize SafepointMechanism VMThread VMOperation VM_Operation CodeCache
 	Deoptimization Universe Reflection compiler_thread_loop invoke_compiler_on_method compile_method evaluate_operation`)
 
-// bracket returns a frame that is no code: a thread's label, a state, a reason.
+// bracket redacts a frame that is not code: a thread's label, a state, a reason.
 func (r *Redactor) bracket(label string) string {
 	if t, ok := naming.ThreadOf(label); ok {
 		if t.JavaName == "" {
@@ -159,7 +159,7 @@ func isIO(what string) bool {
 	return ok
 }
 
-// ownTarget is a name that is goprof's own: [pipe]. An address of IPv6 with a port has brackets, too.
+// ownTarget reports whether a name in brackets is goprof's own: [pipe]. IPv6 addresses with a port also have brackets.
 var ownTarget = regexp.MustCompile(`^\[[a-z_ ]+\]$`)
 
 // Target returns a file, a host or a peer.

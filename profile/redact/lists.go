@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// openPackages are the packages of the JDK, and of open-source projects whose names do not tell who uses them.
+// openPackages are the packages of the JDK, and of open-source projects whose names do not reveal who uses them.
 var openPackages = strings.Fields(`
 	java javax jdk sun com.sun netscape.javascript org.ietf.jgss org.w3c.dom org.xml.sax jakarta org.jcp
 	kotlin kotlinx scala groovy clojure org.codehaus org.jruby org.python
@@ -38,7 +38,7 @@ var openLibraries = strings.Fields(`
 	libsnappy*.so* libnetty*.so libjnidispatch* librocksdbjni* libasyncProfiler.so libjemalloc.so* libtcmalloc*.so*
 	linux-vdso.so* [vdso] [vsyscall] [kernel] [kernel.kallsyms] kernel vmlinux anon [anon] perf-map`)
 
-// topLevels are first parts of packages that tell nothing.
+// topLevels are first words of package names. They reveal nothing.
 var topLevels = setOf(`com org net io de fr uk co eu us edu gov app dev main`)
 
 // methodWords are names of methods that half of all programs have.

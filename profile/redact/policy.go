@@ -17,7 +17,7 @@ type Policy struct {
 	Denied []string
 	// Libraries are patterns (path.Match) of the files of native code whose names and functions stay.
 	Libraries []string
-	// Words stay wherever they stand, in lower case.
+	// Words stay in all texts. They are in lower case.
 	Words []string
 	// KeyFile is the file of the key, empty if the policy does not say.
 	KeyFile string

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// The first letter of a pseudonym says what kind of word it stands for.
+// The first letter of a pseudonym is the kind of the word that it replaces.
 const (
 	kindPackage = 'p'
 	kindClass   = 'C'
@@ -92,7 +92,7 @@ func spell(sum []byte) string {
 // leastShared is how many characters in a row give a word away.
 const leastShared = 4
 
-// shares reports whether a pseudonym contains so many characters of a word in a row.
+// shares reports whether a pseudonym contains so many successive characters of a word.
 func shares(p, word string) bool {
 	word = strings.ToLower(word)
 	for i := 0; i+leastShared <= len(p); i++ {

@@ -7,7 +7,7 @@ import (
 	"goprof/profile"
 )
 
-// Meta redacts where a recording comes from. It removes the host, and keeps the number of the process.
+// Meta redacts the origin of a recording. It removes the host, and keeps the number of the process.
 func (r *Redactor) Meta(m profile.Meta) profile.Meta {
 	m.Host = r.host(m.Host)
 	m.MainClass = r.Program(m.MainClass)
@@ -267,7 +267,7 @@ func (r *Redactor) pools(p *profile.Pools) {
 	}
 }
 
-// core redacts what a core file tells besides its threads. Bytes of code stay.
+// core redacts the facts of a core file except its threads. Bytes of code stay.
 func (r *Redactor) core(c *profile.Core) *profile.Core {
 	if c == nil {
 		return nil
@@ -368,7 +368,7 @@ func (r *Redactor) Memory(m *profile.Memory) {
 	m.Notes = r.texts(m.Notes)
 }
 
-// Triage redacts the result of a look at a JVM.
+// Triage redacts the result of a triage.
 func (r *Redactor) Triage(t *profile.Triage) {
 	for i := range t.Findings {
 		f := &t.Findings[i]
@@ -410,7 +410,7 @@ func (r *Redactor) HeapHeld(h *profile.HeapHeld) {
 	h.Notes = r.texts(h.Notes)
 }
 
-// heapLoader is who has loaded a class, or the class of the loader.
+// heapLoader redacts the loader of a class, or the class of the loader.
 func (r *Redactor) heapLoader(name string) string {
 	switch name {
 	case "", "boot", "platform", "application":

@@ -24,8 +24,8 @@ func New(p *Policy, key []byte) *Redactor {
 	return r
 }
 
-// Tell is called with each pseudonym and the word that it stands for, perhaps more than once. Whoever keeps them can
-// reverse the redaction.
+// Tell is called with each pseudonym and the word that it replaces, perhaps more than once. With these pairs, the
+// redaction can be reversed.
 func (r *Redactor) Tell(told func(pseudonym, word string)) { r.hash.told = told }
 
 // isWord reports whether a character belongs to a word. All characters beyond ASCII do, so that none of them stays.
@@ -39,8 +39,7 @@ const maxPunctuation = 4
 
 const maxWords = 1 << 16
 
-// each cuts a text into words and what stands between them, and replaces the words. Long runs of punctuation are cut
-// off.
+// each cuts a text into words and separators, and replaces the words. Long runs of punctuation are shortened.
 func each(text string, replace func(word string, at int) string) string {
 	var b strings.Builder
 	words := 0
@@ -76,10 +75,10 @@ func firstRune(text string) rune {
 	return c
 }
 
-// maxDigits is how many digits of a number stay: the place in a pool, a port.
+// maxDigits is how many digits of a number stay, such as those of a port or of a thread's number in its pool.
 const maxDigits = 4
 
-// number returns a word of digits. A long one, or an address, is replaced. ok is false for what is no number.
+// number redacts a word of digits. It replaces long numbers and addresses. ok is false if the word is not a number.
 func (r *Redactor) number(word string) (text string, ok bool) {
 	if digits, hex := strings.CutPrefix(word, "0x"); hex && isHex(digits) {
 		return r.hash.of(kindNumber, word), true
@@ -120,7 +119,7 @@ func (r *Redactor) library(name string) bool {
 	return false
 }
 
-// maxOpen is how long a name may be that a pattern lets through.
+// maxOpen bounds the length of a name that a pattern allows.
 const maxOpen = 64
 
 // plain reports whether a file's name looks like the name of a library: a pattern with '*' lets through anything.

@@ -95,7 +95,7 @@ func isFigure(word string) bool {
 
 var units = setOf(`s ms us ns m h d B KB MB GB TB KiB MiB GiB k K M G T x th st nd rd Hz`)
 
-// openFolders are folders whose names tell nothing.
+// openFolders are folders whose names reveal nothing.
 var openFolders = setOf(`/ /usr /lib /lib64 /usr/lib /usr/lib64 /usr/lib/x86_64-linux-gnu /lib/x86_64-linux-gnu
 	/usr/lib/aarch64-linux-gnu /lib/aarch64-linux-gnu /tmp /dev/shm /usr/local/lib /opt /var/tmp`)
 
@@ -122,7 +122,7 @@ func (r *Redactor) Path(name string) string {
 	return b.String()
 }
 
-// fileEnds are endings that only tell a file's type.
+// fileEnds are extensions that show only a file's type.
 var fileEnds = setOf(`so jar war jfr collapsed html svg json gz pb log txt xml properties conf hprof class java jsa zip`)
 
 func (r *Redactor) file(base string) string {
@@ -145,7 +145,7 @@ func (r *Redactor) file(base string) string {
 }
 
 // JVMText redacts a text that should come from the JVM or goprof: the name of a phase, a flag, a reason. The text stays
-// if it looks so.
+// if it has the form of such a text.
 func (r *Redactor) JVMText(text string) string {
 	if len(text) > maxOpen || strings.ContainsFunc(text, func(c rune) bool {
 		return !isWord(c) && !strings.ContainsRune(" ()-:#.,+/<>=%'", c)
@@ -162,7 +162,7 @@ func (r *Redactor) Host(name string) string { return r.host(name) }
 var settings = regexp.MustCompile(`^(?:true|false|everyChunk|endChunk|beginChunk|off|normal|high|max|[0-9.]+ ?(?:ns|us|ms|s|m|h|d)?(?:/s|/m)?|` +
 	`enabled|threshold|stackTrace|period|cutoff|throttle|level|interval|infinity)$`)
 
-// Setting redacts the name or the value of a setting of Flight Recorder. Anything else is removed.
+// Setting redacts the name or the value of a setting of Flight Recorder. It removes everything else.
 func (r *Redactor) Setting(text string) string {
 	if settings.MatchString(text) {
 		return text
@@ -170,7 +170,7 @@ func (r *Redactor) Setting(text string) string {
 	return ""
 }
 
-// Location redacts where a module comes from: jrt:/java.base, file:/srv/app.jar.
+// Location redacts the location of a module: jrt:/java.base, file:/srv/app.jar.
 func (r *Redactor) Location(text string) string {
 	if name, ok := strings.CutPrefix(text, "jrt:/"); ok {
 		return "jrt:/" + r.Package(name)
@@ -199,7 +199,7 @@ func (r *Redactor) Build(text string) string {
 	return r.hash.of(kindNumber, text)
 }
 
-// OpenLibrary reports whether the policy lets a library be named.
+// OpenLibrary reports whether the policy allows the name of a library.
 func (r *Redactor) OpenLibrary(name string) bool { return r.library(name) }
 
 // Native redacts a function of a library, or of an unknown one.

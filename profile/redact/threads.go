@@ -35,7 +35,8 @@ func isQualified(name string) bool {
 		!strings.ContainsAny(name, "-+,()[]<>/")
 }
 
-// threadWord redacts a word of a thread's name. It looks at parts in camel case one by one: nioEventLoopGroup.
+// threadWord redacts a word of a thread's name. It redacts the parts of a camel-case word one by one:
+// nioEventLoopGroup.
 func (r *Redactor) threadWord(word string) string {
 	if text, ok := r.number(word); ok {
 		return text

@@ -44,7 +44,7 @@ const (
 	MaxAttributes = 128
 	MaxKey        = 256  // bytes
 	MaxText       = 4096 // bytes
-	// OwnRoom is how many of MaxAttributes are kept free for what goprof itself knows.
+	// OwnRoom is how many of MaxAttributes are reserved for goprof's own facts.
 	OwnRoom = 16
 )
 
@@ -88,7 +88,8 @@ func (a *Attributes) Add(more Attributes) {
 	}
 }
 
-// AddWord is Add for what a process says of itself. It leaves OwnRoom free, so that no process can hide where it runs.
+// AddWord is Add for what a process says about itself. It leaves OwnRoom free, so that no process can hide where it
+// runs.
 func (a *Attributes) AddWord(more Attributes) {
 	for _, m := range more {
 		if _, known := a.find(m.Key); !known && len(*a) < MaxAttributes-OwnRoom {

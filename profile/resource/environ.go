@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// The variables that tell OpenTelemetry's SDKs whose a process is.
+// These variables tell OpenTelemetry's SDKs the service of a process.
 const (
 	envService    = "OTEL_SERVICE_NAME"
 	envAttributes = "OTEL_RESOURCE_ATTRIBUTES"

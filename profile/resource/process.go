@@ -1,14 +1,14 @@
 package resource
 
-// Process is what goprof itself knows of a JVM, alive or recorded. All that sends profiles takes its names from here.
-// So a server finds a process under the same names, whoever sent its profile.
+// Process is what goprof itself knows about a JVM, alive or recorded. All packages that send profiles take the names
+// from Process, so servers find a process under the same names, whichever package sent the profile.
 type Process struct {
 	Service                         string // profile.ProgramName of the main class or jar
 	PID                             int
 	Version, Owner, Container, Host string // Version of the JVM: "17.0.15+6"
 }
 
-// Attributes returns the names of OpenTelemetry's conventions for what is known.
+// Attributes returns the known facts under the names of OpenTelemetry's conventions.
 func (p *Process) Attributes() (a Attributes) {
 	a.Set(ServiceName, p.Service)
 	if p.PID > 0 {

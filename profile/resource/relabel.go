@@ -32,7 +32,7 @@ var Actions = []string{"replace", "keep", "drop", "hashmod", "labelmap", "labeld
 // maxRegex bounds a rule's regular expression.
 const maxRegex = 4096
 
-// Check fills in defaults, and says what is wrong with a rule.
+// Check fills in defaults, and returns an error if a rule is wrong.
 func (r *Rule) Check() error {
 	r.Action = cmp.Or(r.Action, "replace")
 	if r.Separator == "" && !r.given["separator"] {

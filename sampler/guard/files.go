@@ -16,7 +16,7 @@ import (
 type Files struct {
 	// Read are files and folders, Write are files that need not be there yet. An empty name is none.
 	Read, Write []string
-	// Sends: what is read goes to servers.
+	// Sends: goprof sends what it reads to servers.
 	Sends bool
 }
 
@@ -25,7 +25,7 @@ type Files struct {
 // one of the folders.
 func EnterFiles(f Files) Given { return enter(f.keep(), purpose{sends: f.Sends}) }
 
-// keep finds out what the files need: an OS thread without capabilities asks the kernel for each.
+// keep finds out which capabilities the files need: an OS thread without capabilities asks the kernel about each file.
 func (f *Files) keep() (k Keep) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -88,8 +88,8 @@ func (f *Files) needsToWrite() bool {
 	return false
 }
 
-// keptByOwner: in a sticky folder a file is replaced by its owner, the folder's, or who has CAP_FOWNER
-// (fs/namei.c, __check_sticky).
+// keptByOwner reports whether goprof needs CAP_FOWNER to replace a file: the folder is sticky, and goprof's user owns
+// neither the file nor the folder (fs/namei.c, __check_sticky).
 func keptByOwner(name string) bool {
 	var file, folder unix.Stat_t
 	if unix.Lstat(name, &file) != nil || unix.Stat(filepath.Dir(name), &folder) != nil ||

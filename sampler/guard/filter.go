@@ -17,7 +17,7 @@ import (
 // installed (kernel/seccomp.c, seccomp_cache_prepare). So process_vm_readv, waitid and clock_gettime, which a pause
 // calls, hardly become slower.
 
-// never are calls that goprof has no use for when it looks at a process.
+// never are calls that goprof does not need when it looks at a process.
 var never = []uint32{
 	// Programs. Threads are made by clone, see rules.
 	unix.SYS_EXECVE, unix.SYS_EXECVEAT,
@@ -46,7 +46,7 @@ var never = []uint32{
 	unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER,
 }
 
-// looking are calls that only a goprof needs that looks at processes.
+// looking are calls that goprof needs only when it looks at processes.
 var looking = []uint32{unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PERF_EVENT_OPEN, unix.SYS_BPF,
 	unix.SYS_PIDFD_OPEN, unix.SYS_KCMP}
 
@@ -77,8 +77,8 @@ var readOnly = []test{
 	{arg: 0, value: unix.PTRACE_DETACH}, {arg: 0, value: unix.PTRACE_GETEVENTMSG},
 }
 
-// rules returns the calls of which some are allowed. The first ones are reached soonest: ptrace is what a pause is made
-// of.
+// rules returns the calls that are allowed with some arguments. The kernel reaches the first ones soonest. ptrace comes
+// first because each pause calls it.
 func rules(pid int) []rule {
 	own := uint32(pid)
 	return []rule{
@@ -119,8 +119,8 @@ const x32 = 0x4000_0000
 // auditArch is the kernel's number for the CPU that goprof was built for.
 var auditArch = map[string]uint32{"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AUDIT_ARCH_AARCH64}
 
-// program returns the filter, in the kernel's classic BPF: straight on, with jumps over what follows. One that sends
-// may connect to other machines; it cannot listen. One that only reads files looks at no process.
+// program returns the filter in the kernel's classic BPF, which only jumps forward. With sends, goprof may connect to
+// other machines, but cannot listen. A goprof that only reads files cannot look at a process.
 func program(pid int, to purpose) []unix.SockFilter {
 	allowed, refused := rules(pid), slices.Concat(never, oldForks)
 	if to.sends {

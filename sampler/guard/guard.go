@@ -18,7 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Given says what was given up.
+// Given is what was given up.
 type Given struct {
 	// NoNewPrivileges: no program that this process executes gets more rights than it has.
 	NoNewPrivileges bool
@@ -37,13 +37,13 @@ type Keep []uint
 // and its mapped files.
 var ToLook = Keep{unix.CAP_SYS_PTRACE, unix.CAP_CHECKPOINT_RESTORE, unix.CAP_DAC_READ_SEARCH}
 
-// ToDump is for stopping threads, too: at real-time priority, so that the stop is short.
+// ToDump also stops threads: it keeps real-time priority, so that the stop is short.
 var ToDump = append(ToLook[:len(ToLook):len(ToLook)], unix.CAP_SYS_NICE)
 
-// ToDumpAndWrite is for writing a file, too, into a folder that was found to be writable before: dump --redact-map.
+// ToDumpAndWrite also writes a file into a folder that was found to be writable before: dump --redact-map.
 var ToDumpAndWrite = append(ToDump[:len(ToDump):len(ToDump)], unix.CAP_DAC_OVERRIDE, unix.CAP_FOWNER)
 
-// ToWatch is for the kernel's notes of which thread was on a CPU, too.
+// ToWatch also reads the kernel's notes of which thread was on a CPU.
 var ToWatch = append(ToDump[:len(ToDump):len(ToDump)], unix.CAP_PERFMON)
 
 // ForPerf is needed for rings of perf events, which are locked memory, and ForProbes to set probes. ForFolders is
@@ -54,18 +54,18 @@ var (
 	ForFolders = Keep{unix.CAP_DAC_OVERRIDE, unix.CAP_FOWNER}
 )
 
-// ToRecord is for perf events of new threads, and for writing the result.
+// ToRecord also opens perf events of new threads, and writes the result.
 var ToRecord = slices.Concat(ToWatch, ForPerf, ForFolders)
 
-// ToRecordKernel is for the names of the kernel's functions, too: only with CAP_SYSLOG /proc/kallsyms tells addresses.
+// ToRecordKernel also reads the names of the kernel's functions: /proc/kallsyms shows addresses only with CAP_SYSLOG.
 var ToRecordKernel = append(ToRecord[:len(ToRecord):len(ToRecord)], unix.CAP_SYSLOG)
 
-// ToProbe is for setting probes, too (sampler/events/probe.go). For these the kernel demands the whole of CAP_SYS_ADMIN
+// ToProbe also sets probes (sampler/events/probe.go). For probes the kernel demands all of CAP_SYS_ADMIN
 // (kernel/events/core.c, perf_uprobe_event_init). The filter forbids everything else that CAP_SYS_ADMIN permits against
 // a process, except BPF programs that write (filter.go).
 var ToProbe = slices.Concat(ToRecord, ForProbes)
 
-// ToProbeKernel is for probes and for the names of the kernel's functions.
+// ToProbeKernel also sets probes, and reads the names of the kernel's functions.
 var ToProbeKernel = append(ToProbe[:len(ToProbe):len(ToProbe)], unix.CAP_SYSLOG)
 
 // Enter gives up the capabilities that are not kept, in all OS threads of this process, for good. Go drops the
@@ -76,7 +76,7 @@ func Enter(keep Keep) (g Given) { return enter(keep, purpose{looks: true}) }
 // EnterSending is Enter for a goprof that sends profiles to servers: it may connect to them.
 func EnterSending(keep Keep) (g Given) { return enter(keep, purpose{looks: true, sends: true}) }
 
-// purpose is what a goprof is there for, besides reading files.
+// purpose is what goprof does besides reading files.
 type purpose struct {
 	looks bool // at processes
 	sends bool // profiles to servers

@@ -15,8 +15,8 @@ import (
 // security-perf-allow-further-restriction-of-perf_event_open, in kernel/events/core.c, perf_event_open). There goprof
 // keeps CAP_SYS_ADMIN.
 
-// With calls f in an OS thread with the capabilities that Enter would keep, and no others. Afterwards the OS thread has
-// what it had before. admin reports whether CAP_SYS_ADMIN is among them because perf_event needs it here.
+// With calls f on an OS thread that has only the capabilities that Enter would keep. Afterwards the OS thread has its
+// old capabilities back. admin reports whether CAP_SYS_ADMIN is kept because perf_event needs it here.
 func With(keep Keep, f func()) (admin bool) {
 	raiseLockedMemory(keep)
 	keep, admin = keep.forPerf()
@@ -56,8 +56,8 @@ func (k Keep) alone(f func()) {
 	f()
 }
 
-// mayOpenEvent opens an event of this OS thread that counts nothing. To look at oneself is permitted wherever
-// perf_event is permitted at all.
+// mayOpenEvent opens an event of this OS thread that counts nothing. Wherever perf_event is permitted at all, a process
+// may look at itself.
 func mayOpenEvent() bool {
 	attr := unix.PerfEventAttr{Type: unix.PERF_TYPE_SOFTWARE, Size: unix.PERF_ATTR_SIZE_VER5,
 		Config: unix.PERF_COUNT_SW_DUMMY, Bits: unix.PerfBitDisabled}

@@ -22,7 +22,7 @@ func newArena(size int) (arena, error) {
 	return arena{mem: mem}, err
 }
 
-// take returns room for n bytes, nil if there is none.
+// take returns room for n bytes, nil if there is not enough.
 func (a *arena) take(n int) []byte {
 	if n > len(a.mem)-a.used {
 		return nil

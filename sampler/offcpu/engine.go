@@ -70,13 +70,13 @@ const (
 	// SwitchStack is how much of a stack the record of a switch has. 10,000 switches a second are 320 MB. Of 16 KB, one
 	// stack in seven of javac's ended too early, most of them the compilers'.
 	SwitchStack = 32 << 10
-	// offTries is how often the engine tries to look at one wait.
+	// offTries is how often the engine tries to look at the same wait.
 	offTries = 3
-	// offSettle is how often a wait that goes on is counted up to that moment.
+	// At each offSettle, a wait that goes on is counted up to that moment.
 	offSettle = int64(time.Second)
 	// offBatch bounds the copies of stacks that are kept of one reading.
 	offBatch = 64 << 20
-	// mostHeld bounds the looks that are held until a record proves that each is of one wait.
+	// mostHeld bounds the looks that are held until a record proves which wait each belongs to.
 	mostHeld = 64
 )
 
@@ -141,7 +141,7 @@ func (o *Engine) run(ctx context.Context, cfg sampler.Config, q *sampler.Queue,
 	return r.RunInShifts(r.loop, r.finishAll)
 }
 
-// Try finds out whether the kernel tells the switches of a process.
+// Try finds out whether the kernel reports the switches of a process.
 func Try(pid int) error {
 	power, err := ring.Try(pid)
 	switch {
@@ -211,8 +211,8 @@ func (r *offRun) open(contexts *ptrace.Contexts) (err error) {
 	})
 }
 
-// openOnLeave loads the program that runs where a thread leaves its CPU, if there is anything for it to do. Without
-// wakers the recording works without it, too.
+// openOnLeave loads the program that runs where a thread leaves its CPU, if that program has anything to do. If there
+// are no wakers, the recording also works without the program.
 func (r *offRun) openOnLeave() (err error) {
 	if r.wakes == nil && r.outputs == nil {
 		return nil
@@ -228,8 +228,8 @@ func (r *offRun) openOnLeave() (err error) {
 	return nil
 }
 
-// leaveProgram notes the span of a thread that leaves its CPU, and that it leaves. It lets the sample pass if there is
-// room for the span.
+// leaveProgram returns a program that notes that a thread leaves its CPU, and the thread's span. The program lets the
+// sample pass if there is room for the span.
 func leaveProgram(w *wakeups, outputs *span.Outputs) *bpf.Code {
 	c := bpf.New()
 	c.Mov(bpf.R6, bpf.R1)
@@ -291,8 +291,8 @@ func (r *offRun) loop() {
 	}
 }
 
-// findWaiting finds out which threads wait when the run begins, those that a signal has stopped among them. They are
-// then treated like threads whose wait begins later.
+// findWaiting finds the threads that wait when the run begins, also those that a signal has stopped. After that they
+// are treated like threads whose wait begins later.
 func (r *offRun) findWaiting() {
 	for tid, th := range r.threads {
 		r.forget(th, r.Began)

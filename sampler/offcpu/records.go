@@ -16,7 +16,7 @@ import (
 
 // The kernel's records of context switches, read out of the rings in the order of time.
 
-// offCopy is what a record of a switch has copied.
+// offCopy is what the kernel has copied into a record of a switch.
 type offCopy struct {
 	when    int64
 	regs    arch.Regs
@@ -28,7 +28,7 @@ type offCopy struct {
 	context look.Context
 }
 
-// own makes the copy outlive the reading that it comes from. It puts the stack into a buffer, which it returns.
+// own copies the stack into buf, so that it outlives this reading of the rings. It returns the buffer.
 func (c *offCopy) own(buf []byte) []byte {
 	if !c.owned {
 		buf = append(buf[:0], c.stack...)
@@ -62,8 +62,8 @@ const (
 	offWoken
 )
 
-// offAttr asks for all switches of a thread, and of the threads that it begins. There is a sample where a thread leaves
-// its CPU, and a record where it leaves its CPU and where it gets one.
+// offAttr asks for all switches of a thread, and of the threads that this thread starts. There is a sample where a
+// thread leaves its CPU, and a record where it leaves its CPU and where it gets one.
 func offAttr(cpu *arch.CPU, stack int) unix.PerfEventAttr {
 	attr := ring.SampleAttr(cpu, 1, stack, ring.InKernel, false)
 	attr.Config = unix.PERF_COUNT_SW_CONTEXT_SWITCHES
@@ -153,8 +153,8 @@ func (r *offRun) dropAll(n int64) {
 	}
 }
 
-// forget is called when it is not known whether a thread waits. A wake-up from before the moment at may be of a wait
-// that is not known, so it is of none.
+// forget is called when it is not known whether a thread waits. A wake-up before the moment at may end a wait that is
+// not known. So such a wake-up counts for no wait.
 func (r *offRun) forget(th *offThread, at int64) {
 	r.dropHeld(th)
 	th.out, th.ran, th.tally, th.copied.has, th.woken, th.slept = 0, at, nil, false, nil, [mostSlept]slept{}

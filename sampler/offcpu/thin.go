@@ -17,7 +17,7 @@ import "time"
 
 const (
 	thinEvery = int64(20 * time.Millisecond)
-	// thinBehind: one in so many of all looks may wait for their walk.
+	// thinBehind: one in so many looks may wait for its walk.
 	thinBehind = 8
 	// thinShare and thinCalm are parts of a CPU, in percent. Above the one goprof does too much: above 50 it would also
 	// lose its priority (session, aheadShare). Below the other it may do more.
@@ -33,8 +33,8 @@ type thinning struct {
 	ownCPU         int64
 }
 
-// standsFor tells for how many waits a wait of that length stands, and for how much time; 0 if it does not count. lot
-// is a number from 0 to 1. owed is the thread's.
+// standsFor returns how many waits a wait of this length stands for, and how much time; 0 if the wait does not count.
+// lot is a random number from 0 to 1. owed is the thread's offThread.owed.
 func (t *thinning) standsFor(length time.Duration, lot float64, owed *time.Duration) (waits int64, of time.Duration) {
 	if length >= t.limit {
 		return 1, length

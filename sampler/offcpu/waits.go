@@ -95,7 +95,7 @@ func (r *offRun) draw(th *offThread, length time.Duration, at int64) {
 	r.passCopy(th, waits, of, at)
 }
 
-// pass hands over the held look: it is of this wait.
+// pass hands over the held look, which is known to be of this wait.
 func (r *offRun) pass(th *offThread, until int64) {
 	snap := th.snap
 	th.snap = nil
@@ -110,8 +110,8 @@ func (r *offRun) pass(th *offThread, until int64) {
 	r.put(th, snap, 0, time.Duration(until-th.counted), until)
 }
 
-// put hands a look over. The look stands for so many waits, which lasted for the time of in all, up to the moment
-// until. finish adds the end of a wait that goes on.
+// put hands a look over. The look stands for a number of waits that took the time in in all, up to the moment until.
+// finish adds the end of a wait that goes on.
 func (r *offRun) put(th *offThread, snap *look.Look, waits int64, of time.Duration, until int64) {
 	th.tally, th.before = new(look.Tally), th.counted
 	if snap.Waiting.Unstopped {
@@ -187,7 +187,7 @@ func (r *offRun) lookAtWaiting() {
 	}
 }
 
-// offAgain is for how long a look that came to nothing is not repeated.
+// offAgain is how long the engine waits before it repeats a look that had no result.
 const offAgain = int64(10 * time.Millisecond)
 
 // repeatVoid has a thread looked at once more whose look came to nothing: the walker was too late. The next look counts

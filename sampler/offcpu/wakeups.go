@@ -27,17 +27,17 @@ import (
 // The record of a wake-up holds the kernel's call stack. It shows whether a thread or an interrupt woke the waiting
 // thread. Registers and stack are copied only if the waker is a thread of the process itself.
 //
-// The program draws the lot of a short wait (thin.go) before the copy, and copies nothing for a wait that does not
-// count. If a wait has no record of its wake-up, the engine draws the lot. So each wait counts as often as without
-// --wakers.
+// The program decides at random whether a short wait counts (thin.go). It does so before the copy, and copies nothing
+// for a wait that does not count. If a wait has no record of its wake-up, the engine decides. So each wait counts as
+// often as without
 
 // The value of the map of threads.
 const (
 	sleeperTID  = 0
 	sleeperOut  = 8 // when the thread left its CPU; 0: it has been woken since
 	sleeperSize = 16
-	// mostSleepers is how many threads the map holds, which the kernel allots in the beginning. Wake-ups of further ones
-	// are not noted.
+	// mostSleepers is how many threads the map holds, which the kernel allots in the beginning. Wake-ups of further
+	// ones are not noted.
 	mostSleepers = 1 << 15
 )
 
@@ -91,8 +91,8 @@ const (
 	HopShare = 10
 )
 
-// sleptWhile is the last wait of a thread that had enough of a time in which another thread waited. Nil: the thread ran
-// for nearly all of it, or that is not known.
+// sleptWhile returns the last wait of a thread that took a large enough share of a time in which another thread waited.
+// nil: the thread ran for nearly all of that time, or this is not known.
 func (th *offThread) sleptWhile(from, to int64) *look.Tally {
 	for i := range th.slept {
 		if s := &th.slept[i]; (s.in-max(s.out, from))*HopShare >= to-from {
@@ -109,7 +109,7 @@ func TryWakers(pid int) error {
 	return w.open(ring.Floor)
 }
 
-// open has wake-ups noted. size is that of a ring.
+// open has the kernel note wake-ups. size is the size of a ring.
 func (w *wakeups) open(size int) (err error) {
 	if !ring.KnowsPIDs() {
 		return ring.ErrNested
@@ -130,8 +130,8 @@ func (w *wakeups) open(size int) (err error) {
 	return nil
 }
 
-// outputs makes the events behind which the program writes, and the map that leads to them. stack is how much of a
-// stack they copy; 0: no registers either.
+// outputs makes the events that the program writes to, and the map that leads to these events. stack is how much of a
+// stack the events copy; 0: no registers either.
 func (w *wakeups) outputs(r *offRun, stack int) (array int, err error) {
 	attr := unix.PerfEventAttr{
 		Type: unix.PERF_TYPE_SOFTWARE, Size: unix.PERF_ATTR_SIZE_VER5, Config: unix.PERF_COUNT_SW_BPF_OUTPUT, Sample: 1,
@@ -166,7 +166,7 @@ func (w *wakeups) keep(fd int, err error) (int, error) {
 	return fd, err
 }
 
-// load loads the programs and lets those run that belong to no thread.
+// load loads the programs, and starts those that do not belong to a thread.
 func (w *wakeups) load() (err error) {
 	if w.sleepers, err = w.keep(bpf.NewMap(bpf.MapHash, 8, sleeperSize, mostSleepers)); err != nil {
 		return err
@@ -225,7 +225,7 @@ func (w *wakeups) noteLeaving(c *bpf.Code) {
 	c.Label("left")
 }
 
-// freeProgram forgets a thread whose struct task_struct is given back: the tracepoint's first argument.
+// freeProgram forgets a thread whose struct task_struct is freed. The tracepoint's first argument points to the struct.
 func (w *wakeups) freeProgram() *bpf.Code {
 	c := bpf.New()
 	c.Load(bpf.Load64, bpf.R1, bpf.R1, 0)
@@ -296,15 +296,15 @@ func (w *wakeups) wakingProgram() *bpf.Code {
 }
 
 const (
-	// A wait that was shorter than one part in shortWake of --min when it ended has no stack of its waker, but by lot: it
-	// is recorded only if its thread then waits for a CPU.
+	// A wait that was shorter than one part in shortWake of --min when it ended has no stack of its waker, but by lot:
+	// it is recorded only if its thread then waits for a CPU.
 	shortWake = 8
 	// mostLimit keeps the products of the program within 64 bits.
 	mostLimit = 1 << 31
 )
 
-// thin tells the program the limit below which waits are thinned out. The program copies twice as often: the limit may
-// have changed by the time at which the wait is counted, and the wait is longer then.
+// thin gives the program the limit below which waits are thinned out. The program copies twice as often: when the wait
+// is counted, the limit may have changed, and the wait is longer.
 func (w *wakeups) thin(limit, least time.Duration) {
 	atomic.StoreUint64(w.limit, uint64(min(max(limit/2, least/shortWake), mostLimit)))
 }
@@ -343,8 +343,8 @@ func commOf(b ring.Bytes, at uint64) string {
 // Lose is ring.Taker's. The waits themselves are known.
 func (w *wakeups) Lose(ptrace.Outcome, int64) { w.lostAt = ptrace.Monotonic() }
 
-// wokenBy is the record of what ended a thread's wait, nil if there is none. The thread had left its CPU for this wait
-// when the program noted it.
+// wokenBy returns the record of what ended a thread's wait, nil if there is none. When the program wrote this record,
+// the thread had already left its CPU for this wait.
 func (th *offThread) wokenBy() *wakeup {
 	if x := th.woken; x != nil && x.out > th.ran && x.out <= th.out && !th.taken {
 		return x
@@ -352,7 +352,7 @@ func (th *offThread) wokenBy() *wakeup {
 	return nil
 }
 
-// endWait notes how a wait has ended whose look was handed over already, and hands its waker over.
+// endWait records how a wait has ended, and hands over the waker. The wait's look was handed over before.
 func (r *offRun) endWait(th *offThread, at int64) {
 	if r.wakes == nil {
 		return

@@ -80,8 +80,8 @@ func (o *Observer) Serve(m *Memory) { o.t.Serve(m) }
 // IsBack reports whether the read that did not return in time has returned.
 func (o *Observer) IsBack() bool { return !isUnderWay(o.reads.count.Load()) }
 
-// Close gives back what the Observer holds. An Observer that was left alone keeps everything: the kernel may still
-// write to its memory.
+// Close frees the Observer's memory and files. If a read has not returned, Close frees nothing: the kernel may still
+// write to that memory.
 func (o *Observer) Close() {
 	if o.IsBack() {
 		o.t.Close()

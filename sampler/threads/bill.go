@@ -48,7 +48,7 @@ func (b *bills) begin(pid int) {
 	b.Base = b.Now
 }
 
-// Stop ends the account: what the process uses from now on is not counted.
+// Stop ends the account: CPU time that the process uses after this is not counted.
 func (b *bills) Stop() {
 	b.read()
 	b.stopped = true
@@ -66,7 +66,7 @@ func (b *bills) read() {
 }
 
 // BillSample bills a thread for what the kernel has charged it since its last sample. A thread that was found asleep
-// gets no bill: its stack is not where the time went.
+// gets no bill: it did not use the time where it sleeps.
 func (b *bills) BillSample(th *Thread, charged uint64, asleep bool, snap *look.Look) {
 	if charged <= th.Billed || asleep {
 		return
@@ -103,9 +103,9 @@ func (s *List) Sum(over bool) sampler.Times {
 	return s.Bills.sum(s.ByTID, over && !s.upkeep.Pools, s.Interval)
 }
 
-// sum returns the account so far. When the run is over, all living threads have been read. If the process's clock says
-// more than their sum, threads that have ended have used the rest. During the run this rest is not known, because some
-// threads were not read lately. interval is the CPU time that one sample stands for.
+// sum returns the account so far. When the run is over, all living threads have been read. What the process's clock has
+// beyond their sum was used by threads that have ended. During the run this rest is not known, because some threads
+// were not read lately. interval is the CPU time of one sample.
 func (b *bills) sum(threads map[int]*Thread, over bool, interval int64) sampler.Times {
 	b.read()
 	unsampled, skipped, small := b.Excused, b.skipped, int64(0)
@@ -136,7 +136,7 @@ func (b *bills) sum(threads map[int]*Thread, over bool, interval int64) sampler.
 	return t
 }
 
-// owed is what the kernel has charged a thread and no sample carries.
+// owed returns the time that the kernel has charged a thread and that no sample carries.
 func (th *Thread) owed() int64 { return int64(th.Last.Ran - min(th.Last.Ran, th.Billed)) }
 
 // ProcessCPU is the CPU time that a process has used, threads that have ended included. It is 0 if there is no such

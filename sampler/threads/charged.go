@@ -15,7 +15,8 @@ func FellAsleep(cpu *arch.CPU, snap *process.Snapshot) bool {
 	return IsInterrupted(cpu, snap.Syscall, snap.Regs[cpu.SyscallResult])
 }
 
-// Charged reads what the kernel has charged a thread so far. False: the thread has ended, or the kernel does not tell.
+// Charged reads what the kernel has charged a thread so far. False: the thread has ended, or the kernel does not report
+// charges.
 func Charged(pid, tid int) (look.Charge, bool) {
 	b, err := procfs.Read(procfs.TaskFile(pid, tid, "schedstat"), procfs.MaxFile)
 	if err != nil {

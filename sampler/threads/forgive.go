@@ -4,8 +4,8 @@ package threads
 
 import "time"
 
-// LongGap is a delay of a tick. From LongGap on, CPU time used meanwhile goes to no sample: goprof was stopped, or the
-// whole machine was.
+// If a tick is late by LongGap or more, goprof or the whole machine was stopped. CPU time that was used meanwhile goes
+// to no sample.
 const LongGap = int64(time.Second)
 
 // ForgiveUse forgives the CPU time that threads have used while goprof could not look. That time is no credit for a

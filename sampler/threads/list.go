@@ -10,7 +10,7 @@ import (
 
 // This file keeps the List's lists: which threads there are, which are hot, and which have open files.
 
-// list looks for new threads when it is time to, and sorts hot from cold.
+// list looks for new threads if the time for a listing has come, and sorts hot from cold threads.
 func (s *List) list() {
 	s.sortLists()
 	count := s.Proc.Count()
@@ -25,7 +25,7 @@ func (s *List) list() {
 	s.listNow()
 }
 
-// listAgain lists the threads if that is not too dear. It is called because an unknown thread was at work just now.
+// listAgain lists the threads, if the budget permits, because an unknown thread has just used a CPU.
 func (s *List) listAgain() bool {
 	if s.Now-s.listedAt < s.listCost*listShare {
 		return false
@@ -203,8 +203,8 @@ func (s *List) closeFiles(th *Thread) {
 // ReservedFDs are left to the rest of goprof: ELF images, outputs, the runtime.
 const ReservedFDs = 256
 
-// manySamplers is how many samplers may run at a time where the interval of each is governed (Config.Pace). They share
-// the descriptors that there are, and no sampler may use up all of them.
+// manySamplers is how many samplers may run at a time if their intervals are governed (Config.Pace). They share the
+// descriptors, and no sampler may use up all of them.
 const manySamplers = 256
 
 // FilesFor is how many descriptors the sampler of one process may keep.

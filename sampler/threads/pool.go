@@ -12,8 +12,8 @@ import "goprof/sampler/look"
 // poolBelow is in samples' worth of CPU time. A thread that has used that much begins to have a bill of its own.
 const poolBelow = 10
 
-// poolShare of the pool, or two intervals, is the most that one sample carries: samples that are read together share
-// the pool.
+// One sample carries at most 1/poolShare of the pool, or two intervals if that is more: samples that are read together
+// share the pool.
 const poolShare = 8
 
 // IsPooled reports whether a thread has no bill of its own.
@@ -33,8 +33,8 @@ func (s *List) noteCharge(th *Thread, ran uint64, used int64) {
 	}
 }
 
-// becomeOwner gives a thread a bill of its own. The bill begins with what the thread has used just now, as far as the
-// pool has not given that away.
+// becomeOwner gives a thread a bill of its own. The bill begins with what the thread has just used, except for what the
+// pool has given away.
 func (s *List) becomeOwner(th *Thread, used int64) {
 	b := &s.Bills
 	b.read()
@@ -82,7 +82,7 @@ func (s *List) BillPooled(th *Thread, snap *look.Look) {
 	b.pooled = max(b.pooled-pool, 0)
 }
 
-// askOwners brings up to date what the owners have used, if that is not too dear: the pool is computed from it.
+// askOwners updates what the owners have used, if the budget permits. The pool is computed from that.
 func (s *List) askOwners() {
 	if s.Now-s.ownersAt < s.ownersCost*clockShare {
 		return

@@ -63,7 +63,7 @@ const (
 	listIdle  = 100
 )
 
-// Thread is what the List knows of one thread.
+// Thread is what the List knows about one thread.
 type Thread struct {
 	TID     int
 	Hint    ptrace.Hint
@@ -172,7 +172,7 @@ func New(proc *procfs.Dir, interval time.Duration, fds int) *List {
 // Keep sets how the List is kept from now on.
 func (s *List) Keep(u Upkeep) { s.upkeep = u }
 
-// HasStats reports whether the kernel tells exactly what it charges a thread.
+// HasStats reports whether the kernel says exactly what it charges a thread.
 func (s *List) HasStats() bool { return !s.noStats }
 
 // BeginBills begins the account of CPU time.
@@ -188,7 +188,7 @@ func (s *List) Close() {
 	}
 }
 
-// SetHint notes what is known of a thread, and reports whether the thread is in the list.
+// SetHint stores what is known of a thread, and reports whether the thread is in the list.
 func (s *List) SetHint(tid int, hint ptrace.Hint) bool {
 	th := s.ByTID[tid]
 	if th != nil {
@@ -224,11 +224,11 @@ func (s *List) Begin() (gap int64) {
 	return gap
 }
 
-// WasAway reports whether goprof could not look for a while, since the last tick.
+// WasAway reports whether goprof could not look for a while after the last tick.
 func (s *List) WasAway(now int64) bool { return s.lastTick != 0 && now-s.lastTick > LongGap+s.Interval }
 
-// Watched says that goprof could look all the time since the last tick, as where there were no ticks because there was
-// nothing to do. CPU time that was used meanwhile still counts.
+// Watched says that goprof could look all the time since the last tick. There were no ticks because there was nothing
+// to do. CPU time that was used meanwhile still counts.
 func (s *List) Watched(now int64) { s.lastTick = max(s.lastTick, now-LongGap/2) }
 
 // Next returns the next thread that is due in this tick, nil at the end of the tick.
@@ -237,8 +237,8 @@ func (s *List) Watched(now int64) { s.lastTick = max(s.lastTick, now-LongGap/2) 
 // behind another.
 func (s *List) Next() *Thread { return s.nextThat(s.isDue) }
 
-// Update is a tick in which no thread is due. It finds out only which threads there are, which have run, and for how
-// long.
+// Update is a tick in which no thread is due. It only finds out which threads there are, which of them have run, and
+// for how long.
 func (s *List) Update() { s.nextThat(s.BringUpToDate) }
 
 func (s *List) nextThat(asked func(*Thread) bool) *Thread {
@@ -378,8 +378,8 @@ func (s *List) HasSuccessor(th *Thread) bool {
 	return s.Proc.Owns(tid)
 }
 
-// HadNoCPU compares what the kernel had charged a thread before a look that began at LookAt with what it has charged
-// the thread now, when the look is over.
+// HadNoCPU is called after a look that began at LookAt. It compares what the kernel had charged the thread before the
+// look with what the kernel has charged it now.
 func HadNoCPU(before, after procfs.Schedstat, now, lookAt int64) bool {
 	if after.Turns == before.Turns {
 		return false // the thread has had its CPU all the time

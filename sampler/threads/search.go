@@ -29,8 +29,8 @@ type search struct {
 	last    int64
 }
 
-// Find returns the thread of that number, if the process has one. It does not read what the thread was charged, because
-// the thread stands still: that is read after the look (account).
+// Find returns the thread with this number, nil if the process has none. It does not read what the thread was charged:
+// the thread stands still, so that is read after the look (account).
 func (s *List) Find(tid int) *Thread {
 	th := s.ByTID[tid]
 	if th == nil && tid != 0 && s.Proc.Owns(tid) {
@@ -40,8 +40,8 @@ func (s *List) Find(tid int) *Thread {
 	return th
 }
 
-// WasCharged finds the thread that was last charged at that moment of its CPU's clock, and how many visits that search
-// stands for.
+// WasCharged returns the thread that was last charged at that moment of its CPU's clock, and how many visits this
+// search stands for.
 func (s *List) WasCharged(at uint64, cpu int) (*Thread, float64) {
 	here := int16(cpu)
 	for _, guessed := range [2]bool{true, false} {
@@ -122,8 +122,8 @@ func (s *List) askCold(at uint64) *Thread {
 	return nil
 }
 
-// askNew lists the threads: a thread has run that is not in the list. Time that is still not found belongs to threads
-// that have ended.
+// askNew lists the threads, because a thread that is not in the list has run. Time that is still not found belongs to
+// threads that have ended.
 func (s *List) askNew(at uint64) *Thread {
 	u := &s.unseen
 	if !s.listAgain() {

@@ -20,7 +20,7 @@ import (
 const (
 	// clockShare of a CPU is what reading the clock may cost: the kernel walks over all threads for it.
 	clockShare = 50
-	// Cold threads may use unseenShare of an interval, or of what is mostly one, before they are asked.
+	// Cold threads may use 1/unseenShare of an interval, or of what is mostly one, before they are read.
 	unseenShare = 8
 	unseenMost  = int64(10 * time.Millisecond)
 )
@@ -78,8 +78,8 @@ func (u *unseen) noteAsked(used int64) {
 	}
 }
 
-// UpdateAccount brings a thread's account up to date with what the kernel has charged it. It returns whether the charge
-// has changed.
+// UpdateAccount adds to a thread's account what the kernel has charged it since the last reading. It reports whether
+// the charge has changed.
 func (s *List) UpdateAccount(th *Thread, stat procfs.Schedstat) (changed bool) {
 	if stat == th.Last {
 		return false

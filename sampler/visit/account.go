@@ -9,9 +9,9 @@ import (
 	"goprof/sampler/threads"
 )
 
-// This file keeps the account of one look: what became of it, and which thread pays for it.
+// This file counts what became of each look, and charges a thread for it.
 
-// look samples one thread that is due. Whatever comes of it, the thread has paid.
+// look samples one thread that is due. The thread pays for the look, whatever comes of the look.
 func (r *run) look(th *threads.Thread) {
 	if !r.Tracer.HasRoom(th.TID) {
 		return // this sample is under way, or more than enough are: the thread has not paid and waits for its time
@@ -35,7 +35,7 @@ func (r *run) look(th *threads.Thread) {
 	}
 }
 
-// takeSpare is a snapshot to fill, nil if there is none.
+// takeSpare returns a snapshot to fill; nil: no snapshot is free.
 func (r *run) takeSpare() *look.Look {
 	snap := r.spare
 	if r.spare = nil; snap == nil {
@@ -73,9 +73,9 @@ func (r *run) account(snap *look.Look, o ptrace.Outcome) {
 	r.Queue.Done(snap)
 }
 
-// chargedFor returns the thread whose account pays for a look, and the CPU time that the kernel has charged it. nil
-// means that no thread pays. Call it before you check whether goprof was stopped in the middle of the look: otherwise
-// the reading could include the time of the stop unnoticed.
+// chargedFor returns the thread that pays for a look, and the CPU time that the kernel has charged that thread. A nil
+// thread: no thread pays. Call chargedFor before wasAway: if goprof is stopped between the two calls, wasAway notices
+// the stop.
 func (r *run) chargedFor(snap *look.Look, o ptrace.Outcome) (th *threads.Thread, after procfs.Schedstat, ok bool) {
 	read := func() {
 		if th = r.scan.ByTID[snap.TID]; th != nil && o == ptrace.Taken {
@@ -94,13 +94,13 @@ func (r *run) chargedFor(snap *look.Look, o ptrace.Outcome) (th *threads.Thread,
 	return th, after, ok
 }
 
-// wasAway reports whether goprof could not look for a while, since the last tick or visit began.
+// wasAway reports whether goprof could not look for a while after the last tick or visit began.
 func (r *run) wasAway() bool {
 	return r.scan.Now != 0 && ptrace.Monotonic()-r.scan.Now > threads.LongGap+int64(r.Ticks.Interval)
 }
 
-// takeLookBack forgets a look at a thread that had no CPU when the tick began. The thread's state is R, but it stands
-// where it lost its CPU, however often it is looked at. Such a look is no sample of what the thread runs.
+// takeLookBack undoes a look at a thread that had no CPU when the tick began. The thread's state is R, but the thread
+// stands where it lost its CPU. So the look is no sample of what the thread runs.
 func (r *run) takeLookBack(th *threads.Thread, snap *look.Look) {
 	th.Credit += r.scan.Interval
 	r.Stats.Waiting++

@@ -24,8 +24,8 @@ func (v *visits) follow(now int64) bool {
 	return cpus == nil || v.takeIn(cpus, anew)
 }
 
-// theirs are the CPUs on which the program may run (kernel/sched/syscalls.c, sched_getaffinity: only CPUs that are on);
-// nil: the kernel does not tell.
+// theirs are the CPUs on which the program may run (kernel/sched/syscalls.c, sched_getaffinity: only CPUs that are on).
+// It is nil if the kernel does not answer.
 func (v *visits) theirs() []int {
 	allows, ok := cpuset.Affinity(v.of)
 	if !ok {
@@ -55,8 +55,8 @@ func (c *visited) setGone(there []int) (back bool) {
 	return was && !c.gone
 }
 
-// takeIn adds these CPUs to the visits. anew: all of them may have been switched off and on. It returns false if a
-// CPU cannot have a preempter.
+// takeIn adds CPUs to the visited ones. anew says that all CPUs may have been switched off and on meanwhile. takeIn
+// returns false if one of the CPUs cannot have a preempter.
 func (v *visits) takeIn(cpus []int, anew bool) bool {
 	for i := range v.cpus {
 		cpu := &v.cpus[i]
@@ -99,8 +99,8 @@ func (v *visits) renewNotes(cpu *visited) {
 	cpu.notes.watch(true)
 }
 
-// comesTo reports whether all of these CPUs are visited. A goprof that is kept to some CPUs (cpuset, taskset) would
-// never meet threads that run on others, and no one would notice.
+// comesTo reports whether all of these CPUs are visited. If goprof may run only on some CPUs (cpuset, taskset), it
+// would never meet the threads that run on others, and no one would notice.
 func (v *visits) comesTo(cpus []int) bool {
 	for _, cpu := range cpus {
 		if !slices.ContainsFunc(v.cpus, func(c visited) bool { return c.number == cpu }) {

@@ -122,7 +122,7 @@ func (r *run) nextLook(rest int64) int64 {
 	return max(r.Ticks.At()+r.Ticks.RandomWithin(int64(r.Ticks.Interval)), rest)
 }
 
-// lookAround looks at threads that have used an interval of CPU time and seem to run.
+// lookAround looks at threads that have used an interval of CPU time and whose state is R.
 func (r *run) lookAround() {
 	gap := r.scan.Begin()
 	r.Stats.Gap = max(r.Stats.Gap, time.Duration(gap))
@@ -140,7 +140,7 @@ func (r *run) takeHints() {
 	r.hints.Take(r.scan.SetHint, true)
 }
 
-// total brings together what the parts of the run have counted.
+// total adds up the counts of all parts of the run.
 func (r *run) total() sampler.Stats {
 	r.countVisits()
 	s := r.SoFar()

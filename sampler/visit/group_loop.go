@@ -24,7 +24,7 @@ const (
 	answerEvery = int64(50 * time.Millisecond)
 	// leaveWithin is how long a member that leaves waits for stops that are late.
 	leaveWithin = int64(time.Second)
-	// blindAfter visits that met no thread at all show that the kernel's notes are of no use here.
+	// After blindAfter visits that met no thread at all, the kernel's notes are taken to be useless here.
 	blindAfter = 2000
 )
 
@@ -164,7 +164,7 @@ func (r *groupRun) countVisits() {
 	}
 }
 
-// want says whose threads preempters call for.
+// want sets the processes for whose threads a preempter calls the sampling thread.
 func (r *groupRun) want() {
 	r.visits.preempters.Want(slices.Collect(maps.Keys(r.members))...)
 }
@@ -176,8 +176,8 @@ func (r *groupRun) with(m *Member, do func(c *run)) {
 	m.run.Tracer.GiveBack(r.lead)
 }
 
-// await lets time pass while there is no member: no CPU is visited, the kernel takes no notes, and no OS thread of
-// goprof's has a priority. It returns false when the group is over.
+// await waits while the group has no member. Meanwhile no CPU is visited, the kernel notes no switches, and no OS
+// thread of goprof has a priority. await returns false when the group is over.
 func (r *groupRun) await() bool {
 	if r.ctx.Err() != nil || r.failed != nil {
 		return false
@@ -221,8 +221,8 @@ func (r *groupRun) sleep() bool {
 	}
 }
 
-// wasAway reports whether goprof could not look for a while. No sample is to carry the CPU time that was used
-// meanwhile.
+// wasAway reports whether goprof could not look for a while. The CPU time that was used meanwhile must not go to any
+// sample.
 func (r *groupRun) wasAway(now int64) bool {
 	return r.lastLoop != 0 && now-r.lastLoop > threads.LongGap+int64(r.Interval())
 }
@@ -317,8 +317,8 @@ func (r *groupRun) refresh(m *Member, now int64, away bool) {
 	}
 }
 
-// takeIn makes members of the processes that wait for it. If an old member of the same process is about to leave, the
-// new one waits on. Otherwise a process that is a member already gets an error.
+// takeIn makes members of the waiting processes. If an earlier member for the same process is about to leave, the new
+// one keeps waiting. If the process is a member and stays, the new one gets an error.
 func (r *groupRun) takeIn() {
 	var again []*Member
 	coming := r.Next()

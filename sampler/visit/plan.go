@@ -21,14 +21,14 @@ import (
 //	visits that meet a thread = its CPU time / interval
 
 const (
-	// visitsMost: where there are more CPUs, those on which no thread was met lately share one visit in each interval.
+	// Above visitsMost CPUs, those on which no thread was met lately share one visit in each interval.
 	visitsMost = 8
 	// metLately is how long a CPU is known as one on which the program runs.
 	metLately = int64(time.Second)
 )
 
-// napFor is how long the sampling thread sleeps at most before preempters are told more moments. They know their
-// moments for twice as long: on average, so many that half of their room is full.
+// napFor is the longest time that the sampling thread sleeps before it gives the preempters their next moments. They
+// get moments for twice that time: on average this fills half of their room.
 func napFor(interval int64) int64 { return min(stops.MaxNap, ptrace.PreempterMoments/4*interval) }
 
 type plan struct {
@@ -51,7 +51,7 @@ func newPlan(exact bool) plan {
 	return plan{rng: rng, moments: moments{rng: rng, exact: exact}}
 }
 
-// startPlan begins anew: new preempters know no moments and have counted nothing.
+// startPlan starts a plan for new preempters, which have no moments and have counted nothing.
 func (v *visits) startPlan() { v.until, v.counted = 0, ptrace.VisitCounts{} }
 
 // next draws which CPU to visit next. Among the CPUs on which visits met no thread lately, only one is visited in a
@@ -90,8 +90,8 @@ func (v *visits) newRound(now int64) {
 	}
 }
 
-// weight returns how many visits to that CPU one stands for: it stands also for the CPUs that have no turn in this
-// round.
+// weight returns how many visits one visit to this CPU stands for: it also stands for the CPUs that have no turn in
+// this round.
 func (v *visits) weight(which int) int64 {
 	for _, i := range v.strange {
 		if i == which {
@@ -121,7 +121,7 @@ func (v *visits) tell(now, interval int64) {
 	v.preempters.SetPatience(v.moments.patience())
 }
 
-// draw draws the visits until that moment, and calls tell with each of them.
+// draw draws the visits up to a moment, and calls tell with each of them.
 func (v *visits) draw(now, until, interval int64, tell func(which int, at, stands int64) bool) {
 	v.newRound(now)
 	if step := v.meanGap(interval); step != v.moments.step {

@@ -27,7 +27,7 @@ import (
 // The event needs CAP_PERFMON, or kernel.perf_event_paranoid 0.
 
 // switchNotes are the notes of one CPU. The kernel writes them backward into a ring and overwrites the oldest ones. So
-// the newest one is where the head points.
+// the ring's head points to the newest note.
 type switchNotes struct {
 	fd   int
 	mem  []byte
@@ -35,7 +35,7 @@ type switchNotes struct {
 	data ring.Bytes
 }
 
-// switchAttr asks for switches, each with the number of the thread that the CPU goes to.
+// switchAttr asks for switches. Each note has the number of the thread that gets the CPU.
 func switchAttr() unix.PerfEventAttr {
 	return unix.PerfEventAttr{
 		Type:        unix.PERF_TYPE_SOFTWARE,
@@ -47,7 +47,7 @@ func switchAttr() unix.PerfEventAttr {
 	}
 }
 
-// openSwitches begins to note the switches of a CPU. It returns nil if that is not permitted.
+// openSwitches makes the kernel note the switches of a CPU. It returns nil if that is not permitted.
 func openSwitches(cpu int) *switchNotes {
 	attr := switchAttr()
 	fd, err := unix.PerfEventOpen(&attr, -1, cpu, -1, unix.PERF_FLAG_FD_CLOEXEC)

@@ -35,12 +35,12 @@ import (
 const (
 	// visitHot is how long a thread is hot where CPUs are visited.
 	visitHot = int64(30 * time.Millisecond)
-	// keepEvery is how often the list of threads is brought up to date where no visit needs to ask threads.
+	// keepEvery is how often the list of threads is updated if visits need not ask threads.
 	keepEvery = int64(10 * time.Millisecond)
-	// bookEvery is how often all threads that have run are asked what they used, where no visit needs to ask any.
+	// bookEvery is how often the CPU time of all threads that have run is read if visits need not ask threads.
 	bookEvery = int64(100 * time.Millisecond)
-	// listNoted is Upkeep.Relist where the kernel notes which thread was on a CPU: a thread that is not in the list is
-	// found when it is met.
+	// listNoted is Upkeep.Relist if the kernel notes which thread was on a CPU: a thread that is not in the list is
+	// found when a visit meets it.
 	listNoted = int64(time.Second)
 	// restLater is how much time visits may take before the sampling thread must have slept for as long.
 	restLater = int64(time.Millisecond)
@@ -187,15 +187,15 @@ func (v *visits) end() {
 	v.preempters, v.at = nil, -1
 }
 
-// come begins the visit for which the preempter of that number has called the sampling thread.
+// come begins the visit for which the preempter with this number has called the sampling thread.
 func (v *visits) come(number int, t *ptrace.Tracer) {
 	v.at, v.visit = number, v.preempters.Visit(number)
 	t.BoundTo(v.cpus[number].number)
 	t.GoOnAt(v.idleBeside(number))
 }
 
-// idleBeside returns the number of the preempter of another CPU that no thread needs, as far as the last visits tell;
-// -1 is none.
+// idleBeside returns the number of another CPU's preempter. By the last visits, no thread needs that CPU. It returns -1
+// if there is none.
 func (v *visits) idleBeside(which int) int {
 	for i := range v.cpus {
 		if i != which && !v.cpus[i].gone && v.preempters.IsIdle(i) {
@@ -270,8 +270,8 @@ const fewMeets = 50
 // the CPUs, the first visits come late.
 const provesWithin = int64(2 * time.Second)
 
-// stopVisiting gives up visits and goes on with threads/scan.go. A goprof that is traced itself (strace), or runs on a
-// kernel that dates charges differently, meets no thread, however much the program runs.
+// stopVisiting gives up visits and goes on with threads/scan.go. Visits meet no thread if goprof itself is traced
+// (strace), or if the kernel dates charges differently.
 func (r *run) stopVisiting(why sampler.NoVisits) {
 	r.Stats.NoVisits = why
 	var all unix.CPUSet
@@ -312,8 +312,8 @@ func (r *run) notVisiting() {
 
 func (r *run) beginTicks() { r.Ticks.Begin(ptrace.Monotonic(), r.Ticks.Interval) }
 
-// visit samples the thread that a preempter took its CPU from. A goprof that is stopped after that moment finds out in
-// the account of the look (wasAway).
+// visit samples the thread that a preempter took its CPU from. If goprof is stopped after that moment, wasAway finds
+// that out when the look is accounted for.
 func (r *run) visit(called int) {
 	v := r.visits
 	v.come(called, r.Tracer)
@@ -332,7 +332,7 @@ func (r *run) visit(called int) {
 	r.lookHeld(v, th, v.visit.Arrived, count)
 }
 
-// randomRounding is a whole number whose mean is x.
+// randomRounding rounds x up or down at random, so that the mean is x.
 func (v *visits) randomRounding(x float64) int64 {
 	n := int64(x)
 	if v.rng.Float64() < x-float64(n) {
@@ -344,8 +344,8 @@ func (v *visits) randomRounding(x float64) int64 {
 // wasPreempted reports whether the kernel has noted that the thread that lost its CPU does not sleep.
 func (v *visits) wasPreempted(tid int) bool { return v.cpus[v.at].notes.preempted(v.visit.Head, tid) }
 
-// lookHeld takes the sample of a thread that lost its CPU to a preempter. A preempted thread does not sleep, so it is
-// not asked: the question takes a tenth of the time for which the thread is held.
+// lookHeld samples a thread that lost its CPU to a preempter. A preempted thread does not sleep, so lookHeld does not
+// ask for its state: that would make up a tenth of the time for which it is held.
 func (r *run) lookHeld(v *visits, th *threads.Thread, arrived, count int64) {
 	if count == 0 || r.Tracer.CountAgain(th.TID, count) {
 		return
@@ -370,7 +370,7 @@ func (r *run) lookHeld(v *visits, th *threads.Thread, arrived, count int64) {
 	}
 }
 
-// whoWas finds the thread that the preempter took the CPU from, and how many visits the search for it stands for.
+// whoWas returns the thread that the preempter took the CPU from, and how many visits this search stands for.
 func (r *run) whoWas(now int64) (*threads.Thread, float64) {
 	v := r.visits
 	r.scan.Now = now

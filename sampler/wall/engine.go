@@ -40,19 +40,19 @@ import (
 type Options struct {
 	// NonBlocking stops no thread.
 	NonBlocking bool
-	// NativeOnce stops a thread once where it has come to rest in a place where it has not been seen before. The stop
-	// shows its native frames.
+	// NativeOnce stops a thread once in each new place where it has come to rest. The stop shows the thread's native
+	// frames.
 	NativeOnce bool
 	// WaitingOnly leaves out threads that run.
 	WaitingOnly bool
-	// During is called with each look at a blocked thread, to read more of the thread. At that time the thread is known
-	// not to have moved. During is called on the sampler's OS thread, and may be nil.
+	// During is called with each look at a blocked thread, to read more of the thread. The thread has not moved
+	// meanwhile. During is called on the sampler's OS thread, and may be nil.
 	During func(*look.Look)
-	// Gather has only threads looked at that keep all others waiting (gather.go); nil: all threads.
+	// With Gather, only threads that keep all others waiting are looked at (gather.go); nil: all threads.
 	Gather *GatherOptions
 }
 
-// Engine is an Engine that looks at every thread at each interval.
+// Engine looks at every thread in each interval.
 type Engine struct {
 	sampler.Base
 	opt Options
@@ -116,7 +116,7 @@ const (
 	// mostSlots bounds the slots of an interval. At the beginning of each slot all threads may be asked about at once
 	// (quiet.go).
 	mostSlots = 4
-	// maxPiece is how long the sampling thread goes on without letting others have the CPU.
+	// maxPiece is how long the sampling thread goes on before it lets others have the CPU.
 	maxPiece = int64(time.Millisecond)
 )
 
@@ -186,7 +186,7 @@ func (r *wallRun) countGap() {
 	r.heldAt = now
 }
 
-// setHint notes what is known of a thread, and reports whether the thread is in the list.
+// setHint stores what is known of a thread, and reports whether the thread is in the list.
 func (r *wallRun) setHint(tid int, hint ptrace.Hint) bool {
 	th := r.threads.byTID[tid]
 	if th != nil {
@@ -195,7 +195,7 @@ func (r *wallRun) setHint(tid int, hint ptrace.Hint) bool {
 	return th != nil
 }
 
-// total brings together what the parts of the run have counted.
+// total adds up the counts of all parts of the run.
 func (r *wallRun) total() sampler.Stats {
 	s := r.SoFar()
 	s.Threads = len(r.threads.byTID)

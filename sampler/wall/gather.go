@@ -27,14 +27,14 @@ type Gathering struct {
 	Took    time.Duration // until all had come, all times together
 }
 
-// GatherOptions say what to ask of a process.
+// GatherOptions say what to read from a process.
 type GatherOptions struct {
 	// Read says how far the process is; false: it is not known now. All functions of GatherOptions are called on the
 	// sampler's OS thread.
 	Read func() (Gathering, bool)
 	// Missing appends the threads that have not come, each as the Side of its Hint. False: the gathering is over.
 	Missing func(into []uint64) ([]uint64, bool)
-	// Unknown is called where a thread has not come that Advise has not told of. It must not wait, and may be nil.
+	// Unknown is called with a late thread that Advise does not know. It must not wait, and may be nil.
 	Unknown func()
 	// Seen is called once for each gathering that a tick meets, and may be nil.
 	Seen func()
@@ -54,7 +54,7 @@ type gatherRun struct {
 	readAt      int64 // when the field last was read
 	listedAt    int64
 
-	// The gathering that is under way.
+	// The gathering that is going on.
 	open  bool
 	began int64
 	exact bool // began is what the process says
@@ -78,8 +78,8 @@ func newGatherRun(r *wallRun) *gatherRun {
 // listLateEvery is how often the threads are listed. A thread that has just begun is not late soon.
 const listLateEvery = int64(20 * time.Millisecond)
 
-// loop reads at each tick, at a random moment, whether threads are being gathered for a safepoint. If so, it looks at
-// the late threads.
+// loop reads at each tick, at a random moment, whether the process waits for threads to reach a safepoint. If so, loop
+// looks at the late threads.
 func (r *gatherRun) loop() {
 	for {
 		at := r.Ticks.At() + r.Ticks.RandomWithin(int64(r.Ticks.Interval))
@@ -101,7 +101,7 @@ func (r *gatherRun) loop() {
 	}
 }
 
-// noteHint notes what is known of a thread, and the name by which Missing names it.
+// noteHint stores what is known of a thread, and the name that Missing has for the thread.
 func (r *gatherRun) noteHint(tid int, hint ptrace.Hint) bool {
 	if r.setHint(tid, hint); r.threads.byTID[tid] == nil {
 		return false
@@ -114,7 +114,7 @@ func (r *gatherRun) noteHint(tid int, hint ptrace.Hint) bool {
 	return true
 }
 
-// tick reads how far the process is, and looks at the threads that are late.
+// tick reads which threads the process still waits for, and looks at them.
 func (r *gatherRun) tick() {
 	var g Gathering
 	ok := false
@@ -144,7 +144,7 @@ func (r *gatherRun) tick() {
 	r.last, r.readAt = g, r.now
 }
 
-// sameAs reports whether both are of one gathering that is under way.
+// sameAs reports whether both readings are of the same gathering.
 func (g *Gathering) sameAs(o *Gathering) bool {
 	return g.Under && o.Under && g.Count == o.Count && g.Began == o.Began
 }
@@ -170,7 +170,7 @@ func (r *gatherRun) begin(g *Gathering) {
 // mostLate is how many threads are looked at in one tick. The others wait until the next tick.
 const mostLate = 64
 
-// lookAtMissing looks at the threads that have not stopped yet.
+// lookAtMissing looks at all threads that have not stopped yet.
 func (r *gatherRun) lookAtMissing() {
 	ok := false
 	r.Tracer.Apart(func() { r.missing, ok = r.ask.Missing(r.missing[:0]) })
@@ -200,7 +200,7 @@ func (r *gatherRun) lookAtMissing() {
 	}
 }
 
-// lookAtLate looks at a thread that has not stopped yet.
+// lookAtLate looks at one thread that has not stopped yet.
 func (r *gatherRun) lookAtLate(th *watched) {
 	now := ptrace.Monotonic()
 	l := r.late[th.tid]
@@ -224,8 +224,8 @@ func (r *gatherRun) lookAtLate(th *watched) {
 	r.lookAnew(th)
 }
 
-// count gives the last look at a thread the time up to the moment until. If the last look came to nothing, the time
-// goes to the next look.
+// count gives the last look at a thread the time up to the moment until. If the last look has no result, the time goes
+// to the next look.
 func (l *lateThread) count(until int64) {
 	if l.th.tally != nil && until > l.since {
 		l.th.tally.Add(1, time.Duration(until-l.since), until)
@@ -233,8 +233,8 @@ func (l *lateThread) count(until int64) {
 	}
 }
 
-// close ends a gathering: all have come, some time since the last tick. g is what the process says now, nil if it was
-// not asked.
+// close ends a gathering: some time since the last tick, all threads have come. g is what the process says now; nil:
+// the process was not asked.
 func (r *gatherRun) close(now int64, g *Gathering) {
 	if !r.open {
 		return
@@ -274,7 +274,7 @@ func (r *gatherRun) close(now int64, g *Gathering) {
 	}
 }
 
-// total brings together what was counted.
+// total returns all counts.
 func (r *gatherRun) total() sampler.Stats {
 	s := r.wallRun.total()
 	c := r.counts

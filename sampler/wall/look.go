@@ -14,9 +14,9 @@ import (
 	"goprof/sampler/threads"
 )
 
-// This file is one visit to one thread of an Engine, and the account of what came of it.
+// This file makes one visit of an Engine to one thread, and counts what became of it.
 
-// visit finds out what a thread does now. Each visit is one look, and what becomes of it has a name.
+// visit finds out what a thread does now. Each visit is one look, and is counted by its outcome.
 func (r *wallRun) visit(th *watched) {
 	switch {
 	case th.hint.Skip:
@@ -76,11 +76,11 @@ func (r *wallRun) settleReady(th *watched, now procfs.Schedstat) {
 	}
 }
 
-// lookAgain is when a thread at rest is looked at once more, of which a collection hid what the JVM says. Nothing is
-// told before the collection ends, and each look is walked.
+// If a garbage collection hid what the JVM says of a thread at rest, the thread is looked at again after lookAgain.
+// Until the collection ends nothing can be read, and each further look would have to be walked.
 const lookAgain = int64(100 * time.Millisecond)
 
-// lookAnew takes a new look at a thread that has moved since its last look, or has had no look.
+// lookAnew looks at a thread that has moved since its last look, or has had no look yet.
 func (r *wallRun) lookAnew(th *watched) {
 	th.still, r.looked = false, true
 	if th.tally != nil && th.tally.IsVoid() {
@@ -116,7 +116,7 @@ func (r *wallRun) lookAnew(th *watched) {
 	}
 }
 
-// lookRunning looks at a thread that is on a CPU, or wants to be.
+// lookRunning looks at a thread that is on a CPU or waits for one.
 func (r *wallRun) lookRunning(th *watched, snap *look.Look) {
 	switch {
 	case r.opt.WaitingOnly:
@@ -131,8 +131,8 @@ func (r *wallRun) lookRunning(th *watched, snap *look.Look) {
 	}
 }
 
-// lookAtRest stops a thread that is at rest, for its registers. The look before, without a stop, has told what the
-// thread waits for.
+// lookAtRest stops a thread that is at rest, for its registers. The look before, without a stop, showed what the thread
+// waits for.
 func (r *wallRun) lookAtRest(th *watched, snap *look.Look) {
 	th.atRest, th.resting = true, snap.Waiting
 	th.addRest(rest{r.pcOf(snap), snap.SP, snap.Waiting.Call, snap.Waiting.File})
@@ -151,7 +151,7 @@ func (r *wallRun) restoreCall(th *watched, snap *look.Look) {
 
 func (r *wallRun) pcOf(snap *look.Look) uint64 { return snap.Regs[r.cpu.PC] }
 
-// stopOne looks at a thread by a stop, which may come later.
+// stopOne looks at a thread by a stop. The stop may come only after stopOne has returned.
 func (r *wallRun) stopOne(th *watched, snap *look.Look) {
 	o := r.Tracer.LookOn(th.tid, r.Tracer.Motion().CPU, th.hint, snap)
 	if o == ptrace.Unadmitted && !th.atRest { // it is known that the thread runs
@@ -165,7 +165,7 @@ func (r *wallRun) stopOne(th *watched, snap *look.Look) {
 	}
 }
 
-// notLookedAt makes a snapshot of a thread. All that is known of the thread is that it runs.
+// notLookedAt makes a snapshot of a thread of which nothing is known except that it runs.
 func (r *wallRun) notLookedAt(snap *look.Look) {
 	tid := snap.TID
 	snap.Reset()
@@ -191,7 +191,7 @@ func (r *wallRun) account(snap *look.Look, o ptrace.Outcome) {
 	r.accountAndPass(th, snap, o)
 }
 
-// fillWaiting notes in a look what the thread did before it was stopped for the look. If the stop has interrupted a
+// fillWaiting writes into a look what the thread did before it was stopped for this look. If the stop has interrupted a
 // system call, the look shows the thread as sleeping in that call.
 func (r *wallRun) fillWaiting(th *watched, snap *look.Look) {
 	w := &snap.Waiting

@@ -53,7 +53,7 @@ const (
 	clockWorth = 16
 	// coolAfter is how long a thread stays hot after it has moved.
 	coolAfter = int64(time.Second)
-	// After vainMost comparisons in a row that came to nothing, comparisons become seldom: one of so many is made.
+	// After vainMost comparisons in a row without result, only one in so many is made.
 	vainMost   = 2 * mostSlots
 	seldomEach = 16
 )
@@ -95,7 +95,7 @@ func (q *quiet) dropIdle() {
 	})
 }
 
-// findQuiet finds out whether all threads but the hot ones stand still, if that is cheaper than to ask so many of them.
+// findQuiet finds out whether all threads but the hot ones stand still, if that costs less than reading each of them.
 func (l *watchList) findQuiet(now int64, many int) {
 	q := &l.quiet
 	q.now, q.at = false, now
@@ -148,8 +148,8 @@ func (l *watchList) allReadSince(reads uint64) bool {
 	return true
 }
 
-// charged is what the kernel has charged a thread. If the thread has not moved since it was read, charged returns what
-// was read. False: the thread has ended.
+// charged returns what the kernel has charged a thread. If the thread has not moved since the last reading, that
+// reading is returned. False: the thread has ended.
 func (l *watchList) charged(th *watched) (procfs.Schedstat, bool) {
 	if l.quiet.now && !th.hot && th.readAs > 0 {
 		return th.read, true

@@ -36,7 +36,7 @@ type watched struct {
 	hot     bool
 	movedAt int64
 
-	// The look that is under way, which may wait for a stop.
+	// The look that is not finished, which may wait for a stop.
 	pending  bool
 	later    bool  // how long the look counts is told later (gather.go)
 	owed     int64 // how often the look counts: once more for each visit while it waits for its stop
@@ -54,21 +54,21 @@ type watched struct {
 // maxRests bounds the places that are remembered of a thread: there it has been stopped for its native frames.
 const maxRests = 8
 
-// rest is a place where a thread has come to rest, and what it waited for there.
+// rest is a place where a thread has come to rest, and what the thread waited for there.
 type rest struct {
 	pc, sp uint64
 	call   arch.Call
 	file   look.FileKind
 }
 
-// setHint takes what is known of the thread. A look that knew less does not count again.
+// setHint stores what is known of the thread. Looks that knew less are not counted again.
 func (th *watched) setHint(h ptrace.Hint) {
 	if th.hint != h {
 		th.hint, th.still = h, false
 	}
 }
 
-// restAt returns the rest at that place, if the thread has been stopped there for its native frames; nil if not.
+// restAt returns the rest at a place. nil: the thread has not been stopped there for its native frames.
 func (th *watched) restAt(pc, sp uint64) *rest {
 	for i := range th.rests {
 		if r := &th.rests[i]; r.pc == pc && r.sp == sp && pc != 0 {
@@ -83,7 +83,7 @@ func (th *watched) addRest(r rest) {
 	th.nextRest++
 }
 
-// forgetRest removes the place that was added last.
+// forgetRest removes the rest that was added last.
 func (th *watched) forgetRest() {
 	th.nextRest--
 	th.rests[th.nextRest%maxRests] = rest{}
@@ -130,7 +130,7 @@ func (l *watchList) close() {
 	}
 }
 
-// list looks for new threads when it is time to.
+// list looks for new threads if the time for a listing has come.
 func (l *watchList) list() {
 	now := ptrace.Monotonic()
 	l.quiet.now, l.quiet.skips = false, false
@@ -179,7 +179,7 @@ func (l *watchList) noteListed(tid int) {
 	l.order = append(l.order, th)
 }
 
-// forget drops a thread that has ended. A stop that is still to come is collected in any case.
+// forget drops a thread that has ended. If a stop of the thread is still to come, it is collected all the same.
 func (l *watchList) forget(th *watched) {
 	if th.tid == 0 {
 		return
@@ -190,8 +190,8 @@ func (l *watchList) forget(th *watched) {
 	th.tid = 0
 }
 
-// readCharged reads what the kernel has charged a thread, through a kept descriptor if there are enough. False: the
-// thread has ended.
+// readCharged reads what the kernel has charged a thread, through a kept descriptor if there are enough descriptors.
+// False: the thread has ended.
 func (l *watchList) readCharged(th *watched) (procfs.Schedstat, bool) {
 	name := "schedstat"
 	if l.noStats {

@@ -116,7 +116,7 @@ func (d *dump) describeSignal(info *process.SigInfo, pc uint64) *profile.Signal 
 	return s
 }
 
-// where says what is at an address: an image, a heap, a stack.
+// where describes an address: in an image, a heap, a stack.
 func (d *dump) where(addr uint64) string {
 	if addr < 4096 {
 		return "the first page: a null pointer, or a field of one"

@@ -12,7 +12,7 @@ import (
 	"goprof/vmstructs"
 )
 
-// Options say what to say of the threads.
+// Options say which facts about the threads are wanted.
 type Options struct {
 	Depth   int
 	Locks   bool // what they hold and wait for
@@ -91,7 +91,7 @@ func (d *dump) keep(t *profile.ThreadDump, stack *profile.Stack) bool {
 // made to harm may all have the same long stack. A JVM of ten thousand threads has half a million.
 const maxFrames = 2 << 20
 
-// describe returns what is known of a thread besides its stack.
+// describe fills in the facts about a thread, except its stack.
 func (d *dump) describe(t *coreThread) profile.ThreadDump {
 	td := profile.ThreadDump{TID: t.TID, CPU: t.CPU, Java: t.java.Addr != 0 && !t.java.Compiler, Address: t.java.Addr}
 	if t.TID == d.out.PID {

@@ -5,11 +5,11 @@ import (
 	"goprof/vmstructs"
 )
 
-// Facts are what a core tells besides its threads. Package autopsy judges them.
+// Facts are what a core file has besides its threads. Package autopsy judges them.
 type Facts struct {
 	CPU     string // "amd64"
 	Version string // of the JVM
-	// Stack is that of the thread that died, from its end on; 0 if it is not known.
+	// Stack is the stack of the thread that died, from its end on; 0 if it is not known.
 	Stack       [2]uint64
 	Heap        vmstructs.HeapUse
 	Code        []vmstructs.CodeUse

@@ -16,20 +16,20 @@ var ErrNoVirtual = errors.New("this JVM has no virtual threads that could be lis
 // HasVirtual says whether the JVM can have virtual threads that could be listed.
 func (j *JVM) HasVirtual() bool { return j.conts != nil }
 
-// LocksKnown says whether the JVM shows its locks, and what it lacks if not.
+// LocksKnown says whether the JVM shows its locks, and if not, what is missing.
 func (j *JVM) LocksKnown() error {
 	_, err := j.VM.NewLocks()
 	return err
 }
 
-// keepFrames notes where the Java frames of the stack that was just walked stand.
+// keepFrames stores the positions of the Java frames of the stack that was just walked.
 func (d *dump) keepFrames(t *coreThread, stack *profile.Stack) {
 	if d.Walker.KeepInterpreted && t.java.StackSize > 0 {
 		d.frames[t.java.Addr] = unwind.LockFrames(stack.Frames, d.Walker.InterpretedFrames(), t.java)
 	}
 }
 
-// locks fills in what the threads hold and wait for.
+// locks fills in the locks that the threads hold and wait for.
 func (d *dump) locks() error {
 	k, err := d.VM.NewLocks()
 	if err != nil {
@@ -91,7 +91,7 @@ func (d *dump) unmounted(k *vmstructs.Locks, settled bool) {
 	})
 }
 
-// wants returns what a thread waits for. While a collector moved objects, only a monitor is certain.
+// wants returns the lock that a thread waits for. While a collector moved objects, only a monitor is certain.
 func (d *dump) wants(w *vmstructs.Wanted, settled bool) (wanted *profile.WantedLock, unconfirmed bool) {
 	switch {
 	case w.How == 0:

@@ -28,7 +28,7 @@ type coreThread struct {
 	java vmstructs.Thread // Addr 0: it is none of Java's
 }
 
-// Open finds the JVM in a core file of that size.
+// Open finds the JVM in a core file of this size.
 func Open(file io.ReaderAt, size int64, opt process.CoreOptions) (*JVM, error) {
 	core, err := process.OpenCore(file, size, opt)
 	if err != nil {
@@ -48,7 +48,7 @@ func Open(file io.ReaderAt, size int64, opt process.CoreOptions) (*JVM, error) {
 	return j, j.findThreads()
 }
 
-// named says what could not be read where the core lacks memory: a part of it is missing, or it was never written.
+// named says what could not be read because the core lacks memory: a part was lost, or never written.
 func named(err error, what string) error {
 	if errors.Is(err, process.ErrFault) {
 		return fmt.Errorf("%s cannot be read, because the core lacks that memory (%w)", what, err)
@@ -56,7 +56,7 @@ func named(err error, what string) error {
 	return err
 }
 
-// highest returns where the program's own memory ends: some kernels map a page of their own far above.
+// highest returns the end of the program's own memory: some kernels map a page of their own far above.
 func highest(maps []process.Mapping) uint64 {
 	end := uint64(1 << 32)
 	for _, m := range maps {
@@ -103,7 +103,7 @@ func (j *JVM) findThreads() error {
 	return nil
 }
 
-// onStack finds the thread on whose stack an address lies, among those that are sorted by their stacks.
+// onStack returns the thread whose stack contains an address. The threads must be sorted by their stacks.
 func onStack(java []vmstructs.Thread, addr uint64) (vmstructs.Thread, bool) {
 	i, _ := slices.BinarySearchFunc(java, addr, func(t vmstructs.Thread, a uint64) int {
 		if t.StackBase <= a {

@@ -46,7 +46,7 @@ const (
 	SentByQueue  = "sent by sigqueue"
 )
 
-// reasonOfSignal says why a signal was sent, empty if that is not known.
+// reasonOfSignal returns why a signal was sent, "" if that is not known.
 func reasonOfSignal(signal, code int) string {
 	switch {
 	case code == 0:

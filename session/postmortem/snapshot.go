@@ -7,7 +7,7 @@ const (
 	bytesOfFrame = 512
 	leastStack   = 1 << 20
 	mostStack    = 64 << 20
-	// unknownStack is how much is copied of a stack whose top is not known.
+	// unknownStack is how much of a stack is copied if its top is not known.
 	unknownStack = 64 << 10
 )
 

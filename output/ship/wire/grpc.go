@@ -92,7 +92,7 @@ func isAboutGzip(r *http.Response) bool {
 	return strings.Contains(r.Trailer.Get(statusMessageHeader)+r.Header.Get(statusMessageHeader), "grpc-encoding")
 }
 
-// maxPlain bounds a message that is unpacked again.
+// maxPlain bounds the size of an unpacked message.
 const maxPlain = 128 << 20
 
 // callPlain makes the call again without compression.

@@ -17,7 +17,7 @@ import (
 
 const maxAnswer = 64 << 10
 
-// Request is a message on its way.
+// Request is a message that is being sent.
 type Request struct {
 	Body   []byte
 	Type   string // Content-Type
@@ -82,8 +82,8 @@ func (c *Client) do(ctx context.Context, header http.Header, body []byte) (*http
 	return response, nil
 }
 
-// mayHelpAgain is a failure that may pass. An error of net/http begins with the method and the URL: these are cut
-// off, because the destination's name tells them already.
+// mayHelpAgain is a failure after which sending again may help. net/http begins its errors with the method and the URL.
+// They are cut off, because the destination's name already has them.
 func mayHelpAgain(err error) error {
 	if inner := errors.Unwrap(err); inner != nil && strings.HasPrefix(err.Error(), "Post ") {
 		err = inner
@@ -112,7 +112,7 @@ func statusFailure(r *http.Response, answer []byte, is500Final bool) error {
 	return f
 }
 
-// maxExcerpt bounds the part of an answer that is shown to people.
+// maxExcerpt bounds how much of an answer is shown to people.
 const maxExcerpt = 300
 
 // excerpt returns the beginning of an answer, if the answer is text.

@@ -165,7 +165,7 @@ func (f *agentFlags) run(cmd *cobra.Command) error {
 		}
 		guard.Enter(guard.ToWatch)
 		return writeResult(cmd, outfile.Stdout, func(w io.Writer) error {
-			return dryRun(w, agent.NewHost(host(), version(), nil), &c.Settings)
+			return dryRun(w, agent.NewHost(exit.Host(), version(), nil), &c.Settings)
 		})
 	}
 	say := func(text string) { fmt.Fprintf(talk, "goprof: %s\n", output.Printable(text)) }
@@ -234,7 +234,7 @@ func (f *agentFlags) serve(cmd *cobra.Command, c *config.Config, at net.Listener
 	defer signal.Stop(again)
 	defer session.StopAfterSuspend()()
 	defer session.StartWatchdog(watchdogName)()
-	host := agent.NewHost(host(), version(), identity.Enrich)
+	host := agent.NewHost(exit.Host(), version(), identity.Enrich)
 	a := agent.New(host, c.Settings, out.offer, say)
 	endSnapper, err := startSnapper(c, a, cmd.ErrOrStderr(), say)
 	if err != nil {

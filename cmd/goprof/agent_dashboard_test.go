@@ -11,11 +11,12 @@ import (
 	"testing"
 
 	"goprof/agent"
+	"goprof/cmd/goprof/exit"
 )
 
 // TestDashboardNamesMetrics: each metric that the dashboard and the alerts ask for is one that an agent serves.
 func TestDashboardNamesMetrics(t *testing.T) {
-	host := agent.NewHost(host(), "", nil)
+	host := agent.NewHost(exit.Host(), "", nil)
 	var served bytes.Buffer
 	a := agent.New(host, agent.Default(), nil, nil)
 	writeMetrics(&served, a, host, nil, &outlets{})

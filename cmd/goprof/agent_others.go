@@ -8,6 +8,7 @@ import (
 	"goprof/agent"
 	"goprof/agent/config"
 	"goprof/agent/identity"
+	"goprof/cmd/goprof/exit"
 	"goprof/output"
 )
 
@@ -21,7 +22,7 @@ func openOthers(c *config.Config, a *agent.Agent, h *agent.ThisHost, out *outlet
 	if err != nil {
 		cause := h.Explain(0, err)
 		cause.Remedy = "goprof doctor; without --whole-host the agent records JVMs"
-		return nil, causeError("cannot sample the other processes of this host", cause, err)
+		return nil, exit.OfCause("cannot sample the other processes of this host", cause, err)
 	}
 	a.SampleOthers(others)
 	return others, nil

@@ -47,7 +47,7 @@ func (o *outlets) connect(c *config.Config) error {
 		if files, err = shelf.New(shelf.Options{Dir: c.Files.Dir, JFR: c.Files.JFR, MaxBytes: c.Files.MaxBytes,
 			MaxFiles: c.Files.MaxCount, Tell: o.say}); err != nil {
 			to.close(o.say)
-			return outputFailed(err)
+			return exit.CannotWrite(err)
 		}
 	}
 	o.mu.Lock()

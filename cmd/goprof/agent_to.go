@@ -14,6 +14,7 @@ import (
 
 	"goprof/agent"
 	"goprof/agent/config"
+	"goprof/cmd/goprof/exit"
 	"goprof/output/ship"
 	"goprof/profile/resource"
 	"goprof/sampler/guard"
@@ -88,7 +89,7 @@ func guardAgent(c *config.Config, say func(string)) {
 		enter = guard.EnterSending
 	}
 	if enter(keep).AdminForPerf {
-		say(host().AdminNote().Text)
+		say(exit.Host().AdminNote().Text)
 	}
 }
 

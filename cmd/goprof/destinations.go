@@ -25,7 +25,7 @@ type destinationFlags struct {
 	ca, cert, key                               string
 	spool                                       string
 	spoolMax                                    int64 // MB
-	timeout                                     durationFlag
+	timeout                                     time.Duration
 	relabel                                     string
 }
 
@@ -46,7 +46,7 @@ func (f *destinationFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.key, "tls-key", "", "`file` of that certificate's key (PEM)")
 	flags.StringVar(&f.spool, "spool", "", "`folder` that keeps what is not delivered, over a restart too")
 	flags.Int64Var(&f.spoolMax, "spool-max", 0, "`MB` that wait for each server at most (default: 256; in memory 32)")
-	flags.Var(&f.timeout, "send-timeout", "how long one attempt to send may take (default: 30s)")
+	flags.Var(asTime(&f.timeout), "send-timeout", "how long one attempt to send may take (default: 30s)")
 	flags.StringVar(&f.relabel, "relabel", "",
 		"`file` of rules for attributes, in the form of Prometheus (relabel_configs)")
 }
@@ -114,10 +114,10 @@ func (f *destinationFlags) open(tell func(string)) (*ship.Shipper, error) {
 	if len(to) == 0 {
 		return nil, &exit.Error{Code: exit.General, What: "nothing says where to send to",
 			Why:    "--otlp URL, --pyroscope URL or --parca URL do",
-			Remedy: commandLine(os.Args) + " --otlp http://localhost:4318"}
+			Remedy: exit.CommandLine(os.Args) + " --otlp http://localhost:4318"}
 	}
 	s, err := ship.New(ship.Options{Spool: f.spool, MaxBytes: f.spoolMax << 20,
-		Timeout: cmp.Or(f.timeout.Duration, 30*time.Second), Tell: tell}, to...)
+		Timeout: cmp.Or(f.timeout, 30*time.Second), Tell: tell}, to...)
 	if err != nil {
 		return nil, &exit.Error{Code: exit.OutputFailed, What: "--spool " + f.spool, Err: err}
 	}
@@ -138,7 +138,7 @@ func undelivered(s *ship.Shipper, err error, kept bool) error {
 	if len(why) == 0 {
 		return err
 	}
-	again := commandLine(os.Args)
+	again := exit.CommandLine(os.Args)
 	if !kept {
 		again += " --spool goprof-spool" // which keeps what is left, for the next time
 	}

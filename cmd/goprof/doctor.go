@@ -60,7 +60,7 @@ func newDoctor() *cobra.Command {
 }
 
 func doctor(cmd *cobra.Command, pid int, asJSON bool) error {
-	h := diagnose.Host{Command: commandLine(doctored(os.Args, pid))}
+	h := diagnose.Host{Command: exit.CommandLine(doctored(os.Args, pid))}
 	r := h.Examine(pid)
 	err := writeResult(cmd, outfile.Stdout, func(w io.Writer) error {
 		if asJSON {
@@ -75,7 +75,7 @@ func doctor(cmd *cobra.Command, pid int, asJSON bool) error {
 	if pid != 0 {
 		what = fmt.Sprintf("recording process %d would not work", pid)
 	}
-	return causeError(what, *r.Cause, nil)
+	return exit.OfCause(what, *r.Cause, nil)
 }
 
 // doctored is the command that the remedies repeat: record in place of doctor.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"goprof/cmd/goprof/exit"
 	"goprof/diagnose"
 )
 
@@ -71,7 +72,7 @@ func TestDoctored(t *testing.T) {
 }
 
 func TestCommandLine(t *testing.T) {
-	if got := commandLine([]string{"goprof", "record", "-o", "my file", "it's", "",
+	if got := exit.CommandLine([]string{"goprof", "record", "-o", "my file", "it's", "",
 		"--pid=7"}); got != `goprof record -o 'my file' 'it'\''s' '' --pid=7` {
 		t.Error(got)
 	}

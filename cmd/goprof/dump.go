@@ -123,10 +123,10 @@ func newDump() *cobra.Command {
 	fs.BoolVar(&d.shape.Native, "native", false,
 		"show the JVM's own frames below Java, too (JSON shows them unless --native=false)")
 	fs.IntVarP(&d.count, "count", "n", 1, "`number` of dumps")
-	fs.Var(&d.every, "every", "`time` from one dump to the next, with -n (5s)")
+	fs.Var(asTime(&d.every), "every", "`time` from one dump to the next, with -n (5s)")
 	fs.BoolVar(&d.opt.Locks, "locks", true, "say what threads hold, and whose locks they wait for")
 	fs.BoolVar(&d.opt.NonBlocking, "nonblocking", false, "never stop a thread")
-	fs.Var(&d.wait, "wait-stop", "`time` to wait for threads that have no CPU to stop on, while none of them stops "+
+	fs.Var(asTime(&d.wait), "wait-stop", "`time` to wait for threads that have no CPU to stop on, while none of them stops "+
 		"(10s)")
 	fs.BoolVar(&d.virtual, "virtual", false, "also show virtual threads that no carrier runs")
 	fs.IntVar(&d.opt.Depth, "depth", 2048, "`frames` that a stack may have")
@@ -150,7 +150,7 @@ type dumper struct {
 	json                       bool
 	shape                      dumps.Shape
 	count                      int
-	every, wait                durationFlag
+	every, wait                time.Duration
 	opt                        session.DumpOptions
 	virtual, hideInternal, raw bool
 	by                         *redact.Redactor // nil: all names may be shown
@@ -207,8 +207,8 @@ func (d *dumper) check(cmd *cobra.Command) error {
 		return usageError(cmd, "--format jstack shows Java frames alone: --native is for text and json",
 			without("native"))
 	}
-	d.opt.Wait = d.wait.Duration
-	d.every.Duration = cmp.Or(d.every.Duration, dumpEvery)
+	d.opt.Wait = d.wait
+	d.every = cmp.Or(d.every, dumpEvery)
 	return nil
 }
 
@@ -220,7 +220,7 @@ func notStopped(command string, pid int, threads []profile.ThreadDump, wait time
 	}
 	switch {
 	case refused > 0:
-		return attachError(pid, process.ErrNotPermitted)
+		return exit.CannotLook(pid, process.ErrNotPermitted)
 	case leftOut > 0:
 		why, cure := session.StopsUnbounded()
 		if why == "" { // it is over by now

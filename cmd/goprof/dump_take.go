@@ -33,7 +33,7 @@ func (d *dumper) run(cmd *cobra.Command) error {
 		s.RawNames()
 	}
 	if d.virtual && !s.HasVirtual() {
-		return attachError(d.pid, session.ErrNoVirtual)
+		return exit.CannotLook(d.pid, session.ErrNoVirtual)
 	}
 	if err := s.LocksKnown(); err != nil && d.opt.Locks {
 		fmt.Fprintf(cmd.ErrOrStderr(), "goprof: locks are not shown: %v\n", err)
@@ -50,7 +50,7 @@ func (d *dumper) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	tellNotes(cmd.ErrOrStderr(), notesOf(s, d.by))
+	exit.TellNotes(cmd.ErrOrStderr(), notesOf(s, d.by))
 	if err := out.write(true, func(w io.Writer) error { return d.write(w, dump) }); err != nil {
 		return err
 	}
@@ -66,16 +66,16 @@ func (d *dumper) take(cmd *cobra.Command, s *session.Session) (dump *profile.Dum
 	threads, err := s.Dump(d.opt)
 	switch {
 	case errors.Is(err, process.ErrSilent) && len(threads) > 0:
-		incomplete = attachError(d.pid, err)
+		incomplete = exit.CannotLook(d.pid, err)
 	case errors.Is(err, session.ErrNoLocks) && len(threads) > 0:
 		fmt.Fprintf(cmd.ErrOrStderr(), "goprof: locks are not shown: %s\n", output.Printable(err.Error()))
 	case err != nil:
-		return nil, nil, attachError(d.pid, err)
+		return nil, nil, exit.CannotLook(d.pid, err)
 	}
 	if d.virtual && incomplete == nil {
 		unmounted, census, err := s.DumpVirtual(d.opt)
 		if err != nil {
-			incomplete = attachError(d.pid, err)
+			incomplete = exit.CannotLook(d.pid, err)
 		}
 		threads, dump.Virtual = withLocks(threads, unmounted), &census
 		tellCensus(cmd.ErrOrStderr(), dump.Virtual)
@@ -87,7 +87,7 @@ func (d *dumper) take(cmd *cobra.Command, s *session.Session) (dump *profile.Dum
 			err = s.Peers(threads)
 		}
 		if err != nil {
-			incomplete = attachError(d.pid, err)
+			incomplete = exit.CannotLook(d.pid, err)
 		}
 	}
 	tellVirtualWaits(cmd.ErrOrStderr(), &dump.Waits)
@@ -149,7 +149,7 @@ func (d *dumper) series(cmd *cobra.Command, s *session.Session, out *dumpFile) e
 	if err != nil {
 		return err
 	}
-	tellNotes(cmd.ErrOrStderr(), notesOf(s, d.by))
+	exit.TellNotes(cmd.ErrOrStderr(), notesOf(s, d.by))
 	if err := out.write(true, func(w io.Writer) error { return d.writeEnd(w, dumps) }); err != nil {
 		return err
 	}
@@ -180,10 +180,10 @@ func (d *dumper) takeAll(ctx context.Context, cmd *cobra.Command, s *session.Ses
 			return nil, nil, err
 		}
 		if len(dumps) < d.count {
-			sleepUntil(ctx, time.Now().Add(min(settleTime, d.every.Duration/4)))
+			sleepUntil(ctx, time.Now().Add(min(settleTime, d.every/4)))
 			s.Settle(dump.Threads)
 		}
-		next = dump.At.Add(d.every.Duration)
+		next = dump.At.Add(d.every)
 	}
 	if len(dumps) == 0 {
 		return nil, nil, &exit.Error{Code: exit.General, What: "interrupted before the first dump was complete"}
@@ -193,7 +193,7 @@ func (d *dumper) takeAll(ctx context.Context, cmd *cobra.Command, s *session.Ses
 
 // notesOf are the notes about a JVM that was looked at, without names where by is not nil.
 func notesOf(s *session.Session, by *redact.Redactor) []profile.Note {
-	notes := host().Notes(s)
+	notes := exit.Host().Notes(s)
 	if by != nil {
 		notes = by.Notes(notes)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"goprof/cmd/goprof/exit"
 	"goprof/output"
 	"goprof/output/dumps"
 	"goprof/output/outfile"
@@ -36,7 +37,7 @@ type dumpFile struct {
 func reserveDump(name string) (*dumpFile, error) {
 	file, err := outfile.Reserve(name)
 	if err != nil {
-		return nil, outputFailed(err)
+		return nil, exit.CannotWrite(err)
 	}
 	return &dumpFile{File: file}, nil
 }
@@ -51,7 +52,7 @@ func (f *dumpFile) write(last bool, write func(io.Writer) error) (err error) {
 			return err
 		})
 	}
-	return outputFailed(err)
+	return exit.CannotWrite(err)
 }
 
 const outputUsage = "write to `file`; .json writes JSON"

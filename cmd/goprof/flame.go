@@ -73,7 +73,7 @@ func drawFlame(cmd *cobra.Command, input string, f *flameFlags) error {
 	if !(f.minwidth >= 0 && f.minwidth < 100) {
 		return usageError(cmd, "--minwidth is a share in percent, from 0 to less than 100", without("minwidth"))
 	}
-	if err := notItself(input, f.output); err != nil {
+	if err := exit.NotItself(input, f.output); err != nil {
 		return err
 	}
 	if err := checkOpen(cmd, f.output, format.HTML); err != nil {
@@ -82,7 +82,7 @@ func drawFlame(cmd *cobra.Command, input string, f *flameFlags) error {
 	defer cleanOnSignal()()
 	file, err := reserveFlame(input, f)
 	if err != nil {
-		return outputFailed(err)
+		return exit.CannotWrite(err)
 	}
 	in, err := f.in.open(cmd, input)
 	if err != nil {
@@ -109,7 +109,7 @@ func drawFlame(cmd *cobra.Command, input string, f *flameFlags) error {
 	}
 	name, err := file.Write(func(w io.Writer) error { return draw(w, tree, o) })
 	if err != nil {
-		return outputFailed(err)
+		return exit.CannotWrite(err)
 	}
 	if name != outfile.Stdout {
 		fmt.Fprintf(cmd.ErrOrStderr(), "flame graph: %s (%s, %d stacks, %d frames)\n", output.Printable(name),
@@ -146,7 +146,7 @@ func (in *openInput) describe(cmd *cobra.Command, named string) error {
 	}
 	file, err := os.Open(named)
 	if err != nil {
-		return badInput(named, err)
+		return exit.CannotRead(named, err)
 	}
 	defer file.Close()
 	s, err := recording.ReadSummary(file, in.name, tree)

@@ -80,7 +80,7 @@ type heapFlags struct {
 	output    string
 	stop      bool // for a heap dump
 	count     int
-	every     durationFlag
+	every     time.Duration
 	held      heldFlags
 	by        *redact.Redactor // nil: all names may be shown
 	redactFlags
@@ -117,7 +117,7 @@ func newHeap() *cobra.Command {
 	fs.IntVar(&f.shape.Top, "top", 30, "`number` of classes to show (--json: all, unless given)")
 	fs.BoolVar(&f.all, "all", false, "read the whole heap, however long that takes")
 	fs.IntVarP(&f.count, "count", "n", 1, "`number` of readings")
-	fs.Var(&f.every, "every", "`time` from one reading to the next, with -n (10s)")
+	fs.Var(asTime(&f.every), "every", "`time` from one reading to the next, with -n (10s)")
 	f.held.add(fs)
 	fs.BoolVar(&f.json, "json", false, "write JSON")
 	fs.StringVarP(&f.output, "output", "o", outfile.Stdout,
@@ -156,8 +156,8 @@ func (f *heapFlags) check(cmd *cobra.Command, args []string) error {
 	if f.json && !given("top") {
 		f.shape.Top = 0
 	}
-	if f.every.Duration == 0 {
-		f.every.Duration = heapEvery
+	if f.every == 0 {
+		f.every = heapEvery
 	}
 	if err := f.checkDump(cmd); err != nil {
 		return err
@@ -184,7 +184,7 @@ func (f *heapFlags) run(cmd *cobra.Command, args []string) error {
 		defer session.StopAfterSuspend()()
 		defer session.StartWatchdog(watchdogName)() // the guard lets nothing be started
 		guard.Enter(guard.ToDumpAndWrite)
-	case f.held.allocs.Duration > 0:
+	case f.held.allocs > 0:
 		guard.Enter(guard.ToProbe)
 	case f.output != outfile.Stdout:
 		guard.Enter(guard.ToDumpAndWrite)
@@ -215,7 +215,7 @@ func (f *heapFlags) live(cmd *cobra.Command, pid int) error {
 	defer s.Close()
 	out, err := outfile.Reserve(f.output)
 	if err != nil {
-		return outputFailed(err)
+		return exit.CannotWrite(err)
 	}
 	ctx, stop := interruptible(cmd.Context())
 	defer stop()
@@ -226,7 +226,7 @@ func (f *heapFlags) live(cmd *cobra.Command, pid int) error {
 	f.held.began(s)
 	var last *profile.Heap
 	trend, done := &heap.Trend{}, 0
-	for next := time.Now(); done < f.count && sleepUntil(ctx, next); next = next.Add(f.every.Duration) {
+	for next := time.Now(); done < f.count && sleepUntil(ctx, next); next = next.Add(f.every) {
 		h, err := read()
 		if err != nil && done == 0 {
 			return heapError(pid, err)
@@ -243,7 +243,7 @@ func (f *heapFlags) live(cmd *cobra.Command, pid int) error {
 	if done == 0 {
 		return &exit.Error{Code: exit.General, What: "interrupted before the heap was read"}
 	}
-	tellNotes(cmd.ErrOrStderr(), notesOf(s, f.by))
+	exit.TellNotes(cmd.ErrOrStderr(), notesOf(s, f.by))
 	growth := trend.Growth()
 	if f.count > 1 && growth == nil {
 		last.Notes = append(last.Notes, tooFew(cmd.ErrOrStderr(), done, "none of the old generation was read in others"))
@@ -351,7 +351,7 @@ func heapError(pid int, err error) error {
 		return &exit.Error{Code: exit.General, What: fmt.Sprintf("the heap of process %d cannot be read", pid),
 			Why: heap.Why(err), Remedy: fmt.Sprintf("jcmd %d GC.class_histogram -all", pid), Err: err}
 	}
-	return attachError(pid, err)
+	return exit.CannotLook(pid, err)
 }
 
 // dead shows the heap of a core file: its classes, or with --holders what holds the objects of a class.
@@ -363,7 +363,7 @@ func (f *heapFlags) dead(cmd *cobra.Command) error {
 	defer o.Close()
 	out, err := outfile.Reserve(f.output)
 	if err != nil {
-		return outputFailed(err)
+		return exit.CannotWrite(err)
 	}
 	ctx, stop := interruptible(cmd.Context())
 	defer stop()
@@ -396,7 +396,7 @@ func (f *heapFlags) dead(cmd *cobra.Command) error {
 // lacks says why a heap does not have what is to be shown, nil if it has it.
 func (f *heapFlags) lacks(cmd *cobra.Command, h *profile.Heap) *exit.Error {
 	e := &exit.Error{Code: exit.General, What: "what is alive is not known",
-		Remedy: commandLine(without("live", "area")(cmd, os.Args))}
+		Remedy: exit.CommandLine(without("live", "area")(cmd, os.Args))}
 	switch {
 	case f.alive && h.Swept != nil, !f.alive && (f.shape.Area == "" || h.Part(f.shape.Area) != nil):
 		return nil
@@ -438,7 +438,7 @@ func (f *heapFlags) write(cmd *cobra.Command, out *outfile.File, last *profile.H
 		return output.HeapGrowthText(w, growth, f.shape.Top)
 	})
 	if err != nil {
-		return outputFailed(err)
+		return exit.CannotWrite(err)
 	}
 	if name != outfile.Stdout {
 		fmt.Fprintf(cmd.ErrOrStderr(), "heap: %s\n", output.Printable(name))

@@ -81,7 +81,7 @@ func drawHeat(cmd *cobra.Command, input string, f *heatFlags) error {
 	if f.text {
 		return tellHeat(cmd, input, f)
 	}
-	if err := notItself(input, f.output); err != nil {
+	if err := exit.NotItself(input, f.output); err != nil {
 		return err
 	}
 	if err := checkOpen(cmd, f.output, format.HTML); err != nil {
@@ -90,7 +90,7 @@ func drawHeat(cmd *cobra.Command, input string, f *heatFlags) error {
 	defer cleanOnSignal()()
 	file, err := reserveHeat(input, f.output)
 	if err != nil {
-		return outputFailed(err)
+		return exit.CannotWrite(err)
 	}
 	in, err := f.in.open(cmd, input)
 	if err != nil {
@@ -124,19 +124,19 @@ func tellHeat(cmd *cobra.Command, input string, f *heatFlags) error {
 	defer in.Close()
 	in.notes(cmd)
 	to := writeErrors{to: cmd.OutOrStdout()}
-	told := heat.Told{After: f.in.from.Duration}
+	told := heat.Told{After: f.in.from}
 	if input != outfile.Stdout {
 		words := []string{input}
 		chosen := []string{"event", "weight", "thread", "exclude-thread", "include", "exclude", "state"}
 		for _, flag := range givenOf(cmd, chosen) {
 			words = append(words, "--"+flag+"="+strings.Trim(cmd.Flags().Lookup(flag).Value.String(), "[]"))
 		}
-		told.Name = commandLine(words)
+		told.Name = exit.CommandLine(words)
 	}
 	err = heat.Text(&to, in.src, told)
 	switch {
 	case to.err != nil:
-		return outputFailed(to.err)
+		return exit.CannotWrite(to.err)
 	case err != nil:
 		return cannotDraw(in.name, err)
 	}
@@ -162,7 +162,7 @@ func writeHeat(file *outfile.File, in *openInput, f *heatFlags) (name string, er
 	case unread != nil:
 		return "", cannotDraw(in.name, unread)
 	case err != nil:
-		return "", outputFailed(err)
+		return "", exit.CannotWrite(err)
 	}
 	return name, nil
 }
@@ -190,13 +190,13 @@ func reserveHeat(input, named string) (*outfile.File, error) {
 
 // cannotDraw says why a recording cannot be drawn over time.
 func cannotDraw(input string, err error) error {
-	e := badInput(input, err)
+	e := exit.CannotRead(input, err)
 	switch {
 	case errors.Is(err, heat.ErrNoTimes):
 		e.What, e.Err, e.Why = "cannot draw "+input+" over time", nil,
 			"it has sums only: collapsed stacks and pprof do not say when samples were taken"
 		e.Remedy = "goprof record --pid PID -o FILE.jfr keeps the times; goprof flame " +
-			commandLine([]string{input}) + " draws the sums"
+			exit.CommandLine([]string{input}) + " draws the sums"
 	case errors.Is(err, heat.ErrEmpty):
 		e.Code, e.What, e.Err, e.Why = exit.NoSamples, "nothing to draw", nil, "no samples are left of "+input
 	}

@@ -29,7 +29,7 @@ func inside(inner int, part, command string) (int, error) {
 	if err := checkProc(); err != nil {
 		return 0, err
 	}
-	found := host().MatchInner(inner, part)
+	found := exit.Host().MatchInner(inner, part)
 	what := fmt.Sprintf("have the number %d in a container", inner)
 	if part != "" {
 		what += fmt.Sprintf(" and %q in their main class or jar", part)
@@ -46,8 +46,8 @@ func inside(inner int, part, command string) (int, error) {
 
 // checkProc says why no process can be found by its number or name, if that is so.
 func checkProc() error {
-	if c := host().CheckProc(); c != nil {
-		return causeError("cannot look for JVMs", *c, nil)
+	if c := exit.Host().CheckProc(); c != nil {
+		return exit.OfCause("cannot look for JVMs", *c, nil)
 	}
 	return nil
 }

@@ -52,7 +52,7 @@ func newList() *cobra.Command {
 				return err
 			}
 			guard.Enter(guard.ToLook)
-			jvms := host().JVMs()
+			jvms := exit.Host().JVMs()
 			if len(args) > 0 {
 				if jvms = thoseCalled(jvms, args[0]); len(jvms) == 0 {
 					return noneListed(args[0])
@@ -272,7 +272,7 @@ func problemOf(c *diagnose.Cause) *problemJSON {
 	if c == nil {
 		return nil
 	}
-	return &problemJSON{Name: c.Name, Why: c.Why, Remedy: c.Remedy, Code: int(codeOf(c.Class))}
+	return &problemJSON{Name: c.Name, Why: c.Why, Remedy: c.Remedy, Code: int(exit.CodeOf(c.Class))}
 }
 
 func listJSON(w io.Writer, jvms []diagnose.JVM, withArgs bool) error {

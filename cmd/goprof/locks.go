@@ -60,7 +60,7 @@ func newLocks() *cobra.Command {
 	var to locksWriter
 	var hide redactFlags
 	opt := session.DumpOptions{Locks: true, Gentle: true}
-	var wait durationFlag
+	var wait time.Duration
 	cmd := &cobra.Command{
 		Use:     "locks {PID | NAME | --ns-pid PID [NAME] | --core FILE}",
 		Short:   "Show deadlocks of a JVM, and which threads wait for whose locks",
@@ -90,7 +90,7 @@ func newLocks() *cobra.Command {
 			} else if pid, e := jvm.find(cmd, args); e != nil {
 				return e
 			} else {
-				opt.Wait = wait.Duration
+				opt.Wait = wait
 				err = locks(cmd, pid, to, raw, opt)
 			}
 			return hide.thenMap(err)
@@ -102,7 +102,7 @@ func newLocks() *cobra.Command {
 	core.addFlags(cmd)
 	fs.BoolVar(&to.json, "json", false, "write JSON")
 	fs.BoolVar(&opt.NonBlocking, "nonblocking", false, "never stop a thread")
-	fs.Var(&wait, "wait-stop", "`time` to wait for threads that have no CPU to stop on, while none of them stops (10s)")
+	fs.Var(asTime(&wait), "wait-stop", "`time` to wait for threads that have no CPU to stop on, while none of them stops (10s)")
 	fs.IntVar(&opt.Depth, "depth", 2048, "`frames` that a stack may have")
 	fs.BoolVar(&raw, "raw-names", false, rawNamesUsage)
 	hide.add(cmd)
@@ -124,7 +124,7 @@ func locks(cmd *cobra.Command, pid int, to locksWriter, raw bool, opt session.Du
 		return err
 	}
 	tellVirtualWaits(cmd.ErrOrStderr(), &seen.waits)
-	tellNotes(cmd.ErrOrStderr(), notesOf(s, to.by))
+	exit.TellNotes(cmd.ErrOrStderr(), notesOf(s, to.by))
 	graph, err := to.write(seen.threads)
 	if err != nil {
 		return err
@@ -145,12 +145,12 @@ func seeLocks(s *session.Session, opt session.DumpOptions) (seen seenLocks, err 
 	seen.threads, err = s.Dump(opt)
 	switch {
 	case errors.Is(err, process.ErrSilent) && len(seen.threads) > 0:
-		seen.incomplete = attachError(pid, err)
+		seen.incomplete = exit.CannotLook(pid, err)
 	case errors.Is(err, session.ErrNoLocks):
 		return seen, &exit.Error{Code: exit.Incomplete, What: fmt.Sprintf("the locks of process %d are not known", pid),
 			Why: err.Error(), Remedy: fmt.Sprintf("goprof locks --pid %d", pid)}
 	case err != nil:
-		return seen, attachError(pid, err)
+		return seen, exit.CannotLook(pid, err)
 	}
 	return seen, nil
 }
@@ -212,7 +212,7 @@ func (o locksWriter) write(threads []profile.ThreadDump) (*contention.Graph, err
 	graph := contention.New(threads)
 	out, err := outfile.Reserve(outfile.Stdout)
 	if err != nil {
-		return nil, outputFailed(err)
+		return nil, exit.CannotWrite(err)
 	}
 	if _, err := out.Write(func(w io.Writer) error {
 		if o.json {
@@ -220,7 +220,7 @@ func (o locksWriter) write(threads []profile.ThreadDump) (*contention.Graph, err
 		}
 		return dumps.LocksText(w, threads, graph)
 	}); err != nil {
-		return nil, outputFailed(err)
+		return nil, exit.CannotWrite(err)
 	}
 	return graph, nil
 }

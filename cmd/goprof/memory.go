@@ -41,7 +41,7 @@ type memoryFlags struct {
 	core       string
 	json       bool
 	top, count int
-	every      durationFlag
+	every      time.Duration
 	by         *redact.Redactor // nil: all names may be shown
 	redactFlags
 }
@@ -66,7 +66,7 @@ func newMemory() *cobra.Command {
 	f.jvm.addFlags(cmd)
 	fs.IntVar(&f.top, "top", 5, "`number` of files, libraries and tables to show of each part")
 	fs.IntVarP(&f.count, "count", "n", 1, "`number` of readings")
-	fs.Var(&f.every, "every", "`time` from one reading to the next, with -n (10s)")
+	fs.Var(asTime(&f.every), "every", "`time` from one reading to the next, with -n (10s)")
 	fs.BoolVar(&f.json, "json", false, "write JSON")
 	fs.StringVar(&f.core, "core", "", "")
 	fs.MarkHidden("core")
@@ -92,7 +92,7 @@ func (f *memoryFlags) run(cmd *cobra.Command, args []string) error {
 	case cmd.Flags().Changed("every") && f.count == 1:
 		return usageError(cmd, "--every says when the next reading comes: -n N is missing")
 	}
-	f.every.Duration = cmp.Or(f.every.Duration, heapEvery)
+	f.every = cmp.Or(f.every, heapEvery)
 	pid, err := f.jvm.find(cmd, args)
 	if err != nil {
 		return err
@@ -104,7 +104,7 @@ func (f *memoryFlags) run(cmd *cobra.Command, args []string) error {
 	defer s.Close()
 	out, err := outfile.Reserve(outfile.Stdout)
 	if err != nil {
-		return outputFailed(err)
+		return exit.CannotWrite(err)
 	}
 	ctx, stop := interruptible(cmd.Context())
 	defer stop()
@@ -112,7 +112,7 @@ func (f *memoryFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	tellNotes(cmd.ErrOrStderr(), notesOf(s, f.by))
+	exit.TellNotes(cmd.ErrOrStderr(), notesOf(s, f.by))
 	last, growth := readings[len(readings)-1], memory.Growth(readings)
 	if f.count > 1 && growth == nil {
 		last.Notes = append(last.Notes, tooFew(cmd.ErrOrStderr(), len(readings), ""))
@@ -123,13 +123,13 @@ func (f *memoryFlags) run(cmd *cobra.Command, args []string) error {
 		}
 		return output.MemoryText(w, last, growth, f.top)
 	})
-	return outputFailed(err)
+	return exit.CannotWrite(err)
 }
 
 // read reads as often as was asked for. Readings before an error remain.
 func (f *memoryFlags) read(ctx context.Context, log io.Writer, s *session.Session) (list []*profile.Memory, err error) {
 	pid, reader := s.Process.PID(), (*memory.Reader)(nil)
-	for next := time.Now(); len(list) < f.count && sleepUntil(ctx, next); next = next.Add(f.every.Duration) {
+	for next := time.Now(); len(list) < f.count && sleepUntil(ctx, next); next = next.Add(f.every) {
 		m, err := session.Ask(s, func() (*profile.Memory, error) {
 			if reader == nil {
 				reader = memory.NewReader(s.Process, s.VM)
@@ -137,7 +137,7 @@ func (f *memoryFlags) read(ctx context.Context, log io.Writer, s *session.Sessio
 			return reader.Read(true)
 		})
 		if err != nil && len(list) == 0 {
-			return nil, attachError(pid, err)
+			return nil, exit.CannotLook(pid, err)
 		} else if err != nil {
 			fmt.Fprintf(log, "goprof: the memory of process %d cannot be read any more: %d of %d readings\n", pid, len(list),
 				f.count)

@@ -74,7 +74,7 @@ func (f *redactFlags) redactor(cmd *cobra.Command, others ...string) (*redact.Re
 	by := redact.New(policy, key)
 	if f.names != "" {
 		if f.file, err = outfile.Reserve(f.names); err != nil {
-			return nil, outputFailed(err)
+			return nil, exit.CannotWrite(err)
 		}
 		f.words = make(map[string]string)
 		by.Tell(func(pseudonym, word string) { f.words[pseudonym] = word })
@@ -88,7 +88,7 @@ func (f *redactFlags) read(cmd *cobra.Command) (*redact.Policy, error) {
 	}
 	file, err := os.Open(f.policy)
 	if err != nil {
-		e := badInput(f.policy, err)
+		e := exit.CannotRead(f.policy, err)
 		e.Remedy = "goprof " + cmd.Name() + " --help, or the policy \"default\""
 		return nil, e
 	}
@@ -119,14 +119,14 @@ func (f *redactFlags) readKey(cmd *cobra.Command, policy *redact.Policy) ([]byte
 	}
 	file, err := os.Open(name)
 	if err != nil {
-		e := badInput(name, err)
+		e := exit.CannotRead(name, err)
 		e.Remedy = "head -c 32 /dev/urandom > " + name
 		return nil, e
 	}
 	defer file.Close()
 	key, err := io.ReadAll(io.LimitReader(file, maxKey))
 	if err != nil {
-		return nil, badInput(name, err)
+		return nil, exit.CannotRead(name, err)
 	}
 	if len(key) < redact.KeySize {
 		return nil, &exit.Error{Code: exit.BadInput, What: "cannot use the key " + name,
@@ -158,5 +158,5 @@ func (f *redactFlags) writeMap() error {
 		}
 		return nil
 	})
-	return outputFailed(err)
+	return exit.CannotWrite(err)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"goprof/cmd/goprof/caption"
+	"goprof/cmd/goprof/exit"
 	"goprof/output"
 	"goprof/output/outfile"
 	"goprof/profile"
@@ -105,7 +106,7 @@ func (f *reportFlags) run(cmd *cobra.Command, name string) error {
 	} else if ioKeys[f.by] != nil {
 		return f.files(cmd, name)
 	}
-	if err := notItself(name, f.to); err != nil {
+	if err := exit.NotItself(name, f.to); err != nil {
 		return err
 	}
 	in, err := f.input.open(cmd, name)
@@ -173,5 +174,5 @@ func writeResult(cmd *cobra.Command, name string, write func(io.Writer) error) e
 	if err == nil {
 		_, err = file.Write(write)
 	}
-	return outputFailed(err)
+	return exit.CannotWrite(err)
 }

@@ -34,7 +34,7 @@ func (f *reportFlags) files(cmd *cobra.Command, name string) error {
 		return usageError(cmd, fmt.Sprintf("--%s is for samples, and --by %s has the sums of the whole recording", given[0],
 			f.by), without(given...))
 	}
-	if err := notItself(name, f.to); err != nil {
+	if err := exit.NotItself(name, f.to); err != nil {
 		return err
 	}
 	if f.input.event == "" {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"goprof/cmd/goprof/exit"
 	"goprof/output"
 	"goprof/output/outfile"
 	"goprof/output/recording"
@@ -46,7 +47,7 @@ func (f *reportFlags) table(cmd *cobra.Command, name string) error {
 		}
 		where = append(where, recording.Where{Field: field, Want: re})
 	}
-	if err := notItself(name, f.to); err != nil {
+	if err := exit.NotItself(name, f.to); err != nil {
 		return err
 	}
 	t, err := recording.TableOf(name, f.input.event, f.by, where)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"goprof/cmd/goprof/exit"
 	"goprof/output"
 	"goprof/output/replay"
 	"goprof/profile/batch"
@@ -18,8 +19,8 @@ import (
 type shipFlags struct {
 	to         destinationFlags
 	in         inputFlags
-	every      durationFlag
-	wait       durationFlag
+	every      time.Duration
+	wait       time.Duration
 	service    string
 	attributes []string
 	pools      bool
@@ -56,8 +57,8 @@ attributes, what each server gets, and what is promised of delivery.`,
 	flags.StringVar(&f.service, "service", "", "`name` of the service (service.name)")
 	flags.StringArrayVar(&f.attributes, "attribute", nil, "add a resource attribute, `key=value`")
 	flags.BoolVar(&f.pools, "pools", false, "count threads whose names differ by a number only as one")
-	flags.Var(&f.every, "every", "one batch for each `time` of the recording (default: 10s)")
-	flags.Var(&f.wait, "wait", "give up after this `time` (default: 1m)")
+	flags.Var(asTime(&f.every), "every", "one batch for each `time` of the recording (default: 10s)")
+	flags.Var(asTime(&f.wait), "wait", "give up after this `time` (default: 1m)")
 	f.in.add(cmd)
 	return cmd
 }
@@ -86,9 +87,9 @@ func runShip(cmd *cobra.Command, input string, f *shipFlags) error {
 	if err != nil {
 		return err
 	}
-	wait := cmp.Or(f.wait.Duration, time.Minute)
+	wait := cmp.Or(f.wait, time.Minute)
 	patience := wait // how long one batch may wait for room; after a wait in vain no further batch waits
-	o := replay.Options{Whose: whose, Pools: f.pools, Every: cmp.Or(f.every.Duration, 10*time.Second)}
+	o := replay.Options{Whose: whose, Pools: f.pools, Every: cmp.Or(f.every, 10*time.Second)}
 	batches, readErr := replay.Each(in.src, o, func(b *batch.Batch) {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
@@ -100,7 +101,7 @@ func runShip(cmd *cobra.Command, input string, f *shipFlags) error {
 	defer cancel()
 	err = shipper.Close(ctx)
 	if readErr != nil {
-		return badInput(in.name, readErr)
+		return exit.CannotRead(in.name, readErr)
 	}
 	in.leftOut(cmd)
 	for _, st := range shipper.Stats() {

@@ -9,6 +9,9 @@ import (
 	"sync"
 	"time"
 
+	"goprof/cmd/goprof/exit"
+	"goprof/cmd/goprof/internal/recorder"
+	"goprof/cmd/goprof/terminal"
 	"goprof/output/findings"
 	"goprof/output/outfile"
 	"goprof/output/snap"
@@ -50,13 +53,13 @@ func (p *snapPart) examine() (*triage.Evidence, []string, error) {
 		return nil, nil, err
 	}
 	evidence, notes, err := examine.Gather(p.ctx, p.target.pid, examine.Options{
-		Duration: max(p.flags.duration.Duration, triageLeast),
-		Tell:     func(text string) { p.line.draw("triage and recording: " + text + "  (Ctrl-C keeps what there is)") }})
+		Duration: max(p.flags.duration, triageLeast),
+		Tell:     func(text string) { p.line.Draw("triage and recording: " + text + "  (Ctrl-C keeps what there is)") }})
 	switch {
 	case p.ctx.Err() != nil:
 		return nil, nil, interruptedPart()
 	case err != nil:
-		return nil, nil, attachError(p.target.pid, err)
+		return nil, nil, exit.CannotLook(p.target.pid, err)
 	}
 	return evidence, notes, nil
 }
@@ -145,35 +148,34 @@ const snapMin = "1ms"
 func (p *snapPart) record() (*os.File, error) {
 	f := new(recordFlags)
 	cmd := f.command()
-	talk := newStatusLine(&p.notes) // its parts talk at the same time
-	cmd.SetErr(talk)
-	f.talk, f.by = talk, p.flags.by
 	err := cmd.ParseFlags([]string{"--event", "cpu,off-cpu", "--min", snapMin, "-o", snap.Recording, "-d",
 		p.flags.duration.String()})
 	if err == nil {
-		f.interval, err = f.check(cmd)
+		err = f.check(cmd)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if f.spool, err = outfile.Unnamed(); err != nil {
+	spool, err := outfile.Unnamed()
+	if err != nil {
 		return nil, err
 	}
-	f.streams = map[string]*outfile.File{snap.Recording: p.out}
-	var res result
-	r, err := newRecorder(talk, f, recordable{pid: p.target.pid})
+	f.Files.By, f.Files.Spool, f.Files.Whole = p.flags.by, spool, p.out
+	samples := int64(0)
+	talk := terminal.NewStatusLine(&p.notes) // its parts talk at the same time
+	r, err := recorder.New(talk, &f.Options, recorder.JVM{PID: p.target.pid})
 	if err == nil {
-		defer r.close()
-		res = r.record(p.ctx)
-		if err = r.tell(talk, &res); err == nil && p.ctx.Err() != nil {
+		defer r.Close()
+		if err = r.Record(p.ctx); err == nil && p.ctx.Err() != nil {
 			err = interruptedPart()
 		}
+		samples = r.Samples()
 	}
-	if info, statErr := f.spool.Stat(); statErr != nil || info.Size() == 0 || res.summary.AllSamples() == 0 {
-		f.spool.Close()
+	if info, statErr := spool.Stat(); statErr != nil || info.Size() == 0 || samples == 0 {
+		spool.Close()
 		return nil, err
 	}
-	return f.spool, err
+	return spool, err
 }
 
 func (p *snapPart) recording(spool *os.File) {

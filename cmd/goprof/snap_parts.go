@@ -82,8 +82,8 @@ func (p *snapPart) doctor() error {
 func (p *snapPart) stoppable() (*session.Session, error) {
 	s, err := p.attached()
 	if err == nil {
-		if err = host().Traced(p.target.pid); err != nil {
-			err = attachError(p.target.pid, err)
+		if err = exit.Host().Traced(p.target.pid); err != nil {
+			err = exit.CannotLook(p.target.pid, err)
 		}
 	}
 	return s, err
@@ -96,7 +96,7 @@ func (p *snapPart) dump() error {
 	}
 	d := &dumper{pid: p.target.pid, count: snapDumps, by: p.flags.by,
 		opt: session.DumpOptions{Locks: true, Depth: snapDepth}}
-	d.every.Duration = min(time.Second, p.flags.duration.Duration/5)
+	d.every = min(time.Second, p.flags.duration/5)
 	if err := s.LocksKnown(); err != nil {
 		fmt.Fprintf(&p.notes, "locks are not shown: %v\n", err)
 		d.opt.Locks = false
@@ -105,7 +105,7 @@ func (p *snapPart) dump() error {
 	if err != nil {
 		return err
 	}
-	tellNotes(&p.notes, host().Notes(s))
+	exit.TellNotes(&p.notes, exit.Host().Notes(s))
 	for _, f := range [][2]string{{"dump.txt", dumpAsText}, {"dump.json", dumpAsJSON}, {"dump.jstack.txt", dumpAsJstack}} {
 		of := *d
 		of.format, of.shape.Native = f[1], f[1] == dumpAsJSON
@@ -220,7 +220,7 @@ func (p *snapPart) writeLog(w io.Writer, text []byte) error {
 // kernel keeps the kernel's files one after the other, with their names between them as tail writes them. Their words
 // are the kernel's own, except for a few files.
 func (p *snapPart) kernel() error {
-	files := host().KernelFiles(p.target.pid)
+	files := exit.Host().KernelFiles(p.target.pid)
 	unread := 0
 	p.add(p.Name+".txt", func(w io.Writer) error {
 		for i, f := range files {
@@ -279,7 +279,7 @@ func (p *snapPart) gcLog() error {
 	if err != nil {
 		return err
 	}
-	logs, err := host().GCLogs(p.target.pid, args, mostLog)
+	logs, err := exit.Host().GCLogs(p.target.pid, args, mostLog)
 	switch {
 	case err != nil && len(logs) == 0:
 		return err
@@ -301,7 +301,7 @@ func (p *snapPart) gcLog() error {
 }
 
 func (p *snapPart) crashFiles() error {
-	logs, err := host().CrashFiles(p.target.pid, mostCrashLog)
+	logs, err := exit.Host().CrashFiles(p.target.pid, mostCrashLog)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"goprof/cmd/goprof/exit"
+	"goprof/cmd/goprof/terminal"
 	"goprof/output"
 	"goprof/output/findings"
 	"goprof/output/flame"
@@ -59,7 +60,7 @@ type triageFlags struct {
 	jvm      oneJVM
 	all      bool
 	core     coreFile
-	duration durationFlag
+	duration time.Duration
 	html     string
 	triageOutput
 	redactFlags
@@ -72,7 +73,7 @@ const (
 )
 
 func newTriage() *cobra.Command {
-	f := triageFlags{duration: durationFlag{10 * time.Second}}
+	f := triageFlags{duration: 10 * time.Second}
 	cmd := &cobra.Command{
 		Use:     "triage {PID | NAME | --ns-pid PID [NAME] | --all | snap.zip | hs_err_pidN.log | --core FILE}",
 		Short:   "Say what is wrong with a JVM, the likeliest first",
@@ -92,7 +93,7 @@ func newTriage() *cobra.Command {
 	f.jvm.addFlags(cmd)
 	fs.BoolVar(&f.all, "all", false, "all JVMs of this host, the worst first")
 	f.core.addFlags(cmd)
-	fs.VarP(&f.duration, "duration", "d", "how long to look")
+	fs.VarP(asTime(&f.duration), "duration", "d", "how long to look")
 	fs.BoolVar(&f.json, "json", false, "write JSON")
 	fs.StringVar(&f.html, "html", "",
 		"also write a page with the findings and a flame graph to `file`, and its recordings beside it")
@@ -119,7 +120,7 @@ func (f *triageFlags) run(cmd *cobra.Command, args []string) error {
 	if !f.all {
 		guard.Enter(guard.ToRecord)
 	}
-	if f.duration.Duration < triageLeast || f.duration.Duration > triageMost {
+	if f.duration < triageLeast || f.duration > triageMost {
 		return usageError(cmd, fmt.Sprintf("--duration is between %v and %v", triageLeast, triageMost),
 			with("duration", "10s"))
 	}
@@ -145,11 +146,11 @@ func (f *triageFlags) live(cmd *cobra.Command, pid int) error {
 	defer session.StopAfterSuspend()()
 	out, page, err := f.reserve()
 	if err != nil {
-		return outputFailed(err)
+		return exit.CannotWrite(err)
 	}
 	kept, err := keepBeside(page)
 	if err != nil {
-		return outputFailed(err)
+		return exit.CannotWrite(err)
 	}
 	defer kept.discard()
 	evidence, notes, err := f.look(cmd, pid, kept)
@@ -163,11 +164,11 @@ func (f *triageFlags) live(cmd *cobra.Command, pid int) error {
 		f.by.Triage(&found)
 	}
 	if _, err := out.Write(func(w io.Writer) error { return f.write(w, &found) }); err != nil {
-		return outputFailed(err)
+		return exit.CannotWrite(err)
 	}
 	if page != nil {
 		if err := f.writePage(cmd, page, kept, &found, evidence); err != nil {
-			return outputFailed(err)
+			return exit.CannotWrite(err)
 		}
 	}
 	return foundError(fmt.Sprintf("process %d", pid), found.Findings)
@@ -184,18 +185,18 @@ func (f *triageFlags) reserve() (out, page *outfile.File, err error) {
 
 // look gathers the evidence, and reports progress on standard error.
 func (f *triageFlags) look(cmd *cobra.Command, pid int, kept *keptRecordings) (*triage.Evidence, []string, error) {
-	if err := host().Traced(pid); err != nil {
-		return nil, nil, attachError(pid, err)
+	if err := exit.Host().Traced(pid); err != nil {
+		return nil, nil, exit.CannotLook(pid, err)
 	}
 	ctx, stop := interruptible(cmd.Context())
 	defer stop()
-	line := newStatusLine(cmd.ErrOrStderr())
-	defer line.wipe()
-	if !line.shown() {
-		fmt.Fprintf(line, "goprof: looking at process %d for %v\n", pid, f.duration.Duration)
+	line := terminal.NewStatusLine(cmd.ErrOrStderr())
+	defer line.Wipe()
+	if !line.Shown() {
+		fmt.Fprintf(line, "goprof: looking at process %d for %v\n", pid, f.duration)
 	}
-	o := examine.Options{Duration: f.duration.Duration,
-		Tell: func(text string) { line.draw(text + "  (Ctrl-C ends)") }}
+	o := examine.Options{Duration: f.duration,
+		Tell: func(text string) { line.Draw(text + "  (Ctrl-C ends)") }}
 	if kept != nil {
 		o.Keep = kept.begin
 	}
@@ -204,7 +205,7 @@ func (f *triageFlags) look(cmd *cobra.Command, pid int, kept *keptRecordings) (*
 	case ctx.Err() != nil:
 		return nil, nil, &exit.Error{Code: exit.General, What: "interrupted: nothing can be said yet"}
 	case err != nil:
-		return nil, nil, attachError(pid, err)
+		return nil, nil, exit.CannotLook(pid, err)
 	}
 	return evidence, notes, nil
 }

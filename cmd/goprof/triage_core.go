@@ -34,7 +34,7 @@ func triageCore(cmd *cobra.Command, core *coreFile, to triageOutput) error {
 		return err
 	}
 	facts := o.Facts()
-	found := autopsy.Judge(dump, facts, commandLine([]string{core.file}))
+	found := autopsy.Judge(dump, facts, exit.CommandLine([]string{core.file}))
 	if report, name := o.crashFile(cmd); report != nil {
 		autopsy.Beside(found, dump, facts, report, name)
 	}
@@ -48,10 +48,10 @@ func (o triageOutput) tell(found *profile.Triage, about string) error {
 	}
 	out, err := outfile.Reserve(outfile.Stdout)
 	if err != nil {
-		return outputFailed(err)
+		return exit.CannotWrite(err)
 	}
 	if _, err := out.Write(func(w io.Writer) error { return o.write(w, found) }); err != nil {
-		return outputFailed(err)
+		return exit.CannotWrite(err)
 	}
 	return foundError(about, found.Findings)
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"strconv"
 
+	"goprof/cmd/goprof/exit"
 	"goprof/output"
 	"goprof/triage/hserr"
 )
@@ -35,12 +36,12 @@ func isCrashFile(name string) bool {
 func explainCrash(name string, to triageOutput) error {
 	file, err := os.Open(name)
 	if err != nil {
-		return badInput(name, err)
+		return exit.CannotRead(name, err)
 	}
 	defer file.Close()
 	report, err := hserr.Parse(file)
 	if err != nil {
-		return badInput(name, &output.BadFile{Problem: err.Error()})
+		return exit.CannotRead(name, &output.BadFile{Problem: err.Error()})
 	}
 	return to.tell(hserr.Judge(report), name)
 }

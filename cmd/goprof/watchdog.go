@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
+	"goprof/cmd/goprof/terminal"
 	"goprof/session"
 )
 
@@ -24,13 +25,11 @@ func newWatchdog() *cobra.Command {
 		Hidden: true,
 		Args:   cobra.NoArgs,
 		Run: func(*cobra.Command, []string) {
-			var keeper terminalKeeper
 			if modes != "" {
 				signal.Ignore(unix.SIGTTOU, unix.SIGHUP)
-				keeper = keepTerminal(modes)
+				defer terminal.Keep(modes)()
 			}
 			session.Watch()
-			keeper.restore()
 		},
 	}
 	name := strings.Trim(watchdogTerminal, "-=")

@@ -1,4 +1,4 @@
-package main
+package exit
 
 import (
 	"regexp"
@@ -7,8 +7,8 @@ import (
 
 var plainWord = regexp.MustCompile(`^[\w@%+=:,./-]+$`)
 
-// commandLine returns how goprof was called, as a shell reads it.
-func commandLine(args []string) string {
+// CommandLine returns a command as a shell reads it.
+func CommandLine(args []string) string {
 	words := make([]string, len(args))
 	for i, a := range args {
 		if words[i] = a; !plainWord.MatchString(a) {

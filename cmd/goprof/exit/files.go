@@ -1,4 +1,4 @@
-package main
+package exit
 
 import (
 	"errors"
@@ -8,14 +8,14 @@ import (
 	"strconv"
 	"syscall"
 
-	"goprof/cmd/goprof/exit"
 	"goprof/output"
 	"goprof/output/jfr"
 	"goprof/output/outfile"
+	"goprof/output/recording"
 )
 
-// notItself refuses to replace a recording by what is made from it.
-func notItself(input, name string) error {
+// NotItself refuses to replace a recording by what is made from it.
+func NotItself(input, name string) error {
 	in, err := os.Stat(input)
 	if err != nil {
 		return nil // the code that reads the file will say what is wrong
@@ -23,11 +23,12 @@ func notItself(input, name string) error {
 	if out, err := os.Stat(name); err != nil || !in.Mode().IsRegular() || !os.SameFile(in, out) {
 		return nil
 	}
-	return &exit.Error{Code: exit.OutputFailed, What: "cannot write " + name, Why: "it is the recording itself"}
+	return &Error{Code: OutputFailed, What: "cannot write " + name, Why: "it is the recording itself"}
 }
 
-func badInput(name string, err error) *exit.Error {
-	e := &exit.Error{Code: exit.BadInput, What: "cannot read " + name, Err: err}
+// CannotRead says why a file cannot be read, and what to do about it.
+func CannotRead(name string, err error) *Error {
+	e := &Error{Code: BadInput, What: "cannot read " + name, Err: err}
 	var path *fs.PathError
 	var bad *output.BadFile
 	var chunk *jfr.BadRecording
@@ -37,7 +38,7 @@ func badInput(name string, err error) *exit.Error {
 	case errors.As(err, &path):
 		e.Why = path.Err.Error()
 	case errors.As(err, &bad) && bad.TooMuch && bad.Line > 1:
-		e.Remedy = "a part of it: " + commandLine([]string{"head", "-n", strconv.Itoa(bad.Line - 1), name}) +
+		e.Remedy = "a part of it: " + CommandLine([]string{"head", "-n", strconv.Itoa(bad.Line - 1), name}) +
 			" | goprof flame - -o part.html"
 	case bad != nil && !bad.TooMuch:
 		e.Remedy = "goprof record --pid PID -o FILE.collapsed writes such files: lines \"root;caller;leaf count\""
@@ -49,26 +50,18 @@ func badInput(name string, err error) *exit.Error {
 	return e
 }
 
-// nearFile names a file that might have been meant.
-func nearFile(missing string) string {
-	found, err := filepath.Glob(filepath.Join(filepath.Dir(missing), "*.collapsed"))
-	if err != nil || len(found) == 0 {
-		return ""
-	}
-	return found[len(found)-1]
-}
+// AccountError is about the file for the account where no flag has named one.
+type AccountError struct{ Err error }
 
-// accountError is about the file for the account where no flag has named one.
-type accountError struct{ error }
+func (e *AccountError) Error() string { return e.Err.Error() }
+func (e *AccountError) Unwrap() error { return e.Err }
 
-func (e *accountError) Unwrap() error { return e.error }
-
-// outputFailed reports a result that could not be written, if there is an error.
-func outputFailed(err error) error {
+// CannotWrite reports a result that could not be written, if there is an error.
+func CannotWrite(err error) error {
 	if err == nil {
 		return nil
 	}
-	e := &exit.Error{Code: exit.OutputFailed, What: err.Error(), Err: err}
+	e := &Error{Code: OutputFailed, What: err.Error(), Err: err}
 	var fe *outfile.FileError
 	if errors.As(err, &fe) {
 		name := fe.Name
@@ -77,21 +70,21 @@ func outputFailed(err error) error {
 		}
 		e.What, e.Err = "cannot write "+name, fe.Err
 	}
-	account := errors.As(err, new(*accountError))
+	account := errors.As(err, new(*AccountError))
 	var cut *jfr.WriteError
 	switch {
 	case account && fe != nil:
 		e.What += ", where the account of the run goes"
-		e.Remedy = "--summary FILE names another place for the account; " + commandLine([]string{"rm", fe.Name}) +
+		e.Remedy = "--summary FILE names another place for the account; " + CommandLine([]string{"rm", fe.Name}) +
 			" frees this one, if it is not needed"
 	case errors.As(err, &cut) && cut.Whole > 0 && fe != nil && fe.Name != outfile.Stdout:
-		e.Remedy = commandLine([]string{"goprof", "report", fe.Name}) + " shows what was written before"
+		e.Remedy = CommandLine([]string{"goprof", "report", fe.Name}) + " shows what was written before"
 	case errors.Is(err, outfile.ErrLink):
 		e.Remedy = "the name that the link leads to, or -o - for standard output"
 	case errors.Is(err, outfile.ErrForeign):
 		e.Remedy = "-o with a name in a folder that only you may write to, or -o - for standard output"
 	case errors.Is(err, outfile.ErrNoReader) && fe != nil:
-		e.Remedy = "begin to read it first: " + commandLine([]string{"cat", fe.Name}) + " > FILE &"
+		e.Remedy = "begin to read it first: " + CommandLine([]string{"cat", fe.Name}) + " > FILE &"
 	case fe != nil && fe.Name != outfile.Stdout:
 		e.Remedy = elsewhere(fe)
 	}
@@ -101,14 +94,25 @@ func outputFailed(err error) error {
 // elsewhere returns the remedy where a file cannot be written.
 func elsewhere(fe *outfile.FileError) string {
 	folder, base := filepath.Dir(fe.Name), filepath.Base(fe.Name)
-	other := "a name in another folder, such as " + commandLine([]string{filepath.Join(os.TempDir(), base)})
+	other := "a name in another folder, such as " + CommandLine([]string{filepath.Join(os.TempDir(), base)})
 	switch {
 	case errors.Is(fe.Err, fs.ErrNotExist):
-		return commandLine([]string{"mkdir", "-p", folder}) + ", or " + other
+		return CommandLine([]string{"mkdir", "-p", folder}) + ", or " + other
 	case errors.Is(fe.Err, syscall.ENOSPC):
 		return "a name on another disk: this one is full"
 	case errors.Is(fe.Err, syscall.EISDIR):
-		return "a name in that folder: " + commandLine([]string{filepath.Join(fe.Name, "out.collapsed")})
+		return "a name in that folder: " + CommandLine([]string{filepath.Join(fe.Name, "out.collapsed")})
 	}
 	return other
+}
+
+// lacking is the exit code and remedy of what a recording does not hold.
+func lacking(e *Error, name string, err error) {
+	var lacks *recording.Lacks
+	switch {
+	case errors.As(err, &lacks):
+		e.Remedy = lacks.Remedy
+	case recording.IsEmpty(err):
+		e.Code, e.What = NoSamples, "no samples are left of "+name
+	}
 }

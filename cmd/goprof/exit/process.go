@@ -1,38 +1,39 @@
 //go:build linux
 
-package main
+package exit
 
 import (
 	"fmt"
 	"os"
 
-	"goprof/cmd/goprof/exit"
 	"goprof/diagnose"
 )
 
-// attachError says why a process cannot be looked at, and which command mends it. err is
+// CannotLook says why a process cannot be looked at, and which command mends it. err is
 // an error of session.Attach, or of a recording or a dump.
-func attachError(pid int, err error) error {
-	return causeError(fmt.Sprintf("cannot look at process %d", pid), host().Explain(pid, err), err)
+func CannotLook(pid int, err error) error {
+	return OfCause(fmt.Sprintf("cannot look at process %d", pid), Host().Explain(pid, err), err)
 }
 
-// host is this machine; its remedies repeat how goprof was called.
-func host() diagnose.Host { return diagnose.Host{Command: commandLine(os.Args)} }
+// Host is this machine; its remedies repeat how goprof was called.
+func Host() diagnose.Host { return diagnose.Host{Command: CommandLine(os.Args)} }
 
-func causeError(what string, c diagnose.Cause, err error) *exit.Error {
-	return &exit.Error{Code: codeOf(c.Class), What: what, Why: c.Why, Remedy: c.Remedy, Err: err}
+// OfCause says what cannot be done, and why.
+func OfCause(what string, c diagnose.Cause, err error) *Error {
+	return &Error{Code: CodeOf(c.Class), What: what, Why: c.Why, Remedy: c.Remedy, Err: err}
 }
 
-func codeOf(c diagnose.Class) exit.Code {
+// CodeOf is the code of a cause.
+func CodeOf(c diagnose.Class) Code {
 	switch c {
 	case diagnose.NoProcess:
-		return exit.NoSuchProcess
+		return NoSuchProcess
 	case diagnose.NotJVM:
-		return exit.NotJVM
+		return NotJVM
 	case diagnose.Forbidden:
-		return exit.NotPermitted
+		return NotPermitted
 	case diagnose.Gone:
-		return exit.TargetGone
+		return TargetGone
 	}
-	return exit.General
+	return General
 }

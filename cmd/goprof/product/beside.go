@@ -1,6 +1,6 @@
 //go:build linux
 
-package main
+package product
 
 import (
 	"errors"
@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"goprof/cmd/goprof/exit"
 	"goprof/output"
 	"goprof/output/outfile"
 	"goprof/profile"
@@ -22,7 +23,7 @@ func reserveBeside(stacks string) (*outfile.File, error) {
 		err = mayReplace(file, stacks)
 	}
 	if err != nil {
-		return nil, &accountError{err}
+		return nil, &exit.AccountError{Err: err}
 	}
 	return file, nil
 }

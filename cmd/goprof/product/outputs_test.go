@@ -1,84 +1,18 @@
 //go:build linux
 
-package main
+package product
 
 import (
 	"errors"
-	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
-	"time"
 
 	"goprof/cmd/goprof/exit"
-	"goprof/cmd/goprof/product"
 	"goprof/output/format"
 	"goprof/output/outfile"
 	"goprof/profile"
-	"goprof/session"
 )
-
-// fullDisk is a file on a disk without room.
-type fullDisk struct{ name string }
-
-var errFull = errors.New("no space left on device")
-
-func (d fullDisk) Write([]byte) (int, error)      { return 0, errFull }
-func (d fullDisk) Seek(int64, int) (int64, error) { return 0, nil }
-func (d fullDisk) Truncate(int64) error           { return nil }
-func (d fullDisk) Publish() error                 { return nil }
-func (d fullDisk) EndSoon()                       {}
-func (d fullDisk) Close() error                   { return nil }
-func (d fullDisk) Name() string                   { return d.name }
-
-// recordedOnto is a recorder of a JFR file on a full disk. It has noticed that the disk is full. Its account goes
-// elsewhere.
-func recordedOnto(t *testing.T, account string) *recorder {
-	t.Helper()
-	file, err := outfile.Reserve(filepath.Join(t.TempDir(), "x.jfr"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	summary, err := outfile.Reserve(account)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := product.NewJFR(file, fullDisk{file.Name()}, product.Options{Chunk: time.Second})
-	stopped := false
-	p.Start(session.Facts{}, func() { stopped = true })
-	p.Begin(profile.Instant{}, profile.Meta{})
-	for i := range 4 {
-		p.Tick(profile.Instant{Wall: int64(i) * 1e9, Ticks: int64(i) * 1e9}, 1)
-	}
-	if !stopped {
-		t.Fatal("a full disk has not ended the recording")
-	}
-	return &recorder{part: part{flags: &recordFlags{quiet: true}}, talk: io.Discard,
-		out: &outputs{Product: p, summary: summary, asked: true}}
-}
-
-// TestFullDiskWithoutSamples: goprof says that the disk was full, and not that all threads were idle.
-func TestFullDiskWithoutSamples(t *testing.T) {
-	account := filepath.Join(t.TempDir(), "account.json")
-	for _, samples := range []int64{0, 1} {
-		r := recordedOnto(t, account)
-		res := &result{profile: profile.New(), summary: profile.Summary{Samples: samples}}
-		err := r.tell(io.Discard, res)
-		var told *exit.Error
-		if !errors.As(err, &told) || told.Code != exit.OutputFailed || !strings.Contains(told.Err.Error(), errFull.Error()) {
-			t.Errorf("%d samples: %v", samples, err)
-		}
-		if _, err := os.Stat(account); err != nil {
-			t.Errorf("%d samples: the account that was asked for: %v", samples, err)
-		}
-		os.Remove(account)
-	}
-	r := recordedOnto(t, account)
-	if err := r.finishOne(r.out, &result{profile: profile.New()}); err == nil {
-		t.Error("a loop goes on although its disk is full")
-	}
-}
 
 // TestNothingAfterTheEnd: a signal comes while a loop's file is finished. It does not write that file or its account
 // again.
@@ -88,16 +22,16 @@ func TestNothingAfterTheEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	made, err := product.New(format.Collapsed, file, product.Options{})
+	made, err := New(format.Collapsed, file, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	now := &product.Recorded{Profile: profile.New(), Summary: &profile.Summary{}}
-	for name, end := range map[string]func(*outputs) error{
-		"written":  func(o *outputs) error { _, err := o.write(now); return err },
-		"left out": func(o *outputs) error { return o.leaveOut(now, true) },
+	now := &Recorded{Profile: profile.New(), Summary: &profile.Summary{}}
+	for name, end := range map[string]func(*Outputs) error{
+		"written":  func(o *Outputs) error { _, err := o.Finish(now); return err },
+		"left out": func(o *Outputs) error { return o.LeaveOut(now) },
 	} {
-		o := &outputs{Product: made, beside: true}
+		o := &Outputs{Product: made, beside: true}
 		if err := end(o); err != nil {
 			t.Fatal(err)
 		}
@@ -105,24 +39,25 @@ func TestNothingAfterTheEnd(t *testing.T) {
 		for _, e := range entries {
 			os.Remove(filepath.Join(dir, e.Name()))
 		}
-		if _, err := o.writeSoFar(now); !errors.Is(err, errDone) {
+		if _, err := o.SoFar(now); !errors.Is(err, ErrDone) {
 			t.Errorf("%s: %v", name, err)
 		}
-		onlyNamed(t, dir)
+		if entries, _ := os.ReadDir(dir); len(entries) > 0 {
+			t.Errorf("%s: there is %v", name, entries)
+		}
 	}
 }
 
 // TestAccountsOfALoop: no account replaces another one, also if two files begin in the same second.
 func TestAccountsOfALoop(t *testing.T) {
 	dir := t.TempDir()
-	f := recordFlags{output: filepath.Join(dir, "a.json"), summary: filepath.Join(dir, "s.json"), as: format.JSON,
-		loopFlags: loopFlags{loop: time.Second}}
+	f := Files{Output: filepath.Join(dir, "a.json"), Summary: filepath.Join(dir, "s.json"), As: format.JSON, Loop: true}
 	for range 3 {
-		o, err := f.reserve(7)
+		o, err := f.Reserve(7)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := o.writeSummary("", &product.Recorded{Summary: &profile.Summary{}}); err != nil {
+		if err := o.writeSummary("", &Recorded{Summary: &profile.Summary{}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -135,51 +70,50 @@ func TestAccountsOfALoop(t *testing.T) {
 func TestAccountOfAnother(t *testing.T) {
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }
-	record := func(f *recordFlags) error {
-		f.interval = time.Second
+	record := func(f *Files) error {
 		var err error
-		if f.as, err = format.Of(f.output, ""); err != nil {
+		if f.As, err = format.Of(f.Output, ""); err != nil {
 			t.Fatal(err)
 		}
-		o, err := f.reserve(7)
+		o, err := f.Reserve(7)
 		if err == nil {
-			_, err = o.write(&product.Recorded{Profile: profile.New(),
+			_, err = o.Finish(&Recorded{Profile: profile.New(),
 				Summary: &profile.Summary{Meta: profile.Meta{Version: "v1"}}})
 		}
 		return err
 	}
-	kept := func(name string, f *recordFlags) {
+	kept := func(name string, f *Files) {
 		t.Helper()
 		before, _ := os.ReadFile(in(name))
-		if err := record(f); !errors.As(err, new(*accountError)) {
-			t.Errorf("%s: %v", filepath.Base(f.output), err)
+		if err := record(f); !errors.As(err, new(*exit.AccountError)) {
+			t.Errorf("%s: %v", filepath.Base(f.Output), err)
 		}
 		if after, err := os.ReadFile(in(name)); err != nil || string(before) != string(after) {
-			t.Errorf("%s is no longer what it was: %v", name, err)
+			t.Errorf("%s is no longer what it wAs: %v", name, err)
 		}
 	}
-	done := func(f *recordFlags) {
+	done := func(f *Files) {
 		t.Helper()
 		if err := record(f); err != nil {
-			t.Errorf("%s: %v", filepath.Base(f.output), err)
+			t.Errorf("%s: %v", filepath.Base(f.Output), err)
 		}
 	}
-	done(&recordFlags{output: in("x.summary.json")})
-	kept("x.summary.json", &recordFlags{output: in("x.collapsed")})
-	done(&recordFlags{output: in("x.collapsed"), summary: in("other.json")})
-	done(&recordFlags{output: in("y.json"), summary: in("y.summary.json")})
-	kept("y.summary.json", &recordFlags{output: in("y.collapsed")})
-	done(&recordFlags{output: in("z.collapsed")})
-	done(&recordFlags{output: in("z.collapsed")})
+	done(&Files{Output: in("x.summary.json")})
+	kept("x.summary.json", &Files{Output: in("x.collapsed")})
+	done(&Files{Output: in("x.collapsed"), Summary: in("other.json")})
+	done(&Files{Output: in("y.json"), Summary: in("y.summary.json")})
+	kept("y.summary.json", &Files{Output: in("y.collapsed")})
+	done(&Files{Output: in("z.collapsed")})
+	done(&Files{Output: in("z.collapsed")})
 
-	f := &recordFlags{output: in("late.collapsed"), as: format.Collapsed}
-	o, err := f.reserve(7)
+	f := &Files{Output: in("late.collapsed"), As: format.Collapsed}
+	o, err := f.Reserve(7)
 	if err != nil {
 		t.Fatal(err)
 	}
-	done(&recordFlags{output: in("late.summary.json")}) // while the other one records
-	now := &product.Recorded{Profile: profile.New(), Summary: &profile.Summary{}}
-	if _, err := o.write(now); !errors.As(err, new(*accountError)) {
+	done(&Files{Output: in("late.summary.json")}) // while the other one records
+	now := &Recorded{Profile: profile.New(), Summary: &profile.Summary{}}
+	if _, err := o.Finish(now); !errors.As(err, new(*exit.AccountError)) {
 		t.Errorf("a file that came meanwhile was replaced: %v", err)
 	}
 }

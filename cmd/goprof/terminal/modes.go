@@ -1,6 +1,6 @@
 //go:build linux
 
-package main
+package terminal
 
 import (
 	"bytes"
@@ -9,23 +9,15 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
-
-	"goprof/cmd/goprof/terminal"
 )
 
 // A goprof that is killed, or ends by a panic, leaves the terminal as its screen needs it: no echo, no lines, no
 // Ctrl-C. The watchdog outlives goprof, and puts that right.
 
-// terminalKeeper knows what a terminal was like before goprof drew on it.
-type terminalKeeper struct {
-	terminal *os.File
-	before   *unix.Termios
-}
-
-// terminalModes returns the modes of the controlling terminal as text, for keepTerminal. goprof notes them before it
+// Modes returns the modes of the controlling terminal as text, for Keep. goprof notes them before it
 // draws: the watchdog may begin after that. They are empty if there is no terminal.
-func terminalModes() string {
-	terminal, err := openTerminalOfOurs()
+func Modes() string {
+	terminal, err := openOurs()
 	if err != nil {
 		return ""
 	}
@@ -52,38 +44,33 @@ func modesOf(text string) (*unix.Termios, bool) {
 	return modes, binary.Read(bytes.NewReader(b), binary.NativeEndian, modes) == nil
 }
 
-// keepTerminal notes the modes that the controlling terminal is to have again.
-func keepTerminal(modes string) terminalKeeper {
+// Keep notes the modes that the controlling terminal is to have again. restore puts the terminal right, if goprof has
+// left it as its screen needs it. A shell's own line editor may have changed it before. It leaves Ctrl-C on: then
+// restore does nothing.
+func Keep(modes string) (restore func()) {
 	before, ok := modesOf(modes)
 	if !ok {
-		return terminalKeeper{}
+		return func() {}
 	}
-	terminal, err := openTerminalOfOurs()
+	terminal, err := openOurs()
 	if err != nil {
-		return terminalKeeper{}
+		return func() {}
 	}
-	return terminalKeeper{terminal, before}
+	return func() {
+		defer terminal.Close()
+		now, err := unix.IoctlGetTermios(int(terminal.Fd()), unix.TCGETS)
+		if err != nil || !isRaw(now) {
+			return
+		}
+		// The terminal is not ours any more. It stops a background process that changes it by SIGTTOU, unless the process
+		// ignores that signal.
+		unix.IoctlSetTermios(int(terminal.Fd()), unix.TCSETS, before)
+		terminal.WriteString(Leave)
+	}
 }
 
-func openTerminalOfOurs() (*os.File, error) {
+func openOurs() (*os.File, error) {
 	return os.OpenFile("/dev/tty", os.O_RDWR|unix.O_NOCTTY, 0)
-}
-
-// restore puts the terminal right, if goprof has left it as its screen needs it. A shell's own line editor may have
-// changed it before. It leaves Ctrl-C on: then restore does nothing.
-func (k terminalKeeper) restore() {
-	if k.terminal == nil {
-		return
-	}
-	defer k.terminal.Close()
-	now, err := unix.IoctlGetTermios(int(k.terminal.Fd()), unix.TCGETS)
-	if err != nil || !isRaw(now) {
-		return
-	}
-	// The terminal is not ours any more. It stops a background process that changes it by SIGTTOU, unless the process
-	// ignores that signal.
-	unix.IoctlSetTermios(int(k.terminal.Fd()), unix.TCSETS, k.before)
-	k.terminal.WriteString(terminal.Leave)
 }
 
 // isRaw reports whether the terminal makes neither lines nor signals of keys.

@@ -1,6 +1,6 @@
 //go:build linux
 
-package main
+package terminal
 
 import (
 	"io"
@@ -11,28 +11,30 @@ import (
 	"golang.org/x/term"
 )
 
-// statusLine is a line at the bottom of a terminal that is drawn again. Other output appears above it.
-type statusLine struct {
+// StatusLine is a line at the bottom of a terminal that is drawn again. Other output appears above it.
+type StatusLine struct {
 	to       io.Writer
 	terminal *os.File // nil if to is no terminal, or one that cannot erase
 	mu       sync.Mutex
 	drawn    bool
 }
 
-func newStatusLine(to io.Writer) *statusLine {
-	l := &statusLine{to: to}
+// NewStatusLine makes the line. It is never shown where other output goes to what is no terminal, or to one that cannot
+// erase.
+func NewStatusLine(to io.Writer) *StatusLine {
+	l := &StatusLine{to: to}
 	if file, ok := to.(*os.File); ok && term.IsTerminal(int(file.Fd())) && os.Getenv("TERM") != "dumb" {
 		l.terminal = file
 	}
 	return l
 }
 
-// shown reports whether the line would be seen.
-func (l *statusLine) shown() bool { return l.terminal != nil }
+// Shown reports whether the line would be seen.
+func (l *StatusLine) Shown() bool { return l.terminal != nil }
 
-// columns returns how many columns the line has. The last one of the terminal stays empty.
-func (l *statusLine) columns() int {
-	if l.shown() {
+// Columns returns how many columns the line has. The last one of the terminal stays empty.
+func (l *StatusLine) Columns() int {
+	if l.Shown() {
 		if width, _, err := term.GetSize(int(l.terminal.Fd())); err == nil && width > 0 {
 			return width - 1
 		}
@@ -43,12 +45,12 @@ func (l *statusLine) columns() int {
 // eraseLine is carriage return and EL, erase in line (ECMA-48).
 const eraseLine = "\r\x1b[K"
 
-// draw shows text, cut to the terminal's width. If the line wrapped, only its end could be erased.
-func (l *statusLine) draw(text string) {
-	if !l.shown() {
+// Draw shows text, cut to the terminal's width. If the line wrapped, only its end could be erased.
+func (l *StatusLine) Draw(text string) {
+	if !l.Shown() {
 		return
 	}
-	if width := l.columns(); len(text) > width {
+	if width := l.Columns(); len(text) > width {
 		text = strings.ToValidUTF8(text[:width], "")
 	}
 	l.mu.Lock()
@@ -57,14 +59,14 @@ func (l *statusLine) draw(text string) {
 	l.drawn = true
 }
 
-// wipe leaves the terminal as if there had been no line.
-func (l *statusLine) wipe() {
+// Wipe leaves the terminal as if there had been no line.
+func (l *StatusLine) Wipe() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.erase()
 }
 
-func (l *statusLine) erase() {
+func (l *StatusLine) erase() {
 	if l.drawn {
 		io.WriteString(l.to, eraseLine)
 		l.drawn = false
@@ -72,7 +74,7 @@ func (l *statusLine) erase() {
 }
 
 // Write writes lines of text in the status line's place. The next draw shows the status line again.
-func (l *statusLine) Write(p []byte) (int, error) {
+func (l *StatusLine) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.erase()

@@ -1,39 +1,23 @@
 //go:build linux
 
-package main
+// Package jvmevents has what a JVM counts by itself as events of the JDK in a JFR file: collections, safepoints,
+// compilations, the code cache, classes, CPU load. It reads the JVM's counters 20 times a second, and stops no thread.
+// What happens once between two readings is told one by one; of more than one, the number and the sum are true, and the
+// moments are spread evenly.
+package jvmevents
 
 import (
 	"context"
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
-
 	"goprof/cmd/goprof/product"
-	"goprof/output/format"
 	"goprof/output/jfr"
 	"goprof/profile"
 	"goprof/session"
 	"goprof/triage/vitals"
 )
-
-// jvmEventFlags say whether a JFR file has what the JVM itself counts.
-type jvmEventFlags struct{ jvmEvents bool }
-
-func (f *jvmEventFlags) add(fs *pflag.FlagSet) {
-	fs.BoolVar(&f.jvmEvents, "jvm-events", false,
-		"with JFR: add the JVM's collections, safepoints, compilations and code cache as events of the JDK")
-}
-
-func (f *jvmEventFlags) check(cmd *cobra.Command, as format.Format) error {
-	if f.jvmEvents && as != format.JFR {
-		return usageError(cmd, fmt.Sprintf("--jvm-events is for jfr; %s has no room for them", as), with("output", "out.jfr"))
-	}
-	return nil
-}
 
 const (
 	// countEvery is how often the JVM's counters are read: what happens once in that time is told one by one.
@@ -42,8 +26,8 @@ const (
 	sumsEvery = int(time.Second / countEvery)
 )
 
-// jvmCounts turns what a JVM counts into events of a JFR file. It has one goroutine, beside the recording's.
-type jvmCounts struct {
+// Counts turns what a JVM counts into events of a JFR file. It has one goroutine, beside the recording's.
+type Counts struct {
 	vitals *vitals.Vitals
 	s      *session.Session
 	last   vitals.JVM
@@ -52,38 +36,34 @@ type jvmCounts struct {
 	number int64 // of the last collection
 }
 
-// countJVM begins to read the JVM's counters. It returns nil, and says why, if the JVM counts nothing.
-func (r *recorder) countJVM() (*jvmCounts, error) {
-	v, err := vitals.Open(r.session)
+// Open begins to read the JVM's counters. It returns nil if the JVM counts nothing. Nil Counts write nothing.
+func Open(of *session.Session) (*Counts, error) {
+	v, err := vitals.Open(of)
 	if err != nil {
 		return nil, err
 	}
-	c := &jvmCounts{vitals: v, s: r.session}
+	c := &Counts{vitals: v, s: of}
 	j, ok, err := v.Count(true)
 	if err != nil || !ok {
 		v.Close()
-		if err == nil {
-			fmt.Fprintln(r.talk,
-				"goprof: --jvm-events: this JVM counts nothing (-XX:-UsePerfData), so the file has no such events")
-		}
 		return nil, err
 	}
-	c.last, c.at = j, r.session.Now()
+	c.last, c.at = j, of.Now()
 	for i := range j.GC.Collectors {
 		c.number += int64(j.GC.Collectors[i].Count)
 	}
 	return c, nil
 }
 
-func (c *jvmCounts) close() {
+// Close ends the reading.
+func (c *Counts) Close() {
 	if c != nil {
 		c.vitals.Close()
 	}
 }
 
-// begin writes events into a JFR file until end is called.
-func (c *jvmCounts) begin(ctx context.Context, into product.Product) (end func()) {
-	to := product.JFROf(into) // these events have no names of the program
+// Begin writes events into a JFR file until end is called. It writes none if to is nil.
+func (c *Counts) Begin(ctx context.Context, to *product.JFR) (end func()) {
 	if c == nil || to == nil {
 		return func() {}
 	}
@@ -98,7 +78,7 @@ func (c *jvmCounts) begin(ctx context.Context, into product.Product) (end func()
 
 // write reads the JVM's counters every countEvery, and writes their changes as events. It ends with ctx, or when the
 // JVM can no longer be read.
-func (c *jvmCounts) write(ctx context.Context, to *product.JFR) {
+func (c *Counts) write(ctx context.Context, to *product.JFR) {
 	to.Do(func(w *jfr.Writer) error { w.SetConfiguration(configurationOf(&c.last)); return nil })
 	tick := time.NewTicker(countEvery)
 	defer tick.Stop()
@@ -128,7 +108,7 @@ func (c *jvmCounts) write(ctx context.Context, to *product.JFR) {
 
 // keep keeps a reading for comparison with the next one. A safepoint that has begun has no time yet: it is told when it
 // has ended.
-func (c *jvmCounts) keep(j vitals.JVM, now profile.Instant) {
+func (c *Counts) keep(j vitals.JVM, now profile.Instant) {
 	if c.last.Safepoints.Time == j.Safepoints.Time {
 		j.Safepoints = c.last.Safepoints
 	}
@@ -137,7 +117,7 @@ func (c *jvmCounts) keep(j vitals.JVM, now profile.Instant) {
 
 // events writes what has happened since the last reading: collections, the heap after them, and safepoints. If sums is
 // true, it also writes the CPU load and the sums.
-func (c *jvmCounts) events(w *jfr.Writer, j *vitals.JVM, now profile.Instant, ended []vitals.Collected,
+func (c *Counts) events(w *jfr.Writer, j *vitals.JVM, now profile.Instant, ended []vitals.Collected,
 	heap vitals.Pool, sums bool) error {
 	for i := range ended {
 		if err := c.collection(w, j, now, ended, i); err != nil {
@@ -172,7 +152,7 @@ type cpuLoad struct {
 }
 
 // cpu writes what was used of CPUs since the last time.
-func (c *jvmCounts) cpu(w *jfr.Writer, now profile.Instant) error {
+func (c *Counts) cpu(w *jfr.Writer, now profile.Instant) error {
 	was, is := c.load, cpuLoad{at: now.Wall}
 	is.process, is.machine = c.vitals.Load()
 	c.load = is
@@ -190,7 +170,7 @@ func (c *jvmCounts) cpu(w *jfr.Writer, now profile.Instant) error {
 }
 
 // collection writes the event of one collection, ended[i]. When it ended is estimated, unless the JVM says so.
-func (c *jvmCounts) collection(w *jfr.Writer, j *vitals.JVM, now profile.Instant, ended []vitals.Collected,
+func (c *Counts) collection(w *jfr.Writer, j *vitals.JVM, now profile.Instant, ended []vitals.Collected,
 	i int) error {
 	one := &ended[i]
 	c.number++
@@ -216,7 +196,7 @@ func (c *jvmCounts) collection(w *jfr.Writer, j *vitals.JVM, now profile.Instant
 
 // safepoints writes those that have ended. Their number and their time are known. If there are several, they share the
 // time evenly.
-func (c *jvmCounts) safepoints(w *jfr.Writer, j *vitals.JVM, now profile.Instant) error {
+func (c *Counts) safepoints(w *jfr.Writer, j *vitals.JVM, now profile.Instant) error {
 	was, is := &c.last.Safepoints, &j.Safepoints
 	n := int64(is.Count.Or(0)) - int64(was.Count.Or(0))
 	length, sync := is.Time.Or(0)-was.Time.Or(0), is.SyncTime.Or(0)-was.SyncTime.Or(0)
@@ -237,12 +217,12 @@ func (c *jvmCounts) safepoints(w *jfr.Writer, j *vitals.JVM, now profile.Instant
 const maxSafepointsOnce = 1 << 10
 
 // spread is the end of one of n events of which only the number is known since the last reading.
-func (c *jvmCounts) spread(now profile.Instant, i, n int) int64 {
+func (c *Counts) spread(now profile.Instant, i, n int) int64 {
 	return c.at.Wall + (now.Wall-c.at.Wall)*int64(i+1)/int64(n)
 }
 
 // instant is a moment of the wall clock, as both clocks have it.
-func (c *jvmCounts) instant(wall int64, now profile.Instant) profile.Instant {
+func (c *Counts) instant(wall int64, now profile.Instant) profile.Instant {
 	return profile.Instant{Wall: wall, Ticks: now.Ticks - (now.Wall - wall)}
 }
 

@@ -1,4 +1,8 @@
-package main
+// Package pages shows recordings over HTTP: a list of them, and for each of them its drawings, its tables, and itself in
+// other formats. A page is made by a command of goprof when it is asked for, one at a time. Only files of one folder are
+// read that look like recordings, and no link but the one that the user names. Pages load nothing from elsewhere. Who
+// may ask is the caller's concern.
+package pages
 
 import (
 	"context"
@@ -19,8 +23,8 @@ import (
 	"goprof/output"
 )
 
-// served are the recordings that may be shown.
-type served struct {
+// Shelf has the recordings that may be shown.
+type Shelf struct {
 	dir  string
 	only string // the one file; empty: all of dir
 }
@@ -30,14 +34,14 @@ const mostServed = 1000
 
 var recordingEnds = []string{".collapsed", ".folded", ".txt", ".jfr", ".pb.gz", ".pb", ".pprof"}
 
-// openServed finds out what a name means. A link that the user names is followed, once.
-func openServed(name string) (*served, error) {
+// Open finds out what a name means. A link that the user names is followed, once.
+func Open(name string) (*Shelf, error) {
 	info, err := os.Stat(name)
 	switch {
 	case err != nil:
 		return nil, err
 	case info.IsDir():
-		return &served{dir: name}, nil
+		return &Shelf{dir: name}, nil
 	case !info.Mode().IsRegular():
 		return nil, errors.New("it is neither a file nor a folder")
 	}
@@ -45,11 +49,11 @@ func openServed(name string) (*served, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &served{filepath.Dir(path), filepath.Base(path)}, nil
+	return &Shelf{filepath.Dir(path), filepath.Base(path)}, nil
 }
 
 // list returns the recordings that are there now, the newest first.
-func (s *served) list() (files []fs.FileInfo) {
+func (s *Shelf) list() (files []fs.FileInfo) {
 	entries, _ := os.ReadDir(s.dir)
 	for _, e := range entries {
 		fits := func(end string) bool { return strings.HasSuffix(e.Name(), end) }
@@ -64,7 +68,8 @@ func (s *served) list() (files []fs.FileInfo) {
 	return files[:min(len(files), mostServed)]
 }
 
-func (s *served) paths() (paths []string) {
+// Paths are the files that are there now.
+func (s *Shelf) Paths() (paths []string) {
 	for _, f := range s.list() {
 		paths = append(paths, filepath.Join(s.dir, f.Name()))
 	}
@@ -72,7 +77,7 @@ func (s *served) paths() (paths []string) {
 }
 
 // find is the path of a recording of the list. A name that is not in the list is no file, whatever it leads to.
-func (s *served) find(name string) (path string, ok bool) {
+func (s *Shelf) find(name string) (path string, ok bool) {
 	ok = slices.ContainsFunc(s.list(), func(f fs.FileInfo) bool { return f.Name() == name })
 	return filepath.Join(s.dir, name), ok
 }
@@ -97,10 +102,19 @@ var views = []view{
 	{name: "pprof", end: ".pb.gz", args: []string{"convert"}, download: true},
 }
 
-// servedPages answers requests. One page is made at a time: a large recording takes much memory.
-type servedPages struct {
-	*served
+// Command runs a command of goprof that writes a file (--output), and returns what it says.
+type Command func(args ...string) (said string, err error)
+
+// Handler answers requests for the pages of a shelf. It makes them in scratch, a folder.
+func (s *Shelf) Handler(scratch string, run Command) http.Handler {
+	return &handler{Shelf: s, scratch: scratch, run: run}
+}
+
+// handler makes one page at a time: a large recording takes much memory.
+type handler struct {
+	*Shelf
 	scratch string
+	run     Command
 	making  sync.Mutex
 	said    notes
 	parts   partsOf
@@ -127,7 +141,7 @@ func (n *notes) get(view, file string) string {
 	return n.of[[2]string{view, file}]
 }
 
-func (p *servedPages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (p *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
 	header.Set("X-Content-Type-Options", "nosniff")
 	header.Set("Referrer-Policy", "no-referrer")
@@ -154,7 +168,7 @@ func (p *servedPages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.show(w, r, &v, path)
 }
 
-func (p *servedPages) show(w http.ResponseWriter, r *http.Request, v *view, path string) {
+func (p *handler) show(w http.ResponseWriter, r *http.Request, v *view, path string) {
 	p.parts.read(path)
 	file, said, err := p.make(r.Context(), v, path)
 	if err != nil {
@@ -183,7 +197,7 @@ func (p *servedPages) show(w http.ResponseWriter, r *http.Request, v *view, path
 
 // make makes a page, and returns it with what goprof says of the recording. The page has no name any more: others are
 // made while a slow reader reads it.
-func (p *servedPages) make(ctx context.Context, v *view, path string) (file *os.File, said string, err error) {
+func (p *handler) make(ctx context.Context, v *view, path string) (file *os.File, said string, err error) {
 	p.making.Lock()
 	defer p.making.Unlock()
 	if ctx.Err() != nil {
@@ -191,7 +205,7 @@ func (p *servedPages) make(ctx context.Context, v *view, path string) (file *os.
 	}
 	made := filepath.Join(p.scratch, "page"+v.end)
 	defer os.Remove(made)
-	said, err = makePage(append(slices.Clone(v.args), "--output", made, "--", path)...)
+	said, err = p.run(append(slices.Clone(v.args), "--output", made, "--", path)...)
 	said = p.ofRecording(said)
 	if err == nil {
 		file, err = os.Open(made)
@@ -200,7 +214,7 @@ func (p *servedPages) make(ctx context.Context, v *view, path string) (file *os.
 }
 
 // ofRecording leaves out lines that say where the page is.
-func (p *servedPages) ofRecording(said string) (rest string) {
+func (p *handler) ofRecording(said string) (rest string) {
 	for line := range strings.Lines(said) {
 		if !strings.Contains(line, filepath.Base(p.scratch)) {
 			rest += line
@@ -216,7 +230,7 @@ func problemText(err error) string {
 	return b.String()
 }
 
-func (p *servedPages) index(w http.ResponseWriter) {
+func (p *handler) index(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; "+
 		"form-action 'none'")

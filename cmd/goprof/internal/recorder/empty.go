@@ -1,6 +1,6 @@
 //go:build linux
 
-package main
+package recorder
 
 import (
 	"fmt"
@@ -11,25 +11,24 @@ import (
 	"goprof/output"
 	"goprof/process"
 	"goprof/profile"
-	"goprof/session"
 )
 
 // noSamples says why a recording is empty.
-func (r *recorder) noSamples(res *result) error {
+func (r *Recorder) noSamples(res *result) error {
 	sum := &res.summary
-	still, letGo := standsStill(r.session)
+	still, letGo := diagnose.StandsStill(r.session)
 	e := &exit.Error{Code: exit.NoSamples, What: fmt.Sprintf("no samples of process %d", r.pid)}
 	e.Why, e.Remedy = r.nothingSeen(res)
 	switch {
 	case r.session.Process.Alive() != nil:
-		c := host().Explain(r.pid, r.session.Process.Alive())
+		c := exit.Host().Explain(r.pid, r.session.Process.Alive())
 		e.Code, e.Why, e.Remedy = exit.TargetGone, c.Why+" before it had used enough CPU time", c.Remedy
 	case still != "":
 		e.Why, e.Remedy = still, letGo
 	case sum.LostBy[profile.AlreadyTraced.String()] > 0:
-		return attachError(r.pid, diagnose.ErrTraced)
+		return exit.CannotLook(r.pid, diagnose.ErrTraced)
 	case sum.LostBy[profile.NotPermitted.String()] > 0:
-		return attachError(r.pid, process.ErrNotPermitted)
+		return exit.CannotLook(r.pid, process.ErrNotPermitted)
 	case sum.Looks != nil && sum.Looks.Idle > 0:
 		e.Why = "only the JVM's own threads were there, and these were idle"
 		e.Remedy = "--all-threads shows them"
@@ -40,11 +39,11 @@ func (r *recorder) noSamples(res *result) error {
 		e.Why = fmt.Sprintf("all %d tries to take one failed: see the account above", sum.Attempted)
 		e.Remedy = fmt.Sprintf("goprof doctor --pid %d", r.pid)
 	case r.session.Held():
-		c := host().Explain(r.pid, diagnose.ErrTraced)
+		c := exit.Host().Explain(r.pid, diagnose.ErrTraced)
 		e.Why, e.Remedy = "a debugger holds its threads: "+c.Why, c.Remedy
 	case r.event != nil:
 		e.Why, e.Remedy = r.nothingHappened(sum)
-	case r.flags.wants.wants() != nil:
+	case r.want.Wants != nil:
 		e.Why = "none of the threads that --thread and --exclude-thread choose used as much CPU time as lies " +
 			"between two samples"
 		if sum.Looks != nil {
@@ -52,26 +51,14 @@ func (r *recorder) noSamples(res *result) error {
 		}
 		e.Remedy = fmt.Sprintf("goprof dump --pid %d shows the threads' names", r.pid)
 	}
-	if sum.Hindered != nil && e.Remedy == sum.Hindered.Cure && !r.flags.quiet {
+	if sum.Hindered != nil && e.Remedy == sum.Hindered.Cure && !r.o.Quiet {
 		e.Remedy = "" // the account has it
 	}
 	return e
 }
 
-// standsStill says why no thread of a process can run now, and what lets them run. why is empty if they can.
-func standsStill(s *session.Session) (why, remedy string) {
-	switch frozen := s.Frozen(); {
-	case frozen != nil:
-		return "it is " + frozen.Text() + ": no thread runs", frozen.Thaw()
-	case s.Stopped():
-		return "it is stopped (SIGSTOP or Ctrl-Z)",
-			fmt.Sprintf("kill -CONT %d lets it run; goprof dump --pid %[1]d shows where it stands", s.Process.PID())
-	}
-	return "", ""
-}
-
 // nothingHappened says why there is no sample of an event.
-func (r *recorder) nothingHappened(sum *profile.Summary) (why, remedy string) {
+func (r *Recorder) nothingHappened(sum *profile.Summary) (why, remedy string) {
 	took := output.Span(sum.Meta.Duration)
 	hits := int64(0)
 	for _, e := range sum.Events {
@@ -89,9 +76,9 @@ func (r *recorder) nothingHappened(sum *profile.Summary) (why, remedy string) {
 }
 
 // nothingSeen says why no thread was met, by the CPU time of the process. Only a process that used none was idle.
-func (r *recorder) nothingSeen(res *result) (why, remedy string) {
+func (r *Recorder) nothingSeen(res *result) (why, remedy string) {
 	took := output.Span(res.summary.Meta.Duration)
-	each := r.flags.interval
+	each := r.want.Interval
 	higher := fmt.Sprintf("goprof record --pid %d with -d longer, or -r higher", r.pid)
 	switch {
 	case res.summary.Safepoints != nil:
@@ -115,7 +102,7 @@ func (r *recorder) nothingSeen(res *result) (why, remedy string) {
 	}
 	return fmt.Sprintf("it used %s of CPU time in %s, but goprof never met it on a CPU: the machine is short of "+
 			"CPU, or goprof lacks "+
-			"real-time priority", output.Span(res.used), took), "sudo " + commandLine([]string{"goprof", "record",
+			"real-time priority", output.Span(res.used), took), "sudo " + exit.CommandLine([]string{"goprof", "record",
 			"--pid", fmt.Sprint(r.pid)}) + ", with -d longer"
 }
 

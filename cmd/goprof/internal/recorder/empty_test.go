@@ -1,6 +1,6 @@
 //go:build linux
 
-package main
+package recorder
 
 import (
 	"strings"
@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"goprof/profile"
+	"goprof/session"
 )
 
 // TestWhyNothingWasSeen: goprof says that all threads were idle only of a JVM that used no CPU time.
 func TestWhyNothingWasSeen(t *testing.T) {
 	hindered := &profile.Summary{Hindered: &profile.Hindered{LeftOut: 9, Why: "because", Cure: "do this"},
 		Meta: profile.Meta{Duration: 2 * time.Second}}
-	r := &recorder{part: part{pid: 7, flags: &recordFlags{interval: 10 * time.Millisecond}}}
+	r := &Recorder{part: part{pid: 7, want: Part{RecordOptions: session.RecordOptions{Interval: 10 * time.Millisecond}}}}
 	if why, remedy := r.nothingSeen(&result{used: time.Second, summary: *hindered}); remedy != "do this" ||
 		!strings.HasPrefix(why, "no thread was stopped") || !strings.HasSuffix(why, ": because") {
 		t.Errorf("hindered: %q, %q", why, remedy)

@@ -1,6 +1,6 @@
 //go:build linux
 
-package main
+package recorder
 
 import (
 	"cmp"
@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"goprof/cmd/goprof/product"
+	"goprof/cmd/goprof/terminal"
 	"goprof/output"
 	"goprof/profile"
 )
@@ -25,33 +26,33 @@ const (
 
 // progress says how far a recording is, and what it sees so far.
 type progress struct {
-	line      *statusLine
-	flags     *recordFlags
-	recorders []*recorder
+	line      *terminal.StatusLine
+	o         *Options
+	recorders []*Recorder
 	seen      *profile.Summary // of one recording: with what it sees; nil: not known
 	seenNext  time.Time        // when that is looked for again
 }
 
 // showProgress keeps a line on a terminal until the function that it returns is called. Elsewhere it writes a line now
 // and then.
-func showProgress(line *statusLine, f *recordFlags, recorders []*recorder) (stop func()) {
-	if f.quiet {
+func showProgress(line *terminal.StatusLine, o *Options, recorders []*Recorder) (stop func()) {
+	if o.Quiet {
 		return func() {}
 	}
-	p := &progress{line: line, flags: f, recorders: recorders}
+	p := &progress{line: line, o: o, recorders: recorders}
 	end := make(chan struct{})
 	var all sync.WaitGroup
 	all.Go(func() { p.run(end) })
 	return func() {
 		close(end)
 		all.Wait()
-		line.wipe()
+		line.Wipe()
 	}
 }
 
 func (p *progress) run(end <-chan struct{}) {
 	wait := progressEvery
-	if !p.line.shown() {
+	if !p.line.Shown() {
 		wait = firstTold
 	}
 	for {
@@ -61,8 +62,8 @@ func (p *progress) run(end <-chan struct{}) {
 		case <-time.After(wait):
 		}
 		sums := p.look()
-		if p.line.shown() {
-			p.line.draw(p.text(sums, p.line.columns()))
+		if p.line.Shown() {
+			p.line.Draw(p.text(sums, p.line.Columns()))
 			continue
 		}
 		fmt.Fprintf(p.line, "goprof: %s\n", p.text(sums, toldColumns))
@@ -82,17 +83,19 @@ func (p *progress) look() (sums []profile.Summary) {
 			var sum profile.Summary
 			var stacks *profile.Profile
 			var before output.Hottest // of the stacks that are in memory no more
-			var names *product.Names
-			if !r.visitPart(one, func(now *profile.Profile, s *profile.Summary) {
+			var out *product.Outputs
+			if !r.visit(one, func(now *profile.Profile, s *profile.Summary) {
 				if sum = *s; glance && i == 0 {
-					stacks, before, names = now.Copy(), one.hottest.SoFar(), r.out.names
+					stacks, before, out = now.Copy(), one.hottest.SoFar(), r.out
 				}
 			}) {
 				continue
 			}
 			sums = append(sums, sum)
 			if stacks != nil {
-				p.seen = seenIn(&sum, stacks, before, names)
+				seen := sum
+				before.Describe(&seen, output.TreeOf(stacks))
+				p.seen = out.Shown(&seen)
 				p.seenNext = time.Now().Add(max(progressEvery, glanceShare*time.Since(began)))
 			}
 		}
@@ -100,26 +103,15 @@ func (p *progress) look() (sums []profile.Summary) {
 	return sums
 }
 
-// seenIn returns an account with what was seen so far, without names that may not be shown.
-func seenIn(sum *profile.Summary, stacks *profile.Profile, before output.Hottest,
-	names *product.Names) *profile.Summary {
-	seen := *sum
-	before.Describe(&seen, output.TreeOf(stacks))
-	if names != nil {
-		return names.Of(&product.Recorded{Summary: &seen}).Summary
-	}
-	return &seen
-}
-
 // text returns one line: how far it is, and as much of what was seen as fits.
 func (p *progress) text(sums []profile.Summary, columns int) string {
-	line := progressLine(cmp.Or(p.flags.loop, p.flags.duration.Duration), sums)
+	line := progressLine(cmp.Or(p.o.Loop, p.o.Duration), sums)
 	if p.seen != nil {
 		if seen := output.AtAGlance(p.seen, columns-len(line)-2); seen != "" {
 			line += "  " + seen
 		}
 	}
-	if p.line.shown() && len(line)+len(howToEnd) < columns {
+	if p.line.Shown() && len(line)+len(howToEnd) < columns {
 		line += howToEnd
 	}
 	return line

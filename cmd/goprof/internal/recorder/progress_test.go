@@ -1,6 +1,6 @@
 //go:build linux
 
-package main
+package recorder
 
 import (
 	"io"
@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"goprof/cmd/goprof/product"
+	"goprof/cmd/goprof/terminal"
 	"goprof/profile"
 	"goprof/session"
 )
@@ -41,7 +42,7 @@ func TestProgressOnce(t *testing.T) {
 	earlier := profile.New()
 	earlier.Add("", stack("shop.Cart.sell"), 1)
 	for range 100 {
-		r := &recorder{part: part{visits: make(chan session.Visit), hottest: new(product.Hottest)}, out: &outputs{},
+		r := &Recorder{part: part{visits: make(chan session.Visit), hottest: new(product.Hottest)}, out: &product.Outputs{},
 			ended: make(chan struct{})}
 		r.hottest.Add(earlier)
 		now := profile.New()
@@ -52,7 +53,7 @@ func TestProgressOnce(t *testing.T) {
 			(<-r.visits)(now, &profile.Summary{Samples: 2})
 			r.hottest.Add(now)
 		}()
-		p := progress{recorders: []*recorder{r}}
+		p := progress{recorders: []*Recorder{r}}
 		p.look()
 		<-added
 		if len(p.seen.Hottest) != 2 || p.seen.Hottest[0].Share != 0.5 {
@@ -80,7 +81,7 @@ func TestProgressSeen(t *testing.T) {
 		{30, waits, "2s  40 samples  90 % parked"},
 		{20, waits, "2s  40 samples"},
 	} {
-		p := progress{line: newStatusLine(io.Discard), flags: &recordFlags{}, seen: c.seen}
+		p := progress{line: terminal.NewStatusLine(io.Discard), o: &Options{}, seen: c.seen}
 		if got := p.text(sums, c.columns); got != c.want {
 			t.Errorf("%d columns: %q, want %q", c.columns, got, c.want)
 		}

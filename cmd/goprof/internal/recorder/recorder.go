@@ -1,10 +1,9 @@
 //go:build linux
 
-package main
+package recorder
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -12,100 +11,144 @@ import (
 	"time"
 
 	"goprof/cmd/goprof/exit"
+	"goprof/cmd/goprof/internal/jvmevents"
 	"goprof/cmd/goprof/product"
+	"goprof/cmd/goprof/terminal"
 	"goprof/output"
+	"goprof/output/format"
 	"goprof/output/outfile"
 	"goprof/profile"
 	"goprof/session"
 )
 
-// recorder records one JVM into its own files.
-type recorder struct {
+// Options say what is recorded, and what becomes of it. They are the same for all JVMs of a run.
+type Options struct {
+	Files    product.Files
+	Parts    []Part        // at least one; the first one leads
+	Duration time.Duration // 0: until ctx is done
+	Loop     time.Duration // a new file begins each time; 0: never
+	Keep     int           // files of a loop: older ones are deleted; 0: none are
+	RawNames bool
+	// JVMEvents adds what the JVM itself counts. Files are JFR then.
+	JVMEvents bool
+	Quiet     bool // no progress, no account at the end
+	Verbose   bool // an account with all details
+	// ExplainEngine says why an engine was chosen.
+	ExplainEngine bool
+	Show          func(file string) // called with a file that was written whole, if it is not nil
+}
+
+// JVM is one to record. It has a session if it was attached to already, which the recorder closes.
+type JVM struct {
+	PID     int
+	Session *session.Session
+}
+
+// Recorder records one JVM into its own files.
+type Recorder struct {
 	part           // that leads
 	beside []*part // further ones
-	out    *outputs
+	out    *product.Outputs
 	ended  chan struct{}
 	talk   io.Writer
-	counts *jvmCounts // nil: not wanted
+	counts *jvmevents.Counts // nil: not wanted
+	result result            // of the last file
 
 	// Of a loop.
 	made    [][]*outfile.Made // that were not deleted yet, the oldest first
 	loopErr error
 }
 
-// recordAll records all targets side by side until ctx is done, the time is over, or they have ended. If there are
-// several errors, it returns the first and tells the others.
-func recordAll(ctx context.Context, stderr io.Writer, f *recordFlags, targets []recordable,
-	now <-chan os.Signal) error {
-	talk := newStatusLine(stderr)
-	f.talk = talk
-	var recorders []*recorder
-	warned := doubts{}
-	for _, t := range targets {
-		r, err := newRecorder(talk, f, t)
+// All records all JVMs side by side until ctx is done, the time is over, or they have ended. At each signal it writes
+// what there is. If there are several errors, it returns the first and tells the others.
+func All(ctx context.Context, stderr io.Writer, o *Options, jvms []JVM, now <-chan os.Signal) error {
+	talk := terminal.NewStatusLine(stderr)
+	var recorders []*Recorder
+	defer func() {
+		for _, r := range recorders {
+			r.Close()
+		}
+	}()
+	warned := exit.Doubts{}
+	for _, j := range jvms {
+		r, err := New(talk, o, j)
 		if err != nil {
-			closeAll(recorders)
 			return err
 		}
-		warned.warn(talk, r.session.Doubts())
 		recorders = append(recorders, r)
+		warned.Warn(talk, r.session.Doubts())
 	}
-	defer closeAll(recorders)
-	makeRoom(len(recorders) * len(f.parts()))
 	noMoreSignals := writeOnSignal(talk, recorders, now)
-	noMoreProgress := showProgress(talk, f, recorders)
-	results := make([]result, len(recorders))
+	noMoreProgress := showProgress(talk, o, recorders)
 	var all sync.WaitGroup
-	for i, r := range recorders {
-		all.Go(func() { results[i] = r.record(ctx) })
+	for _, r := range recorders {
+		all.Go(func() { r.result = r.record(ctx) })
 	}
 	all.Wait()
 	noMoreSignals()
 	noMoreProgress()
-	return tellAll(talk, f, recorders, results)
+	var first error
+	for _, r := range recorders {
+		if len(recorders) > 1 && !o.Quiet {
+			io.WriteString(talk, output.AccountLine("Process", fmt.Sprint(r.pid)))
+		}
+		switch err := r.tell(&r.result); {
+		case err == nil:
+		case first == nil:
+			first = err
+		default:
+			exit.Tell(talk, err)
+		}
+	}
+	return first
 }
 
-// newRecorder makes a recorder. It opens the files first: a name that cannot be written must not cost a recording.
-func newRecorder(talk io.Writer, f *recordFlags, t recordable) (*recorder, error) {
-	r := &recorder{ended: make(chan struct{}), talk: talk}
-	for i, want := range f.parts() {
-		p := part{flags: f, want: want, pid: t.pid, visits: make(chan session.Visit)}
+// New makes a recorder, which tells talk what its user should know. It opens the files first: a name that cannot be
+// written must not cost a recording.
+func New(talk io.Writer, o *Options, jvm JVM) (*Recorder, error) {
+	r := &Recorder{ended: make(chan struct{}), talk: talk}
+	for i, want := range o.Parts {
+		p := part{o: o, want: want, pid: jvm.PID, visits: make(chan session.Visit)}
 		if i == 0 {
-			p.session, r.part = t.session, p
+			p.session, r.part = jvm.Session, p
 		} else {
 			r.beside = append(r.beside, &p)
 		}
 	}
 	var err error
-	if r.out, err = f.reserve(t.pid); err != nil {
-		if t.session != nil {
-			t.session.Close()
-		}
-		return nil, outputFailed(err)
+	if r.out, err = o.Files.Reserve(jvm.PID); err != nil {
+		err = exit.CannotWrite(err)
 	}
 	for _, p := range r.parts() {
-		if err := p.open(talk); err != nil {
-			r.close()
-			return nil, err
+		if err == nil {
+			err = p.open(talk)
 		}
+	}
+	if err != nil {
+		r.Close()
+		return nil, err
 	}
 	return r, nil
 }
 
-// parts are all parts. The first one leads.
-func (r *recorder) parts() []*part { return append([]*part{&r.part}, r.beside...) }
+// Record records until ctx is done, the time is over, or the JVM has ended. It writes the files, and an account.
+func (r *Recorder) Record(ctx context.Context) error {
+	r.result = r.record(ctx)
+	return r.tell(&r.result)
+}
 
-func (r *recorder) close() {
+// Samples is how many samples the last file has.
+func (r *Recorder) Samples() int64 { return r.result.summary.AllSamples() }
+
+// Close detaches from the JVM.
+func (r *Recorder) Close() {
 	for _, p := range r.parts() {
 		p.close()
 	}
 }
 
-func closeAll(recorders []*recorder) {
-	for _, r := range recorders {
-		r.close()
-	}
-}
+// parts are all parts. The first one leads.
+func (r *Recorder) parts() []*part { return append([]*part{&r.part}, r.beside...) }
 
 type result struct {
 	profile *profile.Profile
@@ -119,28 +162,32 @@ func (r *result) recorded() *product.Recorded {
 	return &product.Recorded{Profile: r.profile, Summary: &r.summary, At: r.at}
 }
 
-func (r *recorder) record(ctx context.Context) result {
+func (r *Recorder) record(ctx context.Context) result {
 	defer close(r.ended)
-	if r.flags.rawNames {
+	if r.o.RawNames {
 		for _, p := range r.parts() {
 			p.session.RawNames()
 		}
 	}
-	if r.flags.jvmEvents {
+	if r.o.JVMEvents {
 		var err error
-		if r.counts, err = r.countJVM(); err != nil {
+		if r.counts, err = jvmevents.Open(r.session); err != nil {
 			return result{err: err}
 		}
-		defer r.counts.close()
+		if r.counts == nil {
+			fmt.Fprintln(r.talk,
+				"goprof: --jvm-events: this JVM counts nothing (-XX:-UsePerfData), so the file has no such events")
+		}
+		defer r.counts.Close()
 	}
-	if r.flags.loop > 0 {
+	if r.o.Loop > 0 {
 		return r.loop(ctx)
 	}
-	return r.once(ctx, r.flags.duration.Duration)
+	return r.once(ctx, r.o.Duration)
 }
 
 // once makes one recording, which becomes one file.
-func (r *recorder) once(ctx context.Context, length time.Duration) result {
+func (r *Recorder) once(ctx context.Context, length time.Duration) result {
 	ctx, stop := context.WithCancel(ctx)
 	defer context.AfterFunc(ctx, r.out.EndSoon)()
 	if length > 0 {
@@ -149,7 +196,7 @@ func (r *recorder) once(ctx context.Context, length time.Duration) result {
 	defer stop()
 	before := r.session.CPUTime()
 	sink := r.out.Start(r.session.Facts(), stop)
-	stopCounting := r.counts.begin(ctx, r.out.Product)
+	stopCounting := r.counts.Begin(ctx, product.JFROf(r.out.Product))
 	p, sum, err := r.recordParts(ctx, length, sink, stop)
 	stopCounting()
 	used := sum.Times.Process
@@ -159,12 +206,9 @@ func (r *recorder) once(ctx context.Context, length time.Duration) result {
 	return result{p, sum, r.session.Now(), used, err}
 }
 
-// visit calls f with the part that leads, between two samples. It returns false if the recording has ended.
-func (r *recorder) visit(f session.Visit) bool { return r.visitPart(&r.part, f) }
-
-// visitPart has the recording of p call f between two samples, and waits until f returns. It returns false if the
+// visit has the recording of a part call f between two samples, and waits until f returns. It returns false if the
 // recording has ended.
-func (r *recorder) visitPart(p *part, f session.Visit) bool {
+func (r *Recorder) visit(p *part, f session.Visit) bool {
 	done := make(chan struct{})
 	select {
 	case p.visits <- func(p *profile.Profile, s *profile.Summary) {
@@ -182,64 +226,33 @@ func (r *recorder) visitPart(p *part, f session.Visit) bool {
 	}
 }
 
-// tellAll writes what was recorded and says so.
-func tellAll(talk io.Writer, f *recordFlags, recorders []*recorder, results []result) error {
-	var first error
-	for i, r := range recorders {
-		if len(recorders) > 1 && !f.quiet {
-			io.WriteString(talk, output.AccountLine("Process", fmt.Sprint(r.pid)))
-		}
-		err := r.tell(talk, &results[i])
-		switch {
-		case err == nil:
-		case first == nil:
-			first = err
-		default:
-			exit.Tell(talk, err)
-		}
-	}
-	return first
-}
-
-func (r *recorder) tell(talk io.Writer, res *result) error {
-	if res.summary.AllSamples() == 0 {
-		return r.tellEmpty(talk, res)
-	}
-	name, err := r.out.write(res.recorded())
+// tell writes what was recorded, and says so.
+func (r *Recorder) tell(res *result) error {
+	empty := res.summary.AllSamples() == 0
+	name, err := finish(r.out, res, true)
 	if err != nil {
-		return outputFailed(err)
+		return err
 	}
-	if !r.flags.quiet {
-		r.tellAccount(talk, &res.summary)
-		tellWritten(talk, name, r.flags.as, res.summary.Looks != nil)
+	if !empty && !r.o.Quiet {
+		r.tellAccount(&res.summary)
+		tellWritten(r.talk, name, r.o.Files.As, res.summary.Looks != nil)
 	}
-	if r.flags.loop > 0 {
+	if !empty && r.o.Loop > 0 {
 		r.keepNewest(r.out)
 	}
-	if r.loopErr != nil {
+	switch {
+	case r.loopErr != nil:
 		return r.loopErr
+	case res.err != nil:
+		return exit.CannotLook(r.pid, res.err)
+	case !empty:
+		if r.o.Show != nil {
+			r.o.Show(name)
+		}
+		return nil
 	}
-	if res.err != nil {
-		return attachError(r.pid, res.err)
-	}
-	theOpener.open(name)
-	return nil
-}
-
-// tellEmpty ends a recording without samples. It writes no file of stacks: an empty file is useless, and could replace
-// a full one. It writes the summary if the user asked for one, because that says what became of the looks.
-func (r *recorder) tellEmpty(talk io.Writer, res *result) error {
-	if err := r.out.leaveOut(res.recorded(), true); err != nil {
-		return outputFailed(err)
-	}
-	if r.loopErr != nil {
-		return r.loopErr
-	}
-	if res.err != nil {
-		return attachError(r.pid, res.err)
-	}
-	if !r.flags.quiet {
-		r.tellAccount(talk, &res.summary)
+	if !r.o.Quiet {
+		r.tellAccount(&res.summary)
 	}
 	if len(r.made) > 0 { // only the last file of a loop is empty
 		return nil
@@ -247,67 +260,57 @@ func (r *recorder) tellEmpty(talk io.Writer, res *result) error {
 	return r.noSamples(res)
 }
 
-// writeOnSignal writes what was recorded so far at each signal, until the returned function is called.
-func writeOnSignal(talk io.Writer, recorders []*recorder, now <-chan os.Signal) (stop func()) {
-	end := make(chan struct{})
-	var all sync.WaitGroup
-	all.Go(func() {
-		for {
-			select {
-			case <-end:
-				return
-			case <-now:
-				for _, r := range recorders {
-					r.writeNow(talk)
-				}
-			}
-		}
-	})
-	return func() {
-		close(end)
-		all.Wait()
+// finish writes files for the last time. A recording without samples has no file of stacks: an empty file is useless,
+// and could replace a full one. Its account is written if the user asked for one, because that says what became of the
+// looks; in a loop, that is the account of the last file alone.
+func finish(out *product.Outputs, res *result, last bool) (name string, err error) {
+	switch {
+	case res.summary.AllSamples() > 0:
+		name, err = out.Finish(res.recorded())
+	case last:
+		err = out.LeaveOut(res.recorded())
+	default:
+		err = out.LeaveOut(nil)
+	}
+	return name, exit.CannotWrite(err)
+}
+
+// tellAccount writes the account of a recording, with all details if they were asked for. If the recording has no
+// names, neither has the account: logs are read by others, too.
+func (r *Recorder) tellAccount(sum *profile.Summary) {
+	sum = r.out.Shown(sum)
+	output.SummaryText(r.talk, sum)
+	if r.o.Verbose {
+		output.SummaryDetails(r.talk, sum)
 	}
 }
 
-// writeNow writes what was recorded so far. The recording waits only while that is copied.
-func (r *recorder) writeNow(talk io.Writer) {
-	var now *profile.Profile
-	var sum profile.Summary
-	var out *outputs
-	var hottest output.Hottest
-	if !r.visit(func(p *profile.Profile, s *profile.Summary) {
-		now, sum, out, hottest = p.Copy(), *s, r.out, r.hottest.SoFar()
-	}) {
-		return // it has ended, and is about to be written
-	}
-	for _, p := range r.beside {
-		r.visitPart(p, func(_ *profile.Profile, s *profile.Summary) { sum.Parts = append(sum.Parts, p.further(s)) })
-	}
-	if sum.AllSamples() == 0 {
-		fmt.Fprintf(talk, "goprof: no samples of process %d yet: nothing is written\n", r.pid)
+// tellWritten says where the recording is, and how to look at it.
+func tellWritten(talk io.Writer, name string, as format.Format, wall bool) {
+	if name == outfile.Stdout {
 		return
 	}
-	sum.Meta.Version, sum.Notes = version(), r.notes(&sum)
-	hottest.Describe(&sum, output.TreeOf(now))
-	name, err := out.writeSoFar(&product.Recorded{Profile: now, Summary: &sum, At: r.session.Now()})
-	switch {
-	case errors.Is(err, errDone): // a file of a loop was just finished, and holds all of it
-	case errors.Is(err, product.ErrAtEnd): // its reader would count twice what is written twice
-		fmt.Fprintln(talk, "goprof: SIGUSR1 writes what there is into a file (-o FILE); "+
-			"what is not a file gets all of it at the end")
-	case err != nil:
-		exit.Tell(talk, outputFailed(err))
-	case name != outfile.Stdout && !r.flags.quiet:
-		fmt.Fprintf(talk, "goprof: %d samples so far are in %s\n", sum.AllSamples(), name)
+	text := output.Printable(name)
+	if next := nextStep(name, as, wall); next != "" {
+		text += "   next: " + output.Printable(next)
 	}
+	io.WriteString(talk, output.AccountLine("Written", text))
 }
 
-// tellNotes says what a user should know although all went well.
-func tellNotes(talk io.Writer, notes []profile.Note) {
-	for _, n := range notes {
-		fmt.Fprintf(talk, "goprof: %s: %s\n", n.Name, output.Printable(n.Text))
-		if n.Remedy != "" {
-			fmt.Fprintf(talk, "try: %s\n", output.Printable(n.Remedy))
-		}
+// nextStep returns the command or the program that shows a recording best.
+func nextStep(name string, as format.Format, wall bool) string {
+	if name[0] == '-' {
+		name = "./" + name
 	}
+	switch {
+	case as.Viewer() != "":
+		return "open it in " + as.Viewer()
+	case !as.Read():
+		return ""
+	case as == format.JFR && !wall:
+		return exit.CommandLine([]string{"goprof", "heat", name})
+	case wall:
+		return exit.CommandLine([]string{"goprof", "report", name})
+	}
+	return exit.CommandLine([]string{"goprof", "flame", name})
 }

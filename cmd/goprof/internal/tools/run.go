@@ -1,4 +1,4 @@
-package main
+package tools
 
 import (
 	"bytes"
@@ -27,9 +27,9 @@ var shown = []exit.Code{exit.OK, exit.Incomplete, exit.Changed, exit.Deadlocked,
 
 // run runs a command in a process of its own. So the command gives up its own rights, can be ended, and frees its
 // memory at its end. There is no shell.
-func (m *mcpTools) run(ctx context.Context, args []string) (string, error) {
+func (m *Server) run(ctx context.Context, args []string) (string, error) {
 	answer, talk := atMostBytes{most: mostAnswer}, atMostBytes{most: mostTalk}
-	cmd := exec.CommandContext(ctx, m.self, args...)
+	cmd := exec.CommandContext(ctx, m.goprof, args...)
 	cmd.Stdout, cmd.Stderr = &answer, &talk
 	cmd.Cancel, cmd.WaitDelay = func() error { return cmd.Process.Signal(os.Interrupt) }, endsWithin
 	err := cmd.Run()
@@ -47,7 +47,7 @@ func (m *mcpTools) run(ctx context.Context, args []string) (string, error) {
 }
 
 // clean takes out what a command says of its progress, and where the server keeps its files.
-func (m *mcpTools) clean(talk string) string {
+func (m *Server) clean(talk string) string {
 	var b strings.Builder
 	for line := range strings.Lines(talk) {
 		if !strings.HasPrefix(line, "goprof: looking at ") && !strings.HasPrefix(line, "goprof: recording ") {

@@ -1,6 +1,13 @@
-package main
+// Package tools are the tools of "goprof mcp". Each is a command of goprof, with a table of what of it can be asked for.
+// A call runs the command in a process of its own, without a shell: what a client says becomes the value of a flag, or
+// the name of a file in one folder, and nothing else. With a Redactor no answer has names of the program: commands that
+// look at a JVM get the key, and files that this server has not made are redacted before they are read.
+package tools
 
 import (
+	"cmp"
+	"crypto/rand"
+
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,23 +19,53 @@ import (
 	"strings"
 	"time"
 
+	"goprof/cmd/goprof/exit"
 	"goprof/cmd/goprof/mcp"
 	"goprof/output"
 	"goprof/output/snap"
 	"goprof/profile/redact"
 )
 
-// mcpTools are the tools of goprof mcp. Each is a command of goprof, with a table of what of it can be asked for.
-type mcpTools struct {
-	self string           // goprof
-	dir  string           // recordings
-	own  string           // removed at the end
-	by   *redact.Redactor // nil: names may be shown
-	key  string           // the file with its key
-	made map[string]bool  // by this server: files that need no redaction
-	list []string         // the same, oldest first
-	done int              // recordings and snaps
+// Server has the tools, and keeps the files that they make.
+type Server struct {
+	goprof string           // the program
+	dir    string           // recordings and snaps
+	own    string           // copies without names; removed at the end
+	by     *redact.Redactor // nil: names may be shown
+	key    string           // the file with its key
+	made   map[string]bool  // by this server: files that need no redaction
+	list   []string         // the same, oldest first
+	done   int              // recordings and snaps
 }
+
+// Open makes a server. goprof is the program that it runs, and dir the folder of recordings; empty: a new one, which
+// Close removes. names says that names may be shown. The key of the pseudonyms is made for this server alone.
+func Open(goprof, dir string, names bool) (*Server, error) {
+	own, err := os.MkdirTemp("", "goprof-mcp-")
+	if err != nil {
+		return nil, exit.CannotWrite(err)
+	}
+	m := &Server{goprof: goprof, dir: cmp.Or(dir, own), own: own, made: map[string]bool{}}
+	if info, err := os.Stat(m.dir); err != nil || !info.IsDir() {
+		m.Close()
+		return nil, &exit.Error{Code: exit.BadInput, What: "there is no folder " + dir,
+			Remedy: "mkdir " + exit.CommandLine([]string{dir})}
+	}
+	if names {
+		return m, nil
+	}
+	key := make([]byte, 32)
+	rand.Read(key)
+	m.by, m.key = redact.New(redact.Default(), key), filepath.Join(own, "key")
+	if err := os.WriteFile(m.key, key, 0o600); err != nil {
+		m.Close()
+		return nil, exit.CannotWrite(err)
+	}
+	return m, nil
+}
+
+// Close removes what the server keeps for itself.
+func (m *Server) Close() { os.RemoveAll(m.own) }
 
 // mostMade bounds the recordings that are kept. The oldest go.
 const mostMade = 20
@@ -70,7 +107,8 @@ func secondsOf(a mcp.Args, usual int) int {
 	return usual
 }
 
-func (m *mcpTools) tools() []mcp.Tool {
+// Tools are the tools, for one client at a time.
+func (m *Server) Tools() []mcp.Tool {
 	events := mcp.Option{Name: "of", Kind: mcp.Text,
 		Words: []string{"cpu", "wall", "off-cpu", "alloc", "lock", "exceptions"},
 		What: "what samples are taken of: CPU time (cpu, the default), all threads (wall), waits (off-cpu, lock), " +
@@ -138,15 +176,15 @@ func topRows(a mcp.Args) []string {
 }
 
 // redacted are the flags that take names out.
-func (m *mcpTools) redacted() []string {
+func (m *Server) redacted() []string {
 	if m.by == nil {
 		return nil
 	}
-	return []string{"--redact", defaultPolicy, "--redact-key", m.key}
+	return []string{"--redact", "default", "--redact-key", m.key}
 }
 
 // look runs a command that looks at a JVM, or at a snap of one.
-func (m *mcpTools) look(command string, flags func(mcp.Args) []string) func(context.Context, mcp.Args) (string, error) {
+func (m *Server) look(command string, flags func(mcp.Args) []string) func(context.Context, mcp.Args) (string, error) {
 	return func(ctx context.Context, a mcp.Args) (string, error) {
 		args := append([]string{command}, m.redacted()...)
 		switch {
@@ -184,7 +222,7 @@ func ofLiveOnly(a mcp.Args) (names []string) {
 	return names
 }
 
-func (m *mcpTools) record(ctx context.Context, a mcp.Args) (string, error) {
+func (m *Server) record(ctx context.Context, a mcp.Args) (string, error) {
 	name := m.next("recording-%d.jfr")
 	args := []string{"record", "--pid", strconv.Itoa(a.Int("pid")), "-d", strconv.Itoa(secondsOf(a, 15)) + "s", "-o",
 		filepath.Join(m.dir, name)}
@@ -204,7 +242,7 @@ func (m *mcpTools) record(ctx context.Context, a mcp.Args) (string, error) {
 	return text + "\n" + table + "\nfile: " + name + "\n", err
 }
 
-func (m *mcpTools) snap(ctx context.Context, a mcp.Args) (string, error) {
+func (m *Server) snap(ctx context.Context, a mcp.Args) (string, error) {
 	name := m.next("snap-%d.zip")
 	text, err := m.run(ctx, append([]string{"snap", "--pid", strconv.Itoa(a.Int("pid")), "-d",
 		strconv.Itoa(secondsOf(a, 10)) + "s", "-o", filepath.Join(m.dir, name)}, m.redacted()...))
@@ -215,7 +253,7 @@ func (m *mcpTools) snap(ctx context.Context, a mcp.Args) (string, error) {
 	return text + "\nfile: " + name + "\n", nil
 }
 
-func (m *mcpTools) report(ctx context.Context, a mcp.Args) (string, error) {
+func (m *Server) report(ctx context.Context, a mcp.Args) (string, error) {
 	name, err := m.readable(ctx, a.Text("file"))
 	if err != nil {
 		return "", err
@@ -229,7 +267,7 @@ func (m *mcpTools) report(ctx context.Context, a mcp.Args) (string, error) {
 	return m.run(ctx, append(args, flagged(a, "event", "from", "to", "thread", "include")...))
 }
 
-func (m *mcpTools) diff(ctx context.Context, a mcp.Args) (string, error) {
+func (m *Server) diff(ctx context.Context, a mcp.Args) (string, error) {
 	before, err := m.readable(ctx, a.Text("before"))
 	after := before
 	if err == nil && a.Has("after") {
@@ -263,7 +301,7 @@ var listedKeys = []string{"pid", "version", "vendor", "collector", "uptime_secon
 	"cpu_percent"}
 
 // listed returns the list of JVMs. In a redacted list only facts stay that are certainly no names.
-func (m *mcpTools) listed(ctx context.Context, _ mcp.Args) (string, error) {
+func (m *Server) listed(ctx context.Context, _ mcp.Args) (string, error) {
 	text, err := m.run(ctx, []string{"list", "--json"})
 	if err != nil || m.by == nil {
 		return text, err
@@ -291,7 +329,7 @@ func (m *mcpTools) listed(ctx context.Context, _ mcp.Args) (string, error) {
 }
 
 // next returns a name for a new file.
-func (m *mcpTools) next(form string) string {
+func (m *Server) next(form string) string {
 	for {
 		m.done++
 		name := fmt.Sprintf(form, m.done)
@@ -302,7 +340,7 @@ func (m *mcpTools) next(form string) string {
 }
 
 // keep notes a file that was made, and removes the oldest if there are too many.
-func (m *mcpTools) keep(name string) {
+func (m *Server) keep(name string) {
 	m.made[name] = true
 	m.list = append(m.list, name)
 	if len(m.list) > mostMade {
@@ -313,7 +351,7 @@ func (m *mcpTools) keep(name string) {
 }
 
 // find returns the path of a file. Clients name files of one folder, and no others.
-func (m *mcpTools) find(name string) (string, error) {
+func (m *Server) find(name string) (string, error) {
 	path := filepath.Join(m.dir, name)
 	info, err := os.Stat(path)
 	if name == "" || name != filepath.Base(name) || strings.ContainsAny(name[:1], ".-") || err != nil ||
@@ -325,7 +363,7 @@ func (m *mcpTools) find(name string) (string, error) {
 
 // readable returns a recording without names that may not be shown. A file that this server has not made is redacted
 // first.
-func (m *mcpTools) readable(ctx context.Context, name string) (string, error) {
+func (m *Server) readable(ctx context.Context, name string) (string, error) {
 	path, err := m.find(name)
 	if err != nil || m.by == nil || m.made[name] {
 		return path, err

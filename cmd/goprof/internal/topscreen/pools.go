@@ -1,6 +1,6 @@
 //go:build linux
 
-package main
+package topscreen
 
 import (
 	"goprof/output/top"
@@ -11,7 +11,7 @@ import (
 
 // pools are those of which the JVM's objects know the executor, and pools of connections. Where an executor does not
 // know how many threads are busy (ForkJoinPool, event loops), their stacks say it.
-func (w *topWatch) pools(threads []session.LiveThread) (list []top.Pool) {
+func (w *Watch) pools(threads []session.LiveThread) (list []top.Pool) {
 	known, err := w.aside.Pools()
 	if err != nil || known.Err != "" {
 		return nil

@@ -1,16 +1,17 @@
 //go:build linux
 
-package main
+package topscreen
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"path/filepath"
 	"strings"
 	"sync"
 	"time"
 
+	"goprof/cmd/goprof/exit"
 	"goprof/cmd/goprof/product"
 	"goprof/output/format"
 	"goprof/output/top"
@@ -19,19 +20,19 @@ import (
 	"goprof/session"
 )
 
-// topSamples takes the samples of top. They go into a window. When the user begins to record, another recording begins,
+// samples takes the samples of top. They go into a window. When the user begins to record, another recording begins,
 // at record's rate. Its samples go into a file and into the window.
-type topSamples struct {
+type samples struct {
 	session *session.Session
+	o       Options
 	pid     int
-	rate    float64
 	began   time.Time
 
 	mu     sync.Mutex
 	window *top.Window
 	frames map[int]seenFrame
 	pauses profile.Pauses // of the segments that have ended
-	file   *topRecording  // that is being recorded, or will be next
+	file   *fileRecording // that is being recorded, or will be next
 	next   context.CancelFunc
 	told   []string // how recordings ended, for the screen
 
@@ -57,21 +58,20 @@ func (f *seenFrame) of(state string) string {
 	return f.waiting
 }
 
-// topRecording is a recording that the user has begun.
-type topRecording struct {
-	out   *outputs
-	flags *recordFlags
-	name  string
-	over  bool // the user has ended it
+// fileRecording is a recording that the user has begun.
+type fileRecording struct {
+	out  *product.Outputs
+	name string
+	over bool // the user has ended it
 }
 
-func newTopSamples(s *session.Session, pid int, rate float64, window time.Duration) *topSamples {
-	return &topSamples{session: s, pid: pid, rate: rate, began: time.Now(), window: top.NewWindow(window),
+func newSamples(s *session.Session, o Options, pid int) *samples {
+	return &samples{session: s, o: o, pid: pid, began: time.Now(), window: top.NewWindow(o.Window),
 		frames: map[int]seenFrame{}, visits: make(chan session.Visit), ended: make(chan struct{})}
 }
 
 // run samples until ctx is done or the process ends.
-func (t *topSamples) run(ctx context.Context, length time.Duration) {
+func (t *samples) run(ctx context.Context, length time.Duration) {
 	defer close(t.ended)
 	defer t.giveUp()
 	for first := true; ctx.Err() == nil && t.session.Process.Alive() == nil && (first || length == 0); first = false {
@@ -82,14 +82,14 @@ func (t *topSamples) run(ctx context.Context, length time.Duration) {
 }
 
 // segment samples until a recording begins or ends.
-func (t *topSamples) segment(ctx context.Context, length time.Duration) error {
+func (t *samples) segment(ctx context.Context, length time.Duration) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	opt := session.RecordOptions{Duration: length, HideInternal: true, Visits: t.visits, Sink: t,
-		Interval: time.Duration(float64(time.Second) / t.rate)}
+		Interval: time.Duration(float64(time.Second) / t.o.Rate)}
 	file := t.begin(stop)
 	if file != nil {
-		opt.Interval, opt.HideInternal = file.flags.interval, false
+		opt.Interval, opt.HideInternal = fileInterval, false
 		defer context.AfterFunc(ctx, file.out.EndSoon)()
 		if sink := file.out.Start(t.session.Facts(), stop); sink != nil {
 			opt.Sink = twoSinks{t, sink}
@@ -111,7 +111,7 @@ func (t *topSamples) segment(ctx context.Context, length time.Duration) error {
 
 // begin returns the recording that the next segment is for, nil if there is none. A recording that the user has ended
 // before it began ends at once.
-func (t *topSamples) begin(stop context.CancelFunc) *topRecording {
+func (t *samples) begin(stop context.CancelFunc) *fileRecording {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.next = stop
@@ -122,15 +122,15 @@ func (t *topSamples) begin(stop context.CancelFunc) *topRecording {
 }
 
 // giveUp ends a recording that will get no more segments.
-func (t *topSamples) giveUp() {
+func (t *samples) giveUp() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.file == nil {
 		return
 	}
 	say := nothingRecorded
-	if err := t.file.out.leaveOut(nil, false); err != nil {
-		say = outputFailed(err).Error()
+	if err := t.file.out.LeaveOut(nil); err != nil {
+		say = exit.CannotWrite(err).Error()
 	}
 	t.file, t.told = nil, append(t.told, say)
 }
@@ -138,17 +138,17 @@ func (t *topSamples) giveUp() {
 const nothingRecorded = "no samples: nothing was recorded"
 
 // finish writes what was recorded, and notes what to tell the user.
-func (t *topSamples) finish(file *topRecording, p *profile.Profile, sum *profile.Summary) {
-	sum.Meta.Version, p.Meta.Version = version(), version()
+func (t *samples) finish(file *fileRecording, p *profile.Profile, sum *profile.Summary) {
+	sum.Meta.Version, p.Meta.Version = t.o.Version, t.o.Version
 	now := &product.Recorded{Profile: p, Summary: sum, At: t.session.Now()}
 	say := ""
 	if sum.Samples == 0 {
 		say = nothingRecorded
-		if err := file.out.leaveOut(now, false); err != nil {
-			say = outputFailed(err).Error()
+		if err := file.out.LeaveOut(nil); err != nil {
+			say = exit.CannotWrite(err).Error()
 		}
-	} else if name, err := file.out.write(now); err != nil {
-		say = outputFailed(err).Error()
+	} else if name, err := file.out.Finish(now); err != nil {
+		say = exit.CannotWrite(err).Error()
 	} else {
 		say = "recorded " + name
 	}
@@ -157,9 +157,12 @@ func (t *topSamples) finish(file *topRecording, p *profile.Profile, sum *profile
 	t.mu.Unlock()
 }
 
+// fileInterval is the CPU time between two samples of a recording: record's own.
+const fileInterval = 10 * time.Millisecond
+
 // record begins a recording into a file, or ends the one that is under way. It returns the file's name, empty at an
 // end.
-func (t *topSamples) record(output string) (name string, err error) {
+func (t *samples) record() (name string, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.file != nil {
@@ -167,21 +170,17 @@ func (t *topSamples) record(output string) (name string, err error) {
 		t.endSegment()
 		return "", nil
 	}
-	if output == "" {
-		output = "top-%p-%t.jfr"
-	}
-	output = numbered(output, t.recordings+1)
-	f := &recordFlags{output: output, interval: time.Second / topOnceRate, chunk: maxChunk, pids: []int{t.pid},
-		quiet: true, talk: io.Discard}
-	if f.as, err = format.Of(output, ""); err != nil {
+	f := product.Files{Output: numbered(cmp.Or(t.o.Output, "top-%p-%t.jfr"), t.recordings+1),
+		Options: product.Options{Version: t.o.Version, Tell: func(string) {}}}
+	if f.As, err = format.Of(f.Output, ""); err != nil {
 		return "", err
 	}
-	out, err := f.reserve(t.pid)
+	out, err := f.Reserve(t.pid)
 	if err != nil {
-		return "", outputFailed(err)
+		return "", exit.CannotWrite(err)
 	}
 	t.recordings++
-	t.file = &topRecording{out: out, flags: f, name: out.File().Name()}
+	t.file = &fileRecording{out: out, name: out.File().Name()}
 	t.endSegment()
 	return t.file.name, nil
 }
@@ -200,7 +199,7 @@ func numbered(name string, n int) string {
 }
 
 // recording returns the name of the file that is being recorded.
-func (t *topSamples) recording() string {
+func (t *samples) recording() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.file == nil || t.file.over {
@@ -210,7 +209,7 @@ func (t *topSamples) recording() string {
 }
 
 // takeTold is how recordings ended since the last call.
-func (t *topSamples) takeTold() []string {
+func (t *samples) takeTold() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	told := t.told
@@ -218,7 +217,7 @@ func (t *topSamples) takeTold() []string {
 	return told
 }
 
-func (t *topSamples) endSegment() {
+func (t *samples) endSegment() {
 	if t.next != nil {
 		t.next()
 	}
@@ -229,7 +228,7 @@ func (t *topSamples) endSegment() {
 const visitTime = 200 * time.Millisecond
 
 // allPauses returns the pauses so far. ok is false if the sampler does not answer soon.
-func (t *topSamples) allPauses() (p profile.Pauses, ok bool) {
+func (t *samples) allPauses() (p profile.Pauses, ok bool) {
 	answer := make(chan profile.Pauses, 1)
 	select {
 	case t.visits <- func(_ *profile.Profile, s *profile.Summary) { answer <- s.Pauses }:
@@ -258,7 +257,7 @@ func addPauses(a, b profile.Pauses) profile.Pauses {
 }
 
 // frame is where a thread was when it was last sampled.
-func (t *topSamples) frame(tid int) (f seenFrame, ok bool) {
+func (t *samples) frame(tid int) (f seenFrame, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	f, ok = t.frames[tid]
@@ -266,17 +265,17 @@ func (t *topSamples) frame(tid int) (f seenFrame, ok bool) {
 }
 
 // methods are the methods of the window.
-func (t *topSamples) methods() ([]top.Method, int64) {
+func (t *samples) methods() ([]top.Method, int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.window.Methods(time.Since(t.began))
 }
 
 // Begin does nothing.
-func (t *topSamples) Begin(profile.Instant, profile.Meta) {}
+func (t *samples) Begin(profile.Instant, profile.Meta) {}
 
 // Sample puts a sample into the window.
-func (t *topSamples) Sample(s *profile.Sample) {
+func (t *samples) Sample(s *profile.Sample) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.window.Add(time.Since(t.began), s.Stack, s.Looks())
@@ -284,17 +283,17 @@ func (t *topSamples) Sample(s *profile.Sample) {
 }
 
 // ThreadStart does nothing.
-func (t *topSamples) ThreadStart(profile.Instant, profile.Thread) {}
+func (t *samples) ThreadStart(profile.Instant, profile.Thread) {}
 
 // ThreadEnd forgets where the thread was.
-func (t *topSamples) ThreadEnd(_ profile.Instant, th profile.Thread) {
+func (t *samples) ThreadEnd(_ profile.Instant, th profile.Thread) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.frames, th.TID)
 }
 
 // Tick does nothing.
-func (t *topSamples) Tick(profile.Instant, int) {}
+func (t *samples) Tick(profile.Instant, int) {}
 
 // twoSinks passes all on to two Sinks.
 type twoSinks [2]session.Sink

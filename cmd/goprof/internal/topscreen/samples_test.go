@@ -1,6 +1,6 @@
 //go:build linux
 
-package main
+package topscreen
 
 import (
 	"context"
@@ -13,10 +13,9 @@ import (
 // TestTopRecordTwice: a recording that is ended before its segment has begun ends at once. If it went on, the screen
 // would not tell of it.
 func TestTopRecordTwice(t *testing.T) {
-	samples := newTopSamples(nil, 1, topRate, time.Second)
-	name := filepath.Join(t.TempDir(), "a.jfr")
+	samples := newSamples(nil, Options{Rate: 20, Window: time.Second, Output: filepath.Join(t.TempDir(), "a.jfr")}, 1)
 	for range 2 {
-		if _, err := samples.record(name); err != nil {
+		if _, err := samples.record(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -41,8 +40,8 @@ func TestTopRecordingsHaveNames(t *testing.T) {
 func TestTopRecordLate(t *testing.T) {
 	folder := t.TempDir()
 	for _, name := range []string{"a.jfr", "a.pb.gz", "a.html"} {
-		samples := newTopSamples(nil, 1, topRate, time.Second)
-		if _, err := samples.record(filepath.Join(folder, name)); err != nil {
+		samples := newSamples(nil, Options{Rate: 20, Window: time.Second, Output: filepath.Join(folder, name)}, 1)
+		if _, err := samples.record(); err != nil {
 			t.Fatal(err)
 		}
 		over, stop := context.WithCancel(t.Context())

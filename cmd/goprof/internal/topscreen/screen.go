@@ -1,16 +1,16 @@
 //go:build linux
 
-package main
+package topscreen
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"time"
 
-	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
 	"goprof/cmd/goprof/exit"
@@ -21,18 +21,18 @@ import (
 	"goprof/session"
 )
 
-// topScreen is the screen of top. Package output/top makes the content, and package terminal shows it.
-type topScreen struct {
+// screen is the screen of top. Package output/top makes the content, and package terminal shows it.
+type screen struct {
 	model    *top.Model
 	palette  top.Palette
 	terminal *terminal.Terminal
 	asks     chan<- top.Action
-	changes  chan func(*topScreen) // from other goroutines
-	shown    *top.Reading          // the last one
+	changes  chan func(*screen) // from other goroutines
+	shown    *top.Reading       // the last one
 }
 
 // run shows the screen until the user quits, the terminal is gone, or ctx is done.
-func (s *topScreen) run(ctx context.Context) {
+func (s *screen) run(ctx context.Context) {
 	resized := make(chan os.Signal, 1)
 	signal.Notify(resized, unix.SIGWINCH)
 	defer signal.Stop(resized)
@@ -55,19 +55,19 @@ func (s *topScreen) run(ctx context.Context) {
 }
 
 // change changes the screen from another goroutine, unless the screen has ended with ctx.
-func (s *topScreen) change(ctx context.Context, change func(*topScreen)) {
+func (s *screen) change(ctx context.Context, change func(*screen)) {
 	select {
 	case s.changes <- change:
 	case <-ctx.Done():
 	}
 }
 
-func (s *topScreen) say(ctx context.Context, text string) {
-	s.change(ctx, func(s *topScreen) { s.model.Say(text) })
+func (s *screen) say(ctx context.Context, text string) {
+	s.change(ctx, func(s *screen) { s.model.Say(text) })
 }
 
 // do does what the user asks for.
-func (s *topScreen) do(a top.Action) {
+func (s *screen) do(a top.Action) {
 	switch a.Kind {
 	case top.None:
 		return
@@ -93,60 +93,60 @@ func paletteOf(environ func(string) string) top.Palette {
 // errTargetEnded ends the screen.
 var errTargetEnded = errors.New("the process has ended")
 
-// show shows readings until the user quits, ctx is done, the time is over, or the process has ended.
-//
-// show calls catchNoMore when the screen is gone. From then on a signal ends goprof at once.
-func (w *topWatch) show(ctx context.Context, catchNoMore func(), cmd *cobra.Command) error {
+// Show shows readings on the terminal until the user quits, ctx is done, the time is over, or the process has ended.
+// Show calls gone when the screen is gone. Then it writes how recordings ended to talk, and the last screen to out if
+// the process has ended.
+func (w *Watch) Show(ctx context.Context, gone func(), out, talk io.Writer) error {
 	shown, err := terminal.Open(os.Stdin, os.Stdout)
 	if err != nil {
 		return &exit.Error{Code: exit.General, What: "cannot show the screen", Err: err}
 	}
 	defer shown.Close()
 	asks := make(chan top.Action, 4)
-	screen := &topScreen{model: top.New(), palette: paletteOf(os.Getenv), terminal: shown, asks: asks,
-		changes: make(chan func(*topScreen))}
-	if w.flags.duration.Duration > 0 {
+	on := &screen{model: top.New(), palette: paletteOf(os.Getenv), terminal: shown, asks: asks,
+		changes: make(chan func(*screen))}
+	if w.o.Duration > 0 {
 		var end context.CancelFunc
-		ctx, end = context.WithTimeout(ctx, w.flags.duration.Duration)
+		ctx, end = context.WithTimeout(ctx, w.o.Duration)
 		defer end()
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	noMoreStops := session.StopAround(aroundStop(ctx, screen, stop))
+	noMoreStops := session.StopAround(aroundStop(ctx, on, stop))
 	defer noMoreStops()
 	w.begin(ctx, 0)
 	gathered := make(chan error, 1)
 	go func() {
 		defer stop()
 		defer restoreOnPanic(shown)
-		gathered <- w.gather(ctx, screen, asks)
+		gathered <- w.gather(ctx, on, asks)
 	}()
-	screen.run(ctx)
+	on.run(ctx)
 	shown.Close()
 	stop()
-	catchNoMore()
+	gone()
 	ended := <-gathered
 	w.stopSamp()
 	<-w.samples.ended
 	for _, text := range w.samples.takeTold() { // a recording ends with the screen
-		fmt.Fprintf(cmd.ErrOrStderr(), "goprof: %s\n", output.Printable(text))
+		fmt.Fprintf(talk, "goprof: %s\n", output.Printable(text))
 	}
 	if ended != nil {
-		return w.tellEnd(cmd, screen, ended)
+		return w.tellEnd(on, ended, out, talk)
 	}
 	return nil
 }
 
 // tellEnd says that the process has ended, and prints the last screen so that it can still be read.
-func (w *topWatch) tellEnd(cmd *cobra.Command, screen *topScreen, err error) error {
-	if screen.shown == nil || !errors.Is(err, errTargetEnded) {
-		return attachError(w.pid, err)
+func (w *Watch) tellEnd(on *screen, err error, out, talk io.Writer) error {
+	if on.shown == nil || !errors.Is(err, errTargetEnded) {
+		return exit.CannotLook(w.pid, err)
 	}
-	columns, rows := screen.terminal.Size()
-	for _, line := range screen.model.Draw(columns, rows)[:max(rows-1, 0)] {
-		fmt.Fprintln(cmd.OutOrStdout(), line.Text())
+	columns, rows := on.terminal.Size()
+	for _, line := range on.model.Draw(columns, rows)[:max(rows-1, 0)] {
+		fmt.Fprintln(out, line.Text())
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "goprof: process %d has ended: this is the last that was seen of it\n", w.pid)
+	fmt.Fprintf(talk, "goprof: process %d has ended: this is the last that was seen of it\n", w.pid)
 	return nil
 }
 
@@ -154,11 +154,11 @@ func (w *topWatch) tellEnd(cmd *cobra.Command, screen *topScreen, err error) err
 const firstReading = 500 * time.Millisecond
 
 // gather makes readings and does what the user asks for, until ctx is done or the process has ended.
-func (w *topWatch) gather(ctx context.Context, screen *topScreen, asks <-chan top.Action) error {
+func (w *Watch) gather(ctx context.Context, on *screen, asks <-chan top.Action) error {
 	if _, err := w.read(true); err != nil {
 		return w.ended(err)
 	}
-	next := time.NewTimer(min(firstReading, w.flags.interval.Duration))
+	next := time.NewTimer(min(firstReading, w.o.Interval))
 	defer next.Stop()
 	looksAt := 0
 	for {
@@ -177,11 +177,11 @@ func (w *topWatch) gather(ctx context.Context, screen *topScreen, asks <-chan to
 			switch a.Kind {
 			case top.Look:
 				looksAt = a.TID
-				w.look(ctx, screen, looksAt)
+				w.look(ctx, on, looksAt)
 			case top.Dump:
-				w.tellDump(ctx, screen)
+				w.tellDump(ctx, on)
 			case top.Record:
-				w.toggleRecording(ctx, screen)
+				w.toggleRecording(ctx, on)
 			}
 			continue
 		case <-next.C:
@@ -193,16 +193,16 @@ func (w *topWatch) gather(ctx context.Context, screen *topScreen, asks <-chan to
 			return w.ended(err)
 		}
 		recording := w.samples.recording()
-		screen.change(ctx, func(s *topScreen) {
+		on.change(ctx, func(s *screen) {
 			s.shown = r
 			s.model.Show(r)
 			s.model.Recording(recording)
 		})
-		w.look(ctx, screen, looksAt)
+		w.look(ctx, on, looksAt)
 		for _, text := range w.samples.takeTold() {
-			screen.say(ctx, text)
+			on.say(ctx, text)
 		}
-		next.Reset(max(w.flags.interval.Duration-time.Since(began), min(cost*readingShare, mostBetween)))
+		next.Reset(max(w.o.Interval-time.Since(began), min(cost*readingShare, mostBetween)))
 	}
 }
 
@@ -214,7 +214,7 @@ const (
 )
 
 // ended makes one error of all errors that say that the process has ended.
-func (w *topWatch) ended(err error) error {
+func (w *Watch) ended(err error) error {
 	if errors.Is(err, process.ErrGone) || w.aside.Process.Alive() != nil {
 		return errTargetEnded
 	}
@@ -222,27 +222,27 @@ func (w *topWatch) ended(err error) error {
 }
 
 // look shows the stack of a thread; of none if tid is 0.
-func (w *topWatch) look(ctx context.Context, screen *topScreen, tid int) {
+func (w *Watch) look(ctx context.Context, on *screen, tid int) {
 	if tid == 0 {
 		return
 	}
 	stack := w.stack(tid)
-	screen.change(ctx, func(s *topScreen) { s.model.ShowStack(stack) })
+	on.change(ctx, func(s *screen) { s.model.ShowStack(stack) })
 }
 
-func (w *topWatch) tellDump(ctx context.Context, screen *topScreen) {
-	screen.say(ctx, "writing a dump ...")
+func (w *Watch) tellDump(ctx context.Context, on *screen) {
+	on.say(ctx, "writing a dump ...")
 	name, err := w.dump()
 	if err != nil {
-		screen.say(ctx, "no dump: "+err.Error())
+		on.say(ctx, "no dump: "+err.Error())
 		return
 	}
-	screen.say(ctx, "written "+name)
+	on.say(ctx, "written "+name)
 }
 
-func (w *topWatch) toggleRecording(ctx context.Context, screen *topScreen) {
-	name, err := w.samples.record(w.flags.output)
-	screen.change(ctx, func(s *topScreen) {
+func (w *Watch) toggleRecording(ctx context.Context, on *screen) {
+	name, err := w.samples.record()
+	on.change(ctx, func(s *screen) {
 		switch {
 		case err != nil:
 			s.model.Say("no recording: " + err.Error())
@@ -264,12 +264,12 @@ func restoreOnPanic(shown *terminal.Terminal) {
 
 // aroundStop gives the terminal back before this process is stopped, and takes it again afterwards. A screen that may
 // not have the terminal again ends.
-func aroundStop(ctx context.Context, screen *topScreen, end func()) func(unix.Signal, func()) {
+func aroundStop(ctx context.Context, on *screen, end func()) func(unix.Signal, func()) {
 	return func(_ unix.Signal, stop func()) {
-		if !screen.terminal.Stop(stop) {
+		if !on.terminal.Stop(stop) {
 			end()
 			return
 		}
-		screen.change(ctx, func(*topScreen) {}) // draws
+		on.change(ctx, func(*screen) {}) // draws
 	}
 }

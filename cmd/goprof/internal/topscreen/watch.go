@@ -1,6 +1,6 @@
 //go:build linux
 
-package main
+package topscreen
 
 import (
 	"context"
@@ -10,8 +10,7 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/spf13/cobra"
-
+	"goprof/cmd/goprof/exit"
 	"goprof/output/dumps"
 	"goprof/output/outfile"
 	"goprof/output/top"
@@ -21,12 +20,23 @@ import (
 	"goprof/triage/vitals"
 )
 
-// topWatch gathers the readings of top. It has two sessions of the same process. One takes samples all the time. The
-// other lists threads, looks at threads at rest, and dumps. So neither waits for the other.
-type topWatch struct {
-	flags   *topFlags
+// Options say what is watched, and what recordings that the user begins are like.
+type Options struct {
+	Interval time.Duration // between two readings of the screen
+	Duration time.Duration // how long the screen is shown; 0: until the user quits
+	Window   time.Duration // over which methods are summed up
+	Rate     float64       // samples for each second of CPU time
+	Output   string        // of recordings; empty: top-%p-%t.jfr
+	RawNames bool
+	Version  string // of goprof
+}
+
+// Watch gathers readings of a JVM. It has two sessions of the same process. One takes samples all the time. The other
+// lists threads, looks at threads at rest, and dumps. So neither waits for the other.
+type Watch struct {
+	o       Options
 	pid     int
-	samples *topSamples
+	samples *samples
 	aside   *session.Session
 	live    *session.Live
 	vitals  *vitals.Vitals
@@ -46,65 +56,58 @@ type moment struct {
 	pauses profile.Pauses
 }
 
-// watch attaches to the process.
-func (f *topFlags) watch(pid int) (*topWatch, error) {
+// Open attaches to the process.
+func Open(pid int, o Options) (*Watch, error) {
 	first, err := session.Attach(pid)
 	if err != nil {
-		return nil, attachError(pid, err)
+		return nil, exit.CannotLook(pid, err)
 	}
-	second, err := session.Attach(pid)
-	if err == nil {
-		err = host().Traced(pid)
+	w := &Watch{o: o, pid: pid, samples: newSamples(first, o, pid)}
+	if w.aside, err = session.Attach(pid); err == nil {
+		if err = exit.Host().Traced(pid); err == nil {
+			w.vitals, err = vitals.Open(w.aside)
+		}
 	}
 	if err != nil {
-		first.Close()
-		if second != nil {
-			second.Close()
+		if w.aside != nil {
+			w.aside.Close()
 		}
-		return nil, attachError(pid, err)
+		first.Close()
+		return nil, exit.CannotLook(pid, err)
 	}
-	window := f.window.Duration
-	if f.once {
-		window = 2*f.onceFor() + time.Second
-	}
-	w := &topWatch{flags: f, pid: pid, aside: second, samples: newTopSamples(first, pid, f.rate, window)}
-	if f.rawNames {
+	if o.RawNames {
 		first.RawNames()
-		second.RawNames()
+		w.aside.RawNames()
 	}
-	w.live = second.NewLive()
-	w.about, w.started = second.About(), second.Started()
-	if w.vitals, err = vitals.Open(second); err != nil {
-		w.vitals = nil
-		w.close()
-		return nil, attachError(pid, err)
-	}
+	w.live = w.aside.NewLive()
+	w.about, w.started = w.aside.About(), w.aside.Started()
 	w.vitals.OnlyWork()
 	return w, nil
 }
 
+// Doubts are what a user should know of the JVM.
+func (w *Watch) Doubts() []string { return w.aside.Doubts() }
+
 // begin takes samples until ctx is done, or for so long.
-func (w *topWatch) begin(ctx context.Context, length time.Duration) {
+func (w *Watch) begin(ctx context.Context, length time.Duration) {
 	ctx, w.stopSamp = context.WithCancel(ctx)
 	go w.samples.run(ctx, length)
 }
 
-// close ends both sessions, and waits for their end.
-func (w *topWatch) close() {
+// Close ends both sessions, and waits for their end.
+func (w *Watch) Close() {
 	if w.stopSamp != nil {
 		w.stopSamp()
 		<-w.samples.ended
 	}
 	w.live.Close()
-	if w.vitals != nil {
-		w.vitals.Close()
-	}
+	w.vitals.Close()
 	w.aside.Close()
 	w.samples.session.Close()
 }
 
-// once makes one reading over that time.
-func (w *topWatch) once(ctx context.Context, length time.Duration) (*top.Reading, error) {
+// Once makes one reading over that time.
+func (w *Watch) Once(ctx context.Context, length time.Duration) (*top.Reading, error) {
 	if _, err := w.read(true); err != nil {
 		return nil, err
 	}
@@ -117,20 +120,22 @@ func (w *topWatch) once(ctx context.Context, length time.Duration) (*top.Reading
 	if w.samples.err != nil {
 		return nil, w.samples.err
 	}
-	return w.read(true)
+	r, err := w.read(true)
+	if err == nil {
+		r.Window = r.Span
+	}
+	return r, err
 }
 
 // read makes a reading of what has happened since the last one. If all is set, it looks at every thread at rest.
-func (w *topWatch) read(all bool) (*top.Reading, error) {
+func (w *Watch) read(all bool) (*top.Reading, error) {
 	now := moment{at: time.Now(), cpu: map[int]time.Duration{}}
 	threads, err := w.live.Read(all)
 	if err != nil {
 		return nil, err
 	}
-	if w.vitals != nil {
-		if now.vitals, err = w.vitals.Read(); errors.Is(err, process.ErrGone) {
-			return nil, err
-		}
+	if now.vitals, err = w.vitals.Read(); errors.Is(err, process.ErrGone) {
+		return nil, err
 	}
 	now.own = session.OwnCPU()
 	now.pauses = w.last.pauses
@@ -153,15 +158,12 @@ func (w *topWatch) read(all bool) (*top.Reading, error) {
 }
 
 // compare makes a reading from two moments.
-func (w *topWatch) compare(before, now *moment, threads []session.LiveThread) *top.Reading {
+func (w *Watch) compare(before, now *moment, threads []session.LiveThread) *top.Reading {
 	span := now.at.Sub(before.at)
 	r := &top.Reading{PID: w.pid, Main: w.about.MainClass, JVM: w.about.JVM, Collector: w.about.Collector,
 		CPUs: runtime.NumCPU(), Span: span, Window: w.samples.window.Length()}
 	if !w.started.IsZero() {
 		r.Uptime = now.at.Sub(w.started)
-	}
-	if w.flags.once {
-		r.Window = span
 	}
 	for i := range threads {
 		th := &threads[i]
@@ -218,26 +220,21 @@ func addVitals(r *top.Reading, before, now *vitals.Reading) {
 	}
 }
 
-// writeReading writes to standard output.
-func writeReading(cmd *cobra.Command, r *top.Reading, write func(io.Writer, *top.Reading) error) error {
-	return writeResult(cmd, outfile.Stdout, func(to io.Writer) error { return write(to, r) })
-}
-
 // dump writes a dump of all threads to a file, and returns its name.
-func (w *topWatch) dump() (string, error) {
+func (w *Watch) dump() (string, error) {
 	threads, err := w.aside.Dump(session.DumpOptions{})
 	if err != nil {
-		return "", attachError(w.pid, err)
+		return "", exit.CannotLook(w.pid, err)
 	}
 	file, err := outfile.ReserveNumbered(outfile.Expand("dump-%p-%t.txt", w.pid, time.Now()), nil)
 	if err != nil {
-		return "", outputFailed(err)
+		return "", exit.CannotWrite(err)
 	}
 	profile.Order(threads)
 	dump := &profile.Dump{Threads: threads}
 	name, err := file.Write(func(to io.Writer) error { return dumps.Text(to, dump, dumps.Shape{}) })
 	if err != nil {
-		return "", outputFailed(err)
+		return "", exit.CannotWrite(err)
 	}
 	if late, leftOut, refused := session.NotStopped(threads); late+leftOut+refused > 0 {
 		return fmt.Sprintf("%s (%d of %d threads without a stack: they could not be stopped)", name,
@@ -247,16 +244,16 @@ func (w *topWatch) dump() (string, error) {
 }
 
 // stack returns the stack of one thread now.
-func (w *topWatch) stack(tid int) *top.Stack {
-	th, err := w.aside.DumpThread(tid, session.DumpOptions{Depth: topDepth, Wait: time.Second})
+func (w *Watch) stack(tid int) *top.Stack {
+	th, err := w.aside.DumpThread(tid, session.DumpOptions{Depth: stackDepth, Wait: time.Second})
 	switch {
 	case errors.Is(err, process.ErrGone):
 		return &top.Stack{TID: tid, Err: "the thread has ended"}
 	case err != nil:
-		return &top.Stack{TID: tid, Err: attachError(w.pid, err).Error()}
+		return &top.Stack{TID: tid, Err: exit.CannotLook(w.pid, err).Error()}
 	}
 	return &top.Stack{TID: tid, Frames: th.Stack.Frames, State: th.State, Err: th.Err}
 }
 
-// topDepth bounds how many frames of a stack are shown.
-const topDepth = 512
+// stackDepth bounds how many frames of a stack are shown.
+const stackDepth = 512

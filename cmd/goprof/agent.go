@@ -347,29 +347,22 @@ func changeOf(file string) time.Time {
 // staysAsItWas says which part of a new configuration takes effect only after a restart. It is empty if there is none.
 func staysAsItWas(c, old *config.Config) string {
 	var what []string
-	if c.Listen != old.Listen {
-		what = append(what, "listen")
-	}
-	if c.Engine != old.Engine { // goprof has given up the rights that perf needs
-		what = append(what, "engine")
-	}
-	if !slices.Equal(c.Events, old.Events) {
-		what = append(what, "event")
-	}
-	if c.WholeHost != old.WholeHost {
-		what = append(what, "whole-host")
-	}
-	if c.Files != old.Files {
-		what = append(what, "files")
-	}
-	if c.Snaps != old.Snaps {
-		what = append(what, "snap-on")
-	}
-	if c.Redact != old.Redact || c.RedactKey != old.RedactKey {
-		what = append(what, "redact")
-	}
-	if c.To != old.To {
-		what = append(what, "destinations")
+	for _, one := range []struct {
+		name    string
+		differs bool
+	}{
+		{"listen", c.Listen != old.Listen},
+		{"engine", c.Engine != old.Engine}, // goprof has given up the rights that perf needs
+		{"event", !slices.Equal(c.Events, old.Events)},
+		{"whole-host", c.WholeHost != old.WholeHost},
+		{"files", c.Files != old.Files},
+		{"snap-on", c.Snaps != old.Snaps},
+		{"redact", c.Redact != old.Redact || c.RedactKey != old.RedactKey},
+		{"destinations", c.To != old.To},
+	} {
+		if one.differs {
+			what = append(what, one.name)
+		}
 	}
 	if what == nil {
 		return ""

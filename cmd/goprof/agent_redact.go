@@ -26,11 +26,10 @@ type nameless struct {
 // openNameless reads the policy and the key that the configuration names; nil if it names none.
 func openNameless(cmd *cobra.Command, c *config.Config) (*nameless, error) {
 	f := redactFlags{policy: c.Redact, key: c.RedactKey, prefix: "redact-"}
-	by, err := f.redactor(cmd)
-	if by == nil || err != nil {
+	if err := f.open(cmd); f.by == nil || err != nil {
 		return nil, err
 	}
-	return &nameless{by: by, known: by.Functions()}, nil
+	return &nameless{by: f.by, known: f.by.Functions()}, nil
 }
 
 // text takes the names out of a process's name, or out of what the agent says of a process.

@@ -101,8 +101,7 @@ func runConvert(cmd *cobra.Command, input string, f *convertFlags) error {
 	if err := f.checkShape(cmd, to); err != nil {
 		return err
 	}
-	by, err := f.redactor(cmd, input, f.output, f.summary)
-	if err != nil {
+	if err := f.redactFlags.open(cmd, input, f.output, f.summary); err != nil {
 		return err
 	}
 	defer cleanOnSignal()()
@@ -125,7 +124,7 @@ func runConvert(cmd *cobra.Command, input string, f *convertFlags) error {
 		return err
 	}
 	defer in.Close()
-	in.redact(by)
+	in.redact(f.by)
 	in.notes(cmd)
 	if f.summary != "" && in.src.Info().Summary == nil {
 		return in.noAccount()
@@ -135,7 +134,7 @@ func runConvert(cmd *cobra.Command, input string, f *convertFlags) error {
 		return err
 	}
 	if account != nil {
-		if err := in.writeAccount(cmd, account, f.output, by != nil); err != nil {
+		if err := in.writeAccount(cmd, account, f.output, f.by != nil); err != nil {
 			return err
 		}
 	}
@@ -156,9 +155,10 @@ func (f *convertFlags) heapDump(cmd *cobra.Command, input string) (err error) {
 	if err := f.core.forHeapDump(cmd, input); err != nil {
 		return err
 	}
-	if f.core.by, err = f.redactor(cmd, input, f.output); err != nil {
+	if err := f.redactFlags.open(cmd, input, f.output); err != nil {
 		return err
 	}
+	f.core.by = f.by
 	if err := f.core.writeHeapDump(cmd, f.output); err != nil {
 		return err
 	}

@@ -24,7 +24,7 @@ import (
 // run takes the dumps that were asked for, and writes them.
 func (d *dumper) run(cmd *cobra.Command) error {
 	defer session.StopAfterSuspend()()
-	s, err := attach(cmd, d.pid, !d.opt.NonBlocking)
+	s, err := attach(cmd, d.pid, !d.live.NonBlocking)
 	if err != nil {
 		return err
 	}
@@ -32,12 +32,12 @@ func (d *dumper) run(cmd *cobra.Command) error {
 	if d.raw {
 		s.RawNames()
 	}
-	if d.virtual && !s.HasVirtual() {
+	if d.opt.Virtual && !s.HasVirtual() {
 		return exit.CannotLook(d.pid, session.ErrNoVirtual)
 	}
-	if err := s.LocksKnown(); err != nil && d.opt.Locks {
+	if err := s.LocksKnown(); err != nil && d.live.Locks {
 		fmt.Fprintf(cmd.ErrOrStderr(), "goprof: locks are not shown: %v\n", err)
-		d.opt.Locks = false
+		d.live.Locks = false
 	}
 	out, err := reserveDump(d.output)
 	if err != nil {
@@ -60,10 +60,10 @@ func (d *dumper) run(cmd *cobra.Command) error {
 // take takes one dump. incomplete says why the dump lacks stacks. Such a dump is shown all the same.
 func (d *dumper) take(cmd *cobra.Command, s *session.Session) (dump *profile.Dump, incomplete, err error) {
 	dump = s.NewDump()
-	if d.opt.Virtual = nil; d.opt.Locks && s.HasVirtual() {
-		d.opt.Virtual, d.opt.Find = &dump.Waits, findVirtual
+	if d.live.Virtual = nil; d.live.Locks && s.HasVirtual() {
+		d.live.Virtual, d.live.Find = &dump.Waits, findVirtual
 	}
-	threads, err := s.Dump(d.opt)
+	threads, err := s.Dump(d.live)
 	switch {
 	case errors.Is(err, process.ErrSilent) && len(threads) > 0:
 		incomplete = exit.CannotLook(d.pid, err)
@@ -72,14 +72,14 @@ func (d *dumper) take(cmd *cobra.Command, s *session.Session) (dump *profile.Dum
 	case err != nil:
 		return nil, nil, exit.CannotLook(d.pid, err)
 	}
-	if d.virtual && incomplete == nil {
-		unmounted, census, err := s.DumpVirtual(d.opt)
+	if d.opt.Virtual && incomplete == nil {
+		unmounted, census, err := s.DumpVirtual(d.live)
 		if err != nil {
 			incomplete = exit.CannotLook(d.pid, err)
 		}
 		threads, dump.Virtual = withLocks(threads, unmounted), &census
 		tellCensus(cmd.ErrOrStderr(), dump.Virtual)
-	} else if !d.virtual {
+	} else if !d.opt.Virtual {
 		threads = onlyDeadlocked(threads)
 	}
 	if d.shape.Pools && incomplete == nil {
@@ -98,7 +98,7 @@ func (d *dumper) take(cmd *cobra.Command, s *session.Session) (dump *profile.Dum
 	dump.Threads = threads
 	dump.Deadlocks = deadlocksOf(threads)
 	if incomplete == nil {
-		incomplete = notStopped("dump", d.pid, threads, cmp.Or(d.opt.Wait, session.DumpWait))
+		incomplete = notStopped("dump", d.pid, threads, cmp.Or(d.live.Wait, session.DumpWait))
 	}
 	if d.by != nil {
 		d.by.Dump(dump)
@@ -160,7 +160,7 @@ func (d *dumper) series(cmd *cobra.Command, s *session.Session, out *dumpFile) e
 // remain.
 func (d *dumper) takeAll(ctx context.Context, cmd *cobra.Command, s *session.Session,
 	then func([]*profile.Dump) error) (dumps []*profile.Dump, incomplete, err error) {
-	d.opt.Cancel = ctx
+	d.live.Cancel = ctx
 	next := time.Now()
 	for len(dumps) < d.count && sleepUntil(ctx, next) {
 		dump, lacks, err := d.take(cmd, s)

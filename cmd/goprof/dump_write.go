@@ -5,10 +5,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"path/filepath"
 	"slices"
-
-	"github.com/spf13/cobra"
 
 	"goprof/cmd/goprof/exit"
 	"goprof/output"
@@ -53,16 +50,6 @@ func (f *dumpFile) write(last bool, write func(io.Writer) error) (err error) {
 		})
 	}
 	return exit.CannotWrite(err)
-}
-
-const outputUsage = "write to `file`; .json writes JSON"
-
-// dumpFormat is the format that the flags and the name of the file choose.
-func dumpFormat(cmd *cobra.Command, asked string, asJSON bool, name string) string {
-	if asJSON || filepath.Ext(name) == ".json" && !cmd.Flags().Changed("format") {
-		return dumpAsJSON
-	}
-	return asked
 }
 
 func writeDump(w io.Writer, dump *profile.Dump, format string, shape dumps.Shape) error {

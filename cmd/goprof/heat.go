@@ -12,7 +12,6 @@ import (
 	"goprof/cmd/goprof/caption"
 	"goprof/cmd/goprof/exit"
 	"goprof/output"
-	"goprof/output/flame"
 	"goprof/output/format"
 	"goprof/output/heat"
 	"goprof/output/outfile"
@@ -81,33 +80,12 @@ func drawHeat(cmd *cobra.Command, input string, f *heatFlags) error {
 	if f.text {
 		return tellHeat(cmd, input, f)
 	}
-	if err := exit.NotItself(input, f.output); err != nil {
-		return err
-	}
-	if err := checkOpen(cmd, f.output, format.HTML); err != nil {
-		return err
-	}
-	defer cleanOnSignal()()
-	file, err := reserveHeat(input, f.output)
-	if err != nil {
-		return exit.CannotWrite(err)
-	}
-	in, err := f.in.open(cmd, input)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	in.notes(cmd)
-	name, err := writeHeat(file, in, f)
-	if err != nil {
-		return err
-	}
-	in.leftOut(cmd)
-	if name != outfile.Stdout {
-		fmt.Fprintf(cmd.ErrOrStderr(), "heat map: %s\n", output.Printable(name))
-	}
-	theOpener.open(name)
-	return nil
+	p := drawn{f.output, "heat.html", format.Trim(input) + ".heat.html"}
+	return p.draw(cmd, &f.in, input, func(in *openInput, file *outfile.File) (name, about string, err error) {
+		in.notes(cmd)
+		name, err = writeHeat(file, in, f)
+		return name, "heat map: " + output.Printable(name), err
+	})
 }
 
 // tellHeat writes the moments at which a recording changes.
@@ -176,16 +154,6 @@ func (w *writeErrors) Write(b []byte) (int, error) {
 	n, err := w.to.Write(b)
 	w.err = cmp.Or(w.err, err)
 	return n, err
-}
-
-func reserveHeat(input, named string) (*outfile.File, error) {
-	if named != "" {
-		return outfile.Reserve(named)
-	}
-	if input == outfile.Stdout {
-		return outfile.ReserveNumbered("heat.html", nil)
-	}
-	return outfile.ReserveAgain(format.Trim(input)+".heat.html", flame.Mark(input))
 }
 
 // cannotDraw says why a recording cannot be drawn over time.

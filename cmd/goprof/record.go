@@ -177,7 +177,6 @@ const (
 	maxRate     = 10_000
 	minInterval = time.Second / maxRate
 	maxInterval = time.Hour
-	maxDepth    = 1 << 20
 	minChunk    = time.Second
 	maxChunk    = time.Minute
 )
@@ -187,9 +186,10 @@ func (f *recordFlags) run(cmd *cobra.Command, args []string) error {
 	if err = f.check(cmd); err != nil {
 		return err
 	}
-	if f.Files.By, err = f.redactor(cmd, f.Files.Output, f.Files.Summary); err != nil {
+	if err := f.open(cmd, f.Files.Output, f.Files.Summary); err != nil {
 		return err
 	}
+	f.Files.By = f.by
 	which, err := f.choose(cmd, args)
 	if err != nil {
 		return err
@@ -264,8 +264,8 @@ func (f *recordFlags) check(cmd *cobra.Command) (err error) {
 	if err := f.checkEvent(cmd); err != nil {
 		return err
 	}
-	if f.all.Depth < 1 || f.all.Depth > maxDepth {
-		return usageError(cmd, fmt.Sprintf("--depth is between 1 and %d", maxDepth), without("depth"))
+	if err := checkDepth(cmd, f.all.Depth); err != nil {
+		return err
 	}
 	if !(f.maxOverhead >= 0 && f.maxOverhead <= 100) {
 		return usageError(cmd, "--max-overhead is a percentage, between 0 and 100", without("max-overhead"))

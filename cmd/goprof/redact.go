@@ -98,11 +98,10 @@ func (f *redactCommand) run(cmd *cobra.Command, input string) error {
 	if err := exit.NotItself(input, f.output); err != nil {
 		return err
 	}
-	by, err := f.redactor(cmd, input, f.output)
-	if err != nil {
+	if err := f.open(cmd, input, f.output); err != nil {
 		return err
 	}
-	if err := f.write(cmd, input, by); err != nil {
+	if err := f.write(cmd, input, f.by); err != nil {
 		return err
 	}
 	if err := f.writeMap(); err != nil {

@@ -2,8 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
-	"os"
 	"slices"
 	"strings"
 
@@ -144,11 +142,7 @@ func (f *reportFlags) run(cmd *cobra.Command, name string) error {
 	if cure := r.Lacks(); cure != "" {
 		fmt.Fprintf(cmd.ErrOrStderr(), "goprof: the recording does not say the %s of its samples\ntry: %s\n", f.by, cure)
 	}
-	write := r.Text
-	if f.asJSON {
-		write = r.JSON
-	}
-	return writeResult(cmd, f.to, write)
+	return writeResult(cmd, f.to, inForm(f.asJSON, r.JSON, r.Text))
 }
 
 // What --sort may say.
@@ -163,16 +157,4 @@ func (f *reportFlags) of(tree *output.Tree, meta *profile.Meta) (*output.Report,
 		return output.NewWakers(tree, f.by), nil
 	}
 	return output.NewReport(tree, f.by)
-}
-
-// writeResult writes to standard output or a file.
-func writeResult(cmd *cobra.Command, name string, write func(io.Writer) error) error {
-	if name == outfile.Stdout && cmd.OutOrStdout() != os.Stdout {
-		return write(cmd.OutOrStdout())
-	}
-	file, err := outfile.Reserve(name)
-	if err == nil {
-		_, err = file.Write(write)
-	}
-	return exit.CannotWrite(err)
 }

@@ -109,11 +109,7 @@ func (f *slowFlags) run(cmd *cobra.Command, args []string) error {
 	if err := f.choose(strings.Join(args, " "), g, r); err != nil {
 		return err
 	}
-	write := r.Text
-	if f.json {
-		write = r.JSON
-	}
-	return writeResult(cmd, outfile.Stdout, write)
+	return writeResult(cmd, outfile.Stdout, inForm(f.json, r.JSON, r.Text))
 }
 
 // ofFile and ofJVM are the flags that only one of the two kinds of arguments has.

@@ -14,7 +14,6 @@ import (
 	"goprof/cmd/goprof/terminal"
 	"goprof/diagnose"
 	"goprof/output/outfile"
-	"goprof/profile/redact"
 	"goprof/sampler/guard"
 	"goprof/session"
 )
@@ -49,8 +48,7 @@ type snapFlags struct {
 	all      bool
 	duration time.Duration
 	output   string
-	before   string           // the folder of an agent's files, noFiles, or "": no agent takes this snap
-	by       *redact.Redactor // nil: all names may be shown
+	before   string // the folder of an agent's files, noFiles, or "": no agent takes this snap
 	redactFlags
 }
 
@@ -67,13 +65,8 @@ func newSnap() *cobra.Command {
 		Long:    snapHelp,
 		Example: snapExample,
 		Args:    atMostOne,
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if f.by, err = f.redactor(cmd, f.output); err != nil {
-				return err
-			}
-			return f.thenMap(f.run(cmd, args))
-		},
 	}
+	cmd.RunE = f.runs(f.run, &f.output)
 	fs := cmd.Flags()
 	fs.SortFlags = false
 	f.jvm.addFlags(cmd)

@@ -94,12 +94,12 @@ func (p *snapPart) dump() error {
 	if err != nil {
 		return err
 	}
-	d := &dumper{pid: p.target.pid, count: snapDumps, by: p.flags.by,
-		opt: session.DumpOptions{Locks: true, Depth: snapDepth}}
+	d := &dumper{pid: p.target.pid, count: snapDumps, dumpFlags: dumpFlags{redactFlags: redactFlags{by: p.flags.by}},
+		live: session.DumpOptions{Locks: true, Depth: snapDepth}}
 	d.every = min(time.Second, p.flags.duration/5)
 	if err := s.LocksKnown(); err != nil {
 		fmt.Fprintf(&p.notes, "locks are not shown: %v\n", err)
-		d.opt.Locks = false
+		d.live.Locks = false
 	}
 	dumps, incomplete, err := d.takeAll(p.ctx, p.cmd, s, func([]*profile.Dump) error { return nil })
 	if err != nil {
@@ -136,7 +136,11 @@ func (p *snapPart) locks() error {
 	graph := contention.New(seen.threads)
 	p.add("locks.txt", func(w io.Writer) error { return dumps.LocksText(w, seen.threads, graph) })
 	p.add("locks.json", func(w io.Writer) error { return dumps.LocksJSON(w, seen.threads, graph) })
-	return seen.verdict(p.target.pid, graph, 0)
+	of := fmt.Sprintf("process %d", p.target.pid)
+	if err := seen.verdict(of, fmt.Sprintf("goprof locks --pid %d", p.target.pid), graph); err != nil {
+		return err
+	}
+	return notStopped("locks", p.target.pid, seen.threads, session.DumpWait)
 }
 
 func (p *snapPart) heap() error {
@@ -144,7 +148,7 @@ func (p *snapPart) heap() error {
 	if err != nil {
 		return err
 	}
-	f := heapFlags{by: p.flags.by}
+	f := heapFlags{redactFlags: redactFlags{by: p.flags.by}}
 	h, err := f.reader(p.ctx, s)()
 	if err != nil {
 		return heapError(p.target.pid, err)
@@ -159,7 +163,7 @@ func (p *snapPart) memory() error {
 	if err != nil {
 		return err
 	}
-	f := memoryFlags{by: p.flags.by, count: 1}
+	f := memoryFlags{redactFlags: redactFlags{by: p.flags.by}, readings: readings{count: 1}}
 	readings, err := f.read(p.ctx, &p.notes, s)
 	if err != nil {
 		return err

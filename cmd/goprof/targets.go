@@ -128,16 +128,19 @@ func named(part, command string) (int, error) {
 	if err := checkProc(); err != nil {
 		return 0, err
 	}
-	found := exit.Host().Match(part)
+	return oneOf(exit.Host().Match(part), noneCalled(part), fmt.Sprintf("have %q in their main class or jar", part), command)
+}
+
+// oneOf returns the one JVM that was found. what says what several have in common.
+func oneOf(found []diagnose.JVM, none error, what, command string) (int, error) {
 	switch len(found) {
 	case 0:
-		return 0, noneCalled(part)
+		return 0, none
 	case 1:
 		return found[0].PID, nil
 	}
-	return 0, &exit.Error{Code: exit.General,
-		What: fmt.Sprintf("%d JVMs have %q in their main class or jar", len(found), part),
-		Why:  namesOf(found), Remedy: fmt.Sprintf("goprof %s --pid %d", command, found[0].PID)}
+	return 0, &exit.Error{Code: exit.General, What: fmt.Sprintf("%d JVMs %s", len(found), what), Why: namesOf(found),
+		Remedy: fmt.Sprintf("goprof %s --pid %d", command, found[0].PID)}
 }
 
 // whichJVM is the error of a command line that does not say which JVM it means.

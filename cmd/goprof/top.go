@@ -84,9 +84,8 @@ func newTop() *cobra.Command {
 		Long:    topHelp,
 		Example: topExample,
 		Args:    atMostOne,
-
-		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
 	}
+	cmd.RunE = f.runs(f.run, &stdout)
 	fs := cmd.Flags()
 	fs.SortFlags = false
 	f.jvm.addFlags(cmd)
@@ -110,10 +109,6 @@ func (f *topFlags) run(cmd *cobra.Command, args []string) error {
 	if why := noScreen(); why != "" && !f.once {
 		return &exit.Error{Code: exit.General, What: "cannot show the screen", Why: why,
 			Remedy: exit.CommandLine(with("once", "")(cmd, os.Args))}
-	}
-	by, err := f.redactor(cmd, outfile.Stdout)
-	if err != nil {
-		return err
 	}
 	pid, err := f.jvm.find(cmd, args)
 	if err != nil {
@@ -152,17 +147,15 @@ func (f *topFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return exit.CannotLook(pid, err)
 	}
-	write := top.Text
-	if f.json {
-		write = top.JSON
+	if f.by != nil {
+		redactReading(r, f.by)
 	}
-	if by != nil {
-		redactReading(r, by)
-	}
-	if err := writeResult(cmd, outfile.Stdout, func(to io.Writer) error { return write(to, r) }); err != nil {
-		return err
-	}
-	return f.writeMap()
+	return writeResult(cmd, outfile.Stdout, func(to io.Writer) error {
+		if f.json {
+			return top.JSON(to, r)
+		}
+		return top.Text(to, r)
+	})
 }
 
 // redactReading takes the names out of a reading.

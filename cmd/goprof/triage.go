@@ -3,6 +3,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -63,7 +64,6 @@ type triageFlags struct {
 	duration time.Duration
 	html     string
 	triageOutput
-	redactFlags
 }
 
 const (
@@ -80,14 +80,8 @@ func newTriage() *cobra.Command {
 		Long:    triageHelp,
 		Example: triageExample,
 		Args:    atMostOne,
-
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if f.by, err = f.redactor(cmd, outfile.Stdout, f.html); err != nil {
-				return err
-			}
-			return f.thenMap(f.run(cmd, args))
-		},
 	}
+	cmd.RunE = f.runs(f.run, &stdout, &f.html)
 	fs := cmd.Flags()
 	fs.SortFlags = false
 	f.jvm.addFlags(cmd)
@@ -112,7 +106,7 @@ func (f *triageFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	if len(args) == 1 && isCrashFile(args[0]) {
 		readFilesOnly(cmd, args)
-		return explainCrash(args[0], f.triageOutput)
+		return explainCrash(cmd, args[0], f.triageOutput)
 	}
 	if isSnap(args) {
 		return showKept(cmd, args[0], "triage", keptFormat(f.json), outfile.Stdout, f.by)
@@ -144,9 +138,12 @@ func (f *triageFlags) run(cmd *cobra.Command, args []string) error {
 // live looks at a JVM that runs.
 func (f *triageFlags) live(cmd *cobra.Command, pid int) error {
 	defer session.StopAfterSuspend()()
-	out, page, err := f.reserve()
-	if err != nil {
-		return exit.CannotWrite(err)
+	var page *outfile.File // opened first: a name that cannot be written must not cost ten seconds
+	var err error
+	if f.html != "" {
+		if page, err = outfile.Reserve(f.html); err != nil {
+			return exit.CannotWrite(err)
+		}
 	}
 	kept, err := keepBeside(page)
 	if err != nil {
@@ -160,27 +157,16 @@ func (f *triageFlags) live(cmd *cobra.Command, pid int) error {
 	}
 	found := triage.Judge(evidence)
 	found.Notes = append(found.Notes, notes...)
-	if f.by != nil {
-		f.by.Triage(&found)
-	}
-	if _, err := out.Write(func(w io.Writer) error { return f.write(w, &found) }); err != nil {
-		return exit.CannotWrite(err)
+	end := f.tell(cmd, &found, fmt.Sprintf("process %d", pid))
+	if unwritten := (*exit.Error)(nil); errors.As(end, &unwritten) && unwritten.Code == exit.OutputFailed {
+		return end
 	}
 	if page != nil {
 		if err := f.writePage(cmd, page, kept, &found, evidence); err != nil {
 			return exit.CannotWrite(err)
 		}
 	}
-	return foundError(fmt.Sprintf("process %d", pid), found.Findings)
-}
-
-// reserve opens the files first: a name that cannot be written must not cost ten seconds.
-func (f *triageFlags) reserve() (out, page *outfile.File, err error) {
-	if out, err = outfile.Reserve(outfile.Stdout); err != nil || f.html == "" {
-		return out, nil, err
-	}
-	page, err = outfile.Reserve(f.html)
-	return out, page, err
+	return end
 }
 
 // look gathers the evidence, and reports progress on standard error.

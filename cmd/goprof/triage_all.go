@@ -48,10 +48,6 @@ func (f *triageFlags) everyJVM(cmd *cobra.Command) error {
 	defer session.StopAfterSuspend()()
 	guard.Enter(guard.ToRecord)
 	makeRoom(2 * triageAtOnce)
-	out, err := outfile.Reserve(outfile.Stdout)
-	if err != nil {
-		return exit.CannotWrite(err)
-	}
 	jvms := exit.Host().JVMs()
 	if len(jvms) == 0 {
 		return &exit.Error{Code: exit.NoSuchProcess, What: "goprof sees no JVM on this host", Remedy: "goprof doctor"}
@@ -72,13 +68,13 @@ func (f *triageFlags) everyJVM(cmd *cobra.Command) error {
 		return &exit.Error{Code: exit.TargetGone, What: "all JVMs of this host have ended meanwhile", Remedy: "goprof list"}
 	}
 	sortTriaged(all)
-	if _, err := out.Write(func(w io.Writer) error {
+	if err := writeResult(cmd, outfile.Stdout, func(w io.Writer) error {
 		if f.json {
 			return output.WriteJSON(w, map[string]any{"jvms": all})
 		}
 		return triagedText(w, all)
 	}); err != nil {
-		return exit.CannotWrite(err)
+		return err
 	}
 	return worstOf(all)
 }

@@ -8,6 +8,8 @@ import (
 	"goprof/cmd/goprof/exit"
 	"goprof/output"
 	"goprof/triage/hserr"
+
+	"github.com/spf13/cobra"
 )
 
 // crashHead is how much of a file goprof reads to tell a crash file.
@@ -33,7 +35,7 @@ func isCrashFile(name string) bool {
 	return hserr.Is(head[:n])
 }
 
-func explainCrash(name string, to triageOutput) error {
+func explainCrash(cmd *cobra.Command, name string, to triageOutput) error {
 	file, err := os.Open(name)
 	if err != nil {
 		return exit.CannotRead(name, err)
@@ -43,5 +45,5 @@ func explainCrash(name string, to triageOutput) error {
 	if err != nil {
 		return exit.CannotRead(name, &output.BadFile{Problem: err.Error()})
 	}
-	return to.tell(hserr.Judge(report), name)
+	return to.tell(cmd, hserr.Judge(report), name)
 }

@@ -25,6 +25,7 @@ import (
 	"goprof/agent/config"
 	"goprof/agent/identity"
 	"goprof/cmd/goprof/exit"
+	"goprof/cmd/goprof/internal/snapper"
 	"goprof/output"
 	"goprof/output/outfile"
 	"goprof/process"
@@ -236,7 +237,7 @@ func (f *agentFlags) serve(cmd *cobra.Command, c *config.Config, at net.Listener
 	defer session.StartWatchdog(watchdogName)()
 	host := agent.NewHost(exit.Host(), version(), identity.Enrich)
 	a := agent.New(host, c.Settings, out.offer, say)
-	endSnapper, err := startSnapper(c, a, cmd.ErrOrStderr(), say)
+	endSnapper, err := snapper.Keep(c, a, cmd.ErrOrStderr(), say)
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"goprof/output/dumps"
 	"goprof/output/outfile"
 	"goprof/profile"
+	"goprof/profile/contention"
 	"goprof/session/postmortem"
 	"goprof/unwind"
 )
@@ -104,7 +105,7 @@ func (d *dumpFlags) dead(cmd *cobra.Command) error {
 	}
 	tellVirtualWaits(cmd.ErrOrStderr(), &dump.Waits)
 	if !d.opt.Virtual {
-		dump.Threads = onlyDeadlocked(dump.Threads)
+		dump.Threads = contention.OnlyDeadlocked(dump.Threads)
 	}
 	if d.by != nil {
 		d.by.Dump(dump)

@@ -17,6 +17,8 @@ import (
 	"goprof/output/dumps"
 	"goprof/process"
 	"goprof/profile"
+	"goprof/profile/contention"
+	"goprof/profile/naming"
 	"goprof/profile/redact"
 	"goprof/session"
 )
@@ -80,7 +82,7 @@ func (d *dumper) take(cmd *cobra.Command, s *session.Session) (dump *profile.Dum
 		threads, dump.Virtual = withLocks(threads, unmounted), &census
 		tellCensus(cmd.ErrOrStderr(), dump.Virtual)
 	} else if !d.opt.Virtual {
-		threads = onlyDeadlocked(threads)
+		threads = contention.OnlyDeadlocked(threads)
 	}
 	if d.shape.Pools && incomplete == nil {
 		if dump.Pools, err = s.Pools(); err == nil {
@@ -91,12 +93,12 @@ func (d *dumper) take(cmd *cobra.Command, s *session.Session) (dump *profile.Dum
 		}
 	}
 	tellVirtualWaits(cmd.ErrOrStderr(), &dump.Waits)
+	dump.Threads = threads
 	if d.hideInternal {
-		hideInternal(threads)
+		naming.FoldDump(dump)
 	}
 	profile.Order(threads)
-	dump.Threads = threads
-	dump.Deadlocks = deadlocksOf(threads)
+	dump.Deadlocks = contention.Deadlocks(threads)
 	if incomplete == nil {
 		incomplete = notStopped("dump", d.pid, threads, cmp.Or(d.live.Wait, session.DumpWait))
 	}

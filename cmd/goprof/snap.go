@@ -48,7 +48,7 @@ type snapFlags struct {
 	all      bool
 	duration time.Duration
 	output   string
-	before   string // the folder of an agent's files, noFiles, or "": no agent takes this snap
+	before   string // the folder of an agent's files, snapper.NoFiles, or "": no agent takes this snap
 	redactFlags
 }
 

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"sync"
-	"time"
 
 	"goprof/cmd/goprof/exit"
 	"goprof/cmd/goprof/internal/recorder"
@@ -15,7 +14,6 @@ import (
 	"goprof/output/findings"
 	"goprof/output/outfile"
 	"goprof/output/snap"
-	"goprof/process/maybe"
 	"goprof/triage"
 	"goprof/triage/examine"
 	"goprof/triage/vitals"
@@ -73,71 +71,12 @@ func (p *snapPart) findings(e *triage.Evidence, notes []string) error {
 	}
 	p.add("triage.txt", func(w io.Writer) error { return findings.Text(w, &found) })
 	p.add("triage.json", func(w io.Writer) error { return findings.JSON(w, &found) })
-	p.add("vitals.csv", func(w io.Writer) error { return writeVitals(w, e.Readings) })
+	var table vitals.Table
+	for _, r := range e.Readings {
+		table.Add(r)
+	}
+	p.add("vitals.csv", table.CSV)
 	return foundError(fmt.Sprintf("process %d", p.target.pid), found.Findings)
-}
-
-// vitalColumns are the columns of vitals.csv. A field is empty if the fact is not known.
-var vitalColumns = []struct {
-	name string
-	of   func(r *vitals.Reading) string
-}{
-	{"time", func(r *vitals.Reading) string { return r.At.UTC().Format(time.RFC3339Nano) }},
-	{"uptime_seconds", func(r *vitals.Reading) string { return seconds(r.JVM.Uptime) }},
-	{"cpu_seconds", func(r *vitals.Reading) string { return seconds(r.Process.CPU) }},
-	{"resident_bytes", func(r *vitals.Reading) string { return known(r.Process.RSS) }},
-	{"swap_bytes", func(r *vitals.Reading) string { return known(r.Process.Swap) }},
-	{"threads", func(r *vitals.Reading) string { return known(r.Process.Threads) }},
-	{"open_files", func(r *vitals.Reading) string { return known(r.Process.FDs) }},
-	{"heap_used_bytes", func(r *vitals.Reading) string { return known(r.JVM.GC.Heap.Used) }},
-	{"heap_max_bytes", func(r *vitals.Reading) string { return known(r.JVM.GC.Heap.Max) }},
-	{"old_used_bytes", func(r *vitals.Reading) string { return known(r.JVM.GC.Old.Used) }},
-	{"metaspace_used_bytes", func(r *vitals.Reading) string { return known(r.JVM.Metaspace.Used) }},
-	{"collections", func(r *vitals.Reading) string { return known(r.JVM.GC.Collections) }},
-	{"compile_queue", func(r *vitals.Reading) string { return queued(&r.JVM.Code) }},
-	{"group_memory_bytes", func(r *vitals.Reading) string { return known(r.Cgroup.Memory.Used) }},
-	{"group_memory_max_bytes", func(r *vitals.Reading) string { return known(r.Cgroup.Memory.Max) }},
-	{"group_throttled_seconds", func(r *vitals.Reading) string { return seconds(r.Cgroup.ThrottledTime) }},
-	{"machine_running", func(r *vitals.Reading) string { return known(r.Machine.Running) }},
-}
-
-func known[T any](v maybe.Value[T]) string {
-	if v, ok := v.Get(); ok {
-		return fmt.Sprint(v)
-	}
-	return ""
-}
-
-// queued returns how many methods wait for all compilers.
-func queued(code *vitals.Code) string {
-	queues, ok := code.Queues.Get()
-	n := 0
-	for _, q := range queues {
-		n += q.Length
-	}
-	return known(maybe.If(n, ok))
-}
-
-func seconds(v maybe.Value[time.Duration]) string {
-	if d, ok := v.Get(); ok {
-		return fmt.Sprintf("%.3f", d.Seconds())
-	}
-	return ""
-}
-
-func writeVitals(to io.Writer, readings []*vitals.Reading) error {
-	var rows pastVitals
-	for _, r := range readings {
-		rows = append(rows, vitalsRow(r))
-	}
-	return rows.write(to)
-}
-
-func vitalsRow(r *vitals.Reading) (row []string) {
-	for _, c := range vitalColumns {
-		row = append(row, c.of(r))
-	}
-	return row
 }
 
 // snapMin is the shortest wait that gets a stack. Shorter ones are counted. In an incident goprof must be cheap: a

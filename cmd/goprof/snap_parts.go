@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"goprof/cmd/goprof/exit"
+	"goprof/cmd/goprof/internal/hosttext"
 	"goprof/diagnose"
 	"goprof/output"
 	"goprof/output/dumps"
@@ -50,8 +51,8 @@ func (p *snapPart) list() error {
 			j.Problem = &problem
 		}
 	}
-	p.add("list.txt", func(w io.Writer) error { return listText(w, []diagnose.JVM{j}, false, 0) })
-	p.add("list.json", func(w io.Writer) error { return listJSON(w, []diagnose.JVM{j}, false) })
+	p.add("list.txt", func(w io.Writer) error { return hosttext.List(w, []diagnose.JVM{j}, false, 0) })
+	p.add("list.json", func(w io.Writer) error { return hosttext.ListJSON(w, []diagnose.JVM{j}, false) })
 	return nil
 }
 
@@ -73,8 +74,8 @@ func (p *snapPart) doctor() error {
 			r.Cause = &cause
 		}
 	}
-	p.add("doctor.txt", func(w io.Writer) error { return doctorText(w, &r) })
-	p.add("doctor.json", func(w io.Writer) error { return doctorJSON(w, p.target.pid, &r) })
+	p.add("doctor.txt", func(w io.Writer) error { return hosttext.Doctor(w, &r) })
+	p.add("doctor.json", func(w io.Writer) error { return hosttext.DoctorJSON(w, p.target.pid, &r) })
 	return nil
 }
 

@@ -50,3 +50,10 @@ func FuzzPrintable(f *testing.F) {
 		}
 	})
 }
+
+func TestCommandLine(t *testing.T) {
+	if got := CommandLine([]string{"goprof", "record", "-o", "my file", "it's", "",
+		"--pid=7"}); got != `goprof record -o 'my file' 'it'\''s' '' --pid=7` {
+		t.Error(got)
+	}
+}

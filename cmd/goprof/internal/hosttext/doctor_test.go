@@ -1,14 +1,12 @@
 //go:build linux
 
-package main
+package hosttext
 
 import (
 	"encoding/json"
-	"slices"
 	"strings"
 	"testing"
 
-	"goprof/cmd/goprof/exit"
 	"goprof/diagnose"
 )
 
@@ -23,7 +21,7 @@ var examined = diagnose.Report{
 
 func TestDoctorText(t *testing.T) {
 	var b strings.Builder
-	if err := doctorText(&b, &examined); err != nil {
+	if err := Doctor(&b, &examined); err != nil {
 		t.Fatal(err)
 	}
 	want := `ok    cpu           amd64
@@ -39,7 +37,7 @@ fail  JVM           none
 
 func TestDoctorJSON(t *testing.T) {
 	var b strings.Builder
-	if err := doctorJSON(&b, 7, &examined); err != nil {
+	if err := DoctorJSON(&b, 7, &examined); err != nil {
 		t.Fatal(err)
 	}
 	var got doctorReport
@@ -51,29 +49,8 @@ func TestDoctorJSON(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	b.Reset()
-	if err := doctorJSON(&b, 0, &diagnose.Report{Checks: examined.Checks[:1]}); err != nil ||
+	if err := DoctorJSON(&b, 0, &diagnose.Report{Checks: examined.Checks[:1]}); err != nil ||
 		!strings.Contains(b.String(), `"works": true`) || !strings.Contains(b.String(), `"exit_code": 0`) {
 		t.Error(err, b.String())
-	}
-}
-
-// TestDoctored: the doctor's remedies are about recording, whatever the doctor was asked.
-func TestDoctored(t *testing.T) {
-	args := []string{"/usr/bin/goprof", "doctor", "--json", "--pid", "7"}
-	if got := doctored(args, 7); !slices.Equal(got, []string{"/usr/bin/goprof", "record", "--pid", "7"}) {
-		t.Error(got)
-	}
-	if got := doctored(args, 0); !slices.Equal(got, []string{"/usr/bin/goprof", "record", "--pid", "PID"}) {
-		t.Error(got)
-	}
-	if args[1] != "doctor" {
-		t.Error("the arguments were changed")
-	}
-}
-
-func TestCommandLine(t *testing.T) {
-	if got := exit.CommandLine([]string{"goprof", "record", "-o", "my file", "it's", "",
-		"--pid=7"}); got != `goprof record -o 'my file' 'it'\''s' '' --pid=7` {
-		t.Error(got)
 	}
 }

@@ -1,6 +1,6 @@
 //go:build linux
 
-package main
+package hosttext
 
 import (
 	"encoding/json"
@@ -26,7 +26,7 @@ var listed = []diagnose.JVM{
 
 func TestListText(t *testing.T) {
 	var b strings.Builder
-	if err := listText(&b, listed, false, 0); err != nil {
+	if err := List(&b, listed, false, 0); err != nil {
 		t.Fatal(err)
 	}
 	want := `PID  IN CONTAINER  CONTAINER     USER  VERSION    VENDOR  GC  UPTIME  THREADS  CPU   MAIN CLASS
@@ -41,7 +41,7 @@ try: sudo goprof list
 		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
 	}
 	b.Reset()
-	if err := listText(&b, listed[:1], true, 0); err != nil {
+	if err := List(&b, listed[:1], true, 0); err != nil {
 		t.Fatal(err)
 	}
 	if got := b.String(); !strings.HasSuffix(got, "  -Xmx1g pkg.Main --password=geheim\n") ||
@@ -53,7 +53,7 @@ try: sudo goprof list
 // TestListCut: on a terminal a line ends at its edge. What cannot be recorded, and why, is never cut.
 func TestListCut(t *testing.T) {
 	var b strings.Builder
-	if err := listText(&b, listed, true, 60); err != nil {
+	if err := List(&b, listed, true, 60); err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Split(b.String(), "\n")
@@ -72,10 +72,10 @@ func TestListCut(t *testing.T) {
 func TestListSecrets(t *testing.T) {
 	for _, withArgs := range []bool{false, true} {
 		var text, data strings.Builder
-		if err := listText(&text, listed, withArgs, 0); err != nil {
+		if err := List(&text, listed, withArgs, 0); err != nil {
 			t.Fatal(err)
 		}
-		if err := listJSON(&data, listed, withArgs); err != nil {
+		if err := ListJSON(&data, listed, withArgs); err != nil {
 			t.Fatal(err)
 		}
 		for _, out := range []string{text.String(), data.String()} {
@@ -88,7 +88,7 @@ func TestListSecrets(t *testing.T) {
 
 func TestListJSON(t *testing.T) {
 	var b strings.Builder
-	if err := listJSON(&b, listed, false); err != nil {
+	if err := ListJSON(&b, listed, false); err != nil {
 		t.Fatal(err)
 	}
 	var got struct {
@@ -114,7 +114,7 @@ func TestListJSON(t *testing.T) {
 		t.Errorf("%+v", j)
 	}
 	b.Reset()
-	if err := listJSON(&b, nil, false); err != nil || strings.Contains(b.String(), "null") {
+	if err := ListJSON(&b, nil, false); err != nil || strings.Contains(b.String(), "null") {
 		t.Error(err, b.String())
 	}
 }

@@ -1,6 +1,6 @@
 //go:build linux
 
-package main
+package snapper
 
 import (
 	"errors"
@@ -20,14 +20,14 @@ import (
 )
 
 const (
-	// snapperEnds is how long the agent's end waits for the second process, which ends a snap first.
-	snapperEnds = 5 * time.Second
-	// snapperLives is how long the second process must have lived to be started again at once.
-	snapperLives = 10 * time.Second
+	// endsWithin is how long the agent's end waits for the second process, which ends a snap first.
+	endsWithin = 5 * time.Second
+	// livesFor is how long the second process must have lived to be started again at once.
+	livesFor = 10 * time.Second
 )
 
-// snapKeeper has a second process running, and sends it the list of JVMs.
-type snapKeeper struct {
+// keeper has a second process running, and sends it the list of JVMs.
+type keeper struct {
 	command func() *exec.Cmd
 	say     func(string)
 	lives   time.Duration
@@ -40,9 +40,9 @@ type snapKeeper struct {
 	ended   chan struct{}
 }
 
-// startSnapper starts the second process, and has the agent say which JVMs there are. The function that it returns ends
-// the process.
-func startSnapper(c *config.Config, a *agent.Agent, talk io.Writer, say func(string)) (end func(), err error) {
+// Keep starts the second process, and another one when it has died. It has the agent say which JVMs there are. The
+// function that it returns ends the process.
+func Keep(c *config.Config, a *agent.Agent, talk io.Writer, say func(string)) (end func(), err error) {
 	on := &c.Snaps.On
 	if !on.Any() {
 		return func() {}, nil
@@ -54,7 +54,7 @@ func startSnapper(c *config.Config, a *agent.Agent, talk io.Writer, say func(str
 	if err != nil {
 		return nil, err
 	}
-	args := []string{snapperName, "--on", on.String(), "--dir", c.Snaps.Dir}
+	args := []string{Command, "--on", on.String(), "--dir", c.Snaps.Dir}
 	if c.Files.Dir != "" {
 		args = append(args, "--files", c.Files.Dir)
 	}
@@ -64,7 +64,7 @@ func startSnapper(c *config.Config, a *agent.Agent, talk io.Writer, say func(str
 	if c.RedactKey != "" {
 		args = append(args, "--redact-key", c.RedactKey)
 	}
-	k := newSnapKeeper(func() *exec.Cmd {
+	k := newKeeper(func() *exec.Cmd {
 		cmd := exec.Command(self, args...)
 		cmd.Stderr = talk
 		return cmd
@@ -80,12 +80,12 @@ func startSnapper(c *config.Config, a *agent.Agent, talk io.Writer, say func(str
 	return k.stop, nil
 }
 
-func newSnapKeeper(command func() *exec.Cmd, say func(string)) *snapKeeper {
-	return &snapKeeper{command: command, say: say, lives: snapperLives, jvms: make(chan []int, 1),
+func newKeeper(command func() *exec.Cmd, say func(string)) *keeper {
+	return &keeper{command: command, say: say, lives: livesFor, jvms: make(chan []int, 1),
 		asked: make(chan os.Signal, 1), end: make(chan struct{}), ended: make(chan struct{})}
 }
 
-func (k *snapKeeper) start() (err error) {
+func (k *keeper) start() (err error) {
 	cmd := k.command()
 	if k.to, err = cmd.StdinPipe(); err != nil {
 		return err
@@ -101,7 +101,7 @@ func (k *snapKeeper) start() (err error) {
 }
 
 // tell hands over a list. It does not wait. A list that was not read is replaced.
-func (k *snapKeeper) tell(pids []int) {
+func (k *keeper) tell(pids []int) {
 	select {
 	case <-k.jvms:
 	default:
@@ -110,16 +110,16 @@ func (k *snapKeeper) tell(pids []int) {
 }
 
 // stop ends the second process.
-func (k *snapKeeper) stop() {
+func (k *keeper) stop() {
 	close(k.end)
 	select {
 	case <-k.ended:
-	case <-time.After(snapperEnds):
+	case <-time.After(endsWithin):
 	}
 }
 
 // keep talks to the second process, and starts another one when it has died.
-func (k *snapKeeper) keep() {
+func (k *keeper) keep() {
 	defer close(k.ended)
 	var list []int
 	var again <-chan time.Time
@@ -150,7 +150,7 @@ func (k *snapKeeper) keep() {
 }
 
 // write writes a line. If the second process has died, k.died says so.
-func (k *snapKeeper) write(word string, pids []int) {
+func (k *keeper) write(word string, pids []int) {
 	if k.died != nil {
 		fmt.Fprintln(k.to, strings.TrimSpace(word+" "+strings.Trim(fmt.Sprint(pids), "[]")))
 	}
@@ -158,7 +158,7 @@ func (k *snapKeeper) write(word string, pids []int) {
 
 // restart starts another process, or says when it will try again. An agent that has given up its rights starts no
 // programs (package guard).
-func (k *snapKeeper) restart() (again <-chan time.Time) {
+func (k *keeper) restart() (again <-chan time.Time) {
 	err := k.start()
 	switch {
 	case err == nil:

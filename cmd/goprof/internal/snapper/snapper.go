@@ -1,6 +1,13 @@
 //go:build linux
 
-package main
+// Package snapper takes snaps of JVMs at alarms. An agent that takes snaps by itself has a second process, which watches
+// the JVMs and takes the snaps. That process starts before the agent gives up rights, because a snap needs more rights
+// than samples do. It ends with the agent. The agent keeps it (Keep), and writes to its standard input which JVMs there
+// are ("jvms 12 34"), or that all of them need a snap ("all"). The process runs Watch.
+//
+// Watch stops no thread. It has one snap taken at a time, by "goprof snap" in a process of its own, and at most one of a
+// JVM in 10 minutes. Of the snaps in the folder the newest are kept.
+package snapper
 
 import (
 	"bufio"
@@ -8,35 +15,27 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"os/exec"
-	"os/signal"
-	"path/filepath"
-	"regexp"
-	"slices"
-	"sort"
-	"strconv"
-	"strings"
-	"syscall"
-	"time"
-
-	"github.com/spf13/cobra"
-
 	"goprof/agent/alarm"
 	"goprof/cmd/goprof/exit"
 	"goprof/profile"
 	"goprof/profile/contention"
 	"goprof/session"
 	"goprof/triage/vitals"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+	"time"
 )
 
-// An agent that takes snaps by itself has a second process, which watches the JVMs and takes the snaps. That process
-// starts before the agent gives up rights, because a snap needs more rights than samples do. It ends with the agent.
-// The agent writes to its standard input which JVMs there are ("jvms 12 34"), or that all of them need a snap ("all").
-
 const (
-	snapperName = "snapper"
+	// Command is the command of goprof that runs Watch.
+	Command = "snapper"
 	// watchEvery is how often a JVM's vitals are read, lookEvery how often deadlocks are looked for.
 	watchEvery, lookEvery = 5 * time.Second, 30 * time.Second
 	// mostWatched bounds the JVMs that are watched: each takes some MB.
@@ -47,16 +46,25 @@ const (
 	snapAgain, snapLimit = 10 * time.Minute, 3 * time.Minute
 	// snapEnd is how long a snap that is broken off may take to write what it has.
 	snapEnd = 25 * time.Second
+	// Past is how much of the past a snap has: vitals, and samples of the agent's files.
+	Past = 5 * time.Minute
+	// NoFiles in place of a folder: the agent has no files that may be taken.
+	NoFiles = "-"
 )
 
-// snapper is the second process.
-type snapper struct {
-	rules   alarm.Rules
-	dir     string
-	flags   []string // of the command snap
-	say     func(string)
+// Options say what is watched for, and where snaps go.
+type Options struct {
+	Rules alarm.Rules
+	Dir   string
+	Files string   // the folder of the agent's files, or NoFiles
+	Flags []string // of the command snap
+	Say   func(string)
+}
+
+// watcher is the second process.
+type watcher struct {
+	Options
 	watched map[int]*watchedJVM
-	files   string // the folder of the agent's files, or noFiles
 	began   time.Time
 	due     []dueSnap
 	taken   map[int]time.Time // when the last snap of a JVM began
@@ -75,53 +83,24 @@ type watchedJVM struct {
 	session *session.Session
 	vitals  *vitals.Vitals
 	watch   alarm.Watch
-	past    pastVitals
+	past    vitals.Table
 	looked  time.Time
 	retry   time.Time
 }
 
-func makeSnapper(rules alarm.Rules, dir string, say func(string)) *snapper {
-	s := &snapper{rules: rules, dir: dir, files: noFiles, began: time.Now(), say: say, watched: map[int]*watchedJVM{},
-		taken: map[int]time.Time{}, refused: map[int]bool{}}
-	s.take = s.snap
-	return s
+func newWatcher(o Options) *watcher {
+	w := &watcher{Options: o, began: time.Now(), watched: map[int]*watchedJVM{}, taken: map[int]time.Time{},
+		refused: map[int]bool{}}
+	w.take = w.snap
+	return w
 }
 
-func newSnapper() *cobra.Command {
-	var on, dir, files string
-	var redacted redactFlags
-	cmd := &cobra.Command{
-		Use:    snapperName,
-		Short:  "Take snaps of JVMs at alarms (started by agent)",
-		Hidden: true,
-		Args:   cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			rules, err := alarm.Parse(on)
-			if err != nil {
-				return usageError(cmd, err.Error())
-			}
-			s := makeSnapper(rules, dir, func(text string) { fmt.Fprintln(cmd.ErrOrStderr(), "goprof: "+text) })
-			s.files = files
-			for flag, value := range map[string]string{"redact": redacted.policy, "redact-key": redacted.key} {
-				if value != "" {
-					s.flags = append(s.flags, "--"+flag, value)
-				}
-			}
-			signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGUSR2) // it ends with its input
-			s.run(os.Stdin)
-			return nil
-		},
-	}
-	cmd.Flags().StringVar(&on, "on", "", "`alarms`")
-	cmd.Flags().StringVar(&dir, "dir", "", "`folder`")
-	cmd.Flags().StringVar(&files, "files", noFiles, "`folder` of the agent's files")
-	redacted.add(cmd)
-	return cmd
-}
+// Watch watches the JVMs that from names, until it ends.
+func Watch(o Options, from io.Reader) { newWatcher(o).run(from) }
 
 // run watches until its input ends. One snap is taken at a time, while run goes on. At the end of the input a snap ends
 // early, and keeps the parts that it has.
-func (s *snapper) run(from io.Reader) {
+func (s *watcher) run(from io.Reader) {
 	lines := make(chan string)
 	go func() {
 		defer close(lines)
@@ -167,7 +146,7 @@ func (s *snapper) run(from io.Reader) {
 }
 
 // takeNext starts the snap that is due next. It returns a channel that is closed when the snap has been taken.
-func (s *snapper) takeNext(ctx context.Context) (taken chan struct{}) {
+func (s *watcher) takeNext(ctx context.Context) (taken chan struct{}) {
 	next := s.due[0]
 	s.due = s.due[1:]
 	s.taken[next.pid] = time.Now()
@@ -175,7 +154,7 @@ func (s *snapper) takeNext(ctx context.Context) (taken chan struct{}) {
 	taken = make(chan struct{})
 	var past bytes.Buffer
 	if w := s.watched[next.pid]; w != nil {
-		w.past.write(&past)
+		w.past.CSV(&past)
 	}
 	go func() {
 		defer close(taken)
@@ -188,14 +167,14 @@ func (s *snapper) takeNext(ctx context.Context) (taken chan struct{}) {
 const sigusr2 = "SIGUSR2"
 
 // want puts a snap into the queue, or says why there is none. For an alarm, which may last, it says that once.
-func (s *snapper) want(pid int, why string) {
+func (s *watcher) want(pid int, why string) {
 	if s.place(pid) >= 0 {
 		return
 	}
 	last, ok := s.taken[pid]
 	if ago := time.Since(last); ok && ago < snapAgain {
 		if why == sigusr2 || !s.refused[pid] {
-			s.say(fmt.Sprintf("no snap of process %d (%s): it has had a snap %d minutes ago, and has one in %d minutes",
+			s.Say(fmt.Sprintf("no snap of process %d (%s): it has had a snap %d minutes ago, and has one in %d minutes",
 				pid, why, int(ago.Minutes()), int(snapAgain.Minutes())))
 		}
 		s.refused[pid] = s.refused[pid] || why != sigusr2
@@ -205,7 +184,7 @@ func (s *snapper) want(pid int, why string) {
 }
 
 // follow takes the list of JVMs.
-func (s *snapper) follow(words []string) {
+func (s *watcher) follow(words []string) {
 	now := map[int]bool{}
 	for _, word := range words[min(1, len(words)):] {
 		if pid, err := strconv.Atoi(word); err == nil && len(now) < mostWatched {
@@ -226,15 +205,15 @@ func (s *snapper) follow(words []string) {
 }
 
 // place is a JVM's place in the queue; -1: it is not there.
-func (s *snapper) place(pid int) int {
+func (s *watcher) place(pid int) int {
 	return slices.IndexFunc(s.due, func(d dueSnap) bool { return d.pid == pid })
 }
 
 // forget takes a JVM out of the queue.
-func (s *snapper) forget(pid int) {
+func (s *watcher) forget(pid int) {
 	if i := s.place(pid); i >= 0 {
 		s.due = slices.Delete(s.due, i, i+1)
-		s.say(fmt.Sprintf("no snap of process %d: before its turn it ended, or was no longer wanted", pid))
+		s.Say(fmt.Sprintf("no snap of process %d: before its turn it ended, or was no longer wanted", pid))
 	}
 }
 
@@ -247,7 +226,7 @@ func (w *watchedJVM) close() {
 }
 
 // look reads a JVM, and says why a snap is due. It stops no thread.
-func (s *snapper) look(pid int, w *watchedJVM) (why string) {
+func (s *watcher) look(pid int, w *watchedJVM) (why string) {
 	if w.vitals == nil && !w.open(pid) {
 		return ""
 	}
@@ -256,8 +235,8 @@ func (s *snapper) look(pid int, w *watchedJVM) (why string) {
 		w.close()
 		return ""
 	}
-	w.past.add(r)
-	if why = w.watch.Judge(&s.rules, r); why != "" || !s.rules.Stuck || time.Since(w.looked) < lookEvery {
+	w.note(r)
+	if why = w.watch.Judge(&s.Rules, r); why != "" || !s.Rules.Stuck || time.Since(w.looked) < lookEvery {
 		return why
 	}
 	w.looked = time.Now()
@@ -268,6 +247,13 @@ func (s *snapper) look(pid int, w *watchedJVM) (why string) {
 		return ""
 	}
 	return w.watch.Deadlocked(len(contention.New(threads).Deadlocks) > 0)
+}
+
+// note keeps a reading for a snap.
+func (w *watchedJVM) note(r *vitals.Reading) {
+	if w.past.Add(r); len(w.past) > int(Past/watchEvery) {
+		w.past = w.past[1:]
+	}
 }
 
 // open attaches to a JVM and opens its vitals. It returns false if that fails, or if the last failure was less than a
@@ -291,21 +277,21 @@ func (w *watchedJVM) open(pid int) bool {
 
 // snap takes a snap in a process of its own, which may be killed. If the JVM dies, the parts that were read before are
 // kept.
-func (s *snapper) snap(ctx context.Context, pid int, why string, past io.Reader) {
+func (s *watcher) snap(ctx context.Context, pid int, why string, past io.Reader) {
 	self, err := os.Executable()
 	if err != nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, snapLimit)
 	defer cancel()
-	name := filepath.Join(s.dir, fmt.Sprintf("snap-%d-%s.zip", pid, time.Now().UTC().Format("20060102T150405Z")))
-	s.say(fmt.Sprintf("a snap of process %d is taken: %s", pid, why))
+	name := filepath.Join(s.Dir, fmt.Sprintf("snap-%d-%s.zip", pid, time.Now().UTC().Format("20060102T150405Z")))
+	s.Say(fmt.Sprintf("a snap of process %d is taken: %s", pid, why))
 	var talk bytes.Buffer
-	files := s.files
-	if len(s.flags) > 0 && time.Since(s.began) < beforeFor {
-		files = noFiles // an agent before this one may have written names into them
+	files := s.Files
+	if len(s.Flags) > 0 && time.Since(s.began) < Past {
+		files = NoFiles // an agent before this one may have written names into them
 	}
-	args := append([]string{"snap", "--pid", strconv.Itoa(pid), "-o", name, "--before", files}, s.flags...)
+	args := append([]string{"snap", "--pid", strconv.Itoa(pid), "-o", name, "--before", files}, s.Flags...)
 	cmd := exec.CommandContext(ctx, self, args...)
 	cmd.Stdin, cmd.Stderr = past, &talk
 	cmd.Cancel, cmd.WaitDelay = func() error { return cmd.Process.Signal(os.Interrupt) }, snapEnd
@@ -316,15 +302,15 @@ func (s *snapper) snap(ctx context.Context, pid int, why string, past io.Reader)
 		if errors.As(err, &ended) && ended.ExitCode() == int(exit.Incomplete) {
 			text += ", without some parts: its README.txt says which and why"
 		}
-		s.say(text)
+		s.Say(text)
 	} else {
 		if talk.Len() == 0 {
 			fmt.Fprint(&talk, err)
 		}
-		s.say(fmt.Sprintf("no snap of process %d: %s", pid, strings.TrimSpace(talk.String())))
+		s.Say(fmt.Sprintf("no snap of process %d: %s", pid, strings.TrimSpace(talk.String())))
 	}
-	if err := trimSnaps(s.dir, mostSnaps, mostSnapBytes); err != nil {
-		s.say("old snaps cannot be removed: " + err.Error())
+	if err := trimSnaps(s.Dir, mostSnaps, mostSnapBytes); err != nil {
+		s.Say("old snaps cannot be removed: " + err.Error())
 	}
 }
 

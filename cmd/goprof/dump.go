@@ -84,8 +84,7 @@ func newDump() *cobra.Command {
 	fs.IntVarP(&d.count, "count", "n", 1, "`number` of dumps")
 	fs.Var(asTime(&d.every), "every", "`time` from one dump to the next, with -n (5s)")
 	fs.BoolVar(&d.live.NonBlocking, "nonblocking", false, "never stop a thread")
-	fs.Var(asTime(&d.live.Wait), "wait-stop", "`time` to wait for threads that have no CPU to stop on, while none of them "+
-		"stops (10s)")
+	fs.Var(asTime(&d.live.Wait), "wait-stop", waitStopUsage)
 	return cmd
 }
 
@@ -115,6 +114,8 @@ func (d *dumper) lookAt(cmd *cobra.Command, args []string) (err error) {
 	}
 	return d.run(cmd)
 }
+
+const waitStopUsage = "`time` to wait for threads that have no CPU to stop on, while none of them stops (10s)"
 
 // maxDumps bounds -n: all dumps are kept until the end.
 const maxDumps = 1000

@@ -37,7 +37,8 @@ const leakReadings = 6
 func (h *heldFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&h.class, "holders", "", "show who holds the objects of this `class`, up to static fields and threads")
 	fs.BoolVar(&h.leak, "leak", false, "show what grows, and who holds it (-n 6, unless given)")
-	fs.Var(asTime(&h.allocs), "allocs", "with --leak: record allocations for so much `time`, and show who makes what leaks")
+	fs.Var(asTime(&h.allocs), "allocs",
+		"with --leak: record allocations for so much `time`, and show who makes what leaks")
 }
 
 func (f *heapFlags) checkHeld(cmd *cobra.Command) error {

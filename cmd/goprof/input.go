@@ -182,7 +182,8 @@ func (in *openInput) partsLeftOut(cmd *cobra.Command) {
 	if cmd.Name() == "convert" || cmd.Name() == "redact" {
 		again = []string{cmd.Root().Name(), "convert", in.name, "--event", left[0].Name, "-o", "OUT"}
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "left out   %s: %s\n", output.Printable(strings.Join(list, ", ")), exit.CommandLine(again))
+	fmt.Fprintf(cmd.ErrOrStderr(), "left out   %s: %s\n", output.Printable(strings.Join(list, ", ")),
+		exit.CommandLine(again))
 }
 
 // amount says how many samples there are. If a file does not know that, it has stacks.

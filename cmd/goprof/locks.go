@@ -94,7 +94,7 @@ func newLocks() *cobra.Command {
 	core.addFlags(cmd)
 	fs.BoolVar(&to.json, "json", false, "write JSON")
 	fs.BoolVar(&opt.NonBlocking, "nonblocking", false, "never stop a thread")
-	fs.Var(asTime(&opt.Wait), "wait-stop", "`time` to wait for threads that have no CPU to stop on, while none of them stops (10s)")
+	fs.Var(asTime(&opt.Wait), "wait-stop", waitStopUsage)
 	fs.IntVar(&opt.Depth, "depth", 2048, "`frames` that a stack may have")
 	fs.BoolVar(&raw, "raw-names", false, rawNamesUsage)
 	to.redactFlags.add(cmd)
@@ -150,12 +150,12 @@ func seeLocks(s *session.Session, opt session.DumpOptions) (seen seenLocks, err 
 	return seen, nil
 }
 
-// verdict returns how the command ends: nil if there is no deadlock, and none can have been missed. of is what was looked
-// at, and again the command that looks once more; empty: of a core file, which would say the same.
+// verdict returns how the command ends: nil if there is no deadlock, and none can have been missed. of is what was
+// looked at, and again the command that looks once more; empty: of a core file, which would say the same.
 func (seen *seenLocks) verdict(of, again string, graph *contention.Graph) error {
 	n, all := profile.Unconfirmed(seen.threads), len(seen.threads)
-	e := &exit.Error{Code: exit.Incomplete, What: fmt.Sprintf("what %d of %d threads of %s wait for could not be confirmed",
-		n, all, of), Why: unconfirmedWhy, Remedy: again}
+	e := &exit.Error{Code: exit.Incomplete, Why: unconfirmedWhy, Remedy: again,
+		What: fmt.Sprintf("what %d of %d threads of %s wait for could not be confirmed", n, all, of)}
 	switch {
 	case len(graph.Deadlocks) > 0:
 		return deadlocked(of, graph)

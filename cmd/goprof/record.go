@@ -124,7 +124,8 @@ func (f *recordFlags) command() *cobra.Command {
 	fs.IntSliceVarP(&f.pids, "pid", "p", nil, "`PID` of the JVM; may be given several times")
 	addInner(cmd, &f.nsPID)
 	fs.StringVar(&f.wait, "wait", "", "wait for a JVM with `NAME` in its main class or jar")
-	fs.VarP(asTime(&f.Duration), "duration", "d", "record for so much `time`: 30s, 2.5s, 5m or plain seconds (until Ctrl-C)")
+	fs.VarP(asTime(&f.Duration), "duration", "d",
+		"record for so much `time`: 30s, 2.5s, 5m or plain seconds (until Ctrl-C)")
 	fs.Float64VarP(&f.rate, "rate", "r", 100,
 		"samples for each second of CPU time, in `Hz`, up to 10,000; in modes wall and off-cpu, looks at each thread a "+
 			"second (20)")

@@ -128,7 +128,8 @@ func named(part, command string) (int, error) {
 	if err := checkProc(); err != nil {
 		return 0, err
 	}
-	return oneOf(exit.Host().Match(part), noneCalled(part), fmt.Sprintf("have %q in their main class or jar", part), command)
+	return oneOf(exit.Host().Match(part), noneCalled(part),
+		fmt.Sprintf("have %q in their main class or jar", part), command)
 }
 
 // oneOf returns the one JVM that was found. what says what several have in common.

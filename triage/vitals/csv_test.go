@@ -22,7 +22,8 @@ func TestCSV(t *testing.T) {
 	}
 	lines := strings.Split(b.String(), "\n")
 	if len(lines) != 3 || !strings.HasPrefix(lines[0], "time,uptime_seconds,cpu_seconds,") ||
-		!strings.HasPrefix(lines[1], "1970-01-01T00:00:00Z,,,,,0,") || strings.Count(lines[0], ",") != strings.Count(lines[1], ",") {
+		!strings.HasPrefix(lines[1], "1970-01-01T00:00:00Z,,,,,0,") ||
+		strings.Count(lines[0], ",") != strings.Count(lines[1], ",") {
 		t.Errorf("%q", lines)
 	}
 }

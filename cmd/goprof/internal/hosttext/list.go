@@ -1,7 +1,7 @@
 //go:build linux
 
-// Package hosttext writes what goprof knows of a host, for people and as JSON: its JVMs, and the doctor's checks. Names
-// in JSON never change their meaning. Text of the target is fit for a terminal, or escaped as JSON asks.
+// Package hosttext writes what goprof knows of a host, for people and as JSON: its JVMs, and the doctor's checks.
+// Names in JSON never change their meaning. Text of the target is fit for a terminal, or escaped as JSON asks.
 package hosttext
 
 import (

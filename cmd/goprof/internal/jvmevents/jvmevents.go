@@ -1,9 +1,9 @@
 //go:build linux
 
 // Package jvmevents has what a JVM counts by itself as events of the JDK in a JFR file: collections, safepoints,
-// compilations, the code cache, classes, CPU load. It reads the JVM's counters 20 times a second, and stops no thread.
-// What happens once between two readings is told one by one; of more than one, the number and the sum are true, and the
-// moments are spread evenly.
+// compilations, the code cache, classes, CPU load. It reads the JVM's counters 20 times a second, and stops no
+// thread. What happens once between two readings is told one by one; of more than one, the number and the sum are
+// true, and the moments are spread evenly.
 package jvmevents
 
 import (

@@ -1,7 +1,7 @@
-// Package pages shows recordings over HTTP: a list of them, and for each of them its drawings, its tables, and itself in
-// other formats. A page is made by a command of goprof when it is asked for, one at a time. Only files of one folder are
-// read that look like recordings, and no link but the one that the user names. Pages load nothing from elsewhere. Who
-// may ask is the caller's concern.
+// Package pages shows recordings over HTTP: a list of them, and for each of them its drawings, its tables, and
+// itself in other formats. A page is made by a command of goprof when it is asked for, one at a time. Only files of
+// one folder are read that look like recordings, and no link but the one that the user names. Pages load nothing
+// from elsewhere. Who may ask is the caller's concern.
 package pages
 
 import (

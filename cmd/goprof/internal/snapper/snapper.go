@@ -1,12 +1,12 @@
 //go:build linux
 
-// Package snapper takes snaps of JVMs at alarms. An agent that takes snaps by itself has a second process, which watches
-// the JVMs and takes the snaps. That process starts before the agent gives up rights, because a snap needs more rights
-// than samples do. It ends with the agent. The agent keeps it (Keep), and writes to its standard input which JVMs there
-// are ("jvms 12 34"), or that all of them need a snap ("all"). The process runs Watch.
+// Package snapper takes snaps of JVMs at alarms. An agent that takes snaps by itself has a second process, which
+// watches the JVMs and takes the snaps. That process starts before the agent gives up rights, because a snap needs
+// more rights than samples do. It ends with the agent. The agent keeps it (Keep), and writes to its standard input
+// which JVMs there are ("jvms 12 34"), or that all of them need a snap ("all"). The process runs Watch.
 //
-// Watch stops no thread. It has one snap taken at a time, by "goprof snap" in a process of its own, and at most one of a
-// JVM in 10 minutes. Of the snaps in the folder the newest are kept.
+// Watch stops no thread. It has one snap taken at a time, by "goprof snap" in a process of its own, and at most one
+// of a JVM in 10 minutes. Of the snaps in the folder the newest are kept.
 package snapper
 
 import (

@@ -101,7 +101,8 @@ func TestSnapQueue(t *testing.T) {
 	fmt.Fprint(to, "jvms 12 34\nall\n")
 	first := <-took
 	fmt.Fprint(to, "all\n")
-	machine.WaitFor(t, "a refusal", func() bool { return h.has(fmt.Sprintf("no snap of process %d (SIGUSR2): it has had", first)) })
+	refusal := fmt.Sprintf("no snap of process %d (SIGUSR2): it has had", first)
+	machine.WaitFor(t, "a refusal", func() bool { return h.has(refusal) })
 	other := 12 + 34 - first
 	fmt.Fprintf(to, "jvms %d 56\nall\n", first)
 	machine.WaitFor(t, "the end of another JVM", func() bool {

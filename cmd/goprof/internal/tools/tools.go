@@ -1,7 +1,8 @@
-// Package tools are the tools of "goprof mcp". Each is a command of goprof, with a table of what of it can be asked for.
-// A call runs the command in a process of its own, without a shell: what a client says becomes the value of a flag, or
-// the name of a file in one folder, and nothing else. With a Redactor no answer has names of the program: commands that
-// look at a JVM get the key, and files that this server has not made are redacted before they are read.
+// Package tools are the tools of "goprof mcp". Each is a command of goprof, with a table of what of it can be asked
+// for. A call runs the command in a process of its own, without a shell: what a client says becomes the value of a
+// flag, or the name of a file in one folder, and nothing else. With a Redactor no answer has names of the program:
+// commands that look at a JVM get the key, and files that this server has not made are redacted before they are
+// read.
 package tools
 
 import (

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"io"
 	"strings"
 
@@ -15,7 +14,6 @@ import (
 	"goprof/output/format"
 	"goprof/output/heat"
 	"goprof/output/outfile"
-	"goprof/output/recording"
 )
 
 type heatFlags struct {
@@ -125,8 +123,8 @@ func tellHeat(cmd *cobra.Command, input string, f *heatFlags) error {
 // writeHeat draws the page. It reads samples meanwhile, so an error may be about reading.
 func writeHeat(file *outfile.File, in *openInput, f *heatFlags) (name string, err error) {
 	info := in.src.Info()
-	o := heat.Options{Title: heatTitle(in.name, f.title, &info), Source: caption.Source(in.name), Line: heatLine(&info),
-		About: heatAbout(in.name, &info), Threads: f.in.threads, Shape: f.drawing.of(output.Shape{})}
+	o := caption.Heat(version(), in.name, f.title, &info)
+	o.Threads, o.Shape = f.in.threads, f.drawing.of(output.Shape{})
 	var unread error
 	name, err = file.Write(func(w io.Writer) error {
 		page := writeErrors{to: w}
@@ -169,35 +167,4 @@ func cannotDraw(input string, err error) error {
 		e.Code, e.What, e.Err, e.Why = exit.NoSamples, "nothing to draw", nil, "no samples are left of "+input
 	}
 	return e
-}
-
-func heatTitle(input, title string, i *recording.Info) string {
-	if title == "" && i.Meta.MainClass == "" && input == outfile.Stdout {
-		return "heat map"
-	}
-	return caption.Title(input, title, i)
-}
-
-func heatLine(i *recording.Info) string {
-	rate := i.Event
-	if i.Meta.Interval > 0 {
-		rate = fmt.Sprintf("%.4g Hz", i.Meta.Rate())
-	}
-	return caption.Line(cmp.Or(output.CleanName(rate), i.Format), i)
-}
-
-// heatAbout returns what is known of the recording, and its own account.
-func heatAbout(input string, i *recording.Info) (facts [][2]string) {
-	if input != outfile.Stdout {
-		facts = append(facts, [2]string{"file", i.Name})
-	}
-	facts = append(facts, caption.Recording(i)...)
-	if s := i.Summary; s != nil {
-		facts = append(facts, [2]string{"rate", fmt.Sprintf("%.4g Hz reached, %.4g Hz asked", s.RateReached, s.Rate)})
-		facts = append(facts, caption.Account(s)...)
-		for _, n := range s.Notes {
-			facts = append(facts, [2]string{"note", n.Text})
-		}
-	}
-	return append(facts, [2]string{"drawn by", "goprof " + version()})
 }

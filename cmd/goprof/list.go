@@ -4,11 +4,6 @@ package main
 
 import (
 	"fmt"
-	"goprof/cmd/goprof/exit"
-	"goprof/cmd/goprof/internal/hosttext"
-	"goprof/diagnose"
-	"goprof/output/outfile"
-	"goprof/sampler/guard"
 	"io"
 	"os"
 	"slices"
@@ -16,6 +11,12 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
+
+	"goprof/cmd/goprof/exit"
+	"goprof/cmd/goprof/internal/hosttext"
+	"goprof/diagnose"
+	"goprof/output/outfile"
+	"goprof/sampler/guard"
 )
 
 const listHelp = `list shows the JVMs of this host, those of other users and in containers too, as far as

@@ -4,14 +4,15 @@ package main
 
 import (
 	"fmt"
-	"goprof/cmd/goprof/internal/recorder"
-	"goprof/output/format"
-	"goprof/profile"
-	"goprof/session"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"goprof/cmd/goprof/internal/recorder"
+	"goprof/output/format"
+	"goprof/profile"
+	"goprof/session"
 )
 
 // partModes maps parts that are no events to their modes.

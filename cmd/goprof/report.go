@@ -101,7 +101,7 @@ func (f *reportFlags) run(cmd *cobra.Command, name string) error {
 	} else if !known {
 		return usageError(cmd, fmt.Sprintf("--by is one of %s, not %q", strings.Join(reportKeys, ", "), f.by),
 			without("by"))
-	} else if ioKeys[f.by] != nil {
+	} else if output.IOKeys[f.by] != nil {
 		return f.files(cmd, name)
 	}
 	if err := exit.NotItself(name, f.to); err != nil {

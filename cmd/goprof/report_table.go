@@ -3,16 +3,17 @@ package main
 import (
 	"errors"
 	"fmt"
-	"goprof/cmd/goprof/exit"
-	"goprof/output"
-	"goprof/output/outfile"
-	"goprof/output/recording"
 	"io"
 	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"goprof/cmd/goprof/exit"
+	"goprof/output"
+	"goprof/output/outfile"
+	"goprof/output/recording"
 )
 
 // sampleFlags are those that choose or shape samples. A table of an event's fields has none of them.

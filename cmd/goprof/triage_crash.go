@@ -5,11 +5,11 @@ import (
 	"os"
 	"strconv"
 
+	"github.com/spf13/cobra"
+
 	"goprof/cmd/goprof/exit"
 	"goprof/output"
 	"goprof/triage/hserr"
-
-	"github.com/spf13/cobra"
 )
 
 // crashHead is how much of a file goprof reads to tell a crash file.

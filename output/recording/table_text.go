@@ -2,9 +2,10 @@ package recording
 
 import (
 	"fmt"
-	"goprof/output"
 	"io"
 	"strings"
+
+	"goprof/output"
 )
 
 // Text writes the table for people.

@@ -1,8 +1,9 @@
 package contention
 
 import (
-	"goprof/profile"
 	"slices"
+
+	"goprof/profile"
 )
 
 // Deadlocks are those of some threads, by name.

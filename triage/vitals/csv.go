@@ -5,9 +5,10 @@ package vitals
 import (
 	"encoding/csv"
 	"fmt"
-	"goprof/process/maybe"
 	"io"
 	"time"
+
+	"goprof/process/maybe"
 )
 
 // Table has rows of readings, the oldest first. It is small: of a reading it keeps what has a column.

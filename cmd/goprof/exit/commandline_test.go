@@ -1,11 +1,12 @@
 package exit
 
 import (
-	"goprof/output"
 	"strings"
 	"testing"
 	"unicode"
 	"unicode/utf8"
+
+	"goprof/output"
 )
 
 // FuzzPrintable: text of the target cannot steer a terminal. Text of the user cannot become a command of the shell

@@ -4,11 +4,12 @@ package hosttext
 
 import (
 	"fmt"
+	"io"
+	"strings"
+
 	"goprof/cmd/goprof/exit"
 	"goprof/diagnose"
 	"goprof/output"
-	"io"
-	"strings"
 )
 
 // Doctor writes a line for each check, and one for what mends it.

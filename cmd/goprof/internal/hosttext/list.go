@@ -6,15 +6,16 @@ package hosttext
 
 import (
 	"fmt"
-	"goprof/cmd/goprof/exit"
-	"goprof/diagnose"
-	"goprof/output"
-	"goprof/output/top"
 	"io"
 	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
+
+	"goprof/cmd/goprof/exit"
+	"goprof/diagnose"
+	"goprof/output"
+	"goprof/output/top"
 )
 
 // cutTo writes lines of no more than so many columns, and says so if that took anything away. 0 columns cut nothing.

@@ -2,7 +2,6 @@ package pages
 
 import (
 	"cmp"
-	"goprof/output/recording"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -11,6 +10,8 @@ import (
 	"slices"
 	"sync"
 	"testing"
+
+	"goprof/output/recording"
 )
 
 // TestServedLink: a link that the user names is followed. A link that takes the place of a recording is not.

@@ -15,12 +15,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"goprof/agent/alarm"
-	"goprof/cmd/goprof/exit"
-	"goprof/profile"
-	"goprof/profile/contention"
-	"goprof/session"
-	"goprof/triage/vitals"
 	"io"
 	"os"
 	"os/exec"
@@ -31,6 +25,13 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"goprof/agent/alarm"
+	"goprof/cmd/goprof/exit"
+	"goprof/profile"
+	"goprof/profile/contention"
+	"goprof/session"
+	"goprof/triage/vitals"
 )
 
 const (

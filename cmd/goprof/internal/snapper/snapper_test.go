@@ -5,7 +5,6 @@ package snapper
 import (
 	"context"
 	"fmt"
-	machine "goprof/testdata/host"
 	"io"
 	"os"
 	"os/exec"
@@ -18,6 +17,7 @@ import (
 	"time"
 
 	"goprof/agent/alarm"
+	machine "goprof/testdata/host"
 	"goprof/triage/vitals"
 )
 

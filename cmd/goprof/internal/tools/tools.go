@@ -7,9 +7,8 @@ package tools
 
 import (
 	"cmp"
-	"crypto/rand"
-
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"

@@ -26,7 +26,7 @@ type nameless struct {
 // openNameless reads the policy and the key that the configuration names; nil if it names none.
 func openNameless(cmd *cobra.Command, c *config.Config) (*nameless, error) {
 	f := redactFlags{policy: c.Redact, key: c.RedactKey, prefix: "redact-"}
-	if err := f.open(cmd); f.by == nil || err != nil {
+	if err := f.prepare(cmd); f.by == nil || err != nil {
 		return nil, err
 	}
 	return &nameless{by: f.by, known: f.by.Functions()}, nil

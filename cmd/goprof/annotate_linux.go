@@ -62,21 +62,18 @@ func (a *annotation) attach() (end func(), err error) {
 		return nil, usageError(a.cmd, "--asm: goprof has no decoder for this CPU", without("asm"))
 	}
 	samples := len(a.cmd.Flags().Args()) == 1
-	ended := session.StopAfterSuspend()
-	watched := session.StartWatchdog(watchdogName)
+	over := watchOver()
 	goFirst()
 	session.LetSysmonRest()
 	guard.Enter(guard.ToRecord)
 	s, err := attach(a.cmd, pid, false)
 	if err != nil {
-		watched()
-		ended()
+		over()
 		return nil, err
 	}
 	end = func() {
 		s.Close()
-		watched()
-		ended()
+		over()
 	}
 	a.vm, a.pid = s.VM, pid
 	a.ask = func(read func()) error {
@@ -112,7 +109,7 @@ func (a *annotation) sample(s *session.Session, pid int) error {
 	fmt.Fprintf(a.cmd.ErrOrStderr(), "goprof: sampling process %d for %v, by %s (Ctrl-C ends it sooner)\n", pid,
 		f.duration, choice.Engine)
 	_, sum, err := s.Record(ctx, session.RecordOptions{Duration: f.duration, Engine: choice.Engine,
-		Interval: hertz(f.rate), Sink: sink})
+		Interval: intervalOf(f.rate), Sink: sink})
 	sink.stacks.Collect()
 	switch {
 	case err != nil:

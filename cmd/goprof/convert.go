@@ -101,7 +101,7 @@ func runConvert(cmd *cobra.Command, input string, f *convertFlags) error {
 	if err := f.checkShape(cmd, to); err != nil {
 		return err
 	}
-	if err := f.redactFlags.open(cmd, input, f.output, f.summary); err != nil {
+	if err := f.prepare(cmd, input, f.output, f.summary); err != nil {
 		return err
 	}
 	defer cleanOnSignal()()
@@ -155,7 +155,7 @@ func (f *convertFlags) heapDump(cmd *cobra.Command, input string) (err error) {
 	if err := f.core.forHeapDump(cmd, input); err != nil {
 		return err
 	}
-	if err := f.redactFlags.open(cmd, input, f.output); err != nil {
+	if err := f.prepare(cmd, input, f.output); err != nil {
 		return err
 	}
 	f.core.by = f.by

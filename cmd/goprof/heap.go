@@ -161,8 +161,7 @@ func (f *heapFlags) run(cmd *cobra.Command, args []string) error {
 	case f.core.file != "":
 		readFilesOnly(cmd, args)
 	case f.wantsDump():
-		defer session.StopAfterSuspend()()
-		defer session.StartWatchdog(watchdogName)() // the guard lets nothing be started
+		defer watchOver()() // the guard lets nothing be started
 		guard.Enter(guard.ToDumpAndWrite)
 	case f.held.allocs > 0:
 		guard.Enter(guard.ToProbe)
@@ -393,7 +392,7 @@ func (f *heapFlags) write(cmd *cobra.Command, out *outfile.File, last *profile.H
 	} else if f.alive && last.Collector == "G1" && *last.Swept < time.Minute {
 		last.Notes = append(last.Notes, "that collection may still be removing what it found dead")
 	}
-	name, err := out.Write(func(w io.Writer) error {
+	return putHeap(cmd, out, func(w io.Writer) error {
 		if f.drawing() != nil {
 			return f.draw(w, last, growth)
 		}
@@ -405,11 +404,13 @@ func (f *heapFlags) write(cmd *cobra.Command, out *outfile.File, last *profile.H
 		}
 		return output.HeapGrowthText(w, growth, f.shape.Top)
 	})
-	if err != nil {
-		return exit.CannotWrite(err)
-	}
-	if name != outfile.Stdout {
+}
+
+// putHeap writes the result, and says where it is.
+func putHeap(cmd *cobra.Command, out *outfile.File, write func(io.Writer) error) error {
+	name, err := out.Write(write)
+	if err == nil && name != outfile.Stdout {
 		fmt.Fprintf(cmd.ErrOrStderr(), "heap: %s\n", output.Printable(name))
 	}
-	return nil
+	return exit.CannotWrite(err)
 }

@@ -185,17 +185,10 @@ func (f *heapFlags) writeHeld(cmd *cobra.Command, out *outfile.File, held *profi
 	if f.by != nil {
 		f.by.HeapHeld(held)
 	}
-	name, err := out.Write(func(w io.Writer) error {
+	return putHeap(cmd, out, func(w io.Writer) error {
 		if f.json {
 			return output.WriteJSON(w, held)
 		}
 		return output.HeapHeldText(w, held, f.shape.Top)
 	})
-	if err != nil {
-		return exit.CannotWrite(err)
-	}
-	if name != outfile.Stdout {
-		fmt.Fprintf(cmd.ErrOrStderr(), "heap: %s\n", output.Printable(name))
-	}
-	return nil
 }

@@ -62,7 +62,7 @@ func (f *redactFlags) runs(run func(*cobra.Command, []string) error,
 		for _, name := range others {
 			names = append(names, *name)
 		}
-		if err := f.open(cmd, names...); err != nil {
+		if err := f.prepare(cmd, names...); err != nil {
 			return err
 		}
 		err := run(cmd, args)
@@ -76,8 +76,8 @@ func (f *redactFlags) runs(run func(*cobra.Command, []string) error,
 // stdout is for runs, where the result goes to standard output.
 var stdout = outfile.Stdout
 
-// open makes the Redactor that the flags ask for; none if they ask for none.
-func (f *redactFlags) open(cmd *cobra.Command, others ...string) error {
+// prepare makes the Redactor that the flags ask for; none if they ask for none.
+func (f *redactFlags) prepare(cmd *cobra.Command, others ...string) error {
 	if err := f.checkMapFile(cmd, others); err != nil {
 		return err
 	}

@@ -187,7 +187,7 @@ func (f *recordFlags) run(cmd *cobra.Command, args []string) error {
 	if err = f.check(cmd); err != nil {
 		return err
 	}
-	if err := f.open(cmd, f.Files.Output, f.Files.Summary); err != nil {
+	if err := f.prepare(cmd, f.Files.Output, f.Files.Summary); err != nil {
 		return err
 	}
 	f.Files.By = f.by
@@ -208,8 +208,7 @@ func (f *recordFlags) run(cmd *cobra.Command, args []string) error {
 			return err
 		}
 	}
-	defer session.StopAfterSuspend()()
-	defer session.StartWatchdog(watchdogName)()
+	defer watchOver()()
 	// Programs were started before this: they would inherit it. No OS thread hangs in a read yet: each of them has to
 	// take part.
 	goFirst()
@@ -306,7 +305,7 @@ func (f *recordFlags) checkRate(cmd *cobra.Command) error {
 	if err := checkHz(cmd, f.rate); err != nil {
 		return err
 	}
-	f.all.Interval = hertz(f.rate)
+	f.all.Interval = intervalOf(f.rate)
 	return nil
 }
 
@@ -318,8 +317,8 @@ func checkHz(cmd *cobra.Command, rate float64) error {
 	return nil
 }
 
-// hertz is the time between two samples at a rate.
-func hertz(rate float64) time.Duration { return time.Duration(float64(time.Second) / rate) }
+// intervalOf is the time between two samples at a rate.
+func intervalOf(rate float64) time.Duration { return time.Duration(float64(time.Second) / rate) }
 
 // checkOutput finds the format, by its name or by that of the file.
 func (f *recordFlags) checkOutput(cmd *cobra.Command) (err error) {

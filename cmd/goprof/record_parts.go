@@ -135,7 +135,7 @@ func (f *recordFlags) modePart(name string) recorder.Part {
 		}
 		return p
 	}
-	p.Interval = hertz(usualRate(mode, 0))
+	p.Interval = intervalOf(usualRate(mode, 0))
 	if wait, is := eventModes[name]; is {
 		p.Weight, p.States = profile.WallTime, wanted(chosenStates(wait.states))
 		if !f.engineGiven {

@@ -98,7 +98,7 @@ func (f *redactCommand) run(cmd *cobra.Command, input string) error {
 	if err := exit.NotItself(input, f.output); err != nil {
 		return err
 	}
-	if err := f.open(cmd, input, f.output); err != nil {
+	if err := f.prepare(cmd, input, f.output); err != nil {
 		return err
 	}
 	if err := f.write(cmd, input, f.by); err != nil {

@@ -216,7 +216,7 @@ func (f *slowFlags) record(cmd *cobra.Command, args []string, g *requests.Gather
 		f.duration)
 	holds := watchLocks(ctx, cmd.ErrOrStderr(), pid)
 	_, sum, err := s.Record(ctx, session.RecordOptions{Mode: session.WallMode, Engine: session.PtraceEngine,
-		Duration: f.duration, Interval: hertz(f.rate), LeaveIdle: true,
+		Duration: f.duration, Interval: intervalOf(f.rate), LeaveIdle: true,
 		MaxOverhead: 0.01, Sink: toRequests{g}})
 	g.Holds(holds())
 	if err != nil {

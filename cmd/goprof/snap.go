@@ -105,8 +105,7 @@ func (f *snapFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	ctx, stop := interruptible(cmd.Context())
 	defer stop()
-	defer session.StopAfterSuspend()()
-	defer session.StartWatchdog(watchdogName)()
+	defer watchOver()()
 	session.LetSysmonRest()
 	guard.Enter(guard.ToRecord)
 	makeRoom(snapEngines)

@@ -117,8 +117,7 @@ func (f *topFlags) run(cmd *cobra.Command, args []string) error {
 	ctx, stop := interruptible(cmd.Context())
 	defer stop()
 	if f.once {
-		defer session.StopAfterSuspend()()
-		defer session.StartWatchdog(watchdogName)()
+		defer watchOver()()
 	} else {
 		if !terminal.AwaitForeground() {
 			return &exit.Error{Code: exit.General, What: "cannot show the screen", Why: "goprof runs in the background",

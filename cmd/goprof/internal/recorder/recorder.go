@@ -23,7 +23,7 @@ import (
 
 // Options say what is recorded, and what becomes of it. They are the same for all JVMs of a run.
 type Options struct {
-	Files    product.Files
+	Files    product.Files // New sets Tell
 	Parts    []Part        // at least one; the first one leads
 	Duration time.Duration // 0: until ctx is done
 	Loop     time.Duration // a new file begins each time; 0: never
@@ -107,6 +107,11 @@ func All(ctx context.Context, stderr io.Writer, o *Options, jvms []JVM, now <-ch
 // written must not cost a recording.
 func New(talk io.Writer, o *Options, jvm JVM) (*Recorder, error) {
 	r := &Recorder{ended: make(chan struct{}), talk: talk}
+	o.Files.Tell = func(note string) {
+		if !o.Quiet {
+			fmt.Fprintf(talk, "goprof: %s\n", output.Printable(note))
+		}
+	}
 	for i, want := range o.Parts {
 		p := part{o: o, want: want, pid: jvm.PID, visits: make(chan session.Visit)}
 		if i == 0 {

@@ -12,6 +12,7 @@ import (
 
 	"goprof/agent"
 	"goprof/cmd/goprof/exit"
+	"goprof/cmd/goprof/internal/outlets"
 )
 
 // TestDashboardNamesMetrics: each metric that the dashboard and the alerts ask for is one that an agent serves.
@@ -19,8 +20,8 @@ func TestDashboardNamesMetrics(t *testing.T) {
 	host := agent.NewHost(exit.Host(), "", nil)
 	var served bytes.Buffer
 	a := agent.New(host, agent.Default(), nil, nil)
-	writeMetrics(&served, a, host, nil, &outlets{})
-	text := served.String() + readSource(t, "agent_to.go") + readSource(t, "agent_metrics.go") // those with a destination
+	writeMetrics(&served, a, host, nil, outlets.New("", nil, nil))
+	text := served.String() + readSource(t, "internal/outlets/sending.go") + readSource(t, "internal/outlets/outlets.go") + readSource(t, "agent_metrics.go") // those with a destination
 	for _, file := range []string{"dashboard.json", "chart/alerts.yaml"} {
 		b, err := os.ReadFile("../../scripts/kubernetes/" + file)
 		if err != nil {

@@ -1,15 +1,12 @@
 //go:build linux
 
-package main
+package outlets
 
 import (
 	"slices"
 	"sync"
 
-	"github.com/spf13/cobra"
-
 	"goprof/agent"
-	"goprof/agent/config"
 	"goprof/profile"
 	"goprof/profile/batch"
 	"goprof/profile/redact"
@@ -21,15 +18,6 @@ type nameless struct {
 	mu    sync.Mutex
 	by    *redact.Redactor
 	known *redact.Functions
-}
-
-// openNameless reads the policy and the key that the configuration names; nil if it names none.
-func openNameless(cmd *cobra.Command, c *config.Config) (*nameless, error) {
-	f := redactFlags{policy: c.Redact, key: c.RedactKey, prefix: "redact-"}
-	if err := f.prepare(cmd); f.by == nil || err != nil {
-		return nil, err
-	}
-	return &nameless{by: f.by, known: f.by.Functions()}, nil
 }
 
 // text takes the names out of a process's name, or out of what the agent says of a process.

@@ -1,29 +1,31 @@
 //go:build linux
 
-package main
+// Package outlets are where an agent's batches go: files, and servers. An agent that takes over from another one opens
+// them late: batches wait until then. Where names must not be shown, they are taken out of each batch before it goes
+// anywhere. A server that does not answer holds nothing up: package ship keeps what is for it.
+package outlets
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"sync"
-	"syscall"
 
-	"golang.org/x/sys/unix"
-
+	"goprof/agent"
 	"goprof/agent/config"
 	"goprof/cmd/goprof/exit"
+	"goprof/output"
 	"goprof/output/batchdir"
 	"goprof/output/folderlock"
 	"goprof/profile/batch"
+	"goprof/profile/redact"
 )
 
-// outlets are where an agent's batches go: files, and servers. Batches wait until the outlets are open.
-type outlets struct {
-	say   func(string)
-	names *nameless
+// Outlets are files and servers. Batches wait until they are open.
+type Outlets struct {
+	version string
+	say     func(string)
+	names   *nameless
 
 	mu      sync.Mutex
 	open    bool
@@ -36,9 +38,22 @@ type outlets struct {
 // mostHeld bounds how many batches wait until the agent that is replaced has closed its outlets.
 const mostHeld = 2048
 
-// connect opens what the configuration names. An error is for the user. errors.As finds folderlock.InUse in it.
-func (o *outlets) connect(c *config.Config) error {
-	to, err := openSending(&c.To, o.say)
+// New makes outlets that are not open yet. by takes names out; nil: all names may be shown. say is called with what an
+// operator should know.
+func New(version string, by *redact.Redactor, say func(string)) *Outlets {
+	o := &Outlets{version: version, say: say}
+	if by != nil {
+		o.names = &nameless{by: by, known: by.Functions()}
+	}
+	return o
+}
+
+// Text takes the names out of a process's name, or out of what the agent says of a process.
+func (o *Outlets) Text(of string) string { return o.names.text(of) }
+
+// Connect opens what the configuration names. An error is for the user: see InUse.
+func (o *Outlets) Connect(c *config.Config) error {
+	to, err := openSending(&c.To, o.version, o.say)
 	if err != nil {
 		return err
 	}
@@ -60,8 +75,8 @@ func (o *outlets) connect(c *config.Config) error {
 	return nil
 }
 
-// offer takes a batch, and does not wait.
-func (o *outlets) offer(b *batch.Batch) {
+// Offer takes a batch, and does not wait.
+func (o *Outlets) Offer(b *batch.Batch) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	switch {
@@ -76,7 +91,7 @@ func (o *outlets) offer(b *batch.Batch) {
 
 // give gives a batch to files and to servers. Relabelling is for servers. Its rules see the names, so names are taken
 // out after it once more.
-func (o *outlets) give(b *batch.Batch) {
+func (o *Outlets) give(b *batch.Batch) {
 	shown := o.names.batch(b)
 	if o.files != nil {
 		o.files.Offer(shown)
@@ -91,7 +106,8 @@ func (o *outlets) give(b *batch.Batch) {
 	}
 }
 
-func (o *outlets) close() {
+// Close ends both. What servers do not have yet stays in the spool.
+func (o *Outlets) Close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if n := len(o.waiting); n > 0 {
@@ -106,44 +122,55 @@ func (o *outlets) close() {
 	}
 }
 
-func (o *outlets) metrics(w io.Writer) {
+// Metrics writes what became of batches, in Prometheus' text format.
+func (o *Outlets) Metrics(w io.Writer) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	oneMetric(w, "held", "gauge", "Batches that wait for the agent from which this one takes over.", len(o.waiting))
-	oneMetric(w, "held_dropped_total", "counter", "Batches for which there was no room then.", o.dropped)
+	agent.WriteMetric(w, "held", "gauge", "Batches that wait for the agent from which this one takes over.", len(o.waiting))
+	agent.WriteMetric(w, "held_dropped_total", "counter", "Batches for which there was no room then.", o.dropped)
 	o.to.metrics(w)
 	fileMetrics(w, o.files)
 }
 
-func inUse(err error) bool { return errors.As(err, new(*folderlock.InUse)) }
+// InUse reports whether another agent uses a folder: it has to close its outlets first.
+func InUse(err error) bool { return errors.As(err, new(*folderlock.InUse)) }
 
-// listen opens the port for metrics. An agent that takes over listens there beside the other one (SO_REUSEPORT, which
-// the kernel permits to the same user). Two agents that know nothing of each other must not share a port. So an agent
-// that does not take over tries first whether the port is free.
-func listen(at string, takesOver bool) (net.Listener, error) {
-	if !takesOver {
-		alone, err := net.Listen("tcp", at)
-		if err != nil {
-			return nil, cannotListen(at, err)
+// lines are the messages at the end.
+func (o *Outlets) lines() (all []string) {
+	if o.files != nil {
+		st := o.files.Stats()
+		all = append(all, fmt.Sprintf("files: %s written, %s not, %s old ones removed; %s are there",
+			output.Grouped(st.Written), output.Grouped(st.Dropped), output.Grouped(st.Removed), output.Size(uint64(st.Bytes))))
+	}
+	if o.to != nil {
+		stats := o.to.shipper.Stats()
+		for i := range stats {
+			st := &stats[i]
+			all = append(all, fmt.Sprintf("%s: %s of %s batches sent, %s refused, %s dropped, %s wait", st.Name,
+				output.Grouped(st.Sent.Batches), output.Grouped(st.Offered.Batches+st.Recovered.Batches),
+				output.Grouped(st.Refused.Batches), output.Grouped(st.Dropped.Batches), output.Grouped(st.Queued.Batches)))
 		}
-		at = alone.Addr().String()
-		alone.Close()
 	}
-	shared := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
-		var refused error
-		err := c.Control(func(fd uintptr) {
-			refused = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_REUSEPORT, 1)
-		})
-		return errors.Join(err, refused)
-	}}
-	l, err := shared.Listen(context.Background(), "tcp", at)
-	if err != nil {
-		return nil, cannotListen(at, err)
-	}
-	return l, nil
+	return all
 }
 
-func cannotListen(at string, err error) error {
-	return &exit.Error{Code: exit.General, What: "cannot listen at " + at, Why: err.Error(),
-		Remedy: "another port, or no --listen"}
+func fileMetrics(w io.Writer, files *batchdir.Dir) {
+	if files == nil {
+		return
+	}
+	st := files.Stats()
+	for _, m := range []struct {
+		name, kind, help string
+		value            any
+	}{
+		{"files_offered_total", "counter", "Batches for files.", st.Offered},
+		{"files_written_total", "counter", "Files that were written.", st.Written},
+		{"files_dropped_total", "counter", "Batches that did not become a file.", st.Dropped},
+		{"files_failed_total", "counter", "Of these, those that could not be written.", st.Failed},
+		{"files_removed_total", "counter", "Old files that were removed for want of room.", st.Removed},
+		{"files", "gauge", "Files that are there.", st.Files},
+		{"files_bytes", "gauge", "What they take.", st.Bytes},
+	} {
+		agent.WriteMetric(w, m.name, m.kind, m.help, m.value)
+	}
 }

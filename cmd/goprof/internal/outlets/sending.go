@@ -1,24 +1,18 @@
 //go:build linux
 
-package main
+package outlets
 
 import (
 	"context"
 	"fmt"
 	"io"
-	"os"
-	"slices"
 	"strings"
-	"syscall"
 	"time"
 
-	"goprof/agent"
 	"goprof/agent/config"
-	"goprof/cmd/goprof/exit"
+	"goprof/cmd/goprof/internal/destinations"
 	"goprof/output/ship"
 	"goprof/profile/resource"
-	"goprof/sampler/guard"
-	"goprof/session"
 )
 
 // sending sends an agent's batches to servers. A nil sending sends nothing.
@@ -28,83 +22,43 @@ type sending struct {
 }
 
 // openSending opens what the configuration names, nil if it names nothing.
-func openSending(to *config.To, say func(string)) (*sending, error) {
+func openSending(to *config.To, version string, say func(string)) (*sending, error) {
 	if !to.Any() {
 		return nil, nil
 	}
-	f := destinationsOf(to)
-	rules, err := f.rules()
+	f := destinationsOf(to, version)
+	rules, err := f.Rules()
 	if err != nil {
 		return nil, err
 	}
-	shipper, err := f.open(say)
+	shipper, err := f.Open(say)
 	if err != nil {
 		return nil, err
 	}
 	return &sending{shipper, rules}, nil
 }
 
-// destinationsOf turns the configuration into flags of goprof ship.
-func destinationsOf(to *config.To) destinationFlags {
-	return destinationFlags{otlp: urls(to.OTLP), pyroscope: urls(to.Pyroscope), parca: urls(to.Parca),
-		otlpHeaders: to.OTLPHeaders, pyroscopeHeaders: to.PyroscopeHeaders, parcaHeaders: to.ParcaHeaders,
-		ca: to.CA, cert: to.Cert, key: to.Key, spool: to.Spool, spoolMax: to.SpoolMax, relabel: to.Relabel}
+func destinationsOf(to *config.To, version string) destinations.Options {
+	return destinations.Options{OTLP: URLs(to.OTLP), Pyroscope: URLs(to.Pyroscope), Parca: URLs(to.Parca),
+		OTLPHeaders: to.OTLPHeaders, PyroscopeHeaders: to.PyroscopeHeaders, ParcaHeaders: to.ParcaHeaders,
+		CA: to.CA, Cert: to.Cert, Key: to.Key, Spool: to.Spool, SpoolMax: to.SpoolMax, Relabel: to.Relabel,
+		Version: version}
 }
 
-// checkSending says what is wrong with destinations. It makes no connection and no spool.
-func checkSending(to *config.To) error {
-	f := destinationsOf(to)
-	if _, err := f.rules(); err != nil {
-		return err
-	}
-	_, err := f.destinations()
-	return err
+// Check says what is wrong with destinations. It makes no connection and no spool.
+func Check(to *config.To) error {
+	f := destinationsOf(to, "")
+	return f.Check()
 }
 
-func urls(text string) (all []string) {
+// URLs are the URLs of one kind in a configuration.
+func URLs(text string) (all []string) {
 	for one := range strings.SplitSeq(text, ",") {
 		if one = strings.TrimSpace(one); one != "" {
 			all = append(all, one)
 		}
 	}
 	return all
-}
-
-// guardAgent gives up the rights that an agent does not need.
-func guardAgent(c *config.Config, say func(string)) {
-	keep := guard.ToWatch
-	switch {
-	case slices.ContainsFunc(c.Events, func(e session.AskedEvent) bool {
-		return !agent.IsWait(e.Name) && session.MayNeedProbes(e.Name)
-	}):
-		keep = slices.Concat(keep, guard.ForPerf, guard.ForProbes)
-	case c.Engine != session.PtraceEngine || len(c.Events) > 0 || c.WholeHost:
-		keep = slices.Concat(keep, guard.ForPerf)
-	}
-	if !isOwn(c.Files.Dir) {
-		keep = slices.Concat(keep, guard.ForFolders)
-	}
-	enter := guard.Enter
-	if c.To.Any() {
-		enter = guard.EnterSending
-	}
-	if enter(keep).AdminForPerf {
-		say(exit.Host().AdminNote().Text)
-	}
-}
-
-// isOwn reports whether goprof can write a folder without CAP_DAC_OVERRIDE. It always can write a spool (ship,
-// checkOwner).
-func isOwn(dir string) bool {
-	if dir == "" {
-		return true
-	}
-	info, err := os.Stat(dir)
-	if err != nil {
-		return false
-	}
-	stat, ok := info.Sys().(*syscall.Stat_t)
-	return ok && int(stat.Uid) == os.Geteuid() && info.Mode().Perm()&0o300 == 0o300
 }
 
 // lastTry is how long an agent that ends goes on sending. The rest stays in the spool.

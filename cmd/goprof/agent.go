@@ -227,8 +227,8 @@ func keptLibraries(maxMemory int64) int {
 }
 
 // serve watches until a signal ends it.
-func (f *agentFlags) serve(cmd *cobra.Command, c *config.Config, at net.Listener, out *outlets.Outlets, say func(string),
-	takesOver bool) error {
+func (f *agentFlags) serve(cmd *cobra.Command, c *config.Config, at net.Listener, out *outlets.Outlets,
+	say func(string), takesOver bool) error {
 	ctx, stop := interruptible(cmd.Context())
 	defer stop()
 	again := make(chan os.Signal, 1)

@@ -17,7 +17,8 @@ import (
 // the watchdog also restores the terminal.
 const watchdogName, watchdogTerminal = "watchdog", "--terminal="
 
-// watchOver sees to it that a goprof that is stopped holds no thread, whether by Ctrl-Z or by force, until end is called.
+// watchOver sees to it that a goprof that is stopped holds no thread, whether by Ctrl-Z or by force, until end is
+// called.
 func watchOver() (end func()) {
 	polite, forced := session.StopAfterSuspend(), session.StartWatchdog(watchdogName)
 	return func() { forced(); polite() }

@@ -16,8 +16,8 @@ import (
 	"goprof/triage/vitals"
 )
 
-// TestSafepointsBetweenReadings: of safepoints between two readings the number and the sum of their times are true. None
-// began before the first reading, and none ends after the second.
+// TestSafepointsBetweenReadings: of safepoints between two readings the number and the sum of their times are true.
+// None began before the first reading, and none ends after the second.
 func TestSafepointsBetweenReadings(t *testing.T) {
 	at := func(ms int64) profile.Instant {
 		return profile.Instant{Wall: 1_790_000_000_000_000_000 + ms*1e6, Ticks: 1 + ms*1e6}

@@ -126,7 +126,8 @@ func (o *Outlets) Close() {
 func (o *Outlets) Metrics(w io.Writer) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	agent.WriteMetric(w, "held", "gauge", "Batches that wait for the agent from which this one takes over.", len(o.waiting))
+	agent.WriteMetric(w, "held", "gauge", "Batches that wait for the agent from which this one takes over.",
+		len(o.waiting))
 	agent.WriteMetric(w, "held_dropped_total", "counter", "Batches for which there was no room then.", o.dropped)
 	o.to.metrics(w)
 	fileMetrics(w, o.files)

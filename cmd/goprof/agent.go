@@ -25,6 +25,8 @@ import (
 	"goprof/agent/config"
 	"goprof/agent/identity"
 	"goprof/cmd/goprof/exit"
+	"goprof/cmd/goprof/internal/outlets"
+	"goprof/cmd/goprof/internal/snapper"
 	"goprof/output"
 	"goprof/output/outfile"
 	"goprof/process"
@@ -147,13 +149,13 @@ func (f *agentFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return f.wrong(cmd, err)
 	}
-	names, err := openNameless(cmd, &c)
-	if err != nil {
+	names := redactFlags{policy: c.Redact, key: c.RedactKey, prefix: "redact-"}
+	if err := names.prepare(cmd); err != nil {
 		return err
 	}
 	talk := cmd.ErrOrStderr()
 	if f.check {
-		if err := checkSending(&c.To); err != nil {
+		if err := outlets.Check(&c.To); err != nil {
 			return err
 		}
 		fmt.Fprintln(cmd.OutOrStdout(), "the configuration is right")
@@ -165,11 +167,11 @@ func (f *agentFlags) run(cmd *cobra.Command) error {
 		}
 		guard.Enter(guard.ToWatch)
 		return writeResult(cmd, outfile.Stdout, func(w io.Writer) error {
-			return dryRun(w, agent.NewHost(host(), version(), nil), &c.Settings)
+			return dryRun(w, agent.NewHost(exit.Host(), version(), nil), &c.Settings)
 		})
 	}
 	say := func(text string) { fmt.Fprintf(talk, "goprof: %s\n", output.Printable(text)) }
-	out := &outlets{say: say, names: names}
+	out := outlets.New(version(), names.by, say)
 	takesOver := f.takeOver && len(handoverFolders(&c)) > 0
 	if f.takeOver && !takesOver {
 		return errNoFolder()
@@ -180,13 +182,13 @@ func (f *agentFlags) run(cmd *cobra.Command) error {
 			return err
 		}
 	}
-	defer out.close()
-	if err := out.connect(&c); err == nil {
+	defer out.Close()
+	if err := out.Connect(&c); err == nil {
 		takesOver = false // there is no other agent
-	} else if !takesOver || !inUse(err) {
+	} else if !takesOver || !outlets.InUse(err) {
 		return err
 	}
-	return f.serve(cmd, &c, at, out, takesOver)
+	return f.serve(cmd, &c, at, out, say, takesOver)
 }
 
 func (f *agentFlags) wrong(cmd *cobra.Command, err error) error {
@@ -225,18 +227,17 @@ func keptLibraries(maxMemory int64) int {
 }
 
 // serve watches until a signal ends it.
-func (f *agentFlags) serve(cmd *cobra.Command, c *config.Config, at net.Listener, out *outlets, takesOver bool) error {
+func (f *agentFlags) serve(cmd *cobra.Command, c *config.Config, at net.Listener, out *outlets.Outlets,
+	say func(string), takesOver bool) error {
 	ctx, stop := interruptible(cmd.Context())
 	defer stop()
-	say := out.say
 	again := make(chan os.Signal, 1)
 	signal.Notify(again, syscall.SIGHUP)
 	defer signal.Stop(again)
-	defer session.StopAfterSuspend()()
-	defer session.StartWatchdog(watchdogName)()
-	host := agent.NewHost(host(), version(), identity.Enrich)
-	a := agent.New(host, c.Settings, out.offer, say)
-	endSnapper, err := startSnapper(c, a, cmd.ErrOrStderr(), say)
+	defer watchOver()()
+	host := agent.NewHost(exit.Host(), version(), identity.Enrich)
+	a := agent.New(host, c.Settings, out.Offer, say)
+	endSnapper, err := snapper.Keep(c, a, cmd.ErrOrStderr(), say)
 	if err != nil {
 		return err
 	}
@@ -252,7 +253,7 @@ func (f *agentFlags) serve(cmd *cobra.Command, c *config.Config, at net.Listener
 	process.KeepLibraries(keptLibraries(c.MaxMemory))
 	boundMemory(&c.Settings)
 
-	a.Hide(out.names.text)
+	a.Hide(out.Text)
 	if at != nil {
 		end := serveMetrics(at, func(w io.Writer) { writeMetrics(w, a, host, others, out) }, a.Metrics().Healthy)
 		defer end()
@@ -276,7 +277,7 @@ func (f *agentFlags) serve(cmd *cobra.Command, c *config.Config, at net.Listener
 	go func() {
 		defer close(taking)
 		if takesOver {
-			if failed = takeOver(ctx, a, c, out); failed != nil {
+			if failed = takeOver(ctx, a, c, out, say); failed != nil {
 				cancel()
 				return
 			}
@@ -347,37 +348,67 @@ func changeOf(file string) time.Time {
 // staysAsItWas says which part of a new configuration takes effect only after a restart. It is empty if there is none.
 func staysAsItWas(c, old *config.Config) string {
 	var what []string
-	if c.Listen != old.Listen {
-		what = append(what, "listen")
-	}
-	if c.Engine != old.Engine { // goprof has given up the rights that perf needs
-		what = append(what, "engine")
-	}
-	if !slices.Equal(c.Events, old.Events) {
-		what = append(what, "event")
-	}
-	if c.WholeHost != old.WholeHost {
-		what = append(what, "whole-host")
-	}
-	if c.Files != old.Files {
-		what = append(what, "files")
-	}
-	if c.Snaps != old.Snaps {
-		what = append(what, "snap-on")
-	}
-	if c.Redact != old.Redact || c.RedactKey != old.RedactKey {
-		what = append(what, "redact")
-	}
-	if c.To != old.To {
-		what = append(what, "destinations")
+	for _, one := range []struct {
+		name    string
+		differs bool
+	}{
+		{"listen", c.Listen != old.Listen},
+		{"engine", c.Engine != old.Engine}, // goprof has given up the rights that perf needs
+		{"event", !slices.Equal(c.Events, old.Events)},
+		{"whole-host", c.WholeHost != old.WholeHost},
+		{"files", c.Files != old.Files},
+		{"snap-on", c.Snaps != old.Snaps},
+		{"redact", c.Redact != old.Redact || c.RedactKey != old.RedactKey},
+		{"destinations", c.To != old.To},
+	} {
+		if one.differs {
+			what = append(what, one.name)
+		}
 	}
 	if what == nil {
 		return ""
 	}
 	text := "the new configuration has other " + strings.Join(what, ", other ") +
 		": the old ones hold until the agent is started again"
-	if err := checkSending(&c.To); err != nil {
+	if err := outlets.Check(&c.To); err != nil {
 		text += ", and the agent would not start: " + err.Error()
 	}
 	return text
+}
+
+// guardAgent gives up the rights that an agent does not need.
+func guardAgent(c *config.Config, say func(string)) {
+	keep := guard.ToWatch
+	switch {
+	case slices.ContainsFunc(c.Events, func(e session.AskedEvent) bool {
+		return !agent.IsWait(e.Name) && session.MayNeedProbes(e.Name)
+	}):
+		keep = slices.Concat(keep, guard.ForPerf, guard.ForProbes)
+	case c.Engine != session.PtraceEngine || len(c.Events) > 0 || c.WholeHost:
+		keep = slices.Concat(keep, guard.ForPerf)
+	}
+	if !isOwn(c.Files.Dir) {
+		keep = slices.Concat(keep, guard.ForFolders)
+	}
+	enter := guard.Enter
+	if c.To.Any() {
+		enter = guard.EnterSending
+	}
+	if enter(keep).AdminForPerf {
+		say(exit.Host().AdminNote().Text)
+	}
+}
+
+// isOwn reports whether goprof can write a folder without CAP_DAC_OVERRIDE. It always can write a spool (ship,
+// checkOwner).
+func isOwn(dir string) bool {
+	if dir == "" {
+		return true
+	}
+	info, err := os.Stat(dir)
+	if err != nil {
+		return false
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(stat.Uid) == os.Geteuid() && info.Mode().Perm()&0o300 == 0o300
 }

@@ -11,15 +11,20 @@ import (
 	"testing"
 
 	"goprof/agent"
+	"goprof/cmd/goprof/exit"
+	"goprof/cmd/goprof/internal/outlets"
 )
 
 // TestDashboardNamesMetrics: each metric that the dashboard and the alerts ask for is one that an agent serves.
 func TestDashboardNamesMetrics(t *testing.T) {
-	host := agent.NewHost(host(), "", nil)
+	host := agent.NewHost(exit.Host(), "", nil)
 	var served bytes.Buffer
 	a := agent.New(host, agent.Default(), nil, nil)
-	writeMetrics(&served, a, host, nil, &outlets{})
-	text := served.String() + readSource(t, "agent_to.go") + readSource(t, "agent_metrics.go") // those with a destination
+	writeMetrics(&served, a, host, nil, outlets.New("", nil, nil))
+	text := served.String() // and those with a destination
+	for _, name := range []string{"sending.go", "outlets.go"} {
+		text += readSource(t, "internal/outlets/"+name)
+	}
 	for _, file := range []string{"dashboard.json", "chart/alerts.yaml"} {
 		b, err := os.ReadFile("../../scripts/kubernetes/" + file)
 		if err != nil {

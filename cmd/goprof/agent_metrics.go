@@ -3,14 +3,19 @@
 package main
 
 import (
-	"fmt"
+	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
+	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"goprof/agent"
-	"goprof/output/batchdir"
+	"goprof/cmd/goprof/exit"
+	"goprof/cmd/goprof/internal/outlets"
 	"goprof/process"
 )
 
@@ -35,7 +40,7 @@ func serveMetrics(at net.Listener, write func(io.Writer), healthy func() bool) (
 	return func() { server.Close() }
 }
 
-func writeMetrics(w io.Writer, a *agent.Agent, h *agent.ThisHost, others *agent.Others, out *outlets) {
+func writeMetrics(w io.Writer, a *agent.Agent, h *agent.ThisHost, others *agent.Others, out *outlets.Outlets) {
 	a.Metrics().Write(w)
 	g := h.Group()
 	tables, most := process.TableBytes()
@@ -53,38 +58,43 @@ func writeMetrics(w io.Writer, a *agent.Agent, h *agent.ThisHost, others *agent.
 		{"library_bytes_max", "gauge", "The most of that; a JVM for which there is no room is refused as tables-full.", most},
 		{"sampling_cpu_seconds_total", "counter", "CPU time of the sampling thread and its preempters.", g.CPU.Seconds()},
 	} {
-		oneMetric(w, m.name, m.kind, m.help, m.value)
+		agent.WriteMetric(w, m.name, m.kind, m.help, m.value)
 	}
 	if others != nil {
 		samples, lost := others.Counts()
-		oneMetric(w, "host_samples_total", "counter", "Samples of processes that are not recorded as JVMs.", samples)
-		oneMetric(w, "host_records_lost_total", "counter", "Records of these for which the kernel had no room.", lost)
+		agent.WriteMetric(w, "host_samples_total", "counter", "Samples of processes that are not recorded as JVMs.", samples)
+		agent.WriteMetric(w, "host_records_lost_total", "counter", "Records of these for which the kernel had no room.", lost)
 	}
-	out.metrics(w)
+	out.Metrics(w)
 }
 
-func fileMetrics(w io.Writer, files *batchdir.Dir) {
-	if files == nil {
-		return
+// listen opens the port for metrics. An agent that takes over listens there beside the other one (SO_REUSEPORT, which
+// the kernel permits to the same user). Two agents that know nothing of each other must not share a port. So an agent
+// that does not take over tries first whether the port is free.
+func listen(at string, takesOver bool) (net.Listener, error) {
+	if !takesOver {
+		alone, err := net.Listen("tcp", at)
+		if err != nil {
+			return nil, cannotListen(at, err)
+		}
+		at = alone.Addr().String()
+		alone.Close()
 	}
-	st := files.Stats()
-	for _, m := range []struct {
-		name, kind, help string
-		value            any
-	}{
-		{"files_offered_total", "counter", "Batches for files.", st.Offered},
-		{"files_written_total", "counter", "Files that were written.", st.Written},
-		{"files_dropped_total", "counter", "Batches that did not become a file.", st.Dropped},
-		{"files_failed_total", "counter", "Of these, those that could not be written.", st.Failed},
-		{"files_removed_total", "counter", "Old files that were removed for want of room.", st.Removed},
-		{"files", "gauge", "Files that are there.", st.Files},
-		{"files_bytes", "gauge", "What they take.", st.Bytes},
-	} {
-		oneMetric(w, m.name, m.kind, m.help, m.value)
+	shared := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
+		var refused error
+		err := c.Control(func(fd uintptr) {
+			refused = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_REUSEPORT, 1)
+		})
+		return errors.Join(err, refused)
+	}}
+	l, err := shared.Listen(context.Background(), "tcp", at)
+	if err != nil {
+		return nil, cannotListen(at, err)
 	}
+	return l, nil
 }
 
-func oneMetric(w io.Writer, name, kind, help string, value any) {
-	fmt.Fprintf(w, "# HELP goprof_agent_%s %s\n# TYPE goprof_agent_%[1]s %[3]s\ngoprof_agent_%[1]s %[4]v\n",
-		name, help, kind, value)
+func cannotListen(at string, err error) error {
+	return &exit.Error{Code: exit.General, What: "cannot listen at " + at, Why: err.Error(),
+		Remedy: "another port, or no --listen"}
 }

@@ -8,20 +8,22 @@ import (
 	"goprof/agent"
 	"goprof/agent/config"
 	"goprof/agent/identity"
+	"goprof/cmd/goprof/exit"
+	"goprof/cmd/goprof/internal/outlets"
 	"goprof/output"
 )
 
 // openOthers begins to sample the processes that are no JVM; nil if the configuration does not want them.
-func openOthers(c *config.Config, a *agent.Agent, h *agent.ThisHost, out *outlets) (*agent.Others, error) {
+func openOthers(c *config.Config, a *agent.Agent, h *agent.ThisHost, out *outlets.Outlets) (*agent.Others, error) {
 	if !c.WholeHost {
 		return nil, nil
 	}
 	others, err := agent.OpenOthers(agent.OthersOptions{Settings: c.Settings, Version: version(), CPUs: h.CPUs(),
-		Enrich: identity.Enrich, Counts: a.Counts, Offer: out.offer})
+		Enrich: identity.Enrich, Counts: a.Counts, Offer: out.Offer})
 	if err != nil {
 		cause := h.Explain(0, err)
 		cause.Remedy = "goprof doctor; without --whole-host the agent records JVMs"
-		return nil, causeError("cannot sample the other processes of this host", cause, err)
+		return nil, exit.OfCause("cannot sample the other processes of this host", cause, err)
 	}
 	a.SampleOthers(others)
 	return others, nil

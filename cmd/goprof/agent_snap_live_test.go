@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"goprof/cmd/goprof/internal/snapper"
 	"goprof/output/snap"
 	"goprof/testdata/jvmtest"
 )
@@ -85,7 +86,7 @@ func TestAgentSnaps(t *testing.T) {
 		if kept == 0 || len(contents.Lacking()) == 0 {
 			t.Errorf("%+v", contents.Parts)
 		}
-		second := pidOf(snapperName + " --on SIGUSR2 --dir " + dir)
+		second := pidOf(snapper.Command + " --on SIGUSR2 --dir " + dir)
 		syscall.Kill(second, syscall.SIGKILL)
 		await(t, "its end", func() bool { return syscall.Kill(second, 0) == syscall.ESRCH }) // a zombie is there
 		await(t, "a word about it", func() bool { return strings.Contains(a.log.String(), "snaps are off until") })
@@ -104,7 +105,7 @@ func agentEndsSnap(t *testing.T, jvm *jvmtest.JVM) {
 	a := snappingAgent(t, jvm, dir)
 	time.Sleep(2 * time.Second)
 	a.end(t)
-	await(t, "the snap's end", func() bool { return !runsGoprof(snapperName + " --on SIGUSR2 --dir " + dir) })
+	await(t, "the snap's end", func() bool { return !runsGoprof(snapper.Command + " --on SIGUSR2 --dir " + dir) })
 	files, _ := filepath.Glob(filepath.Join(dir, fmt.Sprintf("snap-%d-*.zip", jvm.PID)))
 	if len(files) != 1 || runsGoprof("snap --pid "+strconv.Itoa(jvm.PID)+" -o "+dir) {
 		t.Fatalf("%q\n%s", files, &a.log)
@@ -120,36 +121,10 @@ func agentEndsSnap(t *testing.T, jvm *jvmtest.JVM) {
 // snappingAgent is an agent that takes a snap of a JVM.
 func snappingAgent(t *testing.T, jvm *jvmtest.JVM, dir string) *liveAgent {
 	a := startAgent(t, "--match", "main=^truth.Guest$", "--snap-on", "SIGUSR2", "--snap-dir", dir)
-	await(t, "the second process", func() bool { return runsGoprof(snapperName + " --on SIGUSR2 --dir " + dir) })
+	await(t, "the second process", func() bool { return runsGoprof(snapper.Command + " --on SIGUSR2 --dir " + dir) })
 	await(t, "a snap", func() bool {
 		a.cmd.Process.Signal(syscall.SIGUSR2)
 		return runsGoprof("snap --pid " + strconv.Itoa(jvm.PID) + " -o " + dir)
 	})
 	return a
-}
-
-func TestTrimSnaps(t *testing.T) {
-	dir := t.TempDir()
-	for i := range 6 {
-		name := filepath.Join(dir, fmt.Sprintf("snap-%d-20261129T05550%dZ.zip", 10+i, i))
-		if i == 5 {
-			name = filepath.Join(dir, "snap.zip") // not the agent's
-		}
-		os.WriteFile(name, make([]byte, 100), 0o600)
-		old := time.Now().Add(time.Duration(i-10) * time.Hour)
-		os.Chtimes(name, old, old)
-	}
-	left := func() (n int) {
-		all, _ := os.ReadDir(dir)
-		return len(all)
-	}
-	if err := trimSnaps(dir, 4, 1000); err != nil || left() != 5 {
-		t.Errorf("%v: %d are left", err, left())
-	}
-	if err := trimSnaps(dir, 4, 250); err != nil || left() != 3 {
-		t.Errorf("%v: %d are left", err, left())
-	}
-	if err := trimSnaps(dir, 4, 1); err != nil || left() != 2 { // the newest one, and the other file
-		t.Errorf("%v: %d are left", err, left())
-	}
 }

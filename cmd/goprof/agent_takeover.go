@@ -10,6 +10,7 @@ import (
 	"goprof/agent"
 	"goprof/agent/config"
 	"goprof/cmd/goprof/exit"
+	"goprof/cmd/goprof/internal/outlets"
 	"goprof/output/folderlock"
 	"goprof/sampler"
 )
@@ -45,26 +46,27 @@ func errNoFolder() error {
 
 // takeOver replaces another agent. It waits until this agent is attached to all busy JVMs, and asks the other agent to
 // end. This agent begins at that moment, and opens its outlets when the other one has closed them.
-func takeOver(ctx context.Context, a *agent.Agent, c *config.Config, out *outlets) error {
+func takeOver(ctx context.Context, a *agent.Agent, c *config.Config, out *outlets.Outlets,
+	say func(string)) error {
 	select {
 	case <-a.Settled():
 	case <-time.After(settleWithin):
-		out.say("not all JVMs could be attached to yet: for those there is a gap")
+		say("not all JVMs could be attached to yet: for those there is a gap")
 	case <-ctx.Done():
 		return nil
 	}
-	at, ok, err := askToEnd(ctx, handoverFolders(c), out.say)
+	at, ok, err := askToEnd(ctx, handoverFolders(c), say)
 	if !ok {
 		return err
 	}
 	restUntil(ctx, at.Add(-beginAhead))
 	a.Begin(at)
 	for end := at.Add(givenWithin); ; restUntil(ctx, time.Now().Add(giveEvery)) {
-		err := out.connect(c)
+		err := out.Connect(c)
 		if err == nil {
-			out.say(fmt.Sprintf("took over at %s", at.UTC().Format("15:04:05.000")))
+			say(fmt.Sprintf("took over at %s", at.UTC().Format("15:04:05.000")))
 		}
-		if err == nil || !inUse(err) || time.Now().After(end) || ctx.Err() != nil {
+		if err == nil || !outlets.InUse(err) || time.Now().After(end) || ctx.Err() != nil {
 			return err
 		}
 	}

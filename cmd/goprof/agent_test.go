@@ -12,7 +12,6 @@ import (
 
 	"goprof/agent"
 	"goprof/agent/config"
-	"goprof/profile/batch"
 )
 
 // TestReloadSaysWhatItDoesNotTake: if a server was changed in the file, a reload says that it does not take the
@@ -42,32 +41,6 @@ func TestReloadSaysWhatItDoesNotTake(t *testing.T) {
 	}
 }
 
-// TestOutletsHaveOneUser: an agent notices that another agent uses its files or its spool, so that it can take over.
-// Batches wait until the outlets are free.
-func TestOutletsHaveOneUser(t *testing.T) {
-	for name, of := range map[string]func(*config.Config, string){
-		"files": func(c *config.Config, dir string) { c.Files.Dir = dir },
-		"spool": func(c *config.Config, dir string) { c.To.OTLP, c.To.Spool = "http://127.0.0.1:1", dir },
-	} {
-		c := config.Default()
-		of(&c, t.TempDir())
-		say := func(string) {}
-		first, next := &outlets{say: say}, &outlets{say: say}
-		if err := first.connect(&c); err != nil {
-			t.Fatal(err)
-		}
-		if err := next.connect(&c); !inUse(err) {
-			t.Errorf("%s: %v", name, err)
-		}
-		next.offer(&batch.Batch{})
-		first.close()
-		if err := next.connect(&c); err != nil || len(next.waiting) > 0 {
-			t.Errorf("%s: %v, %d batches wait", name, err, len(next.waiting))
-		}
-		next.close()
-	}
-}
-
 // TestListen: two agents listen at one port if the second one takes over. Otherwise they do not.
 func TestListen(t *testing.T) {
 	first, err := listen("127.0.0.1:0", false)
@@ -85,15 +58,6 @@ func TestListen(t *testing.T) {
 		t.Fatal(err)
 	}
 	next.Close()
-}
-
-// TestLabels: Go's quotes escape characters that Prometheus' text format does not. Such an escape would make the
-// whole page unreadable.
-func TestLabels(t *testing.T) {
-	name := "otlp http://a\u202e\\\"\n"
-	if got, want := labelText.Replace(name), "otlp http://a\u202e"+`\\\"\n`; got != want {
-		t.Errorf("%s, want %s", got, want)
-	}
 }
 
 // TestTakeOverInterrupted: Ctrl-C while the other agent is asked is no failure. It withdraws the question.

@@ -9,6 +9,7 @@ import (
 
 	"goprof/agent"
 	"goprof/agent/config"
+	"goprof/cmd/goprof/internal/outlets"
 	"goprof/output"
 	"goprof/session"
 )
@@ -27,7 +28,7 @@ func plan(c *config.Config) string {
 	if c.WholeHost {
 		whose += " and of its other processes"
 	}
-	to := append(urls(c.To.OTLP), append(urls(c.To.Pyroscope), urls(c.To.Parca)...)...)
+	to := append(outlets.URLs(c.To.OTLP), append(outlets.URLs(c.To.Pyroscope), outlets.URLs(c.To.Parca)...)...)
 	if c.Files.Dir != "" {
 		to = append(to, c.Files.Dir)
 	}
@@ -52,22 +53,4 @@ func agentEnded(m *agent.Counts, took time.Duration) string {
 		}
 	}
 	return text
-}
-
-func (o *outlets) lines() (all []string) {
-	if o.files != nil {
-		st := o.files.Stats()
-		all = append(all, fmt.Sprintf("files: %s written, %s not, %s old ones removed; %s are there",
-			output.Grouped(st.Written), output.Grouped(st.Dropped), output.Grouped(st.Removed), output.Size(uint64(st.Bytes))))
-	}
-	if o.to != nil {
-		stats := o.to.shipper.Stats()
-		for i := range stats {
-			st := &stats[i]
-			all = append(all, fmt.Sprintf("%s: %s of %s batches sent, %s refused, %s dropped, %s wait", st.Name,
-				output.Grouped(st.Sent.Batches), output.Grouped(st.Offered.Batches+st.Recovered.Batches),
-				output.Grouped(st.Refused.Batches), output.Grouped(st.Dropped.Batches), output.Grouped(st.Queued.Batches)))
-		}
-	}
-	return all
 }

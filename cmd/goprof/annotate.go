@@ -168,7 +168,7 @@ func (f *annotateFlags) check(cmd *cobra.Command, args []string) error {
 
 // read gathers the samples of a recording.
 func (a *annotation) read(name string) error {
-	if err := notItself(name, a.flags.to); err != nil {
+	if err := exit.NotItself(name, a.flags.to); err != nil {
 		return err
 	}
 	in, err := a.flags.input.open(a.cmd, name)
@@ -194,7 +194,7 @@ func (a *annotation) read(name string) error {
 		})
 	}
 	if err != nil {
-		return badInput(name, err)
+		return exit.CannotRead(name, err)
 	}
 	in.leftOut(a.cmd)
 	return nil
@@ -211,7 +211,7 @@ func (a *annotation) choose() (*annotate.Page, error) {
 		e := &exit.Error{Code: exit.NoSamples, Remedy: fmt.Sprintf("goprof top --once %d", a.pid),
 			What: fmt.Sprintf("no sample of %s has a Java method with %q in its name", a.from, output.Printable(a.name))}
 		if args := a.cmd.Flags().Args(); len(args) > 1 {
-			e.Remedy = commandLine([]string{"goprof", "report", "--by", "line", args[1]})
+			e.Remedy = exit.CommandLine([]string{"goprof", "report", "--by", "line", args[1]})
 		}
 		return nil, e
 	}
@@ -240,7 +240,7 @@ func (a *annotation) again(method string) string {
 	if i := slices.Index(args, a.name); i > 0 {
 		args[i] = method
 	}
-	return output.Printable(commandLine(args))
+	return output.Printable(exit.CommandLine(args))
 }
 
 // write adds to the page what else is known, and writes it.
@@ -266,7 +266,7 @@ func (a *annotation) write(page *annotate.Page) error {
 	if a.flags.source != "" {
 		if err := page.ReadSource(a.flags.source); err != nil {
 			return &exit.Error{Code: exit.BadInput, What: "cannot show the source of " + output.CleanName(page.Method),
-				Why: whyOf(err), Remedy: commandLine(without("source")(a.cmd, os.Args)), Err: errors.Unwrap(err)}
+				Why: whyOf(err), Remedy: exit.CommandLine(without("source")(a.cmd, os.Args)), Err: errors.Unwrap(err)}
 		}
 	}
 	return writeResult(a.cmd, a.flags.to, func(to io.Writer) error {

@@ -18,7 +18,7 @@ import (
 // liveAnnotate are the flags of annotate that are about a live JVM.
 type liveAnnotate struct {
 	jvm      oneJVM
-	duration durationFlag
+	duration time.Duration
 	rate     float64
 	asm      bool
 	engineFlag
@@ -29,10 +29,10 @@ const annotateRate = 1000
 
 func (f *liveAnnotate) add(cmd *cobra.Command) {
 	fs := cmd.Flags()
-	f.duration.Duration = 10 * time.Second
+	f.duration = 10 * time.Second
 	f.jvm.addFlags(cmd)
 	cmd.ValidArgsFunction = nil
-	fs.VarP(&f.duration, "duration", "d", "sample for so much `time`")
+	fs.VarP(asTime(&f.duration), "duration", "d", "sample for so much `time`")
 	fs.Float64VarP(&f.rate, "rate", "r", annotateRate, "samples for each second of CPU time, in `Hz`, up to 10,000")
 	f.engineFlag.add(cmd, fs)
 	fs.BoolVar(&f.asm, "asm", false, "also show the method's machine code, with samples at each instruction")
@@ -45,10 +45,10 @@ func (f *liveAnnotate) isLive(cmd *cobra.Command) bool {
 // attach opens the JVM, and samples it if no file has samples. end is to be called when the JVM is no longer needed.
 func (a *annotation) attach() (end func(), err error) {
 	f := &a.flags.liveAnnotate
-	if !(f.rate > 0 && f.rate <= maxRate) || f.rate < 1/maxInterval.Seconds() {
-		return nil, usageError(a.cmd, fmt.Sprintf("--rate is above 0 and at most %d Hz", maxRate), without("rate"))
+	if err := checkHz(a.cmd, f.rate); err != nil {
+		return nil, err
 	}
-	if f.duration.Duration <= 0 {
+	if f.duration <= 0 {
 		return nil, usageError(a.cmd, "--duration is above 0", without("duration"))
 	}
 	if err := f.engineFlag.check(a.cmd, profile.ModeCPU, 0); err != nil {
@@ -62,27 +62,24 @@ func (a *annotation) attach() (end func(), err error) {
 		return nil, usageError(a.cmd, "--asm: goprof has no decoder for this CPU", without("asm"))
 	}
 	samples := len(a.cmd.Flags().Args()) == 1
-	ended := session.StopAfterSuspend()
-	watched := session.StartWatchdog(watchdogName)
+	over := watchOver()
 	goFirst()
 	session.LetSysmonRest()
 	guard.Enter(guard.ToRecord)
 	s, err := attach(a.cmd, pid, false)
 	if err != nil {
-		watched()
-		ended()
+		over()
 		return nil, err
 	}
 	end = func() {
 		s.Close()
-		watched()
-		ended()
+		over()
 	}
 	a.vm, a.pid = s.VM, pid
 	a.ask = func(read func()) error {
 		_, err := session.Ask(s, func() (struct{}, error) { read(); return struct{}{}, nil })
 		if err != nil {
-			return attachError(pid, err)
+			return exit.CannotLook(pid, err)
 		}
 		return nil
 	}
@@ -97,9 +94,9 @@ func (a *annotation) attach() (end func(), err error) {
 
 func (a *annotation) sample(s *session.Session, pid int) error {
 	f := &a.flags.liveAnnotate
-	choice, err := host().ChooseEngine(session.EngineName(f.engine), pid, 0)
+	choice, err := exit.Host().ChooseEngine(session.EngineName(f.engine), pid, 0)
 	if err != nil {
-		return attachError(pid, err)
+		return exit.CannotLook(pid, err)
 	}
 	ctx, stop := interruptible(a.cmd.Context())
 	defer stop()
@@ -110,13 +107,13 @@ func (a *annotation) sample(s *session.Session, pid int) error {
 		sink.codes = a.codes
 	}
 	fmt.Fprintf(a.cmd.ErrOrStderr(), "goprof: sampling process %d for %v, by %s (Ctrl-C ends it sooner)\n", pid,
-		f.duration.Duration, choice.Engine)
-	_, sum, err := s.Record(ctx, session.RecordOptions{Duration: f.duration.Duration, Engine: choice.Engine,
-		Interval: time.Duration(float64(time.Second) / f.rate), Sink: sink})
+		f.duration, choice.Engine)
+	_, sum, err := s.Record(ctx, session.RecordOptions{Duration: f.duration, Engine: choice.Engine,
+		Interval: intervalOf(f.rate), Sink: sink})
 	sink.stacks.Collect()
 	switch {
 	case err != nil:
-		return attachError(pid, err)
+		return exit.CannotLook(pid, err)
 	case sum.AllSamples() == 0:
 		return &exit.Error{Code: exit.NoSamples, What: fmt.Sprintf("no samples of process %d", pid),
 			Why:    fmt.Sprintf("it used no CPU time, or none of %d tries to take one succeeded", sum.Attempted),

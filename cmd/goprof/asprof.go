@@ -31,7 +31,7 @@ func suggestOfAsprof(e *exit.Error, name, letters string, args []string) bool {
 		suggestEvent(e, args)
 	case letters == "" && (name == "wall" || name == "lock"):
 		e.Why = "that is a mode"
-		e.Remedy = commandLine(withFlag(withoutValue(args, "--"+name), "--"+name, asprofEvents[name]...))
+		e.Remedy = exit.CommandLine(withFlag(withoutValue(args, "--"+name), "--"+name, asprofEvents[name]...))
 	case letters == "" && (name == "nativemem" || name == "all"):
 		e.Why = "what to record is --event, several with commas"
 		e.Remedy = "goprof record --event malloc ..., or --event alloc,exceptions -o FILE.jfr"
@@ -39,12 +39,12 @@ func suggestOfAsprof(e *exit.Error, name, letters string, args []string) bool {
 		e.Why, e.Remedy = notLive, countsLive
 	case letters == "" && name == "file":
 		e.Why = "the file is -o"
-		e.Remedy = commandLine(withFlag(args, "--file", "--output"))
+		e.Remedy = exit.CommandLine(withFlag(args, "--file", "--output"))
 	case letters == "" && (name == "jstackdepth" || name == "depth"), letters != "" && name == "j":
 		e.Why, e.Remedy = "the number of frames is --depth", "goprof record --depth 2048 ..."
 	case letters == "" && name == "timeout":
 		e.Why = "the time is --duration"
-		e.Remedy = commandLine(withFlag(args, "--timeout", "--duration"))
+		e.Remedy = exit.CommandLine(withFlag(args, "--timeout", "--duration"))
 	default:
 		return false
 	}
@@ -69,10 +69,10 @@ func suggestEvent(e *exit.Error, args []string) {
 		e.Why, e.Remedy = fmt.Sprintf("-e %s may be --event %s here", event, event), "goprof events PID"
 	case len(words) == 0:
 		e.Why = "CPU time is what record records anyway"
-		e.Remedy = commandLine(slices.Delete(slices.Clone(args), from, to))
+		e.Remedy = exit.CommandLine(slices.Delete(slices.Clone(args), from, to))
 	default:
 		e.Why = fmt.Sprintf("-e %s is %s here", event, strings.Join(words, " "))
-		e.Remedy = commandLine(slices.Replace(slices.Clone(args), from, to, words...))
+		e.Remedy = exit.CommandLine(slices.Replace(slices.Clone(args), from, to, words...))
 	}
 }
 
@@ -129,7 +129,7 @@ func asprofOutput(cmd *cobra.Command, name string, args []string) *exit.Error {
 		if a == name && i > 0 && (args[i-1] == "-o" || args[i-1] == "--output") {
 			args = slices.Clone(args)
 			args[i] = file
-			e.Remedy = commandLine(args)
+			e.Remedy = exit.CommandLine(args)
 			break
 		}
 	}
@@ -146,7 +146,7 @@ func asprofFile(cmd *cobra.Command, name string, args []string) *exit.Error {
 		if a == name && i > 0 && (args[i-1] == "-f" || args[i-1] == "--format") {
 			args = slices.Clone(args)
 			args[i-1] = "-o"
-			e.Remedy = commandLine(args)
+			e.Remedy = exit.CommandLine(args)
 			break
 		}
 	}

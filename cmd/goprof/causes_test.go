@@ -38,7 +38,7 @@ func TestEveryCauseIsDocumented(t *testing.T) {
 		if !ok {
 			t.Errorf("%s is not in the table", name)
 		}
-		if class != "" && code != codeOf(classes[class]) {
+		if class != "" && code != exit.CodeOf(classes[class]) {
 			t.Errorf("%s stands under %d, and is %s", name, code, class)
 		}
 	}

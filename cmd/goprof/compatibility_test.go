@@ -84,7 +84,7 @@ func exitLines() (lines []string) {
 // and the data within pages are left out: goprof's own pages alone read the second.
 func jsonLines(t *testing.T) (lines []string) {
 	for _, dir := range []string{"../../profile", "../../output", "../../output/dumps", "../../output/diff",
-		"../../output/snap", "../../output/top", "../../annotate", "."} {
+		"../../output/snap", "../../output/top", "../../annotate", ".", "internal/hosttext"} {
 		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
 		if err != nil || len(files) == 0 {
 			t.Fatal(dir, err)

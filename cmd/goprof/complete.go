@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"goprof/cmd/goprof/exit"
 	"goprof/output"
 )
 
@@ -16,7 +17,7 @@ import (
 func completeNames(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	var names []string
 	if len(args) == 0 {
-		for _, j := range host().Match("") {
+		for _, j := range exit.Host().Match("") {
 			names = append(names, cobra.CompletionWithDesc(output.Printable(j.Name()), strconv.Itoa(j.PID)))
 		}
 	}
@@ -34,7 +35,7 @@ func completeRecord(cmd *cobra.Command, args []string, part string) ([]string, c
 
 func completePIDs(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	var pids []string
-	for _, j := range host().Match("") {
+	for _, j := range exit.Host().Match("") {
 		pids = append(pids, cobra.CompletionWithDesc(strconv.Itoa(j.PID), output.Printable(j.Name())))
 	}
 	return pids, cobra.ShellCompDirectiveNoFileComp

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"goprof/cmd/goprof/caption"
+	"goprof/cmd/goprof/exit"
 	"goprof/output"
 	"goprof/output/convert"
 	"goprof/output/flame"
@@ -94,28 +95,27 @@ func runConvert(cmd *cobra.Command, input string, f *convertFlags) error {
 	if err != nil {
 		return usageError(cmd, err.Error())
 	}
-	if err := notItself(input, f.output); err != nil {
+	if err := exit.NotItself(input, f.output); err != nil {
 		return err
 	}
 	if err := f.checkShape(cmd, to); err != nil {
 		return err
 	}
-	by, err := f.redactor(cmd, input, f.output, f.summary)
-	if err != nil {
+	if err := f.prepare(cmd, input, f.output, f.summary); err != nil {
 		return err
 	}
 	defer cleanOnSignal()()
 	file, err := outfile.Reserve(f.output)
 	if err != nil {
-		return outputFailed(err)
+		return exit.CannotWrite(err)
 	}
 	var account *outfile.File
 	if f.summary != "" {
-		if err := notItself(input, f.summary); err != nil {
+		if err := exit.NotItself(input, f.summary); err != nil {
 			return err
 		}
 		if account, err = outfile.Reserve(f.summary); err != nil {
-			return outputFailed(err)
+			return exit.CannotWrite(err)
 		}
 	}
 	f.in.all = to.Parts()
@@ -124,7 +124,7 @@ func runConvert(cmd *cobra.Command, input string, f *convertFlags) error {
 		return err
 	}
 	defer in.Close()
-	in.redact(by)
+	in.redact(f.by)
 	in.notes(cmd)
 	if f.summary != "" && in.src.Info().Summary == nil {
 		return in.noAccount()
@@ -134,7 +134,7 @@ func runConvert(cmd *cobra.Command, input string, f *convertFlags) error {
 		return err
 	}
 	if account != nil {
-		if err := in.writeAccount(cmd, account, f.output, by != nil); err != nil {
+		if err := in.writeAccount(cmd, account, f.output, f.by != nil); err != nil {
 			return err
 		}
 	}
@@ -149,15 +149,16 @@ func runConvert(cmd *cobra.Command, input string, f *convertFlags) error {
 }
 
 func (f *convertFlags) heapDump(cmd *cobra.Command, input string) (err error) {
-	if err := notItself(input, f.output); err != nil {
+	if err := exit.NotItself(input, f.output); err != nil {
 		return err
 	}
 	if err := f.core.forHeapDump(cmd, input); err != nil {
 		return err
 	}
-	if f.core.by, err = f.redactor(cmd, input, f.output); err != nil {
+	if err := f.prepare(cmd, input, f.output); err != nil {
 		return err
 	}
+	f.core.by = f.by
 	if err := f.core.writeHeapDump(cmd, f.output); err != nil {
 		return err
 	}
@@ -171,7 +172,7 @@ func (in *openInput) noAccount() error {
 	if in.part != nil {
 		lacks.Problem, lacks.Remedy = "--summary is of the whole run, and a filter takes a part of it", "leave the filter out"
 	}
-	return badInput(in.name, lacks)
+	return exit.CannotRead(in.name, lacks)
 }
 
 // writeAccount writes the account of the run that was converted into a file of this name. A redacted account does not
@@ -183,7 +184,7 @@ func (in *openInput) writeAccount(cmd *cobra.Command, to *outfile.File, of strin
 	}
 	name, err := to.Write(func(w io.Writer) error { return output.WriteSummary(w, &s) })
 	if err != nil {
-		return outputFailed(err)
+		return exit.CannotWrite(err)
 	}
 	if name != outfile.Stdout {
 		fmt.Fprintf(cmd.ErrOrStderr(), "account    %s\n", output.Printable(name))
@@ -229,9 +230,9 @@ func (in *openInput) convert(cmd *cobra.Command, to format.Format, f *convertFla
 	var source *convert.SourceError
 	switch {
 	case errors.As(err, &source):
-		return 0, badInput(in.name, source.Err)
+		return 0, exit.CannotRead(in.name, source.Err)
 	case err != nil:
-		return 0, outputFailed(err)
+		return 0, exit.CannotWrite(err)
 	}
 	return samples, nil
 }

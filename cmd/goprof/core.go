@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -18,6 +17,8 @@ import (
 	"goprof/process"
 	"goprof/process/unpack"
 	"goprof/profile"
+	"goprof/profile/contention"
+	"goprof/profile/naming"
 	"goprof/profile/redact"
 	"goprof/session/postmortem"
 	"goprof/triage/hserr"
@@ -283,28 +284,12 @@ func (o *openedCore) dump(cmd *cobra.Command, opt postmortem.Options, hide bool)
 	}
 	dump.Core.File, dump.NoLocks = filepath.Base(o.from.file), noLocks
 	if hide {
-		hideInternalOfCore(dump)
+		naming.FoldDump(dump)
 	}
-	dump.Deadlocks = deadlocksOf(dump.Threads)
+	dump.Deadlocks = contention.Deadlocks(dump.Threads)
 	if dump.Virtual != nil {
 		tellCensus(cmd.ErrOrStderr(), dump.Virtual)
 	}
 	o.missing(cmd)
 	return dump, nil
-}
-
-// hideInternalOfCore folds frames that only pass calls on. It then finds the frames again that the signals met. The
-// first thread is the one that died.
-func hideInternalOfCore(dump *profile.Dump) {
-	if len(dump.Threads) == 0 {
-		return
-	}
-	died := &dump.Threads[0]
-	before := slices.Clone(died.Stack.Frames)
-	hideInternal(dump.Threads)
-	for _, s := range []*profile.Signal{dump.Core.Signal, dump.Core.Cause} {
-		if s != nil {
-			s.Frame = movedTo(s.Frame, before, died.Stack.Frames)
-		}
-	}
 }

@@ -112,7 +112,7 @@ change is significant, so that a script can tell a change from an error (1 to 10
 // sides separates the files of before from those of after. With two ranges of time, one file is both.
 func (f *diffFlags) sides(cmd *cobra.Command, args []string) (names [2][]string, err error) {
 	ranged := f.ranges[diff.Before].given() || f.ranges[diff.After].given()
-	if ranged && (f.in.from.Duration > 0 || f.in.to.Duration > 0) {
+	if ranged && (f.in.from > 0 || f.in.to > 0) {
 		return names, usageError(cmd, "--from and --to are of both sides, --before and --after of one: give these",
 			without("from", "to"))
 	}
@@ -155,13 +155,13 @@ func (f *diffFlags) sides(cmd *cobra.Command, args []string) (names [2][]string,
 func (f *diffFlags) otherRange() fix {
 	before, after := &f.ranges[diff.Before], &f.ranges[diff.After]
 	switch {
-	case after.given() && after.from.Duration > 0:
+	case after.given() && after.from > 0:
 		return with("before", "0s-"+after.from.String())
-	case after.given() && after.to.Duration > 0:
+	case after.given() && after.to > 0:
 		return with("before", after.to.String()+"-")
-	case before.given() && before.to.Duration > 0:
+	case before.given() && before.to > 0:
 		return with("after", before.to.String()+"-")
-	case before.given() && before.from.Duration > 0:
+	case before.given() && before.from > 0:
 		return with("after", "0s-"+before.from.String())
 	case after.given():
 		return with("before", "0s-60s")
@@ -236,7 +236,7 @@ func (f *diffFlags) check(cmd *cobra.Command, names []string) (format.Format, er
 		if stdin > 1 {
 			return 0, usageError(cmd, "only one of them can be standard input")
 		}
-		if err := notItself(name, f.output); err != nil {
+		if err := exit.NotItself(name, f.output); err != nil {
 			return 0, err
 		}
 	}
@@ -272,7 +272,7 @@ func (f *diffFlags) read(cmd *cobra.Command, c *diff.Comparison, side diff.Side,
 	o.Threads = o.Threads || f.by == output.ByThread && in.file.Info().Threads
 	o.States = f.by != diff.ByPath // what a thread did says for which frame its time counts; paths end as in the file
 	if err := c.AddSource(side, in.src, o); err != nil {
-		return "", badInput(name, err)
+		return "", exit.CannotRead(name, err)
 	}
 	in.leftOut(cmd)
 	return in.src.Info().Meta.Weight.String(), nil

@@ -6,13 +6,12 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"goprof/cmd/goprof/exit"
+	"goprof/cmd/goprof/internal/hosttext"
 	"goprof/diagnose"
-	"goprof/output"
 	"goprof/output/outfile"
 )
 
@@ -60,13 +59,13 @@ func newDoctor() *cobra.Command {
 }
 
 func doctor(cmd *cobra.Command, pid int, asJSON bool) error {
-	h := diagnose.Host{Command: commandLine(doctored(os.Args, pid))}
+	h := diagnose.Host{Command: exit.CommandLine(doctored(os.Args, pid))}
 	r := h.Examine(pid)
 	err := writeResult(cmd, outfile.Stdout, func(w io.Writer) error {
 		if asJSON {
-			return doctorJSON(w, pid, &r)
+			return hosttext.DoctorJSON(w, pid, &r)
 		}
-		return doctorText(w, &r)
+		return hosttext.Doctor(w, &r)
 	})
 	if err != nil || r.Cause == nil {
 		return err
@@ -75,7 +74,7 @@ func doctor(cmd *cobra.Command, pid int, asJSON bool) error {
 	if pid != 0 {
 		what = fmt.Sprintf("recording process %d would not work", pid)
 	}
-	return causeError(what, *r.Cause, nil)
+	return exit.OfCause(what, *r.Cause, nil)
 }
 
 // doctored is the command that the remedies repeat: record in place of doctor.
@@ -84,47 +83,4 @@ func doctored(args []string, pid int) []string {
 		return append(args[:1:1], "record", "--pid", "PID")
 	}
 	return append(args[:1:1], "record", "--pid", fmt.Sprint(pid))
-}
-
-// doctorText writes a line for each check, and one for what mends it.
-func doctorText(w io.Writer, r *diagnose.Report) error {
-	width := 0
-	for _, c := range r.Checks {
-		width = max(width, len(c.Name))
-	}
-	var b strings.Builder
-	for _, c := range r.Checks {
-		fmt.Fprintf(&b, "%-4s  %-*s  %s\n", c.Verdict, width, c.Name, output.Printable(c.Text))
-		if c.Remedy != "" {
-			fmt.Fprintf(&b, "      %-*s  try: %s\n", width, "", output.Printable(c.Remedy))
-		}
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
-}
-
-type checkJSON struct {
-	Name    string `json:"name"`
-	Verdict string `json:"verdict"`
-	Text    string `json:"text"`
-	Remedy  string `json:"remedy,omitempty"`
-}
-
-type doctorReport struct {
-	PID     int          `json:"pid,omitempty"`
-	Works   bool         `json:"works"`
-	Code    int          `json:"exit_code"`
-	Problem *problemJSON `json:"problem,omitempty"`
-	Checks  []checkJSON  `json:"checks"`
-}
-
-func doctorJSON(w io.Writer, pid int, r *diagnose.Report) error {
-	out := doctorReport{PID: pid, Works: r.Cause == nil, Code: int(exit.OK), Problem: problemOf(r.Cause)}
-	if out.Problem != nil {
-		out.Code = out.Problem.Code
-	}
-	for _, c := range r.Checks {
-		out.Checks = append(out.Checks, checkJSON{c.Name, c.Verdict.String(), c.Text, c.Remedy})
-	}
-	return output.WriteJSON(w, out)
 }

@@ -5,21 +5,16 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"goprof/cmd/goprof/exit"
-	"goprof/output/dumps"
 	"goprof/output/outfile"
 	"goprof/process"
 	"goprof/profile"
-	"goprof/profile/redact"
 	"goprof/sampler/guard"
 	"goprof/session"
-	"goprof/session/postmortem"
 )
 
 const dumpHelp = `dump looks once at every thread of a JVM and shows its whole stack: interpreted, compiled
@@ -72,7 +67,6 @@ const dumpExample = `  goprof dump 1234                            or --pid 1234
   goprof dump --core core.zst --root ./image  its files are in an unpacked container image`
 
 func newDump() *cobra.Command {
-	var jvm oneJVM
 	d := &dumper{}
 	cmd := &cobra.Command{
 		Use:     "dump {PID | NAME | --ns-pid PID [NAME] | --core FILE}",
@@ -80,61 +74,48 @@ func newDump() *cobra.Command {
 		Long:    dumpHelp,
 		Example: dumpExample,
 		Args:    atMostOne,
-
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if d.by, err = d.redactor(cmd, d.output); err != nil {
-				return err
-			}
-			kept := isSnap(args)
-			switch {
-			case d.core.file != "":
-				readFilesOnly(cmd, args)
-			case !kept:
-				guard.Enter(d.toDump(d.output))
-			}
-			if err := d.check(cmd); err != nil {
-				return err
-			}
-			if kept {
-				return d.thenMap(showKept(cmd, args[0], "dump", d.format, d.output, d.by))
-			}
-			if err := d.core.check(cmd, args, liveDumpFlags...); err != nil {
-				return err
-			}
-			if d.core.file != "" {
-				err = d.dead().run(cmd)
-			} else if d.pid, err = jvm.find(cmd, args); err != nil {
-				return err
-			} else {
-				err = d.run(cmd)
-			}
-			return d.thenMap(err)
-		},
 	}
+	cmd.RunE = d.runs(d.lookAt, &d.output)
 	fs := cmd.Flags()
 	fs.SortFlags = false
-	jvm.addFlags(cmd)
-	d.core.addFlags(cmd)
-	fs.StringVarP(&d.format, "format", "f", dumpAsText, "`format`: "+strings.Join(dumpFormats, ", "))
-	fs.BoolVar(&d.json, "json", false, "write JSON, as --format json")
-	fs.StringVarP(&d.output, "output", "o", outfile.Stdout, outputUsage)
-	fs.BoolVar(&d.shape.Group, "group", false, "show threads with the same stack and state once")
+	d.jvm.addFlags(cmd)
+	d.add(cmd)
 	fs.BoolVar(&d.shape.Pools, "pools", false, "show pools of threads and their queues (in text, in place of the threads)")
-	fs.BoolVar(&d.shape.Native, "native", false,
-		"show the JVM's own frames below Java, too (JSON shows them unless --native=false)")
 	fs.IntVarP(&d.count, "count", "n", 1, "`number` of dumps")
-	fs.Var(&d.every, "every", "`time` from one dump to the next, with -n (5s)")
-	fs.BoolVar(&d.opt.Locks, "locks", true, "say what threads hold, and whose locks they wait for")
-	fs.BoolVar(&d.opt.NonBlocking, "nonblocking", false, "never stop a thread")
-	fs.Var(&d.wait, "wait-stop", "`time` to wait for threads that have no CPU to stop on, while none of them stops "+
-		"(10s)")
-	fs.BoolVar(&d.virtual, "virtual", false, "also show virtual threads that no carrier runs")
-	fs.IntVar(&d.opt.Depth, "depth", 2048, "`frames` that a stack may have")
-	fs.BoolVar(&d.hideInternal, "hide-internal", false, hideInternalUsage)
-	fs.BoolVar(&d.raw, "raw-names", false, rawNamesUsage)
-	d.redactFlags.add(cmd)
+	fs.Var(asTime(&d.every), "every", "`time` from one dump to the next, with -n (5s)")
+	fs.BoolVar(&d.live.NonBlocking, "nonblocking", false, "never stop a thread")
+	fs.Var(asTime(&d.live.Wait), "wait-stop", waitStopUsage)
 	return cmd
 }
+
+// lookAt dumps what the command line names: a snap, a core file, or a JVM that runs.
+func (d *dumper) lookAt(cmd *cobra.Command, args []string) (err error) {
+	kept := isSnap(args)
+	switch {
+	case d.core.file != "":
+		readFilesOnly(cmd, args)
+	case !kept:
+		guard.Enter(d.toDump(d.output))
+	}
+	if err := d.check(cmd); err != nil {
+		return err
+	}
+	if kept {
+		return showKept(cmd, args[0], "dump", d.format, d.output, d.by)
+	}
+	if err := d.core.check(cmd, args, liveDumpFlags...); err != nil {
+		return err
+	}
+	if d.core.file != "" {
+		return d.dead(cmd)
+	}
+	if d.pid, err = d.jvm.find(cmd, args); err != nil {
+		return err
+	}
+	return d.run(cmd)
+}
+
+const waitStopUsage = "`time` to wait for threads that have no CPU to stop on, while none of them stops (10s)"
 
 // maxDumps bounds -n: all dumps are kept until the end.
 const maxDumps = 1000
@@ -144,17 +125,12 @@ const dumpEvery = 5 * time.Second
 
 // dumper is what the command line asks for.
 type dumper struct {
-	core                       coreFile
-	pid                        int
-	format, output             string
-	json                       bool
-	shape                      dumps.Shape
-	count                      int
-	every, wait                durationFlag
-	opt                        session.DumpOptions
-	virtual, hideInternal, raw bool
-	by                         *redact.Redactor // nil: all names may be shown
-	redactFlags
+	dumpFlags
+	jvm   oneJVM
+	pid   int
+	count int
+	every time.Duration
+	live  session.DumpOptions
 }
 
 // liveDumpFlags are for live JVMs only.
@@ -168,47 +144,20 @@ func (f *redactFlags) toDump(name string) guard.Keep {
 	return guard.ToDump
 }
 
-func (d *dumper) dead() *coreDump {
-	core := d.core
-	core.by = d.by
-	return &coreDump{coreFile: core, format: d.format, output: d.output, shape: d.shape, hideInternal: d.hideInternal,
-		raw: d.raw, opt: postmortem.Options{Depth: d.opt.Depth, Locks: d.opt.Locks, Virtual: d.virtual}}
-}
-
 func (d *dumper) check(cmd *cobra.Command) error {
-	given := cmd.Flags().Changed
-	if d.json && given("format") && d.format != dumpAsJSON {
-		return usageError(cmd, "--json and --format "+d.format+" exclude each other", without("json"))
-	}
-	d.format = dumpFormat(cmd, d.format, d.json, d.output)
-	if d.format == dumpAsJSON && !given("native") {
-		d.shape.Native = true
+	if err := d.dumpFlags.check(cmd); err != nil {
+		return err
 	}
 	switch {
-	case d.opt.Depth < 1 || d.opt.Depth > maxDepth:
-		return usageError(cmd, fmt.Sprintf("--depth is between 1 and %d", maxDepth), without("depth"))
-	case !slices.Contains(dumpFormats, d.format):
-		return usageError(cmd, fmt.Sprintf("--format is one of %s, not %q", strings.Join(dumpFormats, ", "), d.format),
-			with("format", "text"))
 	case d.count < 1 || d.count > maxDumps:
 		return usageError(cmd, fmt.Sprintf("-n is between 1 and %d", maxDumps), with("count", "3"))
-	case given("every") && d.count == 1:
+	case cmd.Flags().Changed("every") && d.count == 1:
 		return usageError(cmd, "--every says when the next dump comes: -n N is missing", with("count", "3"))
-	case d.format == dumpAsJstack && d.shape.Group:
-		return usageError(cmd, "--format jstack shows each thread by itself: --group is for text and json",
-			without("group"))
 	case d.format == dumpAsJstack && d.shape.Pools:
 		return usageError(cmd, "--format jstack has no place for pools: text and json show them", without("pools"))
-	case d.format == dumpAsJstack && d.virtual:
-		return usageError(cmd,
-			"--format jstack has no place for virtual threads that no carrier runs: text and json show them",
-			without("virtual"))
-	case d.format == dumpAsJstack && given("native"):
-		return usageError(cmd, "--format jstack shows Java frames alone: --native is for text and json",
-			without("native"))
 	}
-	d.opt.Wait = d.wait.Duration
-	d.every.Duration = cmp.Or(d.every.Duration, dumpEvery)
+	d.live.Depth, d.live.Locks = d.opt.Depth, d.opt.Locks
+	d.every = cmp.Or(d.every, dumpEvery)
 	return nil
 }
 
@@ -220,7 +169,7 @@ func notStopped(command string, pid int, threads []profile.ThreadDump, wait time
 	}
 	switch {
 	case refused > 0:
-		return attachError(pid, process.ErrNotPermitted)
+		return exit.CannotLook(pid, process.ErrNotPermitted)
 	case leftOut > 0:
 		why, cure := session.StopsUnbounded()
 		if why == "" { // it is over by now

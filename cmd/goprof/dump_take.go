@@ -17,6 +17,8 @@ import (
 	"goprof/output/dumps"
 	"goprof/process"
 	"goprof/profile"
+	"goprof/profile/contention"
+	"goprof/profile/naming"
 	"goprof/profile/redact"
 	"goprof/session"
 )
@@ -24,7 +26,7 @@ import (
 // run takes the dumps that were asked for, and writes them.
 func (d *dumper) run(cmd *cobra.Command) error {
 	defer session.StopAfterSuspend()()
-	s, err := attach(cmd, d.pid, !d.opt.NonBlocking)
+	s, err := attach(cmd, d.pid, !d.live.NonBlocking)
 	if err != nil {
 		return err
 	}
@@ -32,12 +34,12 @@ func (d *dumper) run(cmd *cobra.Command) error {
 	if d.raw {
 		s.RawNames()
 	}
-	if d.virtual && !s.HasVirtual() {
-		return attachError(d.pid, session.ErrNoVirtual)
+	if d.opt.Virtual && !s.HasVirtual() {
+		return exit.CannotLook(d.pid, session.ErrNoVirtual)
 	}
-	if err := s.LocksKnown(); err != nil && d.opt.Locks {
+	if err := s.LocksKnown(); err != nil && d.live.Locks {
 		fmt.Fprintf(cmd.ErrOrStderr(), "goprof: locks are not shown: %v\n", err)
-		d.opt.Locks = false
+		d.live.Locks = false
 	}
 	out, err := reserveDump(d.output)
 	if err != nil {
@@ -50,7 +52,7 @@ func (d *dumper) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	tellNotes(cmd.ErrOrStderr(), notesOf(s, d.by))
+	exit.TellNotes(cmd.ErrOrStderr(), notesOf(s, d.by))
 	if err := out.write(true, func(w io.Writer) error { return d.write(w, dump) }); err != nil {
 		return err
 	}
@@ -60,45 +62,45 @@ func (d *dumper) run(cmd *cobra.Command) error {
 // take takes one dump. incomplete says why the dump lacks stacks. Such a dump is shown all the same.
 func (d *dumper) take(cmd *cobra.Command, s *session.Session) (dump *profile.Dump, incomplete, err error) {
 	dump = s.NewDump()
-	if d.opt.Virtual = nil; d.opt.Locks && s.HasVirtual() {
-		d.opt.Virtual, d.opt.Find = &dump.Waits, findVirtual
+	if d.live.Virtual = nil; d.live.Locks && s.HasVirtual() {
+		d.live.Virtual, d.live.Find = &dump.Waits, findVirtual
 	}
-	threads, err := s.Dump(d.opt)
+	threads, err := s.Dump(d.live)
 	switch {
 	case errors.Is(err, process.ErrSilent) && len(threads) > 0:
-		incomplete = attachError(d.pid, err)
+		incomplete = exit.CannotLook(d.pid, err)
 	case errors.Is(err, session.ErrNoLocks) && len(threads) > 0:
 		fmt.Fprintf(cmd.ErrOrStderr(), "goprof: locks are not shown: %s\n", output.Printable(err.Error()))
 	case err != nil:
-		return nil, nil, attachError(d.pid, err)
+		return nil, nil, exit.CannotLook(d.pid, err)
 	}
-	if d.virtual && incomplete == nil {
-		unmounted, census, err := s.DumpVirtual(d.opt)
+	if d.opt.Virtual && incomplete == nil {
+		unmounted, census, err := s.DumpVirtual(d.live)
 		if err != nil {
-			incomplete = attachError(d.pid, err)
+			incomplete = exit.CannotLook(d.pid, err)
 		}
 		threads, dump.Virtual = withLocks(threads, unmounted), &census
 		tellCensus(cmd.ErrOrStderr(), dump.Virtual)
-	} else if !d.virtual {
-		threads = onlyDeadlocked(threads)
+	} else if !d.opt.Virtual {
+		threads = contention.OnlyDeadlocked(threads)
 	}
 	if d.shape.Pools && incomplete == nil {
 		if dump.Pools, err = s.Pools(); err == nil {
 			err = s.Peers(threads)
 		}
 		if err != nil {
-			incomplete = attachError(d.pid, err)
+			incomplete = exit.CannotLook(d.pid, err)
 		}
 	}
 	tellVirtualWaits(cmd.ErrOrStderr(), &dump.Waits)
+	dump.Threads = threads
 	if d.hideInternal {
-		hideInternal(threads)
+		naming.FoldDump(dump)
 	}
 	profile.Order(threads)
-	dump.Threads = threads
-	dump.Deadlocks = deadlocksOf(threads)
+	dump.Deadlocks = contention.Deadlocks(threads)
 	if incomplete == nil {
-		incomplete = notStopped("dump", d.pid, threads, cmp.Or(d.opt.Wait, session.DumpWait))
+		incomplete = notStopped("dump", d.pid, threads, cmp.Or(d.live.Wait, session.DumpWait))
 	}
 	if d.by != nil {
 		d.by.Dump(dump)
@@ -149,7 +151,7 @@ func (d *dumper) series(cmd *cobra.Command, s *session.Session, out *dumpFile) e
 	if err != nil {
 		return err
 	}
-	tellNotes(cmd.ErrOrStderr(), notesOf(s, d.by))
+	exit.TellNotes(cmd.ErrOrStderr(), notesOf(s, d.by))
 	if err := out.write(true, func(w io.Writer) error { return d.writeEnd(w, dumps) }); err != nil {
 		return err
 	}
@@ -160,7 +162,7 @@ func (d *dumper) series(cmd *cobra.Command, s *session.Session, out *dumpFile) e
 // remain.
 func (d *dumper) takeAll(ctx context.Context, cmd *cobra.Command, s *session.Session,
 	then func([]*profile.Dump) error) (dumps []*profile.Dump, incomplete, err error) {
-	d.opt.Cancel = ctx
+	d.live.Cancel = ctx
 	next := time.Now()
 	for len(dumps) < d.count && sleepUntil(ctx, next) {
 		dump, lacks, err := d.take(cmd, s)
@@ -180,10 +182,10 @@ func (d *dumper) takeAll(ctx context.Context, cmd *cobra.Command, s *session.Ses
 			return nil, nil, err
 		}
 		if len(dumps) < d.count {
-			sleepUntil(ctx, time.Now().Add(min(settleTime, d.every.Duration/4)))
+			sleepUntil(ctx, time.Now().Add(min(settleTime, d.every/4)))
 			s.Settle(dump.Threads)
 		}
-		next = dump.At.Add(d.every.Duration)
+		next = dump.At.Add(d.every)
 	}
 	if len(dumps) == 0 {
 		return nil, nil, &exit.Error{Code: exit.General, What: "interrupted before the first dump was complete"}
@@ -193,7 +195,7 @@ func (d *dumper) takeAll(ctx context.Context, cmd *cobra.Command, s *session.Ses
 
 // notesOf are the notes about a JVM that was looked at, without names where by is not nil.
 func notesOf(s *session.Session, by *redact.Redactor) []profile.Note {
-	notes := host().Notes(s)
+	notes := exit.Host().Notes(s)
 	if by != nil {
 		notes = by.Notes(notes)
 	}

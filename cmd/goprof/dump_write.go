@@ -5,17 +5,13 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"path/filepath"
 	"slices"
 
-	"github.com/spf13/cobra"
-
+	"goprof/cmd/goprof/exit"
 	"goprof/output"
 	"goprof/output/dumps"
 	"goprof/output/outfile"
 	"goprof/profile"
-	"goprof/profile/contention"
-	"goprof/profile/naming"
 )
 
 // The formats of dumps.
@@ -36,7 +32,7 @@ type dumpFile struct {
 func reserveDump(name string) (*dumpFile, error) {
 	file, err := outfile.Reserve(name)
 	if err != nil {
-		return nil, outputFailed(err)
+		return nil, exit.CannotWrite(err)
 	}
 	return &dumpFile{File: file}, nil
 }
@@ -51,17 +47,7 @@ func (f *dumpFile) write(last bool, write func(io.Writer) error) (err error) {
 			return err
 		})
 	}
-	return outputFailed(err)
-}
-
-const outputUsage = "write to `file`; .json writes JSON"
-
-// dumpFormat is the format that the flags and the name of the file choose.
-func dumpFormat(cmd *cobra.Command, asked string, asJSON bool, name string) string {
-	if asJSON || filepath.Ext(name) == ".json" && !cmd.Flags().Changed("format") {
-		return dumpAsJSON
-	}
-	return asked
+	return exit.CannotWrite(err)
 }
 
 func writeDump(w io.Writer, dump *profile.Dump, format string, shape dumps.Shape) error {
@@ -83,62 +69,4 @@ func tellCensus(to io.Writer, c *profile.VirtualCensus) {
 	if c.Untracked {
 		fmt.Fprintln(to, "goprof: the JVM keeps only those that an executor has started (jdk.trackAllThreads=false)")
 	}
-}
-
-func deadlocksOf(threads []profile.ThreadDump) (all [][]profile.ThreadRef) {
-	for _, cycle := range contention.New(threads).Deadlocks {
-		var refs []profile.ThreadRef
-		for _, i := range cycle {
-			refs = append(refs, threads[i].Ref())
-		}
-		all = append(all, refs)
-	}
-	return all
-}
-
-// onlyDeadlocked leaves out virtual threads without a carrier that are in no deadlock.
-func onlyDeadlocked(threads []profile.ThreadDump) []profile.ThreadDump {
-	dead := map[uint64]bool{}
-	for _, cycle := range deadlocksOf(threads) {
-		for _, ref := range cycle {
-			dead[ref.Virtual] = true
-		}
-	}
-	return slices.DeleteFunc(threads, func(t profile.ThreadDump) bool { return t.Virtual != nil && !dead[t.Virtual.ID] })
-}
-
-// hideInternal folds frames that only pass calls on.
-func hideInternal(threads []profile.ThreadDump) {
-	var folder naming.Folder
-	for i := range threads {
-		t := &threads[i]
-		before := append([]profile.Frame(nil), t.Stack.Frames...)
-		folder.Stack(&t.Stack)
-		for k := range t.Holds {
-			t.Holds[k].Frame = movedTo(t.Holds[k].Frame, before, t.Stack.Frames)
-		}
-	}
-}
-
-// movedTo returns where a frame is after others were folded; -1 if it was folded itself.
-func movedTo(frame int, before, after []profile.Frame) int {
-	if frame < 0 || frame >= len(before) {
-		return -1
-	}
-	k := 0
-	for i := range before {
-		if k < len(after) && after[k] != before[i] && after[k].Kind == profile.Gap && after[k].PC == 0 {
-			// A fold stands for frames from here on, until the next that was kept.
-			if k+1 < len(after) && after[k+1] == before[i] {
-				k++
-			}
-		}
-		if k < len(after) && after[k] == before[i] {
-			if i == frame {
-				return k
-			}
-			k++
-		}
-	}
-	return -1
 }

@@ -7,15 +7,17 @@ import (
 )
 
 // durationFlag is a time.Duration that may also be given as plain seconds.
-type durationFlag struct{ time.Duration }
+type durationFlag time.Duration
+
+func asTime(d *time.Duration) *durationFlag { return (*durationFlag)(d) }
 
 func (d *durationFlag) Type() string { return "duration" }
 
 func (d *durationFlag) String() string {
-	if d.Duration == 0 {
+	if *d == 0 {
 		return ""
 	}
-	return d.Duration.String()
+	return time.Duration(*d).String()
 }
 
 // Set reads 30s, 2.5s, 5m, 1h30m, 30 or 2.5.
@@ -32,6 +34,6 @@ func (d *durationFlag) Set(s string) error {
 	if v <= 0 {
 		return fmt.Errorf("%q is not above 0", s)
 	}
-	d.Duration = v
+	*d = durationFlag(v)
 	return nil
 }

@@ -12,8 +12,8 @@ func TestDurationFlag(t *testing.T) {
 		"": 0, "0": 0, "-1": 0, "abc": 0, "1e300": 0, "NaN": 0, "5 m": 0,
 	} {
 		var d durationFlag
-		if err := d.Set(text); (err == nil) != (want != 0) || err == nil && d.Duration != want {
-			t.Errorf("%q: %v, %v, want %v", text, d.Duration, err, want)
+		if err := d.Set(text); (err == nil) != (want != 0) || err == nil && time.Duration(d) != want {
+			t.Errorf("%q: %v, %v, want %v", text, time.Duration(d), err, want)
 		}
 	}
 }

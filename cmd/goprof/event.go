@@ -3,15 +3,12 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"goprof/cmd/goprof/exit"
-	"goprof/output"
 	"goprof/output/format"
 	"goprof/profile"
 	"goprof/sampler/events"
@@ -24,7 +21,6 @@ type eventFlags struct {
 	event  string
 	every  string
 	alloc  string
-	kernel bool
 	leak   bool
 	asked  []session.AskedEvent // what event says, with every and alloc
 	others []string             // parts of the recording that event names beside these
@@ -41,7 +37,7 @@ into one JFR file: --event alloc=512k,exceptions. --event io samples reads and w
 peer: "goprof report FILE --by peer" has the sums. CPU time and waits may be in the list (cpu, wall,
 off-cpu, lock, ttsp): each is a part with its own account.`
 
-func (f *eventFlags) add(fs *pflag.FlagSet) {
+func (f *recordFlags) addEvent(fs *pflag.FlagSet) {
 	fs.StringVar(&f.event, "event", "",
 		"`what` samples are taken of, in place of CPU time: alloc, exceptions, libc:write ...; several with commas, "+
 			"cpu, off-cpu, lock and ttsp among them")
@@ -51,11 +47,11 @@ func (f *eventFlags) add(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.leak, "leak", false,
 		"with --event malloc or mmap: only what is not freed by the end, apart by whether it is from the first half of "+
 			"the recording")
-	fs.BoolVar(&f.kernel, "kernel", false,
+	fs.BoolVar(&f.all.Kernel, "kernel", false,
 		"the kernel's functions above the program's stack: with --event, and of CPU time with --engine perf")
 }
 
-func (f *eventFlags) check(cmd *cobra.Command, o *recordFlags) error {
+func (f *recordFlags) checkEvent(cmd *cobra.Command) error {
 	if err := f.ask(cmd); err != nil {
 		return err
 	}
@@ -63,17 +59,17 @@ func (f *eventFlags) check(cmd *cobra.Command, o *recordFlags) error {
 		switch {
 		case f.every != "":
 			return usageError(cmd, "--every is for --event; of CPU time it is --rate or --interval", without("every"))
-		case f.kernel && o.mode != profile.ModeCPU:
+		case f.all.Kernel && f.mode != profile.ModeCPU:
 			return usageError(cmd, "--kernel is for CPU time and --event: of threads that wait, no look shows the kernel's part",
 				without("kernel"))
-		case f.kernel && o.maxOverhead > 0:
+		case f.all.Kernel && f.maxOverhead > 0:
 			return usageError(cmd, "--max-overhead is for --engine ptrace: perf_event does not say what a sample costs",
 				without("max-overhead"))
-		case f.kernel && cmd.Flags().Changed("engine") && o.engine != string(session.PerfEngine):
+		case f.all.Kernel && cmd.Flags().Changed("engine") && f.engine != string(session.PerfEngine):
 			return usageError(cmd, "--kernel needs --engine perf: only the kernel itself sees its part of a stack",
 				with("engine", "perf"))
-		case f.kernel:
-			o.engine = string(session.PerfEngine)
+		case f.all.Kernel:
+			f.engine = string(session.PerfEngine)
 		}
 		return nil
 	}
@@ -82,17 +78,17 @@ func (f *eventFlags) check(cmd *cobra.Command, o *recordFlags) error {
 	case given("mode"):
 		return usageError(cmd, "--event and --mode both say when a sample is taken: give one", without("mode"))
 	case len(f.others) > 0:
-		return f.checkParts(cmd, o)
+		return f.checkParts(cmd)
 	case given("rate"), given("interval"):
 		return usageError(cmd,
 			"--rate and --interval are for CPU time and --mode; of events --every says how many become samples",
 			without("rate", "interval"))
-	case given("engine") && o.engine == string(session.PtraceEngine):
+	case given("engine") && f.engine == string(session.PtraceEngine):
 		return usageError(cmd, "--event needs the kernel's perf_event: leave out --engine ptrace", without("engine"))
 	case given("weight"):
 		return usageError(cmd, "--weight is for CPU time and --mode; an event has its own", without("weight"))
-	case len(f.asked) > 1 && o.as != format.JFR:
-		return severalInto(cmd, o.as)
+	case len(f.asked) > 1 && f.Files.As != format.JFR:
+		return severalInto(cmd, f.Files.As)
 	}
 	return nil
 }
@@ -111,7 +107,7 @@ var notEvents = map[string]string{
 }
 
 // ask finds out of what samples are wanted.
-func (f *eventFlags) ask(cmd *cobra.Command) (err error) {
+func (f *recordFlags) ask(cmd *cobra.Command) (err error) {
 	if f.event != "" {
 		if f.asked, err = session.ParseEvents(f.event); err != nil {
 			return usageError(cmd, "--event: "+err.Error())
@@ -192,8 +188,9 @@ func (f *eventFlags) askLeak(cmd *cobra.Command) error {
 }
 
 // rights returns the rights that goprof keeps for the recording. The kernel's own counters need no more than CPU time
-// does. kernel: the kernel's functions need names.
-func (f *eventFlags) rights(kernel bool) guard.Keep {
+// does. The kernel's functions need names.
+func (f *recordFlags) rights() guard.Keep {
+	kernel := f.all.Kernel || f.all.Wakers
 	probes := slices.ContainsFunc(f.asked, func(e session.AskedEvent) bool { return session.MayNeedProbes(e.Name) })
 	switch {
 	case probes && kernel:
@@ -204,44 +201,4 @@ func (f *eventFlags) rights(kernel bool) guard.Keep {
 		return guard.ToRecordKernel
 	}
 	return guard.ToRecord
-}
-
-func (p *part) findEvent() error {
-	var found []*session.EventPlan
-	for _, e := range p.want.asked {
-		plan, err := p.session.FindEvent(e.Name, e.Every)
-		if err == nil && p.flags.min != defaultMin {
-			plan.SetMin(p.flags.min)
-		}
-		if err != nil {
-			for _, plan := range found {
-				plan.Close()
-			}
-			return eventFailed(p.pid, err)
-		}
-		found = append(found, plan)
-	}
-	if len(found) > 0 {
-		p.event = session.JoinEvents(found)
-	}
-	return nil
-}
-
-// eventFailed says why an event is not available.
-func eventFailed(pid int, err error) error {
-	var e *session.EventError
-	if !errors.As(err, &e) {
-		return attachError(pid, err)
-	}
-	host().ExplainEvent(pid, e)
-	return &exit.Error{Code: exit.NoEvent, What: "cannot take samples of " + output.CleanName(e.Name),
-		Why: output.Printable(e.Why), Remedy: e.Remedy, Err: err}
-}
-
-// eventWeight is what samples of the event are counted in.
-func (p *part) eventWeight() profile.Weight {
-	if p.event == nil {
-		return p.want.weighed
-	}
-	return p.event.Unit
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"goprof/cmd/goprof/exit"
 	"goprof/output"
 	"goprof/profile"
 	"goprof/sampler/events"
@@ -75,13 +76,13 @@ func listEvents(to io.Writer, pid int, asJSON, markers bool) error {
 	guard.Enter(guard.ToProbe)
 	s, err := session.Attach(pid)
 	if err != nil {
-		return attachError(pid, err)
+		return exit.CannotLook(pid, err)
 	}
 	defer s.Close()
 	if markers {
 		list, err := listMarkers(s)
 		if err != nil {
-			return attachError(pid, err)
+			return exit.CannotLook(pid, err)
 		}
 		return showEvents(to, list, asJSON)
 	}
@@ -91,7 +92,7 @@ func listEvents(to io.Writer, pid int, asJSON, markers bool) error {
 			Available: e.Err == nil, Note: e.Note}
 		var bad *session.EventError
 		if errors.As(e.Err, &bad) {
-			host().ExplainEvent(pid, bad)
+			exit.Host().ExplainEvent(pid, bad)
 			l.Why, l.Remedy = output.Printable(bad.Why), output.Printable(bad.Remedy)
 		} else if e.Err != nil {
 			l.Why = output.Printable(e.Err.Error())
@@ -123,7 +124,7 @@ func listMarkers(s *session.Session) (list []listedEvent, err error) {
 	mayProbe := events.TryProbes()
 	whyNot := ""
 	if mayProbe != nil {
-		whyNot = output.Printable(host().Explain(s.Process.PID(), mayProbe).Why)
+		whyNot = output.Printable(exit.Host().Explain(s.Process.PID(), mayProbe).Why)
 	}
 	for _, m := range markers {
 		l := listedEvent{Name: m.Name, Every: 1, Available: !m.Guarded && mayProbe == nil}
@@ -140,9 +141,9 @@ func listMarkers(s *session.Session) (list []listedEvent, err error) {
 
 func showEvents(to io.Writer, list []listedEvent, asJSON bool) error {
 	if asJSON {
-		return outputFailed(output.WriteJSON(to, list))
+		return exit.CannotWrite(output.WriteJSON(to, list))
 	}
-	return outputFailed(writeEvents(to, list))
+	return exit.CannotWrite(writeEvents(to, list))
 }
 
 func writeEvents(to io.Writer, list []listedEvent) (err error) {

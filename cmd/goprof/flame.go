@@ -13,7 +13,6 @@ import (
 	"goprof/cmd/goprof/exit"
 	"goprof/output"
 	"goprof/output/flame"
-	"goprof/output/format"
 	"goprof/output/outfile"
 	"goprof/output/recording"
 )
@@ -73,64 +72,29 @@ func drawFlame(cmd *cobra.Command, input string, f *flameFlags) error {
 	if !(f.minwidth >= 0 && f.minwidth < 100) {
 		return usageError(cmd, "--minwidth is a share in percent, from 0 to less than 100", without("minwidth"))
 	}
-	if err := notItself(input, f.output); err != nil {
-		return err
-	}
-	if err := checkOpen(cmd, f.output, format.HTML); err != nil {
-		return err
-	}
-	defer cleanOnSignal()()
-	file, err := reserveFlame(input, f)
-	if err != nil {
-		return outputFailed(err)
-	}
-	in, err := f.in.open(cmd, input)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	if err := in.describe(cmd, f.summary); err != nil {
-		return err
-	}
-	sum := in.sumOptions()
-	sum.Threads = sum.Threads || f.shape.GroupThreads && in.file.Info().Threads
-	tree, err := in.tree(sum)
-	if err != nil {
-		return err
-	}
-	in.leftOut(cmd)
-	info := in.src.Info()
-	tree, whole := tree.Drawn(f.drawing.of(f.shape))
-	o := caption.Drawing(version(), input, f.title, tree, &info)
-	o.MinShare, o.Whole = f.minwidth/100, whole
-	draw := flame.Page
+	end, draw := ".html", flame.Page
 	if f.svg {
-		draw = flame.SVG
+		end, draw = ".svg", flame.SVG
 	}
-	name, err := file.Write(func(w io.Writer) error { return draw(w, tree, o) })
-	if err != nil {
-		return outputFailed(err)
-	}
-	if name != outfile.Stdout {
-		fmt.Fprintf(cmd.ErrOrStderr(), "flame graph: %s (%s, %d stacks, %d frames)\n", output.Printable(name),
-			output.Amount(tree.Weight, tree.Total), tree.Stacks, len(tree.Nodes)-1)
-	}
-	theOpener.open(name)
-	return nil
-}
-
-func reserveFlame(input string, f *flameFlags) (*outfile.File, error) {
-	if f.output != "" {
-		return outfile.Reserve(f.output)
-	}
-	suffix := ".html"
-	if f.svg {
-		suffix = ".svg"
-	}
-	if input == outfile.Stdout {
-		return outfile.ReserveNumbered("flame"+suffix, nil)
-	}
-	return outfile.ReserveAgain(strings.TrimSuffix(input, filepath.Ext(input))+suffix, flame.Mark(input))
+	p := drawn{f.output, "flame" + end, strings.TrimSuffix(input, filepath.Ext(input)) + end}
+	return p.draw(cmd, &f.in, input, func(in *openInput, file *outfile.File) (name, about string, err error) {
+		if err := in.describe(cmd, f.summary); err != nil {
+			return "", "", err
+		}
+		sum := in.sumOptions()
+		sum.Threads = sum.Threads || f.shape.GroupThreads && in.file.Info().Threads
+		tree, err := in.tree(sum)
+		if err != nil {
+			return "", "", err
+		}
+		info := in.src.Info()
+		tree, whole := tree.Drawn(f.drawing.of(f.shape))
+		o := caption.Drawing(version(), input, f.title, tree, &info)
+		o.MinShare, o.Whole = f.minwidth/100, whole
+		name, err = file.Write(func(w io.Writer) error { return draw(w, tree, o) })
+		return name, fmt.Sprintf("flame graph: %s (%s, %d stacks, %d frames)", output.Printable(name),
+			output.Amount(tree.Weight, tree.Total), tree.Stacks, len(tree.Nodes)-1), exit.CannotWrite(err)
+	})
 }
 
 // describe gives a collapsed file the summary that is named. Otherwise it says what is wrong with the summary beside
@@ -146,7 +110,7 @@ func (in *openInput) describe(cmd *cobra.Command, named string) error {
 	}
 	file, err := os.Open(named)
 	if err != nil {
-		return badInput(named, err)
+		return exit.CannotRead(named, err)
 	}
 	defer file.Close()
 	s, err := recording.ReadSummary(file, in.name, tree)

@@ -23,7 +23,6 @@ import (
 	"goprof/output/outfile"
 	"goprof/process"
 	"goprof/profile"
-	"goprof/profile/redact"
 	"goprof/sampler/guard"
 	"goprof/session"
 	"goprof/vmstructs"
@@ -79,18 +78,12 @@ type heapFlags struct {
 	alive     bool
 	output    string
 	stop      bool // for a heap dump
-	count     int
-	every     durationFlag
 	held      heldFlags
-	by        *redact.Redactor // nil: all names may be shown
+	readings
 	redactFlags
 }
 
-const (
-	heapEvery    = 10 * time.Second
-	maxReadings  = 1000
-	maxHeapLines = 100_000
-)
+const maxHeapLines = 100_000
 
 func newHeap() *cobra.Command {
 	f := &heapFlags{}
@@ -100,13 +93,8 @@ func newHeap() *cobra.Command {
 		Long:    heapHelp,
 		Example: heapExample,
 		Args:    atMostOne,
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if f.by, err = f.redactor(cmd, f.output); err != nil {
-				return err
-			}
-			return f.thenMap(f.run(cmd, args))
-		},
 	}
+	cmd.RunE = f.runs(f.run, &f.output)
 	fs := cmd.Flags()
 	fs.SortFlags = false
 	f.jvm.addFlags(cmd)
@@ -116,8 +104,7 @@ func newHeap() *cobra.Command {
 		"show the old generation without what its last collection found dead, and how old that is")
 	fs.IntVar(&f.shape.Top, "top", 30, "`number` of classes to show (--json: all, unless given)")
 	fs.BoolVar(&f.all, "all", false, "read the whole heap, however long that takes")
-	fs.IntVarP(&f.count, "count", "n", 1, "`number` of readings")
-	fs.Var(&f.every, "every", "`time` from one reading to the next, with -n (10s)")
+	f.readings.add(fs)
 	f.held.add(fs)
 	fs.BoolVar(&f.json, "json", false, "write JSON")
 	fs.StringVarP(&f.output, "output", "o", outfile.Stdout,
@@ -140,24 +127,17 @@ func (f *heapFlags) check(cmd *cobra.Command, args []string) error {
 		return usageError(cmd, "--live shows the old generation and humongous objects: leave out --area", without("area"))
 	case f.shape.Top < 1 || f.shape.Top > maxHeapLines:
 		return usageError(cmd, fmt.Sprintf("--top is between 1 and %d", maxHeapLines), without("top"))
-	case f.count < 1 || f.count > maxReadings:
-		return usageError(cmd, fmt.Sprintf("-n is between 1 and %d", maxReadings), with("count", "6"))
-	case f.count == 2:
-		return usageError(cmd, "-n is 3 or more to see growth: two readings do not show how sure it is",
-			with("count", "6"))
 	case f.json && f.drawing() != nil:
 		return usageError(cmd, fmt.Sprintf("--json does not write %s: leave one of them out", f.output), without("json"))
-	case given("every") && f.count == 1:
-		return usageError(cmd, "--every says when the next reading comes: -n N is missing", with("count", "6"))
+	}
+	if err := f.readings.check(cmd); err != nil {
+		return err
 	}
 	if f.alive {
 		f.shape.Area = profile.HeapLive
 	}
 	if f.json && !given("top") {
 		f.shape.Top = 0
-	}
-	if f.every.Duration == 0 {
-		f.every.Duration = heapEvery
 	}
 	if err := f.checkDump(cmd); err != nil {
 		return err
@@ -181,10 +161,9 @@ func (f *heapFlags) run(cmd *cobra.Command, args []string) error {
 	case f.core.file != "":
 		readFilesOnly(cmd, args)
 	case f.wantsDump():
-		defer session.StopAfterSuspend()()
-		defer session.StartWatchdog(watchdogName)() // the guard lets nothing be started
+		defer watchOver()() // the guard lets nothing be started
 		guard.Enter(guard.ToDumpAndWrite)
-	case f.held.allocs.Duration > 0:
+	case f.held.allocs > 0:
 		guard.Enter(guard.ToProbe)
 	case f.output != outfile.Stdout:
 		guard.Enter(guard.ToDumpAndWrite)
@@ -215,7 +194,7 @@ func (f *heapFlags) live(cmd *cobra.Command, pid int) error {
 	defer s.Close()
 	out, err := outfile.Reserve(f.output)
 	if err != nil {
-		return outputFailed(err)
+		return exit.CannotWrite(err)
 	}
 	ctx, stop := interruptible(cmd.Context())
 	defer stop()
@@ -225,25 +204,23 @@ func (f *heapFlags) live(cmd *cobra.Command, pid int) error {
 	}
 	f.held.began(s)
 	var last *profile.Heap
-	trend, done := &heap.Trend{}, 0
-	for next := time.Now(); done < f.count && sleepUntil(ctx, next); next = next.Add(f.every.Duration) {
+	trend := &heap.Trend{}
+	done, err := f.each(ctx, cmd.ErrOrStderr(), fmt.Sprintf("the heap of process %d", pid), func() (string, error) {
 		h, err := read()
-		if err != nil && done == 0 {
-			return heapError(pid, err)
-		} else if err != nil { // the readings before the error remain
-			fmt.Fprintf(cmd.ErrOrStderr(), "goprof: the heap of process %d cannot be read any more: %d of %d readings\n", pid,
-				done, f.count)
-			break
+		if err != nil {
+			return "", heapError(pid, err)
 		}
-		if last, done = h, done+1; f.count > 1 {
-			trend.Add(h)
-			fmt.Fprintf(cmd.ErrOrStderr(), "goprof: reading %d of %d: %s used\n", done, f.count, output.Size(h.Used()))
-		}
+		last = h
+		trend.Add(h)
+		return output.Size(h.Used()) + " used", nil
+	})
+	if err != nil {
+		return err
 	}
 	if done == 0 {
 		return &exit.Error{Code: exit.General, What: "interrupted before the heap was read"}
 	}
-	tellNotes(cmd.ErrOrStderr(), notesOf(s, f.by))
+	exit.TellNotes(cmd.ErrOrStderr(), notesOf(s, f.by))
 	growth := trend.Growth()
 	if f.count > 1 && growth == nil {
 		last.Notes = append(last.Notes, tooFew(cmd.ErrOrStderr(), done, "none of the old generation was read in others"))
@@ -252,16 +229,6 @@ func (f *heapFlags) live(cmd *cobra.Command, pid int) error {
 		return f.writeLeaks(cmd, ctx, s, out, growth, done)
 	}
 	return f.write(cmd, out, last, growth)
-}
-
-// tooFew says that too few of several readings show growth, and why if they were made. The page has it as a note.
-func tooFew(log io.Writer, readings int, why string) string {
-	text := "fewer than three readings: what grows is not known"
-	if readings >= profile.LeastReadings {
-		text += " (" + why + ")"
-	}
-	fmt.Fprintf(log, "goprof: %s\n", text)
-	return text
 }
 
 // reader makes what reads the heap of a live JVM once. Memory that does not answer is an error.
@@ -351,7 +318,7 @@ func heapError(pid int, err error) error {
 		return &exit.Error{Code: exit.General, What: fmt.Sprintf("the heap of process %d cannot be read", pid),
 			Why: heap.Why(err), Remedy: fmt.Sprintf("jcmd %d GC.class_histogram -all", pid), Err: err}
 	}
-	return attachError(pid, err)
+	return exit.CannotLook(pid, err)
 }
 
 // dead shows the heap of a core file: its classes, or with --holders what holds the objects of a class.
@@ -363,7 +330,7 @@ func (f *heapFlags) dead(cmd *cobra.Command) error {
 	defer o.Close()
 	out, err := outfile.Reserve(f.output)
 	if err != nil {
-		return outputFailed(err)
+		return exit.CannotWrite(err)
 	}
 	ctx, stop := interruptible(cmd.Context())
 	defer stop()
@@ -396,7 +363,7 @@ func (f *heapFlags) dead(cmd *cobra.Command) error {
 // lacks says why a heap does not have what is to be shown, nil if it has it.
 func (f *heapFlags) lacks(cmd *cobra.Command, h *profile.Heap) *exit.Error {
 	e := &exit.Error{Code: exit.General, What: "what is alive is not known",
-		Remedy: commandLine(without("live", "area")(cmd, os.Args))}
+		Remedy: exit.CommandLine(without("live", "area")(cmd, os.Args))}
 	switch {
 	case f.alive && h.Swept != nil, !f.alive && (f.shape.Area == "" || h.Part(f.shape.Area) != nil):
 		return nil
@@ -425,7 +392,7 @@ func (f *heapFlags) write(cmd *cobra.Command, out *outfile.File, last *profile.H
 	} else if f.alive && last.Collector == "G1" && *last.Swept < time.Minute {
 		last.Notes = append(last.Notes, "that collection may still be removing what it found dead")
 	}
-	name, err := out.Write(func(w io.Writer) error {
+	return putHeap(cmd, out, func(w io.Writer) error {
 		if f.drawing() != nil {
 			return f.draw(w, last, growth)
 		}
@@ -437,11 +404,13 @@ func (f *heapFlags) write(cmd *cobra.Command, out *outfile.File, last *profile.H
 		}
 		return output.HeapGrowthText(w, growth, f.shape.Top)
 	})
-	if err != nil {
-		return outputFailed(err)
-	}
-	if name != outfile.Stdout {
+}
+
+// putHeap writes the result, and says where it is.
+func putHeap(cmd *cobra.Command, out *outfile.File, write func(io.Writer) error) error {
+	name, err := out.Write(write)
+	if err == nil && name != outfile.Stdout {
 		fmt.Fprintf(cmd.ErrOrStderr(), "heap: %s\n", output.Printable(name))
 	}
-	return nil
+	return exit.CannotWrite(err)
 }

@@ -59,7 +59,7 @@ func (f *heapFlags) checkDump(cmd *cobra.Command) error {
 func (f *heapFlags) dump(cmd *cobra.Command, pid int) error {
 	out, err := outfile.Reserve(f.output)
 	if err != nil {
-		return outputFailed(err)
+		return exit.CannotWrite(err)
 	}
 	if out.IsStream() {
 		return usageError(cmd, "a heap dump of a live JVM needs a file: the JVM would wait for the reader of "+f.output)
@@ -72,16 +72,16 @@ func (f *heapFlags) dump(cmd *cobra.Command, pid int) error {
 	ctx, stop := interruptible(cmd.Context())
 	defer stop()
 	what := fmt.Sprintf("cannot make a heap dump of process %d", pid)
-	instead := commandLine(without("output", "stop")(cmd, os.Args))
+	instead := exit.CommandLine(without("output", "stop")(cmd, os.Args))
 	stands, about, err := expectStand(ctx, s)
 	if errors.Is(err, process.ErrSilent) {
-		return attachError(pid, err)
+		return exit.CannotLook(pid, err)
 	} else if err != nil {
 		return heapDumpFailed(&convert.SourceError{Err: err}, what, instead)
 	}
 	if !f.stop {
 		return &exit.Error{Code: exit.General, What: what + " while it runs",
-			Why: "it has to stand still for " + about, Remedy: commandLine(with("stop", "")(cmd, os.Args))}
+			Why: "it has to stand still for " + about, Remedy: exit.CommandLine(with("stop", "")(cmd, os.Args))}
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "goprof: process %d stands still for %s\n", pid, about)
 	d := liveDump{session: s, opt: heapDumpOptions(f.by), most: max(standsAtLeast, standsLonger*stands), ctx: ctx}

@@ -30,7 +30,8 @@ func TestHeapGrowthWritten(t *testing.T) {
 	growth := &profile.HeapGrowth{Over: 50 * time.Second, Readings: 6, Part: "old", Used: profile.HeapSlope{Rate: 1 << 20},
 		Classes: []*profile.HeapGrower{{Name: "shop.Leak", Bytes: profile.HeapSlope{Rate: 1 << 20}}}}
 	write := func(file, area string, growth *profile.HeapGrowth) (string, error) {
-		f := &heapFlags{output: filepath.Join(t.TempDir(), file), json: strings.HasSuffix(file, ".json"), count: 6}
+		f := &heapFlags{output: filepath.Join(t.TempDir(), file), json: strings.HasSuffix(file, ".json"),
+			readings: readings{count: 6}}
 		f.shape = output.HeapShape{Area: area, Top: 10}
 		out, err := outfile.Reserve(f.output)
 		if err != nil {
@@ -93,7 +94,7 @@ func TestHeapAlive(t *testing.T) {
 		{"G1", nil, nil, "not collected yet"},
 		{"ZGC", nil, nil, "leaves dead objects"},
 	} {
-		f := &heapFlags{output: filepath.Join(t.TempDir(), "heap.txt"), alive: true, count: 1}
+		f := &heapFlags{output: filepath.Join(t.TempDir(), "heap.txt"), alive: true, readings: readings{count: 1}}
 		f.shape = output.HeapShape{Area: profile.HeapLive, Top: 10}
 		out, err := outfile.Reserve(f.output)
 		if err != nil {

@@ -26,7 +26,7 @@ import (
 type heldFlags struct {
 	class  string
 	leak   bool
-	allocs durationFlag
+	allocs time.Duration
 	reader *heap.Reader
 	known  []heap.Span // where objects lay before the first reading
 }
@@ -37,7 +37,8 @@ const leakReadings = 6
 func (h *heldFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&h.class, "holders", "", "show who holds the objects of this `class`, up to static fields and threads")
 	fs.BoolVar(&h.leak, "leak", false, "show what grows, and who holds it (-n 6, unless given)")
-	fs.Var(&h.allocs, "allocs", "with --leak: record allocations for so much `time`, and show who makes what leaks")
+	fs.Var(asTime(&h.allocs), "allocs",
+		"with --leak: record allocations for so much `time`, and show who makes what leaks")
 }
 
 func (f *heapFlags) checkHeld(cmd *cobra.Command) error {
@@ -114,7 +115,7 @@ func (f *heapFlags) writeHolders(cmd *cobra.Command, ctx context.Context, s *ses
 	if err != nil {
 		return f.noHolders(err, s.Process.PID())
 	}
-	tellNotes(cmd.ErrOrStderr(), notesOf(s, f.by))
+	exit.TellNotes(cmd.ErrOrStderr(), notesOf(s, f.by))
 	return f.writeHeld(cmd, out, held)
 }
 
@@ -147,7 +148,7 @@ func (f *heapFlags) writeLeaks(cmd *cobra.Command, ctx context.Context, s *sessi
 		}
 	}
 	heap.FindLeaks(held, growth)
-	if f.held.allocs.Duration > 0 && len(held.Leaks) > 0 {
+	if f.held.allocs > 0 && len(held.Leaks) > 0 {
 		if err := f.addAllocs(ctx, s, held); err != nil {
 			held.Notes = append(held.Notes, "who allocates it is not known: "+err.Error())
 		}
@@ -172,7 +173,7 @@ func (f *heapFlags) addAllocs(ctx context.Context, s *session.Session, held *pro
 		return err
 	}
 	defer plan.Close()
-	stacks, _, err := s.Record(ctx, session.RecordOptions{Duration: f.held.allocs.Duration, Event: plan,
+	stacks, _, err := s.Record(ctx, session.RecordOptions{Duration: f.held.allocs, Event: plan,
 		Engine: session.PerfEngine, Weight: plan.Unit})
 	if err == nil {
 		heap.AddAllocs(held, stacks)
@@ -184,17 +185,10 @@ func (f *heapFlags) writeHeld(cmd *cobra.Command, out *outfile.File, held *profi
 	if f.by != nil {
 		f.by.HeapHeld(held)
 	}
-	name, err := out.Write(func(w io.Writer) error {
+	return putHeap(cmd, out, func(w io.Writer) error {
 		if f.json {
 			return output.WriteJSON(w, held)
 		}
 		return output.HeapHeldText(w, held, f.shape.Top)
 	})
-	if err != nil {
-		return outputFailed(err)
-	}
-	if name != outfile.Stdout {
-		fmt.Fprintf(cmd.ErrOrStderr(), "heap: %s\n", output.Printable(name))
-	}
-	return nil
 }

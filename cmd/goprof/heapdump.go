@@ -43,7 +43,7 @@ func (c *coreFile) writeHeapDump(cmd *cobra.Command, to string) error {
 	defer cleanOnSignal()()
 	out, err := outfile.Reserve(to)
 	if err != nil {
-		return outputFailed(err)
+		return exit.CannotWrite(err)
 	}
 	o, err := c.open(cmd)
 	if err != nil {
@@ -75,7 +75,7 @@ func heapOfCore(cmd *cobra.Command, file string) string {
 			args = append(args, "--"+name, f.Value.String())
 		}
 	}
-	return commandLine(args)
+	return exit.CommandLine(args)
 }
 
 func heapDumpOptions(by *redact.Redactor) heapdump.Options {
@@ -90,7 +90,7 @@ func heapDumpOptions(by *redact.Redactor) heapdump.Options {
 func heapDumpFailed(err error, what, instead string) error {
 	var source *convert.SourceError
 	if !errors.As(err, &source) {
-		return outputFailed(err)
+		return exit.CannotWrite(err)
 	}
 	e := &exit.Error{Code: exit.General, What: what, Why: whyOf(source.Err), Err: source.Err}
 	switch {

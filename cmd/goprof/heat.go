@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"io"
 	"strings"
 
@@ -12,11 +11,9 @@ import (
 	"goprof/cmd/goprof/caption"
 	"goprof/cmd/goprof/exit"
 	"goprof/output"
-	"goprof/output/flame"
 	"goprof/output/format"
 	"goprof/output/heat"
 	"goprof/output/outfile"
-	"goprof/output/recording"
 )
 
 type heatFlags struct {
@@ -81,33 +78,12 @@ func drawHeat(cmd *cobra.Command, input string, f *heatFlags) error {
 	if f.text {
 		return tellHeat(cmd, input, f)
 	}
-	if err := notItself(input, f.output); err != nil {
-		return err
-	}
-	if err := checkOpen(cmd, f.output, format.HTML); err != nil {
-		return err
-	}
-	defer cleanOnSignal()()
-	file, err := reserveHeat(input, f.output)
-	if err != nil {
-		return outputFailed(err)
-	}
-	in, err := f.in.open(cmd, input)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	in.notes(cmd)
-	name, err := writeHeat(file, in, f)
-	if err != nil {
-		return err
-	}
-	in.leftOut(cmd)
-	if name != outfile.Stdout {
-		fmt.Fprintf(cmd.ErrOrStderr(), "heat map: %s\n", output.Printable(name))
-	}
-	theOpener.open(name)
-	return nil
+	p := drawn{f.output, "heat.html", format.Trim(input) + ".heat.html"}
+	return p.draw(cmd, &f.in, input, func(in *openInput, file *outfile.File) (name, about string, err error) {
+		in.notes(cmd)
+		name, err = writeHeat(file, in, f)
+		return name, "heat map: " + output.Printable(name), err
+	})
 }
 
 // tellHeat writes the moments at which a recording changes.
@@ -124,19 +100,19 @@ func tellHeat(cmd *cobra.Command, input string, f *heatFlags) error {
 	defer in.Close()
 	in.notes(cmd)
 	to := writeErrors{to: cmd.OutOrStdout()}
-	told := heat.Told{After: f.in.from.Duration}
+	told := heat.Told{After: f.in.from}
 	if input != outfile.Stdout {
 		words := []string{input}
 		chosen := []string{"event", "weight", "thread", "exclude-thread", "include", "exclude", "state"}
 		for _, flag := range givenOf(cmd, chosen) {
 			words = append(words, "--"+flag+"="+strings.Trim(cmd.Flags().Lookup(flag).Value.String(), "[]"))
 		}
-		told.Name = commandLine(words)
+		told.Name = exit.CommandLine(words)
 	}
 	err = heat.Text(&to, in.src, told)
 	switch {
 	case to.err != nil:
-		return outputFailed(to.err)
+		return exit.CannotWrite(to.err)
 	case err != nil:
 		return cannotDraw(in.name, err)
 	}
@@ -147,8 +123,8 @@ func tellHeat(cmd *cobra.Command, input string, f *heatFlags) error {
 // writeHeat draws the page. It reads samples meanwhile, so an error may be about reading.
 func writeHeat(file *outfile.File, in *openInput, f *heatFlags) (name string, err error) {
 	info := in.src.Info()
-	o := heat.Options{Title: heatTitle(in.name, f.title, &info), Source: caption.Source(in.name), Line: heatLine(&info),
-		About: heatAbout(in.name, &info), Threads: f.in.threads, Shape: f.drawing.of(output.Shape{})}
+	o := caption.Heat(version(), in.name, f.title, &info)
+	o.Threads, o.Shape = f.in.threads, f.drawing.of(output.Shape{})
 	var unread error
 	name, err = file.Write(func(w io.Writer) error {
 		page := writeErrors{to: w}
@@ -162,7 +138,7 @@ func writeHeat(file *outfile.File, in *openInput, f *heatFlags) (name string, er
 	case unread != nil:
 		return "", cannotDraw(in.name, unread)
 	case err != nil:
-		return "", outputFailed(err)
+		return "", exit.CannotWrite(err)
 	}
 	return name, nil
 }
@@ -178,58 +154,17 @@ func (w *writeErrors) Write(b []byte) (int, error) {
 	return n, err
 }
 
-func reserveHeat(input, named string) (*outfile.File, error) {
-	if named != "" {
-		return outfile.Reserve(named)
-	}
-	if input == outfile.Stdout {
-		return outfile.ReserveNumbered("heat.html", nil)
-	}
-	return outfile.ReserveAgain(format.Trim(input)+".heat.html", flame.Mark(input))
-}
-
 // cannotDraw says why a recording cannot be drawn over time.
 func cannotDraw(input string, err error) error {
-	e := badInput(input, err)
+	e := exit.CannotRead(input, err)
 	switch {
 	case errors.Is(err, heat.ErrNoTimes):
 		e.What, e.Err, e.Why = "cannot draw "+input+" over time", nil,
 			"it has sums only: collapsed stacks and pprof do not say when samples were taken"
 		e.Remedy = "goprof record --pid PID -o FILE.jfr keeps the times; goprof flame " +
-			commandLine([]string{input}) + " draws the sums"
+			exit.CommandLine([]string{input}) + " draws the sums"
 	case errors.Is(err, heat.ErrEmpty):
 		e.Code, e.What, e.Err, e.Why = exit.NoSamples, "nothing to draw", nil, "no samples are left of "+input
 	}
 	return e
-}
-
-func heatTitle(input, title string, i *recording.Info) string {
-	if title == "" && i.Meta.MainClass == "" && input == outfile.Stdout {
-		return "heat map"
-	}
-	return caption.Title(input, title, i)
-}
-
-func heatLine(i *recording.Info) string {
-	rate := i.Event
-	if i.Meta.Interval > 0 {
-		rate = fmt.Sprintf("%.4g Hz", i.Meta.Rate())
-	}
-	return caption.Line(cmp.Or(output.CleanName(rate), i.Format), i)
-}
-
-// heatAbout returns what is known of the recording, and its own account.
-func heatAbout(input string, i *recording.Info) (facts [][2]string) {
-	if input != outfile.Stdout {
-		facts = append(facts, [2]string{"file", i.Name})
-	}
-	facts = append(facts, caption.Recording(i)...)
-	if s := i.Summary; s != nil {
-		facts = append(facts, [2]string{"rate", fmt.Sprintf("%.4g Hz reached, %.4g Hz asked", s.RateReached, s.Rate)})
-		facts = append(facts, caption.Account(s)...)
-		for _, n := range s.Notes {
-			facts = append(facts, [2]string{"note", n.Text})
-		}
-	}
-	return append(facts, [2]string{"drawn by", "goprof " + version()})
 }

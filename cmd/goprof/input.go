@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -18,7 +20,7 @@ import (
 // inputFlags choose what of a recording is read. All commands that read recordings have them.
 type inputFlags struct {
 	event, weight         string
-	from, to              durationFlag
+	from, to              time.Duration
 	thread, excludeThread string
 	include, exclude      string
 	states                []string
@@ -35,8 +37,8 @@ func (f *inputFlags) add(cmd *cobra.Command) {
 	groups, weights := strings.Join(recording.EventGroups, ", "), strings.Join(profile.WeightNames(), ", ")
 	fs.StringVar(&f.event, "event", "", "read these `events` of a JFR file: "+groups+", or names")
 	fs.StringVar(&f.weight, "weight", "", "count `what`: "+weights+" (default: as FILE says)")
-	fs.Var(&f.from, "from", "leave out what was earlier than this `time` after the recording's start: 10s")
-	fs.Var(&f.to, "to", "leave out what was later than this `time` after the recording's start")
+	fs.Var(asTime(&f.from), "from", "leave out what was earlier than this `time` after the recording's start: 10s")
+	fs.Var(asTime(&f.to), "to", "leave out what was later than this `time` after the recording's start")
 	fs.StringVar(&f.thread, "thread", "", "only threads that `regex` finds in \"name tid=N\"")
 	fs.StringVar(&f.excludeThread, "exclude-thread", "", "no threads that `regex` finds in \"name tid=N\"")
 	fs.StringVar(&f.include, "include", "", "only stacks with a frame in which `regex` finds something")
@@ -56,10 +58,10 @@ func completeFrom(cmd *cobra.Command, flag string, words []string) {
 
 // filter checks the flags, and makes a filter of them.
 func (f *inputFlags) filter(cmd *cobra.Command) (filter recording.Filter, err error) {
-	if f.to.Duration > 0 && f.to.Duration <= f.from.Duration {
+	if f.to > 0 && f.to <= f.from {
 		return filter, usageError(cmd, "--to is not later than --from", without("to"))
 	}
-	filter.From, filter.To = f.from.Duration, f.to.Duration
+	filter.From, filter.To = f.from, f.to
 	for _, r := range []struct {
 		flag, text string
 		to         **regexp.Regexp
@@ -123,7 +125,7 @@ func (f *inputFlags) open(cmd *cobra.Command, name string) (*openInput, error) {
 	}
 	if err != nil {
 		file.Close()
-		return nil, badInput(name, err)
+		return nil, exit.CannotRead(name, err)
 	}
 	return in, nil
 }
@@ -180,7 +182,8 @@ func (in *openInput) partsLeftOut(cmd *cobra.Command) {
 	if cmd.Name() == "convert" || cmd.Name() == "redact" {
 		again = []string{cmd.Root().Name(), "convert", in.name, "--event", left[0].Name, "-o", "OUT"}
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "left out   %s: %s\n", output.Printable(strings.Join(list, ", ")), commandLine(again))
+	fmt.Fprintf(cmd.ErrOrStderr(), "left out   %s: %s\n", output.Printable(strings.Join(list, ", ")),
+		exit.CommandLine(again))
 }
 
 // amount says how many samples there are. If a file does not know that, it has stacks.
@@ -211,26 +214,24 @@ func (in *openInput) sumOptions() recording.SumOptions {
 func (in *openInput) tree(o recording.SumOptions) (*output.Tree, error) {
 	tree, err := recording.TreeOf(in.src, o)
 	if err != nil {
-		return nil, badInput(in.name, err)
+		return nil, exit.CannotRead(in.name, err)
 	}
 	return tree, nil
 }
 
 func cannotOpen(cmd *cobra.Command, name string, err error) error {
-	e := badInput(name, err)
+	e := exit.CannotRead(name, err)
 	if near := nearFile(name); errors.Is(err, fs.ErrNotExist) && near != "" {
-		e.Remedy = cmd.CommandPath() + " " + commandLine([]string{near})
+		e.Remedy = cmd.CommandPath() + " " + exit.CommandLine([]string{near})
 	}
 	return e
 }
 
-// lacking is the exit code and remedy of what a recording does not hold.
-func lacking(e *exit.Error, name string, err error) {
-	var lacks *recording.Lacks
-	switch {
-	case errors.As(err, &lacks):
-		e.Remedy = lacks.Remedy
-	case recording.IsEmpty(err):
-		e.Code, e.What = exit.NoSamples, "no samples are left of "+name
+// nearFile names a file that might have been meant.
+func nearFile(missing string) string {
+	found, err := filepath.Glob(filepath.Join(filepath.Dir(missing), "*.collapsed"))
+	if err != nil || len(found) == 0 {
+		return ""
 	}
+	return found[len(found)-1]
 }

@@ -29,25 +29,18 @@ func inside(inner int, part, command string) (int, error) {
 	if err := checkProc(); err != nil {
 		return 0, err
 	}
-	found := host().MatchInner(inner, part)
 	what := fmt.Sprintf("have the number %d in a container", inner)
 	if part != "" {
 		what += fmt.Sprintf(" and %q in their main class or jar", part)
 	}
-	switch len(found) {
-	case 0:
-		return 0, &exit.Error{Code: exit.NoSuchProcess, What: "there are no JVMs that " + what, Remedy: "goprof list"}
-	case 1:
-		return found[0].PID, nil
-	}
-	return 0, &exit.Error{Code: exit.General, What: fmt.Sprintf("%d JVMs %s", len(found), what),
-		Why: namesOf(found), Remedy: fmt.Sprintf("goprof %s --pid %d", command, found[0].PID)}
+	return oneOf(exit.Host().MatchInner(inner, part), &exit.Error{Code: exit.NoSuchProcess,
+		What: "there are no JVMs that " + what, Remedy: "goprof list"}, what, command)
 }
 
 // checkProc says why no process can be found by its number or name, if that is so.
 func checkProc() error {
-	if c := host().CheckProc(); c != nil {
-		return causeError("cannot look for JVMs", *c, nil)
+	if c := exit.Host().CheckProc(); c != nil {
+		return exit.OfCause("cannot look for JVMs", *c, nil)
 	}
 	return nil
 }

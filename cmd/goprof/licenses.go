@@ -2,6 +2,7 @@ package main
 
 import (
 	_ "embed"
+	"goprof/cmd/goprof/exit"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -21,7 +22,7 @@ func newLicenses() *cobra.Command {
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := io.WriteString(cmd.OutOrStdout(), notices)
-			return outputFailed(err)
+			return exit.CannotWrite(err)
 		},
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -17,7 +16,6 @@ import (
 	"goprof/process"
 	"goprof/profile"
 	"goprof/profile/contention"
-	"goprof/profile/redact"
 	"goprof/sampler/guard"
 	"goprof/session"
 	"goprof/session/postmortem"
@@ -58,58 +56,52 @@ func newLocks() *cobra.Command {
 	var core coreFile
 	var raw bool
 	var to locksWriter
-	var hide redactFlags
 	opt := session.DumpOptions{Locks: true, Gentle: true}
-	var wait durationFlag
 	cmd := &cobra.Command{
 		Use:     "locks {PID | NAME | --ns-pid PID [NAME] | --core FILE}",
 		Short:   "Show deadlocks of a JVM, and which threads wait for whose locks",
 		Long:    locksHelp,
 		Example: locksExample,
 		Args:    atMostOne,
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if to.by, err = hide.redactor(cmd, outfile.Stdout); err != nil {
-				return err
-			}
-			if isSnap(args) {
-				return hide.thenMap(showKept(cmd, args[0], "locks", keptFormat(to.json), outfile.Stdout, to.by))
-			}
-			if core.file != "" {
-				readFilesOnly(cmd, args)
-			} else {
-				guard.Enter(hide.toDump(outfile.Stdout))
-			}
-			if err := core.check(cmd, args, "pid", "ns-pid", "nonblocking", "wait-stop"); err != nil {
-				return err
-			}
-			if opt.Depth < 1 || opt.Depth > maxDepth {
-				return usageError(cmd, fmt.Sprintf("--depth is between 1 and %d", maxDepth), without("depth"))
-			}
-			if core.file != "" {
-				err = locksOfCore(cmd, &core, to, raw, opt.Depth)
-			} else if pid, e := jvm.find(cmd, args); e != nil {
-				return e
-			} else {
-				opt.Wait = wait.Duration
-				err = locks(cmd, pid, to, raw, opt)
-			}
-			return hide.thenMap(err)
-		},
 	}
+	cmd.RunE = to.runs(func(cmd *cobra.Command, args []string) error {
+		if isSnap(args) {
+			return showKept(cmd, args[0], "locks", keptFormat(to.json), outfile.Stdout, to.by)
+		}
+		if core.file != "" {
+			readFilesOnly(cmd, args)
+		} else {
+			guard.Enter(to.toDump(outfile.Stdout))
+		}
+		if err := core.check(cmd, args, "pid", "ns-pid", "nonblocking", "wait-stop"); err != nil {
+			return err
+		}
+		if err := checkDepth(cmd, opt.Depth); err != nil {
+			return err
+		}
+		if core.file != "" {
+			return locksOfCore(cmd, &core, &to, raw, opt.Depth)
+		}
+		pid, err := jvm.find(cmd, args)
+		if err != nil {
+			return err
+		}
+		return locks(cmd, pid, &to, raw, opt)
+	}, &stdout)
 	fs := cmd.Flags()
 	fs.SortFlags = false
 	jvm.addFlags(cmd)
 	core.addFlags(cmd)
 	fs.BoolVar(&to.json, "json", false, "write JSON")
 	fs.BoolVar(&opt.NonBlocking, "nonblocking", false, "never stop a thread")
-	fs.Var(&wait, "wait-stop", "`time` to wait for threads that have no CPU to stop on, while none of them stops (10s)")
+	fs.Var(asTime(&opt.Wait), "wait-stop", waitStopUsage)
 	fs.IntVar(&opt.Depth, "depth", 2048, "`frames` that a stack may have")
 	fs.BoolVar(&raw, "raw-names", false, rawNamesUsage)
-	hide.add(cmd)
+	to.redactFlags.add(cmd)
 	return cmd
 }
 
-func locks(cmd *cobra.Command, pid int, to locksWriter, raw bool, opt session.DumpOptions) error {
+func locks(cmd *cobra.Command, pid int, to *locksWriter, raw bool, opt session.DumpOptions) error {
 	defer session.StopAfterSuspend()()
 	s, err := attach(cmd, pid, !opt.NonBlocking)
 	if err != nil {
@@ -124,12 +116,15 @@ func locks(cmd *cobra.Command, pid int, to locksWriter, raw bool, opt session.Du
 		return err
 	}
 	tellVirtualWaits(cmd.ErrOrStderr(), &seen.waits)
-	tellNotes(cmd.ErrOrStderr(), notesOf(s, to.by))
-	graph, err := to.write(seen.threads)
+	exit.TellNotes(cmd.ErrOrStderr(), notesOf(s, to.by))
+	graph, err := to.write(cmd, seen.threads)
 	if err != nil {
 		return err
 	}
-	return seen.verdict(pid, graph, opt.Wait)
+	if err := seen.verdict(fmt.Sprintf("process %d", pid), fmt.Sprintf("goprof locks --pid %d", pid), graph); err != nil {
+		return err
+	}
+	return notStopped("locks", pid, seen.threads, cmp.Or(opt.Wait, session.DumpWait))
 }
 
 // seenLocks is what was seen of the locks of a live JVM.
@@ -145,33 +140,41 @@ func seeLocks(s *session.Session, opt session.DumpOptions) (seen seenLocks, err 
 	seen.threads, err = s.Dump(opt)
 	switch {
 	case errors.Is(err, process.ErrSilent) && len(seen.threads) > 0:
-		seen.incomplete = attachError(pid, err)
+		seen.incomplete = exit.CannotLook(pid, err)
 	case errors.Is(err, session.ErrNoLocks):
 		return seen, &exit.Error{Code: exit.Incomplete, What: fmt.Sprintf("the locks of process %d are not known", pid),
 			Why: err.Error(), Remedy: fmt.Sprintf("goprof locks --pid %d", pid)}
 	case err != nil:
-		return seen, attachError(pid, err)
+		return seen, exit.CannotLook(pid, err)
 	}
 	return seen, nil
 }
 
-// verdict returns how the command ends: nil if there is no deadlock, and none can have been missed.
-func (seen *seenLocks) verdict(pid int, graph *contention.Graph, wait time.Duration) error {
+// verdict returns how the command ends: nil if there is no deadlock, and none can have been missed. of is what was
+// looked at, and again the command that looks once more; empty: of a core file, which would say the same.
+func (seen *seenLocks) verdict(of, again string, graph *contention.Graph) error {
+	n, all := profile.Unconfirmed(seen.threads), len(seen.threads)
+	e := &exit.Error{Code: exit.Incomplete, Why: unconfirmedWhy, Remedy: again,
+		What: fmt.Sprintf("what %d of %d threads of %s wait for could not be confirmed", n, all, of)}
 	switch {
 	case len(graph.Deadlocks) > 0:
-		return deadlocked(pid, graph)
+		return deadlocked(of, graph)
 	case seen.incomplete != nil:
 		return seen.incomplete
-	case profile.Unconfirmed(seen.threads) > 0:
-		return unconfirmed(pid, seen.threads)
+	case n > 0 && again == "":
+		e.Why = "a collector was at work when the process ended"
+	case n > 0:
 	case seen.waits.Unread() != "":
-		return unread(fmt.Sprintf("process %d", pid), &seen.waits)
+		e.What, e.Why, e.Remedy = "not all virtual threads of "+of+" are known", seen.waits.Unread(), ""
+	default:
+		return nil
 	}
-	return notStopped("locks", pid, seen.threads, cmp.Or(wait, session.DumpWait))
+	e.Why += "; so a deadlock of theirs is not ruled out"
+	return e
 }
 
 // locksOfCore runs the command on the core file of a dead JVM.
-func locksOfCore(cmd *cobra.Command, core *coreFile, to locksWriter, raw bool, depth int) error {
+func locksOfCore(cmd *cobra.Command, core *coreFile, to *locksWriter, raw bool, depth int) error {
 	core.by = to.by
 	o, err := core.open(cmd)
 	if err != nil {
@@ -187,42 +190,32 @@ func locksOfCore(cmd *cobra.Command, core *coreFile, to locksWriter, raw bool, d
 		return err
 	}
 	tellVirtualWaits(cmd.ErrOrStderr(), &dump.Waits)
-	graph, err := to.write(dump.Threads)
-	if err == nil && len(graph.Deadlocks) > 0 {
-		return deadlocked(dump.PID, graph)
+	graph, err := to.write(cmd, dump.Threads)
+	if err != nil {
+		return err
 	}
-	if err == nil && profile.Unconfirmed(dump.Threads) > 0 {
-		return unconfirmedOfCore(core.file, dump.Threads)
+	if len(graph.Deadlocks) > 0 {
+		return deadlocked(fmt.Sprintf("process %d", dump.PID), graph)
 	}
-	if err == nil && dump.Waits.Unread() != "" {
-		return unread(core.file, &dump.Waits)
-	}
-	return err
+	return (&seenLocks{threads: dump.Threads, waits: dump.Waits}).verdict(core.file, "", graph)
 }
 
 type locksWriter struct {
 	json bool
-	by   *redact.Redactor // nil: all names may be shown
+	redactFlags
 }
 
-func (o locksWriter) write(threads []profile.ThreadDump) (*contention.Graph, error) {
+func (o *locksWriter) write(cmd *cobra.Command, threads []profile.ThreadDump) (*contention.Graph, error) {
 	if o.by != nil {
 		o.by.Dump(&profile.Dump{Threads: threads})
 	}
 	graph := contention.New(threads)
-	out, err := outfile.Reserve(outfile.Stdout)
-	if err != nil {
-		return nil, outputFailed(err)
-	}
-	if _, err := out.Write(func(w io.Writer) error {
+	return graph, writeResult(cmd, outfile.Stdout, func(w io.Writer) error {
 		if o.json {
 			return dumps.LocksJSON(w, threads, graph)
 		}
 		return dumps.LocksText(w, threads, graph)
-	}); err != nil {
-		return nil, outputFailed(err)
-	}
-	return graph, nil
+	})
 }
 
 // unconfirmedWhy is why a wait could not be confirmed.
@@ -236,38 +229,8 @@ func tellUnconfirmed(to io.Writer, threads []profile.ThreadDump) {
 	}
 }
 
-// unconfirmed is how a command ends that has found no deadlock among what could be confirmed.
-func unconfirmed(pid int, threads []profile.ThreadDump) error {
-	n := profile.Unconfirmed(threads)
-	return &exit.Error{Code: exit.Incomplete,
-		What:   fmt.Sprintf("what %d of %d threads of process %d wait for could not be confirmed", n, len(threads), pid),
-		Why:    unconfirmedWhy + "; so a deadlock of theirs is not ruled out",
-		Remedy: fmt.Sprintf("goprof locks --pid %d", pid)}
-}
-
-// unconfirmedOfCore is unconfirmed for a core file. It proposes no second try: the core would say the same.
-func unconfirmedOfCore(name string, threads []profile.ThreadDump) error {
-	n := profile.Unconfirmed(threads)
-	return &exit.Error{Code: exit.Incomplete,
-		What: fmt.Sprintf("what %d of %d threads of %s wait for could not be confirmed", n, len(threads), name),
-		Why:  "a collector was at work when the process ended; so a deadlock of theirs is not ruled out"}
-}
-
-// unread is how a command ends that has found no deadlock among the virtual threads that could be read.
-func unread(of string, v *profile.VirtualWaits) error {
-	return &exit.Error{Code: exit.Incomplete, What: "not all virtual threads of " + of + " are known",
-		Why: v.Unread() + "; so a deadlock of theirs is not ruled out"}
-}
-
-func threadCount(n int) string {
-	if n == 1 {
-		return "1 thread"
-	}
-	return fmt.Sprintf("%d threads", n)
-}
-
 // deadlocked returns how a command ends that has found deadlocks.
-func deadlocked(pid int, g *contention.Graph) error {
+func deadlocked(of string, g *contention.Graph) error {
 	n, what := 0, "a deadlock"
 	for _, cycle := range g.Deadlocks {
 		n += len(cycle)
@@ -275,5 +238,9 @@ func deadlocked(pid int, g *contention.Graph) error {
 	if len(g.Deadlocks) > 1 {
 		what = fmt.Sprintf("%d deadlocks", len(g.Deadlocks))
 	}
-	return &exit.Error{Code: exit.Deadlocked, What: fmt.Sprintf("process %d has %s of %s", pid, what, threadCount(n))}
+	threads := "1 thread"
+	if n != 1 {
+		threads = fmt.Sprintf("%d threads", n)
+	}
+	return &exit.Error{Code: exit.Deadlocked, What: fmt.Sprintf("%s has %s of %s", of, what, threads)}
 }

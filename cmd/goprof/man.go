@@ -25,7 +25,7 @@ func newMan() *cobra.Command {
 		Args:    exactly("DIR"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := os.MkdirAll(args[0], 0o755); err != nil {
-				return outputFailed(err)
+				return exit.CannotWrite(err)
 			}
 			return writeManPages(cmd.Root(), args[0])
 		},
@@ -36,14 +36,14 @@ func writeManPages(cmd *cobra.Command, dir string) error {
 	name := strings.ReplaceAll(cmd.CommandPath(), " ", "-")
 	file, err := outfile.Reserve(filepath.Join(dir, name+".1"))
 	if err != nil {
-		return outputFailed(err)
+		return exit.CannotWrite(err)
 	}
 	written, err := file.Write(func(w io.Writer) error { return manPage(w, cmd, name) })
 	if err != nil {
-		return outputFailed(err)
+		return exit.CannotWrite(err)
 	}
 	if err := os.Chmod(written, 0o644); err != nil { // all users read manual pages
-		return outputFailed(err)
+		return exit.CannotWrite(err)
 	}
 	for _, sub := range cmd.Commands() {
 		if sub.Hidden || sub.Name() == "help" {

@@ -1,17 +1,14 @@
 package main
 
 import (
-	"crypto/rand"
 	"fmt"
-	"io"
 	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"goprof/cmd/goprof/exit"
+	"goprof/cmd/goprof/internal/tools"
 	"goprof/cmd/goprof/mcp"
-	"goprof/profile/redact"
 )
 
 const mcpHelp = `mcp is a server of the Model Context Protocol on standard input and output: a program with a language
@@ -63,36 +60,17 @@ func serveMCP(cmd *cobra.Command, dir string, names bool) error {
 	if err != nil {
 		return &exit.Error{Code: exit.General, What: "cannot find goprof itself", Err: err}
 	}
-	own, err := os.MkdirTemp("", "goprof-mcp-")
+	m, err := tools.Open(self, dir, names)
 	if err != nil {
-		return outputFailed(err)
+		return err
 	}
-	defer os.RemoveAll(own)
-	m := &mcpTools{self: self, dir: dir, own: own, made: map[string]bool{}}
-	if dir == "" {
-		m.dir = own
-	} else if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return &exit.Error{Code: exit.BadInput, What: "there is no folder " + dir,
-			Remedy: "mkdir " + commandLine([]string{dir})}
-	}
-	if !names {
-		key := make([]byte, 32)
-		rand.Read(key)
-		m.by, m.key = redact.New(redact.Default(), key), filepath.Join(own, "key")
-		if err := os.WriteFile(m.key, key, 0o600); err != nil {
-			return outputFailed(err)
-		}
-	}
+	defer m.Close()
 	ctx, stop := interruptible(cmd.Context())
 	defer stop()
-	server := mcp.Server{Name: "goprof", Version: version(), Instructions: mcpInstructions, Tools: m.tools()}
-	if m.by != nil {
+	server := mcp.Server{Name: "goprof", Version: version(), Instructions: mcpInstructions, Tools: m.Tools()}
+	if !names {
 		server.Instructions += mcpPseudonyms
 	}
-	var in io.Reader = os.Stdin
-	if cmd.InOrStdin() != os.Stdin {
-		in = cmd.InOrStdin()
-	}
 	fmt.Fprintln(cmd.ErrOrStderr(), "goprof: awaits a client of the Model Context Protocol on standard input")
-	return outputFailed(server.Serve(ctx, in, cmd.OutOrStdout()))
+	return exit.CannotWrite(server.Serve(ctx, cmd.InOrStdin(), cmd.OutOrStdout()))
 }

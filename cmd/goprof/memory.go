@@ -3,11 +3,9 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -16,7 +14,6 @@ import (
 	"goprof/output"
 	"goprof/output/outfile"
 	"goprof/profile"
-	"goprof/profile/redact"
 	"goprof/sampler/guard"
 	"goprof/session"
 )
@@ -37,12 +34,11 @@ const memoryExample = `  goprof memory 1234                          or --pid 12
 
 // memoryFlags are what the command line asks for.
 type memoryFlags struct {
-	jvm        oneJVM
-	core       string
-	json       bool
-	top, count int
-	every      durationFlag
-	by         *redact.Redactor // nil: all names may be shown
+	jvm  oneJVM
+	core string
+	json bool
+	top  int
+	readings
 	redactFlags
 }
 
@@ -54,19 +50,13 @@ func newMemory() *cobra.Command {
 		Long:    memoryHelp,
 		Example: memoryExample,
 		Args:    atMostOne,
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if f.by, err = f.redactor(cmd, outfile.Stdout); err != nil {
-				return err
-			}
-			return f.thenMap(f.run(cmd, args))
-		},
 	}
+	cmd.RunE = f.runs(f.run, &stdout)
 	fs := cmd.Flags()
 	fs.SortFlags = false
 	f.jvm.addFlags(cmd)
 	fs.IntVar(&f.top, "top", 5, "`number` of files, libraries and tables to show of each part")
-	fs.IntVarP(&f.count, "count", "n", 1, "`number` of readings")
-	fs.Var(&f.every, "every", "`time` from one reading to the next, with -n (10s)")
+	f.readings.add(fs)
 	fs.BoolVar(&f.json, "json", false, "write JSON")
 	fs.StringVar(&f.core, "core", "", "")
 	fs.MarkHidden("core")
@@ -85,14 +75,10 @@ func (f *memoryFlags) run(cmd *cobra.Command, args []string) error {
 			" says what filled the heap")
 	case f.top < 0 || f.top > maxHeapLines:
 		return usageError(cmd, fmt.Sprintf("--top is between 0 and %d", maxHeapLines))
-	case f.count < 1 || f.count > maxReadings:
-		return usageError(cmd, fmt.Sprintf("-n is between 1 and %d", maxReadings))
-	case f.count == 2:
-		return usageError(cmd, "-n is 3 or more to see growth: two readings do not show how sure it is")
-	case cmd.Flags().Changed("every") && f.count == 1:
-		return usageError(cmd, "--every says when the next reading comes: -n N is missing")
 	}
-	f.every.Duration = cmp.Or(f.every.Duration, heapEvery)
+	if err := f.readings.check(cmd); err != nil {
+		return err
+	}
 	pid, err := f.jvm.find(cmd, args)
 	if err != nil {
 		return err
@@ -102,56 +88,46 @@ func (f *memoryFlags) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	defer s.Close()
-	out, err := outfile.Reserve(outfile.Stdout)
-	if err != nil {
-		return outputFailed(err)
-	}
 	ctx, stop := interruptible(cmd.Context())
 	defer stop()
 	readings, err := f.read(ctx, cmd.ErrOrStderr(), s)
 	if err != nil {
 		return err
 	}
-	tellNotes(cmd.ErrOrStderr(), notesOf(s, f.by))
+	exit.TellNotes(cmd.ErrOrStderr(), notesOf(s, f.by))
 	last, growth := readings[len(readings)-1], memory.Growth(readings)
 	if f.count > 1 && growth == nil {
 		last.Notes = append(last.Notes, tooFew(cmd.ErrOrStderr(), len(readings), ""))
 	}
-	_, err = out.Write(func(w io.Writer) error {
+	return writeResult(cmd, outfile.Stdout, func(w io.Writer) error {
 		if f.json {
 			return output.MemoryJSON(w, last, growth)
 		}
 		return output.MemoryText(w, last, growth, f.top)
 	})
-	return outputFailed(err)
 }
 
 // read reads as often as was asked for. Readings before an error remain.
 func (f *memoryFlags) read(ctx context.Context, log io.Writer, s *session.Session) (list []*profile.Memory, err error) {
 	pid, reader := s.Process.PID(), (*memory.Reader)(nil)
-	for next := time.Now(); len(list) < f.count && sleepUntil(ctx, next); next = next.Add(f.every.Duration) {
+	_, err = f.each(ctx, log, fmt.Sprintf("the memory of process %d", pid), func() (string, error) {
 		m, err := session.Ask(s, func() (*profile.Memory, error) {
 			if reader == nil {
 				reader = memory.NewReader(s.Process, s.VM)
 			}
 			return reader.Read(true)
 		})
-		if err != nil && len(list) == 0 {
-			return nil, attachError(pid, err)
-		} else if err != nil {
-			fmt.Fprintf(log, "goprof: the memory of process %d cannot be read any more: %d of %d readings\n", pid, len(list),
-				f.count)
-			break
+		if err != nil {
+			return "", exit.CannotLook(pid, err)
 		}
 		if m.MainClass = s.About().MainClass; f.by != nil {
 			f.by.Memory(m)
 		}
-		if list = append(list, m); f.count > 1 {
-			fmt.Fprintf(log, "goprof: reading %d of %d: %s in memory\n", len(list), f.count, output.Size(m.Resident))
-		}
+		list = append(list, m)
+		return output.Size(m.Resident) + " in memory", nil
+	})
+	if err == nil && len(list) == 0 {
+		err = &exit.Error{Code: exit.General, What: "interrupted before the memory was read"}
 	}
-	if len(list) == 0 {
-		return nil, &exit.Error{Code: exit.General, What: "interrupted before the memory was read"}
-	}
-	return list, nil
+	return list, err
 }

@@ -16,12 +16,10 @@ import (
 
 // modeFlags say which threads are looked at, and how.
 type modeFlags struct {
-	mode        string
-	nonBlocking bool
-	nativeOnce  bool
-	allThreads  bool
-	states      []string
-	chosen      map[profile.State]bool
+	mode       string
+	allThreads bool
+	states     []string
+	chosen     map[profile.State]bool
 }
 
 var modes = []string{string(session.CPUMode), string(session.WallMode), string(session.WaitingMode),
@@ -48,7 +46,7 @@ second whether the JVM waits, and only then looks at threads. Stacks are counted
 account says how long the JVM waited in all, by its own clock, and for which operations. [running]
 computes without a safepoint poll; [runnable] had no CPU to come on.`
 
-func (f *modeFlags) add(fs *pflag.FlagSet) {
+func (f *recordFlags) addMode(fs *pflag.FlagSet) {
 	fs.StringVar(&f.mode, "mode", modes[0],
 		"`which` threads: cpu (those that use CPU time), wall (all), off-cpu (those that wait) or ttsp (those that keep "+
 			"a safepoint waiting)")
@@ -56,13 +54,11 @@ func (f *modeFlags) add(fs *pflag.FlagSet) {
 		"in modes wall and off-cpu: only threads in these `states`: blocked,parked")
 	fs.BoolVar(&f.allThreads, "all-threads", false,
 		"in modes wall and off-cpu: also the JVM's own threads while these are idle")
-	fs.BoolVar(&f.nonBlocking, "nonblocking", false,
+	fs.BoolVar(&f.all.NonBlocking, "nonblocking", false,
 		"in modes wall and off-cpu: never stop a thread; what runs has no stack")
-	fs.BoolVar(&f.nativeOnce, "native-once", false,
+	fs.BoolVar(&f.all.NativeOnce, "native-once", false,
 		"in modes wall and off-cpu: stop a thread once where it comes to rest, for its native frames")
 }
-
-func (f *modeFlags) session() session.Mode { return session.Mode(f.mode) }
 
 // wallRate is how often goprof looks at each thread in a wall-clock mode, unless the user says otherwise.
 const wallRate = 20
@@ -70,12 +66,13 @@ const wallRate = 20
 // gatherRate is how often goprof looks whether the JVM waits for a safepoint, unless the user says otherwise.
 const gatherRate = 1000
 
-func (f *modeFlags) check(cmd *cobra.Command, weight profile.Weight) error {
+func (f *recordFlags) checkMode(cmd *cobra.Command, weight profile.Weight) error {
 	if !slices.Contains(modes, f.mode) {
 		return usageError(cmd, fmt.Sprintf("there is no mode %q; there are %s", f.mode, strings.Join(modes, ", ")),
 			with("mode", "wall"))
 	}
-	wall := f.session().IsWall()
+	mode, native, quiet := session.Mode(f.mode), f.all.NativeOnce, f.all.NonBlocking
+	wall := mode.IsWall()
 	f.chosen = map[profile.State]bool{}
 	for _, name := range f.states {
 		s, err := profile.ParseState(name)
@@ -88,20 +85,20 @@ func (f *modeFlags) check(cmd *cobra.Command, weight profile.Weight) error {
 	case !wall && len(f.states) > 0:
 		return usageError(cmd, "--state is for --mode wall and off-cpu: in mode cpu all threads run",
 			toWall(cmd))
-	case f.session() == session.TTSPMode && (f.allThreads || f.nativeOnce):
+	case mode == session.TTSPMode && (f.allThreads || native):
 		return usageError(cmd, "--all-threads and --native-once are for --mode wall and off-cpu: "+
 			"ttsp looks only at threads that keep a safepoint waiting", without("all-threads", "native-once"))
-	case f.session() == session.WaitingMode && f.chosen[profile.Running]:
+	case mode == session.WaitingMode && f.chosen[profile.Running]:
 		return usageError(cmd, "--state running is for --mode wall: off-cpu shows what waits",
 			with("mode", "wall"), without("event", "min"))
 	case !wall && f.allThreads:
 		return usageError(cmd,
 			"--all-threads is for --mode wall and off-cpu: in mode cpu every thread that uses CPU time is seen",
 			toWall(cmd))
-	case !wall && (f.nonBlocking || f.nativeOnce):
+	case !wall && (quiet || native):
 		return usageError(cmd, "--nonblocking and --native-once are for --mode wall and off-cpu: "+
 			"a thread that uses CPU time can only be seen by a stop", toWall(cmd))
-	case f.nonBlocking && f.nativeOnce:
+	case quiet && native:
 		return usageError(cmd, "--nonblocking stops no thread, --native-once does: give one", without("native-once"))
 	case wall && weight == profile.CPUTime:
 		return usageError(cmd, "--weight cpu is for --mode cpu; in wall-clock modes it is samples or time",
@@ -123,24 +120,12 @@ func toWall(cmd *cobra.Command) fix {
 	return with("mode", "wall")
 }
 
-// wantsState is nil if all states are wanted.
-func (f *modeFlags) wantsState() func(profile.State) bool {
-	if len(f.chosen) == 0 {
-		return nil
-	}
-	return func(s profile.State) bool { return f.chosen[s] }
-}
-
-// leaveIdle reports whether the JVM's own idle threads are left out. They stay if the user names threads.
-func (f *modeFlags) leaveIdle(wants threadFilter) bool {
-	return f.session().IsWall() && f.session() != session.TTSPMode && !f.allThreads && wants.only == ""
-}
-
-func (f *modeFlags) rate(given float64, changed bool) float64 {
+// usualRate is the rate of a mode where the user gives none; cpu is that of CPU time.
+func usualRate(mode session.Mode, cpu float64) float64 {
 	switch {
-	case changed || !f.session().IsWall():
-		return given
-	case f.session() == session.TTSPMode:
+	case !mode.IsWall():
+		return cpu
+	case mode == session.TTSPMode:
 		return gatherRate
 	}
 	return wallRate

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"goprof/cmd/goprof/exit"
 	"goprof/session"
 )
 
@@ -51,14 +52,14 @@ func (j *oneJVM) find(cmd *cobra.Command, args []string) (int, error) {
 func attach(cmd *cobra.Command, pid int, stops bool) (*session.Session, error) {
 	s, err := session.Attach(pid)
 	if err != nil {
-		return nil, attachError(pid, err)
+		return nil, exit.CannotLook(pid, err)
 	}
 	if stops {
-		if err := host().Traced(pid); err != nil {
+		if err := exit.Host().Traced(pid); err != nil {
 			s.Close()
-			return nil, attachError(pid, err)
+			return nil, exit.CannotLook(pid, err)
 		}
 	}
-	doubts{}.warn(cmd.ErrOrStderr(), s.Doubts())
+	exit.Doubts{}.Warn(cmd.ErrOrStderr(), s.Doubts())
 	return s, nil
 }

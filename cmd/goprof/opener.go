@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"goprof/cmd/goprof/exit"
 	"goprof/output"
 	"goprof/output/outfile"
 )
@@ -116,7 +117,7 @@ func isPage(name string) bool { return filepath.Ext(name) == ".html" || filepath
 // tellWhere says how to see what is not shown.
 func tellWhere(talk io.Writer, what string) {
 	if !isPage(what) {
-		fmt.Fprintf(talk, "goprof: the page is not drawn: %s\n", commandLine([]string{"goprof", "flame", what}))
+		fmt.Fprintf(talk, "goprof: the page is not drawn: %s\n", exit.CommandLine([]string{"goprof", "flame", what}))
 		return
 	}
 	fmt.Fprintf(talk, "goprof: open it in a browser: %s\n", output.Printable(what))

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -20,7 +22,8 @@ import (
 // redactFlags say what is taken out of what a command writes.
 type redactFlags struct {
 	policy, key, names string
-	prefix             string // of the flags, for errors
+	prefix             string           // of the flags, for errors
+	by                 *redact.Redactor // nil: all names may be shown
 	words              map[string]string
 	file               *outfile.File
 }
@@ -50,36 +53,58 @@ func (f *redactFlags) checkMapFile(cmd *cobra.Command, others []string) error {
 	return nil
 }
 
-// redactor makes the Redactor that the flags ask for; nil if they ask for none. others are the files that the command
-// reads and writes.
-func (f *redactFlags) redactor(cmd *cobra.Command, others ...string) (*redact.Redactor, error) {
+// runs wraps a command: the Redactor is made before it, and the map is written after it. others are the files that the
+// command reads and writes. The command may end with a finding, so an error of the map comes first.
+func (f *redactFlags) runs(run func(*cobra.Command, []string) error,
+	others ...*string) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		var names []string
+		for _, name := range others {
+			names = append(names, *name)
+		}
+		if err := f.prepare(cmd, names...); err != nil {
+			return err
+		}
+		err := run(cmd, args)
+		if e := (*exit.Error)(nil); errors.As(err, &e) && e.Code == exit.General && len(f.words) == 0 {
+			return err // nothing was looked at, so an older map stays
+		}
+		return cmp.Or(f.writeMap(), err)
+	}
+}
+
+// stdout is for runs, where the result goes to standard output.
+var stdout = outfile.Stdout
+
+// prepare makes the Redactor that the flags ask for; none if they ask for none.
+func (f *redactFlags) prepare(cmd *cobra.Command, others ...string) error {
 	if err := f.checkMapFile(cmd, others); err != nil {
-		return nil, err
+		return err
 	}
 	if f.policy == "" {
 		if f.key != "" || f.names != "" {
-			return nil, usageError(cmd, "--"+f.prefix+"key and --"+f.prefix+"map go with --redact POLICY",
+			return usageError(cmd, "--"+f.prefix+"key and --"+f.prefix+"map go with --redact POLICY",
 				with("redact", "default"))
 		}
-		return nil, nil
+		return nil
 	}
 	policy, err := f.read(cmd)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	key, err := f.readKey(cmd, policy)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	by := redact.New(policy, key)
+	f.by = redact.New(policy, key)
 	if f.names != "" {
 		if f.file, err = outfile.Reserve(f.names); err != nil {
-			return nil, outputFailed(err)
+			return exit.CannotWrite(err)
 		}
 		f.words = make(map[string]string)
-		by.Tell(func(pseudonym, word string) { f.words[pseudonym] = word })
+		f.by.Tell(func(pseudonym, word string) { f.words[pseudonym] = word })
 	}
-	return by, nil
+	return nil
 }
 
 func (f *redactFlags) read(cmd *cobra.Command) (*redact.Policy, error) {
@@ -88,7 +113,7 @@ func (f *redactFlags) read(cmd *cobra.Command) (*redact.Policy, error) {
 	}
 	file, err := os.Open(f.policy)
 	if err != nil {
-		e := badInput(f.policy, err)
+		e := exit.CannotRead(f.policy, err)
 		e.Remedy = "goprof " + cmd.Name() + " --help, or the policy \"default\""
 		return nil, e
 	}
@@ -119,14 +144,14 @@ func (f *redactFlags) readKey(cmd *cobra.Command, policy *redact.Policy) ([]byte
 	}
 	file, err := os.Open(name)
 	if err != nil {
-		e := badInput(name, err)
+		e := exit.CannotRead(name, err)
 		e.Remedy = "head -c 32 /dev/urandom > " + name
 		return nil, e
 	}
 	defer file.Close()
 	key, err := io.ReadAll(io.LimitReader(file, maxKey))
 	if err != nil {
-		return nil, badInput(name, err)
+		return nil, exit.CannotRead(name, err)
 	}
 	if len(key) < redact.KeySize {
 		return nil, &exit.Error{Code: exit.BadInput, What: "cannot use the key " + name,
@@ -134,15 +159,6 @@ func (f *redactFlags) readKey(cmd *cobra.Command, policy *redact.Policy) ([]byte
 			Remedy: "head -c 32 /dev/urandom > " + name}
 	}
 	return key, nil
-}
-
-// thenMap writes the map after a command that ended with err. That may be a finding, so an error of the map comes
-// first.
-func (f *redactFlags) thenMap(err error) error {
-	if mapErr := f.writeMap(); mapErr != nil {
-		return mapErr
-	}
-	return err
 }
 
 // writeMap writes what the pseudonyms stand for, where that was asked for.
@@ -158,5 +174,5 @@ func (f *redactFlags) writeMap() error {
 		}
 		return nil
 	})
-	return outputFailed(err)
+	return exit.CannotWrite(err)
 }

@@ -62,9 +62,9 @@ func (p *program) attach(ctx context.Context) (*session.Session, error) {
 		if err == nil {
 			return s, nil
 		}
-		cause := host().Explain(p.pid(), err)
+		cause := exit.Host().Explain(p.pid(), err)
 		if cause.Class != diagnose.NotJVM && cause.Class != diagnose.Gone && cause.Class != diagnose.NoProcess {
-			return nil, attachError(p.pid(), err)
+			return nil, exit.CannotLook(p.pid(), err)
 		}
 		select {
 		case <-p.ended:
@@ -72,7 +72,7 @@ func (p *program) attach(ctx context.Context) (*session.Session, error) {
 				Why:    "it ended before it was a JVM (" + p.status() + ")",
 				Remedy: "goprof record -- java ..., or a script that becomes java by exec"}
 		case <-ctx.Done():
-			return nil, attachError(p.pid(), err)
+			return nil, exit.CannotLook(p.pid(), err)
 		case <-time.After(attachEvery):
 		}
 	}

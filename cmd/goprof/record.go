@@ -6,23 +6,20 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"goprof/cmd/goprof/product"
-	"goprof/output"
+	"goprof/cmd/goprof/exit"
+	"goprof/cmd/goprof/internal/recorder"
 	"goprof/output/format"
 	"goprof/output/outfile"
 	"goprof/profile"
-	"goprof/profile/redact"
 	"goprof/sampler/guard"
 	"goprof/session"
 )
@@ -91,42 +88,23 @@ const recordExample = `  goprof record --pid 1234 -d 30s              into out.c
   goprof record --wait petclinic -d 1m         from its start
   goprof record -- java -jar app.jar           start it, record it whole`
 
+// recordFlags are what the command line says: Options say it to the recorder, and all is what all parts have.
 type recordFlags struct {
+	recorder.Options
+	all         session.RecordOptions
 	pids        []int
 	nsPID       int
 	wait        string
-	duration    durationFlag
 	rate        float64
-	interval    time.Duration
-	threads     bool
 	wants       threadFilter
 	weight      string
-	weighed     profile.Weight
-	group       bool
-	internal    bool // hidden
-	rawNames    bool
 	leaf        string
-	depth       int
 	maxOverhead float64
-	output      string
-	summary     string
-	quiet       bool
-	verbose     bool
-	streams     map[string]*outfile.File // those that are open
-	spool       *os.File                 // gets the JFR file, which becomes a part of another file; nil otherwise
 	format      string
-	as          format.Format
-	chunk       time.Duration
-	talk        io.Writer
-	by          *redact.Redactor // nil: all names may be shown
-	byLock      sync.Mutex       // held while by is used: several JVMs may be recorded
 	redactFlags
-	loopFlags
-	jvmEventFlags
 	engineFlag
 	modeFlags
 	eventFlags
-	waitFlags
 }
 
 func newRecord() *cobra.Command { return new(recordFlags).command() }
@@ -146,42 +124,45 @@ func (f *recordFlags) command() *cobra.Command {
 	fs.IntSliceVarP(&f.pids, "pid", "p", nil, "`PID` of the JVM; may be given several times")
 	addInner(cmd, &f.nsPID)
 	fs.StringVar(&f.wait, "wait", "", "wait for a JVM with `NAME` in its main class or jar")
-	fs.VarP(&f.duration, "duration", "d", "record for so much `time`: 30s, 2.5s, 5m or plain seconds (until Ctrl-C)")
+	fs.VarP(asTime(&f.Duration), "duration", "d",
+		"record for so much `time`: 30s, 2.5s, 5m or plain seconds (until Ctrl-C)")
 	fs.Float64VarP(&f.rate, "rate", "r", 100,
 		"samples for each second of CPU time, in `Hz`, up to 10,000; in modes wall and off-cpu, looks at each thread a "+
 			"second (20)")
-	fs.DurationVarP(&f.interval, "interval", "i", 0, "CPU `time` between two samples, instead of --rate: 10ms")
+	fs.DurationVarP(&f.all.Interval, "interval", "i", 0, "CPU `time` between two samples, instead of --rate: 10ms")
 	fs.StringVar(&f.weight, "weight", profile.Samples.String(),
 		"count stacks in `what`: samples, cpu (nanoseconds of CPU time) or time (nanoseconds, in modes wall and off-cpu)")
-	f.modeFlags.add(fs)
+	f.addMode(fs)
 	f.engineFlag.add(cmd, fs)
-	f.eventFlags.add(fs)
-	f.waitFlags.add(fs)
-	fs.BoolVarP(&f.threads, "threads", "t", false, "begin each stack with its thread: [name tid=N]")
+	f.addEvent(fs)
+	f.addWaits(fs)
+	fs.BoolVarP(&f.all.Threads, "threads", "t", false, "begin each stack with its thread: [name tid=N]")
 	f.wants.add(fs)
-	fs.BoolVar(&f.group, "group-threads", false, "as --threads, but "+groupThreadsUsage)
-	fs.BoolVar(&f.internal, "hide-internal", false, hideInternalUsage)
-	fs.BoolVar(&f.rawNames, "raw-names", false, rawNamesUsage)
+	fs.BoolVar(&f.all.GroupThreads, "group-threads", false, "as --threads, but "+groupThreadsUsage)
+	fs.BoolVar(&f.all.HideInternal, "hide-internal", false, hideInternalUsage)
+	fs.BoolVar(&f.RawNames, "raw-names", false, rawNamesUsage)
 	fs.StringVar(&f.leaf, "leaf", leafBest,
 		"the inlined method on top: `best` (the likeliest), or sure (where it is a guess, the compiled method around it)")
-	fs.IntVar(&f.depth, "depth", 2048, "`frames` that a stack may have; deeper ones are cut at the root and say so")
+	fs.IntVar(&f.all.Depth, "depth", 2048, "`frames` that a stack may have; deeper ones are cut at the root and say so")
 	fs.Float64Var(&f.maxOverhead, "max-overhead", 0,
 		"`percent` of CPU time that pauses may cost, or with --event goprof itself; above that, the rate is lowered "+
 			"(0: any)")
-	fs.StringVarP(&f.output, "output", "o", "",
+	fs.StringVarP(&f.Files.Output, "output", "o", "",
 		"`file`, whose ending chooses the format; - is standard output, %p the pid, %t the time (out.collapsed, numbered)")
 	fs.StringVarP(&f.format, "format", "f", "",
 		"write this `format`, whatever the file's name is: "+strings.Join(format.Names(), ", "))
-	fs.StringVar(&f.summary, "summary", "",
+	fs.StringVar(&f.Files.Summary, "summary", "",
 		"`file` for the account of the run as JSON (beside collapsed output, else none)")
 	addOpen(fs)
-	f.loopFlags.add(fs)
-	f.jvmEventFlags.add(fs)
-	fs.DurationVar(&f.chunk, "chunk", maxChunk,
+	fs.Var(asTime(&f.Loop), "loop", "begin a new file each `time`: 10m. Its name gets %t, if it has none")
+	fs.IntVar(&f.Keep, "keep", 0, "with --loop: keep the newest `n` files of this run, and delete older ones (0: all)")
+	fs.BoolVar(&f.JVMEvents, "jvm-events", false,
+		"with JFR: add the JVM's collections, safepoints, compilations and code cache as events of the JDK")
+	fs.DurationVar(&f.Files.Chunk, "chunk", maxChunk,
 		"with JFR: write to the disk each `time`; a crash loses no more than that")
 	f.redactFlags.add(cmd)
-	fs.BoolVarP(&f.quiet, "quiet", "q", false, "no progress, and no account at the end")
-	fs.BoolVarP(&f.verbose, "verbose", "v", false, "add to the account all that is known of how it was made")
+	fs.BoolVarP(&f.Quiet, "quiet", "q", false, "no progress, and no account at the end")
+	fs.BoolVarP(&f.Verbose, "verbose", "v", false, "add to the account all that is known of how it was made")
 	cmd.RegisterFlagCompletionFunc("pid", completePIDs)
 	for name, values := range map[string][]string{"weight": {"samples", "cpu", "time"}, "format": format.Names(),
 		"leaf": {leafBest, leafSure}, "mode": modes, "state": profile.StateNames()} {
@@ -197,20 +178,19 @@ const (
 	maxRate     = 10_000
 	minInterval = time.Second / maxRate
 	maxInterval = time.Hour
-	maxDepth    = 1 << 20
 	minChunk    = time.Second
 	maxChunk    = time.Minute
 )
 
 func (f *recordFlags) run(cmd *cobra.Command, args []string) error {
 	var err error
-	if f.interval, err = f.check(cmd); err != nil {
+	if err = f.check(cmd); err != nil {
 		return err
 	}
-	if f.by, err = f.redactor(cmd, f.output, f.summary); err != nil {
+	if err := f.prepare(cmd, f.Files.Output, f.Files.Summary); err != nil {
 		return err
 	}
-	f.talk = cmd.ErrOrStderr()
+	f.Files.By = f.by
 	which, err := f.choose(cmd, args)
 	if err != nil {
 		return err
@@ -221,29 +201,30 @@ func (f *recordFlags) run(cmd *cobra.Command, args []string) error {
 	signal.Notify(now, syscall.SIGUSR1)
 	defer signal.Stop(now)
 	if which.program != nil {
-		if _, err := f.reserve(0); err != nil { // before anything is started
-			return outputFailed(err)
+		if _, err := f.Files.Reserve(0); err != nil { // before anything is started
+			return exit.CannotWrite(err)
 		}
 		if err := which.program.launch(); err != nil {
 			return err
 		}
 	}
-	defer session.StopAfterSuspend()()
-	defer session.StartWatchdog(watchdogName)()
+	defer watchOver()()
 	// Programs were started before this: they would inherit it. No OS thread hangs in a read yet: each of them has to
 	// take part.
 	goFirst()
 	session.LetSysmonRest()
-	given := guard.Enter(f.eventFlags.rights(f.kernel || f.wakers))
+	given := guard.Enter(f.rights())
 	talk := cmd.ErrOrStderr()
-	if given.AdminForPerf && f.verbose {
-		tellNotes(talk, []profile.Note{host().AdminNote()})
+	if given.AdminForPerf && f.Verbose {
+		exit.TellNotes(talk, []profile.Note{exit.Host().AdminNote()})
 	}
 	targets, err := which.find(ctx, talk)
 	if err != nil {
 		return err
 	}
-	err = recordAll(ctx, talk, f, targets, now)
+	makeRoom(len(targets) * len(f.Parts))
+	f.Show = theOpener.open
+	err = recorder.All(ctx, talk, &f.Options, targets, now)
 	if mapErr := f.writeMap(); err == nil {
 		err = mapErr
 	}
@@ -252,76 +233,101 @@ func (f *recordFlags) run(cmd *cobra.Command, args []string) error {
 	return err
 }
 
-func (f *recordFlags) check(cmd *cobra.Command) (time.Duration, error) {
-	var err error
+// check checks the flags, and makes Options of them.
+func (f *recordFlags) check(cmd *cobra.Command) (err error) {
 	if err := f.toMode(cmd); err != nil {
-		return 0, err
+		return err
 	}
-	if f.timed && !cmd.Flags().Changed("weight") {
-		f.weight = profile.WallTime.String()
+	weight, err := profile.ParseWeight(f.weight)
+	if err != nil {
+		return usageError(cmd, fmt.Sprintf("--weight is samples, cpu or time, not %q", f.weight), without("weight"))
 	}
-	if f.weighed, err = profile.ParseWeight(f.weight); err != nil {
-		return 0, usageError(cmd, fmt.Sprintf("--weight is samples, cpu or time, not %q", f.weight), without("weight"))
+	if err := f.checkMode(cmd, weight); err != nil {
+		return err
 	}
-	if err := f.modeFlags.check(cmd, f.weighed); err != nil {
-		return 0, err
-	}
-	if err := f.wants.check(cmd); err != nil {
-		return 0, err
+	if f.all.Wants, err = f.wants.check(cmd); err != nil {
+		return err
 	}
 	overhead := f.maxOverhead
 	if f.event != "" || f.alloc != "" {
 		overhead = 0 // perf takes the samples of events, and goprof thins them out
 	}
 	if err := f.engineFlag.check(cmd, f.mode, overhead); err != nil {
-		return 0, err
+		return err
 	}
 	if f.leaf != leafBest && f.leaf != leafSure {
-		return 0, usageError(cmd, fmt.Sprintf("--leaf is best or sure, not %q", f.leaf), without("leaf"))
+		return usageError(cmd, fmt.Sprintf("--leaf is best or sure, not %q", f.leaf), without("leaf"))
 	}
 	if err := f.checkOutput(cmd); err != nil {
-		return 0, err
+		return err
 	}
-	if err := f.eventFlags.check(cmd, f); err != nil {
-		return 0, err
+	if err := f.checkEvent(cmd); err != nil {
+		return err
 	}
-	if f.depth < 1 || f.depth > maxDepth {
-		return 0, usageError(cmd, fmt.Sprintf("--depth is between 1 and %d", maxDepth), without("depth"))
+	if err := checkDepth(cmd, f.all.Depth); err != nil {
+		return err
 	}
 	if !(f.maxOverhead >= 0 && f.maxOverhead <= 100) {
-		return 0, usageError(cmd, "--max-overhead is a percentage, between 0 and 100", without("max-overhead"))
+		return usageError(cmd, "--max-overhead is a percentage, between 0 and 100", without("max-overhead"))
 	}
-	if f.summary != "" && filepath.Clean(f.summary) == filepath.Clean(f.output) {
-		return 0, usageError(cmd, "--output and --summary are the same file", without("summary"))
+	if f.Files.Summary != "" && filepath.Clean(f.Files.Summary) == filepath.Clean(f.Files.Output) {
+		return usageError(cmd, "--output and --summary are the same file", without("summary"))
 	}
 	if err := f.checkNames(); err != nil {
-		return 0, usageError(cmd, err.Error(), with("output", "prof-%p.collapsed"), without("summary"))
+		return usageError(cmd, err.Error(), with("output", "prof-%p.collapsed"), without("summary"))
 	}
+	if err := f.checkRate(cmd); err != nil {
+		return err
+	}
+	f.all.Threads = f.all.Threads || f.all.GroupThreads
+	f.all.SureLeaf, f.all.MaxOverhead = f.leaf == leafSure, f.maxOverhead/100
+	f.ExplainEngine = f.engineGiven
+	f.Files.Version, f.Files.Several, f.Files.Loop = version(), len(f.pids) > 1, f.Loop > 0
+	f.Parts = f.parts(weight)
+	return nil
+}
+
+// checkRate finds the time between two samples.
+func (f *recordFlags) checkRate(cmd *cobra.Command) error {
 	if cmd.Flags().Changed("interval") {
 		if cmd.Flags().Changed("rate") {
-			return 0, usageError(cmd, "--rate and --interval say the same: give one", without("rate"))
+			return usageError(cmd, "--rate and --interval say the same: give one", without("rate"))
 		}
-		if f.interval < minInterval || f.interval > maxInterval {
-			return 0, usageError(cmd, fmt.Sprintf("--interval is between %v and %v", minInterval, maxInterval),
+		if f.all.Interval < minInterval || f.all.Interval > maxInterval {
+			return usageError(cmd, fmt.Sprintf("--interval is between %v and %v", minInterval, maxInterval),
 				with("interval", "10ms"))
 		}
-		return f.interval, nil
+		return nil
 	}
-	f.rate = f.modeFlags.rate(f.rate, cmd.Flags().Changed("rate"))
-	if !(f.rate > 0 && f.rate <= maxRate) || f.rate < 1/maxInterval.Seconds() {
-		return 0, usageError(cmd, fmt.Sprintf("--rate is above 0 and at most %d Hz", maxRate), without("rate"))
+	if !cmd.Flags().Changed("rate") {
+		f.rate = usualRate(session.Mode(f.mode), f.rate)
 	}
-	return time.Duration(float64(time.Second) / f.rate), nil
+	if err := checkHz(cmd, f.rate); err != nil {
+		return err
+	}
+	f.all.Interval = intervalOf(f.rate)
+	return nil
 }
+
+// checkHz checks a --rate.
+func checkHz(cmd *cobra.Command, rate float64) error {
+	if !(rate > 0 && rate <= maxRate) || rate < 1/maxInterval.Seconds() {
+		return usageError(cmd, fmt.Sprintf("--rate is above 0 and at most %d Hz", maxRate), without("rate"))
+	}
+	return nil
+}
+
+// intervalOf is the time between two samples at a rate.
+func intervalOf(rate float64) time.Duration { return time.Duration(float64(time.Second) / rate) }
 
 // checkOutput finds the format, by its name or by that of the file.
 func (f *recordFlags) checkOutput(cmd *cobra.Command) (err error) {
 	if f.format == "" {
-		if err := asprofOutput(cmd, f.output, os.Args); err != nil {
+		if err := asprofOutput(cmd, f.Files.Output, os.Args); err != nil {
 			return err
 		}
 	}
-	if f.as, err = format.Of(cmp.Or(f.output, outfile.Stdout), f.format); err != nil {
+	if f.Files.As, err = format.Of(cmp.Or(f.Files.Output, outfile.Stdout), f.format); err != nil {
 		if f.format != "" {
 			if err := asprofFile(cmd, f.format, os.Args); err != nil {
 				return err
@@ -330,42 +336,45 @@ func (f *recordFlags) checkOutput(cmd *cobra.Command) (err error) {
 		}
 		return usageError(cmd, "--output: "+err.Error(), with("output", "out.jfr"))
 	}
-	if f.chunk < minChunk || f.chunk > maxChunk {
+	if f.Files.Chunk < minChunk || f.Files.Chunk > maxChunk {
 		return usageError(cmd, fmt.Sprintf("--chunk is between %v and %v", minChunk, maxChunk), without("chunk"))
 	}
 	switch {
-	case f.as != format.JFR && cmd.Flags().Changed("chunk"):
-		return usageError(cmd, fmt.Sprintf("--chunk is for jfr; %s is written at the end", f.as), without("chunk"))
-	case f.group && f.as.Parts():
+	case f.Files.As != format.JFR && cmd.Flags().Changed("chunk"):
+		return usageError(cmd, fmt.Sprintf("--chunk is for jfr; %s is written at the end", f.Files.As), without("chunk"))
+	case f.all.GroupThreads && f.Files.As.Parts():
 		return usageError(cmd, fmt.Sprintf("--group-threads is for collapsed, html, svg and json; "+
-			"%s has each sample's thread", f.as), without("group-threads"))
+			"%s has each sample's thread", f.Files.As), without("group-threads"))
 	}
-	if err := checkOpen(cmd, f.output, f.as); err != nil {
+	if err := checkOpen(cmd, f.Files.Output, f.Files.As); err != nil {
 		return err
 	}
 	if len(f.pids) > 1 && cmd.Flags().Changed("open") {
 		return usageError(cmd, "--open shows one file, and each JVM has one", without("open"))
 	}
-	if err := f.jvmEventFlags.check(cmd, f.as); err != nil {
-		return err
+	switch {
+	case f.JVMEvents && f.Files.As != format.JFR:
+		return usageError(cmd, fmt.Sprintf("--jvm-events is for jfr; %s has no room for them", f.Files.As),
+			with("output", "out.jfr"))
+	case f.Loop != 0 && f.Loop < minLoop:
+		return usageError(cmd, fmt.Sprintf("--loop is %v or more", minLoop), with("loop", "10m"))
+	case f.Keep < 0:
+		return usageError(cmd, "--keep is how many files to keep, 0 for all", without("keep"))
+	case f.Keep > 0 && f.Loop == 0:
+		return usageError(cmd, "--keep is for --loop, which makes more than one file", with("loop", "10m"))
 	}
-	return f.loopFlags.check(cmd)
+	return nil
 }
 
-func (f *recordFlags) productOptions() product.Options {
-	return product.Options{Version: version(), Chunk: f.chunk, Nameless: f.by != nil, Tell: func(note string) {
-		if !f.quiet {
-			fmt.Fprintf(f.talk, "goprof: %s\n", output.Printable(note))
-		}
-	}}
-}
+// minLoop keeps file names different: the times in them have seconds.
+const minLoop = time.Second
 
 // checkNames makes sure that each JVM has a file of its own.
 func (f *recordFlags) checkNames() error {
 	if len(f.pids) < 2 {
 		return nil
 	}
-	for _, name := range []string{f.output, f.summary} {
+	for _, name := range []string{f.Files.Output, f.Files.Summary} {
 		if name != "" && !strings.Contains(strings.ReplaceAll(name, "%%", ""), "%p") {
 			return errors.New("several JVMs need a file each: -o prof-%p.collapsed")
 		}

@@ -95,14 +95,13 @@ func (f *redactCommand) run(cmd *cobra.Command, input string) error {
 		return usageError(cmd, "--verify reads what was written, and standard output cannot be read: -o FILE",
 			with("output", redactedName(input)))
 	}
-	if err := notItself(input, f.output); err != nil {
+	if err := exit.NotItself(input, f.output); err != nil {
 		return err
 	}
-	by, err := f.redactor(cmd, input, f.output)
-	if err != nil {
+	if err := f.prepare(cmd, input, f.output); err != nil {
 		return err
 	}
-	if err := f.write(cmd, input, by); err != nil {
+	if err := f.write(cmd, input, f.by); err != nil {
 		return err
 	}
 	if err := f.writeMap(); err != nil {
@@ -129,7 +128,7 @@ func (f *redactCommand) wordList() ([]string, error) {
 	}
 	file, err := os.Open(f.verify)
 	if err != nil {
-		return nil, badInput(f.verify, err)
+		return nil, exit.CannotRead(f.verify, err)
 	}
 	defer file.Close()
 	words, err := redaction.Words(file)
@@ -137,7 +136,7 @@ func (f *redactCommand) wordList() ([]string, error) {
 		err = errors.New("there is no word in it")
 	}
 	if err != nil {
-		return nil, badInput(f.verify, &output.BadFile{Problem: err.Error()})
+		return nil, exit.CannotRead(f.verify, &output.BadFile{Problem: err.Error()})
 	}
 	return words, nil
 }
@@ -146,7 +145,7 @@ func (f *redactCommand) wordList() ([]string, error) {
 func (f *redactCommand) search(name string, words []string) error {
 	file, err := os.Open(name)
 	if err != nil {
-		return badInput(name, err)
+		return exit.CannotRead(name, err)
 	}
 	defer file.Close()
 	left, err := redaction.Search(file, words)
@@ -163,7 +162,7 @@ func (f *redactCommand) search(name string, words []string) error {
 			Why: strings.Join(list, ", "), Remedy: "a policy that does not allow them, or another name in the program"}
 	}
 	if err != nil {
-		return badInput(name, &output.BadFile{Problem: err.Error()})
+		return exit.CannotRead(name, &output.BadFile{Problem: err.Error()})
 	}
 	return nil
 }
@@ -183,7 +182,7 @@ func (f *redactCommand) write(cmd *cobra.Command, input string, by *redact.Redac
 	defer cleanOnSignal()()
 	file, err := outfile.Reserve(f.output)
 	if err != nil {
-		return outputFailed(err)
+		return exit.CannotWrite(err)
 	}
 	if to, asked := f.asked(in.Kind); asked != nil {
 		return usageError(cmd, asked.Error())
@@ -198,9 +197,9 @@ func (f *redactCommand) write(cmd *cobra.Command, input string, by *redact.Redac
 	})
 	switch {
 	case failed != nil && !errors.As(failed, new(*sinkError)):
-		return badInput(input, failed)
+		return exit.CannotRead(input, failed)
 	case err != nil:
-		return outputFailed(err)
+		return exit.CannotWrite(err)
 	}
 	f.tell(cmd, account, by)
 	return nil
@@ -226,7 +225,7 @@ func unreadable(input string) error {
 	if snap.IsNamed(input) {
 		return &exit.Error{Code: exit.BadInput, What: "cannot read " + input, Why: "it is a zip: goprof snap writes one " +
 			"without names, and viewers show parts without names", Remedy: "goprof snap PID --redact default, or " +
-			commandLine([]string{"goprof", "dump", input, "--redact", "default"})}
+			exit.CommandLine([]string{"goprof", "dump", input, "--redact", "default"})}
 	}
 	return &exit.Error{Code: exit.BadInput, What: "cannot read " + input,
 		Why: "it is neither JFR, pprof, collapsed stacks, goprof's JSON nor a log; pages and pictures are written, not " +

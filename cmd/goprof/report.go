@@ -2,14 +2,13 @@ package main
 
 import (
 	"fmt"
-	"io"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"goprof/cmd/goprof/caption"
+	"goprof/cmd/goprof/exit"
 	"goprof/output"
 	"goprof/output/outfile"
 	"goprof/profile"
@@ -102,10 +101,10 @@ func (f *reportFlags) run(cmd *cobra.Command, name string) error {
 	} else if !known {
 		return usageError(cmd, fmt.Sprintf("--by is one of %s, not %q", strings.Join(reportKeys, ", "), f.by),
 			without("by"))
-	} else if ioKeys[f.by] != nil {
+	} else if output.IOKeys[f.by] != nil {
 		return f.files(cmd, name)
 	}
-	if err := notItself(name, f.to); err != nil {
+	if err := exit.NotItself(name, f.to); err != nil {
 		return err
 	}
 	in, err := f.input.open(cmd, name)
@@ -143,11 +142,7 @@ func (f *reportFlags) run(cmd *cobra.Command, name string) error {
 	if cure := r.Lacks(); cure != "" {
 		fmt.Fprintf(cmd.ErrOrStderr(), "goprof: the recording does not say the %s of its samples\ntry: %s\n", f.by, cure)
 	}
-	write := r.Text
-	if f.asJSON {
-		write = r.JSON
-	}
-	return writeResult(cmd, f.to, write)
+	return writeResult(cmd, f.to, inForm(f.asJSON, r.JSON, r.Text))
 }
 
 // What --sort may say.
@@ -162,16 +157,4 @@ func (f *reportFlags) of(tree *output.Tree, meta *profile.Meta) (*output.Report,
 		return output.NewWakers(tree, f.by), nil
 	}
 	return output.NewReport(tree, f.by)
-}
-
-// writeResult writes to standard output or a file.
-func writeResult(cmd *cobra.Command, name string, write func(io.Writer) error) error {
-	if name == outfile.Stdout && cmd.OutOrStdout() != os.Stdout {
-		return write(cmd.OutOrStdout())
-	}
-	file, err := outfile.Reserve(name)
-	if err == nil {
-		_, err = file.Write(write)
-	}
-	return outputFailed(err)
 }

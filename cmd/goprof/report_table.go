@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"goprof/cmd/goprof/exit"
 	"goprof/output"
 	"goprof/output/outfile"
 	"goprof/output/recording"
@@ -46,7 +47,7 @@ func (f *reportFlags) table(cmd *cobra.Command, name string) error {
 		}
 		where = append(where, recording.Where{Field: field, Want: re})
 	}
-	if err := notItself(name, f.to); err != nil {
+	if err := exit.NotItself(name, f.to); err != nil {
 		return err
 	}
 	t, err := recording.TableOf(name, f.input.event, f.by, where)
@@ -64,29 +65,10 @@ func (f *reportFlags) table(cmd *cobra.Command, name string) error {
 		if f.asJSON {
 			return output.WriteJSON(w, t)
 		}
-		return tableText(w, t)
+		return t.Text(w)
 	})
 }
 
 func givenOf(cmd *cobra.Command, names []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !cmd.Flags().Changed(name) })
-}
-
-func tableText(to io.Writer, t *recording.Table) error {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s events %s\n\n", output.Grouped(t.Events), output.CleanName(t.Event))
-	fmt.Fprintf(&b, "%10s %7s %10s  %s\n", "events", "", "took", output.CleanName(t.By))
-	for _, row := range t.Rows {
-		took := ""
-		if row.Duration > 0 {
-			took = output.Span(row.Duration)
-		}
-		fmt.Fprintf(&b, "%10s %7s %10s  %s\n", output.Grouped(row.Count), output.Percent(row.Count, t.Events), took,
-			output.CleanName(row.Value))
-	}
-	if t.Omitted > 0 {
-		fmt.Fprintf(&b, "%31sand %d more: --top 0 shows all\n", "", t.Omitted)
-	}
-	_, err := io.WriteString(to, b.String())
-	return err
 }

@@ -17,22 +17,24 @@ import (
 
 // portable are the commands that run on any operating system; platform, in
 // commands_linux.go and commands_other.go, are those that look at processes.
-var portable = []func() *cobra.Command{
-	newFlame,
-	newReport,
-	newAnnotate,
-	newHeat,
-	newConvert,
-	newShip,
-	newDiff,
-	newRedact,
-	newServe,
-	newMCP,
-	newVersion,
-	newLicenses,
-	newMan,
-	newOpener,
-	newWait,
+func portable() []func() *cobra.Command {
+	return []func() *cobra.Command{
+		newFlame,
+		newReport,
+		newAnnotate,
+		newHeat,
+		newConvert,
+		newShip,
+		newDiff,
+		newRedact,
+		newServe,
+		newMCP,
+		newVersion,
+		newLicenses,
+		newMan,
+		newOpener,
+		newWait,
+	}
 }
 
 // fileReaders are the commands that never look at a process. dump, heap, locks and triage do if they are given no file.
@@ -92,7 +94,7 @@ func newRoot() *cobra.Command {
 	root.SetFlagErrorFunc(flagError)
 	root.SuggestionsMinimumDistance = 2
 	cobra.EnableCommandSorting = false // the order in which they are used: list, record, look
-	for _, commands := range [][]func() *cobra.Command{platform, portable} {
+	for _, commands := range [][]func() *cobra.Command{platform, portable()} {
 		for _, make := range commands {
 			root.AddCommand(make())
 		}
@@ -168,7 +170,7 @@ func usageError(cmd *cobra.Command, why string, fixes ...fix) *exit.Error {
 		for _, f := range fixes {
 			args = f(cmd, args)
 		}
-		e.Remedy = commandLine(args)
+		e.Remedy = exit.CommandLine(args)
 	}
 	return e
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"goprof/cmd/goprof/exit"
+	"goprof/cmd/goprof/internal/pages"
 )
 
 const serveHelp = `serve shows recordings in a browser: those of a folder, or one file. Each page (flame
@@ -44,9 +45,9 @@ func newServe() *cobra.Command {
 }
 
 func runServe(cmd *cobra.Command, name, listen string) error {
-	shelf, err := openServed(name)
+	shelf, err := pages.Open(name)
 	if err != nil {
-		return badInput(name, err)
+		return exit.CannotRead(name, err)
 	}
 	host, _, err := net.SplitHostPort(listen)
 	if ip := net.ParseIP(host); err != nil || ip == nil || !ip.IsLoopback() {
@@ -59,19 +60,19 @@ func runServe(cmd *cobra.Command, name, listen string) error {
 			Remedy: "another port, or no --listen"}
 	}
 	defer at.Close()
-	readFilesOnly(cmd, append(shelf.paths(), name))
+	readFilesOnly(cmd, append(shelf.Paths(), name))
 	serving = true
 	ctx, stop := interruptible(cmd.Context(), syscall.SIGHUP)
 	defer stop()
 	scratch, err := os.MkdirTemp("", "goprof-serve-")
 	if err != nil {
-		return outputFailed(err)
+		return exit.CannotWrite(err)
 	}
 	defer removeScratch(scratch)
 	secret := make([]byte, 16)
 	rand.Read(secret)
 	root := "/" + hex.EncodeToString(secret) + "/"
-	server := &http.Server{Handler: http.StripPrefix(root, &servedPages{served: shelf, scratch: scratch}),
+	server := &http.Server{Handler: http.StripPrefix(root, shelf.Handler(scratch, makePage)),
 		ReadTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 8 << 10}
 	url := "http://" + at.Addr().String() + root
 	fmt.Fprintf(cmd.ErrOrStderr(), "goprof: %s (Ctrl-C ends it)\n", url)

@@ -8,7 +8,10 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"goprof/cmd/goprof/exit"
+	"goprof/cmd/goprof/internal/destinations"
 	"goprof/output"
 	"goprof/output/replay"
 	"goprof/profile/batch"
@@ -16,10 +19,10 @@ import (
 )
 
 type shipFlags struct {
-	to         destinationFlags
+	to         destinations.Options
 	in         inputFlags
-	every      durationFlag
-	wait       durationFlag
+	every      time.Duration
+	wait       time.Duration
 	service    string
 	attributes []string
 	pools      bool
@@ -52,22 +55,22 @@ attributes, what each server gets, and what is promised of delivery.`,
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	f.to.add(flags)
+	addDestinations(flags, &f.to)
 	flags.StringVar(&f.service, "service", "", "`name` of the service (service.name)")
 	flags.StringArrayVar(&f.attributes, "attribute", nil, "add a resource attribute, `key=value`")
 	flags.BoolVar(&f.pools, "pools", false, "count threads whose names differ by a number only as one")
-	flags.Var(&f.every, "every", "one batch for each `time` of the recording (default: 10s)")
-	flags.Var(&f.wait, "wait", "give up after this `time` (default: 1m)")
+	flags.Var(asTime(&f.every), "every", "one batch for each `time` of the recording (default: 10s)")
+	flags.Var(asTime(&f.wait), "wait", "give up after this `time` (default: 1m)")
 	f.in.add(cmd)
 	return cmd
 }
 
 func runShip(cmd *cobra.Command, input string, f *shipFlags) error {
-	rules, err := f.to.rules()
+	rules, err := f.to.Rules()
 	if err != nil {
 		return err
 	}
-	f.in.all = true
+	f.in.all, f.to.Version = true, version()
 	in, err := f.in.open(cmd, input)
 	if err != nil {
 		return err
@@ -82,13 +85,13 @@ func runShip(cmd *cobra.Command, input string, f *shipFlags) error {
 	if !keep {
 		return usageError(cmd, "--relabel drops this recording", without("relabel"))
 	}
-	shipper, err := f.to.open(func(text string) { fmt.Fprintf(cmd.ErrOrStderr(), "goprof: %s\n", output.Printable(text)) })
+	shipper, err := f.to.Open(func(text string) { fmt.Fprintf(cmd.ErrOrStderr(), "goprof: %s\n", output.Printable(text)) })
 	if err != nil {
 		return err
 	}
-	wait := cmp.Or(f.wait.Duration, time.Minute)
+	wait := cmp.Or(f.wait, time.Minute)
 	patience := wait // how long one batch may wait for room; after a wait in vain no further batch waits
-	o := replay.Options{Whose: whose, Pools: f.pools, Every: cmp.Or(f.every.Duration, 10*time.Second)}
+	o := replay.Options{Whose: whose, Pools: f.pools, Every: cmp.Or(f.every, 10*time.Second)}
 	batches, readErr := replay.Each(in.src, o, func(b *batch.Batch) {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
@@ -100,14 +103,14 @@ func runShip(cmd *cobra.Command, input string, f *shipFlags) error {
 	defer cancel()
 	err = shipper.Close(ctx)
 	if readErr != nil {
-		return badInput(in.name, readErr)
+		return exit.CannotRead(in.name, readErr)
 	}
 	in.leftOut(cmd)
 	for _, st := range shipper.Stats() {
 		fmt.Fprintf(cmd.ErrOrStderr(), "sent       %s: %d of %d batches, %s, %d bytes\n", output.Printable(st.Name),
 			st.Sent.Batches, batches, in.amount(st.Sent.Looks), st.SentBytes)
 	}
-	return undelivered(shipper, err, f.to.spool != "")
+	return destinations.Undelivered(shipper, err, f.to.Spool != "")
 }
 
 // whose returns what is known of the recording's process.
@@ -123,4 +126,26 @@ func (f *shipFlags) whose(cmd *cobra.Command, in *openInput) (a resource.Attribu
 	}
 	a.Add(replay.Whose(m, f.service))
 	return a, nil
+}
+
+// destinationsHelp is for the help of commands that send.
+const destinationsHelp = `A URL begins with http://, https://, grpc:// (gRPC without TLS) or grpcs:// (with TLS),
+and HOST:PORT follows. A flag may be given several times. Tokens belong in a file of
+headers, never in a URL.`
+
+func addDestinations(flags *pflag.FlagSet, to *destinations.Options) {
+	flags.StringArrayVar(&to.OTLP, "otlp", nil, "send OpenTelemetry's profiles to `URL`")
+	flags.StringArrayVar(&to.Pyroscope, "pyroscope", nil, "send to Grafana Pyroscope at `URL`")
+	flags.StringArrayVar(&to.Parca, "parca", nil, "send to Parca at `URL`")
+	flags.StringVar(&to.OTLPHeaders, "otlp-headers", "", "`file` of lines \"Name: value\" for --otlp")
+	flags.StringVar(&to.PyroscopeHeaders, "pyroscope-headers", "", "`file` of headers for --pyroscope: X-Scope-OrgID")
+	flags.StringVar(&to.ParcaHeaders, "parca-headers", "", "`file` of headers for --parca")
+	flags.StringVar(&to.CA, "tls-ca", "", "`file` of certificates (PEM) to trust beside the system's")
+	flags.StringVar(&to.Cert, "tls-cert", "", "`file` of goprof's own certificate (PEM)")
+	flags.StringVar(&to.Key, "tls-key", "", "`file` of that certificate's key (PEM)")
+	flags.StringVar(&to.Spool, "spool", "", "`folder` that keeps what is not delivered, over a restart too")
+	flags.Int64Var(&to.SpoolMax, "spool-max", 0, "`MB` that wait for each server at most (default: 256; in memory 32)")
+	flags.Var(asTime(&to.Timeout), "send-timeout", "how long one attempt to send may take (default: 30s)")
+	flags.StringVar(&to.Relabel, "relabel", "",
+		"`file` of rules for attributes, in the form of Prometheus (relabel_configs)")
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"goprof/cmd/goprof/exit"
+	"goprof/diagnose"
 	"goprof/output"
 	"goprof/output/outfile"
 	"goprof/output/requests"
@@ -42,18 +43,18 @@ const slowExample = `  goprof slow 1234 -d 1m
 // slowFlags are the flags of slow as they were given.
 type slowFlags struct {
 	method, trace string
-	over          durationFlag
+	over          time.Duration
 	top           int
 	json          bool
 	in            inputFlags
 	published     bool // the program publishes for which traces its threads work
 	jvm           oneJVM
-	duration      durationFlag
+	duration      time.Duration
 	rate          float64
 }
 
 func newSlow() *cobra.Command {
-	f := slowFlags{duration: durationFlag{30 * time.Second}}
+	f := slowFlags{duration: 30 * time.Second}
 	cmd := &cobra.Command{
 		Use:     "slow {PID | NAME | --ns-pid PID [NAME] | FILE}",
 		Short:   "Show the slowest requests, and what each of them waited for",
@@ -65,15 +66,15 @@ func newSlow() *cobra.Command {
 	fs := cmd.Flags()
 	fs.SortFlags = false
 	f.jvm.addFlags(cmd)
-	fs.VarP(&f.duration, "duration", "d", "of a JVM: record for this `time`")
+	fs.VarP(asTime(&f.duration), "duration", "d", "of a JVM: record for this `time`")
 	fs.Float64Var(&f.rate, "rate", 50, "of a JVM: looks a second at each thread, in `Hz`")
 	fs.StringVar(&f.method, "per", "", "a request is what a thread does below a frame that `regex` fits")
-	fs.Var(&f.over, "over", "show requests that took longer than this `time` (default: the longest)")
+	fs.Var(asTime(&f.over), "over", "show requests that took longer than this `time` (default: the longest)")
 	fs.StringVar(&f.trace, "trace", "", "show the request with this trace `id`")
 	fs.IntVar(&f.top, "top", 10, "show so `many`")
 	fs.BoolVar(&f.json, "json", false, "write JSON")
-	fs.Var(&f.in.from, "from", "of a file: leave out what was earlier than this `time` after its start: 10s")
-	fs.Var(&f.in.to, "to", "of a file: leave out what was later than this `time` after its start")
+	fs.Var(asTime(&f.in.from), "from", "of a file: leave out what was earlier than this `time` after its start: 10s")
+	fs.Var(asTime(&f.in.to), "to", "of a file: leave out what was later than this `time` after its start")
 	fs.StringVar(&f.in.thread, "thread", "", "of a file: only threads that `regex` finds in \"name tid=N\"")
 	return cmd
 }
@@ -108,11 +109,7 @@ func (f *slowFlags) run(cmd *cobra.Command, args []string) error {
 	if err := f.choose(strings.Join(args, " "), g, r); err != nil {
 		return err
 	}
-	write := r.Text
-	if f.json {
-		write = r.JSON
-	}
-	return writeResult(cmd, outfile.Stdout, write)
+	return writeResult(cmd, outfile.Stdout, inForm(f.json, r.JSON, r.Text))
 }
 
 // ofFile and ofJVM are the flags that only one of the two kinds of arguments has.
@@ -141,7 +138,7 @@ func (f *slowFlags) read(cmd *cobra.Command, name string, g *requests.Gatherer, 
 		return nil
 	})
 	if err != nil {
-		return badInput(in.name, err)
+		return exit.CannotRead(in.name, err)
 	}
 	r.Waits = info.Meta.Mode == profile.ModeOffCPU
 	if g.LacksHolders() {
@@ -175,7 +172,7 @@ func (f *slowFlags) choose(of string, g *requests.Gatherer, r *requests.Report) 
 		return &exit.Error{Code: exit.General, What: fmt.Sprintf("no sample has the trace %q", f.trace),
 			Remedy: "goprof slow " + of}
 	}
-	for r.Slow < min(f.top, len(r.All)) && (f.over.Duration == 0 || r.All[r.Slow].For > f.over.Duration) {
+	for r.Slow < min(f.top, len(r.All)) && (f.over == 0 || r.All[r.Slow].For > f.over) {
 		r.Slow++
 	}
 	return nil
@@ -211,19 +208,19 @@ func (f *slowFlags) record(cmd *cobra.Command, args []string, g *requests.Gather
 		return err
 	}
 	defer s.Close()
-	if why, remedy := standsStill(s); why != "" {
+	if why, remedy := diagnose.StandsStill(s); why != "" {
 		what := fmt.Sprintf("no requests of process %d", pid)
 		return &exit.Error{Code: exit.NoSamples, What: what, Why: why, Remedy: remedy}
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "goprof: looking at the threads of process %d for %s; Ctrl-C ends it\n", pid,
-		f.duration.Duration)
+		f.duration)
 	holds := watchLocks(ctx, cmd.ErrOrStderr(), pid)
 	_, sum, err := s.Record(ctx, session.RecordOptions{Mode: session.WallMode, Engine: session.PtraceEngine,
-		Duration: f.duration.Duration, Interval: time.Duration(float64(time.Second) / f.rate), LeaveIdle: true,
+		Duration: f.duration, Interval: intervalOf(f.rate), LeaveIdle: true,
 		MaxOverhead: 0.01, Sink: toRequests{g}})
 	g.Holds(holds())
 	if err != nil {
-		return attachError(pid, err)
+		return exit.CannotLook(pid, err)
 	}
 	tellQuality(cmd.ErrOrStderr(), &sum)
 	r.Duration = sum.Meta.Duration

@@ -11,9 +11,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"goprof/cmd/goprof/exit"
+	"goprof/cmd/goprof/terminal"
 	"goprof/diagnose"
 	"goprof/output/outfile"
-	"goprof/profile/redact"
 	"goprof/sampler/guard"
 	"goprof/session"
 )
@@ -46,10 +46,9 @@ const snapExample = `  goprof snap 1234                       into snap.zip, or 
 type snapFlags struct {
 	jvm      oneJVM
 	all      bool
-	duration durationFlag
+	duration time.Duration
 	output   string
-	before   string           // the folder of an agent's files, noFiles, or "": no agent takes this snap
-	by       *redact.Redactor // nil: all names may be shown
+	before   string // the folder of an agent's files, snapper.NoFiles, or "": no agent takes this snap
 	redactFlags
 }
 
@@ -59,25 +58,20 @@ const (
 )
 
 func newSnap() *cobra.Command {
-	f := snapFlags{duration: durationFlag{10 * time.Second}}
+	f := snapFlags{duration: 10 * time.Second}
 	cmd := &cobra.Command{
 		Use:     "snap {PID | NAME | --ns-pid PID [NAME] | --all}",
 		Short:   "Keep in one file what can be seen of a JVM, before a restart",
 		Long:    snapHelp,
 		Example: snapExample,
 		Args:    atMostOne,
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if f.by, err = f.redactor(cmd, f.output); err != nil {
-				return err
-			}
-			return f.thenMap(f.run(cmd, args))
-		},
 	}
+	cmd.RunE = f.runs(f.run, &f.output)
 	fs := cmd.Flags()
 	fs.SortFlags = false
 	f.jvm.addFlags(cmd)
 	fs.BoolVar(&f.all, "all", false, "all JVMs of this host, one after the other, each into a file of its own")
-	fs.VarP(&f.duration, "duration", "d", "how long to record; triage takes 4s at least")
+	fs.VarP(asTime(&f.duration), "duration", "d", "how long to record; triage takes 4s at least")
 	fs.StringVarP(&f.output, "output", "o", "",
 		"`file`; - is standard output, %p the pid, %t the time (snap.zip, or with --all snap-%p.zip, numbered)")
 	fs.StringVar(&f.before, "before", "", "`folder` of an agent's files; the vitals before come on standard input")
@@ -88,7 +82,7 @@ func newSnap() *cobra.Command {
 
 func (f *snapFlags) check(cmd *cobra.Command, args []string) error {
 	switch {
-	case f.duration.Duration < snapLeast || f.duration.Duration > snapMost:
+	case f.duration < snapLeast || f.duration > snapMost:
 		return usageError(cmd, fmt.Sprintf("--duration is between %v and %v", snapLeast, snapMost), with("duration", "10s"))
 	case f.all && (len(args) > 0 || cmd.Flags().Changed("pid") || cmd.Flags().Changed("ns-pid")):
 		return usageError(cmd, "--all and a JVM exclude each other", without("all"))
@@ -111,13 +105,12 @@ func (f *snapFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	ctx, stop := interruptible(cmd.Context())
 	defer stop()
-	defer session.StopAfterSuspend()()
-	defer session.StartWatchdog(watchdogName)()
+	defer watchOver()()
 	session.LetSysmonRest()
 	guard.Enter(guard.ToRecord)
 	makeRoom(snapEngines)
-	line := newStatusLine(cmd.ErrOrStderr())
-	defer line.wipe()
+	line := terminal.NewStatusLine(cmd.ErrOrStderr())
+	defer line.Wipe()
 	var first error
 	for i := range targets {
 		if i > 0 && ctx.Err() != nil {
@@ -153,7 +146,7 @@ func (f *snapFlags) find(cmd *cobra.Command, args []string) (targets []snapTarge
 			return nil, err
 		}
 	}
-	jvms := host().JVMs()
+	jvms := exit.Host().JVMs()
 	for i := range jvms {
 		if f.all || jvms[i].PID == pid {
 			targets = append(targets, snapTarget{pid: jvms[i].PID, jvm: &jvms[i]})
@@ -167,10 +160,10 @@ func (f *snapFlags) find(cmd *cobra.Command, args []string) (targets []snapTarge
 	}
 	for i := range targets {
 		t := &targets[i]
-		h := diagnose.Host{Command: commandLine(doctored(os.Args, t.pid))}
+		h := diagnose.Host{Command: exit.CommandLine(doctored(os.Args, t.pid))}
 		t.doctor = h.Examine(t.pid)
 		if c := t.doctor.Cause; c != nil && !f.all && (c.Class == diagnose.NoProcess || c.Class == diagnose.NotJVM) {
-			return nil, causeError(fmt.Sprintf("cannot look at process %d", t.pid), *c, nil)
+			return nil, exit.OfCause(fmt.Sprintf("cannot look at process %d", t.pid), *c, nil)
 		}
 	}
 	return targets, nil

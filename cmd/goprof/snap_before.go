@@ -3,7 +3,6 @@
 package main
 
 import (
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
@@ -13,42 +12,20 @@ import (
 	"strconv"
 	"time"
 
+	"goprof/cmd/goprof/internal/snapper"
 	"goprof/output/convert"
 	"goprof/output/format"
 	"goprof/output/recording"
 	"goprof/profile"
-	"goprof/triage/vitals"
 )
 
 // A snap that an agent takes at an alarm also has what the agent saw before: the vitals that its second process has
 // read, which come on standard input, and samples of the agent's own files.
 
 const (
-	// beforeFor is how much of the past is kept. mostBefore bounds its files: the shortest batch lasts a second.
-	beforeFor  = 5 * time.Minute
-	mostBefore = int(beforeFor / time.Second)
-	// noFiles in place of a folder: the agent has no files that may be taken.
-	noFiles = "-"
+	// mostBefore bounds the files of the past: the shortest batch lasts a second.
+	mostBefore = int(snapper.Past / time.Second)
 )
-
-// pastVitals are rows of vitals.csv, the oldest first.
-type pastVitals [][]string
-
-func (p *pastVitals) add(r *vitals.Reading) {
-	if *p = append(*p, vitalsRow(r)); len(*p) > int(beforeFor/watchEvery) {
-		*p = (*p)[1:]
-	}
-}
-
-func (p pastVitals) write(to io.Writer) error {
-	w := csv.NewWriter(to)
-	head := make([]string, len(vitalColumns))
-	for i, c := range vitalColumns {
-		head[i] = c.name
-	}
-	w.Write(head)
-	return w.WriteAll(p)
-}
 
 // before adds the vitals and the samples of the time before the alarm to the snap. It reads the vitals from standard
 // input, and the samples from the agent's files.
@@ -57,11 +34,11 @@ func (p *snapPart) before() error {
 		_, err := io.Copy(w, io.LimitReader(os.Stdin, mostLog))
 		return err
 	})
-	if p.flags.before == noFiles {
+	if p.flags.before == snapper.NoFiles {
 		fmt.Fprintln(&p.notes, "no samples: the agent keeps no files, or none for so long without names")
 		return nil
 	}
-	src, err := openBefore(p.flags.before, p.target.pid, p.contents.Start.Add(-beforeFor))
+	src, err := openBefore(p.flags.before, p.target.pid, p.contents.Start.Add(-snapper.Past))
 	defer src.close()
 	if len(src) == 0 {
 		fmt.Fprintln(&p.notes, "no samples: no files of this JVM in the agent's folder")

@@ -6,13 +6,11 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
 	"goprof/output/convert"
 	"goprof/output/format"
-	"goprof/triage/vitals"
 )
 
 // TestBefore: of an agent's folder a snap takes the CPU time of its own process, of the last five minutes.
@@ -42,22 +40,5 @@ func TestBefore(t *testing.T) {
 	}
 	if src, err := openBefore(filepath.Join(dir, "none"), 7, time.Time{}); err == nil || len(src) > 0 {
 		t.Errorf("%d files of a folder that is not there", len(src))
-	}
-}
-
-// TestPastVitals: the newest readings of five minutes stay, also of a JVM that does not answer any more.
-func TestPastVitals(t *testing.T) {
-	var past pastVitals
-	for i := range 100 {
-		past.add(&vitals.Reading{At: time.Unix(int64(i), 0)})
-	}
-	w := &watchedJVM{past: past}
-	w.close() // it did not answer
-	var b bytes.Buffer
-	err := w.past.write(&b)
-	lines := strings.Split(strings.TrimSpace(b.String()), "\n")
-	if err != nil || len(lines) != 61 || !strings.HasPrefix(lines[0], "time,uptime_seconds,") ||
-		!strings.HasPrefix(lines[1], "1970-01-01T00:00:40Z,") {
-		t.Errorf("%d lines: %.200s %v", len(lines), &b, err)
 	}
 }

@@ -7,12 +7,13 @@ import (
 	"io"
 	"os"
 	"sync"
-	"time"
 
+	"goprof/cmd/goprof/exit"
+	"goprof/cmd/goprof/internal/recorder"
+	"goprof/cmd/goprof/terminal"
 	"goprof/output/findings"
 	"goprof/output/outfile"
 	"goprof/output/snap"
-	"goprof/process/maybe"
 	"goprof/triage"
 	"goprof/triage/examine"
 	"goprof/triage/vitals"
@@ -50,13 +51,13 @@ func (p *snapPart) examine() (*triage.Evidence, []string, error) {
 		return nil, nil, err
 	}
 	evidence, notes, err := examine.Gather(p.ctx, p.target.pid, examine.Options{
-		Duration: max(p.flags.duration.Duration, triageLeast),
-		Tell:     func(text string) { p.line.draw("triage and recording: " + text + "  (Ctrl-C keeps what there is)") }})
+		Duration: max(p.flags.duration, triageLeast),
+		Tell:     func(text string) { p.line.Draw("triage and recording: " + text + "  (Ctrl-C keeps what there is)") }})
 	switch {
 	case p.ctx.Err() != nil:
 		return nil, nil, interruptedPart()
 	case err != nil:
-		return nil, nil, attachError(p.target.pid, err)
+		return nil, nil, exit.CannotLook(p.target.pid, err)
 	}
 	return evidence, notes, nil
 }
@@ -70,71 +71,12 @@ func (p *snapPart) findings(e *triage.Evidence, notes []string) error {
 	}
 	p.add("triage.txt", func(w io.Writer) error { return findings.Text(w, &found) })
 	p.add("triage.json", func(w io.Writer) error { return findings.JSON(w, &found) })
-	p.add("vitals.csv", func(w io.Writer) error { return writeVitals(w, e.Readings) })
+	var table vitals.Table
+	for _, r := range e.Readings {
+		table.Add(r)
+	}
+	p.add("vitals.csv", table.CSV)
 	return foundError(fmt.Sprintf("process %d", p.target.pid), found.Findings)
-}
-
-// vitalColumns are the columns of vitals.csv. A field is empty if the fact is not known.
-var vitalColumns = []struct {
-	name string
-	of   func(r *vitals.Reading) string
-}{
-	{"time", func(r *vitals.Reading) string { return r.At.UTC().Format(time.RFC3339Nano) }},
-	{"uptime_seconds", func(r *vitals.Reading) string { return seconds(r.JVM.Uptime) }},
-	{"cpu_seconds", func(r *vitals.Reading) string { return seconds(r.Process.CPU) }},
-	{"resident_bytes", func(r *vitals.Reading) string { return known(r.Process.RSS) }},
-	{"swap_bytes", func(r *vitals.Reading) string { return known(r.Process.Swap) }},
-	{"threads", func(r *vitals.Reading) string { return known(r.Process.Threads) }},
-	{"open_files", func(r *vitals.Reading) string { return known(r.Process.FDs) }},
-	{"heap_used_bytes", func(r *vitals.Reading) string { return known(r.JVM.GC.Heap.Used) }},
-	{"heap_max_bytes", func(r *vitals.Reading) string { return known(r.JVM.GC.Heap.Max) }},
-	{"old_used_bytes", func(r *vitals.Reading) string { return known(r.JVM.GC.Old.Used) }},
-	{"metaspace_used_bytes", func(r *vitals.Reading) string { return known(r.JVM.Metaspace.Used) }},
-	{"collections", func(r *vitals.Reading) string { return known(r.JVM.GC.Collections) }},
-	{"compile_queue", func(r *vitals.Reading) string { return queued(&r.JVM.Code) }},
-	{"group_memory_bytes", func(r *vitals.Reading) string { return known(r.Cgroup.Memory.Used) }},
-	{"group_memory_max_bytes", func(r *vitals.Reading) string { return known(r.Cgroup.Memory.Max) }},
-	{"group_throttled_seconds", func(r *vitals.Reading) string { return seconds(r.Cgroup.ThrottledTime) }},
-	{"machine_running", func(r *vitals.Reading) string { return known(r.Machine.Running) }},
-}
-
-func known[T any](v maybe.Value[T]) string {
-	if v, ok := v.Get(); ok {
-		return fmt.Sprint(v)
-	}
-	return ""
-}
-
-// queued returns how many methods wait for all compilers.
-func queued(code *vitals.Code) string {
-	queues, ok := code.Queues.Get()
-	n := 0
-	for _, q := range queues {
-		n += q.Length
-	}
-	return known(maybe.If(n, ok))
-}
-
-func seconds(v maybe.Value[time.Duration]) string {
-	if d, ok := v.Get(); ok {
-		return fmt.Sprintf("%.3f", d.Seconds())
-	}
-	return ""
-}
-
-func writeVitals(to io.Writer, readings []*vitals.Reading) error {
-	var rows pastVitals
-	for _, r := range readings {
-		rows = append(rows, vitalsRow(r))
-	}
-	return rows.write(to)
-}
-
-func vitalsRow(r *vitals.Reading) (row []string) {
-	for _, c := range vitalColumns {
-		row = append(row, c.of(r))
-	}
-	return row
 }
 
 // snapMin is the shortest wait that gets a stack. Shorter ones are counted. In an incident goprof must be cheap: a
@@ -145,35 +87,34 @@ const snapMin = "1ms"
 func (p *snapPart) record() (*os.File, error) {
 	f := new(recordFlags)
 	cmd := f.command()
-	talk := newStatusLine(&p.notes) // its parts talk at the same time
-	cmd.SetErr(talk)
-	f.talk, f.by = talk, p.flags.by
 	err := cmd.ParseFlags([]string{"--event", "cpu,off-cpu", "--min", snapMin, "-o", snap.Recording, "-d",
 		p.flags.duration.String()})
 	if err == nil {
-		f.interval, err = f.check(cmd)
+		err = f.check(cmd)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if f.spool, err = outfile.Unnamed(); err != nil {
+	spool, err := outfile.Unnamed()
+	if err != nil {
 		return nil, err
 	}
-	f.streams = map[string]*outfile.File{snap.Recording: p.out}
-	var res result
-	r, err := newRecorder(talk, f, recordable{pid: p.target.pid})
+	f.Files.By, f.Files.Spool, f.Files.Whole = p.flags.by, spool, p.out
+	samples := int64(0)
+	talk := terminal.NewStatusLine(&p.notes) // its parts talk at the same time
+	r, err := recorder.New(talk, &f.Options, recorder.JVM{PID: p.target.pid})
 	if err == nil {
-		defer r.close()
-		res = r.record(p.ctx)
-		if err = r.tell(talk, &res); err == nil && p.ctx.Err() != nil {
+		defer r.Close()
+		if err = r.Record(p.ctx); err == nil && p.ctx.Err() != nil {
 			err = interruptedPart()
 		}
+		samples = r.Samples()
 	}
-	if info, statErr := f.spool.Stat(); statErr != nil || info.Size() == 0 || res.summary.AllSamples() == 0 {
-		f.spool.Close()
+	if info, statErr := spool.Stat(); statErr != nil || info.Size() == 0 || samples == 0 {
+		spool.Close()
 		return nil, err
 	}
-	return f.spool, err
+	return spool, err
 }
 
 func (p *snapPart) recording(spool *os.File) {

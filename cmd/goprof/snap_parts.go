@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"goprof/cmd/goprof/exit"
+	"goprof/cmd/goprof/internal/hosttext"
 	"goprof/diagnose"
 	"goprof/output"
 	"goprof/output/dumps"
@@ -50,8 +51,8 @@ func (p *snapPart) list() error {
 			j.Problem = &problem
 		}
 	}
-	p.add("list.txt", func(w io.Writer) error { return listText(w, []diagnose.JVM{j}, false, 0) })
-	p.add("list.json", func(w io.Writer) error { return listJSON(w, []diagnose.JVM{j}, false) })
+	p.add("list.txt", func(w io.Writer) error { return hosttext.List(w, []diagnose.JVM{j}, false, 0) })
+	p.add("list.json", func(w io.Writer) error { return hosttext.ListJSON(w, []diagnose.JVM{j}, false) })
 	return nil
 }
 
@@ -73,8 +74,8 @@ func (p *snapPart) doctor() error {
 			r.Cause = &cause
 		}
 	}
-	p.add("doctor.txt", func(w io.Writer) error { return doctorText(w, &r) })
-	p.add("doctor.json", func(w io.Writer) error { return doctorJSON(w, p.target.pid, &r) })
+	p.add("doctor.txt", func(w io.Writer) error { return hosttext.Doctor(w, &r) })
+	p.add("doctor.json", func(w io.Writer) error { return hosttext.DoctorJSON(w, p.target.pid, &r) })
 	return nil
 }
 
@@ -82,8 +83,8 @@ func (p *snapPart) doctor() error {
 func (p *snapPart) stoppable() (*session.Session, error) {
 	s, err := p.attached()
 	if err == nil {
-		if err = host().Traced(p.target.pid); err != nil {
-			err = attachError(p.target.pid, err)
+		if err = exit.Host().Traced(p.target.pid); err != nil {
+			err = exit.CannotLook(p.target.pid, err)
 		}
 	}
 	return s, err
@@ -94,18 +95,18 @@ func (p *snapPart) dump() error {
 	if err != nil {
 		return err
 	}
-	d := &dumper{pid: p.target.pid, count: snapDumps, by: p.flags.by,
-		opt: session.DumpOptions{Locks: true, Depth: snapDepth}}
-	d.every.Duration = min(time.Second, p.flags.duration.Duration/5)
+	d := &dumper{pid: p.target.pid, count: snapDumps, dumpFlags: dumpFlags{redactFlags: redactFlags{by: p.flags.by}},
+		live: session.DumpOptions{Locks: true, Depth: snapDepth}}
+	d.every = min(time.Second, p.flags.duration/5)
 	if err := s.LocksKnown(); err != nil {
 		fmt.Fprintf(&p.notes, "locks are not shown: %v\n", err)
-		d.opt.Locks = false
+		d.live.Locks = false
 	}
 	dumps, incomplete, err := d.takeAll(p.ctx, p.cmd, s, func([]*profile.Dump) error { return nil })
 	if err != nil {
 		return err
 	}
-	tellNotes(&p.notes, host().Notes(s))
+	exit.TellNotes(&p.notes, exit.Host().Notes(s))
 	for _, f := range [][2]string{{"dump.txt", dumpAsText}, {"dump.json", dumpAsJSON}, {"dump.jstack.txt", dumpAsJstack}} {
 		of := *d
 		of.format, of.shape.Native = f[1], f[1] == dumpAsJSON
@@ -136,7 +137,11 @@ func (p *snapPart) locks() error {
 	graph := contention.New(seen.threads)
 	p.add("locks.txt", func(w io.Writer) error { return dumps.LocksText(w, seen.threads, graph) })
 	p.add("locks.json", func(w io.Writer) error { return dumps.LocksJSON(w, seen.threads, graph) })
-	return seen.verdict(p.target.pid, graph, 0)
+	of := fmt.Sprintf("process %d", p.target.pid)
+	if err := seen.verdict(of, fmt.Sprintf("goprof locks --pid %d", p.target.pid), graph); err != nil {
+		return err
+	}
+	return notStopped("locks", p.target.pid, seen.threads, session.DumpWait)
 }
 
 func (p *snapPart) heap() error {
@@ -144,7 +149,7 @@ func (p *snapPart) heap() error {
 	if err != nil {
 		return err
 	}
-	f := heapFlags{by: p.flags.by}
+	f := heapFlags{redactFlags: redactFlags{by: p.flags.by}}
 	h, err := f.reader(p.ctx, s)()
 	if err != nil {
 		return heapError(p.target.pid, err)
@@ -159,7 +164,7 @@ func (p *snapPart) memory() error {
 	if err != nil {
 		return err
 	}
-	f := memoryFlags{by: p.flags.by, count: 1}
+	f := memoryFlags{redactFlags: redactFlags{by: p.flags.by}, readings: readings{count: 1}}
 	readings, err := f.read(p.ctx, &p.notes, s)
 	if err != nil {
 		return err
@@ -220,7 +225,7 @@ func (p *snapPart) writeLog(w io.Writer, text []byte) error {
 // kernel keeps the kernel's files one after the other, with their names between them as tail writes them. Their words
 // are the kernel's own, except for a few files.
 func (p *snapPart) kernel() error {
-	files := host().KernelFiles(p.target.pid)
+	files := exit.Host().KernelFiles(p.target.pid)
 	unread := 0
 	p.add(p.Name+".txt", func(w io.Writer) error {
 		for i, f := range files {
@@ -279,7 +284,7 @@ func (p *snapPart) gcLog() error {
 	if err != nil {
 		return err
 	}
-	logs, err := host().GCLogs(p.target.pid, args, mostLog)
+	logs, err := exit.Host().GCLogs(p.target.pid, args, mostLog)
 	switch {
 	case err != nil && len(logs) == 0:
 		return err
@@ -301,7 +306,7 @@ func (p *snapPart) gcLog() error {
 }
 
 func (p *snapPart) crashFiles() error {
-	logs, err := host().CrashFiles(p.target.pid, mostCrashLog)
+	logs, err := exit.Host().CrashFiles(p.target.pid, mostCrashLog)
 	if err != nil {
 		return err
 	}

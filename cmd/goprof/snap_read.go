@@ -51,7 +51,7 @@ func showKept(cmd *cobra.Command, name, part, format, to string, by *redact.Reda
 	readFilesOnly(cmd, []string{name})
 	r, err := snap.Open(name)
 	if err != nil {
-		return badInput(name, err)
+		return exit.CannotRead(name, err)
 	}
 	defer r.Close()
 	file, err := r.File(part + keptForms[format])
@@ -61,16 +61,16 @@ func showKept(cmd *cobra.Command, name, part, format, to string, by *redact.Reda
 	defer file.Close()
 	out, err := outfile.Reserve(to)
 	if err != nil {
-		return outputFailed(err)
+		return exit.CannotWrite(err)
 	}
 	var failed error
 	if _, err = out.Write(func(w io.Writer) error {
 		failed = copyKept(sinking{w}, file, format, by)
 		return failed
 	}); failed != nil && !errors.As(failed, new(*sinkError)) {
-		return badInput(name, failed)
+		return exit.CannotRead(name, failed)
 	} else if err != nil {
-		return outputFailed(err)
+		return exit.CannotWrite(err)
 	}
 	return keptVerdict(name, part, r, by)
 }
@@ -82,16 +82,16 @@ func noKept(name string, err error, by *redact.Redactor) error {
 			none.Why = by.Text(none.Why)
 		}
 		return &exit.Error{Code: exit.Incomplete, What: "cannot show " + name, Why: none.Error(),
-			Remedy: commandLine([]string{"unzip", "-p", name, snap.ReadmeFile})}
+			Remedy: exit.CommandLine([]string{"unzip", "-p", name, snap.ReadmeFile})}
 	}
-	return badInput(name, err)
+	return exit.CannotRead(name, err)
 }
 
 // keptVerdict returns how the command ended when the part was made.
 func keptVerdict(name, part string, r *snap.Reader, by *redact.Redactor) error {
 	c, err := r.Contents()
 	if err != nil {
-		return badInput(name, err)
+		return exit.CannotRead(name, err)
 	}
 	at := slices.IndexFunc(c.Parts, func(p snap.Part) bool { return p.Name == part })
 	if at < 0 || c.Parts[at].Why == "" {

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"goprof/cmd/goprof/exit"
+	"goprof/cmd/goprof/terminal"
 	"goprof/output"
 	"goprof/output/outfile"
 	"goprof/output/snap"
@@ -28,7 +29,7 @@ type snapping struct {
 	flags    *snapFlags
 	target   *snapTarget
 	ctx      context.Context
-	line     *statusLine
+	line     *terminal.StatusLine
 	out      *outfile.File
 	zip      *snap.Writer
 	failed   error  // of writing the file
@@ -54,15 +55,15 @@ func (n none) Error() string { return string(n) }
 // run takes the snap, and writes the file. The error says which parts are missing.
 func (s *snapping) run() (err error) {
 	if s.out, err = s.flags.reserve(s.target.pid); err != nil {
-		return outputFailed(err)
+		return exit.CannotWrite(err)
 	}
 	growing := s.out.Grow()
 	defer growing.Close()
 	buffered := bufio.NewWriterSize(growing, 64<<10)
 	s.zip = snap.NewWriter(buffered)
-	if !s.line.shown() {
+	if !s.line.Shown() {
 		fmt.Fprintf(s.line, "goprof: looking at process %d for some %v\n", s.target.pid,
-			max(s.flags.duration.Duration, triageLeast)+5*time.Second)
+			max(s.flags.duration, triageLeast)+5*time.Second)
 	}
 	began := time.Now()
 	s.contents = snap.Contents{Goprof: version(), PID: s.target.pid, Start: began, Redacted: s.flags.by != nil}
@@ -72,14 +73,14 @@ func (s *snapping) run() (err error) {
 	}
 	s.takeAll()
 	s.contents.Took = int64(time.Since(began))
-	s.line.wipe()
+	s.line.Wipe()
 	s.redactContents()
 	s.failed = cmp.Or(s.failed, s.zip.Close(&s.contents), buffered.Flush())
 	if s.failed == nil { // else the file keeps no name
 		s.failed = growing.Publish()
 	}
 	if s.failed = cmp.Or(s.failed, growing.Close()); s.failed != nil {
-		return outputFailed(&outfile.FileError{Name: s.out.Name(), Err: s.failed})
+		return exit.CannotWrite(&outfile.FileError{Name: s.out.Name(), Err: s.failed})
 	}
 	return s.tell()
 }
@@ -90,12 +91,12 @@ func (s *snapping) takeAll() {
 	s.part("doctor", "goprof doctor: what works here, and what does not", (*snapPart).doctor)
 	s.session, s.err = session.Attach(s.target.pid)
 	if s.err != nil {
-		s.err = attachError(s.target.pid, s.err)
+		s.err = exit.CannotLook(s.target.pid, s.err)
 	} else {
 		defer s.session.Close()
 		s.contents.MainClass = s.session.About().MainClass
 	}
-	neighbours := host().WatchNeighbours()
+	neighbours := exit.Host().WatchNeighbours()
 	s.part("dump", "goprof dump -n 3: all threads, and what moved", (*snapPart).dump)
 	s.part("locks", "goprof locks: deadlocks, and which threads wait for whose lock", (*snapPart).locks)
 	s.part("kernel", "pressure, memory, limits and control groups, as the kernel reports them", (*snapPart).kernel)
@@ -120,7 +121,7 @@ func (s *snapping) part(name, what string, take func(*snapPart) error) {
 	p := s.begin(name, what)
 	err := interruptedPart()
 	if s.ctx.Err() == nil && s.failed == nil {
-		s.line.draw(fmt.Sprintf("%s: %s  (Ctrl-C keeps what there is)", name, what))
+		s.line.Draw(fmt.Sprintf("%s: %s  (Ctrl-C keeps what there is)", name, what))
 		err = take(p)
 	}
 	p.end(err)
@@ -213,7 +214,7 @@ func (s *snapping) tell() error {
 			show = []string{"goprof", "triage", s.out.Name()}
 		}
 	}
-	name, next := s.out.Name(), "   next: "+commandLine(show)
+	name, next := s.out.Name(), "   next: "+exit.CommandLine(show)
 	if name == outfile.Stdout {
 		name, next = "standard output", ""
 	}

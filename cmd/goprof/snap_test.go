@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"goprof/cmd/goprof/exit"
+	"goprof/cmd/goprof/terminal"
 	"goprof/diagnose"
 	"goprof/output/snap"
 	"goprof/process/procfs"
@@ -109,9 +110,9 @@ func TestSnap(t *testing.T) {
 // triagesEach: what triage --all says of a JVM with a deadlock, of one that it may not look into, and of one that has
 // ended.
 func triagesEach(t *testing.T, pid int) {
-	f := &triageFlags{duration: durationFlag{triageLeast}}
+	f := &triageFlags{duration: triageLeast}
 	forbidden := &diagnose.Cause{Class: diagnose.Forbidden, Why: "it is another user's", Remedy: "sudo"}
-	all := f.triageEach(t.Context(), newStatusLine(io.Discard), []diagnose.JVM{{PID: 1, Main: "a.Other",
+	all := f.triageEach(t.Context(), terminal.NewStatusLine(io.Discard), []diagnose.JVM{{PID: 1, Main: "a.Other",
 		Problem: forbidden}, {PID: 1 << 30, Main: "a.Gone"}, {PID: pid, Main: "truth.Deadlocks"}})
 	sortTriaged(all)
 	if len(all) != 2 || all[0].PID != pid || all[0].Findings[0].ID != profile.Deadlocked || all[1].Problem == "" {

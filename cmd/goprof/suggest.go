@@ -56,7 +56,7 @@ func suggestFlag(cmd *cobra.Command, e *exit.Error, unknown *pflag.NotExistError
 	if !cmd.HasParent() {
 		if record := recordWith(cmd, name, letters); record && len(args) > 1 {
 			e.Why = "which command?"
-			e.Remedy = commandLine(slices.Insert(slices.Clone(args), 1, "record"))
+			e.Remedy = exit.CommandLine(slices.Insert(slices.Clone(args), 1, "record"))
 		}
 		return
 	}
@@ -73,7 +73,7 @@ func suggestFlag(cmd *cobra.Command, e *exit.Error, unknown *pflag.NotExistError
 	}
 	if near := nearest(name, flagNames(cmd)); near != "" {
 		e.Why = "did you mean --" + near + "?"
-		e.Remedy = commandLine(withFlag(args, "--"+name, "--"+near))
+		e.Remedy = exit.CommandLine(withFlag(args, "--"+name, "--"+near))
 	}
 }
 

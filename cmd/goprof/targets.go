@@ -14,9 +14,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"goprof/cmd/goprof/exit"
+	"goprof/cmd/goprof/internal/recorder"
 	"goprof/diagnose"
 	"goprof/output"
-	"goprof/session"
 )
 
 // chosen says which JVMs the command line means. One of its fields is set.
@@ -87,34 +87,28 @@ func (c *chosen) onlyOne() []fix {
 	return fixes
 }
 
-// recordable is one JVM to record. It is attached already if goprof has waited for it.
-type recordable struct {
-	pid     int
-	session *session.Session
-}
-
 // find finds the JVMs, or waits for them.
-func (c *chosen) find(ctx context.Context, talk io.Writer) ([]recordable, error) {
+func (c *chosen) find(ctx context.Context, talk io.Writer) ([]recorder.JVM, error) {
 	switch {
 	case c.program != nil:
 		s, err := c.program.attach(ctx)
 		if err != nil {
 			return nil, err
 		}
-		return []recordable{{c.program.pid(), s}}, nil
+		return []recorder.JVM{{PID: c.program.pid(), Session: s}}, nil
 	case c.wait != "":
 		pid, err := waitFor(ctx, talk, c.wait)
-		return []recordable{{pid: pid}}, err
+		return []recorder.JVM{{PID: pid}}, err
 	case c.inner != 0:
 		pid, err := inside(c.inner, c.name, "record")
-		return []recordable{{pid: pid}}, err
+		return []recorder.JVM{{PID: pid}}, err
 	case c.name != "":
 		pid, err := named(c.name, "record")
-		return []recordable{{pid: pid}}, err
+		return []recorder.JVM{{PID: pid}}, err
 	}
-	var all []recordable
+	var all []recorder.JVM
 	for _, pid := range c.pids {
-		all = append(all, recordable{pid: pid})
+		all = append(all, recorder.JVM{PID: pid})
 	}
 	return all, nil
 }
@@ -134,16 +128,20 @@ func named(part, command string) (int, error) {
 	if err := checkProc(); err != nil {
 		return 0, err
 	}
-	found := host().Match(part)
+	return oneOf(exit.Host().Match(part), noneCalled(part),
+		fmt.Sprintf("have %q in their main class or jar", part), command)
+}
+
+// oneOf returns the one JVM that was found. what says what several have in common.
+func oneOf(found []diagnose.JVM, none error, what, command string) (int, error) {
 	switch len(found) {
 	case 0:
-		return 0, noneCalled(part)
+		return 0, none
 	case 1:
 		return found[0].PID, nil
 	}
-	return 0, &exit.Error{Code: exit.General,
-		What: fmt.Sprintf("%d JVMs have %q in their main class or jar", len(found), part),
-		Why:  namesOf(found), Remedy: fmt.Sprintf("goprof %s --pid %d", command, found[0].PID)}
+	return 0, &exit.Error{Code: exit.General, What: fmt.Sprintf("%d JVMs %s", len(found), what), Why: namesOf(found),
+		Remedy: fmt.Sprintf("goprof %s --pid %d", command, found[0].PID)}
 }
 
 // whichJVM is the error of a command line that does not say which JVM it means.
@@ -183,7 +181,7 @@ func waitFor(ctx context.Context, talk io.Writer, part string) (int, error) {
 	}
 	fmt.Fprintf(talk, "goprof: waiting for a JVM with %q in its main class or jar\n", output.Printable(part))
 	for {
-		ready := slices.DeleteFunc(host().Match(part),
+		ready := slices.DeleteFunc(exit.Host().Match(part),
 			func(j diagnose.JVM) bool { return j.Problem != nil && j.Problem.Class == diagnose.NotJVM })
 		switch {
 		case len(ready) == 1:

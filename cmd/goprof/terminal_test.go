@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"goprof/cmd/goprof/exit"
+	"goprof/cmd/goprof/terminal"
 )
 
 // TestProgressOnTerminal: goprof draws the line, draws it anew within the terminal's width, and wipes it. The screen
@@ -168,12 +169,12 @@ func TestStatusLineMakesRoom(t *testing.T) {
 	defer ours.Close()
 	defer theirs.Close()
 	t.Setenv("TERM", "xterm")
-	line := newStatusLine(theirs)
-	line.draw("3s  120 samples")
+	line := terminal.NewStatusLine(theirs)
+	line.Draw("3s  120 samples")
 	fmt.Fprintln(line, "goprof: 120 samples so far are in a")
-	line.draw("4s  150 samples")
-	line.wipe()
-	line.wipe()
+	line.Draw("4s  150 samples")
+	line.Wipe()
+	line.Wipe()
 	fmt.Fprintln(line, "END")
 	var raw []byte
 	for !bytes.Contains(raw, []byte("END\r\n")) {

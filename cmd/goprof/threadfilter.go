@@ -11,37 +11,31 @@ import (
 )
 
 // threadFilter chooses threads by "name tid=N".
-type threadFilter struct {
-	only, not   string
-	these, none *regexp.Regexp
-}
+type threadFilter struct{ only, not string }
 
 func (f *threadFilter) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.only, "thread", "", "only threads that `regex` finds in \"name tid=N\"; the others are left alone")
 	fs.StringVar(&f.not, "exclude-thread", "", "no threads that `regex` finds in \"name tid=N\"")
 }
 
-func (f *threadFilter) check(cmd *cobra.Command) (err error) {
+// check returns what says which threads are wanted; nil if all are.
+func (f *threadFilter) check(cmd *cobra.Command) (wants func(thread string) bool, err error) {
+	var these, none *regexp.Regexp
 	for flag, it := range map[string]struct {
 		text string
 		to   **regexp.Regexp
-	}{"thread": {f.only, &f.these}, "exclude-thread": {f.not, &f.none}} {
+	}{"thread": {f.only, &these}, "exclude-thread": {f.not, &none}} {
 		if it.text == "" {
 			continue
 		}
 		if *it.to, err = regexp.Compile(it.text); err != nil {
-			return usageError(cmd, fmt.Sprintf("--%s: %v", flag, err), without(flag))
+			return nil, usageError(cmd, fmt.Sprintf("--%s: %v", flag, err), without(flag))
 		}
 	}
-	return nil
-}
-
-// wants is nil if all threads are wanted.
-func (f *threadFilter) wants() func(string) bool {
-	if f.these == nil && f.none == nil {
-		return nil
+	if these == nil && none == nil {
+		return nil, nil
 	}
 	return func(thread string) bool {
-		return (f.these == nil || f.these.MatchString(thread)) && (f.none == nil || !f.none.MatchString(thread))
-	}
+		return (these == nil || these.MatchString(thread)) && (none == nil || !none.MatchString(thread))
+	}, nil
 }

@@ -20,11 +20,11 @@ func TestThreadFilter(t *testing.T) {
 		{"none", "", ""},
 	} {
 		f := threadFilter{only: c.only, not: c.not}
-		if err := f.check(&cobra.Command{}); err != nil {
+		wants, err := f.check(&cobra.Command{})
+		if err != nil {
 			t.Fatal(err)
 		}
 		got := ""
-		wants := f.wants()
 		for name, thread := range map[string]string{"a": "a tid=1", "b": "b tid=2", "c": "c tid=3"} {
 			if wants == nil || wants(thread) {
 				got += name
@@ -34,7 +34,7 @@ func TestThreadFilter(t *testing.T) {
 			t.Errorf("--thread %q --exclude-thread %q: %q, not %q", c.only, c.not, got, c.want)
 		}
 	}
-	if (&threadFilter{}).wants() != nil {
+	if wants, _ := (&threadFilter{}).check(&cobra.Command{}); wants != nil {
 		t.Error("without a filter each thread is asked about")
 	}
 }

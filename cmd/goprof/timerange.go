@@ -3,11 +3,12 @@ package main
 import (
 	"fmt"
 	"strings"
+	"time"
 )
 
 // timeRange is a part of a recording: 10s-60s, 60s- or -60s, after its start.
 type timeRange struct {
-	from, to durationFlag // 0: the start, the end
+	from, to time.Duration // 0: the start, the end
 	text     string
 }
 
@@ -25,16 +26,16 @@ func (r *timeRange) Set(text string) error {
 	}
 	*r = timeRange{text: text}
 	if from != "" && from != "0" && from != "0s" {
-		if err := r.from.Set(from); err != nil {
+		if err := asTime(&r.from).Set(from); err != nil {
 			return err
 		}
 	}
 	if to != "" {
-		if err := r.to.Set(to); err != nil {
+		if err := asTime(&r.to).Set(to); err != nil {
 			return err
 		}
 	}
-	if r.to.Duration > 0 && r.to.Duration <= r.from.Duration {
+	if r.to > 0 && r.to <= r.from {
 		return fmt.Errorf("%q ends before it begins", text)
 	}
 	return nil

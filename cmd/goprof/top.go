@@ -3,7 +3,9 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
+	"io"
 	"os"
 	"time"
 
@@ -11,6 +13,7 @@ import (
 	"golang.org/x/term"
 
 	"goprof/cmd/goprof/exit"
+	"goprof/cmd/goprof/internal/topscreen"
 	"goprof/cmd/goprof/terminal"
 	"goprof/output/format"
 	"goprof/output/outfile"
@@ -56,15 +59,9 @@ const topExample = `  goprof top 1234                             or --pid 1234
 
 // topFlags are the flags of top as they were given.
 type topFlags struct {
-	jvm      oneJVM
-	interval durationFlag
-	duration durationFlag
-	window   durationFlag
-	rate     float64
-	once     bool
-	json     bool
-	output   string
-	rawNames bool
+	jvm oneJVM
+	topscreen.Options
+	once, json bool
 	redactFlags
 }
 
@@ -80,28 +77,27 @@ const (
 )
 
 func newTop() *cobra.Command {
-	f := topFlags{interval: durationFlag{topInterval}, window: durationFlag{topWindow}}
+	f := topFlags{Options: topscreen.Options{Interval: topInterval, Window: topWindow}}
 	cmd := &cobra.Command{
 		Use:     "top {PID | NAME | --ns-pid PID [NAME]}",
 		Short:   "Watch a JVM's threads and methods in the terminal",
 		Long:    topHelp,
 		Example: topExample,
 		Args:    atMostOne,
-
-		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
 	}
+	cmd.RunE = f.runs(f.run, &stdout)
 	fs := cmd.Flags()
 	fs.SortFlags = false
 	f.jvm.addFlags(cmd)
-	fs.VarP(&f.interval, "interval", "i", "`time` between two readings; of --once, how long it looks")
-	fs.VarP(&f.duration, "duration", "d", "end after so much `time`; of --once, how long it looks (1s)")
-	fs.Var(&f.window, "window", "`time` over which methods are summed up")
-	fs.Float64VarP(&f.rate, "rate", "r", topRate, "samples for each second of CPU time, in `Hz` (with --once 100)")
+	fs.VarP(asTime(&f.Interval), "interval", "i", "`time` between two readings; of --once, how long it looks")
+	fs.VarP(asTime(&f.Duration), "duration", "d", "end after so much `time`; of --once, how long it looks (1s)")
+	fs.Var(asTime(&f.Window), "window", "`time` over which methods are summed up")
+	fs.Float64VarP(&f.Rate, "rate", "r", topRate, "samples for each second of CPU time, in `Hz` (with --once 100)")
 	fs.BoolVar(&f.once, "once", false, "take one reading and end; needs no terminal")
 	fs.BoolVar(&f.json, "json", false, "with --once: write JSON")
-	fs.StringVarP(&f.output, "output", "o", "",
+	fs.StringVarP(&f.Output, "output", "o", "",
 		"`file` of recordings that r begins; the ending of its name chooses the format (top-%p-%t.jfr)")
-	fs.BoolVar(&f.rawNames, "raw-names", false, rawNamesUsage)
+	fs.BoolVar(&f.RawNames, "raw-names", false, rawNamesUsage)
 	f.redactFlags.add(cmd)
 	return cmd
 }
@@ -112,11 +108,7 @@ func (f *topFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	if why := noScreen(); why != "" && !f.once {
 		return &exit.Error{Code: exit.General, What: "cannot show the screen", Why: why,
-			Remedy: commandLine(with("once", "")(cmd, os.Args))}
-	}
-	by, err := f.redactor(cmd, outfile.Stdout)
-	if err != nil {
-		return err
+			Remedy: exit.CommandLine(with("once", "")(cmd, os.Args))}
 	}
 	pid, err := f.jvm.find(cmd, args)
 	if err != nil {
@@ -125,43 +117,44 @@ func (f *topFlags) run(cmd *cobra.Command, args []string) error {
 	ctx, stop := interruptible(cmd.Context())
 	defer stop()
 	if f.once {
-		defer session.StopAfterSuspend()()
-		defer session.StartWatchdog(watchdogName)()
+		defer watchOver()()
 	} else {
 		if !terminal.AwaitForeground() {
 			return &exit.Error{Code: exit.General, What: "cannot show the screen", Why: "goprof runs in the background",
 				Remedy: "fg"}
 		}
-		defer session.StartWatchdog(watchdogName, watchdogTerminal+terminalModes())()
+		defer session.StartWatchdog(watchdogName, watchdogTerminal+terminal.Modes())()
 	}
 	// nothing more will be started, which would inherit this
 	goFirst()
 	session.LetSysmonRest()
 	guard.Enter(guard.ToRecord)
-	w, err := f.watch(pid)
+	long := cmp.Or(f.Duration, f.Interval) // of --once
+	if f.Version = version(); f.once {
+		f.Window = 2*long + time.Second
+	}
+	w, err := topscreen.Open(pid, f.Options)
 	if err != nil {
 		return err
 	}
-	defer w.close()
-	doubts{}.warn(cmd.ErrOrStderr(), w.samples.session.Doubts())
+	defer w.Close()
+	exit.Doubts{}.Warn(cmd.ErrOrStderr(), w.Doubts())
 	if !f.once {
-		return w.show(ctx, stop, cmd)
+		return w.Show(ctx, stop, cmd.OutOrStdout(), cmd.ErrOrStderr())
 	}
-	r, err := w.once(ctx, f.onceFor())
+	r, err := w.Once(ctx, long)
 	if err != nil {
-		return attachError(pid, err)
+		return exit.CannotLook(pid, err)
 	}
-	write := top.Text
-	if f.json {
-		write = top.JSON
+	if f.by != nil {
+		redactReading(r, f.by)
 	}
-	if by != nil {
-		redactReading(r, by)
-	}
-	if err := writeReading(cmd, r, write); err != nil {
-		return err
-	}
-	return f.writeMap()
+	return writeResult(cmd, outfile.Stdout, func(to io.Writer) error {
+		if f.json {
+			return top.JSON(to, r)
+		}
+		return top.Text(to, r)
+	})
 }
 
 // redactReading takes the names out of a reading.
@@ -193,7 +186,7 @@ func (f *topFlags) check(cmd *cobra.Command) error {
 		return usageError(cmd, "--json is for --once: the screen is for people", with("once", ""))
 	case f.policy != "" && !f.once:
 		return usageError(cmd, "--redact is for --once: the screen is for those who may see all", with("once", ""))
-	case f.once && f.output != "":
+	case f.once && f.Output != "":
 		return usageError(cmd, "--output is for recordings that the key r begins, and --once has no keys",
 			without("output"))
 	case f.once && changed("window"):
@@ -203,37 +196,29 @@ func (f *topFlags) check(cmd *cobra.Command) error {
 	case f.once && changed("interval") && changed("duration"):
 		return usageError(cmd, "with --once, --interval and --duration say the same: give one", without("interval"))
 	}
-	if f.output != "" {
-		if _, err := format.Of(f.output, ""); err != nil {
+	if f.Output != "" {
+		if _, err := format.Of(f.Output, ""); err != nil {
 			return usageError(cmd, "--output: "+err.Error(), without("output"))
 		}
-		if f.output == outfile.Stdout {
+		if f.Output == outfile.Stdout {
 			return usageError(cmd, "--output: standard output is for the screen", without("output"))
 		}
 	}
 	if !changed("rate") && f.once {
-		f.rate = topOnceRate
+		f.Rate = topOnceRate
 	}
-	if !(f.rate > 0 && f.rate <= maxRate) || f.rate < 1/maxInterval.Seconds() {
-		return usageError(cmd, fmt.Sprintf("--rate is above 0 and at most %d Hz", maxRate), without("rate"))
+	if err := checkHz(cmd, f.Rate); err != nil {
+		return err
 	}
-	if err := within("interval", f.interval.Duration, topMinInterval, topMaxInterval); err != nil {
+	if err := within("interval", f.Interval, topMinInterval, topMaxInterval); err != nil {
 		return err
 	}
 	if changed("duration") {
-		if err := within("duration", f.duration.Duration, topMinInterval, 24*time.Hour); err != nil {
+		if err := within("duration", f.Duration, topMinInterval, 24*time.Hour); err != nil {
 			return err
 		}
 	}
-	return within("window", f.window.Duration, topMinInterval, topMaxWindow)
-}
-
-// onceFor is how long one reading looks.
-func (f *topFlags) onceFor() time.Duration {
-	if f.duration.Duration > 0 {
-		return f.duration.Duration
-	}
-	return f.interval.Duration
+	return within("window", f.Window, topMinInterval, topMaxWindow)
 }
 
 // noScreen is why there can be no screen, empty if there can.

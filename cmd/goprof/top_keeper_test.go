@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 
+	"goprof/cmd/goprof/terminal"
 	"goprof/session"
 )
 
@@ -23,7 +24,7 @@ func init() { programs["drawer"] = drawer }
 // as it was.
 func drawer() {
 	if len(os.Args) > 1 {
-		modes := terminalModes()
+		modes := terminal.Modes()
 		term.MakeRaw(0)
 		os.Stdout.WriteString("\x1b[?1049h\x1b[?25l")
 		os.Args[0] = "goprof" // the name under which the watchdog is started
@@ -48,20 +49,4 @@ func TestTerminalKept(t *testing.T) {
 		return bytes.Contains(s.raw, []byte("\x1b[?1049h"))
 	})
 	s.isRestored()
-}
-
-// TestTerminalModes: the watchdog makes of a terminal what goprof has noted of it, although the screen has changed
-// the terminal before the watchdog begins. The watchdog believes no other text.
-func TestTerminalModes(t *testing.T) {
-	want := unix.Termios{Iflag: 1, Oflag: 2, Cflag: 3, Lflag: unix.ICANON | unix.ISIG, Line: 4, Ispeed: 5, Ospeed: 6}
-	want.Cc[3] = 7
-	got, ok := modesOf(modesText(&want))
-	if !ok || *got != want {
-		t.Errorf("%v %+v, not %+v", ok, got, want)
-	}
-	for _, text := range []string{"", "x", "00", modesText(&want) + "00"} {
-		if _, ok := modesOf(text); ok {
-			t.Errorf("%q is believed", text)
-		}
-	}
 }

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"goprof/cmd/goprof/exit"
+	"goprof/cmd/goprof/terminal"
 	"goprof/output"
 	"goprof/output/findings"
 	"goprof/output/flame"
@@ -59,10 +61,9 @@ type triageFlags struct {
 	jvm      oneJVM
 	all      bool
 	core     coreFile
-	duration durationFlag
+	duration time.Duration
 	html     string
 	triageOutput
-	redactFlags
 }
 
 const (
@@ -72,27 +73,21 @@ const (
 )
 
 func newTriage() *cobra.Command {
-	f := triageFlags{duration: durationFlag{10 * time.Second}}
+	f := triageFlags{duration: 10 * time.Second}
 	cmd := &cobra.Command{
 		Use:     "triage {PID | NAME | --ns-pid PID [NAME] | --all | snap.zip | hs_err_pidN.log | --core FILE}",
 		Short:   "Say what is wrong with a JVM, the likeliest first",
 		Long:    triageHelp,
 		Example: triageExample,
 		Args:    atMostOne,
-
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if f.by, err = f.redactor(cmd, outfile.Stdout, f.html); err != nil {
-				return err
-			}
-			return f.thenMap(f.run(cmd, args))
-		},
 	}
+	cmd.RunE = f.runs(f.run, &stdout, &f.html)
 	fs := cmd.Flags()
 	fs.SortFlags = false
 	f.jvm.addFlags(cmd)
 	fs.BoolVar(&f.all, "all", false, "all JVMs of this host, the worst first")
 	f.core.addFlags(cmd)
-	fs.VarP(&f.duration, "duration", "d", "how long to look")
+	fs.VarP(asTime(&f.duration), "duration", "d", "how long to look")
 	fs.BoolVar(&f.json, "json", false, "write JSON")
 	fs.StringVar(&f.html, "html", "",
 		"also write a page with the findings and a flame graph to `file`, and its recordings beside it")
@@ -111,7 +106,7 @@ func (f *triageFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	if len(args) == 1 && isCrashFile(args[0]) {
 		readFilesOnly(cmd, args)
-		return explainCrash(args[0], f.triageOutput)
+		return explainCrash(cmd, args[0], f.triageOutput)
 	}
 	if isSnap(args) {
 		return showKept(cmd, args[0], "triage", keptFormat(f.json), outfile.Stdout, f.by)
@@ -119,7 +114,7 @@ func (f *triageFlags) run(cmd *cobra.Command, args []string) error {
 	if !f.all {
 		guard.Enter(guard.ToRecord)
 	}
-	if f.duration.Duration < triageLeast || f.duration.Duration > triageMost {
+	if f.duration < triageLeast || f.duration > triageMost {
 		return usageError(cmd, fmt.Sprintf("--duration is between %v and %v", triageLeast, triageMost),
 			with("duration", "10s"))
 	}
@@ -143,13 +138,16 @@ func (f *triageFlags) run(cmd *cobra.Command, args []string) error {
 // live looks at a JVM that runs.
 func (f *triageFlags) live(cmd *cobra.Command, pid int) error {
 	defer session.StopAfterSuspend()()
-	out, page, err := f.reserve()
-	if err != nil {
-		return outputFailed(err)
+	var page *outfile.File // opened first: a name that cannot be written must not cost ten seconds
+	var err error
+	if f.html != "" {
+		if page, err = outfile.Reserve(f.html); err != nil {
+			return exit.CannotWrite(err)
+		}
 	}
 	kept, err := keepBeside(page)
 	if err != nil {
-		return outputFailed(err)
+		return exit.CannotWrite(err)
 	}
 	defer kept.discard()
 	evidence, notes, err := f.look(cmd, pid, kept)
@@ -159,43 +157,32 @@ func (f *triageFlags) live(cmd *cobra.Command, pid int) error {
 	}
 	found := triage.Judge(evidence)
 	found.Notes = append(found.Notes, notes...)
-	if f.by != nil {
-		f.by.Triage(&found)
-	}
-	if _, err := out.Write(func(w io.Writer) error { return f.write(w, &found) }); err != nil {
-		return outputFailed(err)
+	end := f.tell(cmd, &found, fmt.Sprintf("process %d", pid))
+	if unwritten := (*exit.Error)(nil); errors.As(end, &unwritten) && unwritten.Code == exit.OutputFailed {
+		return end
 	}
 	if page != nil {
 		if err := f.writePage(cmd, page, kept, &found, evidence); err != nil {
-			return outputFailed(err)
+			return exit.CannotWrite(err)
 		}
 	}
-	return foundError(fmt.Sprintf("process %d", pid), found.Findings)
-}
-
-// reserve opens the files first: a name that cannot be written must not cost ten seconds.
-func (f *triageFlags) reserve() (out, page *outfile.File, err error) {
-	if out, err = outfile.Reserve(outfile.Stdout); err != nil || f.html == "" {
-		return out, nil, err
-	}
-	page, err = outfile.Reserve(f.html)
-	return out, page, err
+	return end
 }
 
 // look gathers the evidence, and reports progress on standard error.
 func (f *triageFlags) look(cmd *cobra.Command, pid int, kept *keptRecordings) (*triage.Evidence, []string, error) {
-	if err := host().Traced(pid); err != nil {
-		return nil, nil, attachError(pid, err)
+	if err := exit.Host().Traced(pid); err != nil {
+		return nil, nil, exit.CannotLook(pid, err)
 	}
 	ctx, stop := interruptible(cmd.Context())
 	defer stop()
-	line := newStatusLine(cmd.ErrOrStderr())
-	defer line.wipe()
-	if !line.shown() {
-		fmt.Fprintf(line, "goprof: looking at process %d for %v\n", pid, f.duration.Duration)
+	line := terminal.NewStatusLine(cmd.ErrOrStderr())
+	defer line.Wipe()
+	if !line.Shown() {
+		fmt.Fprintf(line, "goprof: looking at process %d for %v\n", pid, f.duration)
 	}
-	o := examine.Options{Duration: f.duration.Duration,
-		Tell: func(text string) { line.draw(text + "  (Ctrl-C ends)") }}
+	o := examine.Options{Duration: f.duration,
+		Tell: func(text string) { line.Draw(text + "  (Ctrl-C ends)") }}
 	if kept != nil {
 		o.Keep = kept.begin
 	}
@@ -204,7 +191,7 @@ func (f *triageFlags) look(cmd *cobra.Command, pid int, kept *keptRecordings) (*
 	case ctx.Err() != nil:
 		return nil, nil, &exit.Error{Code: exit.General, What: "interrupted: nothing can be said yet"}
 	case err != nil:
-		return nil, nil, attachError(pid, err)
+		return nil, nil, exit.CannotLook(pid, err)
 	}
 	return evidence, notes, nil
 }

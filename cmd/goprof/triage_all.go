@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"goprof/cmd/goprof/exit"
+	"goprof/cmd/goprof/terminal"
 	"goprof/diagnose"
 	"goprof/output"
 	"goprof/output/findings"
@@ -47,20 +48,16 @@ func (f *triageFlags) everyJVM(cmd *cobra.Command) error {
 	defer session.StopAfterSuspend()()
 	guard.Enter(guard.ToRecord)
 	makeRoom(2 * triageAtOnce)
-	out, err := outfile.Reserve(outfile.Stdout)
-	if err != nil {
-		return outputFailed(err)
-	}
-	jvms := host().JVMs()
+	jvms := exit.Host().JVMs()
 	if len(jvms) == 0 {
 		return &exit.Error{Code: exit.NoSuchProcess, What: "goprof sees no JVM on this host", Remedy: "goprof doctor"}
 	}
 	ctx, stop := interruptible(cmd.Context())
 	defer stop()
-	line := newStatusLine(cmd.ErrOrStderr())
-	defer line.wipe()
-	if !line.shown() {
-		fmt.Fprintf(line, "goprof: looking at %d JVMs, each for %v, %d at a time\n", len(jvms), f.duration.Duration,
+	line := terminal.NewStatusLine(cmd.ErrOrStderr())
+	defer line.Wipe()
+	if !line.Shown() {
+		fmt.Fprintf(line, "goprof: looking at %d JVMs, each for %v, %d at a time\n", len(jvms), f.duration,
 			triageAtOnce)
 	}
 	all := f.triageEach(ctx, line, jvms)
@@ -71,19 +68,19 @@ func (f *triageFlags) everyJVM(cmd *cobra.Command) error {
 		return &exit.Error{Code: exit.TargetGone, What: "all JVMs of this host have ended meanwhile", Remedy: "goprof list"}
 	}
 	sortTriaged(all)
-	if _, err := out.Write(func(w io.Writer) error {
+	if err := writeResult(cmd, outfile.Stdout, func(w io.Writer) error {
 		if f.json {
 			return output.WriteJSON(w, map[string]any{"jvms": all})
 		}
 		return triagedText(w, all)
 	}); err != nil {
-		return outputFailed(err)
+		return err
 	}
 	return worstOf(all)
 }
 
 // triageEach looks at some JVMs at a time. Those that end meanwhile are left out.
-func (f *triageFlags) triageEach(ctx context.Context, line *statusLine, jvms []diagnose.JVM) []*triagedJVM {
+func (f *triageFlags) triageEach(ctx context.Context, line *terminal.StatusLine, jvms []diagnose.JVM) []*triagedJVM {
 	all, free := make([]*triagedJVM, len(jvms)), make(chan struct{}, triageAtOnce)
 	var names sync.Mutex
 	var each sync.WaitGroup
@@ -101,7 +98,7 @@ func (f *triageFlags) triageEach(ctx context.Context, line *statusLine, jvms []d
 			}
 			all[i] = t
 			done++
-			line.draw(fmt.Sprintf("%d of %d JVMs  (Ctrl-C ends)", done, len(jvms)))
+			line.Draw(fmt.Sprintf("%d of %d JVMs  (Ctrl-C ends)", done, len(jvms)))
 		})
 	}
 	each.Wait()
@@ -114,19 +111,19 @@ func (f *triageFlags) triageEach(ctx context.Context, line *statusLine, jvms []d
 func triageOne(ctx context.Context, jvm *diagnose.JVM, f *triageFlags) *triagedJVM {
 	t := &triagedJVM{PID: jvm.PID, Main: jvm.Main, Triage: profile.Triage{Findings: []profile.Finding{},
 		Notes: []string{}, Unknown: []profile.Unknown{}}}
-	h := diagnose.Host{Command: commandLine([]string{os.Args[0], "triage", fmt.Sprint(jvm.PID)})}
+	h := diagnose.Host{Command: exit.CommandLine([]string{os.Args[0], "triage", fmt.Sprint(jvm.PID)})}
 	err := h.Traced(jvm.PID)
 	var evidence *triage.Evidence
 	var notes []string
 	if err == nil && ctx.Err() == nil {
-		evidence, notes, err = examine.Gather(ctx, jvm.PID, examine.Options{Duration: f.duration.Duration,
+		evidence, notes, err = examine.Gather(ctx, jvm.PID, examine.Options{Duration: f.duration,
 			Tell: func(string) {}})
 	}
 	switch {
 	case jvm.Problem != nil:
-		t.err = causeError(fmt.Sprintf("cannot look at process %d", jvm.PID), *jvm.Problem, nil)
+		t.err = exit.OfCause(fmt.Sprintf("cannot look at process %d", jvm.PID), *jvm.Problem, nil)
 	case err != nil:
-		t.err = causeError(fmt.Sprintf("cannot look at process %d", jvm.PID), h.Explain(jvm.PID, err), err)
+		t.err = exit.OfCause(fmt.Sprintf("cannot look at process %d", jvm.PID), h.Explain(jvm.PID, err), err)
 	case evidence != nil:
 		found := triage.Judge(evidence)
 		t.Findings, t.Unknown = append(t.Findings, found.Findings...), append(t.Unknown, found.Unknown...)

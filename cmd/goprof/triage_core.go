@@ -10,7 +10,6 @@ import (
 	"goprof/output/findings"
 	"goprof/output/outfile"
 	"goprof/profile"
-	"goprof/profile/redact"
 	"goprof/session/postmortem"
 	"goprof/triage/autopsy"
 	"goprof/unwind"
@@ -19,7 +18,7 @@ import (
 // triageOutput is the form in which findings are written.
 type triageOutput struct {
 	json bool
-	by   *redact.Redactor // nil: names stay as they are
+	redactFlags
 }
 
 func triageCore(cmd *cobra.Command, core *coreFile, to triageOutput) error {
@@ -34,33 +33,27 @@ func triageCore(cmd *cobra.Command, core *coreFile, to triageOutput) error {
 		return err
 	}
 	facts := o.Facts()
-	found := autopsy.Judge(dump, facts, commandLine([]string{core.file}))
+	found := autopsy.Judge(dump, facts, exit.CommandLine([]string{core.file}))
 	if report, name := o.crashFile(cmd); report != nil {
 		autopsy.Beside(found, dump, facts, report, name)
 	}
-	return to.tell(found, core.file)
+	return to.tell(cmd, found, core.file)
 }
 
 // tell writes what was found, and returns the error with its exit code.
-func (o triageOutput) tell(found *profile.Triage, about string) error {
+func (o triageOutput) tell(cmd *cobra.Command, found *profile.Triage, about string) error {
 	if o.by != nil {
 		o.by.Triage(found)
 	}
-	out, err := outfile.Reserve(outfile.Stdout)
-	if err != nil {
-		return outputFailed(err)
-	}
-	if _, err := out.Write(func(w io.Writer) error { return o.write(w, found) }); err != nil {
-		return outputFailed(err)
+	if err := writeResult(cmd, outfile.Stdout, func(w io.Writer) error {
+		if o.json {
+			return findings.JSON(w, found)
+		}
+		return findings.Text(w, found)
+	}); err != nil {
+		return err
 	}
 	return foundError(about, found.Findings)
-}
-
-func (o triageOutput) write(w io.Writer, found *profile.Triage) error {
-	if o.json {
-		return findings.JSON(w, found)
-	}
-	return findings.Text(w, found)
 }
 
 // foundError is triage's error, nil if nothing was found.

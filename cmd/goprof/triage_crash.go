@@ -5,6 +5,9 @@ import (
 	"os"
 	"strconv"
 
+	"github.com/spf13/cobra"
+
+	"goprof/cmd/goprof/exit"
 	"goprof/output"
 	"goprof/triage/hserr"
 )
@@ -32,15 +35,15 @@ func isCrashFile(name string) bool {
 	return hserr.Is(head[:n])
 }
 
-func explainCrash(name string, to triageOutput) error {
+func explainCrash(cmd *cobra.Command, name string, to triageOutput) error {
 	file, err := os.Open(name)
 	if err != nil {
-		return badInput(name, err)
+		return exit.CannotRead(name, err)
 	}
 	defer file.Close()
 	report, err := hserr.Parse(file)
 	if err != nil {
-		return badInput(name, &output.BadFile{Problem: err.Error()})
+		return exit.CannotRead(name, &output.BadFile{Problem: err.Error()})
 	}
-	return to.tell(hserr.Judge(report), name)
+	return to.tell(cmd, hserr.Judge(report), name)
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	"goprof/cmd/goprof/exit"
 	"goprof/cmd/goprof/product"
 	"goprof/output"
 	"goprof/output/format"
@@ -88,7 +89,7 @@ func (k *keptRecordings) written() []string {
 func (k *keptRecordings) tell(to io.Writer) {
 	if names := k.written(); len(names) > 0 {
 		fmt.Fprintf(to, "recordings: %s   next: goprof heat %s\n", output.Printable(strings.Join(names, ", ")),
-			output.Printable(commandLine(names[:1])))
+			output.Printable(exit.CommandLine(names[:1])))
 	}
 }
 

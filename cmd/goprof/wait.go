@@ -23,7 +23,7 @@ func newWait() *cobra.Command {
 			defer stop()
 			select {
 			case <-ctx.Done():
-			case <-time.After(d.Duration):
+			case <-time.After(time.Duration(d)):
 			}
 			return nil
 		},

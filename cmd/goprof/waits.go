@@ -4,32 +4,21 @@ package main
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"goprof/cmd/goprof/exit"
+	"goprof/cmd/goprof/internal/recorder"
 	"goprof/output"
 	"goprof/profile"
 	"goprof/sampler/offcpu"
 	"goprof/session"
-	"goprof/vmstructs"
 )
-
-// waitFlags are about waiting threads: the names for --event that are modes, and how short a wait may be.
-type waitFlags struct {
-	min    time.Duration
-	wakers bool
-	chain  int
-	timed  bool // stacks are counted in time unless --weight says otherwise
-}
 
 const waitHelp = `--event off-cpu, lock and ttsp are about waiting. off-cpu takes every wait of every thread from the
 kernel's context switches, with its stack and its exact length. That needs CAP_PERFMON, or
@@ -43,14 +32,11 @@ kernel's reason; "goprof report --by waker" sums it up. It needs CAP_BPF, CAP_PE
 // defaultChain and mostChain are how many wakers stand above a wait with --chain.
 const defaultChain, mostChain = 4, 16
 
-// defaultMin is the shortest wait that gets a stack.
-const defaultMin = 10 * time.Microsecond
-
-func (f *waitFlags) add(fs *pflag.FlagSet) {
-	fs.DurationVar(&f.min, "min", defaultMin,
+func (f *recordFlags) addWaits(fs *pflag.FlagSet) {
+	fs.DurationVar(&f.all.Min, "min", recorder.UsualMin,
 		"with --event off-cpu, lock and io: leave out waits and calls that are shorter than this `time`: 1ms")
-	fs.BoolVar(&f.wakers, "wakers", false, "with --event off-cpu and lock: what ended each wait, with its stack")
-	fs.IntVar(&f.chain, "chain", 0, "--wakers, and the waker's own waker, up to so `many`: --chain=8")
+	fs.BoolVar(&f.all.Wakers, "wakers", false, "with --event off-cpu and lock: what ended each wait, with its stack")
+	fs.IntVar(&f.all.Chain, "chain", 0, "--wakers, and the waker's own waker, up to so `many`: --chain=8")
 	fs.Lookup("chain").NoOptDefVal = strconv.Itoa(defaultChain)
 }
 
@@ -73,26 +59,30 @@ func namesIO(event string) bool {
 	})
 }
 
-const minHelp = "--min is a time, not less than 0"
-
 // toMode sets the flags of a mode if --event names one, or --mode one of waits. It is called before all other checks.
 func (f *recordFlags) toMode(cmd *cobra.Command) error {
 	given := cmd.Flags().Changed
 	name := cmp.Or(f.event, f.mode)
 	m, is := eventModes[name]
-	f.timed = is
-	f.wakers = f.wakers || given("chain")
+	if is && !given("weight") { // stacks are counted in time
+		f.weight = profile.WallTime.String()
+	}
+	f.all.Wakers = f.all.Wakers || given("chain")
+	wakers := "--wakers"
+	if f.all.Chain > 0 {
+		wakers = "--chain"
+	}
 	switch {
-	case given("chain") && (f.chain < 1 || f.chain > mostChain):
+	case given("chain") && (f.all.Chain < 1 || f.all.Chain > mostChain):
 		return usageError(cmd, fmt.Sprintf("--chain is from 1 to %d wakers", mostChain), without("chain"))
-	case given("min") && f.min < 0:
-		return usageError(cmd, minHelp, without("min"))
+	case given("min") && f.all.Min < 0:
+		return usageError(cmd, "--min is a time, not less than 0", without("min"))
 	case !is && given("min") && !namesWaits(f.event) && !namesIO(f.event):
 		return usageError(cmd, "--min is for --event off-cpu, lock and io", without("min"))
-	case f.wakers && m.mode != session.WaitingMode && !namesWaits(f.event):
-		return usageError(cmd, f.wakersFlag()+" is for --event off-cpu and lock", without("wakers", "chain"))
-	case f.wakers && f.engine == string(session.PtraceEngine):
-		return usageError(cmd, f.wakersFlag()+" takes what the kernel notes of wake-ups, and --engine ptrace does not ask it",
+	case f.all.Wakers && m.mode != session.WaitingMode && !namesWaits(f.event):
+		return usageError(cmd, wakers+" is for --event off-cpu and lock", without("wakers", "chain"))
+	case f.all.Wakers && f.engine == string(session.PtraceEngine):
+		return usageError(cmd, wakers+" takes what the kernel notes of wake-ups, and --engine ptrace does not ask it",
 			without("engine"))
 	case !is:
 		return nil
@@ -115,76 +105,12 @@ func (f *recordFlags) toMode(cmd *cobra.Command) error {
 	return nil
 }
 
-// wakersFlag returns the flag that asked for wakers.
-func (f *waitFlags) wakersFlag() string {
-	if f.chain > 0 {
-		return "--chain"
-	}
-	return "--wakers"
-}
-
-// tryWakers fails if the kernel does not note what ends waits.
-func (p *part) tryWakers() error {
-	err := offcpu.Try(p.pid)
-	if err == nil {
-		err = session.TryWakers(p.pid)
-	}
-	if err == nil {
-		p.engine = session.PerfEngine
-		return nil
-	}
-	c := host().Explain(p.pid, err)
-	return &exit.Error{Code: exit.NoEvent, What: "cannot find out what ends waits", Why: c.Why,
-		Remedy: c.Remedy + ", or without " + p.flags.wakersFlag(), Err: err}
-}
-
-// chooseOffCPU finds out whether context switches can show waits.
-func (p *part) chooseOffCPU(talk io.Writer) error {
-	if p.flags.wakers {
-		return p.tryWakers()
-	}
-	p.engine = session.PtraceEngine
-	if p.want.engine == session.PtraceEngine {
-		return nil
-	}
-	err := offcpu.Try(p.pid)
-	switch {
-	case err == nil:
-		p.engine = session.PerfEngine
-	case p.want.engine == session.PerfEngine:
-		c := host().Explain(p.pid, err)
-		return &exit.Error{Code: exit.NoEvent, What: "cannot take waits from context switches",
-			Why:    "the kernel does not report them to goprof: " + c.Why,
-			Remedy: c.Remedy + ", or --engine ptrace, which looks 20 times a second", Err: err}
-	case !p.flags.quiet:
-		c := host().Explain(p.pid, err)
-		tellNotes(talk, []profile.Note{{Name: "off-cpu", Remedy: c.Remedy,
-			Text: "the kernel does not report context switches to goprof: threads are looked at now and then instead (" +
-				c.Why + ")"}})
-	}
-	return nil
-}
-
-// prepareSafepoints fails if nothing shows the JVM's safepoints.
-func (p *part) prepareSafepoints() error {
-	err := p.session.WatchSafepoints()
-	if errors.Is(err, vmstructs.ErrNoSafepoints) {
-		return &exit.Error{Code: exit.NoEvent, What: "cannot watch safepoints", Err: err,
-			Why:    "this libjvm.so has no symbols, and the JVM keeps no counters (-XX:-UsePerfData)",
-			Remedy: "start the JVM without -XX:-UsePerfData"}
-	}
-	if err != nil {
-		return attachError(p.pid, err)
-	}
-	return nil
-}
-
 // listWaits says which of the modes work as events. off-cpu and lock always do, at least by looks.
 func listWaits(s *session.Session, pid int) []listedEvent {
 	byLooks := ""
 	if err := offcpu.Try(pid); err != nil {
 		byLooks = "by looks, 20 times a second: the kernel does not report context switches (" +
-			output.Printable(host().Explain(pid, err).Why) + ")"
+			output.Printable(exit.Host().Explain(pid, err).Why) + ")"
 	}
 	ttsp := listedEvent{Name: "ttsp", Help: "who keeps safepoints waiting, and for how long",
 		Unit: profile.WallTime, Every: 1, Available: true}

@@ -9,12 +9,20 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
+	"goprof/cmd/goprof/terminal"
 	"goprof/session"
 )
 
 // watchdogName is the command by which goprof starts its own watchdog. With watchdogTerminal and the terminal's modes
 // the watchdog also restores the terminal.
 const watchdogName, watchdogTerminal = "watchdog", "--terminal="
+
+// watchOver sees to it that a goprof that is stopped holds no thread, whether by Ctrl-Z or by force, until end is
+// called.
+func watchOver() (end func()) {
+	polite, forced := session.StopAfterSuspend(), session.StartWatchdog(watchdogName)
+	return func() { forced(); polite() }
+}
 
 func newWatchdog() *cobra.Command {
 	var modes string
@@ -24,13 +32,11 @@ func newWatchdog() *cobra.Command {
 		Hidden: true,
 		Args:   cobra.NoArgs,
 		Run: func(*cobra.Command, []string) {
-			var keeper terminalKeeper
 			if modes != "" {
 				signal.Ignore(unix.SIGTTOU, unix.SIGHUP)
-				keeper = keepTerminal(modes)
+				defer terminal.Keep(modes)()
 			}
 			session.Watch()
-			keeper.restore()
 		},
 	}
 	name := strings.Trim(watchdogTerminal, "-=")

@@ -11,6 +11,7 @@ import (
 
 	"goprof/output"
 	"goprof/output/flame"
+	"goprof/output/heat"
 	"goprof/output/outfile"
 	"goprof/output/recording"
 	"goprof/profile"
@@ -24,7 +25,7 @@ func Mode(m *profile.Meta) string {
 	return output.CleanName(m.Mode)
 }
 
-func Title(input, title string, i *recording.Info) string {
+func titleOf(input, title string, i *recording.Info) string {
 	switch {
 	case title != "":
 		return title
@@ -42,22 +43,28 @@ func Title(input, title string, i *recording.Info) string {
 
 // Drawing is what a flame graph says of its recording.
 func Drawing(version, input, title string, tree *output.Tree, i *recording.Info) flame.Options {
-	return flame.Options{Title: Title(input, title, i), Source: Source(input),
-		Line:  Line(output.Amount(tree.Weight, tree.Total), i),
+	return flame.Options{Title: titleOf(input, title, i), Source: sourceOf(input),
+		Line:  lineOf(output.Amount(tree.Weight, tree.Total), i),
 		About: append(about(input, tree, i), [2]string{"drawn by", "goprof " + version})}
 }
 
-// Source is the name of the file that is drawn, or empty.
-func Source(input string) string {
+// Heat is what a heat map says of its recording.
+func Heat(version, input, title string, i *recording.Info) heat.Options {
+	return heat.Options{Title: heatTitle(input, title, i), Source: sourceOf(input), Line: heatLine(i),
+		About: heatAbout(version, input, i)}
+}
+
+// sourceOf is the name of the file that is drawn, or empty.
+func sourceOf(input string) string {
 	if input == outfile.Stdout {
 		return ""
 	}
 	return input
 }
 
-// Line says in one line what was recorded, and how much. A collapsed file without a summary tells no more than the
+// lineOf says in one line what was recorded, and how much. A collapsed file without a summary tells no more than the
 // amount.
-func Line(amount string, i *recording.Info) string {
+func lineOf(amount string, i *recording.Info) string {
 	facts := []string{amount}
 	m := &i.Meta
 	if i.Summary != nil || m.Mode != "" {
@@ -90,7 +97,7 @@ func about(input string, tree *output.Tree, i *recording.Info) (facts [][2]strin
 	if input != outfile.Stdout {
 		add("file", "%s", filepath.Base(input))
 	}
-	facts = append(facts, Recording(i)...)
+	facts = append(facts, recorded(i)...)
 	s := i.Summary
 	if s != nil {
 		add("rate", "%.4g Hz reached, %.4g Hz asked", s.RateReached, s.Rate)
@@ -115,13 +122,13 @@ func about(input string, tree *output.Tree, i *recording.Info) (facts [][2]strin
 	add("stacks", "%s different", output.Grouped(int64(tree.Stacks)))
 	add("frames", "%s", output.Grouped(int64(len(tree.Nodes)-1)))
 	if s != nil {
-		facts = append(facts, Account(s)...)
+		facts = append(facts, accountOf(s)...)
 	}
 	return facts
 }
 
-// Recording returns what is known of how a recording was made.
-func Recording(i *recording.Info) (facts [][2]string) {
+// recorded returns what is known of how a recording was made.
+func recorded(i *recording.Info) (facts [][2]string) {
 	m := &i.Meta
 	add := func(name, text string) {
 		if text != "" {
@@ -143,8 +150,8 @@ func Recording(i *recording.Info) (facts [][2]string) {
 	return facts
 }
 
-// Account returns the recording's own account of the run.
-func Account(s *profile.Summary) (facts [][2]string) {
+// accountOf returns the recording's own account of the run.
+func accountOf(s *profile.Summary) (facts [][2]string) {
 	add := func(name, format string, values ...any) {
 		facts = append(facts, [2]string{name, fmt.Sprintf(format, values...)})
 	}
@@ -163,4 +170,35 @@ func Account(s *profile.Summary) (facts [][2]string) {
 	add("goprof's CPU", "%s", output.Span(s.OwnCPU))
 	add("recorded by", "goprof %s", s.Meta.Version)
 	return facts
+}
+
+func heatTitle(input, title string, i *recording.Info) string {
+	if title == "" && i.Meta.MainClass == "" && input == outfile.Stdout {
+		return "heat map"
+	}
+	return titleOf(input, title, i)
+}
+
+func heatLine(i *recording.Info) string {
+	rate := i.Event
+	if i.Meta.Interval > 0 {
+		rate = fmt.Sprintf("%.4g Hz", i.Meta.Rate())
+	}
+	return lineOf(cmp.Or(output.CleanName(rate), i.Format), i)
+}
+
+// heatAbout returns what is known of the recording, and its own account.
+func heatAbout(version, input string, i *recording.Info) (facts [][2]string) {
+	if input != outfile.Stdout {
+		facts = append(facts, [2]string{"file", i.Name})
+	}
+	facts = append(facts, recorded(i)...)
+	if s := i.Summary; s != nil {
+		facts = append(facts, [2]string{"rate", fmt.Sprintf("%.4g Hz reached, %.4g Hz asked", s.RateReached, s.Rate)})
+		facts = append(facts, accountOf(s)...)
+		for _, n := range s.Notes {
+			facts = append(facts, [2]string{"note", n.Text})
+		}
+	}
+	return append(facts, [2]string{"drawn by", "goprof " + version})
 }

@@ -16,7 +16,7 @@ func TestAboutForPeople(t *testing.T) {
 	s := &profile.Summary{Attempted: 54459, Truncated: 1234, Quality: profile.Fair, OwnCPU: 40461335}
 	text := func() string {
 		i := &recording.Info{Meta: profile.Meta{Start: start, Duration: time.Hour + 7071*time.Millisecond}}
-		return fmt.Sprint(Recording(i), Account(s))
+		return fmt.Sprint(recorded(i), accountOf(s))
 	}
 	for _, want := range []string{"2026-11-23T06:40:55Z, for 1 h 0 min 7 s]", "[quality fair]", "1,234 (2.3%)",
 		"40.5 ms"} {

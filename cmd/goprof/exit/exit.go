@@ -1,5 +1,6 @@
 // Package exit gives each way in which a command can fail an exit code. Its errors say what failed, why, and which
-// command mends it.
+// command mends it: CannotRead and CannotWrite of files, CannotLook of processes. Tell is the one place where an error
+// reaches the user. Notes and Doubts are what a user should know although nothing failed.
 package exit
 
 import (

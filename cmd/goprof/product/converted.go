@@ -32,7 +32,7 @@ func newConverted(to *outfile.File, as format.Format, o Options) (Product, error
 		return nil, err
 	}
 	return &convertedProduct{to: to, as: as, o: o, spool: spool,
-		stream: NewSpooled(to, spool, o)}, nil
+		stream: newSpooled(to, spool, o)}, nil
 }
 
 func (p *convertedProduct) File() *outfile.File { return p.to }
@@ -72,7 +72,7 @@ func (p *convertedProduct) write() (string, error) {
 	}
 	defer file.Close()
 	name := p.to.Name()
-	if p.o.Nameless {
+	if p.o.nameless {
 		name = outfile.Stdout
 	}
 	return p.to.Write(func(w io.Writer) error {
@@ -88,9 +88,8 @@ func (p *convertedProduct) Discard() error {
 	return p.stream.Discard()
 }
 
-// NewSpooled makes a JFR file in a spool, which becomes a part of another file.
-func NewSpooled(to *outfile.File, spool *os.File, o Options) *JFR {
-	return NewJFR(to, spooled{spool, to}, o)
+func newSpooled(to *outfile.File, spool *os.File, o Options) *JFR {
+	return newJFR(to, spooled{spool, to}, o)
 }
 
 // spooled is a spool. Unlike an outfile.Growing it stays open for its reader.

@@ -21,7 +21,7 @@ import (
 // The goroutine of such a recording may go on after the end.
 type JFR struct {
 	to      *outfile.File
-	growing Growing
+	growing growing
 	o       Options
 
 	mu      sync.Mutex
@@ -34,8 +34,8 @@ type JFR struct {
 	failed  error
 }
 
-// Growing is what a JFR file is written to: an outfile.Growing, or a spool.
-type Growing interface {
+// growing is what a JFR file is written to: an outfile.Growing, or a spool.
+type growing interface {
 	io.WriteSeeker
 	Truncate(size int64) error
 	Publish() error
@@ -44,8 +44,8 @@ type Growing interface {
 	Name() string
 }
 
-// NewJFR makes a JFR file that is written to a Growing, for the place of a file.
-func NewJFR(file *outfile.File, to Growing, o Options) *JFR { return &JFR{to: file, growing: to, o: o} }
+// newJFR makes a JFR file that is written to, for the place of a file.
+func newJFR(file *outfile.File, to growing, o Options) *JFR { return &JFR{to: file, growing: to, o: o} }
 
 func (p *JFR) File() *outfile.File { return p.to }
 

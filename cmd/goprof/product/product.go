@@ -50,16 +50,15 @@ type Options struct {
 	Version string        // of goprof
 	Chunk   time.Duration // of JFR: a crash loses at most so much; 0 is a minute
 	Tell    func(string)  // called with what a format had no room for
-	// Nameless says that the result must not contain the name of its file. The file may be renamed before it is given
-	// away.
-	Nameless bool
+	// nameless: the result must not contain the name of its file. The file may be renamed before it is given away.
+	nameless bool
 }
 
 // New makes the product of a format.
 func New(of format.Format, file *outfile.File, o Options) (Product, error) {
 	switch of {
 	case format.JFR:
-		return NewJFR(file, file.Grow(), o), nil
+		return newJFR(file, file.Grow(), o), nil
 	case format.HTML:
 		return &sumProduct{to: file, write: writeDrawing(o.Version, flame.Page)}, nil
 	case format.SVG:

@@ -14,11 +14,8 @@ import (
 // standard error.
 type redactedProduct struct {
 	Product
-	names *Names
+	names *names
 }
-
-// Redacted is a product that is given no names.
-func Redacted(p Product, n *Names) Product { return &redactedProduct{p, n} }
 
 // JFROf returns the JFR file behind a product, nil if the product is none. Facts that are written directly to that file
 // are not redacted.
@@ -30,21 +27,21 @@ func JFROf(p Product) *JFR {
 	return j
 }
 
-// Names guards a Redactor with a lock. Several goroutines ask it for names: those that record, and those that write
+// names guards a Redactor with a lock. Several goroutines ask it for names: those that record, and those that write
 // meanwhile. All recordings of a run have one Redactor, and so one lock.
-type Names struct {
+type names struct {
 	mu    *sync.Mutex
 	by    *redact.Redactor
 	known *redact.Functions
 }
 
-// NewNames makes the Names of one recording. by and lock are those of the run.
-func NewNames(by *redact.Redactor, lock *sync.Mutex) *Names {
-	return &Names{mu: lock, by: by, known: by.Functions()}
+// newNames makes the names of one recording. by and lock are those of the run.
+func newNames(by *redact.Redactor, lock *sync.Mutex) *names {
+	return &names{mu: lock, by: by, known: by.Functions()}
 }
 
 // Of returns a recording without names.
-func (n *Names) Of(r *Recorded) *Recorded {
+func (n *names) Of(r *Recorded) *Recorded {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	out := &Recorded{Summary: n.by.Summary(r.Summary), At: r.At}
@@ -81,7 +78,7 @@ type PartSink interface {
 // by hand, with thought for its names.
 type redactedSink struct {
 	to    session.Sink
-	names *Names
+	names *names
 	// one is held while a sample is passed on: the redacted sample is reused, and parts of a recording deliver samples
 	// at the same time.
 	one sync.Mutex

@@ -19,7 +19,7 @@ func TestNamesOfSeveral(t *testing.T) {
 	by, lock := redact.New(redact.Default(), key), new(sync.Mutex)
 	var all sync.WaitGroup
 	for jvm := range jvms {
-		n := NewNames(by, lock)
+		n := newNames(by, lock)
 		sink := &redactedSink{names: n}
 		all.Go(func() {
 			for i := range words {
@@ -28,7 +28,7 @@ func TestNamesOfSeveral(t *testing.T) {
 		})
 	}
 	all.Wait()
-	sink := &redactedSink{names: NewNames(by, lock)}
+	sink := &redactedSink{names: newNames(by, lock)}
 	for i := range words * jvms {
 		name := fmt.Sprintf("qxzz%dq", i)
 		if got, want := sink.thread(profile.Thread{Name: name}).Name, alone.ThreadName(name); got != want {

@@ -1,0 +1,32 @@
+package exit
+
+import (
+	"fmt"
+	"io"
+
+	"goprof/output"
+	"goprof/profile"
+)
+
+// Doubts are the doubts about JVMs that a run has told already. Each kind is told once.
+type Doubts map[string]bool
+
+// Warn tells what was not told yet.
+func (d Doubts) Warn(w io.Writer, sentences []string) {
+	for _, s := range sentences {
+		if !d[s] {
+			d[s] = true
+			fmt.Fprintf(w, "goprof: %s\n", output.Printable(s))
+		}
+	}
+}
+
+// TellNotes says what a user should know although all went well.
+func TellNotes(talk io.Writer, notes []profile.Note) {
+	for _, n := range notes {
+		fmt.Fprintf(talk, "goprof: %s: %s\n", n.Name, output.Printable(n.Text))
+		if n.Remedy != "" {
+			fmt.Fprintf(talk, "try: %s\n", output.Printable(n.Remedy))
+		}
+	}
+}

@@ -1,0 +1,177 @@
+//go:build linux
+
+// Package outlets are where an agent's batches go: files, and servers. An agent that takes over from another one opens
+// them late: batches wait until then. Where names must not be shown, they are taken out of each batch before it goes
+// anywhere. A server that does not answer holds nothing up: package ship keeps what is for it.
+package outlets
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"goprof/agent"
+	"goprof/agent/config"
+	"goprof/cmd/goprof/exit"
+	"goprof/output"
+	"goprof/output/batchdir"
+	"goprof/output/folderlock"
+	"goprof/profile/batch"
+	"goprof/profile/redact"
+)
+
+// Outlets are files and servers. Batches wait until they are open.
+type Outlets struct {
+	version string
+	say     func(string)
+	names   *nameless
+
+	mu      sync.Mutex
+	open    bool
+	files   *batchdir.Dir
+	to      *sending
+	waiting []*batch.Batch
+	dropped int64
+}
+
+// mostHeld bounds how many batches wait until the agent that is replaced has closed its outlets.
+const mostHeld = 2048
+
+// New makes outlets that are not open yet. by takes names out; nil: all names may be shown. say is called with what an
+// operator should know.
+func New(version string, by *redact.Redactor, say func(string)) *Outlets {
+	o := &Outlets{version: version, say: say}
+	if by != nil {
+		o.names = &nameless{by: by, known: by.Functions()}
+	}
+	return o
+}
+
+// Text takes the names out of a process's name, or out of what the agent says of a process.
+func (o *Outlets) Text(of string) string { return o.names.text(of) }
+
+// Connect opens what the configuration names. An error is for the user: see InUse.
+func (o *Outlets) Connect(c *config.Config) error {
+	to, err := openSending(&c.To, o.version, o.say)
+	if err != nil {
+		return err
+	}
+	var files *batchdir.Dir
+	if c.Files.Dir != "" {
+		if files, err = batchdir.New(batchdir.Options{Dir: c.Files.Dir, JFR: c.Files.JFR, MaxBytes: c.Files.MaxBytes,
+			MaxFiles: c.Files.MaxCount, Tell: o.say}); err != nil {
+			to.close(o.say)
+			return exit.CannotWrite(err)
+		}
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.files, o.to, o.open = files, to, true
+	for _, b := range o.waiting {
+		o.give(b)
+	}
+	o.waiting = nil
+	return nil
+}
+
+// Offer takes a batch, and does not wait.
+func (o *Outlets) Offer(b *batch.Batch) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	switch {
+	case o.open:
+		o.give(b)
+	case len(o.waiting) < mostHeld:
+		o.waiting = append(o.waiting, b)
+	default:
+		o.dropped++
+	}
+}
+
+// give gives a batch to files and to servers. Relabelling is for servers. Its rules see the names, so names are taken
+// out after it once more.
+func (o *Outlets) give(b *batch.Batch) {
+	shown := o.names.batch(b)
+	if o.files != nil {
+		o.files.Offer(shown)
+	}
+	if o.to == nil {
+		return
+	}
+	sent := *shown
+	whose, keep := o.to.rules.Apply(b.Resource)
+	if sent.Resource = o.names.whose(whose); keep {
+		o.to.shipper.Offer(&sent)
+	}
+}
+
+// Close ends both. What servers do not have yet stays in the spool.
+func (o *Outlets) Close() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if n := len(o.waiting); n > 0 {
+		o.say(fmt.Sprintf("%d batches are lost: the folder did not become free", n))
+	}
+	if o.files != nil {
+		o.files.Close()
+	}
+	o.to.close(o.say)
+	for _, text := range o.lines() {
+		o.say(text)
+	}
+}
+
+// Metrics writes what became of batches, in Prometheus' text format.
+func (o *Outlets) Metrics(w io.Writer) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	agent.WriteMetric(w, "held", "gauge", "Batches that wait for the agent from which this one takes over.",
+		len(o.waiting))
+	agent.WriteMetric(w, "held_dropped_total", "counter", "Batches for which there was no room then.", o.dropped)
+	o.to.metrics(w)
+	fileMetrics(w, o.files)
+}
+
+// InUse reports whether another agent uses a folder: it has to close its outlets first.
+func InUse(err error) bool { return errors.As(err, new(*folderlock.InUse)) }
+
+// lines are the messages at the end.
+func (o *Outlets) lines() (all []string) {
+	if o.files != nil {
+		st := o.files.Stats()
+		all = append(all, fmt.Sprintf("files: %s written, %s not, %s old ones removed; %s are there",
+			output.Grouped(st.Written), output.Grouped(st.Dropped), output.Grouped(st.Removed), output.Size(uint64(st.Bytes))))
+	}
+	if o.to != nil {
+		stats := o.to.shipper.Stats()
+		for i := range stats {
+			st := &stats[i]
+			all = append(all, fmt.Sprintf("%s: %s of %s batches sent, %s refused, %s dropped, %s wait", st.Name,
+				output.Grouped(st.Sent.Batches), output.Grouped(st.Offered.Batches+st.Recovered.Batches),
+				output.Grouped(st.Refused.Batches), output.Grouped(st.Dropped.Batches), output.Grouped(st.Queued.Batches)))
+		}
+	}
+	return all
+}
+
+func fileMetrics(w io.Writer, files *batchdir.Dir) {
+	if files == nil {
+		return
+	}
+	st := files.Stats()
+	for _, m := range []struct {
+		name, kind, help string
+		value            any
+	}{
+		{"files_offered_total", "counter", "Batches for files.", st.Offered},
+		{"files_written_total", "counter", "Files that were written.", st.Written},
+		{"files_dropped_total", "counter", "Batches that did not become a file.", st.Dropped},
+		{"files_failed_total", "counter", "Of these, those that could not be written.", st.Failed},
+		{"files_removed_total", "counter", "Old files that were removed for want of room.", st.Removed},
+		{"files", "gauge", "Files that are there.", st.Files},
+		{"files_bytes", "gauge", "What they take.", st.Bytes},
+	} {
+		agent.WriteMetric(w, m.name, m.kind, m.help, m.value)
+	}
+}

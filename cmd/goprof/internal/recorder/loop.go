@@ -1,0 +1,102 @@
+//go:build linux
+
+package recorder
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"goprof/cmd/goprof/exit"
+	"goprof/cmd/goprof/product"
+	"goprof/output"
+)
+
+// loop records into one file after the other. The caller finishes the last one. A file is finished while the next one
+// is recorded, and never two at a time.
+func (r *Recorder) loop(ctx context.Context) (last result) {
+	var finishing sync.WaitGroup
+	defer finishing.Wait()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	began := time.Now()
+	for {
+		res := r.once(ctx, r.o.lap(time.Since(began)))
+		finishing.Wait()
+		if r.o.over(time.Since(began)) || res.err != nil || r.loopErr != nil || ctx.Err() != nil ||
+			r.session.Process.Alive() != nil {
+			return res
+		}
+		done := r.out
+		next, err := r.o.Files.Reserve(r.pid)
+		if err != nil {
+			r.loopErr = exit.CannotWrite(err)
+			return res
+		}
+		r.out = next
+		finishing.Go(func() {
+			if r.loopErr = r.finishOne(done, &res); r.loopErr != nil {
+				stop()
+			}
+		})
+	}
+}
+
+// lap is how long the next file is recorded, when the loop has spent so much time. It is never 0, which would mean no
+// end.
+func (o *Options) lap(spent time.Duration) time.Duration {
+	if o.Duration == 0 {
+		return o.Loop
+	}
+	return max(min(o.Loop, o.Duration-spent), 1)
+}
+
+// over reports whether the loop's time is over. It counts time to the moment at which a file is done: to finish the
+// file before may have taken longer than the file itself.
+func (o *Options) over(spent time.Duration) bool {
+	return o.Duration > 0 && spent >= o.Duration
+}
+
+// finishOne writes one of a loop's files, and says so.
+func (r *Recorder) finishOne(out *product.Outputs, res *result) error {
+	name, err := finish(out, res, false)
+	if err != nil || name == "" {
+		return err
+	}
+	if !r.o.Quiet {
+		fmt.Fprintf(r.talk, "goprof: %d samples of %s are in %s\n", res.summary.AllSamples(),
+			output.Round(res.summary.Meta.Duration), output.Printable(name))
+	}
+	r.keepNewest(out)
+	return nil
+}
+
+// keepNewest deletes the oldest files of this run if there are too many. A file that this run has not made stays, even
+// if it has the same name.
+func (r *Recorder) keepNewest(out *product.Outputs) {
+	r.made = append(r.made, out.Made())
+	for r.o.Keep > 0 && len(r.made) > r.o.Keep {
+		for _, f := range r.made[0] {
+			if r.stillNamed(f.Name()) {
+				continue
+			}
+			if err := f.Delete(); err != nil {
+				exit.Tell(r.talk, fmt.Errorf("cannot delete %s, which --keep does not keep: %w", f.Name(), err))
+			}
+		}
+		r.made = r.made[1:]
+	}
+}
+
+// stillNamed reports whether a newer file of this run has the same name.
+func (r *Recorder) stillNamed(name string) bool {
+	for _, files := range r.made[1:] {
+		for _, f := range files {
+			if f.Name() == name {
+				return true
+			}
+		}
+	}
+	return false
+}

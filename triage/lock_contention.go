@@ -34,8 +34,8 @@ func lockContention(x *exam) *suspicion {
 		claim: fmt.Sprintf("%d threads wait for locks for %s of their time.", len(victims), percent(share)),
 		next:  fmt.Sprintf("goprof locks --pid %d  (who holds it, and who waits)", x.PID)}
 	if class != "" {
-		s.claim = fmt.Sprintf("%d threads wait for locks for %s of their time, most for one of class %s.", len(victims),
-			percent(share), class)
+		s.claim = fmt.Sprintf("%d threads wait for locks for %s of their time, most for one of class %s%s.", len(victims),
+			percent(share), class, x.heldBy(class, dead))
 	}
 	var names []string
 	for _, tid := range victims {
@@ -137,6 +137,25 @@ func (x *exam) ownerText(class string, dead map[int]bool) (lines []string) {
 		lines = append(lines, line)
 	}
 	return lines
+}
+
+// heldBy says who held the lock of that class that most waited for, if that was one thread in all dumps. Otherwise it is
+// empty.
+func (x *exam) heldBy(class string, dead map[int]bool) (text string) {
+	var holder profile.ThreadRef
+	dumps := x.dumpsWithLocks()
+	for _, d := range dumps {
+		_, _, owner := busiest(d, class, dead)
+		if owner == (profile.ThreadRef{}) || holder != (profile.ThreadRef{}) && owner != holder {
+			return ""
+		}
+		holder = owner
+		text = fmt.Sprintf(", held by %s", owner)
+		if t := d.thread(owner.TID); t != nil && len(t.Stack.Frames) > 0 {
+			text += " in " + topJava(&t.Stack)
+		}
+	}
+	return text
 }
 
 // busiest returns the lock of a class that most threads of a dump wait for.

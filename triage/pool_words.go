@@ -41,12 +41,22 @@ func (s *stuckPool) claim(x *exam) string {
 		wait = fmt.Sprintf(wait, cmp.Or(ranked(s.tally(func(m *poolMember) string { return m.From }))[0], "a pool"))
 	case pools.ForPeer:
 		wait = fmt.Sprintf(wait, s.peer)
+	case pools.ForLock:
+		wait += x.heldBy(x.lockClass(nil), nil)
 	}
 	text := fmt.Sprintf("%d of %d %s %s", s.stuck, len(s.Members), s.who(), wait)
-	if s.still {
-		return fmt.Sprintf("%s, for at least %s: %s.", text, seconds(x.watched()), w.still)
+	switch {
+	case s.still:
+		text += fmt.Sprintf(", for at least %s: %s.", seconds(x.watched()), w.still)
+	case s.slow > 0:
+		text += fmt.Sprintf("; %d of them stood in the same frames %s before.", s.slow, seconds(s.slowFor))
+	default:
+		text += ", for most of the time."
 	}
-	return text + ", for most of the time."
+	if has := s.usersText(x); has != "" {
+		text += " " + has
+	}
+	return text
 }
 
 // who names the pool in a sentence.

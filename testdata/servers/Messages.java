@@ -16,6 +16,7 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
  * Sends messages to Kafka by eight threads, and reads them by another one.
  *
  *   port   of the broker
+ *   wait   with it: until the broker has taken a message
  */
 public final class Messages {
     private Messages() {}
@@ -24,6 +25,9 @@ public final class Messages {
         String broker = "127.0.0.1:" + args[0];
         KafkaProducer<byte[], byte[]> producer = new KafkaProducer<>(Map.of("bootstrap.servers", broker, "buffer.memory", "1000000"),
                 new ByteArraySerializer(), new ByteArraySerializer());
+        if (args.length > 1) {
+            producer.send(new ProducerRecord<>("orders", new byte[1])).get();
+        }
         AtomicInteger n = new AtomicInteger();
         ExecutorService senders = Executors.newFixedThreadPool(8, r -> daemon(r, "order-" + n.incrementAndGet()));
         for (int i = 0; i < 8; i++) {

@@ -16,10 +16,10 @@ type ThreadDump struct {
 	// Virtual is the virtual thread that was looked at and that no carrier ran. TID is 0 then. Nil for a thread of the
 	// kernel's.
 	Virtual *VirtualThread
-	// Frozen is a hash of the bytes of Virtual's frames, for comparison within this process. A wait for another thread
+	// FrameSum is a hash of the bytes of Virtual's frames, for comparison within this process. A wait for another thread
 	// has an object of its own among them (a node of a queue), so the same hash means that the wait has not ended. A
 	// collector that moves such an object changes the hash, too. 0: not known.
-	Frozen uint64
+	FrameSum uint64
 	// Java says that the thread runs Java code, the application's or the JDK's. Other threads are the JVM's own:
 	// collectors, compilers.
 	Java   bool

@@ -35,14 +35,16 @@ func (x *exam) blockedLoops() *suspicion {
 		if w == nil || w.total < leastLooks {
 			continue
 		}
+		inside := waits{total: w.total, spots: map[pools.Spot]int64{}}
 		share := 0.0
 		for spot, n := range w.spots {
 			if spot.Doing != pools.Working && spot.Doing != pools.Idle {
-				share += float64(n) / float64(w.total)
+				inside.spots[spot] = n
+				share += w.doing(spot)
 			}
 		}
 		if share >= blockedShare {
-			most, _ := w.mostly()
+			most, _ := inside.mostly()
 			blocked = append(blocked, blockedLoop{pools.Member{ThreadDump: withPeer(t, last.Remotes), Spot: most}, share})
 		}
 	}

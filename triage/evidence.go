@@ -19,7 +19,7 @@ type Evidence struct {
 	// CPU and Wall were recorded at the same time; the root of each stack is its thread. Nil: there is none.
 	CPU, Wall *profile.Profile
 	Dumps     []Dump            // oldest first
-	Earlier   Frozen            // a second before the last dump
+	Earlier   FrameSums         // a second before the last dump
 	Readings  []*vitals.Reading // oldest first, about one a second
 	// Rates is what happened between the first reading and the last.
 	Rates vitals.Rates
@@ -40,8 +40,8 @@ type Child struct {
 	CPU   float64 // CPUs that it used
 }
 
-// Frozen is what profile.ThreadDump.Frozen was of virtual threads that no carrier ran, by their IDs.
-type Frozen struct {
+// FrameSums are what profile.ThreadDump.FrameSum was of virtual threads that no carrier ran, by their IDs.
+type FrameSums struct {
 	At  time.Time
 	Was map[uint64]uint64
 }

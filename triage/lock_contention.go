@@ -129,12 +129,8 @@ func (x *exam) ownerText(class string, dead map[int]bool) (lines []string) {
 		if waiters == 0 {
 			continue
 		}
-		line := fmt.Sprintf("dump %d: %s wait for %s, held by %s", n+1, counted(waiters, "thread"), lock.Text(),
-			owner)
-		if t := d.thread(owner.TID); t != nil && len(t.Stack.Frames) > 0 {
-			line += " in " + topJava(&t.Stack)
-		}
-		lines = append(lines, line)
+		lines = append(lines, fmt.Sprintf("dump %d: %s wait for %s%s", n+1, counted(waiters, "thread"), lock.Text(),
+			d.heldBy(owner)))
 	}
 	return lines
 }
@@ -143,17 +139,24 @@ func (x *exam) ownerText(class string, dead map[int]bool) (lines []string) {
 // empty.
 func (x *exam) heldBy(class string, dead map[int]bool) (text string) {
 	var holder profile.ThreadRef
-	dumps := x.dumpsWithLocks()
-	for _, d := range dumps {
+	for _, d := range x.dumpsWithLocks() {
 		_, _, owner := busiest(d, class, dead)
 		if owner == (profile.ThreadRef{}) || holder != (profile.ThreadRef{}) && owner != holder {
 			return ""
 		}
-		holder = owner
-		text = fmt.Sprintf(", held by %s", owner)
-		if t := d.thread(owner.TID); t != nil && len(t.Stack.Frames) > 0 {
-			text += " in " + topJava(&t.Stack)
-		}
+		holder, text = owner, d.heldBy(owner)
+	}
+	return text
+}
+
+// heldBy names the holder of a lock within a sentence, and where it is. It is empty if none is known.
+func (d *Dump) heldBy(holder profile.ThreadRef) string {
+	if holder == (profile.ThreadRef{}) {
+		return ""
+	}
+	text := ", held by " + holder.String()
+	if t := d.thread(holder.TID); t != nil && len(t.Stack.Frames) > 0 {
+		text += " in " + topJava(&t.Stack)
 	}
 	return text
 }

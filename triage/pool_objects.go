@@ -99,8 +99,8 @@ func (x *exam) usersOf(c *profile.Connections) []pools.Member {
 	return users
 }
 
-// usersText says where the threads are that have the connections: `9 are with threads in a.B.c, 1 with "d" tid=7, which
-// waits for 10.0.0.7:5432 in e.F.g.` It is empty if no such thread is known.
+// usersText says where the threads are that have the connections: `Of the connections 9 are with threads in a.B.c, 1 is
+// with "d" tid=7 which waits for 10.0.0.7:5432 in e.F.g.` It is empty if no such thread is known.
 func (s *stuckPool) usersText(x *exam) string {
 	c := s.connections(x)
 	if c == nil {
@@ -126,7 +126,7 @@ func (s *stuckPool) usersText(x *exam) string {
 	if len(texts) == 0 {
 		return ""
 	}
-	return strings.Join(texts, ", ") + "."
+	return "Of the connections " + strings.Join(texts, ", ") + "."
 }
 
 // keptAll returns how many connections were lent in all dumps without having been given back in between: HikariCP notes

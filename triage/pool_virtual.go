@@ -15,7 +15,7 @@ import (
 // carrier runs, and no clock shows whether one of them has moved. So the rule compares two dumps: the same number of
 // threads must wait for the same thing in both. Threads that wait for room, for a permit or for a result may have moved
 // in between, and that would be healthy. They stood still if no carrier got a CPU, or if the bytes of their frames are
-// the same (profile.ThreadDump.Frozen). Otherwise it is not known. Threads that read from a connection, or enter a
+// the same (profile.ThreadDump.FrameSum). Otherwise it is not known. Threads that read from a connection, or enter a
 // monitor, again and again may have the same frames each time.
 //
 // There may be as many virtual threads as there are requests, and in a healthy server nearly all of them may wait for an
@@ -24,9 +24,9 @@ import (
 
 // stuckVirtual judges a pool of virtual threads of the last dump.
 func (x *exam) stuckVirtual(p *pools.Pool) *stuckPool {
-	last := x.lastDump()
-	active := len(p.Members) - last.betweenRequests(p)
-	if active < virtualPool {
+	idle := p.Count(pools.Idle)
+	active := len(p.Members) - x.lastDump().markServing(p)
+	if active < virtualPool || float64(idle) > idleShare*float64(len(p.Members)) {
 		return nil
 	}
 	s := &stuckPool{Pool: p, virtual: true}
@@ -34,12 +34,8 @@ func (x *exam) stuckVirtual(p *pools.Pool) *stuckPool {
 		s.members = append(s.members, poolMember{Spot: p.Members[i].Spot})
 	}
 	for d := pools.ForResource; d <= pools.ForPeer; d++ {
-		n := s.count(d)
-		if d == pools.ForPeer {
-			n -= len(p.Members) - active
-		}
-		if s.on == 0 || n > s.stuck {
-			s.on, s.stuck = d, n
+		if s.on == 0 || s.count(d) > s.stuck {
+			s.on, s.stuck = d, s.count(d)
 		}
 	}
 	least := stuckShare
@@ -47,7 +43,7 @@ func (x *exam) stuckVirtual(p *pools.Pool) *stuckPool {
 		least = dryShare
 	}
 	enough := int(math.Ceil(least * float64(active)))
-	if s.stuck < enough || s.before(x) < enough || float64(p.Count(pools.Idle)) > idleShare*float64(len(p.Members)) {
+	if s.stuck < enough || s.before(x) < enough {
 		return nil
 	}
 	stayed, same := s.stayed(x)
@@ -75,30 +71,43 @@ func (x *exam) stuckVirtual(p *pools.Pool) *stuckPool {
 	return s
 }
 
-// betweenRequests counts the threads of a server that wait for the next request: clients have opened connections, and
-// no client library is on their stacks.
-func (d *Dump) betweenRequests(p *pools.Pool) (n int) {
+// markServing marks the threads of a server as idle that wait for the next request, and counts them: no client library
+// is on their stacks, and clients have opened connections, at least half as many.
+func (d *Dump) markServing(p *pools.Pool) int {
+	var serving []*pools.Member
 	for i := range p.Members {
 		if m := &p.Members[i]; m.Doing == pools.ForPeer && !pools.IsClient(&m.Stack) {
-			n++
+			serving = append(serving, m)
 		}
 	}
-	return min(n, d.Accepted)
+	if float64(d.Accepted) < dryShare*float64(len(serving)) {
+		return 0
+	}
+	for _, m := range serving {
+		m.Doing = pools.Idle
+	}
+	return len(serving)
 }
 
 // slowAnswers reports whether half of the threads that wait for an answer did so in the same frames a second ago.
 func (x *exam) slowAnswers(s *stuckPool) bool {
 	last := x.lastDump()
 	for i := range s.Members {
-		if m := &s.Members[i]; m.Doing == s.on && x.Earlier.Was[m.Virtual.ID] == m.Frozen && m.Frozen != 0 {
+		if m := &s.Members[i]; m.Doing == s.on && x.Earlier.Was[m.Virtual.ID] == m.FrameSum && m.FrameSum != 0 {
 			s.slow++
 		}
 	}
 	s.slowFor = last.At.Add(last.Took).Sub(x.Earlier.At)
-	n := len(x.Readings)
-	if s.slow == 0 && n > 1 && vitals.Between(x.Readings[n-2], x.last).Collections.Or(0) > 0 {
-		x.cannotTell(fmt.Sprintf("%d of %d %s wait for an answer; a collector moved objects, so it is not known for how long",
-			s.stuck, len(s.Members), s.who()))
+	why, n := "", len(x.Readings)
+	switch {
+	case s.slowFor < slowAnswer:
+		why = "goprof had no CPU to look at them twice"
+	case s.slow == 0 && n > 1 && vitals.Between(x.Readings[n-2], x.last).Collections.Or(0) > 0:
+		why = "a collector moved objects"
+	}
+	if why != "" {
+		x.cannotTell(fmt.Sprintf("%d of %d %s wait for an answer; %s, so it is not known for how long", s.stuck,
+			len(s.Members), s.who(), why))
 	}
 	return s.slowFor >= slowAnswer && float64(s.slow) >= dryShare*float64(s.stuck)
 }
@@ -110,9 +119,8 @@ const slowAnswer = 500 * time.Millisecond
 func (s *stuckPool) before(x *exam) (n int) {
 	for _, p := range pools.Of(x.Dumps[0].Virtual, func(*profile.ThreadDump) bool { return true }) {
 		if p.Name == s.Name {
-			if n = p.Count(s.on); s.on == pools.ForPeer {
-				n -= x.Dumps[0].betweenRequests(p)
-			}
+			x.Dumps[0].markServing(p)
+			n = p.Count(s.on)
 		}
 	}
 	return n
@@ -135,7 +143,7 @@ func (s *stuckPool) stayed(x *exam) (spot, frames bool) {
 		if t == nil || pools.At(t) != m.Spot {
 			return false, false
 		}
-		frames = frames && t.Frozen == m.Frozen && m.Frozen != 0 && m.State != "blocked"
+		frames = frames && t.FrameSum == m.FrameSum && m.FrameSum != 0 && m.State != "blocked"
 	}
 	return true, frames
 }

@@ -42,7 +42,7 @@ func (s *stuckPool) claim(x *exam) string {
 	case pools.ForPeer:
 		wait = fmt.Sprintf(wait, s.peer)
 	case pools.ForLock:
-		wait += x.heldBy(x.lockClass(nil), nil)
+		wait += s.heldBy(x.lastDump())
 	}
 	text := fmt.Sprintf("%d of %d %s %s", s.stuck, len(s.Members), s.who(), wait)
 	switch {
@@ -57,6 +57,28 @@ func (s *stuckPool) claim(x *exam) string {
 		text += " " + has
 	}
 	return text
+}
+
+// heldBy says who holds the lock that virtual threads of the pool wait for, as far as that is one thread.
+func (s *stuckPool) heldBy(d *Dump) string {
+	waits := map[uint64]bool{}
+	for i := range s.Members {
+		if m := &s.Members[i]; m.Doing == s.on && m.Virtual != nil {
+			waits[m.Virtual.ID] = true
+		}
+	}
+	var holder profile.ThreadRef
+	for i := range d.Threads {
+		t := &d.Threads[i]
+		if t.Virtual == nil || !waits[t.Virtual.ID] || t.WaitsFor == nil || !t.WaitsFor.OfAnother() {
+			continue
+		}
+		if holder != (profile.ThreadRef{}) && holder != t.WaitsFor.Owner {
+			return ""
+		}
+		holder = t.WaitsFor.Owner
+	}
+	return d.heldBy(holder)
 }
 
 // who names the pool in a sentence.

@@ -58,7 +58,7 @@ func (p *remotePool) suspicion(x *exam) *suspicion {
 	share := p.share / float64(n)
 	remote, look, evidence := addresses[0], "look at "+addresses[0], fmt.Sprintf("in all of %d dumps they waited for a "+
 		"connection to %s that the process opened (%s)", len(x.Dumps), addresses[0], p.state)
-	if p.state == "" {
+	if _, err := netip.ParseAddrPort(addresses[0]); err != nil {
 		remote, look, evidence = x.remoteOfClient(addresses[0], n)
 	}
 	if sites := ranked(p.where); len(sites) > 0 && sites[0] != "" {

@@ -36,7 +36,7 @@ func (w *Walker) DumpUnmounted(c *vmstructs.Continuations, platform []vmstructs.
 			t.Err = WhyUnread(v.Err)
 		case len(v.Stack.Chunks) > 0:
 			w.WalkContinuation(v.Stack, &stack)
-			t.Frozen = sumOf(v.Stack.Chunks)
+			t.FrameSum = sumOf(v.Stack.Chunks)
 			if keep(&t, &stack) && t.Stack.Truncated != profile.Whole {
 				census.Unread[t.Stack.Truncated.String()]++
 			}

@@ -26,12 +26,10 @@ func MayRunTask(t *profile.ThreadDump) bool {
 	return true
 }
 
-// RunsEventLoop reports whether a thread serves many connections, or a user interface, by one loop: Netty's, XNIO's
-// (Undertow), AWT's.
+// RunsEventLoop reports whether a thread serves many connections by one loop: Netty's, XNIO's (Undertow).
 func RunsEventLoop(s *profile.Stack) bool {
 	for _, loop := range []string{"io.netty.channel.nio.NioEventLoop.run", "io.netty.channel.epoll.EpollEventLoop.run",
-		"io.netty.channel.SingleThreadIoEventLoop.run", "org.xnio.nio.WorkerThread.run",
-		"java.awt.EventDispatchThread.run"} {
+		"io.netty.channel.SingleThreadIoEventLoop.run", "org.xnio.nio.WorkerThread.run"} {
 		if calls(s, loop) {
 			return true
 		}

@@ -173,7 +173,7 @@ func (x *examination) look(ctx context.Context) error {
 			memories++
 			x.readMemory(passed >= x.opt.Duration)
 		}
-		if err := x.freezeEarlier(passed); err != nil {
+		if err := x.sumEarlier(passed); err != nil {
 			return err
 		}
 		if taken < len(dumps) && passed >= dumps[taken] {

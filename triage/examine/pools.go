@@ -50,16 +50,16 @@ func (x *examination) virtual() (threads []profile.ThreadDump, unread string, er
 // earlier is how long before the end virtual threads are read once more.
 const earlier = readEvery
 
-// freezeEarlier notes the frames of virtual threads before the last dump has them, if there are threads to compare.
-func (x *examination) freezeEarlier(passed time.Duration) error {
+// sumEarlier notes the frames of virtual threads before the last dump has them, if there are threads to compare.
+func (x *examination) sumEarlier(passed time.Duration) error {
 	e := x.evidence
 	if e.Earlier.Was != nil || passed < x.opt.Duration-earlier || len(e.Dumps) == 0 || len(e.Dumps[0].Virtual) == 0 {
 		return nil
 	}
 	threads, _, err := x.virtual()
-	e.Earlier = triage.Frozen{At: time.Now(), Was: map[uint64]uint64{}}
+	e.Earlier = triage.FrameSums{At: time.Now(), Was: map[uint64]uint64{}}
 	for i := range threads {
-		e.Earlier.Was[threads[i].Virtual.ID] = threads[i].Frozen
+		e.Earlier.Was[threads[i].Virtual.ID] = threads[i].FrameSum
 	}
 	return err
 }

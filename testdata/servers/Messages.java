@@ -48,7 +48,7 @@ public final class Messages {
         for (;;) {
             try {
                 producer.send(new ProducerRecord<>("orders", new byte[10_000]));
-                Thread.sleep(10);
+                Thread.sleep(100);
             } catch (InterruptedException e) {
                 return;
             } catch (RuntimeException e) {

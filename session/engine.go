@@ -73,7 +73,7 @@ func (s *Session) readSamplesSoon(config *sampler.Config) {
 			c.Trail(trail)
 			return
 		}
-		if snap.SideAddr == 0 || !inTime() {
+		if snap.SideAddr == 0 || !inTime() && trail.Known {
 			return
 		}
 		if cap(snap.Side) < size {
@@ -84,6 +84,9 @@ func (s *Session) readSamplesSoon(config *sampler.Config) {
 			c.Read(&snap.Snapshot, snap.When)
 			k.Late, k.Settled = true, k.Settled && inTime()
 			c.Trail(trail)
+		}
+		if !inTime() { // what was read is of another moment, and says only where the trail leads
+			k.Reset()
 		}
 		snap.Side = snap.Side[:0] // of another moment than the stack
 	}

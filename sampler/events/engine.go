@@ -137,6 +137,7 @@ func (e *Engine) run(ctx context.Context, cfg sampler.Config, q *sampler.Queue) 
 	if err := r.open(); err != nil {
 		return sampler.Stats{}, err
 	}
+	r.spans.Follow(r.PID, cfg.Contexts)
 	r.pause(0)
 	r.began, r.cpuAtStart = ptrace.Monotonic(), sampler.ThreadCPU()
 	r.checkedAt, r.ownCPU = r.began, sampler.OwnCPU()

@@ -207,6 +207,7 @@ func (r *perfRun) open() (err error) {
 	}
 	r.asked, r.online = cpuset.AskedNow(), r.cfg.Online()
 	r.spans, _ = span.New(0)
+	r.spans.Follow(r.perf.PID, r.cfg.Contexts)
 	r.outputs = r.spans.NewOutputs()
 	size := ring.Share(len(r.online), ring.Most)
 	if r.rings, err = openPerfRings(r.online, size, r.spans, r.outputs); err != nil {

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"goprof/arch"
+	"goprof/sampler/bpf"
 	"goprof/sampler/ptrace"
 	"goprof/sampler/ring"
 	"goprof/sampler/span"
@@ -37,6 +38,30 @@ type perfRings struct {
 type ringSpans struct {
 	*span.Reader
 	steady, prompt *span.Outputs
+	alone          int // a program that does nothing else, for threads with Hint.Soon; 0: there is none
+}
+
+// openPrompt is for the rings of threads with Hint.Soon.
+func (s *ringSpans) openPrompt(cpus []int, rings ring.Set) {
+	if s.prompt = s.NewOutputs(); s.prompt == nil {
+		return
+	}
+	s.prompt.Open(cpus, rings)
+	c := bpf.New()
+	c.Mov(bpf.R6, bpf.R1)
+	s.prompt.Write(c, -ring.SpanSize)
+	c.Op(bpf.Exit, 0, 0, 0, 0)
+	if prog, err := c.LoadForPerf(nil); err == nil {
+		s.alone = prog
+	}
+}
+
+func (s *ringSpans) close() {
+	s.steady.CloseEvents()
+	s.prompt.Close()
+	if s.alone > 0 {
+		unix.Close(s.alone)
+	}
 }
 
 // perfSoon is how soon a sample is looked at, so that code which is new to goprof is noted in time
@@ -77,8 +102,7 @@ func (r *perfRings) promptRings() ring.Set {
 	if r.prompt == nil && !r.denied {
 		rings, err := r.openPrompt(r.cpus, r.size)
 		if r.prompt, r.denied = rings, err != nil; err == nil {
-			r.spans.prompt = r.spans.NewOutputs()
-			r.spans.prompt.Open(r.cpus, rings)
+			r.spans.openPrompt(r.cpus, rings)
 		}
 	}
 	if r.prompt == nil {
@@ -134,8 +158,7 @@ func (r *perfRings) stopChecker() {
 
 func (r *perfRings) close() {
 	r.stopChecker()
-	r.spans.steady.CloseEvents()
-	r.spans.prompt.Close()
+	r.spans.close()
 	r.steady.Close()
 	r.prompt.Close()
 }

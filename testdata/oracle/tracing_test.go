@@ -45,8 +45,9 @@ type linkJudge struct {
 	none   map[string]int // by method
 	late   int            // samples of the late library's thread without their span
 	wrong  int
-	only   string // the numbers of the threads that are judged
-	kernel bool   // the kernel reads the spans, and may not know one
+	only   []string // the numbers of the threads that are judged
+	waits  bool     // a pointer may not be known yet
+	kernel bool     // the kernel reads the spans, and may not know one
 	on     func()
 	enough func(*linkJudge) bool
 }
@@ -77,7 +78,7 @@ func (j *linkJudge) judge(s *profile.Sample) {
 		}
 		return
 	}
-	if !strings.Contains(j.only, number) {
+	if !slices.Contains(j.only, number) {
 		return
 	}
 	var want profile.Link
@@ -99,7 +100,7 @@ func (j *linkJudge) judge(s *profile.Sample) {
 		}
 	case s.Link == want:
 		j.known[number]++
-	case (j.kernel || j.only == "67") && !s.Link.Known(): // a pointer is not known yet, or a record was lost
+	case (j.kernel || j.waits) && !s.Link.Known(): // a pointer is not known yet, or a record was lost
 		j.late++
 	case number == "5" && !s.Link.Known() && j.known[number] == 0:
 		j.late++ // goprof has not seen the library yet
@@ -145,7 +146,7 @@ func TestTraceContext(t *testing.T) {
 		s := attach(t, jvm.PID)
 		ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 		defer cancel()
-		judge := &linkJudge{t: t, only: "12345", known: map[string]int{}, none: map[string]int{}}
+		judge := &linkJudge{t: t, only: strings.Fields("1 2 3 4 5"), known: map[string]int{}, none: map[string]int{}}
 		loaded := false
 		judge.enough = func(j *linkJudge) bool {
 			if !loaded && j.known["1"] > 0 {
@@ -197,23 +198,24 @@ func kernelLinks(t *testing.T, s *session.Session) {
 		threads string
 		without string // the method in which threads have no span
 	}{
-		"cpu":                   {cpu, "12345", "detached"},
-		"off-cpu":               {waits, "67", "idle"},
-		"off-cpu, runnable":     {waits, "12345", "detached"},
-		"lock":                  {locks, "89", "outside"},
-		"wakers":                {wakers, "89", "outside"},
-		profile.EventAlloc:      {event(profile.EventAlloc), "89", "outside"},
-		profile.EventExceptions: {event(profile.EventExceptions), "89", "outside"},
-		profile.EventIO:         {event(profile.EventIO), "89", "outside"},
+		"cpuv":                   {cpu, "1 5", "detached"},
+		"cpu":                   {cpu, "1 2 3 4 5", "detached"},
+		"off-cpu":               {waits, "6 7", "idle"},
+		"off-cpu, runnable":     {waits, "1 2 3 4 5", "detached"},
+		"lock":                  {locks, "8 9", "outside"},
+		"wakers":                {wakers, "8 9", "outside"},
+		profile.EventAlloc:      {event(profile.EventAlloc), "8 9", "outside"},
+		profile.EventExceptions: {event(profile.EventExceptions), "8 9", "outside"},
+		profile.EventIO:         {event(profile.EventIO), "8 9", "outside"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 			defer cancel()
-			judge := &linkJudge{t: t, known: map[string]int{}, none: map[string]int{}, only: c.threads, kernel: true, on: cancel}
+			judge := &linkJudge{t: t, known: map[string]int{}, none: map[string]int{}, only: strings.Fields(c.threads), kernel: true, on: cancel}
 			judge.enough = func(j *linkJudge) bool {
 				enough := j.none[c.without] >= 10 || j.wrong > 0
-				for _, thread := range c.threads {
-					enough = enough && j.known[string(thread)] >= 10
+				for _, thread := range j.only {
+					enough = enough && j.known[thread] >= 100
 				}
 				return enough
 			}
@@ -230,11 +232,30 @@ func kernelLinks(t *testing.T, s *session.Session) {
 	}
 }
 
+// TestTraceContextVirtual: the same of virtual threads, whose record is their carrier's.
+func TestTraceContextVirtual(t *testing.T) {
+	t.Parallel()
+	host.NeedPerf(t)
+	libraries := tracingLibraries(t)[:3]
+	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+		if jdk.Version < 21 {
+			return // it has no virtual threads
+		}
+		options := append(jniFlags(jdk), "-Xms64m", "-Xmx64m", "-XX:CompileCommand=quiet")
+		for method := range tracingSpans {
+			options = append(options, "-XX:CompileCommand=dontinline,truth.Tracing::"+method)
+		}
+		jvm := jvmtest.Start(t, jdk, "truth.Tracing", append(append(options, "--"), libraries...)...)
+		s := attach(t, jvm.PID)
+		kernelLinks(t, s)
+	})
+}
+
 // waitingLinks: a thread that waits is not stopped, and its looks have the span in which it waits.
 func waitingLinks(t *testing.T, s *session.Session) {
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
-	judge := &linkJudge{t: t, known: map[string]int{}, none: map[string]int{}, only: "67", on: cancel}
+	judge := &linkJudge{t: t, known: map[string]int{}, none: map[string]int{}, waits: true, only: strings.Fields("6 7"), on: cancel}
 	judge.enough = func(j *linkJudge) bool {
 		return j.known["6"] >= 50 && j.known["7"] >= 50 && j.none["idle"] >= 50 || j.wrong > 0
 	}

@@ -122,7 +122,7 @@ type eventProbe struct {
 
 // newEventRun makes a run that holds no descriptor yet. 0 is one: goprof's own input.
 func newEventRun(e *Engine) *eventRun {
-	return &eventRun{Engine: e, known: sampler.KnownHints{}, array: -1, buffers: -1, fewer: 1}
+	return &eventRun{Engine: e, known: sampler.KnownHints{}, array: -1, buffers: -1, fewer: 1, counters: counters{prog: -1}}
 }
 
 // run opens all events, reads their rings until the end, and returns the account.
@@ -137,7 +137,6 @@ func (e *Engine) run(ctx context.Context, cfg sampler.Config, q *sampler.Queue) 
 	if err := r.open(); err != nil {
 		return sampler.Stats{}, err
 	}
-	r.spans.Follow(r.PID, cfg.Contexts)
 	r.pause(0)
 	r.began, r.cpuAtStart = ptrace.Monotonic(), sampler.ThreadCPU()
 	r.checkedAt, r.ownCPU = r.began, sampler.OwnCPU()
@@ -363,12 +362,10 @@ func (r *eventRun) sample(b ring.Bytes, e *ring.Hit) {
 		return
 	}
 	b.Fill(&e.Sample, r.CPU, r.known[e.TID], to)
-	if !r.list[number].isCounter() {
-		to.Context = b.Span(e.Raw + dataSpan)
-	}
 	to.Event.Number, to.Event.Amount, to.Event.Own = number+1, amount, own
 	to.Event.Sort, to.Event.Weight = lot.sort, lot.weight
 	if !r.list[number].isCounter() {
+		to.Context = b.Span(e.Raw + dataSpan)
 		to.Event.Data = appendTo(b, to.Event.Data, e.Raw+dataCopies, r.list[number].size())
 	} else {
 		to.Event.Data = appendTo(b, to.Event.Data, e.Raw, e.RawLen)

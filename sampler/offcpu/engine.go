@@ -214,11 +214,8 @@ func (r *offRun) open(contexts *ptrace.Contexts) (err error) {
 // openOnLeave loads the program that runs where a thread leaves its CPU, if there is anything for it to do. Without
 // wakers the recording works without it, too.
 func (r *offRun) openOnLeave() (err error) {
-	if r.wakes == nil && r.outputs == nil {
-		return nil
-	}
 	if r.wakes == nil {
-		r.onLeave, _ = leaveProgram(nil, r.outputs).LoadForPerf(nil)
+		r.onLeave = r.outputs.Load()
 		return nil
 	}
 	r.onLeave, err = r.outputs.LoadForPerf(func(o *span.Outputs) *bpf.Code { return leaveProgram(r.wakes, o) })
@@ -234,11 +231,9 @@ func leaveProgram(w *wakeups, outputs *span.Outputs) *bpf.Code {
 	c := bpf.New()
 	c.Mov(bpf.R6, bpf.R1)
 	outputs.Write(c, -ring.SpanSize)
-	if w != nil {
-		c.Mov(bpf.R6, bpf.R0)
-		w.noteLeaving(c)
-		c.Mov(bpf.R0, bpf.R6)
-	}
+	c.Mov(bpf.R6, bpf.R0)
+	w.noteLeaving(c)
+	c.Mov(bpf.R0, bpf.R6)
 	c.Op(bpf.Exit, 0, 0, 0, 0)
 	return c
 }

@@ -9,7 +9,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"goprof/arch"
-	"goprof/sampler/bpf"
 	"goprof/sampler/ptrace"
 	"goprof/sampler/ring"
 	"goprof/sampler/span"
@@ -38,28 +37,20 @@ type perfRings struct {
 type ringSpans struct {
 	*span.Reader
 	steady, prompt *span.Outputs
-	alone          int // a program that does nothing else, for threads with Hint.Soon; 0: there is none
+	alone          int // a program that does nothing else, for threads with Hint.Soon; -1: there is none
 }
 
 // openPrompt is for the rings of threads with Hint.Soon.
 func (s *ringSpans) openPrompt(cpus []int, rings ring.Set) {
-	if s.prompt = s.NewOutputs(); s.prompt == nil {
-		return
-	}
+	s.prompt = s.NewOutputs()
 	s.prompt.Open(cpus, rings)
-	c := bpf.New()
-	c.Mov(bpf.R6, bpf.R1)
-	s.prompt.Write(c, -ring.SpanSize)
-	c.Op(bpf.Exit, 0, 0, 0, 0)
-	if prog, err := c.LoadForPerf(nil); err == nil {
-		s.alone = prog
-	}
+	s.alone = s.prompt.Load()
 }
 
 func (s *ringSpans) close() {
 	s.steady.CloseEvents()
 	s.prompt.Close()
-	if s.alone > 0 {
+	if s.alone >= 0 {
 		unix.Close(s.alone)
 	}
 }
@@ -80,7 +71,7 @@ func openPerfRings(cpus []int, size int, spans *span.Reader, outputs *span.Outpu
 		return nil, err
 	}
 	outputs.Open(cpus, steady)
-	return &perfRings{cpus: cpus, size: size, steady: steady, spans: ringSpans{Reader: spans, steady: outputs}}, nil
+	return &perfRings{cpus: cpus, size: size, steady: steady, spans: ringSpans{spans, outputs, nil, -1}}, nil
 }
 
 // openRings makes a ring for each of these CPUs, or none.

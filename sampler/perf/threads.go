@@ -154,7 +154,7 @@ func (r *perfRun) openEvents(w *perfThread) {
 		return
 	}
 	w.spanned = false
-	if r.arm(w); w.copier == nil && r.rings.spans.alone > 0 {
+	if r.arm(w); w.copier == nil && r.rings.spans.alone >= 0 {
 		w.spanned = w.attach(r.rings.spans.alone)
 	}
 }

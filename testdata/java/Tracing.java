@@ -148,7 +148,7 @@ public final class Tracing {
     private static final Object LOCK = new Object();
     private static volatile byte[] kept;
 
-    /** Allocates, throws, reads, and waits for a lock that another thread has meanwhile. */
+    /** Allocates, throws, reads, and waits for a lock that another thread has meanwhile. A virtual thread waits not. */
     private static void everything(RandomAccessFile file) throws InterruptedException, IOException {
         for (int i = 0; i < 16; i++) {
             kept = new byte[4096 + (i & 1)];
@@ -157,10 +157,12 @@ public final class Tracing {
             throw new IllegalStateException();
         } catch (IllegalStateException e) {
             file.seek(0);
-            file.read(new byte[8]);
+            file.read(new byte[16 << 10]); // so much is read by way of malloc
         }
-        synchronized (LOCK) {
-            Thread.sleep(2);
+        if (!Thread.currentThread().getClass().getName().contains("Virtual")) {
+            synchronized (LOCK) {
+                Thread.sleep(2);
+            }
         }
     }
 
@@ -230,15 +232,24 @@ public final class Tracing {
             return;
         }
         int[] seed = {thread};
-        while (!over) {
-            agent.swap(thread, 1);
-            alpha(16 * some(seed));
-            agent.detach();
-            Thread.yield();
-            agent.swap(thread, 2);
-            beta(16 * some(seed));
-            agent.detach();
-            detached(16 * some(seed));
+        try (RandomAccessFile file = new RandomAccessFile("/proc/self/stat", "r")) {
+            while (!over) {
+                agent.swap(thread, 1);
+                alpha(16 * some(seed));
+                agent.detach();
+                if (thread != 3) { // that one never leaves its carrier
+                    Thread.yield();
+                }
+                agent.swap(thread, 2);
+                beta(16 * some(seed));
+                agent.swap(thread, 4);
+                inside(file);
+                agent.detach();
+                detached(16 * some(seed));
+                outside(file);
+            }
+        } catch (InterruptedException | IOException e) {
+            throw new IllegalStateException(e);
         }
     }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -36,6 +37,15 @@ func tracingLibraries(t *testing.T) (paths []string) {
 // tracingSpans are the spans of truth.Tracing by the methods that work for them; 0 is none.
 var tracingSpans = map[string]byte{"alpha": 1, "beta": 2, "detached": 0, "begun": 0, "torn": 0, "astray": 0,
 	"waiting": 3, "idle": 0, "inside": 4, "outside": 0}
+
+func startTracing(t *testing.T, jdk jvmtest.JDK, libraries []string, options ...string) *jvmtest.JVM {
+	t.Helper()
+	options = append(append(options, jniFlags(jdk)...), "-Xms64m", "-Xmx64m", "-XX:CompileCommand=quiet")
+	for method := range tracingSpans {
+		options = append(options, "-XX:CompileCommand=dontinline,truth.Tracing::"+method)
+	}
+	return jvmtest.Start(t, jdk, "truth.Tracing", append(append(options, "--"), libraries...)...)
+}
 
 // linkJudge compares each sample's span with the method that it was in.
 type linkJudge struct {
@@ -69,6 +79,9 @@ func (j *linkJudge) Sample(s *profile.Sample) {
 // judge knows a thread's ids by its name: the thread's number, and 0xee at the trace's end.
 func (j *linkJudge) judge(s *profile.Sample) {
 	number, ok := strings.CutPrefix(s.Thread.JavaName, "tracing-")
+	if s.Thread.Virtual && s.Thread.JavaName == "" { // which one it is could not be read
+		number, ok = strconv.Itoa(int(s.Link.Trace[0])), true
+	}
 	if s.Thread.JavaName == "" && s.Link.Trace[0] == 5 {
 		return // the late library's thread has just started, and its name is not known yet
 	}
@@ -138,11 +151,7 @@ func TestTraceContext(t *testing.T) {
 	}
 	libraries := tracingLibraries(t)
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
-		options := append(jniFlags(jdk), "-Xms64m", "-Xmx64m", "-XX:CompileCommand=quiet")
-		for method := range tracingSpans {
-			options = append(options, "-XX:CompileCommand=dontinline,truth.Tracing::"+method)
-		}
-		jvm := jvmtest.Start(t, jdk, "truth.Tracing", append(append(options, "--"), libraries...)...)
+		jvm := startTracing(t, jdk, libraries)
 		s := attach(t, jvm.PID)
 		ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 		defer cancel()
@@ -185,54 +194,67 @@ func TestTraceContext(t *testing.T) {
 // kernelLinks: samples that the kernel takes have the span, too, of each sort.
 func kernelLinks(t *testing.T, s *session.Session) {
 	host.NeedPerf(t)
-	cpu := session.RecordOptions{Interval: time.Millisecond, Engine: session.PerfEngine}
 	waits := session.RecordOptions{Mode: session.WaitingMode, Interval: 5 * time.Millisecond, Engine: session.PerfEngine}
 	locks, wakers := waits, waits
 	locks.States = func(state profile.State) bool { return state == profile.Blocked }
 	wakers.Wakers = true
-	event := func(name string) session.RecordOptions {
-		return session.RecordOptions{Engine: session.PerfEngine, Event: findEvent(t, s, name, 1)}
-	}
-	for name, c := range map[string]struct {
-		opt     session.RecordOptions
-		threads string
-		without string // the method in which threads have no span
-	}{
-		"cpuv":                   {cpu, "1 5", "detached"},
-		"cpu":                   {cpu, "1 2 3 4 5", "detached"},
-		"off-cpu":               {waits, "6 7", "idle"},
-		"off-cpu, runnable":     {waits, "1 2 3 4 5", "detached"},
-		"lock":                  {locks, "8 9", "outside"},
-		"wakers":                {wakers, "8 9", "outside"},
-		profile.EventAlloc:      {event(profile.EventAlloc), "8 9", "outside"},
-		profile.EventExceptions: {event(profile.EventExceptions), "8 9", "outside"},
-		profile.EventIO:         {event(profile.EventIO), "8 9", "outside"},
+	for name, c := range map[string]linkRow{
+		"cpu":               {perfOptions, "1 2 3 4 5", "detached"},
+		"off-cpu":           {waits, "6 7", "idle"},
+		"off-cpu, runnable": {waits, "1 2 3 4 5", "detached"},
+		"lock":              {locks, "8 9", "outside"},
+		"wakers":            {wakers, "8 9", "outside"},
+		"context-switches":  eventLinks(t, s, "context-switches", "8 9"),
 	} {
-		t.Run(name, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
-			defer cancel()
-			judge := &linkJudge{t: t, known: map[string]int{}, none: map[string]int{}, only: strings.Fields(c.threads), kernel: true, on: cancel}
-			judge.enough = func(j *linkJudge) bool {
-				enough := j.none[c.without] >= 10 || j.wrong > 0
-				for _, thread := range j.only {
-					enough = enough && j.known[thread] >= 100
-				}
-				return enough
-			}
-			c.opt.Sink, c.opt.Depth = judge, 2048
-			_, sum, err := s.Record(ctx, c.opt)
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Logf("right: %v, none: %v, not known: %d; %v", judge.known, judge.none, judge.late, sum.Links)
-			if !judge.enough(judge) {
-				t.Error("too few samples")
-			}
-		})
+		t.Run(name, func(t *testing.T) { c.record(t, s) })
+	}
+	allEventLinks(t, s, "8 9")
+}
+
+var perfOptions = session.RecordOptions{Interval: time.Millisecond, Engine: session.PerfEngine}
+
+// linkRow is a recording, the threads of the program that it is about, and a method in which they have no span.
+type linkRow struct {
+	opt     session.RecordOptions
+	threads string
+	without string
+}
+
+func eventLinks(t *testing.T, s *session.Session, event, threads string) linkRow {
+	return linkRow{session.RecordOptions{Engine: session.PerfEngine, Event: findEvent(t, s, event, 1)}, threads, "outside"}
+}
+
+func allEventLinks(t *testing.T, s *session.Session, threads string) {
+	for _, name := range []string{profile.EventAlloc, profile.EventExceptions, profile.EventIO, "malloc", "libc:read"} {
+		t.Run(name, func(t *testing.T) { eventLinks(t, s, name, threads).record(t, s) })
 	}
 }
 
-// TestTraceContextVirtual: the same of virtual threads, whose record is their carrier's.
+func (c linkRow) record(t *testing.T, s *session.Session) {
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+	defer cancel()
+	judge := &linkJudge{t: t, known: map[string]int{}, none: map[string]int{}, only: strings.Fields(c.threads), kernel: true,
+		on: cancel}
+	judge.enough = func(j *linkJudge) bool {
+		enough := j.none[c.without] >= 10 || j.wrong > 0
+		for _, thread := range j.only {
+			enough = enough && j.known[thread] >= 10
+		}
+		return enough
+	}
+	c.opt.Sink, c.opt.Depth = judge, 2048
+	_, sum, err := s.Record(ctx, c.opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("right: %v, none: %v, not known: %d; %v", judge.known, judge.none, judge.late, sum.Links)
+	if !judge.enough(judge) {
+		t.Error("too few samples")
+	}
+}
+
+// TestTraceContextVirtual: the same of virtual threads, whose record is their carrier's. The session has stopped threads
+// before the kernel takes samples.
 func TestTraceContextVirtual(t *testing.T) {
 	t.Parallel()
 	host.NeedPerf(t)
@@ -241,13 +263,13 @@ func TestTraceContextVirtual(t *testing.T) {
 		if jdk.Version < 21 {
 			return // it has no virtual threads
 		}
-		options := append(jniFlags(jdk), "-Xms64m", "-Xmx64m", "-XX:CompileCommand=quiet")
-		for method := range tracingSpans {
-			options = append(options, "-XX:CompileCommand=dontinline,truth.Tracing::"+method)
+		s := attach(t, startTracing(t, jdk, libraries, "-Djdk.virtualThreadScheduler.parallelism=3").PID)
+		stops := perfOptions
+		stops.Engine = session.PtraceEngine
+		for _, c := range []linkRow{{stops, "1 2 3", "detached"}, {perfOptions, "1 2 3", "detached"}} {
+			t.Run(string(c.opt.Engine), func(t *testing.T) { c.record(t, s) })
 		}
-		jvm := jvmtest.Start(t, jdk, "truth.Tracing", append(append(options, "--"), libraries...)...)
-		s := attach(t, jvm.PID)
-		kernelLinks(t, s)
+		allEventLinks(t, s, "1 2 3")
 	})
 }
 

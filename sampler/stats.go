@@ -34,6 +34,7 @@ type Stats struct {
 	Events    []EventCount // by package events, in the order that they were given in
 	Gathered  GatherCounts // by package wall, where it gathers
 	OffCPU    OffCPUCounts // by package offcpu
+	NoSpans   error        // why the kernel does not read for which spans threads work; nil: it does
 }
 
 // LostSum is how many looks were lost.

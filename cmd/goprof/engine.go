@@ -71,11 +71,7 @@ func (p *part) choose(talk io.Writer) error {
 		p.engine = session.PerfEngine
 		return nil
 	}
-	want := p.want.engine
-	if want == session.AutoEngine && p.session.StopsReadMoreContexts() {
-		want = session.PtraceEngine
-	}
-	c, err := host().ChooseEngine(want, p.pid, p.flags.maxOverhead)
+	c, err := host().ChooseEngine(p.want.engine, p.pid, p.flags.maxOverhead)
 	if err != nil {
 		return attachError(p.pid, err)
 	}

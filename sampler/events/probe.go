@@ -53,7 +53,7 @@ func (r *eventRun) openProbes() error {
 
 func (r *eventRun) openSpans() {
 	if r.spans == nil {
-		r.spans, _ = span.New(0)
+		r.spans, r.stats.NoSpans = span.New(0)
 		r.spans.Follow(r.PID, r.cfg.Contexts)
 	}
 }

@@ -182,7 +182,7 @@ func (r *offRun) open(contexts *ptrace.Contexts) (err error) {
 		return err
 	}
 	if contexts != nil && contexts.Published() {
-		r.spans, _ = span.New(0)
+		r.spans, r.Stats.NoSpans = span.New(0)
 		r.spans.Follow(r.pid, contexts)
 		r.outputs = r.spans.NewOutputs()
 		r.outputs.Open(r.cpus, r.rings)

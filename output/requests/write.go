@@ -12,9 +12,9 @@ import (
 
 // Report is what is told of requests.
 type Report struct {
-	All      []Request // the longest first
-	Slow     int       // so many of the first are slow
-	By       string    // what a request is: "trace", or a method
+	All      []Request     // the longest first
+	Slow     int           // so many of the first are slow
+	By       string        // what a request is: "trace", or a method
 	Interval time.Duration // between two looks at a thread; of Waits, their mean length
 	Duration time.Duration // of the recording
 	Left     int64         // samples that there was no room for

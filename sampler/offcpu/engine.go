@@ -105,9 +105,9 @@ type offRun struct {
 	seen    []int64 // when the last record of each ring was
 	gap     int     // where in records a gap is whose end is not known yet; -1: there is none
 	blind   int64   // what was before is not known, or worked off
-	// lostFrom is since when records are missing, if it was not asked since which threads wait: else 0. findAt is when
-	// it may be asked again.
-	lostFrom, findAt int64
+	// lostFrom is since when records are missing, if it was not asked since which threads wait: else 0. foundAt is when
+	// it was asked last, findAt when it may be asked again.
+	lostFrom, foundAt, findAt int64
 	held             int
 	settled          int64
 	thin             thinning
@@ -320,10 +320,10 @@ func (r *offRun) findWaiting(now int64) {
 			th.out, th.counted, th.taken = now, now, false
 		}
 	}
-	if r.lostFrom != 0 {
-		r.counts.Missed += time.Duration(max(now-max(r.lostFrom, r.Began), 0))
-		r.lostFrom = 0
+	if r.lostFrom != 0 { // each ring may have a gap for the same time
+		r.counts.Missed += time.Duration(now - max(r.lostFrom, r.foundAt))
 	}
+	r.lostFrom, r.foundAt = 0, now
 }
 
 // leastPruned is how many threads must be known before ended ones are looked for.

@@ -20,7 +20,7 @@ func TestContextNotes(t *testing.T) {
 	}{
 		"CPU time":             {RecordOptions{Engine: PerfEngine}, few, nil, "--engine ptrace"},
 		"events have no stops": {RecordOptions{Engine: PerfEngine, Event: &EventPlan{}}, few, nil, ""},
-		"too few files":        {RecordOptions{Engine: PerfEngine, Event: &EventPlan{}}, few, span.ErrFiles, "ulimit -n 65536"},
+		"too few files":        {RecordOptions{Engine: PerfEngine}, few, span.ErrFiles, "ulimit -n 65536"},
 		"most were read":       {RecordOptions{Engine: PerfEngine}, profile.Links{NotStopped: 3, Read: 3}, nil, "no note"},
 		"threads that waited":  {RecordOptions{Engine: PtraceEngine, Mode: WallMode}, few, nil, "no note"},
 	} {

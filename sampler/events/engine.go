@@ -122,7 +122,8 @@ type eventProbe struct {
 
 // newEventRun makes a run that holds no descriptor yet. 0 is one: goprof's own input.
 func newEventRun(e *Engine) *eventRun {
-	return &eventRun{Engine: e, known: sampler.KnownHints{}, array: -1, buffers: -1, fewer: 1, counters: counters{prog: -1}}
+	return &eventRun{Engine: e, known: sampler.KnownHints{}, array: -1, buffers: -1, fewer: 1,
+		counters: counters{prog: -1}}
 }
 
 // run opens all events, reads their rings until the end, and returns the account.

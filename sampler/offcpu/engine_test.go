@@ -22,7 +22,8 @@ import (
 
 // offFixture is a run. Tests make its records.
 func offFixture(least time.Duration) *offRun {
-	r := &offRun{threads: map[int]*offThread{}, cpu: cpus.Here(), opt: Options{Min: least}, seen: make([]int64, 1), gap: -1}
+	r := &offRun{threads: map[int]*offThread{}, cpu: cpus.Here(), opt: Options{Min: least}, gap: -1,
+		seen: make([]int64, 1)}
 	r.Queue = sampler.NewQueue(8)
 	r.Proc = procfs.OpenDir(os.Getpid())
 	r.Tracer = ptrace.NewTracer(os.Getpid(), r.cpu)

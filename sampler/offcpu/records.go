@@ -171,7 +171,8 @@ func (r *offRun) endGap(at int64) {
 }
 
 // passGap counts waits up to the moment at which records begin to be missing. After that it is not known which threads
-// wait, until findWaiting has asked. Other CPUs' records of that time say nothing: those that belong to them are missing.
+// wait, until findWaiting has asked. Other CPUs' records of that time say nothing: those that belong to them are
+// missing.
 func (r *offRun) passGap(from, until int64) {
 	for _, th := range r.threads {
 		if th.out != 0 && th.out < from {

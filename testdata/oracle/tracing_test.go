@@ -56,10 +56,13 @@ type linkJudge struct {
 	late   int            // samples of the late library's thread without their span
 	wrong  int
 	only   []string // the numbers of the threads that are judged
-	waits  bool     // a pointer may not be known yet
-	kernel bool     // the kernel reads the spans, and may not know one
+	waits  bool     // a pointer may not be known yet, of a thread that waits when the recording begins
 	on     func()
 	enough func(*linkJudge) bool
+}
+
+func newLinkJudge(t *testing.T, threads string) *linkJudge {
+	return &linkJudge{t: t, only: strings.Fields(threads), known: map[string]int{}, none: map[string]int{}}
 }
 
 func (j *linkJudge) Begin(profile.Instant, profile.Meta)         {}
@@ -113,7 +116,7 @@ func (j *linkJudge) judge(s *profile.Sample) {
 		}
 	case s.Link == want:
 		j.known[number]++
-	case (j.kernel || j.waits) && !s.Link.Known(): // a pointer is not known yet, or a record was lost
+	case j.waits && !s.Link.Known():
 		j.late++
 	case number == "5" && !s.Link.Known() && j.known[number] == 0:
 		j.late++ // goprof has not seen the library yet
@@ -155,7 +158,7 @@ func TestTraceContext(t *testing.T) {
 		s := attach(t, jvm.PID)
 		ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 		defer cancel()
-		judge := &linkJudge{t: t, only: strings.Fields("1 2 3 4 5"), known: map[string]int{}, none: map[string]int{}}
+		judge := newLinkJudge(t, "1 2 3 4 5")
 		loaded := false
 		judge.enough = func(j *linkJudge) bool {
 			if !loaded && j.known["1"] > 0 {
@@ -221,7 +224,8 @@ type linkRow struct {
 }
 
 func eventLinks(t *testing.T, s *session.Session, event, threads string) linkRow {
-	return linkRow{session.RecordOptions{Engine: session.PerfEngine, Event: findEvent(t, s, event, 1)}, threads, "outside"}
+	opt := session.RecordOptions{Engine: session.PerfEngine, Event: findEvent(t, s, event, 1)}
+	return linkRow{opt, threads, "outside"}
 }
 
 func allEventLinks(t *testing.T, s *session.Session, threads string) {
@@ -233,8 +237,8 @@ func allEventLinks(t *testing.T, s *session.Session, threads string) {
 func (c linkRow) record(t *testing.T, s *session.Session) {
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
-	judge := &linkJudge{t: t, known: map[string]int{}, none: map[string]int{}, only: strings.Fields(c.threads), kernel: true,
-		on: cancel}
+	judge := newLinkJudge(t, c.threads)
+	judge.on, judge.waits = cancel, c.opt.Mode == session.WaitingMode
 	judge.enough = func(j *linkJudge) bool {
 		enough := j.none[c.without] >= 10 || j.wrong > 0
 		for _, thread := range j.only {
@@ -277,7 +281,8 @@ func TestTraceContextVirtual(t *testing.T) {
 func waitingLinks(t *testing.T, s *session.Session) {
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
-	judge := &linkJudge{t: t, known: map[string]int{}, none: map[string]int{}, waits: true, only: strings.Fields("6 7"), on: cancel}
+	judge := newLinkJudge(t, "6 7")
+	judge.on, judge.waits = cancel, true
 	judge.enough = func(j *linkJudge) bool {
 		return j.known["6"] >= 50 && j.known["7"] >= 50 && j.none["idle"] >= 50 || j.wrong > 0
 	}

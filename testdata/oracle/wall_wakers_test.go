@@ -163,10 +163,10 @@ func writeSlowly(listener net.Listener) {
 	}
 }
 
-// timeSlack is how far the time of one thread may be off: a part of it, and a time. Waits are lost on a busy machine, and
-// records are: the account says how many, and for how long. Of many short waits some stand for others, by lot. The error
-// that this has for a thread is Switches.Limit (offcpu.thinning). It is spread as the time until the next wait that
-// counts: one thread in 160,000 is off by more than twelve times that.
+// timeSlack is how far the time of one thread may be off: a part of it, and a time. Waits are lost on a busy machine,
+// and records are: the account says how many, and for how long. Of many short waits some stand for others, by lot. The
+// error that this has for a thread is Switches.Limit (offcpu.thinning). It is spread as the time until the next wait
+// that counts: one thread in 160,000 is off by more than twelve times that.
 func timeSlack(sum *profile.Summary) (slack float64, off time.Duration) {
 	slack = 2 * float64(sum.Lost-sum.LostBy[profile.RingFull.String()]) / float64(sum.Attempted)
 	if off = sum.Switches.Missed; sum.Switches.Thinned > 0 {

@@ -108,11 +108,11 @@ type offRun struct {
 	// lostFrom is since when records are missing, if it was not asked since which threads wait: else 0. foundAt is when
 	// it was asked last, findAt when it may be asked again.
 	lostFrom, foundAt, findAt int64
-	held             int
-	settled          int64
-	thin             thinning
-	ended            int64 // when all waits were ended
-	pruneAt          int   // when so many threads are known, ended ones are looked for
+	held                      int
+	settled                   int64
+	thin                      thinning
+	ended                     int64 // when all waits were ended
+	pruneAt                   int   // when so many threads are known, ended ones are looked for
 }
 
 // offThread is one thread.

@@ -73,7 +73,8 @@ func (s *Session) readSamplesSoon(config *sampler.Config) {
 			c.Trail(trail)
 			return
 		}
-		if snap.SideAddr == 0 || !inTime() && trail.Known {
+		late := !inTime()
+		if snap.SideAddr == 0 || late && trail.Known {
 			return
 		}
 		if cap(snap.Side) < size {
@@ -85,7 +86,7 @@ func (s *Session) readSamplesSoon(config *sampler.Config) {
 			k.Late, k.Settled = true, k.Settled && inTime()
 			c.Trail(trail)
 		}
-		if !inTime() { // what was read is of another moment, and says only where the trail leads
+		if late { // what was read is of another moment, and says only where the trail leads
 			k.Reset()
 		}
 		snap.Side = snap.Side[:0] // of another moment than the stack

@@ -231,8 +231,7 @@ func (t *hostTarget) Record(ctx context.Context, how Recording) (profile.Summary
 // chooseEngine chooses how samples are taken. One sampler for all JVMs costs less than one for each.
 func (t *hostTarget) chooseEngine(want session.EngineName) (session.EngineName, error) {
 	auto := want == session.AutoEngine
-	better := t.host.stops.has(&t.jvm) || t.session.StopsReadMoreContexts()
-	if auto && (better || !t.host.perf.works() && t.host.visits.works()) {
+	if auto && (t.host.stops.has(&t.jvm) || !t.host.perf.works() && t.host.visits.works()) {
 		want = session.PtraceEngine
 	}
 	c, err := t.host.ChooseEngine(want, t.jvm.PID, 0)

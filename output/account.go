@@ -163,6 +163,9 @@ func (a *account) profile() {
 			what = fmt.Sprintf("%s waits; of those of less than %s some stand for others, so a thread's time may be off by "+
 				"some %s", Grouped(waits), Span(w.Limit), Span(w.Limit))
 		}
+		if w.Missed > 0 {
+			what += fmt.Sprintf("; for %s it is not known which threads waited: records were lost", Span(w.Missed))
+		}
 		if w.Short > 0 {
 			what += fmt.Sprintf("; %s shorter ones (%s in all) have no stack", Grouped(w.Short), Span(w.ShortFor))
 		}

@@ -42,7 +42,7 @@ var mayImport = map[string][]string{
 	"goprof/sampler/bpf":        {},
 	"goprof/sampler/cpuset":     {"goprof/process/procfs", "goprof/sampler", "goprof/sampler/ptrace"},
 	"goprof/sampler/ring":       {"goprof/arch", "goprof/arch/cpus", "goprof/process/procfs", "goprof/sampler/cpuset", "goprof/sampler/look", "goprof/sampler/ptrace"},
-	"goprof/sampler/span":       {"goprof/arch/threadpointer", "goprof/sampler/bpf", "goprof/sampler/look", "goprof/sampler/ptrace", "goprof/sampler/ring"},
+	"goprof/sampler/span":       {"goprof/arch/threadpointer", "goprof/sampler/bpf", "goprof/sampler/cpuset", "goprof/sampler/look", "goprof/sampler/ptrace", "goprof/sampler/ring"},
 	"goprof/sampler/threads":    {"goprof/arch", "goprof/process", "goprof/process/procfs", "goprof/sampler", "goprof/sampler/look", "goprof/sampler/ptrace"},
 	"goprof/sampler/stops":      {"goprof/process/procfs", "goprof/sampler", "goprof/sampler/look", "goprof/sampler/ptrace"},
 	"goprof/sampler/visit":      {"goprof/arch", "goprof/arch/cpus", "goprof/process/procfs", "goprof/sampler", "goprof/sampler/cpuset", "goprof/sampler/look", "goprof/sampler/ptrace", "goprof/sampler/ring", "goprof/sampler/threads", "goprof/sampler/stops"},

@@ -224,12 +224,13 @@ type Safepoints struct {
 
 // Switches is the account of a recording by context switches.
 type Switches struct {
-	Waits    int64         `json:"waits"`              // that are in the profile, or lost
-	Short    int64         `json:"short"`              // that were shorter than --min
-	ShortFor time.Duration `json:"short_ns"`           // how long those took together
-	Thinned  int64         `json:"thinned,omitempty"`  // too many, so they do not count: others stand for them
-	Limit    time.Duration `json:"limit_ns,omitempty"` // how long those were at most
-	Dropped  int64         `json:"dropped,omitempty"`  // records for which the kernel had no room
+	Waits    int64         `json:"waits"`               // that are in the profile, or lost
+	Short    int64         `json:"short"`               // that were shorter than --min
+	ShortFor time.Duration `json:"short_ns"`            // how long those took together
+	Thinned  int64         `json:"thinned,omitempty"`   // too many, so they do not count: others stand for them
+	Limit    time.Duration `json:"limit_ns,omitempty"`  // how long those were at most
+	Dropped  int64         `json:"dropped,omitempty"`   // records for which the kernel had no room
+	Missed   time.Duration `json:"missed_ns,omitempty"` // the time, after such losses, whose waits are not counted
 }
 
 // Note is something that a user should know of a recording or a dump that worked.

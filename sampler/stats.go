@@ -34,6 +34,7 @@ type Stats struct {
 	Events    []EventCount // by package events, in the order that they were given in
 	Gathered  GatherCounts // by package wall, where it gathers
 	OffCPU    OffCPUCounts // by package offcpu
+	NoSpans   error        // why the kernel does not read for which spans threads work; nil: it does
 }
 
 // LostSum is how many looks were lost.
@@ -114,5 +115,6 @@ type OffCPUCounts struct {
 	ShortFor     time.Duration // how long those took together
 	Thinned      int64         // waits that do not count: others stand for them
 	Limit        time.Duration // how long those were at most; 0: there were none
-	Dropped      int64         // records for which the kernel had no room: after such a loss each thread begins again
+	Dropped      int64         // records for which the kernel had no room
+	Missed       time.Duration // how long it was not known, after such losses, which threads waited
 }

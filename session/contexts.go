@@ -3,6 +3,8 @@
 package session
 
 import (
+	"errors"
+
 	"goprof/profile"
 	"goprof/sampler/look"
 	"goprof/sampler/ptrace"
@@ -23,15 +25,6 @@ type contexts struct {
 	links      profile.Links
 	// fromPthread is process.Locals.FromPthread.
 	fromPthread int64
-}
-
-// StopsReadMoreContexts reports whether the program publishes spans, and perf_event cannot read all of them: because the
-// kernel cannot, or because of virtual threads.
-func (s *Session) StopsReadMoreContexts() (more bool) {
-	s.guarded(func() {
-		more = len(s.Process.Locals(look.ContextVariable).List) > 0 && (!span.KernelReads() || s.runsVirtual())
-	})
-	return more
 }
 
 // findContexts looks for the variables of agents in new images. It reads the target.
@@ -97,16 +90,25 @@ func (c *contexts) account() *profile.Links {
 	return &links
 }
 
-// notes say why samples have no span although the process publishes them.
-func (c *contexts) notes() (notes []profile.Note) {
+// contextNotes say why samples have no span although the process publishes them. refused is why the kernel does not
+// read them.
+func (r *recording) contextNotes(refused error) (notes []profile.Note) {
+	c := &r.contexts
 	if c.unknown {
 		notes = append(notes, profile.Note{Name: "trace-context-unknown",
 			Text: "the program publishes trace ids, but its C library's way to thread-local variables is not known: no ids"})
 	}
-	if l := &c.links; l.NotStopped > l.Read+l.None {
-		notes = append(notes, profile.Note{Name: "trace-context-not-stopped",
-			Text:   "the program publishes trace ids, and the kernel did not read them for most samples: these have none",
-			Remedy: "--engine ptrace"})
+	l := &c.links
+	if r.opt.Engine != PerfEngine || l.NotStopped <= l.Read+l.None {
+		return notes
 	}
-	return notes
+	n := profile.Note{Name: "trace-context-not-stopped",
+		Text: "the program publishes trace ids, and the kernel did not read them for most samples: these have none"}
+	switch {
+	case errors.Is(refused, span.ErrFiles):
+		n.Text, n.Remedy = n.Text+". goprof may not open enough files", "ulimit -n 65536"
+	case r.opt.Event == nil: // no stop takes samples of events
+		n.Remedy = "--engine ptrace"
+	}
+	return append(notes, n)
 }

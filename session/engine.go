@@ -73,7 +73,8 @@ func (s *Session) readSamplesSoon(config *sampler.Config) {
 			c.Trail(trail)
 			return
 		}
-		if snap.SideAddr == 0 || !inTime() {
+		late := !inTime()
+		if snap.SideAddr == 0 || late && trail.Known {
 			return
 		}
 		if cap(snap.Side) < size {
@@ -84,6 +85,9 @@ func (s *Session) readSamplesSoon(config *sampler.Config) {
 			c.Read(&snap.Snapshot, snap.When)
 			k.Late, k.Settled = true, k.Settled && inTime()
 			c.Trail(trail)
+		}
+		if late { // what was read is of another moment, and says only where the trail leads
+			k.Reset()
 		}
 		snap.Side = snap.Side[:0] // of another moment than the stack
 	}

@@ -37,7 +37,7 @@ func (r *recording) account() profile.Summary {
 		Total: h.Sum(), Bound: ptrace.StandsAtMost}
 	sum.Hindered = hindered(&stats.Holds)
 	sum.Silent, sum.Notes = len(stats.Silent), r.silentNotes(&stats)
-	sum.Notes = append(append(sum.Notes, r.kernel.notes()...), r.contexts.notes()...)
+	sum.Notes = append(append(sum.Notes, r.kernel.notes()...), r.contextNotes(stats.NoSpans)...)
 	// The memory of a process that is killed is gone before its last thread is.
 	sum.Notes = append(sum.Notes, r.group.endNotes(stats.Ended || errors.Is(r.Process.Alive(), process.ErrGone))...)
 	sum.Links = r.contexts.account()

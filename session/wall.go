@@ -252,6 +252,6 @@ func (w *wall) account(sum *profile.Summary, stats *sampler.Stats) {
 	if w.switches {
 		o := &stats.OffCPU
 		sum.Switches = &profile.Switches{Waits: o.Waits, Short: o.Short, ShortFor: o.ShortFor,
-			Thinned: o.Thinned, Limit: o.Limit, Dropped: o.Dropped}
+			Thinned: o.Thinned, Limit: o.Limit, Dropped: o.Dropped, Missed: o.Missed}
 	}
 }

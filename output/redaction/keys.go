@@ -16,7 +16,7 @@ const keysOfOurs = `
 	kernel kind known largest_arrays late_ns leaf_guessed leaf_guessed_most leaf_likely leaks leans left_bytes
 	left_out length length_ns lengths lent level limit_bytes limit_in_ns limit_ns line links loader longest_gap_ns
 	longest_ns looked_through_bytes looks lost lost_by made_up main_class making malloc mapped_bytes mapped_count
-	max_bytes max_ns memory met_ns missed missing mode module most moved moves moving name names newer_only next
+	max_bytes max_ns memory met_ns missed missed_ns missing mode module most moved moves moving name names newer_only next
 	no_stack nonblocking none not_counted_bytes not_sampled_ns not_stopped notes number objects objects_error
 	objects_looked_at objects_per_second of_bytes old old_collections old_swept_ago_ns omitted operation
 	operations other others over_ns overflow own_cpu_ns owner owner_virtual p page_tables_bytes part partial_frees parts

@@ -33,8 +33,9 @@ func (g *Gatherer) wake(s *profile.Sample) {
 	if s.State == profile.Parked && !strings.Contains(lock, "ReentrantLock$") {
 		return // a queue, a future, a pool without work, a lock that several threads may have
 	}
-	g.locked++
+	g.locked = true
 	above := s.Stack.Frames[:at]
+	g.wakers = g.wakers || slices.ContainsFunc(above, func(f profile.Frame) bool { return profile.IsWaker(f.Func.Name) })
 	for i := len(above) - 2; i >= 0; i-- {
 		if profile.IsWaker(above[i].Func.Name) { // from here on: what woke the waker
 			above = above[i+1:]
@@ -69,8 +70,8 @@ func stateOf(f *profile.Frame) string {
 	return strings.TrimSuffix(strings.TrimPrefix(f.Func.Name, "["), "]")
 }
 
-// LacksHolders reports whether threads waited for locks and the recording does not say who held the locks.
-func (g *Gatherer) LacksHolders() bool { return g.locked > 0 && len(g.woken) == 0 }
+// LacksHolders reports whether threads waited for locks, and the recording has no wakers.
+func (g *Gatherer) LacksHolders() bool { return g.locked && !g.wakers }
 
 // who identifies a thread: by its number in the kernel, or a virtual thread by its own number.
 type who struct {

@@ -40,7 +40,8 @@ type Gatherer struct {
 	links   numbering[profile.Link]
 	holds   map[who][]Hold   // by the thread that waited
 	woken   []Hold           // by samples with wakers
-	locked  int              // samples that waited for a lock
+	locked  bool             // there were samples that waited for a lock
+	wakers  bool             // and some say what woke them
 	byWho   map[who][]look   // threads
 	names   map[int64]string // of virtual threads
 	looks   int

@@ -204,8 +204,27 @@ func TestWoken(t *testing.T) {
 		t.Errorf("%+v", all[0].Parts[2:])
 	}
 	lacks := New(nil)
-	lacks.Sample(sampleAt(0, 1, 0xa, profile.Blocked, "com.shop.Cart.enter"))
+	s := sampleAt(0, 1, 0xa, profile.Blocked, "com.shop.Cart.enter")
+	lacks.Sample(s)
 	if !lacks.LacksHolders() {
 		t.Error("there is nothing about holders")
+	}
+	timer := profile.Frame{Func: &profile.Func{Name: profile.WakerFrame("timer (interrupt)")}, Kind: profile.Gap}
+	s.Stack.Frames = append([]profile.Frame{timer}, s.Stack.Frames...)
+	if lacks.Sample(s); lacks.LacksHolders() {
+		t.Error("the recording has wakers, and they are no threads")
+	}
+}
+
+// TestWaitsHaveNoInterval: the mean length of waits is no time between looks.
+func TestWaitsHaveNoInterval(t *testing.T) {
+	for _, waits := range []bool{false, true} {
+		var b strings.Builder
+		if err := (&Report{Waits: waits, Interval: time.Second}).JSON(&b); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(b.String(), "interval_seconds") == waits {
+			t.Errorf("waits %v: %s", waits, b.String())
+		}
 	}
 }

@@ -12,11 +12,11 @@ import (
 
 // Report is the result: the requests that are shown.
 type Report struct {
-	All      []Request // the longest first
-	Slow     int       // so many of the first are slow
-	By       string    // what a request is: "trace", or a method
-	Methods  bool      // By is a method
-	Interval time.Duration
+	All      []Request     // the longest first
+	Slow     int           // so many of the first are slow
+	By       string        // what a request is: "trace", or a method
+	Methods  bool          // By is a method
+	Interval time.Duration // between two looks at a thread; of Waits, their mean length
 	Duration time.Duration // of the recording
 	Left     int64         // samples that there was no room for
 	Waits    bool          // the samples are waits, each with its own time
@@ -96,7 +96,7 @@ func round(d time.Duration) string {
 type reportJSON struct {
 	By              string        `json:"by"`
 	Seen            int           `json:"seen"`
-	IntervalSeconds float64       `json:"interval_seconds"`
+	IntervalSeconds float64       `json:"interval_seconds,omitempty"`
 	DurationSeconds float64       `json:"duration_seconds"`
 	LeftOut         int64         `json:"left_out,omitempty"`
 	Slow            []requestJSON `json:"slow"`
@@ -135,8 +135,11 @@ type moreJSON struct {
 
 // JSON writes a report for programs.
 func (r *Report) JSON(w io.Writer) error {
-	out := reportJSON{By: r.By, Seen: len(r.All), IntervalSeconds: r.Interval.Seconds(),
-		DurationSeconds: r.Duration.Seconds(), LeftOut: r.Left, Slow: []requestJSON{}, More: []moreJSON{}}
+	out := reportJSON{By: r.By, Seen: len(r.All), DurationSeconds: r.Duration.Seconds(), LeftOut: r.Left,
+		Slow: []requestJSON{}, More: []moreJSON{}}
+	if !r.Waits {
+		out.IntervalSeconds = r.Interval.Seconds()
+	}
 	for i := range r.All[:r.Slow] {
 		one := &r.All[i]
 		of := requestJSON{Trace: one.Trace, Thread: one.Thread, Threads: one.Threads,

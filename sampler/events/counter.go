@@ -11,15 +11,18 @@ import (
 
 	"goprof/sampler"
 	"goprof/sampler/ring"
+	"goprof/sampler/span"
 )
 
 // counters are the events of a run that the kernel counts for each thread.
 type counters struct {
-	fds  []int
-	of   []int          // the event's number, by index of fds
-	ids  map[uint64]int // the event's number, by the kernel's number of each descriptor
-	own  map[uint64]int // the thread that a descriptor was opened for, by the kernel's number
-	last map[int]lastHit
+	spans *span.Outputs
+	prog  int // writes them, for events that take it; -1: there is none
+	fds   []int
+	of    []int          // the event's number, by index of fds
+	ids   map[uint64]int // the event's number, by the kernel's number of each descriptor
+	own   map[uint64]int // the thread that a descriptor was opened for, by the kernel's number
+	last  map[int]lastHit
 }
 
 // lastHit is the last hit of a thread.
@@ -36,6 +39,12 @@ func (r *eventRun) openCounters() error {
 	if !slices.ContainsFunc(r.list, func(e Event) bool { return e.isCounter() }) {
 		return nil
 	}
+	r.openSpans()
+	if c := r.cfg.Contexts; c != nil && c.Published() {
+		r.counters.spans = r.spans.NewOutputs()
+		r.counters.spans.Open(r.cpus, r.rings)
+	}
+	r.counters.prog = r.counters.spans.Load()
 	return ring.EachThread(r.proc, r.countThread)
 }
 
@@ -50,6 +59,10 @@ func (r *eventRun) countThread(tid int) error {
 		attr := r.eventAttr()
 		attr.Type, attr.Config, attr.Sample = e.Type, e.Config, max(e.Interval, 1)
 		attr.Bits |= unix.PerfBitInherit
+		spans := r.counters.prog >= 0 && e.Type != unix.PERF_TYPE_TRACEPOINT // those take no such program
+		if spans {
+			attr.Bits |= unix.PerfBitDisabled // no sample is to be without its span
+		}
 		fds, err := r.rings.OpenEvents(&attr, tid, r.cpus)
 		r.counters.fds = append(r.counters.fds, fds...)
 		r.counters.of = append(r.counters.of, slices.Repeat([]int{i}, len(fds))...)
@@ -57,6 +70,10 @@ func (r *eventRun) countThread(tid int) error {
 			return err
 		}
 		for _, fd := range fds {
+			if spans {
+				unix.IoctlSetInt(fd, unix.PERF_EVENT_IOC_SET_BPF, r.counters.prog) // without it there are no spans
+				unix.IoctlSetInt(fd, unix.PERF_EVENT_IOC_ENABLE, 0)
+			}
 			var id uint64
 			if _, _, e := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.PERF_EVENT_IOC_ID,
 				uintptr(unsafe.Pointer(&id))); e != 0 {
@@ -85,6 +102,11 @@ func (c *counters) close() {
 		unix.Close(fd)
 	}
 	c.fds = nil
+	c.spans.Close()
+	if c.spans = nil; c.prog >= 0 {
+		unix.Close(c.prog)
+	}
+	c.prog = -1
 }
 
 // twinTime bounds the time between the two records of one hit, in nanoseconds.

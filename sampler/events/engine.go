@@ -122,7 +122,8 @@ type eventProbe struct {
 
 // newEventRun makes a run that holds no descriptor yet. 0 is one: goprof's own input.
 func newEventRun(e *Engine) *eventRun {
-	return &eventRun{Engine: e, known: sampler.KnownHints{}, array: -1, buffers: -1, fewer: 1}
+	return &eventRun{Engine: e, known: sampler.KnownHints{}, array: -1, buffers: -1, fewer: 1,
+		counters: counters{prog: -1}}
 }
 
 // run opens all events, reads their rings until the end, and returns the account.
@@ -362,12 +363,10 @@ func (r *eventRun) sample(b ring.Bytes, e *ring.Hit) {
 		return
 	}
 	b.Fill(&e.Sample, r.CPU, r.known[e.TID], to)
-	if !r.list[number].isCounter() {
-		to.Context = b.Span(e.Raw + dataSpan)
-	}
 	to.Event.Number, to.Event.Amount, to.Event.Own = number+1, amount, own
 	to.Event.Sort, to.Event.Weight = lot.sort, lot.weight
 	if !r.list[number].isCounter() {
+		to.Context = b.Span(e.Raw + dataSpan)
 		to.Event.Data = appendTo(b, to.Event.Data, e.Raw+dataCopies, r.list[number].size())
 	} else {
 		to.Event.Data = appendTo(b, to.Event.Data, e.Raw, e.RawLen)

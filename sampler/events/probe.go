@@ -28,7 +28,7 @@ func (r *eventRun) openProbes() error {
 			continue
 		}
 		if r.array < 0 {
-			r.spans, _ = span.New(0)
+			r.openSpans()
 			if err := r.openOutputs(); err != nil {
 				return err
 			}
@@ -49,6 +49,13 @@ func (r *eventRun) openProbes() error {
 		}
 	}
 	return r.setProbes()
+}
+
+func (r *eventRun) openSpans() {
+	if r.spans == nil {
+		r.spans, r.stats.NoSpans = span.New(0)
+		r.spans.Follow(r.PID, r.cfg.Contexts)
+	}
 }
 
 // openOutputs makes the events behind which programs write: one for each CPU, with its ring.

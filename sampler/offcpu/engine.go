@@ -100,12 +100,19 @@ type offRun struct {
 	records []offRecord
 	arena   arena
 	counts  sampler.OffCPUCounts
-	unmet   int64 // records that were lost, and may be the stacks of waits that are still to come
-	held    int
-	settled int64
-	thin    thinning
-	ended   int64 // when all waits were ended
-	pruneAt int   // when so many threads are known, ended ones are looked for
+	unmet   int64   // records that were lost, and may be the stacks of waits that are still to come
+	reading int     // the ring that is being read
+	seen    []int64 // when the last record of each ring was
+	gap     int     // where in records a gap is whose end is not known yet; -1: there is none
+	blind   int64   // what was before is not known, or worked off
+	// lostFrom is since when records are missing, if it was not asked since which threads wait: else 0. foundAt is when
+	// it was asked last, findAt when it may be asked again.
+	lostFrom, foundAt, findAt int64
+	held                      int
+	settled                   int64
+	thin                      thinning
+	ended                     int64 // when all waits were ended
+	pruneAt                   int   // when so many threads are known, ended ones are looked for
 }
 
 // offThread is one thread.
@@ -132,7 +139,7 @@ type offThread struct {
 func (o *Engine) run(ctx context.Context, cfg sampler.Config, q *sampler.Queue,
 	proc *procfs.Dir, t *ptrace.Tracer) (sampler.Stats, error) {
 	r := &offRun{Run: stops.NewRun(t, proc, &o.Progress, ctx.Done(), cfg, q), off: o, pid: o.PID, cpu: o.CPU, opt: o.opt,
-		threads: map[int]*offThread{}, known: sampler.KnownHints{}, onLeave: -1}
+		threads: map[int]*offThread{}, known: sampler.KnownHints{}, onLeave: -1, gap: -1}
 	r.Late, r.Sum = func(*look.Look, ptrace.Outcome) {}, r.total
 	defer r.close()
 	if err := r.open(cfg.Contexts); err != nil {
@@ -174,6 +181,7 @@ func kernelRelease() string {
 func (r *offRun) open(contexts *ptrace.Contexts) (err error) {
 	threads.RaiseFileLimit()
 	r.cpus = cpuset.Online()
+	r.seen = make([]int64, len(r.cpus))
 	if r.arena, err = newArena(offBatch); err != nil {
 		return err
 	}
@@ -182,7 +190,7 @@ func (r *offRun) open(contexts *ptrace.Contexts) (err error) {
 		return err
 	}
 	if contexts != nil && contexts.Published() {
-		r.spans, _ = span.New(0)
+		r.spans, r.Stats.NoSpans = span.New(0)
 		r.spans.Follow(r.pid, contexts)
 		r.outputs = r.spans.NewOutputs()
 		r.outputs.Open(r.cpus, r.rings)
@@ -214,11 +222,8 @@ func (r *offRun) open(contexts *ptrace.Contexts) (err error) {
 // openOnLeave loads the program that runs where a thread leaves its CPU, if that program has anything to do. If there
 // are no wakers, the recording also works without the program.
 func (r *offRun) openOnLeave() (err error) {
-	if r.wakes == nil && r.outputs == nil {
-		return nil
-	}
 	if r.wakes == nil {
-		r.onLeave, _ = leaveProgram(nil, r.outputs).LoadForPerf(nil)
+		r.onLeave = r.outputs.Load()
 		return nil
 	}
 	r.onLeave, err = r.outputs.LoadForPerf(func(o *span.Outputs) *bpf.Code { return leaveProgram(r.wakes, o) })
@@ -234,11 +239,9 @@ func leaveProgram(w *wakeups, outputs *span.Outputs) *bpf.Code {
 	c := bpf.New()
 	c.Mov(bpf.R6, bpf.R1)
 	outputs.Write(c, -ring.SpanSize)
-	if w != nil {
-		c.Mov(bpf.R6, bpf.R0)
-		w.noteLeaving(c)
-		c.Mov(bpf.R0, bpf.R6)
-	}
+	c.Mov(bpf.R6, bpf.R0)
+	w.noteLeaving(c)
+	c.Mov(bpf.R0, bpf.R6)
 	c.Op(bpf.Exit, 0, 0, 0, 0)
 	return c
 }
@@ -273,8 +276,11 @@ func (r *offRun) loop() {
 	if r.settled == 0 {
 		r.drain(ptrace.Monotonic()) // the records of the time in which events were opened
 		r.Began = ptrace.Monotonic()
-		r.settled = r.Began
-		r.findWaiting()
+		r.settled, r.blind = r.Began, r.Began
+		for _, th := range r.threads {
+			r.forget(th, r.Began)
+		}
+		r.findWaiting(r.Began)
 	}
 	now := ptrace.Monotonic()
 	for next := now + offTick; r.Sleep(next); next = max(next+offTick, now+offTick/4) {
@@ -282,6 +288,7 @@ func (r *offRun) loop() {
 		r.spans.Follow(r.pid, r.Tracer.Contexts)
 		r.known.TakeFrom(&r.off.Hints)
 		r.drain(ptrace.Monotonic())
+		r.findAgain()
 		r.lookAtWaiting()
 		now = ptrace.Monotonic()
 		r.thin.fit(now, r.Queue.IsBehind(thinBehind), sampler.OwnCPU())
@@ -291,16 +298,32 @@ func (r *offRun) loop() {
 	}
 }
 
-// findWaiting finds the threads that wait when the run begins, also those that a signal has stopped. After that they
-// are treated like threads whose wait begins later.
-func (r *offRun) findWaiting() {
+// findAgain finds out which threads wait after records were missing. It takes a tenth of a CPU at most.
+func (r *offRun) findAgain() {
+	now := ptrace.Monotonic()
+	if r.lostFrom == 0 || now < r.findAt {
+		return
+	}
+	r.findWaiting(now)
+	r.findAt = now + 10*(ptrace.Monotonic()-now)
+}
+
+// findWaiting finds out which threads wait of which no record has said it: when the run begins, and where records are
+// missing. Threads that a signal has stopped are among them. They are then treated like threads whose wait begins now.
+func (r *offRun) findWaiting(now int64) {
 	for tid, th := range r.threads {
-		r.forget(th, r.Began)
+		if th.out != 0 || th.ran > r.blind {
+			continue
+		}
 		th.tries = 0
 		if state, _ := r.Proc.Status(tid); state == 'S' || state == 'D' || state == 'T' {
-			th.out, th.counted, th.taken = r.Began, r.Began, false
+			th.out, th.counted, th.taken = now, now, false
 		}
 	}
+	if r.lostFrom != 0 { // each ring may have a gap for the same time
+		r.counts.Missed += time.Duration(now - max(r.lostFrom, r.foundAt))
+	}
+	r.lostFrom, r.foundAt = 0, now
 }
 
 // leastPruned is how many threads must be known before ended ones are looked for.

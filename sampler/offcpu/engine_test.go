@@ -6,19 +6,24 @@ import (
 	"bytes"
 	"os"
 	"runtime"
+	"slices"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"goprof/arch/cpus"
 	"goprof/process/procfs"
 	"goprof/sampler"
 	"goprof/sampler/look"
 	"goprof/sampler/ptrace"
+	"goprof/testdata/ctest"
 )
 
 // offFixture is a run. Tests make its records.
 func offFixture(least time.Duration) *offRun {
-	r := &offRun{threads: map[int]*offThread{}, cpu: cpus.Here(), opt: Options{Min: least}}
+	r := &offRun{threads: map[int]*offThread{}, cpu: cpus.Here(), opt: Options{Min: least}, gap: -1,
+		seen: make([]int64, 1)}
 	r.Queue = sampler.NewQueue(8)
 	r.Proc = procfs.OpenDir(os.Getpid())
 	r.Tracer = ptrace.NewTracer(os.Getpid(), r.cpu)
@@ -85,14 +90,56 @@ func TestOffCPURecords(t *testing.T) {
 	}
 }
 
-// TestOffCPUDropped: if records are missing, goprof tells of no wait.
+// TestOffCPUDropped: records are missing. A wait counts up to then, what is known of the time meanwhile does not count,
+// and the account says how long that was. Whoever waits afterwards is found again.
 func TestOffCPUDropped(t *testing.T) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	const ms = int64(time.Millisecond)
 	r := offFixture(0)
-	r.work(&offRecord{when: 10, tid: 7, kind: offOut})
-	r.dropAll(3)
-	r.work(&offRecord{when: 20, tid: 7, kind: offIn})
-	if got, _ := r.looks(); len(got) != 0 || r.counts.Dropped != 3 || r.Stats.Lost[ptrace.RingFull] != 3 {
-		t.Errorf("%v, %+v", got, r.counts)
+	defer r.Tracer.Close()
+	defer r.Proc.Close()
+	var ends [2]int
+	if err := unix.Pipe(ends[:]); err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(ends[0])
+	defer unix.Close(ends[1])
+	defer unix.Write(ends[1], []byte{1})
+	started := make(chan int)
+	go func() {
+		runtime.LockOSThread()
+		started <- unix.Gettid()
+		unix.Read(ends[0], make([]byte, 1))
+	}()
+	sleeper := <-started
+	ctest.Eventually(t, "it sleeps", func() bool { return ctest.State(os.Getpid(), sleeper) == 'S' })
+	r.threads[sleeper] = &offThread{tid: sleeper}
+	add := func(when int64, kind offKind) {
+		r.see(when)
+		r.records = append(r.records, offRecord{when: when, tid: 7, kind: kind,
+			copy: offCopy{when: when, has: true, owned: true, stack: make([]byte, 64)}})
+	}
+	add(10*ms, offStackOf)
+	add(10*ms, offOut)
+	r.see(15 * ms)
+	r.Lose(ptrace.RingFull, 3)
+	r.records = append(r.records, offRecord{when: 17 * ms, tid: 7, kind: offIn}, // of another CPU
+		offRecord{when: 18 * ms, tid: 7, kind: offOut})
+	add(25*ms, offIn)
+	add(30*ms, offStackOf)
+	add(30*ms, offOut)
+	add(40*ms, offIn)
+	r.drain(50 * ms)
+	r.findWaiting(45 * ms)
+	if got, _ := r.looks(); !slices.Equal(got, []time.Duration{5 * time.Millisecond, 10 * time.Millisecond}) {
+		t.Errorf("%v", got)
+	}
+	if r.counts.Dropped != 3 || r.Stats.Lost[ptrace.RingFull] != 3 || r.counts.Missed != 30*time.Millisecond {
+		t.Errorf("%+v", r.counts)
+	}
+	if th := r.threads[sleeper]; th.out != 45*ms {
+		t.Errorf("a thread that sleeps waits since %d", th.out)
 	}
 }
 
@@ -100,7 +147,7 @@ func TestOffCPUDropped(t *testing.T) {
 // was.
 func TestOffCPUCountsLossOnce(t *testing.T) {
 	r := offFixture(0)
-	r.dropAll(1)
+	r.lose(1, 5)
 	for i := range int64(2) { // the second one has no stack for another reason
 		r.work(&offRecord{when: 10 + 20*i, tid: 7, kind: offOut})
 		r.work(&offRecord{when: 20 + 20*i, tid: 7, kind: offIn})

@@ -45,11 +45,12 @@ func (x *wakeup) own() {
 
 // offRecord is a record that was read.
 type offRecord struct {
-	when int64
-	tid  int
-	kind offKind
-	copy offCopy
-	woke *wakeup // of offWoken
+	when  int64
+	tid   int
+	kind  offKind
+	copy  offCopy
+	until int64   // of offLost
+	woke  *wakeup // of offWoken
 }
 
 type offKind uint8
@@ -60,6 +61,7 @@ const (
 	offOutReady // the thread left its CPU and did not want to
 	offIn
 	offWoken
+	offLost // records are missing
 )
 
 // offAttr asks for all switches of a thread, and of the threads that this thread starts. There is a sample where a
@@ -74,7 +76,11 @@ func offAttr(cpu *arch.CPU, stack int) unix.PerfEventAttr {
 // drain reads the rings, and works off what happened before the moment until. A CPU's records are in order, and those
 // of several CPUs are complete up to that moment.
 func (r *offRun) drain(until int64) {
-	r.rings.Drain(r)
+	for i, one := range r.rings {
+		r.reading = i
+		one.Drain(r)
+		r.endGap(until)
+	}
 	if r.wakes != nil {
 		r.wakes.rings.Drain(r.wakes)
 	}
@@ -106,6 +112,7 @@ func (r *offRun) Record(b ring.Bytes, rec ring.Record) {
 	switch rec.Kind {
 	case ring.KindSample:
 		if s := &r.sample; b.Parse(rec, r.cpu, false, s) && s.PID == r.pid {
+			r.see(s.When)
 			c := offCopy{when: s.When, regs: s.Regs, unknown: s.Unknown, has: s.HasRegs, context: s.Context}
 			size, cut, _ := s.OwnStack(s.Regs[r.cpu.SP], r.known[s.TID])
 			if c.stack, c.cut = r.arena.take(size), cut; c.stack == nil {
@@ -124,6 +131,7 @@ func (r *offRun) Record(b ring.Bytes, rec ring.Record) {
 				x.kind = offOutReady
 			}
 		}
+		r.see(x.when)
 		r.records = append(r.records, x)
 	}
 }
@@ -131,25 +139,53 @@ func (r *offRun) Record(b ring.Bytes, rec ring.Record) {
 // Lose is ring.Taker's.
 func (r *offRun) Lose(o ptrace.Outcome, n int64) {
 	if o != ptrace.Throttled { // switches are no timer
-		r.dropAll(n)
+		r.lose(n, r.seen[r.reading])
 	}
 }
 
-// dropAll is called when records are missing: it is not known any more which threads wait.
-func (r *offRun) dropAll(n int64) {
+// lose notes that n records are missing, from that moment on: the ring was full when its last record had been written.
+// The next record of the ring ends the gap.
+func (r *offRun) lose(n, from int64) {
 	r.counts.Dropped += n
 	r.Stats.Attempted += n
 	r.Stats.Lost[ptrace.RingFull] += n
 	r.unmet += n
-	now := ptrace.Monotonic()
 	if r.wakes != nil {
-		r.wakes.lostAt = now
+		r.wakes.lostAt = ptrace.Monotonic()
 	}
+	r.gap = len(r.records)
+	r.records = append(r.records, offRecord{when: from, kind: offLost})
+}
+
+// see is called with the moment of each record of the ring that is being read.
+func (r *offRun) see(when int64) {
+	r.seen[r.reading] = when
+	r.endGap(when)
+}
+
+func (r *offRun) endGap(at int64) {
+	if r.gap >= 0 {
+		r.records[r.gap].until = at
+	}
+	r.gap = -1
+}
+
+// passGap counts waits up to the moment at which records begin to be missing. After that it is not known which threads
+// wait, until findWaiting has asked. Other CPUs' records of that time say nothing: those that belong to them are
+// missing.
+func (r *offRun) passGap(from, until int64) {
 	for _, th := range r.threads {
+		if th.out != 0 && th.out < from {
+			r.finish(th, max(from, th.counted))
+		}
 		if th.tally != nil {
 			th.tally.End(look.WakerLost)
 		}
-		r.forget(th, now)
+		r.forget(th, from)
+	}
+	r.blind = max(r.blind, until)
+	if r.lostFrom == 0 || from < r.lostFrom {
+		r.lostFrom = from
 	}
 }
 

@@ -15,6 +15,13 @@ import (
 
 // work deals with one record.
 func (r *offRun) work(x *offRecord) {
+	if x.kind == offLost {
+		r.passGap(x.when, x.until)
+		return
+	}
+	if x.when < r.blind {
+		return
+	}
 	th := r.threads[x.tid]
 	if th == nil {
 		if len(r.threads) >= sampler.MostKnown {
@@ -244,6 +251,7 @@ func (r *offRun) settle(until int64) {
 func (r *offRun) finishAll() {
 	r.ended = ptrace.Monotonic()
 	r.drain(r.ended)
+	r.findWaiting(r.ended)
 	for _, th := range r.threads {
 		if th.out != 0 && r.ended > th.out {
 			r.finish(th, r.ended)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"goprof/sampler/look"
+	"goprof/sampler/ptrace"
 )
 
 // TestWakeups: a wait gets what ended it, and no other: the thread had left its CPU for this wait when it was woken.
@@ -69,24 +70,22 @@ func TestWakeupsAfterLoss(t *testing.T) {
 	old := offRecord{when: 12 * ms, tid: 7, kind: offWoken, woke: &wakeup{pid: 3, tid: 9, out: 10 * ms, comm: "old"}}
 	for _, late := range []bool{false, true} {
 		r := offFixture(0)
-		r.wakes = &wakeups{run: r}
-		records := []offRecord{stack(10 * ms), rec(10*ms, offOut), old, {}, stack(20 * ms), rec(20*ms, offOut),
+		r.wakes = &wakeups{run: r, lostAt: ptrace.Monotonic()}
+		lost := offRecord{when: 15 * ms, until: 16 * ms, kind: offLost}
+		records := []offRecord{stack(10 * ms), rec(10*ms, offOut), old, lost, stack(20 * ms), rec(20*ms, offOut),
 			rec(30*ms, offIn)}
 		if late {
 			records[2], records[3] = records[3], records[2]
 		}
 		for i := range records {
-			if records[i].tid == 0 {
-				r.dropAll(1)
-			} else {
-				r.work(&records[i])
-			}
+			r.work(&records[i])
 		}
-		if n := len(r.Queue.Looks()); n != 1 {
-			t.Fatalf("late %v: %d looks", late, n)
+		var last *look.Look
+		for n := len(r.Queue.Looks()); n > 0; n-- {
+			last = <-r.Queue.Looks()
 		}
-		if snap := <-r.Queue.Looks(); snap.Tally.Ended() != look.WakerLost {
-			t.Errorf("late %v: %v", late, snap.Tally.Ended())
+		if last == nil || last.Waker.Of != nil || last.When != 20*ms || last.Tally.Ended() != look.WakerLost {
+			t.Errorf("late %v: %+v", late, last)
 		}
 		r.Tracer.Close()
 		r.Proc.Close()

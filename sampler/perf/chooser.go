@@ -17,6 +17,7 @@ import (
 type chooser struct {
 	prog, table int
 	spans       *span.Reader // nil: they cannot be read here
+	noSpans     error        // why
 	outputs     *span.Outputs
 }
 
@@ -33,7 +34,7 @@ func newChooser() (*chooser, error) {
 		return nil, err
 	}
 	c := &chooser{table: table}
-	c.spans, _ = span.New(mostPublish)
+	c.spans, c.noSpans = span.New(mostPublish)
 	c.outputs = c.spans.NewOutputs()
 	c.prog, err = c.outputs.LoadForPerf(func(o *span.Outputs) *bpf.Code { return chooserProgram(table, o) })
 	if err != nil {

@@ -66,7 +66,8 @@ type perfCopier struct {
 const maxCopiers = 128
 
 // arm gives a thread's events the program that copies with them, if the thread is to have a program and may have one.
-// Facts about the trail come with the first samples.
+// Facts about the trail come with the first samples. An event keeps its program, so for another one the thread gets new
+// events, and comes back here.
 func (r *perfRun) arm(w *perfThread) {
 	trail := r.cfg.Trail
 	hint := &w.th.Hint
@@ -81,10 +82,14 @@ func (r *perfRun) arm(w *perfThread) {
 			return
 		}
 		r.disarm(w)
-		r.rewatch(w, w.copies.stack) // an event keeps its program, so the thread gets new events and comes back here
+		r.rewatch(w, w.copies.stack)
 		return
 	}
 	if r.copiers >= maxCopiers {
+		return
+	}
+	if w.spanned {
+		r.rewatch(w, w.copies.stack)
 		return
 	}
 	c, err := newCopier(*hint, trail, r.rings.spans.prompt)
@@ -94,15 +99,17 @@ func (r *perfRun) arm(w *perfThread) {
 	}
 	w.copier = c
 	r.copiers++
-	r.attach(w)
+	r.noCopies = !w.attach(c.prog)
 }
 
-func (r *perfRun) attach(w *perfThread) {
+// attach makes a program run with the samples of a thread's events.
+func (w *perfThread) attach(prog int) bool {
 	for i := range w.events {
-		if fd := w.events[i].fd; fd >= 0 && w.copier.attach(int(fd)) != nil {
-			r.noCopies = true
+		if fd := w.events[i].fd; fd >= 0 && unix.IoctlSetInt(int(fd), unix.PERF_EVENT_IOC_SET_BPF, prog) != nil {
+			return false
 		}
 	}
+	return true
 }
 
 func (r *perfRun) disarm(w *perfThread) {
@@ -133,11 +140,6 @@ func newCopier(hint ptrace.Hint, trail *process.Trail, spans *span.Outputs) (*pe
 func (c *perfCopier) close() {
 	unix.Close(c.prog)
 	unix.Munmap(c.mem)
-}
-
-// attach makes the program run with an event's samples.
-func (c *perfCopier) attach(event int) error {
-	return unix.IoctlSetInt(event, unix.PERF_EVENT_IOC_SET_BPF, c.prog)
 }
 
 // fits reports whether the program is still what it should be.

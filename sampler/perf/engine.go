@@ -200,20 +200,24 @@ func newPerfRun(p *Engine, cfg sampler.Config, q *sampler.Queue) *perfRun {
 		threads: map[int]*perfThread{}, rng: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))}
 }
 
+// ringFiles is how many descriptors a CPU has: two rings, what writes spans into them, and its event.
+const ringFiles = 5
+
 // open makes the rings, and opens the events of the CPUs and of threads with Hint.Soon.
 func (r *perfRun) open() (err error) {
 	if err = mayWatch(r.perf.PID); err != nil {
 		return err
 	}
 	r.asked, r.online = cpuset.AskedNow(), r.cfg.Online()
-	r.spans, _ = span.New(0)
+	fds := max(threads.RaiseFileLimit()-ringFiles*len(r.online), 0)
+	r.spans, r.stats.NoSpans = span.New(0)
+	r.spans.Follow(r.perf.PID, r.cfg.Contexts)
 	r.outputs = r.spans.NewOutputs()
 	size := ring.Share(len(r.online), ring.Most)
 	if r.rings, err = openPerfRings(r.online, size, r.spans, r.outputs); err != nil {
 		r.closeSpans()
 		return err
 	}
-	fds := threads.RaiseFileLimit()
 	r.mostEvents = min(fds/2, mostEvents)
 	r.scan = threads.New(r.proc, r.cfg.Interval, fds-r.mostEvents)
 	r.scan.Keep(threads.Upkeep{HotFor: threads.HotFor, Relist: threads.ListEvery, Pools: true})

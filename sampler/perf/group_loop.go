@@ -408,6 +408,8 @@ func (r *perfGroupRun) endMember(pid int, why error) {
 // join makes a run part of a group: rings and events of CPUs are the group's.
 func (r *perfRun) join(g *perfGroupRun) {
 	r.rings, r.wide, r.spans, r.grouped = g.rings, g.wide, g.rings.spans.Reader, true
+	r.stats.NoSpans = g.chooser.noSpans
+	r.spans.Follow(r.perf.PID, r.cfg.Contexts)
 	files := threads.GroupFiles()
 	r.mostEvents = max(files, len(r.rings.cpus))
 	r.scan = threads.New(r.proc, r.cfg.Interval, files)

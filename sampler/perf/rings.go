@@ -37,6 +37,22 @@ type perfRings struct {
 type ringSpans struct {
 	*span.Reader
 	steady, prompt *span.Outputs
+	alone          int // a program that does nothing else, for threads with Hint.Soon; -1: there is none
+}
+
+// openPrompt is for the rings of threads with Hint.Soon.
+func (s *ringSpans) openPrompt(cpus []int, rings ring.Set) {
+	s.prompt = s.NewOutputs()
+	s.prompt.Open(cpus, rings)
+	s.alone = s.prompt.Load()
+}
+
+func (s *ringSpans) close() {
+	s.steady.CloseEvents()
+	s.prompt.Close()
+	if s.alone >= 0 {
+		unix.Close(s.alone)
+	}
 }
 
 // perfSoon is how soon a sample is looked at, so that code which is new to goprof is noted in time
@@ -55,7 +71,7 @@ func openPerfRings(cpus []int, size int, spans *span.Reader, outputs *span.Outpu
 		return nil, err
 	}
 	outputs.Open(cpus, steady)
-	return &perfRings{cpus: cpus, size: size, steady: steady, spans: ringSpans{Reader: spans, steady: outputs}}, nil
+	return &perfRings{cpus: cpus, size: size, steady: steady, spans: ringSpans{spans, outputs, nil, -1}}, nil
 }
 
 // openRings makes a ring for each of these CPUs, or none.
@@ -77,8 +93,7 @@ func (r *perfRings) promptRings() ring.Set {
 	if r.prompt == nil && !r.denied {
 		rings, err := r.openPrompt(r.cpus, r.size)
 		if r.prompt, r.denied = rings, err != nil; err == nil {
-			r.spans.prompt = r.spans.NewOutputs()
-			r.spans.prompt.Open(r.cpus, rings)
+			r.spans.openPrompt(r.cpus, rings)
 		}
 	}
 	if r.prompt == nil {
@@ -134,8 +149,7 @@ func (r *perfRings) stopChecker() {
 
 func (r *perfRings) close() {
 	r.stopChecker()
-	r.spans.steady.CloseEvents()
-	r.spans.prompt.Close()
+	r.spans.close()
 	r.steady.Close()
 	r.prompt.Close()
 }

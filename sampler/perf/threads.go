@@ -33,7 +33,8 @@ type perfThread struct {
 	copies stackFit
 	allows unix.CPUSet
 
-	copier *perfCopier
+	copier  *perfCopier
+	spanned bool // its events have ringSpans.alone in place of a copier
 
 	batch   uint64 // the drain that saw it last
 	from    uint64 // what the kernel had charged the thread when it was met
@@ -149,9 +150,12 @@ func (r *perfRun) openEvents(w *perfThread) {
 		r.events++
 	}
 	if w.copier != nil {
-		r.attach(w)
-	} else {
-		r.arm(w)
+		r.noCopies = !w.attach(w.copier.prog)
+		return
+	}
+	w.spanned = false
+	if r.arm(w); w.copier == nil && r.rings.spans.alone >= 0 {
+		w.spanned = w.attach(r.rings.spans.alone)
 	}
 }
 

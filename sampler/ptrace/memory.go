@@ -15,11 +15,17 @@ type Memory struct {
 	t *Tracer
 }
 
-// NewMemory makes a Memory. Until a Tracer serves the Memory, it reads by itself.
+// NewMemory makes a Memory. As long as no Tracer serves the Memory, it reads by itself.
 func NewMemory(t process.Target) *Memory { return &Memory{Target: t} }
 
-// Serve makes the Tracer read for m, from now on.
-func (t *Tracer) Serve(m *Memory) { m.t = t }
+// Serve makes the Tracer read for m, until it is closed or another one does.
+func (t *Tracer) Serve(m *Memory) { m.t, t.served = t, m }
+
+func (t *Tracer) stopServing() {
+	if m := t.served; m != nil && m.t == t {
+		m.t = nil
+	}
+}
 
 // Read fills b with the bytes at addr.
 func (m *Memory) Read(addr uint64, b []byte) error {

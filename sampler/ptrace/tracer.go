@@ -83,6 +83,7 @@ type Tracer struct {
 	silentThreads map[int]*silentThread
 	silentIDs     []int
 	lateReads     int // reads that were given up and are under way
+	served        *Memory
 	here, allowed cpuMask
 	preempters    *Preempters
 	stayAt        int     // the CPU to which this OS thread is bound, -1: none
@@ -159,6 +160,7 @@ func NewTracer(pid int, cpu *arch.CPU) *Tracer {
 
 // Close gives back the files and threads that the Tracer holds.
 func (t *Tracer) Close() {
+	t.stopServing()
 	t.closeReaders()
 	t.closeGate()
 	t.closeReleaser()

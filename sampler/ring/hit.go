@@ -25,7 +25,7 @@ func (b Bytes) ParseHit(r Record, chain bool, h *Hit) (at uint64, ok bool) {
 		return at, false
 	}
 	h.PID, h.TID = int(int32(b.U32(at))), int(int32(b.U32(at+4)))
-	h.When, h.ID = int64(b.U64(at+8)), b.U64(at+16)
+	h.When, h.ID, h.Context = int64(b.U64(at+8)), b.U64(at+16), r.before.of(h.TID)
 	at, ok = b.ParseChain(at+24, r, chain, &h.Sample)
 	if !ok || r.End-at < 8 {
 		return at, false

@@ -83,6 +83,23 @@ func (o *Outputs) LoadForPerf(program func(*Outputs) *bpf.Code) (fd int, err err
 	return fd, err
 }
 
+// Load loads a program that does nothing but write spans, for events whose samples are all wanted. It returns -1 if
+// there is none.
+func (o *Outputs) Load() int {
+	if o == nil {
+		return -1
+	}
+	c := bpf.New()
+	c.Mov(bpf.R6, bpf.R1)
+	o.Write(c, -ring.SpanSize)
+	c.Op(bpf.Exit, 0, 0, 0, 0)
+	prog, err := c.LoadForPerf(nil)
+	if err != nil {
+		return -1
+	}
+	return prog
+}
+
 // Write writes code that reads the context of the thread and has the kernel write it. r6 is the program's context. The
 // code uses the other registers except r7, and the program's stack from to on. A process that publishes nothing has no
 // record. Afterwards r0 is what the program is to return: 1, or 0 if the ring had no room for the span. It has none for

@@ -4,10 +4,12 @@ package span
 
 import (
 	"encoding/binary"
+	"errors"
 
 	"golang.org/x/sys/unix"
 
 	"goprof/sampler/bpf"
+	"goprof/sampler/cpuset"
 	"goprof/sampler/look"
 	"goprof/sampler/ptrace"
 	"goprof/sampler/ring"
@@ -45,15 +47,21 @@ const (
 // unallocated stands in glibc's tables for a block that the thread has not needed yet (TLS_DTV_UNALLOCATED).
 const unallocated = -1
 
-// KernelReads reports whether the kernel can read records here.
-func KernelReads() bool {
-	_, err := pointerAt()
-	return err == nil
+// ErrFiles: goprof may not open files enough for what must be open, and for spans as well.
+var ErrFiles = errors.New("sampler: too few files may be open")
+
+// haveFiles reports whether there are descriptors for spans. A run has up to 8 for each CPU, 2 of them for spans.
+func haveFiles() bool {
+	var lim unix.Rlimit
+	return unix.Getrlimit(unix.RLIMIT_NOFILE, &lim) == nil && lim.Cur >= 256+8*uint64(len(cpuset.Online()))
 }
 
 // New makes a Reader for as many processes, or for the one process that its programs run for: most is 0 then. The
 // error says why records cannot be read here.
 func New(most int) (*Reader, error) {
+	if !haveFiles() {
+		return nil, ErrFiles
+	}
 	pointer, err := pointerAt()
 	if err != nil {
 		return nil, err

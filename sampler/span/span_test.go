@@ -277,3 +277,18 @@ func TestFind(t *testing.T) {
 		}
 	}
 }
+
+// TestTooFewFiles: spans take no descriptor from what a run cannot do without.
+func TestTooFewFiles(t *testing.T) {
+	var lim unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &lim); err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Setrlimit(unix.RLIMIT_NOFILE, &lim)
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 256, Max: lim.Max}); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := New(0); err != ErrFiles || r != nil {
+		t.Errorf("%v, %v", r, err)
+	}
+}

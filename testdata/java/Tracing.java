@@ -9,6 +9,7 @@ import java.io.RandomAccessFile;
  * the span for as long as that is published.
  *
  * <p>Arguments: the libraries of Gnu, Descriptor, Initial and Late. The last one is loaded by the command "late".
+ * Without it there are virtual threads only.
  */
 public final class Tracing {
     /** What a library does. */
@@ -147,7 +148,7 @@ public final class Tracing {
     private static final Object LOCK = new Object();
     private static volatile byte[] kept;
 
-    /** Allocates, throws, reads, and waits for a lock that another thread has meanwhile. */
+    /** Allocates, throws, reads, and waits for a lock that another thread has meanwhile. A virtual thread waits not. */
     private static void everything(RandomAccessFile file) throws InterruptedException, IOException {
         for (int i = 0; i < 16; i++) {
             kept = new byte[4096 + (i & 1)];
@@ -156,10 +157,12 @@ public final class Tracing {
             throw new IllegalStateException();
         } catch (IllegalStateException e) {
             file.seek(0);
-            file.read(new byte[8]);
+            file.read(new byte[16 << 10]); // so much is read by way of malloc
         }
-        synchronized (LOCK) {
-            Thread.sleep(2);
+        if (!Thread.currentThread().getClass().getName().contains("Virtual")) {
+            synchronized (LOCK) {
+                Thread.sleep(2);
+            }
         }
     }
 
@@ -219,6 +222,48 @@ public final class Tracing {
         agent.detach();
     }
 
+    /**
+     * The same in a virtual thread. The record is of the carrier, so it is published once the thread has one, and taken
+     * back before another thread may get the carrier. Callers lie in the heap after a yield.
+     */
+    private static void publishVirtual(Agent agent, int thread, int levels) {
+        if (levels > 0) {
+            publishVirtual(agent, thread, levels - 1);
+            return;
+        }
+        int[] seed = {thread};
+        try (RandomAccessFile file = new RandomAccessFile("/proc/self/stat", "r")) {
+            while (!over) {
+                agent.swap(thread, 1);
+                alpha(16 * some(seed));
+                agent.detach();
+                if (thread != 3) { // that one never leaves its carrier
+                    Thread.yield();
+                }
+                agent.swap(thread, 2);
+                beta(16 * some(seed));
+                agent.swap(thread, 4);
+                inside(file);
+                agent.detach();
+                detached(16 * some(seed));
+                outside(file);
+            }
+        } catch (InterruptedException | IOException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    private static void virtual(int thread, Agent agent) {
+        try {
+            Object builder = Thread.class.getMethod("ofVirtual").invoke(null);
+            Class<?> type = Class.forName("java.lang.Thread$Builder");
+            builder = type.getMethod("name", String.class).invoke(builder, "tracing-" + thread);
+            type.getMethod("start", Runnable.class).invoke(builder, (Runnable) () -> publishVirtual(agent, thread, 10));
+        } catch (ReflectiveOperationException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
     private static void start(int thread, boolean swaps, Agent agent) {
         daemon("tracing-" + thread, () -> publish(agent, swaps, thread));
     }
@@ -229,10 +274,7 @@ public final class Tracing {
         t.start();
     }
 
-    public static void main(String[] args) {
-        for (int i = 0; i < 3; i++) {
-            System.load(args[i]);
-        }
+    private static void platform() {
         start(1, true, new Gnu());
         start(2, false, new Gnu());
         start(3, true, new Descriptor());
@@ -247,6 +289,19 @@ public final class Tracing {
                 detached(some(seed));
             }
         });
+    }
+
+    public static void main(String[] args) {
+        for (int i = 0; i < 3; i++) {
+            System.load(args[i]);
+        }
+        if (args.length == 3) {
+            virtual(1, new Gnu());
+            virtual(2, new Descriptor());
+            virtual(3, new Initial());
+        } else {
+            platform();
+        }
         Control.serve((command, out) -> {
             Control.check(command.equals("late"), "no such command: " + command);
             System.load(args[3]);

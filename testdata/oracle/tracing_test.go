@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -37,6 +38,15 @@ func tracingLibraries(t *testing.T) (paths []string) {
 var tracingSpans = map[string]byte{"alpha": 1, "beta": 2, "detached": 0, "begun": 0, "torn": 0, "astray": 0,
 	"waiting": 3, "idle": 0, "inside": 4, "outside": 0}
 
+func startTracing(t *testing.T, jdk jvmtest.JDK, libraries []string, options ...string) *jvmtest.JVM {
+	t.Helper()
+	options = append(append(options, jniFlags(jdk)...), "-Xms64m", "-Xmx64m", "-XX:CompileCommand=quiet")
+	for method := range tracingSpans {
+		options = append(options, "-XX:CompileCommand=dontinline,truth.Tracing::"+method)
+	}
+	return jvmtest.Start(t, jdk, "truth.Tracing", append(append(options, "--"), libraries...)...)
+}
+
 // linkJudge compares each sample's span with the method that it was in.
 type linkJudge struct {
 	sync.Mutex
@@ -45,10 +55,14 @@ type linkJudge struct {
 	none   map[string]int // by method
 	late   int            // samples of the late library's thread without their span
 	wrong  int
-	only   string // the numbers of the threads that are judged
-	kernel bool   // the kernel reads the spans, and may not know one
+	only   []string // the numbers of the threads that are judged
+	waits  bool     // a pointer may not be known yet, of a thread that waits when the recording begins
 	on     func()
 	enough func(*linkJudge) bool
+}
+
+func newLinkJudge(t *testing.T, threads string) *linkJudge {
+	return &linkJudge{t: t, only: strings.Fields(threads), known: map[string]int{}, none: map[string]int{}}
 }
 
 func (j *linkJudge) Begin(profile.Instant, profile.Meta)         {}
@@ -68,6 +82,9 @@ func (j *linkJudge) Sample(s *profile.Sample) {
 // judge knows a thread's ids by its name: the thread's number, and 0xee at the trace's end.
 func (j *linkJudge) judge(s *profile.Sample) {
 	number, ok := strings.CutPrefix(s.Thread.JavaName, "tracing-")
+	if s.Thread.Virtual && s.Thread.JavaName == "" { // which one it is could not be read
+		number, ok = strconv.Itoa(int(s.Link.Trace[0])), true
+	}
 	if s.Thread.JavaName == "" && s.Link.Trace[0] == 5 {
 		return // the late library's thread has just started, and its name is not known yet
 	}
@@ -77,7 +94,7 @@ func (j *linkJudge) judge(s *profile.Sample) {
 		}
 		return
 	}
-	if !strings.Contains(j.only, number) {
+	if !slices.Contains(j.only, number) {
 		return
 	}
 	var want profile.Link
@@ -99,7 +116,7 @@ func (j *linkJudge) judge(s *profile.Sample) {
 		}
 	case s.Link == want:
 		j.known[number]++
-	case (j.kernel || j.only == "67") && !s.Link.Known(): // a pointer is not known yet, or a record was lost
+	case j.waits && !s.Link.Known():
 		j.late++
 	case number == "5" && !s.Link.Known() && j.known[number] == 0:
 		j.late++ // goprof has not seen the library yet
@@ -137,15 +154,11 @@ func TestTraceContext(t *testing.T) {
 	}
 	libraries := tracingLibraries(t)
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
-		options := append(jniFlags(jdk), "-Xms64m", "-Xmx64m", "-XX:CompileCommand=quiet")
-		for method := range tracingSpans {
-			options = append(options, "-XX:CompileCommand=dontinline,truth.Tracing::"+method)
-		}
-		jvm := jvmtest.Start(t, jdk, "truth.Tracing", append(append(options, "--"), libraries...)...)
+		jvm := startTracing(t, jdk, libraries)
 		s := attach(t, jvm.PID)
 		ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 		defer cancel()
-		judge := &linkJudge{t: t, only: "12345", known: map[string]int{}, none: map[string]int{}}
+		judge := newLinkJudge(t, "1 2 3 4 5")
 		loaded := false
 		judge.enough = func(j *linkJudge) bool {
 			if !loaded && j.known["1"] > 0 {
@@ -184,57 +197,92 @@ func TestTraceContext(t *testing.T) {
 // kernelLinks: samples that the kernel takes have the span, too, of each sort.
 func kernelLinks(t *testing.T, s *session.Session) {
 	host.NeedPerf(t)
-	cpu := session.RecordOptions{Interval: time.Millisecond, Engine: session.PerfEngine}
 	waits := session.RecordOptions{Mode: session.WaitingMode, Interval: 5 * time.Millisecond, Engine: session.PerfEngine}
 	locks, wakers := waits, waits
 	locks.States = func(state profile.State) bool { return state == profile.Blocked }
 	wakers.Wakers = true
-	event := func(name string) session.RecordOptions {
-		return session.RecordOptions{Engine: session.PerfEngine, Event: findEvent(t, s, name, 1)}
-	}
-	for name, c := range map[string]struct {
-		opt     session.RecordOptions
-		threads string
-		without string // the method in which threads have no span
-	}{
-		"cpu":                   {cpu, "12345", "detached"},
-		"off-cpu":               {waits, "67", "idle"},
-		"off-cpu, runnable":     {waits, "12345", "detached"},
-		"lock":                  {locks, "89", "outside"},
-		"wakers":                {wakers, "89", "outside"},
-		profile.EventAlloc:      {event(profile.EventAlloc), "89", "outside"},
-		profile.EventExceptions: {event(profile.EventExceptions), "89", "outside"},
-		profile.EventIO:         {event(profile.EventIO), "89", "outside"},
+	for name, c := range map[string]linkRow{
+		"cpu":               {perfOptions, "1 2 3 4 5", "detached"},
+		"off-cpu":           {waits, "6 7", "idle"},
+		"off-cpu, runnable": {waits, "1 2 3 4 5", "detached"},
+		"lock":              {locks, "8 9", "outside"},
+		"wakers":            {wakers, "8 9", "outside"},
+		"context-switches":  eventLinks(t, s, "context-switches", "8 9"),
 	} {
-		t.Run(name, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
-			defer cancel()
-			judge := &linkJudge{t: t, known: map[string]int{}, none: map[string]int{}, only: c.threads, kernel: true, on: cancel}
-			judge.enough = func(j *linkJudge) bool {
-				enough := j.none[c.without] >= 10 || j.wrong > 0
-				for _, thread := range c.threads {
-					enough = enough && j.known[string(thread)] >= 10
-				}
-				return enough
-			}
-			c.opt.Sink, c.opt.Depth = judge, 2048
-			_, sum, err := s.Record(ctx, c.opt)
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Logf("right: %v, none: %v, not known: %d; %v", judge.known, judge.none, judge.late, sum.Links)
-			if !judge.enough(judge) {
-				t.Error("too few samples")
-			}
-		})
+		t.Run(name, func(t *testing.T) { c.record(t, s) })
 	}
+	allEventLinks(t, s, "8 9")
+}
+
+var perfOptions = session.RecordOptions{Interval: time.Millisecond, Engine: session.PerfEngine}
+
+// linkRow is a recording, the threads of the program that it is about, and a method in which they have no span.
+type linkRow struct {
+	opt     session.RecordOptions
+	threads string
+	without string
+}
+
+func eventLinks(t *testing.T, s *session.Session, event, threads string) linkRow {
+	opt := session.RecordOptions{Engine: session.PerfEngine, Event: findEvent(t, s, event, 1)}
+	return linkRow{opt, threads, "outside"}
+}
+
+func allEventLinks(t *testing.T, s *session.Session, threads string) {
+	for _, name := range []string{profile.EventAlloc, profile.EventExceptions, profile.EventIO, "malloc", "libc:read"} {
+		t.Run(name, func(t *testing.T) { eventLinks(t, s, name, threads).record(t, s) })
+	}
+}
+
+func (c linkRow) record(t *testing.T, s *session.Session) {
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+	defer cancel()
+	judge := newLinkJudge(t, c.threads)
+	judge.on, judge.waits = cancel, c.opt.Mode == session.WaitingMode
+	judge.enough = func(j *linkJudge) bool {
+		enough := j.none[c.without] >= 10 || j.wrong > 0
+		for _, thread := range j.only {
+			enough = enough && j.known[thread] >= 10
+		}
+		return enough
+	}
+	c.opt.Sink, c.opt.Depth = judge, 2048
+	_, sum, err := s.Record(ctx, c.opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("right: %v, none: %v, not known: %d; %v", judge.known, judge.none, judge.late, sum.Links)
+	if !judge.enough(judge) {
+		t.Error("too few samples")
+	}
+}
+
+// TestTraceContextVirtual: the same of virtual threads, whose record is their carrier's. The session has stopped threads
+// before the kernel takes samples.
+func TestTraceContextVirtual(t *testing.T) {
+	t.Parallel()
+	host.NeedPerf(t)
+	libraries := tracingLibraries(t)[:3]
+	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+		if jdk.Version < 21 {
+			return // it has no virtual threads
+		}
+		s := attach(t, startTracing(t, jdk, libraries, "-Djdk.virtualThreadScheduler.parallelism=3").PID)
+		stops := perfOptions
+		stops.Engine = session.PtraceEngine
+		for _, c := range []linkRow{{stops, "1 2 3", "detached"}, {perfOptions, "1 2 3", "detached"}} {
+			t.Run(string(c.opt.Engine), func(t *testing.T) { c.record(t, s) })
+		}
+		allEventLinks(t, s, "1 2 3")
+	})
 }
 
 // waitingLinks: a thread that waits is not stopped, and its looks have the span in which it waits.
 func waitingLinks(t *testing.T, s *session.Session) {
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
-	judge := &linkJudge{t: t, known: map[string]int{}, none: map[string]int{}, only: "67", on: cancel}
+	judge := newLinkJudge(t, "6 7")
+	judge.on, judge.waits = cancel, true
 	judge.enough = func(j *linkJudge) bool {
 		return j.known["6"] >= 50 && j.known["7"] >= 50 && j.none["idle"] >= 50 || j.wrong > 0
 	}

@@ -31,11 +31,7 @@ func (p *part) choose(talk io.Writer) error {
 		p.engine = session.PerfEngine
 		return nil
 	}
-	want := p.want.Engine
-	if want == session.AutoEngine && p.session.StopsReadMoreContexts() {
-		want = session.PtraceEngine
-	}
-	c, err := exit.Host().ChooseEngine(want, p.pid, 100*p.want.MaxOverhead)
+	c, err := exit.Host().ChooseEngine(p.want.Engine, p.pid, 100*p.want.MaxOverhead)
 	if err != nil {
 		return exit.CannotLook(p.pid, err)
 	}

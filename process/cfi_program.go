@@ -3,6 +3,7 @@ package process
 import (
 	"fmt"
 	"math"
+	"sync"
 )
 
 // Call frame instructions (DWARF 5, section 6.4.2 and 7.24). The upper two bits of the
@@ -75,6 +76,8 @@ type cfiMachine struct {
 	addr       uint64 // the row that is sought
 	inCIE      bool
 }
+
+var cfiMachines = sync.Pool{New: func() any { return new(cfiMachine) }}
 
 // run executes the programs of a function's CIE and FDE up to addr.
 func (m *cfiMachine) run(f *fde, addr uint64) (*Row, error) {

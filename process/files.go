@@ -15,7 +15,7 @@ import (
 const (
 	// fileLimit is how long a file may take to be opened, and each piece to be read, of filePiece bytes.
 	fileLimit = 2 * time.Second
-	filePiece = 1 << 20
+	filePiece = 256 << 10
 	// mostHung bounds the calls that may hang, for all processes together: each of them keeps an OS thread.
 	mostHung = 16
 )

@@ -19,7 +19,7 @@ import (
 
 const (
 	// sharedFrom is the size from which a piece is worth being looked for.
-	sharedFrom = 32 << 10
+	sharedFrom = 4 << 10
 	// mostAlike is how many pieces of the same place, in files of the same size, a piece is compared with.
 	mostAlike = 4
 	// sharedPart: a process pays one part of so many for a piece that is in use already (budget.go), for the piece

@@ -14,8 +14,7 @@ import (
 // objects. ZGC makes more of them when it needs them, so the list of threads is read each time.
 func (s *Session) zWorkers(proc *procfs.Dir) (moved map[int]ptrace.Motion, rest bool) {
 	moved, rest = map[int]ptrace.Motion{}, true
-	var buf [1 << 15]byte
-	err := proc.Threads(buf[:], func(tid int) {
+	err := proc.Threads(func(tid int) {
 		if !s.isZWorker(proc, tid) {
 			return
 		}

@@ -37,16 +37,14 @@ func (vm *VM) learnObjects() error {
 		return o.failed
 	}
 	o.asked = true
-	had := vm.flagTab.read
-	if !vm.java.done {
-		vm.java.heap, o.failed = vm.readHeapModel()
-	}
-	if o.failed == nil {
-		o.klasses, o.failed = vm.klassModelAt(vm.l.handles.narrowBase, vm.l.handles.narrowShift)
-	}
-	if !had {
-		vm.ForgetFlags() // a question about a leaf must not leave the table behind
-	}
+	vm.withFlags(func() {
+		if !vm.java.done {
+			vm.java.heap, o.failed = vm.readHeapModel()
+		}
+		if o.failed == nil {
+			o.klasses, o.failed = vm.klassModelAt(vm.l.handles.narrowBase, vm.l.handles.narrowShift)
+		}
+	})
 	return o.failed
 }
 

@@ -104,11 +104,12 @@ func (vm *VM) readCodelets() []Codelet {
 }
 
 // Describe returns what the JVM says of a codelet.
-func (vm *VM) Describe(c Codelet) (text string) {
-	if c.description != 0 {
-		text, _ = vm.blobName(c.description)
+func (vm *VM) Describe(c Codelet) string {
+	if c.description == 0 {
+		return ""
 	}
-	return text
+	text, _ := vm.mem.CString(c.description, maxBlobName)
+	return cleanText(text)
 }
 
 // CodeletCode reads the code of a codelet, which never changes; nil if it cannot be read.

@@ -50,6 +50,7 @@ type Others struct {
 	groups  map[string]*othersGroup
 	began   time.Time // of the batches
 	machine string    // its name
+	span    *countedTime
 }
 
 // OthersOptions are how Others works.
@@ -58,7 +59,6 @@ type OthersOptions struct {
 	Version  string // of goprof
 	CPUs     int
 	Enrich   func(pid int, a *resource.Attributes)
-	Counts   func(at int64) bool // whether this agent counts that moment
 	Offer    func(*batch.Batch)
 }
 
@@ -91,7 +91,7 @@ func newOthers(o OthersOptions) *Others {
 	now := time.Now()
 	s := &Others{o: o, at: now, began: now, machine: machineName(o.Enrich), claims: map[int][]claim{},
 		known: map[int]*other{}, changed: map[int]int64{}, names: map[int]string{}, funcs: map[profile.Func]*profile.Func{},
-		groups: map[string]*othersGroup{}}
+		groups: map[string]*othersGroup{}, span: newSpan()}
 	s.each = o.Settings.interval()
 	s.interval.Store(int64(s.each))
 	s.every.Store(int64(o.Settings.Every))
@@ -140,8 +140,9 @@ func (s *Others) Run(ctx context.Context) {
 	s.forgetAll()
 }
 
-// SampleOthers has the agent say to o which processes it leaves to o. Call SampleOthers before Run.
-func (a *Agent) SampleOthers(o *Others) { a.others = o }
+// SampleOthers has the agent say to o which processes it leaves to o, and when samples count. Call SampleOthers before
+// Run.
+func (a *Agent) SampleOthers(o *Others) { a.others, o.span = o, a.span }
 
 // leaveToOthers says which processes are not for Others: JVMs that are recorded, and those that the rules do not want.
 func (a *Agent) leaveToOthers() {
@@ -186,6 +187,9 @@ func (s *Others) spent() time.Duration {
 
 // Counts is how many samples there were, and how many records the kernel had no room for.
 func (s *Others) Counts() (samples, lost int64) { return s.samples.Load(), s.lost.Load() }
+
+// Unsampled is how many CPUs are on and have no samples of other processes.
+func (s *Others) Unsampled() int { return s.host.Unsampled() }
 
 // leaveOut says which processes are left out from now on, and at which interval the others are sampled.
 func (s *Others) leaveOut(pids map[int]bool, interval time.Duration) {
@@ -251,7 +255,7 @@ func (s *Others) take(seen []ring.Chain, lost int64) {
 				s.name(c.PID, c.Comm)
 			}
 		case ring.KindSample:
-			if c.PID != 0 && s.o.Counts(c.When) && !s.isClaimed(c.PID, c.When) {
+			if c.PID != 0 && s.span.has(c.When) && !s.isClaimed(c.PID, c.When) {
 				s.sample(c)
 			}
 		}

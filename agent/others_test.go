@@ -25,7 +25,7 @@ func madeUp() (s *Others, batches *[]*batch.Batch) {
 	batches = new([]*batch.Batch)
 	settings := Default()
 	settings.MaxCPU = 0
-	return newOthers(OthersOptions{Settings: settings, CPUs: 2, Counts: func(int64) bool { return true },
+	return newOthers(OthersOptions{Settings: settings, CPUs: 2,
 		Offer: func(b *batch.Batch) { *batches = append(*batches, b) }}), batches
 }
 
@@ -181,6 +181,31 @@ func TestOthersGroups(t *testing.T) {
 	want := map[string]string{"busy": "1 9 native", "workers": " 8 native", othersName: " 2 "}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("%v, not %v", got, want)
+	}
+}
+
+// TestOthersAtTakeOver: where another agent has taken over, or was there before, batches are of the time that counts.
+func TestOthersAtTakeOver(t *testing.T) {
+	s, batches := madeUp()
+	began, now := time.Now(), time.Now().Add(10*time.Second)
+	s.began = began
+	s.span.from.Store(began.Add(3 * time.Second).UnixNano())
+	s.span.until.Store(began.Add(7 * time.Second).UnixNano())
+	var seen []ring.Chain
+	for at := range 10 {
+		c := sampleOf(noPID)
+		c.When = began.Add(time.Duration(at) * time.Second).UnixNano()
+		seen = append(seen, c)
+	}
+	s.take(seen, 0)
+	s.cut(now)
+	if len(*batches) != 1 {
+		t.Fatalf("%d batches", len(*batches))
+	}
+	b := (*batches)[0]
+	if from, to := b.From.Sub(began), b.To.Sub(began); b.Looks() != 4 || from.Round(time.Millisecond) != 3*time.Second ||
+		to.Round(time.Millisecond) != 7*time.Second || b.Meta.Duration != 4*time.Second {
+		t.Errorf("%d samples from %v to %v, for %v", b.Looks(), from, to, b.Meta.Duration)
 	}
 }
 

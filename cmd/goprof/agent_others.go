@@ -17,7 +17,7 @@ func openOthers(c *config.Config, a *agent.Agent, h *agent.ThisHost, out *outlet
 		return nil, nil
 	}
 	others, err := agent.OpenOthers(agent.OthersOptions{Settings: c.Settings, Version: version(), CPUs: h.CPUs(),
-		Enrich: identity.Enrich, Counts: a.Counts, Offer: out.offer})
+		Enrich: identity.Enrich, Offer: out.offer})
 	if err != nil {
 		cause := h.Explain(0, err)
 		cause.Remedy = "goprof doctor; without --whole-host the agent records JVMs"

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sort"
+	"sync/atomic"
 	"time"
 
 	"goprof/arch/cpus"
@@ -24,6 +25,8 @@ type Host struct {
 	online []int
 	seen   []ring.Chain
 	lost   int64
+
+	unsampled atomic.Int64
 }
 
 // hostRing has room for some seconds at a low rate, and for the processes that begin and end meanwhile.
@@ -90,10 +93,23 @@ func (h *Host) followCPUs(now int64) {
 	if !anew && !cpuset.HaveCome(before, h.online) && h.wide.failed == nil {
 		return
 	}
-	if !h.rings.takeIn(h.rings.without(h.online)) || h.wide.reopen() != nil {
+	fresh := h.rings.without(h.online)
+	unsampled := 0
+	switch {
+	case !h.rings.takeIn(fresh):
+		unsampled = len(fresh)
+	case h.wide.reopen() != nil:
+		unsampled = len(h.online)
+	}
+	if unsampled > 0 {
 		h.online = before // the next time, perhaps
 	}
+	h.unsampled.Store(int64(unsampled))
 }
+
+// Unsampled is how many CPUs are on and have no samples, from any goroutine: the kernel had no room for their events,
+// and goprof tries again.
+func (h *Host) Unsampled() int { return int(h.unsampled.Load()) }
 
 // Record is ring.Taker's.
 func (h *Host) Record(b ring.Bytes, rec ring.Record) {

@@ -153,3 +153,34 @@ func eventIDs(t *testing.T, events []perfEvent) (ids []uint64) {
 	}
 	return ids
 }
+
+// TestHostSaysWhatIsNotSampled: where the events of CPUs cannot be opened again, that is said, and tried again.
+func TestHostSaysWhatIsNotSampled(t *testing.T) {
+	h, err := OpenHost(time.Second)
+	if err != nil {
+		t.Skip("this machine does not permit perf events of CPUs (CAP_PERFMON, no PID namespace)")
+	}
+	defer h.Close()
+	suspend := func() { h.asked.At, h.asked.Slept = h.asked.At-cpuset.Every, h.asked.Slept-int64(3*time.Second) }
+	var files unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &files); err != nil {
+		t.Fatal(err)
+	}
+	suspend()
+	lowest := h.wide.events[0].fd
+	for _, e := range h.wide.events {
+		lowest = min(lowest, e.fd)
+	}
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: uint64(lowest), Max: files.Max}); err != nil {
+		t.Fatal(err)
+	}
+	h.Read()
+	unix.Setrlimit(unix.RLIMIT_NOFILE, &files)
+	if h.Unsampled() != len(cpuset.Online()) {
+		t.Errorf("%d CPUs are not sampled", h.Unsampled())
+	}
+	h.asked.At -= cpuset.Every
+	if h.Read(); h.Unsampled() != 0 || h.wide.failed != nil {
+		t.Errorf("%d CPUs are still not sampled: %v", h.Unsampled(), h.wide.failed)
+	}
+}

@@ -228,11 +228,11 @@ func (s *Others) dropClaims(until int64) {
 	}
 }
 
-// take takes in what has happened since the last time.
-func (s *Others) take(seen []ring.Chain, lost int64) {
-	if lost > 0 { // the end of a process may be among them, and its number another one's by now
-		s.lost.Add(lost)
-		s.forgetAll()
+// take takes in what has happened since the last time. samples and tasks are how many of these are missing.
+func (s *Others) take(seen []ring.Chain, samples, tasks int64) {
+	s.lost.Add(samples + tasks)
+	if tasks > 0 { // the end of a process may be among them, and its number another one's by now
+		s.doubt()
 	}
 	clear(s.changed)
 	for i := range seen {

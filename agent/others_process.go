@@ -73,6 +73,40 @@ func (s *Others) forgetAll() {
 	clear(s.names)
 }
 
+// doubt forgets the processes that may be others by now.
+func (s *Others) doubt() {
+	clear(s.names)
+	codes := map[int]*process.Process{}
+	for pid, p := range s.known {
+		if codes[pid] = p.code; p.code == nil {
+			delete(codes, pid)
+			s.forget(pid)
+		}
+	}
+	gone, ok := paid(s, func() (gone []int) {
+		for pid, code := range codes {
+			if code.Alive() != nil {
+				gone = append(gone, pid)
+			}
+		}
+		return gone
+	}, func([]int) {
+		for _, code := range codes {
+			code.Close()
+		}
+	})
+	for _, pid := range gone {
+		s.forget(pid)
+	}
+	if !ok {
+		for pid := range codes {
+			s.known[pid].code = nil // which closes late
+			delete(s.known, pid)
+			s.opened--
+		}
+	}
+}
+
 func (s *Others) forget(pid int) {
 	if p := s.known[pid]; p != nil {
 		s.close(p)

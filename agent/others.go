@@ -7,6 +7,7 @@ import (
 	"context"
 	"math"
 	"os"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -120,29 +121,37 @@ func (s *Others) Run(ctx context.Context) {
 			over = true
 		case <-tick.C:
 		}
-		now := time.Now()
-		s.purse.share = math.Float64frombits(s.maxCPU.Load()) * float64(s.o.CPUs) * othersPart
-		s.purse.add(now.Sub(s.at))
-		s.at = now
-		if process.TablesShort() { // a JVM needs them more
-			s.letGo(now)
-		}
-		if s.isResting() && s.opened > 0 {
-			s.forgetAll()
-		}
-		s.take(s.host.Read())
-		s.each = time.Duration(s.interval.Load())
-		s.host.SetInterval(s.each)
-		if over || int64(now.Sub(s.began)) >= s.every.Load() {
-			s.cut(now)
-		}
+		s.beat(time.Now(), over)
 	}
 	s.forgetAll()
 }
 
+// beat takes in what has happened since the last time, and cuts batches when it is time to.
+func (s *Others) beat(now time.Time, over bool) {
+	runtime.LockOSThread() // its CPU time is counted
+	defer runtime.UnlockOSThread()
+	began := sampler.ThreadCPU()
+	s.purse.share = math.Float64frombits(s.maxCPU.Load()) * float64(s.o.CPUs) * othersPart
+	s.purse.add(now.Sub(s.at))
+	s.at = now
+	if process.TablesShort() { // a JVM needs them more
+		s.letGo(now)
+	}
+	if s.isResting() && s.opened > 0 {
+		s.forgetAll()
+	}
+	s.take(s.host.Read())
+	s.each = time.Duration(s.interval.Load())
+	s.host.SetInterval(s.each)
+	if over || int64(now.Sub(s.began)) >= s.every.Load() {
+		s.cut(now)
+	}
+	s.purse.owed.Add(int64(sampler.ThreadCPU() - began))
+}
+
 // SampleOthers has the agent say to o which processes it leaves to o, and when samples count. Call SampleOthers before
 // Run.
-func (a *Agent) SampleOthers(o *Others) { a.others, o.span = o, a.span }
+func (a *Agent) SampleOthers(o *Others) { a.others, o.span, a.budget.aside = o, a.span, othersPart }
 
 // leaveToOthers says which processes are not for Others: JVMs that are recorded, and those that the rules do not want.
 func (a *Agent) leaveToOthers() {
@@ -177,7 +186,7 @@ func (s *Others) mayRead() bool {
 	return s.purse.mayPay() && !s.isResting() && hanging.Load() < mostHanging/2
 }
 
-// spent is the CPU time that went into reading about processes so far.
+// spent is the CPU time that Others has used so far.
 func (s *Others) spent() time.Duration {
 	if s == nil {
 		return 0
@@ -272,8 +281,8 @@ func (s *Others) sample(c *ring.Chain) {
 	s.samples.Add(1)
 }
 
-// purse is the CPU time that may go into reading about processes: a share of the agent's budget. What is left is kept
-// for othersAhead.
+// purse is the CPU time that Others may use: a share of the agent's budget. To read the rings takes some of it. The rest
+// is for reading about processes. What is left is kept for othersAhead.
 type purse struct {
 	left  time.Duration
 	share float64      // CPU time in a second; 0: any
@@ -281,7 +290,8 @@ type purse struct {
 	paid  atomic.Int64 // so far
 }
 
-// othersPart is the part of the budget for that. Samples themselves cost next to nothing.
+// othersPart is the part of the budget for that. It is taken from the part for attaching, so the samples of JVMs keep
+// theirs. Samples of other processes cost next to nothing.
 const (
 	othersPart  = 0.15
 	othersAhead = 5 * time.Second

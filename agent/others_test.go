@@ -328,6 +328,18 @@ func selfName(t *testing.T) string {
 	return path[strings.LastIndexByte(path, '/')+1:]
 }
 
+// TestOthersLeaveTheSamples: what Others may use is part of the half for attaching.
+func TestOthersLeaveTheSamples(t *testing.T) {
+	s, _ := madeUp()
+	a := New(newFakeWorld(), Default(), func(*batch.Batch) {}, func(string) {})
+	a.begin()
+	half := a.budget.forAttaching()
+	a.SampleOthers(s)
+	if both := a.budget.forAttaching() + othersPart*a.budget.max*a.budget.cpus; half == 0 || math.Abs(both-half) > half/1e6 {
+		t.Errorf("attaching and Others have %v, attaching alone %v", both, half)
+	}
+}
+
 // TestPurse: what is not spent is kept for a while, and no longer.
 func TestPurse(t *testing.T) {
 	p := purse{share: 0.01}

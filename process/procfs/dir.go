@@ -170,18 +170,23 @@ func (p *Dir) IsOwnChild() bool {
 	return p.child == 1
 }
 
-// lists are lent to Threads: an agent has hundreds of Dirs.
+// lists are lent to Numbers: an agent has hundreds of Dirs.
 var lists = sync.Pool{New: func() any { return new([32 << 10]byte) }}
 
 // Threads calls each for every thread of the process now.
 func (p *Dir) Threads(each func(tid int)) error {
-	buf := lists.Get().(*[32 << 10]byte)
-	defer lists.Put(buf)
 	if _, err := unix.Seek(p.task, 0, unix.SEEK_SET); err != nil {
 		return err
 	}
+	return Numbers(p.task, each)
+}
+
+// Numbers calls each for every name in an open directory that is a number.
+func Numbers(dir int, each func(n int)) error {
+	buf := lists.Get().(*[32 << 10]byte)
+	defer lists.Put(buf)
 	for {
-		n, err := unix.Getdents(p.task, buf[:])
+		n, err := unix.Getdents(dir, buf[:])
 		if err != nil {
 			return err
 		}

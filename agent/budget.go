@@ -31,9 +31,10 @@ type budget struct {
 	paused   time.Duration // since then
 	attached time.Duration // of own since then, for attaching
 	debt     time.Duration // for attaching
-	others   time.Duration // of Others, for reading about processes, that is in attached
+	others   time.Duration // of Others, that is in attached
 	debtAt   time.Time
 	rate     float64 // CPU time in a second that goprof used in the last window in which it did not attach
+	aside    float64 // the part of the budget that Others may use, of that for attaching
 }
 
 const (
@@ -68,7 +69,7 @@ func (b *budget) begin(s Settings, w World) {
 }
 
 // forAttaching is how much CPU time in a second may go into attaching.
-func (b *budget) forAttaching() float64 { return b.max * b.cpus * attachPart }
+func (b *budget) forAttaching() float64 { return b.max * b.cpus * (attachPart - b.aside) }
 
 // most is the largest debt with which goprof attaches to another JVM.
 func (b *budget) most() time.Duration { return time.Duration(float64(attachAhead) * b.forAttaching()) }

@@ -119,6 +119,7 @@ func (h *ThisHost) Group() sampler.GroupStats {
 	s.Met += p.Met
 	s.Members += p.Members
 	s.CPU += p.CPU
+	s.Unsampled += p.Unsampled
 	return s
 }
 

@@ -28,7 +28,7 @@ const (
 	// waits for the thread that makes visits (ptrace.LeaveInPeace). growth is at most growthPart of the bound.
 	growth, growthPart = 16 << 20, 0.1
 	// leastGrowth and mostGrowth bound the same, in percent of what is in use. leastGrowth overrules the other bounds.
-	leastGrowth, mostGrowth = 50, 400
+	leastGrowth, mostGrowth = 30, 400
 )
 
 // hasRoom reports whether one more JVM of average size fits beside n of them. There is always room for one. If there

@@ -107,7 +107,7 @@ func TestGarbageMayGrow(t *testing.T) {
 			t.Errorf("max-memory %d: %d bytes, want %d", bound, d.w.growth, want)
 		}
 	}
-	for _, c := range []struct{ live, growth, want int64 }{{16 << 20, 16 << 20, 100}, {200 << 20, 16 << 20, 50},
+	for _, c := range []struct{ live, growth, want int64 }{{16 << 20, 16 << 20, 100}, {200 << 20, 16 << 20, 30},
 		{1 << 20, 16 << 20, 400}, {0, 16 << 20, 400}} {
 		if got := growthPercent(c.live, c.growth); got != c.want {
 			t.Errorf("%d in use, %d more: %d %%, not %d", c.live, c.growth, got, c.want)

@@ -7,6 +7,7 @@ import (
 	"context"
 	"math"
 	"os"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -50,6 +51,7 @@ type Others struct {
 	groups  map[string]*othersGroup
 	began   time.Time // of the batches
 	machine string    // its name
+	span    *countedTime
 }
 
 // OthersOptions are how Others works.
@@ -58,7 +60,6 @@ type OthersOptions struct {
 	Version  string // of goprof
 	CPUs     int
 	Enrich   func(pid int, a *resource.Attributes)
-	Counts   func(at int64) bool // whether this agent counts that moment
 	Offer    func(*batch.Batch)
 }
 
@@ -91,7 +92,7 @@ func newOthers(o OthersOptions) *Others {
 	now := time.Now()
 	s := &Others{o: o, at: now, began: now, machine: machineName(o.Enrich), claims: map[int][]claim{},
 		known: map[int]*other{}, changed: map[int]int64{}, names: map[int]string{}, funcs: map[profile.Func]*profile.Func{},
-		groups: map[string]*othersGroup{}}
+		groups: map[string]*othersGroup{}, span: newSpan()}
 	s.each = o.Settings.interval()
 	s.interval.Store(int64(s.each))
 	s.every.Store(int64(o.Settings.Every))
@@ -120,28 +121,37 @@ func (s *Others) Run(ctx context.Context) {
 			over = true
 		case <-tick.C:
 		}
-		now := time.Now()
-		s.purse.share = math.Float64frombits(s.maxCPU.Load()) * float64(s.o.CPUs) * othersPart
-		s.purse.add(now.Sub(s.at))
-		s.at = now
-		if process.TablesShort() { // a JVM needs them more
-			s.letGo(now)
-		}
-		if s.isResting() && s.opened > 0 {
-			s.forgetAll()
-		}
-		s.take(s.host.Read())
-		s.each = time.Duration(s.interval.Load())
-		s.host.SetInterval(s.each)
-		if over || int64(now.Sub(s.began)) >= s.every.Load() {
-			s.cut(now)
-		}
+		s.beat(time.Now(), over)
 	}
 	s.forgetAll()
 }
 
-// SampleOthers has the agent say to o which processes it leaves to o. Call SampleOthers before Run.
-func (a *Agent) SampleOthers(o *Others) { a.others = o }
+// beat takes in what has happened since the last time, and cuts batches when it is time to.
+func (s *Others) beat(now time.Time, over bool) {
+	runtime.LockOSThread() // its CPU time is counted
+	defer runtime.UnlockOSThread()
+	began := sampler.ThreadCPU()
+	s.purse.share = math.Float64frombits(s.maxCPU.Load()) * float64(s.o.CPUs) * othersPart
+	s.purse.add(now.Sub(s.at))
+	s.at = now
+	if process.TablesShort() { // a JVM needs them more
+		s.letGo(now)
+	}
+	if s.isResting() && s.opened > 0 {
+		s.forgetAll()
+	}
+	s.take(s.host.Read())
+	s.each = time.Duration(s.interval.Load())
+	s.host.SetInterval(s.each)
+	if over || int64(now.Sub(s.began)) >= s.every.Load() {
+		s.cut(now)
+	}
+	s.purse.owed.Add(int64(sampler.ThreadCPU() - began))
+}
+
+// SampleOthers has the agent say to o which processes it leaves to o, and when samples count. Call SampleOthers before
+// Run.
+func (a *Agent) SampleOthers(o *Others) { a.others, o.span, a.budget.aside = o, a.span, othersPart }
 
 // leaveToOthers says which processes are not for Others: JVMs that are recorded, and those that the rules do not want.
 func (a *Agent) leaveToOthers() {
@@ -176,7 +186,7 @@ func (s *Others) mayRead() bool {
 	return s.purse.mayPay() && !s.isResting() && hanging.Load() < mostHanging/2
 }
 
-// spent is the CPU time that went into reading about processes so far.
+// spent is the CPU time that Others has used so far.
 func (s *Others) spent() time.Duration {
 	if s == nil {
 		return 0
@@ -186,6 +196,9 @@ func (s *Others) spent() time.Duration {
 
 // Counts is how many samples there were, and how many records the kernel had no room for.
 func (s *Others) Counts() (samples, lost int64) { return s.samples.Load(), s.lost.Load() }
+
+// Unsampled is how many CPUs are on and have no samples of other processes.
+func (s *Others) Unsampled() int { return s.host.Unsampled() }
 
 // leaveOut says which processes are left out from now on, and at which interval the others are sampled.
 func (s *Others) leaveOut(pids map[int]bool, interval time.Duration) {
@@ -224,11 +237,11 @@ func (s *Others) dropClaims(until int64) {
 	}
 }
 
-// take takes in what has happened since the last time.
-func (s *Others) take(seen []ring.Chain, lost int64) {
-	if lost > 0 { // the end of a process may be among them, and its number another one's by now
-		s.lost.Add(lost)
-		s.forgetAll()
+// take takes in what has happened since the last time. samples and tasks are how many of these are missing.
+func (s *Others) take(seen []ring.Chain, samples, tasks int64) {
+	s.lost.Add(samples + tasks)
+	if tasks > 0 { // the end of a process may be among them, and its number another one's by now
+		s.doubt()
 	}
 	clear(s.changed)
 	for i := range seen {
@@ -251,7 +264,7 @@ func (s *Others) take(seen []ring.Chain, lost int64) {
 				s.name(c.PID, c.Comm)
 			}
 		case ring.KindSample:
-			if c.PID != 0 && s.o.Counts(c.When) && !s.isClaimed(c.PID, c.When) {
+			if c.PID != 0 && s.span.has(c.When) && !s.isClaimed(c.PID, c.When) {
 				s.sample(c)
 			}
 		}
@@ -268,8 +281,8 @@ func (s *Others) sample(c *ring.Chain) {
 	s.samples.Add(1)
 }
 
-// purse is the CPU time that may go into reading about processes: a share of the agent's budget. What is left is kept
-// for othersAhead.
+// purse is the CPU time that Others may use: a share of the agent's budget. To read the rings takes some of it. The rest
+// is for reading about processes. What is left is kept for othersAhead.
 type purse struct {
 	left  time.Duration
 	share float64      // CPU time in a second; 0: any
@@ -277,7 +290,8 @@ type purse struct {
 	paid  atomic.Int64 // so far
 }
 
-// othersPart is the part of the budget for that. Samples themselves cost next to nothing.
+// othersPart is the part of the budget for that. It is taken from the part for attaching, so the samples of JVMs keep
+// theirs. Samples of other processes cost next to nothing.
 const (
 	othersPart  = 0.15
 	othersAhead = 5 * time.Second

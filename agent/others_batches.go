@@ -64,6 +64,7 @@ func keyOf(whose resource.Attributes) string {
 func (s *Others) cut(now time.Time) {
 	from := s.began
 	s.began = now
+	from, now = s.span.within(from, now)
 	small := &batch.Batch{Resource: s.named(othersName, ""), From: from, To: now, Meta: s.meta(othersName, 0, from, now)}
 	for key, g := range s.groups {
 		b := g.Take(g.whose, s.meta(g.name, g.pid, from, now), from, now)

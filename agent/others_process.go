@@ -10,7 +10,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync/atomic"
 
 	"goprof/process"
 	"goprof/process/procfs"
@@ -72,6 +71,40 @@ func (s *Others) forgetAll() {
 		s.forget(pid)
 	}
 	clear(s.names)
+}
+
+// doubt forgets the processes that may be others by now.
+func (s *Others) doubt() {
+	clear(s.names)
+	codes := map[int]*process.Process{}
+	for pid, p := range s.known {
+		if codes[pid] = p.code; p.code == nil {
+			delete(codes, pid)
+			s.forget(pid)
+		}
+	}
+	gone, ok := paid(s, func() (gone []int) {
+		for pid, code := range codes {
+			if code.Alive() != nil {
+				gone = append(gone, pid)
+			}
+		}
+		return gone
+	}, func([]int) {
+		for _, code := range codes {
+			code.Close()
+		}
+	})
+	for _, pid := range gone {
+		s.forget(pid)
+	}
+	if !ok {
+		for pid := range codes {
+			s.known[pid].code = nil // which closes late
+			delete(s.known, pid)
+			s.opened--
+		}
+	}
 }
 
 func (s *Others) forget(pid int) {
@@ -137,24 +170,11 @@ func (s *Others) process(pid int, when int64) *other {
 func (s *Others) read(p *other) {
 	p.read = true
 	s.makeRoomToRead()
-	var late atomic.Bool
-	var left atomic.Pointer[process.Process] // whoever takes it out closes it, if the answer is late
-	closeLeft := func() {
-		if code := left.Swap(nil); code != nil {
-			code.Close()
+	facts, ok := paid(s, func() *other { return s.about(p.pid) }, func(facts *other) {
+		if facts != nil && facts.code != nil {
+			facts.code.Close()
 		}
-	}
-	facts, ok := paid(s, func() *other {
-		facts := s.about(p.pid)
-		if left.Store(facts.code); late.Load() {
-			closeLeft()
-		}
-		return facts
 	})
-	if !ok {
-		late.Store(true)
-		closeLeft()
-	}
 	if !ok || facts.name == "" {
 		return
 	}
@@ -164,15 +184,15 @@ func (s *Others) read(p *other) {
 	}
 }
 
-// paid asks what takes CPU time of the purse, and may never get an answer. An answer that comes too late is paid, too.
-func paid[T any](s *Others, ask func() T) (answer T, ok bool) {
-	answer, ok = inTime(func() T {
+// paid is inTimeOr for what takes CPU time of the purse. An answer that comes too late is paid, too.
+func paid[T any](s *Others, ask func() T, late func(T)) (answer T, ok bool) {
+	answer, ok = inTimeOr(func() T {
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		began := sampler.ThreadCPU()
 		defer func() { s.purse.owed.Add(int64(sampler.ThreadCPU() - began)) }()
 		return ask()
-	})
+	}, late)
 	s.purse.pay()
 	return answer, ok
 }
@@ -286,7 +306,7 @@ func (s *Others) stack(p *other, c *ring.Chain) *profile.Stack {
 	}
 	if len(stack.Frames) == 0 {
 		name := unknownName
-		if !p.read || p.code != nil {
+		if !p.read || p.code != nil || p.silent {
 			name = unreadName
 		}
 		put(s.shared(profile.Func{Name: name}), profile.Gap)
@@ -314,7 +334,7 @@ func (s *Others) learn(p *other, calls []uint64) {
 		p.sitesOf = p.code.Generation()
 	}
 	for i, pc := range calls {
-		if key := (siteKey{pc, i == 0}); p.code != nil && !p.silent {
+		if key := (siteKey{pc, i == 0}); p.code != nil {
 			if _, ok := p.sites[key]; !ok {
 				fresh = append(fresh, key)
 			}
@@ -333,9 +353,10 @@ func (s *Others) learn(p *other, calls []uint64) {
 			list[i] = codeAt(code, key)
 		}
 		return list
-	})
+	}, func([]foundCode) { code.Close() })
 	if !ok {
-		p.silent = true
+		p.silent, p.code = true, nil
+		s.opened--
 		return
 	}
 	for i, key := range fresh {

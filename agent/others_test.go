@@ -25,7 +25,7 @@ func madeUp() (s *Others, batches *[]*batch.Batch) {
 	batches = new([]*batch.Batch)
 	settings := Default()
 	settings.MaxCPU = 0
-	return newOthers(OthersOptions{Settings: settings, CPUs: 2, Counts: func(int64) bool { return true },
+	return newOthers(OthersOptions{Settings: settings, CPUs: 2,
 		Offer: func(b *batch.Batch) { *batches = append(*batches, b) }}), batches
 }
 
@@ -64,7 +64,7 @@ func TestOthersNames(t *testing.T) {
 	before := ring.Chain{Kind: ring.KindSample, PID: os.Getpid(), TID: os.Getpid(), When: 1}
 	next := comm(os.Getpid(), "next", true)
 	next.When = 2
-	s.take(append(seen, before, before, next), 0)
+	s.take(append(seen, before, before, next), 0, 0)
 	s.cut(time.Now())
 	got := looksOf(*batches)
 	for name, want := range map[string]int64{"shell": 1, "cc1\uFFFD\n": 2, endedName: 4} {
@@ -86,7 +86,7 @@ func TestOthersAreBounded(t *testing.T) {
 			seen = append(seen, sampleOf(pid))
 		}
 	}
-	s.take(seen, 0)
+	s.take(seen, 0, 0)
 	if len(s.names) > mostNames || len(s.known) > mostKnown || len(s.groups) > mostGroups {
 		t.Errorf("%d names, %d processes, %d groups", len(s.names), len(s.known), len(s.groups))
 	}
@@ -102,7 +102,7 @@ func TestOthersAreBounded(t *testing.T) {
 	if len(*batches) > mostGroups || sum != n/4+2*mostGroups {
 		t.Errorf("%d batches, %d samples", len(*batches), sum)
 	}
-	s.take([]ring.Chain{sampleOf(os.Getpid())}, 1)
+	s.take([]ring.Chain{sampleOf(os.Getpid())}, 0, 1)
 	if samples, lost := s.Counts(); samples != n/4+1 || lost != 1 || len(s.known) != 1 {
 		t.Errorf("%d samples, %d lost, %d processes known", samples, lost, len(s.known))
 	}
@@ -113,7 +113,7 @@ func TestOthersAreBounded(t *testing.T) {
 func TestOthersSites(t *testing.T) {
 	s, _ := madeUp()
 	c := sampleOf(os.Getpid())
-	s.take([]ring.Chain{c, c}, 0)
+	s.take([]ring.Chain{c, c}, 0, 0)
 	p := s.known[c.PID]
 	if p.code == nil || p.whose.Get(resource.RuntimeName) != goRuntime {
 		t.Fatalf("the test itself: %+v", p)
@@ -137,11 +137,32 @@ func TestOthersSites(t *testing.T) {
 	}
 }
 
+// TestOthersDoubt: where records of processes are missing, those that still run the same program are kept.
+func TestOthersDoubt(t *testing.T) {
+	s, _ := madeUp()
+	child := ctest.Run(t, "int main(void) { ready(); for (;;) pause(); }")
+	own, ends := sampleOf(os.Getpid()), sampleOf(child.PID)
+	s.take([]ring.Chain{own, own, ends, ends}, 0, 0)
+	kept := s.known[own.PID]
+	if s.opened != 2 {
+		t.Fatalf("%d are open", s.opened)
+	}
+	if s.take(nil, 1, 0); len(s.known) != 2 {
+		t.Errorf("%d are known where only samples are missing", len(s.known))
+	}
+	child.Process.Kill()
+	child.Wait()
+	if s.take(nil, 0, 1); s.opened != 1 || len(s.known) != 1 || s.known[own.PID] != kept {
+		t.Errorf("%d are open, %d known", s.opened, len(s.known))
+	}
+	s.forgetAll()
+}
+
 // TestOthersLetGo: what was read of processes can be dropped for want of memory. Then nothing is read for a while.
 func TestOthersLetGo(t *testing.T) {
 	s, _ := madeUp()
 	c := sampleOf(os.Getpid())
-	s.take([]ring.Chain{c, c}, 0)
+	s.take([]ring.Chain{c, c}, 0, 0)
 	p := s.known[c.PID]
 	if !s.mayRead() || s.opened != 1 || len(p.sites) == 0 {
 		t.Fatalf("%d are open, %d addresses are known", s.opened, len(p.sites))
@@ -181,6 +202,31 @@ func TestOthersGroups(t *testing.T) {
 	want := map[string]string{"busy": "1 9 native", "workers": " 8 native", othersName: " 2 "}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("%v, not %v", got, want)
+	}
+}
+
+// TestOthersAtTakeOver: where another agent has taken over, or was there before, batches are of the time that counts.
+func TestOthersAtTakeOver(t *testing.T) {
+	s, batches := madeUp()
+	began, now := time.Now(), time.Now().Add(10*time.Second)
+	s.began = began
+	s.span.from.Store(began.Add(3 * time.Second).UnixNano())
+	s.span.until.Store(began.Add(7 * time.Second).UnixNano())
+	var seen []ring.Chain
+	for at := range 10 {
+		c := sampleOf(noPID)
+		c.When = began.Add(time.Duration(at) * time.Second).UnixNano()
+		seen = append(seen, c)
+	}
+	s.take(seen, 0, 0)
+	s.cut(now)
+	if len(*batches) != 1 {
+		t.Fatalf("%d batches", len(*batches))
+	}
+	b := (*batches)[0]
+	if from, to := b.From.Sub(began), b.To.Sub(began); b.Looks() != 4 || from.Round(time.Millisecond) != 3*time.Second ||
+		to.Round(time.Millisecond) != 7*time.Second || b.Meta.Duration != 4*time.Second {
+		t.Errorf("%d samples from %v to %v, for %v", b.Looks(), from, to, b.Meta.Duration)
 	}
 }
 
@@ -280,6 +326,18 @@ func selfName(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return path[strings.LastIndexByte(path, '/')+1:]
+}
+
+// TestOthersLeaveTheSamples: what Others may use is part of the half for attaching.
+func TestOthersLeaveTheSamples(t *testing.T) {
+	s, _ := madeUp()
+	a := New(newFakeWorld(), Default(), func(*batch.Batch) {}, func(string) {})
+	a.begin()
+	half := a.budget.forAttaching()
+	a.SampleOthers(s)
+	if both := a.budget.forAttaching() + othersPart*a.budget.max*a.budget.cpus; half == 0 || math.Abs(both-half) > half/1e6 {
+		t.Errorf("attaching and Others have %v, attaching alone %v", both, half)
+	}
 }
 
 // TestPurse: what is not spent is kept for a while, and no longer.

@@ -18,15 +18,25 @@ const mostHanging = 32
 var hanging atomic.Int32
 
 // inTime asks, and returns the answer if it comes in time.
-func inTime[T any](ask func() T) (answer T, ok bool) {
+func inTime[T any](ask func() T) (answer T, ok bool) { return inTimeOr(ask, func(T) {}) }
+
+// inTimeOr is inTime for a question that uses what must be given back: late is called where there is no answer in time,
+// once ask no longer runs.
+func inTimeOr[T any](ask func() T, late func(T)) (answer T, ok bool) {
 	if hanging.Load() >= mostHanging {
+		late(answer)
 		return answer, false
 	}
-	done := make(chan T, 1)
+	done, gaveUp := make(chan T), make(chan struct{})
 	hanging.Add(1)
 	go func() {
 		defer hanging.Add(-1)
-		done <- ask()
+		answer := ask()
+		select {
+		case done <- answer:
+		case <-gaveUp:
+			late(answer)
+		}
 	}()
 	patience := time.NewTimer(answerWithin)
 	defer patience.Stop()
@@ -34,6 +44,7 @@ func inTime[T any](ask func() T) (answer T, ok bool) {
 	case answer = <-done:
 		return answer, true
 	case <-patience.C:
+		close(gaveUp)
 		return answer, false
 	}
 }

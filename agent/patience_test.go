@@ -32,3 +32,28 @@ func TestInTime(t *testing.T) {
 		}
 	})
 }
+
+// What a question uses is given back once, and not while the question may still use it: after an answer that came too
+// late, and where the question was not asked. An answer in time gives nothing back.
+func TestInTimeGivesBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var back atomic.Int32
+		silent := make(chan struct{})
+		ask := func() int { <-silent; return 1 }
+		late := func(int) { back.Add(1) }
+		for range mostHanging + 5 {
+			inTimeOr(ask, late)
+		}
+		if n := back.Load(); n != 5 {
+			t.Errorf("%d were given back, and 5 were not asked", n)
+		}
+		close(silent)
+		synctest.Wait()
+		if n := back.Load(); n != mostHanging+5 {
+			t.Errorf("%d were given back, not %d", n, mostHanging+5)
+		}
+		if inTimeOr(func() int { return 1 }, late); back.Load() != mostHanging+5 {
+			t.Error("an answer in time was given back, too")
+		}
+	})
+}

@@ -33,9 +33,6 @@ func (s *countedTime) within(from, to time.Time) (time.Time, time.Time) {
 	return from, to
 }
 
-// Counts reports whether samples of a moment, in ns since 1970, count. It may be called from any goroutine.
-func (a *Agent) Counts(at int64) bool { return a.span.has(at) }
-
 // Rehearse lets the agent find and attach to JVMs without samples until Begin. Call Rehearse before Run.
 func (a *Agent) Rehearse() {
 	a.rehearses = true

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"goprof/process/procfs"
 )
 
 // explainMissing says what a pid may mean if no process has that number.
@@ -82,17 +84,11 @@ func (h Host) pids() []int {
 	}
 	defer dir.Close()
 	var pids []int
-	for len(pids) < maxProcesses {
-		names, err := dir.Readdirnames(1024)
-		for _, name := range names {
-			if n, err := strconv.Atoi(name); err == nil && n > 0 {
-				pids = append(pids, n)
-			}
+	procfs.Numbers(int(dir.Fd()), func(n int) {
+		if n > 0 && len(pids) < maxProcesses {
+			pids = append(pids, n)
 		}
-		if err != nil {
-			break
-		}
-	}
+	})
 	return pids
 }
 

@@ -42,20 +42,22 @@ func (h Host) Glance(pid int) (JVM, bool) {
 }
 
 func (h Host) glance(pid int) (JVM, bool) {
+	libs, readable := h.libraries(pid)
+	if readable && libs.kind == unknownProgram && !h.hasVMThread(pid) { // first: most processes are none
+		return JVM{}, false
+	}
 	jvm, comm, ok := h.visible(pid)
 	if !ok {
 		return JVM{}, false
 	}
 	line := parseJavaCommand(h.commandLine(pid))
 	jvm.Main, jvm.Args, jvm.Options = line.main, line.args, line.options
-	libs, readable := h.libraries(pid)
 	switch {
-	case readable && libs.kind == hotSpot:
 	case readable && libs.kind == openJ9:
 		c := h.explainOtherProgram(pid)
 		jvm.Problem = &c
-	case readable && libs.kind == unknownProgram && h.hasVMThread(pid):
-	case !readable && (comm == "java" || h.hasVMThread(pid)):
+	case readable:
+	case comm == "java" || h.hasVMThread(pid):
 		c := h.ExplainForbidden(pid)
 		if c.Class == Gone {
 			return JVM{}, false

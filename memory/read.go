@@ -137,7 +137,7 @@ func (x *reading) nativeStacks() (stacks []claim) {
 	dir := procfs.OpenDir(x.p.PID())
 	defer dir.Close()
 	var tids []int
-	dir.Threads(make([]byte, 1<<15), func(tid int) {
+	dir.Threads(func(tid int) {
 		if len(tids) < maxThreads {
 			tids = append(tids, tid)
 		}

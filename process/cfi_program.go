@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 )
 
 // Call frame instructions (DWARF 5, section 6.4.2 and 7.24). The lower six bits of the first three hold an operand.
@@ -74,6 +75,8 @@ type cfiMachine struct {
 	addr       uint64 // the row that is sought
 	inCIE      bool
 }
+
+var cfiMachines = sync.Pool{New: func() any { return new(cfiMachine) }}
 
 // run executes the programs of a function's CIE and FDE up to addr.
 func (m *cfiMachine) run(f *fde, addr uint64) (*Row, error) {

@@ -95,9 +95,8 @@ func FuzzELF(f *testing.F) {
 		if errors.Is(panicked, errPanicked) {
 			t.Fatal(panicked) // with has caught the panic; the fuzzer must see it
 		}
-		var m cfiMachine
 		for _, pc := range []uint64{0x10000, 0x10100, 0x11000, 0x12345} {
-			l.code(pc, pc, &m)
+			l.code(pc, pc)
 		}
 		l.global("main")
 	})

@@ -15,7 +15,7 @@ import (
 const (
 	// fileLimit is how long one open, or one read of filePiece bytes, may take.
 	fileLimit = 2 * time.Second
-	filePiece = 1 << 20
+	filePiece = 256 << 10
 	// mostHung bounds the calls that hang, for all processes together. Each of them keeps an OS thread.
 	mostHung = 16
 )

@@ -15,7 +15,6 @@ type space struct {
 	refreshed time.Time
 	gen       atomic.Uint64
 	codes     codeCache
-	cfi       cfiMachine
 	tables    readBudget // for the tables of all images
 	sums      readBudget
 }
@@ -84,7 +83,7 @@ func (s *space) codeAt(pc uint64, exact bool, again func() bool) (Code, bool) {
 	if !ok {
 		return s.codeOfNoFile(pc, at)
 	}
-	c := l.code(pc, at, &s.cfi)
+	c := l.code(pc, at)
 	s.codes.put(key, c)
 	return c, true
 }

@@ -122,9 +122,9 @@ func (l *loaded) with(do func(*elfFile)) (err error) {
 }
 
 // code returns the Code at a pc. at is the address of the instruction: pc itself, or the call before it.
-func (l *loaded) code(pc, at uint64, m *cfiMachine) Code {
+func (l *loaded) code(pc, at uint64) Code {
 	l.place()
-	row := l.row(at-l.Bias, m)
+	row := l.row(at - l.Bias)
 	if row != nil && row.Signal {
 		// No instruction calls a signal's trampoline: the handler returns to the trampoline's first instruction. Its unwind
 		// rules begin one byte before that, for unwinders that do not know it. Its symbol does not.
@@ -226,11 +226,13 @@ func (l *loaded) unwindTable() *cfiTable {
 }
 
 // row returns the unwind rules at an address of the file, nil if there are none.
-func (l *loaded) row(addr uint64, m *cfiMachine) *Row {
+func (l *loaded) row(addr uint64) *Row {
 	t := l.unwindTable()
 	if t == nil {
 		return nil
 	}
+	m := cfiMachines.Get().(*cfiMachine)
+	defer cfiMachines.Put(m)
 	row, err := t.row(addr, m)
 	if err != nil {
 		return nil

@@ -6,6 +6,7 @@ import (
 	"hash/maphash"
 	"io"
 	"os"
+	"sync"
 )
 
 // mapsFile is /proc/PID/maps. If nothing was mapped or unmapped since the last reading, its text is the same. Comparing
@@ -14,7 +15,6 @@ type mapsFile struct {
 	*os.File // it reads nothing once the program is gone
 	hash     maphash.Hash
 	parsed   uint64 // the sum of the text that was parsed last; 0 if none was, or if it has none
-	buf      [8 << 10]byte
 }
 
 // maxMapsText bounds the bytes of a text that is hashed: 256 for each of maxMappings. A longer text is parsed each
@@ -46,6 +46,10 @@ func (m *mapsFile) parse() (ms []Mapping, sum uint64, err error) {
 	return ms, sum, err
 }
 
+const mapsPiece = 8 << 10
+
+var mapsBuffers = sync.Pool{New: func() any { return new([mapsPiece]byte) }}
+
 func (m *mapsFile) rewind() error {
 	m.hash.Reset()
 	_, err := m.Seek(0, io.SeekStart)
@@ -54,7 +58,9 @@ func (m *mapsFile) rewind() error {
 
 // sumRest hashes the rest of the text and adds it to the hash. n is how many bytes the rest has.
 func (m *mapsFile) sumRest() (n int64, sum uint64, err error) {
-	n, err = io.CopyBuffer(&m.hash, io.LimitReader(m.File, maxMapsText), m.buf[:])
+	buf := mapsBuffers.Get().(*[mapsPiece]byte)
+	defer mapsBuffers.Put(buf)
+	n, err = io.CopyBuffer(&m.hash, io.LimitReader(m.File, maxMapsText), buf[:])
 	if err != nil || n == maxMapsText {
 		return n, 0, err
 	}

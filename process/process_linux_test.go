@@ -143,10 +143,9 @@ func TestImageOutOfMemory(t *testing.T) {
 		t.Skip("the shell of this system has no libc.so.6")
 	}
 	fromMemory := &loaded{group: fromFile.group, files: noFiles{p}}
-	var m cfiMachine
 	rows := 0
 	for pc := fromFile.exec[0].Start; pc < fromFile.exec[0].End; pc += 1001 {
-		want, got := fromFile.code(pc, pc, &m), fromMemory.code(pc, pc, &m)
+		want, got := fromFile.code(pc, pc), fromMemory.code(pc, pc)
 		if diff := cmp.Diff(want.Row, got.Row); diff != "" || want.Offset != got.Offset {
 			t.Fatalf("at %#x: %s", want.Offset, diff)
 		}

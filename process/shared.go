@@ -19,7 +19,7 @@ import (
 
 const (
 	// sharedFrom is the smallest size of a piece that is shared.
-	sharedFrom = 32 << 10
+	sharedFrom = 4 << 10
 	// mostAlike is how many pieces at the same offset, in files of the same size, a piece is compared with.
 	mostAlike = 4
 	// sharedPart is the divisor of the price (budget.go) of a piece that is already in use, because the piece takes no

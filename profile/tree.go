@@ -30,8 +30,8 @@ func (n *node) fn() int32  { return int32(n.what >> kindBits) }
 func (n *node) kind() Kind { return Kind(n.what & (1<<kindBits - 1)) }
 
 const (
-	chunkBits = 12
-	firstSize = 1 << 10 // of the index
+	chunkBits = 8
+	firstSize = 1 << 8 // of the index
 )
 
 func newTree() tree {

@@ -138,16 +138,19 @@ type GroupStats struct {
 	Missed  int64         // visits that were left out because their moment had passed long ago
 	Members int           // that are in it now
 	CPU     time.Duration // of the sampling thread and its preempters, without what stops took of others
+	// Unsampled is how many CPUs are on and have no samples: the kernel had no room, and goprof tries again.
+	Unsampled int
 }
 
 // GroupCounts is what a Group has done, for any goroutine.
 type GroupCounts struct {
-	Visits, Met, Others, Missed, CPU, Members atomic.Int64
+	Visits, Met, Others, Missed, CPU, Members, Unsampled atomic.Int64
 }
 
 func (c *GroupCounts) stats() GroupStats {
 	return GroupStats{Visits: c.Visits.Load(), Met: c.Met.Load(), Others: c.Others.Load(),
-		Missed: c.Missed.Load(), Members: int(c.Members.Load()), CPU: time.Duration(c.CPU.Load())}
+		Missed: c.Missed.Load(), Members: int(c.Members.Load()), CPU: time.Duration(c.CPU.Load()),
+		Unsampled: int(c.Unsampled.Load())}
 }
 
 // Portion is which part of its due samples a member has. It may be used from any goroutine.

@@ -9,7 +9,7 @@ import (
 )
 
 // Queue hands snapshots from the sampler to a walker. There is a fixed number of snapshots, which are used again and
-// again. When the walker holds all of them, the sampler finds none free. It then counts a lost sample and does not
+// again. Each is made when it is first needed: an agent has hundreds of queues, and few samples in each. When the walker holds all of them, the sampler finds none free. It then counts a lost sample and does not
 // wait, because a snapshot that is walked late points at memory that has changed.
 //
 // Stacks may be deep, so waiting snapshots are bounded in bytes, too. The snapshot that was given back last is the
@@ -21,7 +21,6 @@ import (
 type Queue struct {
 	full  chan *look.Look
 	slots []slot
-	index map[*look.Look]int32 // of slots; only read
 	// top is the free slot to be taken next, as its number + 1 (0: none). The bits above it count all changes: without
 	// the count, a slot that was taken and given back meanwhile would look as if nothing had happened.
 	top    atomic.Uint64
@@ -37,7 +36,7 @@ type Queue struct {
 }
 
 type slot struct {
-	snap   *look.Look
+	snap   *look.Look    // nil: it was never needed
 	next   atomic.Uint32 // free slot below this one, as its number + 1
 	queued int64         // bytes, while the consumer has it
 }
@@ -65,12 +64,7 @@ const (
 
 // NewQueue makes a queue of n snapshots.
 func NewQueue(n int) *Queue {
-	q := &Queue{waits: KeptFor, most: n / keptPart, full: make(chan *look.Look, n), slots: make([]slot, n),
-		index: make(map[*look.Look]int32, n)}
-	for i := range q.slots {
-		snap := new(look.Look)
-		q.slots[i].snap, q.index[snap] = snap, int32(i)
-	}
+	q := &Queue{waits: KeptFor, most: n / keptPart, full: make(chan *look.Look, n), slots: make([]slot, n)}
 	for i := range q.slots {
 		q.release(uint32(i))
 	}
@@ -85,11 +79,10 @@ func (q *Queue) Looks() <-chan *look.Look { return q.full }
 
 // Done gives a snapshot back to be filled again.
 func (q *Queue) Done(s *look.Look) {
-	i, ok := q.index[s]
-	if !ok {
+	if int(s.Slot) >= len(q.slots) || q.slots[s.Slot].snap != s {
 		return // not a snapshot of this queue
 	}
-	slot := &q.slots[i]
+	slot := &q.slots[s.Slot]
 	q.queued.Add(-slot.queued)
 	slot.queued = 0
 	if cap(s.Stack) > keptStack {
@@ -102,7 +95,7 @@ func (q *Queue) Done(s *look.Look) {
 		q.free.Add(-bytes)
 		s.Stack, s.Under = nil, nil
 	}
-	q.release(uint32(i))
+	q.release(s.Slot)
 }
 
 func buffersOf(s *look.Look) int64 { return int64(cap(s.Stack) + cap(s.Under)) }
@@ -126,6 +119,9 @@ func (q *Queue) Take() *look.Look {
 		}
 		slot := &q.slots[uint32(top)-1]
 		if q.top.CompareAndSwap(top, (top>>32+1)<<32|uint64(slot.next.Load())) {
+			if slot.snap == nil {
+				slot.snap = &look.Look{Slot: uint32(top) - 1}
+			}
 			q.free.Add(-buffersOf(slot.snap))
 			slot.snap.Reset()
 			return slot.snap
@@ -142,7 +138,7 @@ func (q *Queue) Put(s *look.Look) {
 
 // count counts the bytes of a look that is under way.
 func (q *Queue) count(s *look.Look) {
-	slot := &q.slots[q.index[s]]
+	slot := &q.slots[s.Slot]
 	slot.queued = buffersOf(s)
 	q.queued.Add(slot.queued)
 }

@@ -41,18 +41,13 @@ var ErrHangs = errors.New("session: the sampling thread hangs in the kernel")
 // hangsAfter returns a channel that is closed if the engine has not ended engineLimit after ctx is done.
 func hangsAfter(ctx context.Context, ended <-chan struct{}) <-chan struct{} {
 	hangs := make(chan struct{})
-	go func() {
-		select {
-		case <-ended:
-			return
-		case <-ctx.Done():
-		}
+	context.AfterFunc(ctx, func() { // in a goroutine of its own, which an agent does not have for each JVM before
 		select {
 		case <-ended:
 		case <-time.After(engineLimit):
 			close(hangs)
 		}
-	}()
+	})
 	return hangs
 }
 

@@ -14,8 +14,7 @@ import (
 // The list of threads is read each time because ZGC starts more threads when it needs them.
 func (s *Session) zWorkers(proc *procfs.Dir) (moved map[int]ptrace.Motion, rest bool) {
 	moved, rest = map[int]ptrace.Motion{}, true
-	var buf [1 << 15]byte
-	err := proc.Threads(buf[:], func(tid int) {
+	err := proc.Threads(func(tid int) {
 		if !s.isZWorker(proc, tid) {
 			return
 		}

@@ -32,6 +32,9 @@ func (w *Walker) traceStub(code []byte, b *vmstructs.Blob, pc uint64, r *exitRes
 	}
 }
 
+// maxScratch bounds the code for which a Walker keeps room.
+const maxScratch = 16 << 10
+
 // keptExit returns what trace finds in the code of b. It keeps the result for each pc.
 func (w *Walker) keptExit(b *vmstructs.Blob, pc uint64,
 	trace func(w *Walker, code []byte, b *vmstructs.Blob, pc uint64, r *exitResult)) exitResult {
@@ -40,7 +43,9 @@ func (w *Walker) keptExit(b *vmstructs.Blob, pc uint64,
 	}
 	r := exitResult{blob: b}
 	if code, err := w.vm.Code(b, w.code); err == nil {
-		w.code = code[:cap(code)]
+		if cap(code) <= maxScratch { // an agent has hundreds of walkers
+			w.code = code[:cap(code)]
+		}
 		trace(w, code, b, pc, &r)
 	}
 	w.exits[pc] = r

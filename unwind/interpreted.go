@@ -180,7 +180,7 @@ func (w *Walker) codeletFunc(c vmstructs.Codelet) *profile.Func {
 	if s, ok := w.stubs[c.Begin]; ok && s.blob == nil {
 		return s.fn
 	}
-	fn := &profile.Func{Name: "Interpreter (" + c.Description + ")"}
+	fn := &profile.Func{Name: "Interpreter (" + w.vm.Describe(c) + ")"}
 	w.stubs[c.Begin] = stubSite{fn: fn}
 	return fn
 }

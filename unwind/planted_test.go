@@ -36,7 +36,7 @@ func rareRecordings(t *testing.T, do func(t *testing.T, rec *captured.Recording,
 func inCodelet(t *testing.T, w *Walker, codelets []vmstructs.Codelet, name string, code ...byte) (pc uint64) {
 	t.Helper()
 	for _, c := range codelets {
-		if at := bytes.LastIndex(w.vm.CodeletCode(c), code); at >= 0 && strings.Contains(c.Description, name) {
+		if at := bytes.LastIndex(w.vm.CodeletCode(c), code); at >= 0 && strings.Contains(w.vm.Describe(c), name) {
 			return c.Begin + uint64(at)
 		}
 	}
@@ -60,7 +60,7 @@ func moveTo(w *Walker, snap *process.Snapshot, pc, sp uint64) *process.Snapshot 
 // standing walks the threads that run in the codelet of a branch. Compiled code has called their interpreted frame.
 func standing(rec *captured.Recording, w *Walker, do func(snap *process.Snapshot, stack profile.Stack)) {
 	eachWalk(rec, w, func(snap *process.Snapshot, stack *profile.Stack) {
-		if c, ok := w.vm.Codelet(snap.Regs[w.cpu.PC]); ok && strings.HasPrefix(c.Description, "if") {
+		if c, ok := w.vm.Codelet(snap.Regs[w.cpu.PC]); ok && strings.HasPrefix(w.vm.Describe(c), "if") {
 			do(snap, *stack)
 		}
 	})

@@ -60,7 +60,7 @@ func TestRareWalks(t *testing.T) {
 func (w *Walker) placeName(snap *process.Snapshot) string {
 	pc := snap.Regs[w.cpu.PC]
 	if c, ok := w.vm.Codelet(pc); ok {
-		return c.Description
+		return w.vm.Describe(c)
 	}
 	if b, err := w.vm.Blob(pc); err == nil {
 		return b.Name
@@ -82,13 +82,13 @@ func TestBranchGoesToCompiledCode(t *testing.T) {
 	tried := 0
 	eachRareWalk(t, func(t *testing.T, w *Walker, snap *process.Snapshot, stack *profile.Stack) {
 		c, ok := w.vm.Codelet(snap.Regs[w.cpu.PC])
-		if !ok || !strings.HasPrefix(c.Description, "if") {
+		if !ok || !strings.HasPrefix(w.vm.Describe(c), "if") {
 			return
 		}
 		code := w.vm.CodeletCode(c)
 		pop := bytes.Index(code, toCompiled)
 		if pop < 0 {
-			t.Fatalf("%s: no way to compiled code", c.Description)
+			t.Fatalf("%s: no way to compiled code", w.vm.Describe(c))
 		}
 		leave := bytes.LastIndexByte(code[:pop], 0xc9)
 		goesTo := plantOSR(t, w, code, pop+len(toCompiled), c.Begin)
@@ -98,12 +98,12 @@ func TestBranchGoesToCompiledCode(t *testing.T) {
 			w.Walk(stopped, &again)
 			if again.Truncated != profile.Whole || !slices.Equal(again.Frames[1:], stack.Frames[1:]) ||
 				again.Frames[0].Func != w.method(goesTo.blob.Method) || again.Frames[0].BCI != goesTo.blob.EntryBCI {
-				t.Errorf("%s+%#x: %v, %d frames, want %d", c.Description, stopped.Regs[w.cpu.PC]-c.Begin, again.Truncated,
+				t.Errorf("%s+%#x: %v, %d frames, want %d", w.vm.Describe(c), stopped.Regs[w.cpu.PC]-c.Begin, again.Truncated,
 					len(again.Frames), len(stack.Frames))
 			}
 			stopped.Regs[goesTo.register] = 1
 			if w.Walk(stopped, &again); again.Truncated != profile.BadInterpreted {
-				t.Errorf("%s+%#x, no OSR method: %v", c.Description, stopped.Regs[w.cpu.PC]-c.Begin, again.Truncated)
+				t.Errorf("%s+%#x, no OSR method: %v", w.vm.Describe(c), stopped.Regs[w.cpu.PC]-c.Begin, again.Truncated)
 			}
 			tried++
 		}
@@ -182,7 +182,7 @@ func TestSlowCRC32(t *testing.T) {
 	tried := 0
 	eachRareWalk(t, func(t *testing.T, w *Walker, snap *process.Snapshot, stack *profile.Stack) {
 		c, ok := w.vm.Codelet(snap.Regs[w.cpu.PC])
-		if !ok || !strings.Contains(c.Description, "CRC32") {
+		if !ok || !strings.Contains(w.vm.Describe(c), "CRC32") {
 			return
 		}
 		w.snap = snap

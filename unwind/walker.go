@@ -186,7 +186,7 @@ func (w *Walker) Warm() {
 		w.t.Code(image.Start, true)
 	}
 	w.vm.StubName(w.vm.CallStubReturn())
-	w.vm.Codelet(0)
+	w.vm.ListCodelets()
 }
 
 // Walk walks snap's stack into out, whose Frames are reused.

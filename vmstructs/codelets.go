@@ -1,6 +1,7 @@
 package vmstructs
 
 import (
+	"slices"
 	"sort"
 	"strings"
 )
@@ -8,8 +9,8 @@ import (
 // Codelet is the interpreter's code for one bytecode, one kind of method entry, and so on.
 type Codelet struct {
 	Begin, End  uint64
-	Description string
 	Role        Role
+	description uint64 // where its text is
 }
 
 // Role is what a codelet does, as far as a walk has to know.
@@ -47,14 +48,19 @@ func (vm *VM) Codelet(pc uint64) (Codelet, bool) {
 	if !vm.interp.has(pc) {
 		return Codelet{}, false
 	}
-	if vm.codelets == nil {
-		vm.codelets = vm.readCodelets()
-	}
+	vm.ListCodelets()
 	i := sort.Search(len(vm.codelets), func(i int) bool { return vm.codelets[i].End > pc })
 	if i == len(vm.codelets) || pc < vm.codelets[i].Begin {
 		return Codelet{}, false
 	}
 	return vm.codelets[i], true
+}
+
+// ListCodelets reads where the codelets are, once.
+func (vm *VM) ListCodelets() {
+	if vm.codelets == nil {
+		vm.codelets = vm.readCodelets()
+	}
 }
 
 // readCodelets reads the whole interpreter, and goes from codelet to codelet by their sizes (code/stubs.hpp, StubQueue;
@@ -68,41 +74,48 @@ func (vm *VM) readCodelets() []Codelet {
 	if vm.mem.Bytes(vm.interp.begin, code) != nil {
 		return nil
 	}
-	vm.interpCode = code
 	need := max(span(l.codeletSize, l.description), int(l.codeletBytes))
 	// The code begins behind the header, at an aligned address.
 	align := uint64(1)
-	if f, ok := vm.Flag("CodeEntryAlignment"); ok { // an intx, since 27 a uint
+	vm.withFlags(func() {
+		f, _ := vm.Flag("CodeEntryAlignment") // an intx, since 27 a uint
 		if n := max(uint64(max(f.Int, 0)), f.Uint); n > 0 && n <= 128 && n&(n-1) == 0 {
 			align = n
 		}
-	}
-	out := make([]Codelet, 0, 512)
+	})
+	out := []Codelet{}
 	for at := 0; at+need <= len(code) && len(out) < maxCodelets; {
 		size := int(l.codeletSize.i32(code[at:]))
 		if size < int(l.codeletBytes) || size > len(code)-at {
 			break // the end of what is used
 		}
 		begin := vm.interp.begin + uint64(at)
-		text := ""
-		if p := l.description.u64(code[at:]); p != 0 {
-			text, _ = vm.blobName(p)
-		}
-		out = append(out, Codelet{
-			Begin: min(alignUp(begin+l.codeletBytes, align), begin+uint64(size)), End: begin + uint64(size),
-			Description: text,
-			Role:        roleOf(text),
-		})
+		c := Codelet{description: l.description.u64(code[at:]), End: begin + uint64(size),
+			Begin: min(alignUp(begin+l.codeletBytes, align), begin+uint64(size))}
+		c.Role = roleOf(vm.Describe(c))
+		out = append(out, c)
 		at += size
 	}
-	return out
+	return slices.Clone(out) // without room for more
 }
 
-// CodeletCode returns the code of a codelet, which never changes. It reads nothing: the interpreter was copied whole.
+// Describe returns what the JVM says of a codelet.
+func (vm *VM) Describe(c Codelet) string {
+	if c.description == 0 {
+		return ""
+	}
+	text, _ := vm.mem.CString(c.description, maxBlobName)
+	return cleanText(text)
+}
+
+// CodeletCode reads the code of a codelet, which never changes; nil if it cannot be read.
 func (vm *VM) CodeletCode(c Codelet) []byte {
-	begin, end := c.Begin-vm.interp.begin, c.End-vm.interp.begin
-	if begin > end || end > uint64(len(vm.interpCode)) {
+	if c.Begin < vm.interp.begin || c.End > vm.interp.end || c.Begin > c.End {
 		return nil
 	}
-	return vm.interpCode[begin:end]
+	code := make([]byte, c.End-c.Begin)
+	if vm.mem.Bytes(c.Begin, code) != nil {
+		return nil
+	}
+	return code
 }

@@ -104,6 +104,14 @@ func (vm *VM) Flag(name string) (Flag, bool) {
 // ForgetFlags drops the table, a quarter of a megabyte. The next question reads it again.
 func (vm *VM) ForgetFlags() { vm.flagTab = flagTable{} }
 
+// withFlags calls ask, which asks for flags, and leaves no table behind that was not there before.
+func (vm *VM) withFlags(ask func()) {
+	if had := vm.flagTab.read; !had {
+		defer vm.ForgetFlags()
+	}
+	ask()
+}
+
 func (vm *VM) flagValue(name string, typ flagType, buf [8]byte) (Flag, bool) {
 	f := Flag{Name: name, Kind: typ.kind}
 	v := binary.LittleEndian.Uint64(buf[:])

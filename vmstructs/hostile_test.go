@@ -172,7 +172,7 @@ func (w *hostileWorld) tour(t process.Target, more []uint64) error {
 					return err
 				}
 			}
-			if c, ok := vm.Codelet(pc); ok && (c.Begin > c.End || !utf8.ValidString(c.Description)) {
+			if c, ok := vm.Codelet(pc); ok && (c.Begin > c.End || !utf8.ValidString(vm.Describe(c))) {
 				return fmt.Errorf("%+v", c)
 			} else if ok {
 				vm.CodeletCode(c)

@@ -346,9 +346,9 @@ func checkStubs(t *testing.T, v *live) {
 	entries := map[string]bool{}
 	for pc := v.vm.interp.begin; pc < v.vm.interp.end; pc += 16 {
 		if c, ok := v.vm.Codelet(pc); ok && c.Role == MethodEntry {
-			entries[c.Description] = true
+			entries[v.vm.Describe(c)] = true
 			if c.Begin%32 != 0 { // CodeEntryAlignment is at least this in all releases, on both CPUs
-				t.Errorf("%q begins at %#x", c.Description, c.Begin)
+				t.Errorf("%q begins at %#x", v.vm.Describe(c), c.Begin)
 			}
 		}
 	}

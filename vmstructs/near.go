@@ -18,7 +18,7 @@ type nearMemory struct {
 	n      int // pieces in use
 	next   int // the one that is given up next
 	addr   [nearPieces]uint64
-	pieces *nearBuffer // nil while there are none
+	pieces [nearPieces]*[nearPiece]byte // lent by nearBuffers; nil behind the last one that was needed
 	// wanted are pieces that fetch will read, to these places.
 	wanted   []process.Range
 	wantedAt []int
@@ -31,10 +31,8 @@ const (
 
 const maxWanted = nearPieces / 4
 
-type nearBuffer [nearPieces][nearPiece]byte
-
 // nearBuffers are used by a VM while it answers a question: an agent has hundreds of VMs.
-var nearBuffers = sync.Pool{New: func() any { return new(nearBuffer) }}
+var nearBuffers = sync.Pool{New: func() any { return new([nearPiece]byte) }}
 
 // begin keeps pieces until the matching call of end.
 func (m *nearMemory) begin() { m.depth++ }
@@ -42,9 +40,10 @@ func (m *nearMemory) begin() { m.depth++ }
 func (m *nearMemory) end() {
 	if m.depth--; m.depth == 0 {
 		m.forget()
-		if m.pieces != nil {
-			nearBuffers.Put(m.pieces)
-			m.pieces = nil
+		m.wanted, m.wantedAt = m.wanted[:0], m.wantedAt[:0]
+		for i := 0; i < nearPieces && m.pieces[i] != nil; i++ {
+			nearBuffers.Put(m.pieces[i])
+			m.pieces[i] = nil
 		}
 	}
 }
@@ -71,7 +70,7 @@ func (m *nearMemory) Read(addr uint64, p []byte) error {
 func (m *nearMemory) piece(begin uint64) *[nearPiece]byte {
 	for i, addr := range m.addr[:m.n] {
 		if addr == begin {
-			return &m.pieces[i]
+			return m.pieces[i]
 		}
 	}
 	i := m.room()
@@ -79,17 +78,17 @@ func (m *nearMemory) piece(begin uint64) *[nearPiece]byte {
 		return nil
 	}
 	m.take(i, begin)
-	return &m.pieces[i]
+	return m.pieces[i]
 }
 
 // room returns the index for another piece, and drops the old piece there.
 func (m *nearMemory) room() int {
-	if m.pieces == nil {
-		m.pieces = nearBuffers.Get().(*nearBuffer)
-	}
 	i := m.next
 	if m.n < nearPieces {
 		i = m.n
+	}
+	if m.pieces[i] == nil {
+		m.pieces[i] = nearBuffers.Get().(*[nearPiece]byte)
 	}
 	m.addr[i] = 1 // no piece begins there
 	return i

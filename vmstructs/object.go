@@ -68,12 +68,10 @@ func (vm *VM) learnHeaders() {
 	if vm.headersKnown {
 		return
 	}
-	had := vm.flagTab.read
-	length, _ := vm.arrayLayout()
-	vm.compact, vm.lengthAt, vm.headersKnown = vm.flagOn("UseCompactObjectHeaders"), int32(length), true
-	if !had {
-		vm.ForgetFlags() // a question about a leaf must not leave the table behind
-	}
+	vm.withFlags(func() {
+		length, _ := vm.arrayLayout()
+		vm.compact, vm.lengthAt, vm.headersKnown = vm.flagOn("UseCompactObjectHeaders"), int32(length), true
+	})
 }
 
 // klassIn returns the class that the head of an object names, 0 if it names none, as that of an object that a collector

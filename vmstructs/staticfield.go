@@ -30,16 +30,14 @@ func (vm *VM) learnObjects() error {
 		return o.failed
 	}
 	o.asked = true
-	had := vm.flagTab.read
-	if !vm.java.done {
-		vm.java.heap, o.failed = vm.readHeapModel()
-	}
-	if o.failed == nil {
-		o.klasses, o.failed = vm.readKlassModel()
-	}
-	if !had {
-		vm.ForgetFlags() // a question about a leaf must not leave the table behind
-	}
+	vm.withFlags(func() {
+		if !vm.java.done {
+			vm.java.heap, o.failed = vm.readHeapModel()
+		}
+		if o.failed == nil {
+			o.klasses, o.failed = vm.readKlassModel()
+		}
+	})
 	return o.failed
 }
 

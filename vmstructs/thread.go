@@ -104,9 +104,8 @@ func (vm *VM) readThreads(ptrs []byte) ([]Thread, error) {
 	size := l.end - int(l.begin)
 	c := &vm.threads
 	c.asked = 0
-	if c.raw == nil {
-		c.raw = make([]byte, threadBatch*(size+8))
-		c.ranges = make([]process.Range, 0, 2*threadBatch)
+	if need := min(len(ptrs)/8, threadBatch) * (size + 8); len(c.raw) < need {
+		c.raw = make([]byte, need)
 	}
 	out := make([]Thread, 0, len(ptrs)/8)
 	for len(ptrs) > 0 {

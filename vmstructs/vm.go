@@ -20,13 +20,12 @@ type VM struct {
 	missing []string
 	version Version
 
-	heaps      []codeHeap
-	code       span64 // reserved bounds of the code cache
-	interp     span64 // the interpreter's codelets
-	codelets   []Codelet
-	interpCode []byte
-	stubs      stubTable
-	callRet    uint64
+	heaps    []codeHeap
+	code     span64 // reserved bounds of the code cache
+	interp   span64 // the interpreter's codelets
+	codelets []Codelet
+	stubs    stubTable
+	callRet  uint64
 
 	blobs   blobCache
 	methods methodCache

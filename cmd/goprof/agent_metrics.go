@@ -53,6 +53,7 @@ func writeMetrics(w io.Writer, a *agent.Agent, h *agent.ThisHost, others *agent.
 		{"cpu_visits_others_total", "counter", "Visits that met another process.", g.Others},
 		{"cpu_visits_missed_total", "counter", "Visits that were left out because their moment had passed long ago.",
 			g.Missed},
+		{"cpus_unsampled", "gauge", "CPUs that are on and have no samples of JVMs: the kernel refused the events.", g.Unsampled},
 		{"library_bytes", "gauge", "Symbols and unwind information of libraries, as they are paid for.",
 			tables},
 		{"library_bytes_max", "gauge", "The most of that; a JVM for which there is no room is refused as tables-full.", most},
@@ -64,6 +65,8 @@ func writeMetrics(w io.Writer, a *agent.Agent, h *agent.ThisHost, others *agent.
 		samples, lost := others.Counts()
 		agent.WriteMetric(w, "host_samples_total", "counter", "Samples of processes that are not recorded as JVMs.", samples)
 		agent.WriteMetric(w, "host_records_lost_total", "counter", "Records of these for which the kernel had no room.", lost)
+		agent.WriteMetric(w, "host_cpus_unsampled", "gauge", "CPUs that are on and have no samples of these.",
+			others.Unsampled())
 	}
 	out.Metrics(w)
 }

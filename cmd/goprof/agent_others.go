@@ -19,7 +19,7 @@ func openOthers(c *config.Config, a *agent.Agent, h *agent.ThisHost, out *outlet
 		return nil, nil
 	}
 	others, err := agent.OpenOthers(agent.OthersOptions{Settings: c.Settings, Version: version(), CPUs: h.CPUs(),
-		Enrich: identity.Enrich, Counts: a.Counts, Offer: out.Offer})
+		Enrich: identity.Enrich, Offer: out.Offer})
 	if err != nil {
 		cause := h.Explain(0, err)
 		cause.Remedy = "goprof doctor; without --whole-host the agent records JVMs"

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -205,8 +206,14 @@ func (f *File) Write(write func(io.Writer) error) (string, error) {
 	return name, nil
 }
 
+// buffers are lent to files that are written: an agent writes small ones all the time.
+var buffers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, 64<<10) }}
+
 func buffered(to io.Writer, write func(io.Writer) error) error {
-	b := bufio.NewWriterSize(to, 64<<10)
+	b := buffers.Get().(*bufio.Writer)
+	defer buffers.Put(b)
+	defer b.Reset(nil)
+	b.Reset(to)
 	if err := write(b); err != nil {
 		return err
 	}

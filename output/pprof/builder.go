@@ -49,7 +49,8 @@ type Builder struct {
 	functions map[profile.Func]*pb.Function
 	byPtr     map[*profile.Func]*pb.Function
 	locations map[string]*pb.Location
-	recent    [1 << recentBits]recentFrame
+	recent    []recentFrame
+	asked     int // how many frames were looked for there
 	samples   map[string]*pb.Sample
 	mappings  map[image]*pb.Mapping
 	full      *pb.Sample // for all samples without room
@@ -104,12 +105,13 @@ type physical struct {
 	java bool
 }
 
-const recentBits = 11
+// The places of the cache: few until manyFrames have been looked for, as most batches of an agent are small.
+const fewRecent, mostRecent, manyFrames = 1 << 7, 1 << 11, 1 << 12
 
-// place is the frame's index in the cache, computed from the address of its Func.
-func (p *physical) place() uint64 {
+// hash says where in the cache the frame may be. A Func is known by its address.
+func (p *physical) hash() uint64 {
 	h := uint64(uintptr(unsafe.Pointer(p.fn)))>>4 ^ uint64(uint32(p.line))<<32
-	return h * 0x9e3779b97f4a7c15 >> (64 - recentBits)
+	return h * 0x9e3779b97f4a7c15 >> 32
 }
 
 // NewBuilder makes an empty profile.
@@ -125,6 +127,7 @@ func NewBuilder(o Options) *Builder {
 		room:      maxSamples,
 		seen:      make(map[seenKey]*pb.Sample),
 		contexts:  make(map[context]uint64),
+		recent:    make([]recentFrame, fewRecent),
 		prints:    profile.NewFingerprinter(),
 	}
 }
@@ -314,7 +317,10 @@ func (b *Builder) found(frames []profile.Frame) *pb.Location {
 		return b.location(frames)
 	}
 	key := physical{frames[0].Func, frames[0].Line, frames[0].Kind.Java()}
-	recent := &b.recent[key.place()]
+	if b.asked++; b.asked == manyFrames {
+		b.recent = make([]recentFrame, mostRecent)
+	}
+	recent := &b.recent[key.hash()%uint64(len(b.recent))]
 	if recent.at == nil || recent.physical != key {
 		*recent = recentFrame{key, b.location(frames)}
 	}

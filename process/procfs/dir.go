@@ -5,6 +5,7 @@ package procfs
 import (
 	"math"
 	"strconv"
+	"sync"
 	"syscall"
 	"unsafe"
 
@@ -168,13 +169,23 @@ func (p *Dir) IsOwnChild() bool {
 	return p.child == 1
 }
 
-// Threads calls each for every thread of the process now. buf is for the kernel's use.
-func (p *Dir) Threads(buf []byte, each func(tid int)) error {
+// lists are lent to Numbers: an agent has hundreds of Dirs.
+var lists = sync.Pool{New: func() any { return new([32 << 10]byte) }}
+
+// Threads calls each for every thread of the process now.
+func (p *Dir) Threads(each func(tid int)) error {
 	if _, err := unix.Seek(p.task, 0, unix.SEEK_SET); err != nil {
 		return err
 	}
+	return Numbers(p.task, each)
+}
+
+// Numbers calls each for every name in an open directory that is a number.
+func Numbers(dir int, each func(n int)) error {
+	buf := lists.Get().(*[32 << 10]byte)
+	defer lists.Put(buf)
 	for {
-		n, err := unix.Getdents(p.task, buf)
+		n, err := unix.Getdents(dir, buf[:])
 		if err != nil {
 			return err
 		}
@@ -224,7 +235,7 @@ func (p *Dir) AnyThread() (tid int) {
 	if state, _ := p.Status(tid); p.task < 0 || state != 'Z' && state != 'X' {
 		return tid
 	}
-	p.Threads(make([]byte, 32<<10), func(t int) {
+	p.Threads(func(t int) {
 		if state, _ := p.Status(t); tid == p.PID && state != 0 && state != 'Z' && state != 'X' {
 			tid = t
 		}

@@ -92,7 +92,7 @@ func frozenThreads(pid int) (version int) {
 	dir := OpenDir(pid)
 	defer dir.Close()
 	moves := false
-	err := dir.Threads(make([]byte, 4096), func(tid int) {
+	err := dir.Threads(func(tid int) {
 		if moves {
 			return
 		}

@@ -4,8 +4,8 @@ package procfs
 
 import (
 	"fmt"
-	"io"
 	"os"
+	"slices"
 
 	"golang.org/x/sys/unix"
 )
@@ -16,12 +16,35 @@ const MaxFile = 64 << 10
 // Read returns up to most bytes of a file of /proc. Opening cannot block: these are files of the kernel, not of the
 // target.
 func Read(path string, most int64) ([]byte, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0)
+	fd, err := again(func() (int, error) {
+		return unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	})
 	if err != nil {
-		return nil, err
+		return nil, &os.PathError{Op: "open", Path: path, Err: err}
 	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, most))
+	defer unix.Close(fd)
+	b := make([]byte, 0, 512)
+	for int64(len(b)) < most {
+		b = slices.Grow(b, 1)
+		n, err := again(func() (int, error) { return unix.Read(fd, b[len(b):min(int64(cap(b)), most)]) })
+		if err != nil {
+			return b, &os.PathError{Op: "read", Path: path, Err: err}
+		}
+		if n == 0 {
+			break
+		}
+		b = b[:len(b)+n]
+	}
+	return b, nil
+}
+
+// again makes a system call until no signal interrupts it.
+func again(call func() (int, error)) (int, error) {
+	for {
+		if n, err := call(); err != unix.EINTR {
+			return n, err
+		}
+	}
 }
 
 // ReadStat reads the stat of a thread and its name.

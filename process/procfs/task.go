@@ -16,7 +16,7 @@ func EachTask(dirents []byte, each func(tid int)) {
 		if size < 19 || size > len(b) {
 			return
 		}
-		if tid, _, ok := CutUint(b[19:size]); ok {
+		if tid, rest, ok := CutUint(b[19:size]); ok && len(rest) > 0 && rest[0] == 0 {
 			each(int(tid))
 		}
 		b = b[size:]

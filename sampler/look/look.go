@@ -26,6 +26,8 @@ type Look struct {
 	// Kernel are the addresses of the kernel's functions that the thread was in, innermost first, where they were asked
 	// for.
 	Kernel []uint64
+	// Slot is the look's place in its Queue.
+	Slot uint32
 }
 
 // Waker is what ended a wait: the thread of the look, or what interrupted it. The kernel's frames distinguish these.

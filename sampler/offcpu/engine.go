@@ -337,7 +337,7 @@ func (r *offRun) prune() {
 		return
 	}
 	live := map[int]bool{}
-	if r.Proc.Threads(make([]byte, ring.ListBytes), func(tid int) { live[tid] = true }) != nil {
+	if r.Proc.Threads(func(tid int) { live[tid] = true }) != nil {
 		return
 	}
 	for tid, th := range r.threads {

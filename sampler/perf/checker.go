@@ -33,8 +33,9 @@ const (
 	// oftenMost finds in a row that come within perfSoon of the one before show that many threads run: then the checker
 	// sleeps that long, and looks at their samples together.
 	oftenMost = 8
-	// mostProcesses bounds the processes whose code a checker knows.
-	mostProcesses = 128
+	// mostProcesses bounds the processes whose code a checker knows. That is more than an agent records, unless
+	// max-jvms is raised: what is known of another process's code takes a megabyte of Go's heap.
+	mostProcesses = 256
 	// knownTIDs is how many threads are remembered.
 	knownTIDs = 1 << 12
 	// unwanted, in place of where a stack begins, says that no sample is wanted of a thread.

@@ -238,10 +238,13 @@ func (r *perfGroupRun) follow() {
 	if !anew && !cpuset.HaveCome(before, r.online) {
 		return
 	}
-	if !r.rings.takeIn(r.rings.without(r.online)) {
+	fresh := r.rings.without(r.online)
+	if !r.rings.takeIn(fresh) {
 		r.online = before // the next time, perhaps
+		r.Counts.Unsampled.Store(int64(len(fresh)))
 		return
 	}
+	r.Counts.Unsampled.Store(0)
 	r.stopChecker()
 	defer r.startChecker()
 	r.drain()

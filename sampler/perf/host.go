@@ -6,7 +6,10 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sort"
+	"sync/atomic"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"goprof/arch/cpus"
 	"goprof/sampler/cpuset"
@@ -17,13 +20,23 @@ import (
 // Host samples whatever runs on the CPUs of this machine, with one event for each CPU. A sample has the calls to which
 // frame pointers lead, and no memory. Nothing wakes goprof up: its caller reads the rings now and then. Its methods
 // belong to one goroutine.
+//
+// Records of processes have rings of their own. A program that renames its threads all the time fills these within a
+// fraction of a second, and no sample is lost by that.
 type Host struct {
-	rings  *perfRings
-	wide   *wideEvents
-	asked  cpuset.Asked
-	online []int
-	seen   []ring.Chain
-	lost   int64
+	samples, tasks hostEvents
+	asked          cpuset.Asked
+	online         []int
+	seen           []ring.Chain
+	lost           *int64 // of the rings that are read now
+
+	unsampled atomic.Int64
+}
+
+// hostEvents are events of one sort.
+type hostEvents struct {
+	rings *perfRings
+	wide  *wideEvents
 }
 
 // hostRing has room for some seconds at a low rate, and for the processes that begin and end meanwhile.
@@ -36,48 +49,76 @@ func OpenHost(interval time.Duration) (*Host, error) {
 		return nil, err
 	}
 	h := &Host{asked: cpuset.AskedNow(), online: cpuset.Online()}
-	var err error
-	if h.rings, err = openPerfRings(slices.Clone(h.online), ring.Share(len(h.online), hostRing), nil, nil); err != nil {
+	if err := h.tasks.open(h.online, ring.TaskAttr(), interval); err != nil {
 		return nil, err
 	}
-	h.wide = &wideEvents{rings: h.rings, cpu: cpus.Here(), kernel: ring.InKernel, chains: true, interval: int64(interval),
-		rng: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))}
-	if err := h.wide.open(); err != nil {
-		h.rings.close()
+	if err := h.samples.open(h.online, ring.ChainAttr(), interval); err != nil {
+		h.tasks.close()
 		return nil, err
 	}
 	return h, nil
 }
 
+func (e *hostEvents) open(online []int, attr unix.PerfEventAttr, interval time.Duration) (err error) {
+	if e.rings, err = openPerfRings(slices.Clone(online), ring.Share(len(online), hostRing), nil, nil); err != nil {
+		return err
+	}
+	e.wide = &wideEvents{rings: e.rings, cpu: cpus.Here(), kernel: ring.InKernel, attr: &attr, interval: int64(interval),
+		rng: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))}
+	if err = e.wide.open(); err != nil {
+		e.rings.close()
+	}
+	return err
+}
+
+// reopen opens all events again. It returns on how many CPUs it could not.
+func (e *hostEvents) reopen(online []int) int {
+	fresh := e.rings.without(online)
+	switch {
+	case !e.rings.takeIn(fresh):
+		return len(fresh)
+	case e.wide.reopen() != nil:
+		return len(online)
+	}
+	return 0
+}
+
+func (e *hostEvents) close() {
+	e.wide.closeEvents()
+	e.rings.close()
+}
+
 // Close ends the samples.
 func (h *Host) Close() {
-	h.wide.closeEvents()
-	h.rings.close()
+	h.samples.close()
+	h.tasks.close()
 }
 
 // SetInterval sets the time between two samples of a CPU from now on.
 func (h *Host) SetInterval(d time.Duration) {
-	if interval := int64(d); interval != h.wide.interval {
-		h.wide.interval = interval
-		h.wide.changePeriods(ptrace.Monotonic())
+	if w := h.samples.wide; w.interval != int64(d) {
+		w.interval = int64(d)
+		w.changePeriods(ptrace.Monotonic())
 	}
 }
 
-// Read returns what has happened since the last Read, in the order of time, by the wall clock. lost is how many records
-// are missing. The result is valid until the next Read.
-func (h *Host) Read() (seen []ring.Chain, lost int64) {
+// Read returns what has happened since the last Read, in the order of time, by the wall clock. samples and tasks are
+// how many of these are missing. The result is valid until the next Read.
+func (h *Host) Read() (seen []ring.Chain, samples, tasks int64) {
 	now := ptrace.Monotonic()
 	ahead := time.Now().UnixNano() - now
-	h.wide.redraw(now)
+	h.samples.wide.redraw(now)
 	h.followCPUs(now)
 	clear(h.seen)
-	h.seen, h.lost = h.seen[:0], 0
-	h.rings.steady.Drain(h)
+	h.seen, h.lost = h.seen[:0], &samples
+	h.samples.rings.steady.Drain(h)
+	h.lost = &tasks // read later: the process of each sample is known
+	h.tasks.rings.steady.Drain(h)
 	sort.SliceStable(h.seen, func(i, j int) bool { return h.seen[i].When < h.seen[j].When })
 	for i := range h.seen {
 		h.seen[i].When += ahead
 	}
-	return h.seen, h.lost
+	return h.seen, samples, tasks
 }
 
 // followCPUs opens the events again if a CPU has come that was not there, or was away.
@@ -87,22 +128,28 @@ func (h *Host) followCPUs(now int64) {
 	}
 	anew, before := h.asked.MissedMuch(now), h.online
 	h.online = cpuset.Online()
-	if !anew && !cpuset.HaveCome(before, h.online) && h.wide.failed == nil {
+	if !anew && !cpuset.HaveCome(before, h.online) && h.Unsampled() == 0 {
 		return
 	}
-	if !h.rings.takeIn(h.rings.without(h.online)) || h.wide.reopen() != nil {
+	unsampled := max(h.tasks.reopen(h.online), h.samples.reopen(h.online))
+	if unsampled > 0 {
 		h.online = before // the next time, perhaps
 	}
+	h.unsampled.Store(int64(unsampled))
 }
+
+// Unsampled is how many CPUs are on and have no samples, from any goroutine: the kernel had no room for their events,
+// and goprof tries again.
+func (h *Host) Unsampled() int { return int(h.unsampled.Load()) }
 
 // Record is ring.Taker's.
 func (h *Host) Record(b ring.Bytes, rec ring.Record) {
 	if c, ok := b.ParseEventChain(rec); !ok {
-		h.lost++
-	} else if c.Kind == ring.KindSample || c.Kind == ring.KindComm || c.PID == c.TID {
-		h.seen = append(h.seen, c) // no thread that begins or ends
+		*h.lost++
+	} else if c.Kind == ring.KindSample || c.Exec || c.PID == c.TID {
+		h.seen = append(h.seen, c) // no thread that begins, ends or gets a name
 	}
 }
 
 // Lose is ring.Taker's.
-func (h *Host) Lose(_ ptrace.Outcome, n int64) { h.lost += n }
+func (h *Host) Lose(_ ptrace.Outcome, n int64) { *h.lost += n }

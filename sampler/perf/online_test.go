@@ -15,6 +15,7 @@ import (
 	"goprof/sampler"
 	"goprof/sampler/cpuset"
 	"goprof/sampler/ptrace"
+	"goprof/sampler/ring"
 	"goprof/testdata/ctest"
 )
 
@@ -152,4 +153,65 @@ func eventIDs(t *testing.T, events []perfEvent) (ids []uint64) {
 		ids = append(ids, id)
 	}
 	return ids
+}
+
+// TestHostSaysWhatIsNotSampled: where the events of CPUs cannot be opened again, that is said, and tried again.
+func TestHostSaysWhatIsNotSampled(t *testing.T) {
+	h, err := OpenHost(time.Second)
+	if err != nil {
+		t.Skip("this machine does not permit perf events of CPUs (CAP_PERFMON, no PID namespace)")
+	}
+	defer h.Close()
+	suspend := func() { h.asked.At, h.asked.Slept = h.asked.At-cpuset.Every, h.asked.Slept-int64(3*time.Second) }
+	var files unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &files); err != nil {
+		t.Fatal(err)
+	}
+	suspend()
+	lowest := h.samples.wide.events[0].fd
+	for _, e := range slices.Concat(h.samples.wide.events, h.tasks.wide.events) {
+		lowest = min(lowest, e.fd)
+	}
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: uint64(lowest), Max: files.Max}); err != nil {
+		t.Fatal(err)
+	}
+	h.Read()
+	unix.Setrlimit(unix.RLIMIT_NOFILE, &files)
+	if h.Unsampled() != len(cpuset.Online()) {
+		t.Errorf("%d CPUs are not sampled", h.Unsampled())
+	}
+	h.asked.At -= cpuset.Every
+	if h.Read(); h.Unsampled() != 0 || h.samples.wide.failed != nil {
+		t.Errorf("%d CPUs are still not sampled: %v", h.Unsampled(), h.samples.wide.failed)
+	}
+}
+
+// TestHostBesideRenames: a program that renames its threads all the time fills the rings of such records, and costs no
+// sample.
+func TestHostBesideRenames(t *testing.T) {
+	h, err := OpenHost(time.Second / 19)
+	if err != nil {
+		t.Skip("this machine does not permit perf events of CPUs (CAP_PERFMON, no PID namespace)")
+	}
+	defer h.Close()
+	p := ctest.Run(t, `
+#include <sys/prctl.h>
+int main(void) {
+	ready();
+	for (;;) { prctl(PR_SET_NAME, "one"); prctl(PR_SET_NAME, "other"); }
+}`)
+	met, full := 0, false
+	ctest.Eventually(t, "the rings are full, and the program was met", func() bool {
+		seen, samples, tasks := h.Read()
+		for i := range seen {
+			if seen[i].Kind == ring.KindSample && seen[i].PID == p.PID {
+				met++
+			}
+		}
+		if full = full || tasks > 0; samples != 0 {
+			t.Errorf("%d samples are lost", samples)
+		}
+		time.Sleep(300 * time.Millisecond)
+		return full && met > 0
+	})
 }

@@ -39,13 +39,13 @@ type wideEvents struct {
 	cpu      *arch.CPU
 	kernel   ring.Kernel
 	interval int64
-	exact    bool    // at multiples of the interval: for tests
-	next     int64   // when the next look around is; 0: the sampling thread also wakes up to change periods
-	filter   int     // the program that chooses
-	chains   bool    // samples are of all processes, and have calls in place of a copy of the stack
-	most     int     // of a stack, that is ever copied
-	keeps    float64 // for how many intervals the events keep their periods
-	until    int64   // when they are given others, or soon afterwards
+	exact    bool                // at multiples of the interval: for tests
+	next     int64               // when the next look around is; 0: the sampling thread also wakes up to change periods
+	filter   int                 // the program that chooses
+	attr     *unix.PerfEventAttr // of events without a program that chooses; nil: there is one
+	most     int                 // of a stack, that is ever copied
+	keeps    float64             // for how many intervals the events keep their periods
+	until    int64               // when they are given others, or soon afterwards
 	pace     pace
 	copies   stackFit
 	events   []perfEvent
@@ -115,8 +115,8 @@ func (w *wideEvents) open() error {
 	}
 	attr := ring.SampleAttr(w.cpu, 0, w.copies.stack, w.kernel, eachWakes(w.interval))
 	attr.Config = unix.PERF_COUNT_SW_CPU_CLOCK
-	if w.chains {
-		attr = ring.ChainAttr()
+	if w.attr != nil {
+		attr = *w.attr
 	}
 	attr.Bits |= unix.PerfBitDisabled
 	for i, cpu := range w.rings.cpus {
@@ -141,7 +141,7 @@ func (w *wideEvents) open() error {
 
 // begin gives an event the program that chooses, and lets it begin.
 func (w *wideEvents) begin(fd int) error {
-	if !w.chains {
+	if w.attr == nil {
 		if err := unix.IoctlSetInt(fd, unix.PERF_EVENT_IOC_SET_BPF, w.filter); err != nil {
 			return &ring.Error{Call: "PERF_EVENT_IOC_SET_BPF", Err: err}
 		}

@@ -107,7 +107,7 @@ func (h *holding) stopAll(until int64) error {
 // seizeNew tells new threads to stop, and returns how many there were.
 func (h *holding) seizeNew() (found int, err error) {
 	var tids []int
-	if err := h.t.proc.Threads(make([]byte, 64<<10), func(tid int) { tids = append(tids, tid) }); err != nil {
+	if err := h.t.proc.Threads(func(tid int) { tids = append(tids, tid) }); err != nil {
 		return 0, err
 	}
 	for _, tid := range tids {

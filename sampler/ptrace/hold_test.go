@@ -16,7 +16,7 @@ func tasks(t *testing.T, pid int) (tids []int) {
 	t.Helper()
 	tr := NewTracer(pid, ctest.NeedCPU(t))
 	defer tr.Close()
-	if err := tr.proc.Threads(make([]byte, 4096), func(tid int) { tids = append(tids, tid) }); err != nil {
+	if err := tr.proc.Threads(func(tid int) { tids = append(tids, tid) }); err != nil {
 		t.Fatal(err)
 	}
 	return tids

@@ -253,10 +253,9 @@ func TestThreadsThatEndDuringTheLook(t *testing.T) {
 	var seen [NumOutcomes]int
 	onTracer(t, p.PID, func(tr *Tracer) {
 		snap := new(look.Look)
-		dirents := make([]byte, 4096)
 		for seen[Taken] < 3000 || seen[ThreadGone] < 20 {
 			var tids []int
-			tr.proc.Threads(dirents, func(tid int) { tids = append(tids, tid) })
+			tr.proc.Threads(func(tid int) { tids = append(tids, tid) })
 			for _, tid := range tids {
 				o := tr.Look(tid, Hint{}, snap)
 				seen[o]++
@@ -335,10 +334,9 @@ func TestExecDuringTheLook(t *testing.T) {
 	looks := 0
 	onTracer(t, p.PID, func(tr *Tracer) {
 		snap := new(look.Look)
-		dirents := make([]byte, 4096)
 		for {
 			var tids []int
-			tr.proc.Threads(dirents, func(tid int) { tids = append(tids, tid) })
+			tr.proc.Threads(func(tid int) { tids = append(tids, tid) })
 			for _, tid := range tids {
 				for _, _, ok := tr.Collect(); ok; _, _, ok = tr.Collect() {
 				}

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What an event of ChainAttr writes, beside samples (include/uapi/linux/perf_event.h). With sample_id_all each record
-// ends in {u32 pid, tid; u64 time}.
+// What an event of TaskAttr writes (include/uapi/linux/perf_event.h). With sample_id_all each record ends in
+// {u32 pid, tid; u64 time}.
 const (
 	KindComm = 3 // {u32 pid, tid; char comm[]}: a thread has this name from now on
 	KindExit = 4 // {u32 pid, ppid, tid, ptid; u64 time}
@@ -19,7 +19,7 @@ const (
 )
 
 // ChainAttr asks for a sample after each period of a CPU's time, of whatever runs there but its idle task: the calls to
-// which frame pointers lead, and no memory. It also asks for a record of each process that begins, ends or gets a name.
+// which frame pointers lead, and no memory.
 func ChainAttr() unix.PerfEventAttr {
 	return unix.PerfEventAttr{
 		Type:        unix.PERF_TYPE_SOFTWARE,
@@ -28,11 +28,19 @@ func ChainAttr() unix.PerfEventAttr {
 		Sample_type: unix.PERF_SAMPLE_TID | unix.PERF_SAMPLE_TIME | unix.PERF_SAMPLE_CALLCHAIN,
 		Clockid:     unix.CLOCK_MONOTONIC,
 		Bits: unix.PerfBitUseClockID | unix.PerfBitExcludeHv | unix.PerfBitExcludeIdle | unix.PerfBitSampleIDAll |
-			unix.PerfBitExcludeCallchainKernel | unix.PerfBitComm | unix.PerfBitCommExec | unix.PerfBitTask,
+			unix.PerfBitExcludeCallchainKernel,
 	}
 }
 
-// Chain is such a sample, or a record of a process.
+// TaskAttr asks for no samples, and for a record of each process that begins, ends or gets a name on a CPU.
+func TaskAttr() unix.PerfEventAttr {
+	a := ChainAttr()
+	a.Config = unix.PERF_COUNT_SW_DUMMY
+	a.Bits |= unix.PerfBitComm | unix.PerfBitCommExec | unix.PerfBitTask
+	return a
+}
+
+// Chain is a sample of ChainAttr, or a record of TaskAttr.
 type Chain struct {
 	Kind     uint32
 	PID, TID int
@@ -44,7 +52,7 @@ type Chain struct {
 	Exec     bool     // of a name: the process has become another program
 }
 
-// ParseEventChain reads a record of an event of ChainAttr.
+// ParseEventChain reads a record of an event of ChainAttr or TaskAttr.
 func (b Bytes) ParseEventChain(r Record) (c Chain, ok bool) {
 	if r.End-r.At < idBytes {
 		return c, false

@@ -180,9 +180,6 @@ func (s Set) OpenEvents(attr *unix.PerfEventAttr, tid int, cpus []int) (fds []in
 	return fds, nil
 }
 
-// ListBytes is how much of the list of threads is read at a time.
-const ListBytes = 32 << 10
-
 // EachThread calls open with each thread of a process. A thread that begins later inherits the events of the thread
 // that made it. So EachThread lists threads until no new one has come in between. If new threads come all the time,
 // most of them inherit.
@@ -190,7 +187,7 @@ func EachThread(proc *procfs.Dir, open func(tid int) error) error {
 	seen := map[int]bool{}
 	for range 16 {
 		var fresh []int
-		proc.Threads(make([]byte, ListBytes), func(tid int) {
+		proc.Threads(func(tid int) {
 			if !seen[tid] {
 				fresh = append(fresh, tid)
 			}

@@ -40,7 +40,7 @@ func (s *List) listNow() {
 	began := s.OwnCPUTime()
 	s.Round++
 	s.met, s.counted = s.met[:0], 0
-	if s.Proc.Threads(s.dirents, s.seen) != nil {
+	if s.Proc.Threads(s.seen) != nil {
 		return
 	}
 	for _, th := range s.ByTID {

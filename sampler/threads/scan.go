@@ -139,7 +139,6 @@ type List struct {
 	listedAt int64
 	listCost int64
 	counted  int // threads of the last listing
-	dirents  []byte
 	seen     func(tid int)
 
 	kept    KeptFiles
@@ -159,7 +158,6 @@ func New(proc *procfs.Dir, interval time.Duration, fds int) *List {
 		upkeep:   Upkeep{HotFor, ListEvery, false},
 		coldCost: 1000,
 		search:   search{chance: 1},
-		dirents:  make([]byte, 32<<10),
 		kept:     KeepFiles(fds),
 	}
 	s.seen, s.giveUp = s.noteListed, s.giveUpFiles

@@ -115,7 +115,7 @@ func bareScan(t *testing.T, pid int) (each time.Duration) {
 		d := procfs.OpenDir(pid)
 		defer d.Close()
 		var fds []int
-		d.Threads(make([]byte, 32<<10), func(tid int) {
+		d.Threads(func(tid int) {
 			if fd, err := d.Open(tid, "schedstat"); err == nil {
 				fds = append(fds, fd)
 			}

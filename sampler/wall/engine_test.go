@@ -291,7 +291,7 @@ func bareReads(t *testing.T, pid, rounds int, interval time.Duration) (each time
 		defer d.Close()
 		limit := threads.RaiseFileLimit()
 		var fds []int
-		d.Threads(make([]byte, 32<<10), func(tid int) {
+		d.Threads(func(tid int) {
 			if fd, err := d.Open(tid, "schedstat"); err == nil && len(fds) < limit {
 				fds = append(fds, fd)
 			}

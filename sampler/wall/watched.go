@@ -98,7 +98,6 @@ type watchList struct {
 	at      int64 // when it was
 	cost    int64
 	counted int // threads of the last listing
-	dirents []byte
 	seen    func(tid int)
 	kept    threads.KeptFiles
 	giveUp  func()
@@ -117,7 +116,6 @@ const (
 func (l *watchList) open(proc *procfs.Dir, fds int) {
 	l.proc, l.kept = proc, threads.KeepFiles(fds)
 	l.byTID = make(map[int]*watched)
-	l.dirents = make([]byte, 32<<10)
 	l.seen, l.giveUp = l.noteListed, l.giveUpFiles
 	l.quiet = quiet{clock: threads.ProcessClock(proc.PID), left: unknown, other: unknown, ticks: allCPUsTick()}
 	own, ok := procfs.ParseSchedstat(proc.Read(proc.PID, "schedstat"))
@@ -144,7 +142,7 @@ func (l *watchList) list() {
 	}
 	l.counted = 0
 	l.round++
-	if l.proc.Threads(l.dirents, l.seen) != nil {
+	if l.proc.Threads(l.seen) != nil {
 		return
 	}
 	for _, th := range l.byTID {

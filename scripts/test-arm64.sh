@@ -65,10 +65,11 @@ stage() { # name, timeout in seconds, JDKs, package, test flags...
 tell() {
     ran+=("$name")
     [ "$status" = 0 ] || failed+=("$name")
-    echo "== $name: status $status, $((SECONDS - start)) s, $(grep -c '^ *--- PASS' "$log" || true) passed," \
-        "$(grep -c '^ *--- FAIL' "$log" || true) failed, $(grep -c '^ *--- SKIP' "$log" || true) skipped"
+    echo "| $name | $(count PASS) passed, $(count FAIL) failed, $(count SKIP) skipped | $((SECONDS - start)) s, status $status |"
     grep -E '^ *--- FAIL|^panic:' "$log" || true
 }
+
+count() { grep -c "^ *--- $1" "$log" || true; }
 
 # All that needs no JVM, of every package, in one boot. (What is held against objdump is so on any machine; here it takes an hour.)
 unit() {

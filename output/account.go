@@ -47,7 +47,9 @@ func partText(to io.Writer, s *profile.Summary, further bool, tried *[]string) e
 	a.wakers()
 	a.virtual()
 	a.leftOut()
-	a.hottest()
+	if text := hottestText(s.Hottest, accountWidth, 1); text != "" {
+		a.line("Hottest", "%s", text)
+	}
 	a.allocated()
 	a.cost()
 	a.notes()
@@ -65,7 +67,7 @@ type account struct {
 	tried   *[]string
 }
 
-// try names what mends something. A command that mends two things is named once.
+// try names the command that cures a problem. A command that cures two problems is named once.
 func (a *account) try(cure string) {
 	if cure == "" || slices.Contains(*a.tried, cure) {
 		return
@@ -151,10 +153,7 @@ func (a *account) profile() {
 		}
 		return
 	}
-	what := Grouped(s.Samples) + " samples"
-	if s.Samples == 1 {
-		what = "1 sample"
-	}
+	what := groupedCount(s.Samples, "sample")
 	if w := s.Switches; w != nil {
 		waits := s.Samples
 		if s.Virtual != nil {
@@ -189,7 +188,7 @@ func (a *account) profile() {
 	}
 }
 
-// wakers says what ended the waits, and why that is not known of some.
+// wakers says what ended the waits. For waits without a known end it says why the end is not known.
 func (a *account) wakers() {
 	if len(a.s.Wakers) == 0 {
 		return
@@ -215,17 +214,16 @@ func (a *account) wakers() {
 
 // lostOrCut says how many samples are lost, and how many stacks are not whole.
 func lostOrCut(s *profile.Summary) string {
+	number := func(n int64) string {
+		if n == 0 {
+			return "none"
+		}
+		return Grouped(n)
+	}
 	if s.Lost == 0 && s.Truncated == 0 {
 		return "none lost or cut"
 	}
-	return fmt.Sprintf("%s lost, %s cut", numberOr(s.Lost, "none"), numberOr(s.Truncated, "none"))
-}
-
-func numberOr(n int64, zero string) string {
-	if n == 0 {
-		return zero
-	}
-	return Grouped(n)
+	return number(s.Lost) + " lost, " + number(s.Truncated) + " cut"
 }
 
 // virtual says how virtual threads that no carrier ran were counted.
@@ -269,15 +267,7 @@ func (a *account) leftOut() {
 // accountWidth is how wide the line of the hottest methods becomes, if more than one is on it.
 const accountWidth = 110
 
-// hottest names the methods with the most samples.
-func (a *account) hottest() {
-	if text := hottestText(a.s.Hottest, accountWidth, 1); text != "" {
-		a.line("Hottest", "%s", text)
-	}
-}
-
-// AtAGlance returns what an account has seen, in so many columns: what threads did, if that is known, and the hottest
-// methods.
+// AtAGlance sums an account up in so many columns: what most threads did, if that is known, and the hottest methods.
 func AtAGlance(s *profile.Summary, columns int) (text string) {
 	if len(s.States) > 0 {
 		text = inWords(s.States[0].Share) + " " + CleanName(s.States[0].Name)
@@ -290,7 +280,7 @@ func AtAGlance(s *profile.Summary, columns int) (text string) {
 	return strings.TrimSuffix(text+hottestText(s.Hottest, columns, 0), ":  ")
 }
 
-// hottestText names as many of the hottest as fit, and the first few in any case.
+// hottestText names as many of the hottest methods as fit into the columns. The first few are named in any case.
 func hottestText(parts []profile.Part, columns, few int) (text string) {
 	for i := range parts {
 		name := ShortName(CleanName(parts[i].Name))
@@ -420,13 +410,5 @@ func (a *account) notes() {
 	}
 }
 
-// mostly returns the key with the largest count.
-func mostly(by map[string]int64) (name string) {
-	most := int64(0)
-	for what, n := range by {
-		if n > most || n == most && what < name {
-			name, most = what, n
-		}
-	}
-	return name
-}
+// mostly returns the key with the largest count; empty if there is none.
+func mostly(by map[string]int64) string { return append(profile.ByCount(by), "")[0] }

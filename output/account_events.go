@@ -1,7 +1,6 @@
 package output
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -20,9 +19,7 @@ func (a *account) safepoints(took string) {
 	a.line("Safepoints", "%s%s in %s, waited for %s%s: %s of them met by a look, which took %s, the longest %s", about,
 		Grouped(sp.Count), took, about, Span(sp.Took), Grouped(sp.Seen), Span(sp.SeenFor), Span(sp.Longest))
 	const most = 4
-	names := slices.SortedFunc(maps.Keys(sp.Operations), func(x, y string) int {
-		return cmp.Or(cmp.Compare(sp.Operations[y], sp.Operations[x]), cmp.Compare(x, y))
-	})
+	names := profile.ByCount(sp.Operations)
 	text := ""
 	for _, name := range names[:min(len(names), most)] {
 		text += fmt.Sprintf("  %s %s", Grouped(sp.Operations[name]), CleanName(name))
@@ -35,7 +32,7 @@ func (a *account) safepoints(took string) {
 	}
 }
 
-// events says how often the events happened: as the kernel has counted, or if it has not, as the samples say.
+// events says how often the events happened: by the kernel's count, or without one, by the samples.
 func (a *account) events(took string) {
 	s := a.s
 	who := ""
@@ -59,7 +56,7 @@ func (a *account) events(took string) {
 	}
 }
 
-// unfreed says what was not given back. Each allocation meets two probes, and each call that frees one.
+// unfreed says what was not freed. An allocation has two hits of probes, and a call that frees has one.
 // docs/evidence/events.md has the cost of a hit.
 func (a *account) unfreed(u *profile.Unfreed, calls int64) {
 	part := func(p *profile.UnfreedPart) string {
@@ -92,7 +89,7 @@ func (a *account) unfreed(u *profile.Unfreed, calls int64) {
 	}
 }
 
-// contents says how the bytes of classes are known.
+// contents says how goprof knows the bytes of each class.
 func (a *account) contents(c *profile.Contents) {
 	a.line("", "bytes by class are those of %s that were read, %s of %s", Count(int(c.Buffers), "buffer"), size(c.Bytes),
 		size(c.Of))
@@ -136,14 +133,9 @@ func (a *account) event(e *profile.EventCount, took, who string) {
 	}
 }
 
-func hits(n int64) string {
-	if n == 1 {
-		return "1 hit"
-	}
-	return Grouped(n) + " hits"
-}
+func hits(n int64) string { return groupedCount(n, "hit") }
 
-// sumsOfEvents returns the events of a recording. An event with probes at several places is one.
+// sumsOfEvents returns the events of a recording. The counts of an event with probes in several functions are added up.
 func sumsOfEvents(list []profile.EventCount) (sums []profile.EventCount) {
 	for _, e := range list {
 		i := slices.IndexFunc(sums, func(s profile.EventCount) bool { return s.Name == e.Name })

@@ -48,9 +48,4 @@ func ioLine(s *profile.IOSum) string {
 	return CleanName(profile.IOLabelOf(s.Op, s.Target)) + " " + strings.Join(parts, ", ")
 }
 
-func calls(n int64) string {
-	if n == 1 {
-		return "1 call"
-	}
-	return Grouped(n) + " calls"
-}
+func calls(n int64) string { return groupedCount(n, "call") }

@@ -48,8 +48,8 @@ func size(n int64) string {
 
 func inWords(share float64) string { return fmt.Sprintf("%.0f %%", 100*share) }
 
-// percentOf returns a share with as many digits as tell something. It says 100 % only of all. goprof may use more than
-// 100 % of a CPU.
+// percentOf returns a share with as many digits as are meaningful. It is 100 % only if n is of. It may be more: goprof
+// may use more than one CPU.
 func percentOf[N ~int64](n, of N) string {
 	if of <= 0 {
 		return "0 %"
@@ -85,8 +85,8 @@ func cpus(used, in time.Duration) string {
 	return strconv.FormatFloat(n, 'f', 1, 64) + " CPUs"
 }
 
-// Span returns a time with three digits or so and its unit: 33.5 s, 0.21 s, 98 µs. Long ones are told to the second: 1
-// h 0 min 7 s.
+// Span returns a time with about three digits and its unit: 33.5 s, 0.21 s, 98 µs. A long time is given to the second:
+// 1 h 0 min 7 s.
 func Span(d time.Duration) string {
 	switch {
 	case d >= 2*time.Minute:
@@ -149,7 +149,7 @@ func share(n, of int64, format string) string {
 	return fmt.Sprintf(format, Percent(n, of))
 }
 
-// Percent returns a share with as many digits as tell something.
+// Percent returns a share with as many digits as are meaningful.
 func Percent(n, of int64) string {
 	if of == 0 {
 		return "0%"
@@ -167,6 +167,14 @@ func Count(n int, what string) string {
 		return "1 " + what
 	}
 	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// groupedCount is Count with commas: "3,330 hits".
+func groupedCount(n int64, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return Grouped(n) + " " + what + "s"
 }
 
 // Uptime is two units long: 12s, 3m20s, 5h12m, 41d3h.

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 	"strings"
 
@@ -217,12 +218,12 @@ func (w *heapText) largest() {
 	}
 }
 
-// HeapGrowthTitle says over which time growth was looked for.
+// HeapGrowthTitle is the title of the table of growth: its time and the number of readings.
 func HeapGrowthTitle(g *profile.HeapGrowth) string {
 	return fmt.Sprintf("Growth over %v, %d readings", Round(g.Over), g.Readings)
 }
 
-// HeapGrowthClaims says how the part grew as a whole, and how far what grew can be trusted, a sentence or two each.
+// HeapGrowthClaims returns sentences: how the part grew as a whole, and how far the growth of classes can be trusted.
 func HeapGrowthClaims(g *profile.HeapGrowth) (claims []string) {
 	part := "The old generation"
 	if g.Part != "old" {
@@ -282,14 +283,8 @@ func loaderText(loader string) string {
 	return "  (" + CleanName(loader) + ")"
 }
 
-// grouped is a number of objects, its digits in groups of three.
-func grouped(n float64) string {
-	s := strconv.FormatFloat(n, 'f', 0, 64)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
-}
+// grouped is Grouped for a number of objects that was estimated.
+func grouped(n float64) string { return Grouped(int64(math.RoundToEven(n))) }
 
 func shareText(n, of float64) string {
 	if of <= 0 {

@@ -12,7 +12,7 @@ import (
 	"goprof/profile"
 )
 
-// HeapHeldText writes who holds objects for people: what leaks first, if that was asked for.
+// HeapHeldText writes for people what holds objects. Leaks come first, if growth was looked for.
 func HeapHeldText(to io.Writer, h *profile.HeapHeld, top int) error {
 	w := bufio.NewWriter(to)
 	if h.Growth != nil {

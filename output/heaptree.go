@@ -21,8 +21,8 @@ var HeapKinds = [NumLabelKinds]string{heapPart: "part of the heap", heapPackage:
 
 // HeapTree returns what fills a heap as a tree of bytes: parts, packages, classes, and arrays by length.
 func HeapTree(h *profile.Heap) *Tree {
-	b := &heapTree{Tree: &Tree{Nodes: make([]TreeNode, 1), Weight: profile.Bytes}, names: map[Name]int32{},
-		nodes: map[[2]int32]int32{}}
+	b := &heapTree{Tree: &Tree{Nodes: make([]TreeNode, 1), Weight: profile.Bytes}, names: map[Name]int32{}}
+	b.nodes = grow(b.Tree)
 	for i := range h.Parts {
 		part := h.Parts[i].Name
 		top := b.node(0, part, heapPart)
@@ -38,7 +38,7 @@ func HeapTree(h *profile.Heap) *Tree {
 type heapTree struct {
 	*Tree
 	names map[Name]int32
-	nodes map[[2]int32]int32 // parent and name
+	nodes growth
 }
 
 // class adds what a class has in a part, below the packages of its name.
@@ -81,12 +81,5 @@ func (b *heapTree) node(parent int32, text string, kind LabelKind) int32 {
 		b.Labels = append(b.Labels, name)
 		b.names[name] = label
 	}
-	edge := [2]int32{parent, label}
-	at, known := b.nodes[edge]
-	if !known {
-		at = int32(len(b.Nodes))
-		b.Nodes = append(b.Nodes, TreeNode{Parent: parent, Name: label})
-		b.nodes[edge] = at
-	}
-	return at
+	return b.nodes.child(parent, label)
 }

@@ -37,8 +37,8 @@ var partWords = map[string]string{
 // PartOfMemory says in words what a part of memory is.
 func PartOfMemory(name string) string { return cmp.Or(partWords[name], name) }
 
-// MemoryText writes where memory is for people. what grew comes first, if growth is not nil. top is how many files,
-// libraries and tables are shown of each part.
+// MemoryText writes for people where memory is. What grew comes first, if growth is not nil. top bounds the files,
+// libraries and tables that are shown of each part.
 func MemoryText(to io.Writer, m *profile.Memory, growth *profile.MemoryGrowth, top int) error {
 	w := bufio.NewWriter(to)
 	fmt.Fprintf(w, "%s (pid %d, %s): %s in memory", cmp.Or(CleanName(m.MainClass), "the JVM"), m.PID, m.Collector,
@@ -78,7 +78,7 @@ func MemoryText(to io.Writer, m *profile.Memory, growth *profile.MemoryGrowth, t
 	return w.Flush()
 }
 
-// countOf returns how many there are, where that says something.
+// countOf returns the remark on a part: bytes in swap, threads, or bytes that are free and kept. It may be empty.
 func countOf(p *profile.MemoryPart) string {
 	switch {
 	case p.Swapped > 0:

@@ -75,8 +75,8 @@ type parser struct {
 	names  int    // bytes of labels
 	long   []byte // a line that is longer than the reader's buffer
 
-	// last is the last stack, with the node of each of its labels: in a sorted file the next stack mostly begins like
-	// it.
+	// last is the last stack, and path has the node of each of its labels. In a sorted file most stacks begin like the
+	// last one.
 	last []byte
 	path []pathEntry
 }

@@ -13,7 +13,7 @@ import (
 	"goprof/profile"
 )
 
-// ReportKeys are the keys that a report can have. NewHottest and NewWakers make more: ByHottest, ByWaker, ByChain.
+// ReportKeys are the keys of NewReport. NewHottest and NewWakers make reports by other keys: ByHottest, ByWaker, ByChain.
 var ReportKeys = []string{"method", ByLine, ByClass, ByPackage, "kind", ByThread, ByState}
 
 // Keys that ask for more than a frame's own name.
@@ -41,7 +41,7 @@ type Report struct {
 	By      string      `json:"by"`
 	Rows    []ReportRow `json:"rows"` // by self, then total, then name
 	Omitted int         `json:"omitted"`
-	// States are what threads did, if stacks tell that and the report is not by state itself.
+	// States are what threads did. It is empty if stacks do not say it, and in a report by state.
 	States []ReportRow `json:"states,omitempty"`
 
 	noLines bool // it is by line, and there are none
@@ -138,7 +138,7 @@ func (r *Report) Keep(top int) {
 	}
 }
 
-// Lacks returns how to record what the report is by, if the recording does not have it.
+// Lacks returns how to record what the report is by. It is empty if the recording has it.
 func (r *Report) Lacks() string {
 	switch {
 	case r.noLines:
@@ -187,7 +187,7 @@ func plainStates(rows []ReportRow) (states []ReportRow) {
 	return states
 }
 
-// reportKeys say under which name a frame is counted.
+// reportKeys are, by key, the name under which a frame is counted.
 var reportKeys = map[string]func(Name) string{
 	"method": func(n Name) string { return n.Text },
 	ByLine:   func(n Name) string { return n.Text },
@@ -244,7 +244,7 @@ func splitJava(n Name) (class, pkg string) {
 	return class, pkg
 }
 
-// ReportKey is how a report by one of ReportKeys names frames. Owners says which frames count as others.
+// ReportKey returns the function that names a frame in a report by this key. Some frames count for others: see Owners.
 func ReportKey(by string) (name func(Name) string, err error) {
 	name, ok := reportKeys[by]
 	if !ok {
@@ -318,7 +318,7 @@ func (r *Report) JSON(to io.Writer) error {
 // Text writes the report as a table.
 func (r *Report) Text(to io.Writer) error {
 	w := bufio.NewWriter(to)
-	all := r.Samples + r.CPU + r.Time + r.Bytes // one of them
+	all := r.Samples + r.CPU + r.Time + r.Bytes // only one of these is not 0
 	title := Amount(r.Weight, all)
 	if r.Mode != "" {
 		title += ", " + r.Mode

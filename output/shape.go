@@ -1,6 +1,10 @@
 package output
 
-import "goprof/profile/naming"
+import (
+	"slices"
+
+	"goprof/profile/naming"
+)
 
 // Shape says which parts of a profile are shown as one.
 type Shape struct {
@@ -11,15 +15,15 @@ type Shape struct {
 	MergeKinds   bool // a method under one caller, whatever kinds of code it ran as: Tree.Split
 }
 
-// Drawn is the shape in which a picture has what is wanted in shape s: a method once under its caller, one frame for
-// those by which a thread begins, and none in which it just waits.
+// Drawn returns the shape of a picture of s: a method stands once under its caller, the frames by which a thread begins
+// are one, and frames in which a thread just waits are left out.
 func (s Shape) Drawn() Shape {
 	s.HideEntries, s.HideWaits, s.MergeKinds = true, true, true
 	return s
 }
 
-// Drawn makes two trees of t: as a picture has it that is wanted in shape s, and with all frames. The second one is nil
-// if it would be the same.
+// Drawn makes two trees of t: one in shape s, and one in that shape with all frames. The second tree is nil if it would
+// be the same.
 func (t *Tree) Drawn(s Shape) (drawn, whole *Tree) {
 	drawn = t.Shaped(s)
 	if !s.HideEntries && !s.HideWaits {
@@ -41,8 +45,8 @@ func (t *Tree) Shaped(s Shape) *Tree {
 	return to
 }
 
-// ShapedLeaves is Shaped. It also says where the stacks went: for each node in which one ends, the node of the new
-// tree.
+// ShapedLeaves is Shaped. leaves says where the stacks went: for each node of t in which a stack ends, the node of the
+// new tree in which the stack ends now. It is 0 for other nodes.
 func (t *Tree) ShapedLeaves(s Shape) (to *Tree, leaves []int32) {
 	m := shaper{from: t, what: make([]naming.Plumbing, len(t.Labels)), label: make([]int32, len(t.Labels)),
 		texts: make(map[string]int32),
@@ -90,7 +94,7 @@ func (t *Tree) ShapedLeaves(s Shape) (to *Tree, leaves []int32) {
 	return m.to, leaves
 }
 
-// plumbingOf returns the sort of a label's frame, as far as a file says.
+// plumbingOf returns the sort of a label's frame, as far as the label shows it.
 func plumbingOf(l Name) naming.Plumbing {
 	switch {
 	case l.Kind.Java():
@@ -106,7 +110,7 @@ func plumbingOf(l Name) naming.Plumbing {
 type shaper struct {
 	from, to *Tree
 	what     []naming.Plumbing // of from's labels
-	jobs     []ownJob          // of from's labels, nil: what a thread is for does not matter
+	jobs     []ownJob          // of from's labels, nil: jobs of threads are not named
 	waits    []bool            // of from's labels, nil: frames in which threads wait stay
 	label    []int32           // of from's labels, in to
 	texts    map[string]int32  // of the labels that to has and from lacks
@@ -126,9 +130,7 @@ func (m *shaper) add(leaf int32) int32 {
 	for n := leaf; n != 0; n = m.from.Nodes[n].Parent {
 		m.stack = append(m.stack, m.from.Nodes[n].Name)
 	}
-	for i, j := 0, len(m.stack)-1; i < j; i, j = i+1, j-1 {
-		m.stack[i], m.stack[j] = m.stack[j], m.stack[i]
-	}
+	slices.Reverse(m.stack)
 	state, waited := stateOf(m.from.Labels[m.stack[len(m.stack)-1]]) // a state is no code: the leaf is below it
 	if waited && m.waits != nil {
 		m.dropWaits()
@@ -176,9 +178,9 @@ func (m *shaper) add(leaf int32) int32 {
 var entryTexts = [...]string{vmJob: "[JVM]", jitJob: "[JIT compiler]", c1Job: "[C1 compiler]", c2Job: "[C2 compiler]",
 	gcJob: "[GC worker]"}
 
-// entryText returns the frame that replaces the frames in which a thread of the JVM began. It says which job the thread
-// has. The first function from the root that shows a job counts. A thread of the compilers is named after its own
-// compiler. A stack with a Java method is a thread of the program.
+// entryText returns the frame that replaces the frames in which a thread began. For a thread of the JVM it names the
+// thread's job: that of the first function from the root that shows one. A compiler's thread is named after its own
+// compiler. A stack with a Java method is of a thread of the program, which gets ofProgram.
 func (m *shaper) entryText(ofProgram string) string {
 	job := noJob
 	for _, l := range m.stack {
@@ -196,7 +198,7 @@ func (m *shaper) entryText(ofProgram string) string {
 	return entryTexts[job]
 }
 
-// dropWaits drops the frames above the topmost one for which the time of the stack counts, except for the state.
+// dropWaits drops the frames above the frame that the time of the stack counts for, except for the state.
 func (m *shaper) dropWaits() {
 	var top topmost
 	for i, l := range m.stack {

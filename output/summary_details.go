@@ -1,11 +1,8 @@
 package output
 
 import (
-	"cmp"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -167,11 +164,8 @@ func isBehind(s *profile.Summary) (late, gap bool) {
 
 func reasons(b *strings.Builder, what string, n, of int64, by map[string]int64) {
 	fmt.Fprintf(b, "%-10s %d%s", what, n, share(n, of, " (%s)"))
-	names := slices.SortedFunc(maps.Keys(by), func(x, y string) int {
-		return cmp.Or(cmp.Compare(by[y], by[x]), strings.Compare(x, y))
-	})
 	sep := ": "
-	for _, name := range names {
+	for _, name := range profile.ByCount(by) {
 		fmt.Fprintf(b, "%s%d %s", sep, by[name], CleanName(name))
 		sep = ", "
 	}

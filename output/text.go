@@ -27,8 +27,8 @@ func Printable(s string) string {
 	}, s)
 }
 
-// WriteJSON writes JSON for people and programs. It loses nothing, and yet a terminal can show it: characters that
-// are unsafe there are escaped. JSON itself demands that of only some of them.
+// WriteJSON writes JSON for people and programs. Characters that are unsafe on a terminal are escaped, also those that
+// JSON itself does not require to be escaped.
 func WriteJSON(to io.Writer, v any) error { return WriteJSONAt(to, v, "") }
 
 // WriteJSONAt is WriteJSON in the middle of other JSON: it begins each line but the first with prefix.

@@ -38,7 +38,8 @@ func waitsIn(l Name) bool {
 	return false
 }
 
-// stateOf is the state that a leaf says, without what the thread waits for, and whether the thread waited.
+// stateOf returns the state that a leaf names, without what the thread waits for, and whether the thread waited. state
+// is empty if the leaf is no state.
 func stateOf(leaf Name) (state string, waited bool) {
 	if leaf.Kind != LabelState {
 		return "", false

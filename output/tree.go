@@ -14,13 +14,13 @@ type Tree struct {
 	Total  int64          // of all counts
 	Weight profile.Weight // what is counted; the file's summary says it for sure
 	Stacks int            // lines of the file
-	// Unnamed is how much of Total counts for a compiled method because the method inlined into it is a guess.
+	// Unnamed is how much of Total counts for a compiled method, because which method inlined into it ran is a guess.
 	Unnamed int64
 	// Split has the nodes of methods that ran as several kinds of code. It is nil unless kinds are merged
 	// (Shape.MergeKinds).
 	Split map[int32]KindParts
-	// Guessed is how much of a node's own samples has it as a guess: the inlined method that ran may have been another
-	// one. Collapsed files do not say that.
+	// Guessed says, for some nodes, how much of Self is a guess: another inlined method may have run. Collapsed files do
+	// not have this.
 	Guessed map[int32]int64
 }
 

@@ -11,7 +11,10 @@ func TreeOf(p *profile.Profile) *Tree {
 	b.nodes = grow(b.tree)
 	p.EachGuess(Label, func(path []string, n, guessed int64) {
 		if at := b.add(path, n); guessed > 0 {
-			b.guess(at, guessed)
+			if b.tree.Guessed == nil {
+				b.tree.Guessed = make(map[int32]int64)
+			}
+			b.tree.Guessed[at] = guessed
 		}
 	})
 	return b.tree
@@ -24,14 +27,6 @@ type treeBuilder struct {
 	nodes  growth
 	last   []string
 	path   []int32 // the nodes of last
-}
-
-// guess notes that so much of a node's own samples may be another method's.
-func (b *treeBuilder) guess(at int32, n int64) {
-	if b.tree.Guessed == nil {
-		b.tree.Guessed = make(map[int32]int64)
-	}
-	b.tree.Guessed[at] = n
 }
 
 // add adds a path, and returns its node.

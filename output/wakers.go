@@ -2,18 +2,18 @@ package output
 
 import "goprof/profile"
 
-// noWaker are samples without a wait that something ended.
+// noWaker is the row of samples that have no waker.
 const noWaker = "[no waker]"
 
 // wakerPath is what is known of a waker, from the wait up to a node of its stack (profile/waker.go), as labels.
 // -1: none.
 type wakerPath struct {
-	by     int32 // the frame that separates it from the wait
+	by     int32 // the frame between the wait and the waker's stack
 	java   int32 // the topmost Java method in which threads do not just wait or wake others
 	thread int32
-	// before is the node in which the path of the waker before ends, in a chain of wakers. 0: this is the first.
+	// before is the node in which the path of the previous waker of the chain ends. 0: this is the first waker.
 	before int32
-	length int // of that chain
+	length int // of the chain so far
 }
 
 // mostChain bounds how many wakers of a chain are named. goprof writes 16 at most.
@@ -40,7 +40,7 @@ func NewWakers(t *Tree, by string) *Report {
 	return newReport(t, by, table, t.Total)
 }
 
-// above goes up to one more frame, from the node parent. The leaf of a waker's stack comes first.
+// above adds the frame above the node parent to the path. The leaf of a waker's stack comes first.
 func (w *wakerPath) above(t *Tree, label, parent int32) {
 	switch l := t.Labels[label]; {
 	case l.Kind == LabelGap && profile.IsWaker(l.Text):
@@ -60,7 +60,7 @@ func (w *wakerPath) above(t *Tree, label, parent int32) {
 	}
 }
 
-// chain names the wakers of a wait, or the first one alone.
+// chain names the wakers of a wait. first: it names only the first waker.
 func (w *wakerPath) chain(t *Tree, at []wakerPath, first bool) string {
 	switch {
 	case w.before == 0:

@@ -16,27 +16,27 @@ import (
 	"goprof/process/procfs"
 )
 
-// Why a system call has not returned for seconds. Either it waits for memory or a file, or its OS thread waits for a
-// CPU. The kernel says which: a thread that waits for a CPU is runnable, and its /proc/TID/syscall says "running"
-// (fs/proc/base.c, proc_pid_syscall).
+// If a system call has not returned for seconds, it waits for memory or a file, or its OS thread waits for a CPU. The
+// kernel shows which: /proc/TID/syscall of a thread that waits for a CPU says "running" (fs/proc/base.c,
+// proc_pid_syscall).
 
-// waiting are the calls that a process, or a file system, can keep waiting.
+// waiting are the calls that a process or a file system can block.
 var waiting = []int{unix.SYS_PROCESS_VM_READV, unix.SYS_PREAD64, unix.SYS_READ, unix.SYS_OPENAT, unix.SYS_OPENAT2,
 	unix.SYS_READLINKAT, unix.SYS_STATX, unix.SYS_GETDENTS64, unix.SYS_PTRACE, unix.SYS_CLOSE, unix.SYS_NEWFSTATAT}
 
-// Late is why calls of goprof's have not come back.
+// Late is why system calls of goprof's have not returned.
 type Late int
 
 const (
 	NoCPU  Late = iota // no call sleeps: goprof has no CPU
 	Locked             // a call waits for the lock of an address space, whose holder may have no CPU
-	Asleep             // a call sleeps that a process or a file system can keep waiting, or the kernel does not tell
+	Asleep             // a call of waiting sleeps, or the kernel does not say what the threads do
 )
 
-// CallSleeps reports whether calls are late that may never come back.
+// CallSleeps reports whether a system call of goprof's may never return.
 func CallSleeps() bool { return WhyLate() == Asleep }
 
-// WhyLate looks at the OS threads of this process.
+// WhyLate finds out why calls are late, from the OS threads of this process.
 func WhyLate() (why Late) {
 	tids, err := listThreads(os.Getpid())
 	if err != nil {
@@ -62,8 +62,11 @@ func WhyLate() (why Late) {
 	return why
 }
 
-// sleepsIn reads a line of syscall: the call's number and its arguments; of a thread that runs or waits for a CPU there
-// is a word, and of one that sleeps outside of calls -1. goprof's reads of its own pipes and sockets do not count.
+// sleepsIn reports whether a thread sleeps in a call of waiting, by a line of syscall: the call's number and its
+// arguments,
+// one word if the thread runs or waits for a CPU, -1 if it sleeps outside of calls. Reads of goprof's own pipes and
+// sockets
+// do not count.
 func sleepsIn(line string, link func(string) (string, error)) bool {
 	words := strings.Fields(line)
 	if len(words) < 2 {
@@ -84,11 +87,12 @@ func sleepsIn(line string, link func(string) (string, error)) bool {
 	return err == nil && strings.HasPrefix(to, "/") && !strings.HasPrefix(to, "/dev/")
 }
 
-// mostPatience is for how many limits InTime waits where goprof has no CPU.
+// mostPatience is how many limits InTime waits if goprof has no CPU.
 const mostPatience = 5
 
-// InTime reports whether done is closed within limit. If goprof has no CPU meanwhile, InTime waits for up to
-// mostPatience limits. If a call sleeps in the kernel, it gives up at once.
+// InTime reports whether done is closed within limit. If goprof has no CPU, it waits up to mostPatience limits. If a
+// call
+// sleeps in the kernel, it waits for one.
 func InTime(done <-chan struct{}, limit time.Duration) bool {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
@@ -106,8 +110,7 @@ func InTime(done <-chan struct{}, limit time.Duration) bool {
 	return false
 }
 
-// OwnDelay returns how long the OS threads of this process have waited for a CPU so far, together. Threads that have
-// ended do not count.
+// OwnDelay returns how long the living OS threads of this process have waited for a CPU so far, together.
 func OwnDelay() (waited time.Duration) {
 	tids, _ := listThreads(os.Getpid())
 	for _, tid := range tids {

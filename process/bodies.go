@@ -10,9 +10,11 @@ const (
 	maxBodies = 1024    // of one table: musl exports some 40 functions without a size
 )
 
-// readBodies finds out where exported functions without a size end. The next exported symbol does not show the end,
-// because functions that are not exported may lie between. Otherwise musl's memset would include the code of all system
-// calls (src/thread/x86_64/syscall_cp.s), and each wait would be named memset.
+// readBodies finds out where exported functions without a size end. The next exported symbol is not the end: other
+// functions
+// may lie between. In musl the code of all system calls (src/thread/x86_64/syscall_cp.s) lies behind memset, and each
+// wait
+// would be named memset.
 func (t *symtab) readBodies(f *elfFile) {
 	cpu := cpus.ByMachine(f.machine)
 	t.bodies = make(map[uint32]uint64)
@@ -36,11 +38,11 @@ func (t *symtab) readBodies(f *elfFile) {
 	}
 }
 
-// bodyOf returns how long the function is with which code begins: up to a return or a jump behind which no branch
-// leads.
+// bodyOf returns the length of the function at the beginning of code: up to the first return or jump that no branch
+// passes.
 func bodyOf(cpu *arch.CPU, code []byte) uint64 {
 	var in arch.Inst
-	var pc, far uint32 // far: where a branch of the function leads
+	var pc, far uint32 // far is the highest target of a branch
 	for int(pc) < len(code) && cpu.Read(code, pc, &in) {
 		if in.Flow == arch.FlowBranch && in.HasTarget {
 			far = max(far, in.Target)

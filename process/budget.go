@@ -6,18 +6,15 @@ import (
 )
 
 // Tables of symbols and unwind rules stay in memory. A file may claim any size for its tables, and a process may map
-// tens of thousands of files. So tables have budgets: one for each process, for the tables of its images, and one for
-// all processes of this run of goprof. A hostile process cannot use up the memory that others need, and many of them
-// together cannot use more than the whole budget.
+// tens of
+// thousands of files. So each process has a budget for its tables, and all processes together have one. A hostile
+// process
+// cannot use up the memory that others need.
 
 const (
-	// maxTables bounds the tables of all processes of this run: ten times what the largest JVM with full symbols took
-	// (docs/operations.md).
-	maxTables = 256 << 20
-	// maxProcessTables bounds the tables of one process.
-	maxProcessTables = 160 << 20
-	// maxSums bounds the bytes of files of one process that are read for checksums. Reading takes time, and no memory.
-	maxSums = 2 << 30
+	maxTables        = 256 << 20 // of all processes: ten times what the largest JVM with full symbols took (docs/operations.md)
+	maxProcessTables = 160 << 20 // of one process
+	maxSums          = 2 << 30   // bytes of one process's files that are read for checksums: they take time, but no memory
 )
 
 // runTables is the budget of all processes together.
@@ -33,12 +30,10 @@ type readBudget struct {
 	short time.Time // when it had no room last
 }
 
-// shortFor is how long it is remembered that there was no room: the process in question has given back what it had
-// since.
+// shortFor is how long TablesShort remembers that there was no room.
 const shortFor = 10 * time.Second
 
-// TablesShort reports whether tables were left out lately because those of all processes together take all there is
-// for them.
+// TablesShort reports whether tables were left out lately because the budget of all processes was used up.
 func TablesShort() bool { return runTables.wasShort(time.Now()) }
 
 func (b *readBudget) wasShort(now time.Time) bool {
@@ -47,14 +42,14 @@ func (b *readBudget) wasShort(now time.Time) bool {
 	return !b.short.IsZero() && now.Sub(b.short) < shortFor
 }
 
-// TableBytes is what tables of all processes take by this account, and the most they may take.
+// TableBytes returns how many bytes the tables of all processes take, and how many they may take.
 func TableBytes() (spent, most uint64) {
 	runTables.mu.Lock()
 	defer runTables.mu.Unlock()
 	return runTables.spent, maxTables
 }
 
-// spend takes n bytes, and reports whether they were there. A nil budget has no limit.
+// spend takes n bytes. It returns false if the budget has fewer. A nil budget has no limit.
 func (b *readBudget) spend(n uint64) bool {
 	if b == nil {
 		return true
@@ -82,10 +77,5 @@ func (b *readBudget) giveBack(n uint64) {
 	b.from.giveBack(n)
 }
 
-// giveAllBack returns all bytes that were spent: the tables that they paid for are dropped.
-func (b *readBudget) giveAllBack() {
-	if b == nil {
-		return
-	}
-	b.giveBack(^uint64(0))
-}
+// giveAllBack gives back all bytes that were spent, when their tables are dropped.
+func (b *readBudget) giveAllBack() { b.giveBack(^uint64(0)) }

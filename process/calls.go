@@ -7,10 +7,11 @@ import (
 	"sync/atomic"
 )
 
-// calls counts the system calls that wait for the target's memory: each may never return (package osthread says why). A
-// call that hangs cannot be ended, but other code need not wait for the goroutine that made it: it gives the process
-// up. From then on each call fails at once, and the goroutine ends if its call returns after all. So the code that gave
-// the process up may use the goroutine's data.
+// calls counts the system calls that read the target's memory: each may never return (package osthread says why). Then
+// other code gives the process up, and need not wait for the goroutine of the call. From then on each call fails at
+// once,
+// and the goroutine ends if its call returns after all. So the code that gave the process up may use the goroutine's
+// data.
 type calls struct {
 	under    atomic.Int64 // calls that are under way; below 0 once the process is given up
 	returned atomic.Uint64
@@ -57,9 +58,11 @@ type CallWatch struct {
 // WatchCalls begins to watch the calls of a process.
 func (p *Process) WatchCalls() *CallWatch { return &CallWatch{calls: &p.calls} }
 
-// Call Look at regular intervals. Look gives the process up and returns true in one case: calls have been under way for
-// more than most looks in a row, none of them has returned, and a thread of goprof sleeps in such a call. The
-// goroutines of these calls are abandoned. They end when their calls return.
+// Look must be called at regular intervals. It gives the process up and returns true if calls have been under way for
+// more
+// than most Looks in a row, none has returned, and a thread of goprof sleeps in such a call. The goroutines of these
+// calls
+// are abandoned. They end when their calls return.
 func (w *CallWatch) Look(most int) bool {
 	returned := w.calls.returned.Load()
 	if w.calls.under.Load() == 0 || returned != w.returned {
@@ -72,16 +75,16 @@ func (w *CallWatch) Look(most int) bool {
 	switch WhyLate() {
 	case NoCPU: // the calls will return
 		return false
-	case Locked: // they will, unless the holder of the lock waits itself for what does not answer
+	case Locked: // they will, unless the holder of the lock waits for something that does not answer
 		return w.seen > mostPatience*most && w.calls.giveUp()
 	}
 	return w.calls.giveUp()
 }
 
-// GivenUp reports whether the process was given up: nothing can be read of it any more.
+// GivenUp reports whether the process was given up. Then nothing can be read any more.
 func (p *Process) GivenUp() bool { return p.calls.areGivenUp() }
 
-// lock locks mu. If the process was given up, a goroutine that was left behind may hold mu: then lock does not wait.
+// lock locks mu. If the process was given up, an abandoned goroutine may hold mu: then lock returns false.
 func (p *Process) lock() bool {
 	if p.GivenUp() {
 		return p.mu.TryLock()

@@ -11,24 +11,21 @@ import (
 
 const (
 	maxRegs = arch.MaxRegs
-	// maxFDEs bounds the index that is built where the file has none. Chromium, one of
-	// the largest programs there is, has 500,000.
-	maxFDEs = 4 << 20
+	maxFDEs = 4 << 20 // of the index that is built if the file has none; Chromium has 500,000
 )
 
-// cfiTable is the unwind information of one image: its .eh_frame section and a sorted
-// index of it. All addresses are the file's own. It is not changed once read.
+// cfiTable is the unwind information of one image: its .eh_frame section and a sorted index. All addresses are the
+// file's
+// own. It is not changed once read.
 type cfiTable struct {
 	frames     []byte // .eh_frame
 	framesAddr uint64
 
-	// The linker's index, in .eh_frame_hdr: pairs of 4-byte numbers, a function's start
-	// and its FDE, both counted from hdrAddr.
+	// pairs is the linker's index, in .eh_frame_hdr: pairs of 4-byte numbers, a function's start and its FDE, both counted
+	// from hdrAddr.
 	pairs   []byte
 	hdrAddr uint64
-
-	// An index of our own where the linker made none.
-	index []fdeRef
+	index   []fdeRef // goprof's own, if the linker made none
 }
 
 type fdeRef struct {
@@ -61,8 +58,7 @@ func readCFI(f *elfFile) (*cfiTable, error) {
 	return t, t.buildIndex()
 }
 
-// readHeader reads .eh_frame_hdr (LSB Core, "The .eh_frame_hdr section") and .eh_frame,
-// which it points to.
+// readHeader reads .eh_frame_hdr (LSB Core, "The .eh_frame_hdr section") and .eh_frame, to which it points.
 func (t *cfiTable) readHeader(f *elfFile, p *elf.Prog64) error {
 	off, left, ok := f.offset(p.Vaddr)
 	if !ok {
@@ -92,8 +88,8 @@ func (t *cfiTable) readHeader(f *elfFile, p *elf.Prog64) error {
 	return nil
 }
 
-// readFrames reads .eh_frame. The section header says how long it is. Without section headers it is read up to the end
-// of the segment: a zero ends it before.
+// readFrames reads .eh_frame: as much as the section header says, or, without section headers, up to the end of the
+// segment.
 func (t *cfiTable) readFrames(f *elfFile, addr uint64) error {
 	off, left, ok := f.offset(addr)
 	if !ok {
@@ -167,7 +163,7 @@ func (t *cfiTable) search(addr uint64) (uint64, bool) {
 	return at - t.framesAddr, true
 }
 
-// row gives the rules at addr. m is scratch memory.
+// row returns the rules at addr. m is scratch memory.
 func (t *cfiTable) row(addr uint64, m *cfiMachine) (*Row, error) {
 	f, err := t.find(addr)
 	if err != nil {

@@ -3,10 +3,10 @@ package process
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
-// Call frame instructions (DWARF 5, section 6.4.2 and 7.24). The upper two bits of the
-// first three hold an operand.
+// Call frame instructions (DWARF 5, section 6.4.2 and 7.24). The lower six bits of the first three hold an operand.
 const (
 	cfaAdvance = 0x40
 	cfaOffset  = 0x80
@@ -46,8 +46,7 @@ const (
 	maxExpr       = 1 << 12
 )
 
-// unspecified is the rule of a register that no instruction has named. The ABI says what holds then. Rows leave such
-// registers out.
+// unspecified is the rule of a register that no instruction has named: the ABI has the rule. Rows leave it out.
 const unspecified RuleKind = 0xff
 
 type cfiState struct {
@@ -97,19 +96,16 @@ func (m *cfiMachine) row() (*Row, error) {
 	if m.cfa.Kind == unspecified {
 		return nil, fmt.Errorf("%w: no rule for the frame address", ErrBadCFI)
 	}
+	var saved [maxRegs]SavedReg
 	n := 0
 	for i := range m.regs {
-		if m.regs[i].Kind != unspecified && m.regs[i].Kind != RuleSame {
+		if k := m.regs[i].Kind; k != unspecified && k != RuleSame {
+			saved[n] = SavedReg{uint8(i), m.regs[i]}
 			n++
 		}
 	}
-	r := &Row{CFA: m.cfa, RA: uint8(m.fde.ra), Signal: m.fde.signal, SignedRA: m.signed, Saved: make([]SavedReg, 0, n)}
-	for i := range m.regs {
-		if k := m.regs[i].Kind; k != unspecified && k != RuleSame {
-			r.Saved = append(r.Saved, SavedReg{uint8(i), m.regs[i]})
-		}
-	}
-	return r, nil
+	return &Row{CFA: m.cfa, RA: uint8(m.fde.ra), Signal: m.fde.signal, SignedRA: m.signed,
+		Saved: slices.Clone(saved[:n])}, nil
 }
 
 // exec executes a program until its location has passed addr.
@@ -134,7 +130,7 @@ func (m *cfiMachine) exec(program []byte) error {
 	return nil
 }
 
-// step executes one instruction. passed: the rows from here on are beyond addr.
+// step executes one instruction. passed says that the next row is beyond addr.
 func (m *cfiMachine) step(op uint8, c *cursor) (passed bool, err error) {
 	switch op & 0xc0 {
 	case cfaAdvance:
@@ -215,7 +211,7 @@ func (m *cfiMachine) defineCFA(op uint8, c *cursor) error {
 	if m.cfa.Kind != RuleRegister {
 		return fmt.Errorf("%w: offset of no frame address", ErrBadCFI)
 	}
-	off := int64(0)
+	var off int64
 	if op == cfaDefCFASF || op == cfaDefCFAOffsetSF {
 		off = c.sleb() * m.fde.dataAlign
 	} else {
@@ -228,7 +224,7 @@ func (m *cfiMachine) defineCFA(op uint8, c *cursor) error {
 	return nil
 }
 
-// registerRule executes the instructions whose first operand is a register.
+// registerRule executes an instruction whose first operand is a register.
 func (m *cfiMachine) registerRule(op uint8, c *cursor) error {
 	if op == cfaSetLoc { // only in .debug_frame; compilers do not write it
 		return fmt.Errorf("%w: set_loc", ErrBadCFI)

@@ -8,8 +8,9 @@ type codeKey struct {
 	exact bool
 }
 
-// codeCache remembers what Code answered. It has two halves. When the young half is full it becomes the old half, and
-// answers of the old half that were not asked for meanwhile are forgotten.
+// codeCache keeps the answers of Code in two halves. When the young half is full, it becomes the old half, and the
+// answers
+// of the old half that were not used meanwhile are dropped.
 type codeCache struct {
 	young, old map[codeKey]Code
 }

@@ -2,32 +2,27 @@ package process
 
 import "slices"
 
-// Continuation holds the part of a virtual thread that is not on its carrier's stack: the frames that are still in the
-// Java heap, and which virtual thread it is. If there was a Trail, the frames were copied together with the stack.
-// Otherwise they were read right after the thread was released, and code that uses them must check whether they still
-// belong to the stack.
+// Continuation has the frames of a virtual thread that are in the Java heap, not on its carrier's stack, and identifies
+// the
+// virtual thread. With a Trail the frames were copied together with the stack. Otherwise they were read right after the
+// thread was released, and code that uses them must check whether they still belong to the stack.
 type Continuation struct {
 	// Entry is the address on the carrier's stack of the ContinuationEntry that the thread had in the pause
-	// (runtime/continuationEntry.hpp). The frames below that address are the virtual thread's. 0: it ran none.
+	// (runtime/continuationEntry.hpp). The frames below that address are the virtual thread's. It is 0 if the thread ran
+	// no virtual thread.
 	Entry uint64
-	// Late: Entry, too, was read after the look. It counts only where the copied stack leads to that very
-	// address. Recordings do not keep this.
-	Late bool
-	// ID is Thread.threadId, 0 if it is not known to which virtual thread the continuation belongs.
-	ID   uint64
-	Name string // often empty
-	// Chunks hold the frames in the heap, the topmost first.
-	Chunks []Chunk
-	// Together: Chunks and Base were copied in the same moment as the stack. Recordings do not keep this.
-	Together bool
-	// Settled: Chunks read the same before and after, and so did what leads to them.
-	Settled bool
-	// Base is the carrier's stack from BaseAddr to Entry, as it was when Chunks were copied, or right after they were
-	// read.
+	// Late says that Entry was read after the look. It counts only if the copied stack leads to that address.
+	Late     bool    // recordings do not keep it
+	ID       uint64  // Thread.threadId, 0 if the virtual thread is not known
+	Name     string  // often empty
+	Chunks   []Chunk // the frames in the heap, the topmost first
+	Together bool    // Chunks and Base were copied together with the stack; recordings do not keep it
+	Settled  bool    // two reads of Chunks gave the same
+	// Base is the carrier's stack from BaseAddr to Entry, when Chunks were copied, or right after they were read.
 	Base     []byte
 	BaseAddr uint64
 
-	room []byte // what the chunks' copies are cut from: one for all, however the frames are spread over them
+	room []byte // the memory of all chunks' copies
 }
 
 // Chunk is the used part of one stack chunk.
@@ -49,7 +44,7 @@ const keptRoom = 256 << 10
 
 // Reset makes c the Continuation of a thread that runs no virtual thread. It keeps the memory for the next one.
 func (c *Continuation) Reset() {
-	clear(c.Chunks) // they hold on to rooms of before
+	clear(c.Chunks) // they keep old rooms alive
 	*c = Continuation{Chunks: c.Chunks[:0], Base: c.Base[:0], room: c.room[:0]}
 	if cap(c.room) > keptRoom {
 		c.room = nil
@@ -60,7 +55,7 @@ func (c *Continuation) Reset() {
 func (c *Continuation) Add(sp uint64, n int) *Chunk {
 	at := len(c.room)
 	if cap(c.room)-at < n {
-		c.room, at = make([]byte, 0, max(n, 2*min(cap(c.room), keptRoom))), 0 // those before stay in the old one
+		c.room, at = make([]byte, 0, max(n, 2*min(cap(c.room), keptRoom))), 0 // earlier chunks keep the old room
 	}
 	c.room = c.room[:at+n]
 	c.Chunks = append(c.Chunks, Chunk{sp, c.room[at : at+n : at+n]})

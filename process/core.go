@@ -12,18 +12,17 @@ import (
 )
 
 var (
-	// ErrNotCore: a file that is no core file of a 64-bit Linux process.
 	ErrNotCore = errors.New("not a core file of a 64-bit Linux process")
-	// ErrCoreCPU: a core file of a CPU that goprof does not know.
 	ErrCoreCPU = errors.New("a core file of a CPU that goprof does not know")
 )
 
-// Core is the process in a core file. It is a Target, so the same code walks live processes and cores. Nothing in a
-// core changes. So code that reads twice to detect changes finds none.
+// Core is the process in a core file. It is a Target, so the same code walks live processes and cores. A Core belongs
+// to one
+// goroutine.
 //
 // A core file is not trusted. Its headers and notes are bounded and checked, overlapping segments count once, and
-// memory that is not in the file is ErrFault, never zeros. At most some MB of the file are in memory at any time. A
-// Core belongs to one goroutine.
+// reading
+// memory that is not in the file returns ErrFault, never zeros. At most some MB of the file are in memory at any time.
 type Core struct {
 	space
 	cpu      *arch.CPU
@@ -36,20 +35,15 @@ type Core struct {
 	whole    bool   // it has section headers, as cores of gcore have; those of the kernel have none
 }
 
-// maxCoreTables bounds the symbols and unwind rules of all images of a core together: four times what a libjvm.so with
-// all its symbols takes.
-const maxCoreTables = 64 << 20
+const (
+	maxCoreTables = 64 << 20 // symbols and unwind rules of a core: four times those of a libjvm.so with all symbols
+	maxCoreImages = 4096     // libraries of a core; a JVM has some dozens
+)
 
-// maxCoreImages bounds the libraries of a core. A JVM has some dozens.
-const maxCoreImages = 4096
-
-// CoreOptions say where files lie that a core does not hold.
+// CoreOptions say where goprof finds the files that a core does not contain.
 type CoreOptions struct {
-	// Root is the folder that was the process's root, for example an unpacked container image. Empty: the machine's
-	// root.
-	Root string
-	// DebugDirs are folders with files by build id (.build-id/ab/cdef), or by name.
-	DebugDirs []string
+	Root      string   // the folder that was the process's root, as an unpacked container image; empty: the machine's root
+	DebugDirs []string // folders with files by build id (.build-id/ab/cdef), or by name
 }
 
 // OpenCore reads the headers and notes of a core file of that size. The caller closes the file, after Close.
@@ -106,8 +100,8 @@ func (c *Core) readHeader() (*elf.Header64, error) {
 }
 
 const (
-	// pnXNum says that the number of program headers is in the first section header, because it is larger
-	// (PN_XNUM, include/uapi/linux/elf.h).
+	// pnXNum says that the number of program headers is larger, and in the first section header (PN_XNUM,
+	// include/uapi/linux/elf.h).
 	pnXNum    = 0xffff
 	progSize  = 56
 	progBatch = 4096
@@ -159,31 +153,32 @@ func (c *Core) Image(name string) (Image, bool) { return c.imageCalled(name) }
 // Global implements Target.
 func (c *Core) Global(image, symbol string) (uint64, error) { return c.globalOf(image, symbol) }
 
-// Mappings are the process's mappings, as far as the core says of them.
+// Mappings returns the process's mappings, as far as the core has them.
 func (c *Core) Mappings() []Mapping { return c.mappings }
 
-// Threads are the threads in the core's order. The kernel puts the thread that has died first (fs/binfmt_elf.c,
-// fill_note_info).
+// Threads returns the threads in the core's order: from the kernel, the thread that caused the core comes first
+// (fs/binfmt_elf.c, fill_note_info).
 func (c *Core) Threads() []CoreThread { return slices.Clone(c.notes.threads) }
 
-// PID is the process's number, as it was in its own namespace; 0 if the core does not tell.
+// PID returns the process's number in its own namespace, 0 if the core does not have it.
 func (c *Core) PID() int { return c.notes.pid }
 
-// Command is what the kernel called the process: 15 bytes of the program's name, and 79 of its arguments.
+// Command returns the kernel's name of the process, of 15 bytes, and 79 bytes of its arguments.
 func (c *Core) Command() (name, args string) { return c.notes.name, c.notes.args }
 
-// MadeByTool reports whether a debugger has written the core (gcore): then the process may live on. Cores that the
-// kernel writes have no section headers.
+// MadeByTool reports whether a debugger (gcore), not the kernel, has written the core: then the process may live on.
+// The
+// kernel's cores have no section headers.
 func (c *Core) MadeByTool() bool { return c.whole }
 
-// Cut is how many bytes the core's headers promise and the file does not have.
+// Cut returns how many bytes the core's headers promise that the file does not have.
 func (c *Core) Cut() uint64 { return c.cut }
 
-// Size is how long the file is.
+// Size returns the size of the file.
 func (c *Core) Size() int64 { return c.size }
 
 // Missing lists the files that were needed and not found.
 func (c *Core) Missing() []MissingFile { return c.backing.missing() }
 
-// Unproven lists the files that were read although only their content shows that they are the right ones.
+// Unproven lists the files that were read although they have no build id: only their content agrees with the core.
 func (c *Core) Unproven() []UnprovenFile { return c.backing.unproven() }

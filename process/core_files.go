@@ -16,14 +16,16 @@ import (
 )
 
 // A core lacks most memory that was mapped from files and never changed: code, constants, the class archive. goprof
-// reads such memory from these files, if they prove to be the files that were mapped. A library proves that by its
-// build id: the kernel writes the first page of each library into the core. Other files prove it by their contents: the
-// core has some parts of them nevertheless, and these must agree with the file.
+// reads
+// such memory from the files, if it can prove that they are the mapped files. For a library the build id proves it: the
+// kernel writes the first page of each library into the core. For other files, the pages that the core has must agree
+// with
+// the file.
 
 // MissingFile is a file that was needed and not found.
 type MissingFile struct {
-	Path    string // as it was called in the process's root
-	BuildID string // empty if it has none, or the core does not tell
+	Path    string // in the process's root
+	BuildID string // empty if it is not known
 	Err     error
 }
 
@@ -36,13 +38,11 @@ var (
 )
 
 const (
-	// maxBacking bounds the files that are opened for one core.
-	maxBacking = 1024
-	// maxSought bounds the files that are looked for. Some programs map tens of thousands, and hardly any is needed.
-	maxSought = 8192
+	maxBacking = 1024 // files that are opened for one core
+	maxSought  = 8192 // files that are looked for: some programs map tens of thousands
 )
 
-// backing reads the files that a core does not hold.
+// backing reads the files that a core does not contain.
 type backing struct {
 	c      *Core
 	opt    CoreOptions
@@ -53,13 +53,13 @@ type backing struct {
 	last   dumpedHead
 }
 
-// dumpedHead is what the core has of a file's headers. One file's headers are kept: its parts come one after the other.
+// dumpedHead has the headers of the last file, as far as the core has them: a file's parts come one after the other.
 type dumpedHead struct {
 	name string
 	file *elfFile
 }
 
-// backingFile is one file. It is looked for once.
+// backingFile is one file. goprof looks for it once.
 type backingFile struct {
 	id     string // its build id in the core
 	file   *os.File
@@ -98,8 +98,9 @@ func (b *backing) missing() (list []MissingFile) {
 	return list
 }
 
-// read reads the beginning of buf from the file that was mapped at addr. lost says that the core had these bytes before
-// it was cut off. Then only bytes that the process cannot have changed are read.
+// read reads the beginning of buf from the file that was mapped at addr. lost says that these bytes were in the part of
+// the
+// core that was cut off. Then read reads only bytes that the process cannot have changed.
 func (b *backing) read(addr uint64, buf []byte, lost bool) int {
 	i, _ := slices.BinarySearchFunc(b.parts, addr, func(p mappedPart, a uint64) int {
 		if p.end <= a {
@@ -123,8 +124,8 @@ func (b *backing) read(addr uint64, buf []byte, lost bool) int {
 	return n
 }
 
-// changes reports whether the process may have changed what it mapped from that offset of the file. The loader writes
-// into all writable segments of a library, and makes some of them read-only afterwards.
+// changes reports whether the process may have changed the memory that it mapped from an offset of the file. The loader
+// writes into all writable segments of a library, and makes some of them read-only afterwards.
 func (f *backingFile) changes(off uint64) bool {
 	for i := range f.progs {
 		p := &f.progs[i]
@@ -136,7 +137,7 @@ func (f *backingFile) changes(off uint64) bool {
 	return true
 }
 
-// progsOf returns the program headers of a file that was mapped: from the core, or else from the file itself.
+// progsOf returns the program headers of a mapped file: from the core, or else from the file itself.
 func (b *backing) progsOf(name string) []elf.Prog64 {
 	if f := b.dumpedHead(name); f != nil {
 		return f.progs
@@ -212,8 +213,8 @@ func (b *backing) open(name string) *backingFile {
 	return f
 }
 
-// sameBuild returns nil if the file has that build id and holds the program's bytes. A file of debug information has
-// the build id, and no bytes.
+// sameBuild returns nil if the file has that build id and the program's bytes. A debug file has the build id, but no
+// bytes.
 func sameBuild(id []byte, e *elfFile) error {
 	if e == nil || !bytes.Equal(e.buildID(), id) {
 		return errOtherBuild
@@ -224,9 +225,10 @@ func sameBuild(id []byte, e *elfFile) error {
 	return nil
 }
 
-// sameHead returns nil if the first page of the file is that of the core, byte for byte. It is used if a program's
-// build id is not in that page (patchelf moves it). The page has the length and the place of each part of the file, so
-// few other files have the same.
+// sameHead returns nil if the first page of the file equals that in the core. It is used if a program's build id is not
+// in
+// that page (patchelf moves it). The page has the size and the offset of each segment, so few other files have the
+// same.
 func (b *backing) sameHead(name string, file *os.File, e *elfFile) error {
 	if e == nil || len(e.buildID()) == 0 {
 		return errNoBuildID
@@ -245,14 +247,13 @@ func (b *backing) sameHead(name string, file *os.File, e *elfFile) error {
 }
 
 const (
-	// agreePages is how many pages of each part of a file are compared with the core's.
-	agreePages = 64
-	// At least leastAgreed words must be comparable, and agreePercent of them must be equal. The core has only the
-	// pages that the JVM has changed: in the class archive of JDK 11, 55 % of their words were still equal to the
-	// file's. With another file only few words are equal.
+	agreePages = 64 // pages of a file that are compared
+	// At least leastAgreed words must be comparable, and agreePercent of them must be equal. The core has only the pages
+	// that the JVM has changed: in the class archive of JDK 11, 55 % of their words still equal the file's. Of another
+	// file
+	// few words do.
 	agreePercent, leastAgreed = 50, 64
-	// maxMoves bounds the distances between words that are counted.
-	maxMoves = 1 << 14
+	maxMoves                  = 1 << 14 // differences that are counted
 )
 
 // agrees compares a file without a build id with the parts of it that are in the core.
@@ -282,19 +283,19 @@ func (b *backing) agrees(name string, file *os.File, e *elfFile) error {
 	return nil
 }
 
-// agreement counts words of a file that has no build id, and of the core in the same place.
+// agreement counts the words of a file without a build id that are equal in the core.
 type agreement struct {
 	all, same int
-	// moved counts the words that differ, by their difference. The JVM maps its class archive at any address, and adds
-	// the same distance to each pointer in it (cds/filemap.cpp, relocate_pointers). So words that differ by the most
-	// frequent difference count as equal.
+	// moved counts the words that differ, by their difference. The JVM maps its class archive at any address, and adds the
+	// same number to each pointer in it (cds/filemap.cpp, relocate_pointers). So words with the most frequent difference
+	// count as equal.
 	moved map[uint64]int
 }
 
 func (a *agreement) add(was, is []byte) {
 	for i := 0; i+8 <= len(was); i += 8 {
 		w, v := binary.LittleEndian.Uint64(was[i:]), binary.LittleEndian.Uint64(is[i:])
-		if w == 0 { // the JVM fills such words in as it runs
+		if w == 0 { // the JVM sets such words as it runs
 			continue
 		}
 		a.all++
@@ -314,10 +315,10 @@ func (a *agreement) percent() int {
 	return (a.same + most) * 100 / max(a.all, 1)
 }
 
-// UnprovenFile is a file that was taken for the one that was mapped because of its content alone.
+// UnprovenFile is a file that was read because its content agrees with the core.
 type UnprovenFile struct {
 	Path           string
-	Percent, Words int // how many of its words the core has, and how many percent of these are equal to the file's
+	Percent, Words int // the core has Words of its words, and Percent of them are equal
 }
 
 func (b *backing) unproven() (list []UnprovenFile) {
@@ -333,8 +334,9 @@ func (b *backing) unproven() (list []UnprovenFile) {
 // place is where a file may lie: a path below a folder.
 type place struct{ root, path string }
 
-// places returns where a mapped file is looked for: under its own name, in the folders for debug files by build id, by
-// its path and by its name.
+// places returns where goprof looks for a mapped file: at its own path, and in the folders for debug files by build id,
+// by
+// path and by name.
 func (b *backing) places(name, id string) []place {
 	if !path.IsAbs(name) {
 		return nil

@@ -6,8 +6,9 @@ import (
 	"sort"
 )
 
-// readMappings makes of the segments and the list of files what /proc/PID/maps would have said. In place of a file's
-// inode it gives a number of its own, the same for all parts of a file.
+// readMappings makes the mappings that /proc/PID/maps had, from the segments and the list of files. All mappings of a
+// file
+// get the same made-up inode.
 func (c *Core) readMappings() []Mapping {
 	inodes := map[string]uint64{}
 	var ms []Mapping
@@ -31,7 +32,7 @@ func (c *Core) readMappings() []Mapping {
 		at := s.start
 		for len(files) > 0 && files[0].start < s.end {
 			f := &files[0]
-			if f.start < at { // a part of this piece of the file, or all of it, is no segment
+			if f.start < at { // at least the beginning of the file's part lies in no segment
 				add(Mapping{Start: f.start, End: min(f.end, at), Offset: f.offset, Perm: c.permOf(f)}, f.path)
 				files = skip(files, at)
 				continue
@@ -52,7 +53,7 @@ func (c *Core) readMappings() []Mapping {
 	return ms
 }
 
-// skip leaves out what lies below at.
+// skip removes the memory below at from the files.
 func skip(files []mappedPart, at uint64) []mappedPart {
 	f := &files[0]
 	if f.end <= at {
@@ -72,8 +73,9 @@ func permOf(flags elf.ProgFlag) (p Perm) {
 	return p
 }
 
-// permOf returns the permissions of a part of a file that is no segment: gcore leaves out what it has not written. The
-// file's own program headers say them.
+// permOf returns the permissions of a file's part that is in no segment, from the file's program headers: gcore leaves
+// out
+// memory that the process has not changed.
 func (c *Core) permOf(f *mappedPart) Perm {
 	progs := c.backing.progsOf(f.path)
 	for i := range progs {

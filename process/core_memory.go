@@ -9,7 +9,7 @@ import (
 	"sort"
 )
 
-// segment is a piece of the process's memory. Only its first have bytes are in the core file.
+// segment is a range of the process's memory. Only its first bytes, have of them, are in the core file.
 type segment struct {
 	start, end uint64
 	want       uint64 // bytes that the headers promise
@@ -18,7 +18,7 @@ type segment struct {
 	flags      elf.ProgFlag
 }
 
-// setSegments sorts the segments. If two overlap the lower one counts. Segments of an honest core do not overlap.
+// setSegments sorts the segments. If two overlap, the lower one counts.
 func (c *Core) setSegments(progs []elf.Prog64) {
 	for i := range progs {
 		p := &progs[i]
@@ -37,14 +37,14 @@ func (c *Core) setSegments(progs []elf.Prog64) {
 			segment{p.Vaddr, p.Vaddr + p.Memsz, want, have, p.Off, elf.ProgFlag(p.Flags)})
 	}
 	sort.SliceStable(c.segments, func(i, j int) bool { return c.segments[i].start < c.segments[j].start })
-	kept := c.segments[:0]
-	for _, s := range c.segments {
-		if n := len(kept); n > 0 && s.start < kept[n-1].end {
-			continue
+	end := uint64(0)
+	c.segments = slices.DeleteFunc(c.segments, func(s segment) bool {
+		if s.start < end {
+			return true
 		}
-		kept = append(kept, s)
-	}
-	c.segments = kept
+		end = s.end
+		return false
+	})
 }
 
 // segmentAt returns the segment that holds addr, otherwise the first one above addr. It is nil if there is none.
@@ -116,7 +116,7 @@ func (c *Core) readPiece(addr uint64, b []byte, files bool) int {
 	} else if holds && s.end-addr < uint64(len(b)) {
 		b = b[:s.end-addr]
 	}
-	lost := false // these bytes lie in the part of the core that was cut off: the process may have changed them
+	lost := false // the bytes were in the part of the core that was cut off: the process may have changed them
 	if holds {
 		if at := addr - s.start; at < s.want {
 			lost = true
@@ -126,7 +126,7 @@ func (c *Core) readPiece(addr uint64, b []byte, files bool) int {
 	return c.backing.read(addr, b, lost)
 }
 
-// dumped is the memory that is in the core itself, without that of files. With it files are compared.
+// dumped is the memory in the core itself, without that of files. It is compared with files.
 type dumped struct{ c *Core }
 
 func (d dumped) Read(addr uint64, b []byte) error { return d.c.read(addr, b, false) }
@@ -137,8 +137,9 @@ func (d dumped) ReadMany(rs []Range) {
 	}
 }
 
-// coreCache keeps pieces of the core file and of other files. A walk reads word by word, and a system call for each
-// word would be most of its cost. The cache has a fixed size.
+// coreCache keeps blocks of the core file and of other files: a walk reads word by word, and a system call for each
+// word
+// would take most of its time. The cache has a fixed size.
 type coreCache struct {
 	sources []io.ReaderAt
 	blocks  [cacheBlocks]cacheBlock
@@ -209,7 +210,7 @@ func (c *coreCache) block(source int, number uint64) (*cacheBlock, error) {
 	return k, nil
 }
 
-// source is one of the files, through the cache.
+// source returns one of the files, read through the cache.
 func (c *coreCache) source(i int) io.ReaderAt { return cachedSource{c, i} }
 
 type cachedSource struct {

@@ -14,25 +14,20 @@ import (
 
 // CoreThread is one thread of a core file.
 type CoreThread struct {
-	TID  int // its number: in its own pid namespace if the kernel wrote the core, otherwise in gcore's
-	Regs arch.Regs
-	// Syscall is the system call that the thread was in, -1 if none or not known.
-	Syscall int64
-	// CPU is the time that the thread had used. For the first thread the kernel writes the time of the whole process.
-	CPU time.Duration
-	// Info is the siginfo_t of the signal that the thread was to get, nil if the core has none.
-	Info    *SigInfo
-	Signal  int    // the signal that it was to get, 0: none
-	PACMask uint64 // bits of code addresses that are a signature (arm64)
+	TID     int // in its own pid namespace if the kernel wrote the core, otherwise in gcore's
+	Regs    arch.Regs
+	Syscall int64         // the system call that the thread was in, -1 if none or not known
+	CPU     time.Duration // the CPU time that it had used; in the kernel's cores the first thread has that of the process
+	Info    *SigInfo      // the siginfo_t of the signal that it was to get, nil if the core has none
+	Signal  int           // the signal that it was to get, 0: none
+	PACMask uint64        // bits of code addresses that are a signature (arm64)
 }
 
 // SigInfo is a signal, and why it was sent (siginfo_t, include/uapi/asm-generic/siginfo.h).
 type SigInfo struct {
 	Signal, Code int
-	// Addr is the address of a fault. It has a meaning only if the kernel sent the signal because of a fault.
-	Addr uint64
-	// PID is the process that sent the signal, if a process did.
-	PID int
+	Addr         uint64 // the address of a fault, if the kernel sent the signal because of one
+	PID          int    // the process that sent the signal, if a process did
 }
 
 // The types of notes (include/uapi/linux/elf.h).
@@ -46,18 +41,14 @@ const (
 )
 
 const (
-	// maxFilesNote bounds the list of files. The kernel's list has at most 4 MB, 16 MB where core_file_note_size_limit
-	// allows it (fs/coredump.c, CORE_FILE_NOTE_SIZE_MAX).
-	maxFilesNote = 16 << 20
-	// maxNote bounds each other note that is kept. Such notes have some hundred bytes.
-	maxNote = 64 << 10
-	// maxCoreNotes bounds the number of notes. A thread has about six.
-	maxCoreNotes = 16 * maxThreadsOfCore
-	// maxNoteSegments bounds the segments of notes. The kernel and gcore write one. Without this bound, a core could
-	// have many such segments over the same bytes, and these would be read once for each.
-	maxNoteSegments = 8
-	// maxThreadsOfCore bounds the threads.
+	// maxFilesNote bounds the list of files: 4 MB, 16 MB if core_file_note_size_limit allows it (fs/coredump.c,
+	// CORE_FILE_NOTE_SIZE_MAX).
+	maxFilesNote     = 16 << 20
+	maxNote          = 64 << 10 // bytes of each other note; they have some hundred
 	maxThreadsOfCore = 1 << 16
+	maxCoreNotes     = 16 * maxThreadsOfCore // a thread has about six
+	// maxNoteSegments bounds the segments of notes, one in fact: a damaged core may have many over the same bytes.
+	maxNoteSegments = 8
 )
 
 type coreNotes struct {
@@ -77,7 +68,7 @@ type mappedPart struct {
 	path               string
 }
 
-// read reads the notes of one segment. It ends at a damaged note. The notes before that count.
+// read reads the notes of one segment, up to a damaged note.
 func (n *coreNotes) read(c *Core, p *elf.Prog64) {
 	if n.segments++; n.segments > maxNoteSegments {
 		return
@@ -165,7 +156,7 @@ func (n *coreNotes) take(cpu *arch.CPU, kind uint32, b []byte) {
 	}
 }
 
-// last is the thread to which a note belongs: the NT_PRSTATUS before the note began that thread.
+// last returns the thread to which a note belongs: the last NT_PRSTATUS began it.
 func (n *coreNotes) last() *CoreThread {
 	if len(n.threads) == 0 {
 		return nil
@@ -186,7 +177,7 @@ func (n *coreNotes) thread(cpu *arch.CPU, b []byte) {
 	n.threads = append(n.threads, t)
 }
 
-// timeval reads a struct timeval. It is 0 if the bytes hold no time that could be.
+// timeval reads a struct timeval. It returns 0 if the bytes make no sense.
 func timeval(b []byte) time.Duration {
 	s, us := binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:])
 	if s > 1<<32 || us >= 1e6 {
@@ -205,7 +196,7 @@ func (n *coreNotes) process(b []byte) {
 	n.name, n.args = upToZero(b[name:args]), strings.TrimRight(upToZero(b[args:end]), " ")
 }
 
-// upToZero is the text in a field of fixed length: it ends at the first zero byte.
+// upToZero returns the text in a field of fixed length, up to the first zero byte.
 func upToZero(b []byte) string {
 	if end := bytes.IndexByte(b, 0); end >= 0 {
 		b = b[:end]
@@ -213,7 +204,7 @@ func upToZero(b []byte) string {
 	return strings.ToValidUTF8(string(b), "\uFFFD")
 }
 
-// auxv reads pairs of words. AT_SYSINFO_EHDR is where the vdso is.
+// auxv finds AT_SYSINFO_EHDR, the address of the vdso, in pairs of words.
 func (n *coreNotes) auxv(b []byte) {
 	const sysinfoEHDR = 33
 	for ; len(b) >= 16; b = b[16:] {

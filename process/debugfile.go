@@ -7,12 +7,13 @@ import (
 	"hash/crc32"
 	"io"
 	"path"
+	"slices"
 )
 
-// maxDebugFile bounds the file whose checksum we compute for .gnu_debuglink.
+// maxDebugFile bounds a file whose checksum is computed for .gnu_debuglink.
 const maxDebugFile = 2 << 30
 
-// debugRoot says below which root a debug file is looked for.
+// debugRoot is the root below which goprof looks for a debug file.
 type debugRoot uint8
 
 const (
@@ -24,9 +25,12 @@ const (
 // build id first, then by the name in .gnu_debuglink.
 //
 // The target chose the name in .gnu_debuglink, and its own folder. So goprof looks for that name in the target's root
-// only. For example, a library /etc/libjvm.so of a container could name "shadow", and must not lead goprof to
-// /etc/shadow of the host. A target without a root of its own has the host's root. A build id is safe in any root: it
-// leads to a name of hexadecimal digits in the folder for debug files.
+// only:
+// a container's library /etc/libjvm.so could name "shadow", and must not lead goprof to the host's /etc/shadow. A
+// target
+// without a root of its own has the host's root. A build id is safe in any root: it is a name of hexadecimal digits in
+// the
+// folder for debug files.
 func (l *loaded) debugSymbols(f *elfFile) *symtab {
 	id := f.buildID()
 	if name := buildIDPath(id); name != "" {
@@ -42,26 +46,19 @@ func (l *loaded) debugSymbols(f *elfFile) *symtab {
 	}
 	own := l.files.inRoot(l.Path)
 	for _, name := range debugLinkPaths(own, link) {
-		if t := l.openDebugFile(name, inTarget, func(d *elfFile) bool {
-			return l.sums.spend(d.size) &&
-				d.checksum() == sum
-		}); t != nil {
+		belongs := func(d *elfFile) bool { return l.sums.spend(d.size) && d.checksum() == sum }
+		if t := l.openDebugFile(name, inTarget, belongs); t != nil {
 			return t
 		}
 	}
 	return nil
 }
 
-// debugLinkPaths returns the places where the debug file of an image is looked for by its name.
+// debugLinkPaths returns the paths at which the debug file of an image may be, by its name.
 func debugLinkPaths(image, link string) (paths []string) {
 	dir := path.Dir(image)
-	for _, name := range []string{path.Join(dir, link), path.Join(dir, ".debug", link), path.Join("/usr/lib/debug",
-		dir, link)} {
-		if name != image {
-			paths = append(paths, name)
-		}
-	}
-	return paths
+	paths = []string{path.Join(dir, link), path.Join(dir, ".debug", link), path.Join("/usr/lib/debug", dir, link)}
+	return slices.DeleteFunc(paths, func(name string) bool { return name == image })
 }
 
 // openDebugFile reads the symbols of a debug file if it belongs to the image.
@@ -86,8 +83,9 @@ func buildIDPath(id []byte) string {
 	return "/usr/lib/debug/.build-id/" + s[:2] + "/" + s[2:] + ".debug"
 }
 
-// debugLink reads .gnu_debuglink: a file name, zeros up to a multiple of 4, and the
-// CRC-32 of that file. Only a plain name is believed.
+// debugLink reads .gnu_debuglink: a file name, zeros up to a multiple of 4, and the CRC-32 of that file. ok is false if
+// the
+// name is not plain.
 func (f *elfFile) debugLink() (name string, sum uint32, ok bool) {
 	s := f.section(".gnu_debuglink")
 	if s == nil || s.Size > 4096 {

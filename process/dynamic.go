@@ -11,8 +11,9 @@ const maxDynamic = 1024
 // maxChain bounds the symbols in one bucket of a hash table; linkers aim at a few.
 const maxChain = 4096
 
-// dynamic reads the dynamic section as a loader does, by PT_DYNAMIC: an image that is read out of memory has no section
-// headers. If several entries have the same tag, the last one counts.
+// dynamic reads the dynamic section by PT_DYNAMIC, as a loader does: an image in memory has no section headers. If
+// several
+// entries have the same tag, the last one counts.
 func (f *elfFile) dynamic() map[elf.DynTag]uint64 {
 	p := f.prog(elf.PT_DYNAMIC)
 	if p == nil {
@@ -51,10 +52,10 @@ func (f *elfFile) dynamicSymtab(bias uint64) *symtab {
 	return t
 }
 
-// maxSoname bounds the name that a library calls itself by.
+// maxSoname bounds a DT_SONAME.
 const maxSoname = 64
 
-// soname returns the name that a library calls itself by, empty if it has none.
+// soname returns a library's own name (DT_SONAME), empty if it has none.
 func (f *elfFile) soname(bias uint64) string {
 	d := f.dynamic()
 	name, ok := d[elf.DT_SONAME]
@@ -64,7 +65,7 @@ func (f *elfFile) soname(bias uint64) string {
 	return string(cstring(f.at(d[elf.DT_STRTAB]+name, min(maxSoname, d[elf.DT_STRSZ]-name), bias), 0))
 }
 
-// at reads n bytes at an address of the file, or at an address that the loader has relocated.
+// at reads n bytes at an address of the file, or at one that the loader has relocated. It returns nil if it cannot.
 func (f *elfFile) at(addr, n, bias uint64) []byte {
 	for _, a := range []uint64{addr, addr - bias} {
 		off, left, ok := f.offset(a)
@@ -78,9 +79,11 @@ func (f *elfFile) at(addr, n, bias uint64) []byte {
 	return nil
 }
 
-// countGNUHash finds out how many symbols there are. The hash table does not contain that number. But of the chains of
-// all buckets, the one that begins last ends with the last symbol. The table has four words, the Bloom filter, a word
-// for each bucket, then a word for each hashed symbol: its lowest bit ends a chain (binutils, elflink.c).
+// countGNUHash finds out how many symbols there are: the chain that begins last, of the chains of all buckets, ends
+// with the
+// last symbol. The hash table has four words, the Bloom filter, a word for each bucket, and a word for each hashed
+// symbol,
+// whose lowest bit ends a chain (binutils, elflink.c).
 func (f *elfFile) countGNUHash(addr, bias uint64) uint64 {
 	head := f.at(addr, 16, bias)
 	if head == nil {

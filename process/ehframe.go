@@ -7,13 +7,11 @@ import (
 )
 
 var (
-	// ErrBadCFI: unwind information that cannot be read.
 	ErrBadCFI = errors.New("process: malformed unwind information")
-	// ErrNoCFI: there is none for that address.
-	ErrNoCFI = errors.New("process: no unwind information here")
+	ErrNoCFI  = errors.New("process: no unwind information here")
 )
 
-// How .eh_frame writes pointers (LSB Core, "DWARF Exception Header Encoding").
+// The encodings of pointers in .eh_frame (LSB Core, "DWARF Exception Header Encoding").
 const (
 	encOmit     = 0xff
 	encFormat   = 0x0f
@@ -32,7 +30,7 @@ const (
 	encIndirect = 0x80
 )
 
-// cursor reads a piece of a section. From the first read beyond the end on, all reads return 0 and bad is set.
+// cursor reads a part of a section. From the first read beyond the end on, all reads return 0 and bad is set.
 type cursor struct {
 	b    []byte
 	pos  int
@@ -51,33 +49,17 @@ func (c *cursor) take(n int) []byte {
 	return c.b[c.pos-n : c.pos]
 }
 
-func (c *cursor) u8() uint8 {
-	if b := c.take(1); b != nil {
-		return b[0]
-	}
-	return 0
+// number reads a number of n bytes, at most 8.
+func (c *cursor) number(n int) uint64 {
+	var b [8]byte
+	copy(b[:], c.take(n))
+	return binary.LittleEndian.Uint64(b[:])
 }
 
-func (c *cursor) u16() uint16 {
-	if b := c.take(2); b != nil {
-		return binary.LittleEndian.Uint16(b)
-	}
-	return 0
-}
-
-func (c *cursor) u32() uint32 {
-	if b := c.take(4); b != nil {
-		return binary.LittleEndian.Uint32(b)
-	}
-	return 0
-}
-
-func (c *cursor) u64() uint64 {
-	if b := c.take(8); b != nil {
-		return binary.LittleEndian.Uint64(b)
-	}
-	return 0
-}
+func (c *cursor) u8() uint8   { return uint8(c.number(1)) }
+func (c *cursor) u16() uint16 { return uint16(c.number(2)) }
+func (c *cursor) u32() uint32 { return uint32(c.number(4)) }
+func (c *cursor) u64() uint64 { return c.number(8) }
 
 func (c *cursor) uleb() uint64 {
 	var v uint64
@@ -147,14 +129,14 @@ func (c *cursor) pointer(enc uint8, data uint64) uint64 {
 	return v
 }
 
-// cie is a common information entry: what the entries of several functions share.
+// cie is a common information entry: data that the FDEs of several functions share.
 type cie struct {
 	codeAlign uint64
 	dataAlign int64
 	ra        uint64
 	fdeEnc    uint8
-	augmented bool // entries have augmentation data of their own
-	signal    bool // 'S': the frames are those of signal handlers' trampolines
+	augmented bool // FDEs have augmentation data of their own
+	signal    bool // 'S': the frames are trampolines of signal handlers
 	program   []byte
 }
 
@@ -165,10 +147,12 @@ type fde struct {
 	program     []byte
 }
 
-// record returns the entry at an offset of the section, without its length field (LSB Core, "The .eh_frame section").
-// kind is the field behind the length. In a CIE it is 0, in an FDE the distance back to its CIE. next is the beginning
-// of the next entry, 0 at the end.
-func record(section []byte, addr uint64, off uint64) (c cursor, kind uint64, kindAt, next uint64) {
+// entry returns the CIE or FDE at an offset of the section, without its length (LSB Core, "The .eh_frame section").
+// kind is
+// the field behind the length: 0 in a CIE, the distance back to its CIE in an FDE. next is the offset of the next
+// entry, 0
+// at the end.
+func entry(section []byte, addr uint64, off uint64) (c cursor, kind uint64, kindAt, next uint64) {
 	if off >= uint64(len(section)) {
 		return cursor{bad: true}, 0, 0, 0
 	}
@@ -188,7 +172,7 @@ func record(section []byte, addr uint64, off uint64) (c cursor, kind uint64, kin
 }
 
 func (t *cfiTable) readCIE(off uint64) (cie, error) {
-	c, id, _, _ := record(t.frames, t.framesAddr, off)
+	c, id, _, _ := entry(t.frames, t.framesAddr, off)
 	version := c.u8()
 	if c.bad || id != 0 || version != 1 && version != 3 {
 		return cie{}, fmt.Errorf("%w: no CIE at %#x", ErrBadCFI, off)
@@ -250,7 +234,7 @@ func (t *cfiTable) readAugmentation(e *cie, aug []byte, c *cursor) error {
 
 // readFDE reads the FDE at an offset. isFDE is false for a CIE; next is 0 at the end.
 func (t *cfiTable) readFDE(off uint64) (f fde, isFDE bool, next uint64, err error) {
-	c, back, at, next := record(t.frames, t.framesAddr, off)
+	c, back, at, next := entry(t.frames, t.framesAddr, off)
 	if c.bad {
 		return f, false, 0, ErrNoCFI
 	}

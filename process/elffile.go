@@ -9,7 +9,7 @@ import (
 	"io"
 )
 
-// ErrBadELF: a file or image is not ELF, or not as ELF should be.
+// ErrBadELF says that a file or image is not well-formed ELF.
 var ErrBadELF = errors.New("process: malformed ELF")
 
 // Limits on what is read of an ELF file. libjvm.so with full symbols has 40 sections and 70,000 symbols (2 MB, with 4
@@ -20,15 +20,15 @@ const (
 	maxSection  = 128 << 20
 	maxNotes    = 64 << 10
 	maxBuildID  = 64
-	// maxName bounds the names of sections and symbols. A longer name is cut. Names are copied, and many names may
-	// share one string of megabytes.
+	// maxName bounds the names of sections and symbols. A longer name is cut: names are copied, and many may share one
+	// string
+	// of megabytes.
 	maxName = 4096
 )
 
-// elfFile is the table of contents of a 64-bit little-endian ELF file. goprof does not use package debug/elf, because
-// that is not hardened against hostile input, and goprof needs little of ELF.
-//
-// Sections may be missing: an image that is read out of memory has none except for the vdso.
+// elfFile has the headers of a 64-bit little-endian ELF file. goprof does not use package debug/elf, which is not
+// hardened
+// against hostile input. Sections may be missing: an image in memory has none, except for the vdso.
 type elfFile struct {
 	r        io.ReaderAt
 	size     uint64
@@ -44,8 +44,7 @@ type elfSection struct {
 	name string
 }
 
-// readELF reads the headers of an ELF file of that size. All that is ever read of it comes out of
-// the budget, nil for any amount.
+// readELF reads the headers of an ELF file of that size. All later reads take from the budget too; nil is unlimited.
 func readELF(r io.ReaderAt, size int64, budget *readBudget) (*elfFile, error) {
 	f := &elfFile{r: r, size: uint64(max(size, 0)), budget: budget}
 	var h elf.Header64
@@ -68,7 +67,7 @@ func readELF(r io.ReaderAt, size int64, budget *readBudget) (*elfFile, error) {
 	return f, nil
 }
 
-// readSections reads the section headers. An image in memory may have none, so what cannot be read is left out.
+// readSections reads the section headers, if there are any: an image in memory has none.
 func (f *elfFile) readSections(h *elf.Header64) {
 	if h.Shnum == 0 || h.Shnum > maxSections || h.Shentsize != 64 || h.Shstrndx >= h.Shnum {
 		return
@@ -116,7 +115,7 @@ func (f *elfFile) decode(off, n uint64, into any) error {
 	return err
 }
 
-// bytes reads a piece of the file. Callers may share the result, and must not write into it.
+// bytes reads a part of the file. Callers share the result, and must not write into it.
 func (f *elfFile) bytes(off, n uint64) ([]byte, error) {
 	if off > f.size || n > f.size-off {
 		return nil, fmt.Errorf("%w: %d bytes at %#x of %d", ErrBadELF, n, off, f.size)
@@ -143,8 +142,8 @@ func (f *elfFile) section(name string) *elfSection {
 	return nil
 }
 
-// data reads a section. A section without bytes (.bss, what a debug file leaves out) or with compressed bytes is an
-// error.
+// data reads a section. It returns an error if the section is compressed, or has no bytes (.bss, in debug files others,
+// too).
 func (f *elfFile) data(s *elfSection) ([]byte, error) {
 	if s == nil || elf.SectionType(s.Type) == elf.SHT_NOBITS || elf.SectionFlag(s.Flags)&elf.SHF_COMPRESSED != 0 {
 		return nil, fmt.Errorf("%w: no such section", ErrBadELF)
@@ -152,8 +151,8 @@ func (f *elfFile) data(s *elfSection) ([]byte, error) {
 	return f.bytes(s.Off, s.Size)
 }
 
-// offset translates an address of the file's own address space to an offset in the file. left says how many bytes of
-// the segment follow there.
+// offset translates an address of the file to an offset in the file. left is how many bytes of the segment follow
+// there.
 func (f *elfFile) offset(addr uint64) (off, left uint64, ok bool) {
 	for i := range f.progs {
 		p := &f.progs[i]
@@ -187,8 +186,8 @@ func (f *elfFile) bias(start, offset, size uint64) (uint64, bool) {
 	return 0, false
 }
 
-// buildID returns the file's build id, nil if it has none. The program headers of a debug file describe the program,
-// not the debug file. So there the build id is read from its section.
+// buildID returns the file's build id, nil if it has none. It prefers the section: the program headers of a debug file
+// describe the program.
 func (f *elfFile) buildID() []byte {
 	if s := f.section(".note.gnu.build-id"); s != nil && s.Size <= maxNotes {
 		if b, err := f.data(s); err == nil {
@@ -209,8 +208,9 @@ func (f *elfFile) buildID() []byte {
 	return nil
 }
 
-// findBuildID looks for NT_GNU_BUILD_ID (3) of the owner "GNU" in a list of notes (gABI,
-// "Note Section"): three words, then name and content, each padded to 4 bytes.
+// findBuildID looks for NT_GNU_BUILD_ID (3) of the owner "GNU" in a list of notes (gABI, "Note Section"): three words,
+// then
+// name and content, each padded to 4 bytes.
 func findBuildID(b []byte) []byte {
 	for len(b) >= 12 {
 		namesz := uint64(binary.LittleEndian.Uint32(b))

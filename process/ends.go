@@ -10,26 +10,26 @@ import (
 	"goprof/arch"
 )
 
-// ErrNoEnds: it is not known where a function ends.
+// ErrNoEnds says that it is not known where a function ends.
 var ErrNoEnds = errors.New("process: not all instructions are known with which the function ends")
 
 const (
-	// maxEndCode bounds the code of an image in which ends are looked for, maxEndPieces the pieces of one function: its
-	// cold part, and functions to which it jumps.
-	maxEndCode, maxEndPieces = 16 << 20, 16
-	// maxEndPiece bounds the bytes of a piece, maxEnds the ends of one function.
-	maxEndPiece, maxEnds = 64 << 10, 256
-	// maxStub is how many instructions a stub of the linker has before it jumps.
-	maxStub = 4
+	maxEndCode   = 16 << 20 // bytes of an image's code
+	maxEndPieces = 16       // of one function: its cold part, and functions to which it jumps
+	maxEndPiece  = 64 << 10 // bytes of a piece
+	maxEnds      = 256      // of one function
+	maxStub      = 4        // instructions of a stub of the linker before its jump
 )
 
 // Ends finds the instructions with which a function ends: its returns, and jumps that leave the image. If a function
-// jumps to another function, its ends are those of the other one. If a caller asks for the ends of both, it gets the
-// same ends twice.
+// jumps
+// to another function, it has the ends of the other one, too.
 //
-// Ends reads the code from the file, because the code in memory may have another profiler's breakpoints. It reads each
+// Ends reads the code from the file, because the code in memory may have another profiler's breakpoints. It decodes
+// each
 // instruction, up to the function's end in the unwind information. It returns ErrNoEnds if it does not know an
-// instruction, or if a branch leads into the middle of one: a breakpoint there would be fatal.
+// instruction,
+// or if a branch leads into the middle of one: a breakpoint there would be fatal.
 func (p *Process) Ends(f Function) (returns, leaves []Function, err error) {
 	if !p.lock() {
 		return nil, nil, ErrSilent
@@ -48,10 +48,11 @@ func (p *Process) Ends(f Function) (returns, leaves []Function, err error) {
 	return e.functions(e.returns, f.Symbol), e.functions(e.leaves, f.Symbol), err
 }
 
-// Enter finds the first instruction of a function that does something: it skips comparisons and instructions without
-// effect. There the arguments and the stack pointer are still as at the beginning. A probe there is cheaper: the kernel
-// needs a second trap to step over a comparison, and none for a branch or a push (arch/x86/kernel/uprobes.c,
-// branch_setup_xol_ops, push_setup_xol_ops).
+// Enter finds the first instruction of a function that is neither a comparison nor without effect. There the arguments
+// and
+// the stack pointer are still as at the beginning. A probe there is cheaper: the kernel needs a second trap to step
+// over a
+// comparison, and none for a branch or a push (arch/x86/kernel/uprobes.c, branch_setup_xol_ops, push_setup_xol_ops).
 func (p *Process) Enter(f Function) Function {
 	if !p.lock() {
 		return f
@@ -104,11 +105,11 @@ func (p *Process) codeOf(f Function) (e *endFinder, err error) {
 type endFinder struct {
 	l       *loaded
 	cpu     *arch.CPU
-	code    []byte // that is mapped around the function
-	start   uint64 // its address in the file
+	code    []byte // the mapping with the function
+	start   uint64 // the file's address of code
 	pieces  []fde
-	known   map[uint32]bool // where instructions begin that were read
-	targets []uint32        // where branches lead
+	known   map[uint32]bool // where instructions begin
+	targets []uint32        // of branches
 	returns []uint64        // addresses in the file
 	leaves  []uint64
 }
@@ -169,7 +170,7 @@ func (e *endFinder) read(piece fde) bool {
 		case in.Flow == arch.FlowJump && (!in.HasTarget || away && e.isStub(in.Target)):
 			e.leaves = append(e.leaves, here)
 		case jumps && (!in.HasTarget || away && (e.isStub(in.Target) || !e.add(e.start+uint64(in.Target)))):
-			return false // a branch that leaves the image, where a hit would not tell whether it is taken; or no piece
+			return false // a branch that leaves the image: a hit would not show whether it is taken; or an unknown piece
 		case jumps:
 			e.targets = append(e.targets, in.Target)
 		}
@@ -178,7 +179,7 @@ func (e *endFinder) read(piece fde) bool {
 	return at == end
 }
 
-// isStub reports whether code jumps to another image: some instructions, and a jump to an address that it has read.
+// isStub reports whether code jumps to another image: a few instructions, and a jump to a computed address.
 func (e *endFinder) isStub(at uint32) bool {
 	for range maxStub {
 		var in arch.Inst

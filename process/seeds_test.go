@@ -76,14 +76,14 @@ func instructions(e *fde) string {
 
 // oneFunction makes a section with the entry of one function, and with what that entry shares with others.
 func oneFunction(table *cfiTable, off uint64) []byte {
-	entry := func(off uint64) []byte {
-		_, _, _, next := record(table.frames, table.framesAddr, off)
+	cut := func(off uint64) []byte {
+		_, _, _, next := entry(table.frames, table.framesAddr, off)
 		return bytes.Clone(table.frames[off:next])
 	}
-	_, back, at, _ := record(table.frames, table.framesAddr, off)
-	section := entry(at - back)
+	_, back, at, _ := entry(table.frames, table.framesAddr, off)
+	section := cut(at - back)
 	cieSize := len(section)
-	section = append(section, entry(off)...)
+	section = append(section, cut(off)...)
 	binary.LittleEndian.PutUint32(section[cieSize+4:], uint32(cieSize+4))
 	return append(section, 0, 0, 0, 0)
 }

@@ -1,7 +1,7 @@
 package profile
 
-// ByThread remembers something of each of the threads that were met lately: a cache before a map, whose key would be
-// hashed for each sample with two names in it.
+// ByThread remembers a value for each of the latest threads. It is a cache before a map: a Thread has two names, and is
+// expensive to hash.
 type ByThread[V any] struct {
 	slots [1 << 7]ofThread[V]
 }
@@ -16,7 +16,7 @@ func (b *ByThread[V]) place(t *Thread) *ofThread[V] {
 	return &b.slots[(uint64(t.TID)+uint64(t.JavaID)<<4)%uint64(len(b.slots))]
 }
 
-// Get is what was remembered of a thread.
+// Get returns the value of a thread.
 func (b *ByThread[V]) Get(t *Thread) (v V, known bool) {
 	if at := b.place(t); at.known && at.thread == *t {
 		return at.value, true
@@ -24,7 +24,7 @@ func (b *ByThread[V]) Get(t *Thread) (v V, known bool) {
 	return v, false
 }
 
-// Put remembers something of a thread.
+// Put remembers the value of a thread.
 func (b *ByThread[V]) Put(t *Thread, v V) { *b.place(t) = ofThread[V]{*t, v, true} }
 
 // Clear forgets all threads.

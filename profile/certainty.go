@@ -1,13 +1,13 @@
 package profile
 
-// Certainty is how sure it is which method a frame runs. Physical frames are certain. Which of the methods runs that a
-// compiler has inlined into the topmost frame must be inferred.
+// Certainty is how sure it is which method a frame runs. Physical frames are certain. If a compiler has inlined methods
+// into the topmost frame, goprof infers which of them runs.
 type Certainty uint8
 
 const (
 	Certain Certainty = iota
-	Likely            // all that is known of the place says the same
-	Guessed           // the records before the place and behind it differ
+	Likely            // all evidence about this instruction agrees
+	Guessed           // the debug records before and behind this instruction differ
 	NumCertainty
 )
 

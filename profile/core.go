@@ -1,6 +1,6 @@
 package profile
 
-// Core is what a core file tells besides its threads.
+// Core is what a core file says besides its threads.
 type Core struct {
 	File string
 	Size int64
@@ -17,7 +17,7 @@ type Core struct {
 	Died ThreadRef
 	// Missing are files that were needed, that the core does not contain, and that were not found.
 	Missing []MissingFile
-	// Unproven are files that the core does not contain. Only their content speaks for them.
+	// Unproven are files that the core does not contain, and that have no build id to compare.
 	Unproven  []UnprovenFile
 	Collector string // G1, ZGC ...; empty: not known
 	// In bytes; 0: not known.
@@ -36,7 +36,7 @@ type Signal struct {
 	Where   string // what Addr lies in: "libjvm.so", "[stack of this thread]", "no mapping"
 	PC      uint64
 	Code    []byte // the bytes from PC on
-	// Frame is the frame of that thread's stack which the signal met, -1 where it is not known.
+	// Frame is the index of the frame in which the thread got the signal. It is -1 if that is not known.
 	Frame  int
 	Sender int // the process that sent it, 0: the kernel, or not known
 }

@@ -13,8 +13,8 @@ type ThreadDump struct {
 	Name  string
 	State string // as Java says it, otherwise the kernel's
 	Stack Stack
-	// Virtual is the virtual thread that was looked at and that no carrier ran. TID is 0 then. Nil for a thread of the
-	// kernel's.
+	// Virtual is set if the look was at a virtual thread that no carrier ran. TID is 0 then. It is nil for a thread of the
+	// kernel.
 	Virtual *VirtualThread
 	// Java says that the thread runs Java code, the application's or the JDK's. Other threads are the JVM's own:
 	// collectors, compilers.
@@ -23,8 +23,8 @@ type ThreadDump struct {
 	// System says that the Java code is the JDK's own: Reference Handler, Signal Dispatcher, Common-Cleaner.
 	System bool
 	CPU    time.Duration // that it has used since it began
-	// CPUAfter is the CPU time that the thread had used a while after the look. The stop itself costs a thread some
-	// microseconds, and by then it has gone back to what it did. 0: not read.
+	// CPUAfter is the CPU time that the thread had used a while after the look. It includes the microseconds that the stop
+	// cost the thread. 0: not read.
 	CPUAfter time.Duration
 	// What the JVM and the kernel say besides. Zero is not known.
 	JavaID   int64         // Thread.threadId()
@@ -38,8 +38,8 @@ type ThreadDump struct {
 	// Unconfirmed says that the thread seemed to wait for another thread's lock, and that this could not be confirmed.
 	// WaitsFor is nil then.
 	Unconfirmed bool
-	// Peer is the other end of the connection that the thread waits for in a system call. Empty: it waits for none, or it
-	// is not known, or was not asked for.
+	// Peer is the other end of the connection that the thread waits for in a system call. It is empty if there is none, or
+	// if it is not known.
 	Peer string
 	// Died says that the signal that ended the process met this thread.
 	Died bool
@@ -58,26 +58,26 @@ type Dump struct {
 	// Stopped says that a signal had stopped the process (SIGSTOP, Ctrl-Z). So no thread runs, whatever Java says of
 	// its state.
 	Stopped bool
-	// Frozen says by which control group the process was frozen (docker pause), and Thaw is the command that lets it
-	// run. Empty: by none. Unstopped: its threads could not be stopped, so they were looked at without a stop.
+	// Frozen names the control group that had frozen the process (docker pause), and Thaw is the command that lets it run.
+	// Both are empty if none had. Unstopped says that its threads could not be stopped: looks were made without a stop.
 	Frozen, Thaw string
 	Unstopped    bool
 	Threads      []ThreadDump
 	Virtual      *VirtualCensus // nil: virtual threads that no carrier runs were not asked for
 	// Pools is what is known of pools of threads and of connections. Nil: that was not asked for.
 	Pools *Pools
-	// Deadlocks are cycles of threads of which each waits for what the next one holds, and the last for the first.
+	// Deadlocks are cycles of threads. Each thread waits for something that the next one holds, and the last for the first.
 	Deadlocks [][]ThreadRef
 	// Core is set if the dump was taken of a core file.
 	Core *Core
-	// Waits says how far the waits of virtual threads without a carrier were read, where they were asked for.
+	// Waits says how many waits of virtual threads without a carrier were read, if they were asked for.
 	Waits VirtualWaits
 	// NoLocks says why locks could not be read, where they were asked for.
 	NoLocks string
 }
 
-// StoppedNote returns the dump's sentence for a process that is stopped or frozen, with what lets it run again. It is
-// empty for others.
+// StoppedNote returns a sentence for a process that is stopped or frozen, with the command that lets it run again. It is
+// empty for other processes.
 func (d *Dump) StoppedNote() string {
 	switch {
 	case d.Frozen != "" && d.Unstopped:
@@ -135,10 +135,10 @@ type VirtualCensus struct {
 	Untracked bool `json:"untracked,omitempty"`
 }
 
-// VirtualWaits says of how many virtual threads without a carrier the waits were read.
+// VirtualWaits says how many waits of virtual threads without a carrier were read.
 type VirtualWaits struct {
 	Seen int   // virtual threads that were found
-	Left int   // those that wait, too, and were left out: there are too many
+	Left int   // further waiting threads that were left out, because there were too many
 	Err  error // why others may not have been found
 }
 
@@ -181,9 +181,8 @@ func (t *ThreadDump) Part() DumpPart {
 	return Application
 }
 
-// Order puts the threads in an order for people: the application's first, with main at the top, then the JDK's own,
-// then virtual threads, then the JVM's. Within a part they are in the order in which they began. So the threads of a
-// pool are together, and two dumps can be compared line by line.
+// Order sorts the threads by their parts, and within a part by the time at which they began. So the threads of a pool
+// are together, and two dumps can be compared line by line.
 func Order(threads []ThreadDump) {
 	sort.SliceStable(threads, func(i, j int) bool {
 		a, b := &threads[i], &threads[j]
@@ -204,14 +203,12 @@ func (t *ThreadDump) born() uint64 {
 	return uint64(t.TID)
 }
 
-// Thread finds a thread of the dump, nil if it is not there.
+// Thread returns a thread of the dump, and nil if the dump does not have it.
 func (d *Dump) Thread(ref ThreadRef) *ThreadDump {
 	for i := range d.Threads {
 		t := &d.Threads[i]
-		switch {
-		case ref.Virtual != 0 && ref.TID == 0 && t.Virtual != nil && t.Virtual.ID == ref.Virtual:
-			return t
-		case ref.TID != 0 && t.TID == ref.TID:
+		if ref.TID != 0 && t.TID == ref.TID ||
+			ref.Virtual != 0 && ref.TID == 0 && t.Virtual != nil && t.Virtual.ID == ref.Virtual {
 			return t
 		}
 	}

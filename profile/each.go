@@ -59,7 +59,7 @@ type walk struct {
 	rows  []*row            // of lines, by depth
 }
 
-// row is what lines needs for one depth. It is used again for the next branch: a large tree has hundreds of thousands.
+// row holds the buffers of lines for one depth. The next branch uses them again: a large tree has hundreds of thousands.
 type row struct {
 	kids     []int32
 	branches []branch
@@ -91,8 +91,8 @@ func (w *walk) compareFrames(a, b int32) int {
 		strings.Compare(f.Module, g.Module), strings.Compare(f.Build, g.Build), strings.Compare(f.File, g.File))
 }
 
-// branch is all children with one label, of nodes whose paths of labels agree. It makes one line for the samples that
-// end here, and the lines below it.
+// branch has all children with one label, of nodes with equal paths of labels. Each label has two branches: one for the
+// line of the samples that end here, and one for the lines below.
 type branch struct {
 	label string
 	nodes []int32
@@ -157,13 +157,5 @@ func (w *walk) self(nodes []int32) (n, guessed int64) {
 
 func (w *walk) labelOf(n int32) string {
 	nd := w.p.tree.at(n)
-	name, ok := w.names[nd.what]
-	if !ok {
-		if len(w.names) >= maxLabels {
-			clear(w.names)
-		}
-		name = w.label(w.p.funcs.list[nd.fn()], nd.kind())
-		w.names[nd.what] = name
-	}
-	return name
+	return Cached(w.names, maxLabels, nd.what, func() string { return w.label(w.p.funcs.list[nd.fn()], nd.kind()) })
 }

@@ -44,14 +44,14 @@ type Contents struct {
 	Bytes   int64            `json:"bytes"`            // that these held
 	Of      int64            `json:"of_bytes"`         // that all buffers held, as far as hits say
 	Unread  map[string]int64 `json:"unread,omitempty"` // buffers that were to be read, by why they were not
-	// Apart is how far the ends of buffers alone would have put the shares of classes from these: the part of the bytes
-	// that would be with another class. InStep says that chance does not make so much: the program repeats itself.
+	// Apart is the share of the bytes that the ends of buffers alone would assign to another class. InStep says that this
+	// is more than chance: the program repeats itself.
 	Apart  float64 `json:"apart"`
 	InStep bool    `json:"in_step,omitempty"`
-	// Unmet is how many classes were at no buffer's end, so that no stack of theirs was seen, and UnmetBytes their bytes.
+	// Unmet is how many classes were at no buffer's end, so that they have no stack. UnmetBytes are their bytes.
 	Unmet      int64 `json:"unmet_classes,omitempty"`
 	UnmetBytes int64 `json:"unmet_bytes,omitempty"`
-	// Why is why no buffer was to be read. The shares of classes rest on the ends of buffers then.
+	// Why says why no buffers were read. Then the shares of classes rest on the ends of buffers alone.
 	Why string `json:"why,omitempty"`
 }
 
@@ -63,26 +63,26 @@ func (c *Contents) unread() (n int64) {
 	return n
 }
 
-// Unfreed says what became of pieces of memory that were sampled when a recording was of what is not given back.
+// Unfreed is the account of a recording of memory that is not freed.
 type Unfreed struct {
-	// Old is what was allocated in the first half of the recording and not given back, Young what was allocated later.
+	// Old was allocated in the first half of the recording and not freed. Young was allocated later and not freed.
 	Old   UnfreedPart `json:"old"`
 	Young UnfreedPart `json:"young"`
-	// NoStack is the part of both whose sample was lost: its stack is not known.
+	// NoStack is the part of both without a stack, because its samples were lost.
 	NoStack UnfreedPart `json:"no_stack"`
-	Freed   int64       `json:"freed"`   // samples whose memory was given back
-	Frees   int64       `json:"frees"`   // calls that give memory back
+	Freed   int64       `json:"freed"`   // samples whose memory was freed
+	Frees   int64       `json:"frees"`   // calls that free memory
 	Full    int64       `json:"full"`    // samples for which there was no room
-	Unended int64       `json:"unended"` // calls whose end was not met, at least
-	// Parts is how many calls gave back a part of a mapping that was sampled. All of it counts as not given back.
+	Unended int64       `json:"unended"` // calls whose end was not seen, at least
+	// Parts is how many calls freed a part of a sampled mapping. The whole mapping counts as not freed.
 	Parts int64 `json:"partial_frees,omitempty"`
-	// Met is for how long calls were met, if they cost the program too much to meet them to the end.
+	// Met is how long allocations were watched, if watching cost the program too much to go on to the end.
 	Met time.Duration `json:"met_ns,omitempty"`
-	// Followed is for how long calls that give back were met, if these cost too much, too. The halves are of that time.
+	// Followed is how long calls that free were watched, if these cost too much, too. Old and Young divide this time.
 	Followed time.Duration `json:"followed_ns,omitempty"`
 }
 
-// UnfreedPart is a part of what was not given back.
+// UnfreedPart is a part of the memory that was not freed.
 type UnfreedPart struct {
 	Samples     int64 `json:"samples"`
 	Allocations int64 `json:"allocations"` // that these stand for

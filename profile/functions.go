@@ -18,10 +18,6 @@ type functions struct {
 	byPtr map[*Func]int32 // by identity, a cache
 }
 
-func newFunctions() functions {
-	return functions{seed: maphash.MakeSeed(), index: make([]int32, firstSize), byPtr: make(map[*Func]int32)}
-}
-
 // find returns a function's number. If it is not known and there is no room for another, ok is false.
 func (f *functions) find(fn *Func, most int) (id int32, ok bool) {
 	if id, ok := f.byPtr[fn]; ok {

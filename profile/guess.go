@@ -10,12 +10,12 @@ import (
 // of one inlined method. So if a compiled method has guessed leaves in GuessedMuch of all samples, they count for that
 // method.
 
-// GuessedMuch is the part of all samples from which on guesses in one compiled method do not count: half of it is five
-// points, as much as chance moves a share of few samples (fairSamples).
+// GuessedMuch is the share of all samples from which on guesses in one compiled method do not count. Half of the guesses
+// may be wrong: this is five points, as much as chance moves a share of few samples (fairSamples).
 const GuessedMuch = 0.10
 
-// GuessedIn returns the index of the compiled method in which the leaf is a guess, -1 if the leaf is none. Frames of
-// HotSpot's own code, or of a thread's state, may stand above.
+// GuessedIn returns the index of the compiled method in which the leaf is a guess. It is -1 if the leaf is no guess.
+// Frames of HotSpot's own code, or of a thread's state, may stand above.
 func (s *Stack) GuessedIn() int {
 	if len(s.Frames) == 0 || s.Frames[0].Sure != Guessed {
 		return -1
@@ -27,7 +27,7 @@ func (s *Stack) GuessedIn() int {
 	return in
 }
 
-// Guessed is that method, nil if the leaf is no guess.
+// Guessed returns the compiled method in which the leaf is a guess. It is nil if the leaf is no guess.
 func (s *Stack) Guessed() *Func {
 	if in := s.GuessedIn(); in >= 0 {
 		return s.Frames[in].Func
@@ -42,7 +42,7 @@ func (s *Stack) firstJava() (first int) {
 	return first
 }
 
-// Settle puts the compiled method in place of a leaf that is a guess.
+// Settle replaces a guessed leaf by its compiled method.
 func (s *Stack) Settle() {
 	in := s.GuessedIn()
 	if in < 0 {
@@ -62,7 +62,7 @@ type Guesses struct {
 	all int64 // samples, guessed or not
 }
 
-// Add counts n samples whose leaf is a guess in a compiled method, or is none if that is nil: see Stack.Guessed.
+// Add counts n samples. in is the result of Stack.Guessed: nil if the leaf is no guess.
 func (g *Guesses) Add(in *Func, n int64) {
 	g.all += n
 	if in == nil {
@@ -96,8 +96,8 @@ func (g *Guesses) Much(in *Func) bool {
 
 func (g *Guesses) copy() Guesses { return Guesses{maps.Clone(g.of), g.all} }
 
-// Settled returns the profile as it should be shown: where a compiled method has many guesses, they count for that
-// method. It is the profile itself if no guess is to be moved. Nothing can be added to what is not.
+// Settled returns the profile as it should be shown: if a compiled method has many guesses, they count for the method
+// itself. It returns p if nothing changes, and otherwise a copy to which nothing can be added.
 func (p *Profile) Settled() *Profile {
 	var nodes []int32
 	for n := range p.guessed {
@@ -138,7 +138,7 @@ func (p *Profile) compiled(n int32) int32 {
 	return n
 }
 
-// above returns the frames of a leaf that stand above its topmost Java method, from that method on.
+// above returns the frames between the topmost Java method of a leaf's stack and the leaf, lowest first.
 func (p *Profile) above(n int32) (whats []uint32) {
 	for n != 0 && !p.tree.at(n).kind().Java() {
 		whats = append(whats, p.tree.at(n).what)

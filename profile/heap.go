@@ -23,16 +23,16 @@ type Heap struct {
 	Classes []*HeapClass `json:"classes"`
 	// Largest are the largest arrays that were met.
 	Largest []*HeapArray `json:"largest_arrays,omitempty"`
-	// OldCollections counts the collections of the old generation, or of the heap where it has none, since the JVM began.
-	// nil: the JVM does not count them.
+	// OldCollections counts the collections of the old generation since the JVM began, or of a heap without generations.
+	// It is nil if the JVM does not count them.
 	OldCollections *uint64 `json:"old_collections,omitempty"`
-	// Swept is how long ago a collection ended that has left no object in the old generation, nor a humongous one, that it
-	// found dead. nil: there was none, or it is not known, or collections of this collector leave them.
+	// Swept is how long ago a collection ended that removed all dead objects from the old generation and all dead humongous
+	// objects. It is nil if there was none, if that is not known, or if this collector leaves such objects.
 	Swept *time.Duration `json:"old_swept_ago_ns,omitempty"`
 	Notes []string       `json:"notes,omitempty"`
 }
 
-// HeapLive stands for the parts in which only what has died since the heap was Swept is garbage.
+// HeapLive stands for the parts that a sweep (Heap.Swept) frees from dead objects: old and humongous.
 const HeapLive = "live"
 
 // HeapPart is a part of the heap: "young", "old", "humongous", or "heap" where parts are not distinguished.
@@ -45,9 +45,9 @@ type HeapPart struct {
 	Seen uint64 `json:"seen_bytes"`
 	// Units is how many pieces of the part were drawn by lot. 0: all of it was looked at.
 	Units int `json:"drawn_pieces,omitempty"`
-	// Moved: the collector has moved pieces of it meanwhile. Objects may have been met twice, or never.
+	// Moved says that the collector moved objects of the part meanwhile. Objects may have been counted twice, or never.
 	Moved bool `json:"collected_meanwhile,omitempty"`
-	// Unseen is how many objects a class may have in this part of which none was met, in 95 of 100 cases.
+	// Unseen is how many objects a class may have in this part although none was met. The bound holds in 95 of 100 cases.
 	Unseen float64    `json:"unseen_objects,omitempty"`
 	Unread HeapUnread `json:"not_counted_bytes"`
 }
@@ -109,10 +109,8 @@ type HeapArray struct {
 
 // Part finds a part by its name.
 func (h *Heap) Part(name string) *HeapPart {
-	for i := range h.Parts {
-		if h.Parts[i].Name == name {
-			return &h.Parts[i]
-		}
+	if i := slices.IndexFunc(h.Parts, func(p HeapPart) bool { return p.Name == name }); i >= 0 {
+		return &h.Parts[i]
 	}
 	return nil
 }
@@ -171,12 +169,7 @@ func (h *Heap) Only(part string) *Heap {
 
 // Sampled reports whether a part of the heap was read by lot.
 func (h *Heap) Sampled() bool {
-	for i := range h.Parts {
-		if h.Parts[i].Units > 0 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(h.Parts, func(p HeapPart) bool { return p.Units > 0 })
 }
 
 // Sum is all that was not counted.
@@ -189,8 +182,8 @@ type HeapGrowth struct {
 	// Part is what was compared: "old" with humongous objects, or "heap".
 	Part string    `json:"part"`
 	Used HeapSlope `json:"used"`
-	// Collected: that part was collected in between. Otherwise what grew may be garbage that the collector has not looked
-	// for yet. It is false where Uncounted: the JVM does not count its collections.
+	// Collected says that the part was collected in between. Otherwise classes may have grown by garbage that was not
+	// collected yet. Uncounted says that the JVM does not count its collections; Collected is false then.
 	Collected bool `json:"collected"`
 	Uncounted bool `json:"collections_not_known,omitempty"`
 	// Classes grew, the fastest first.

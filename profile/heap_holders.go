@@ -20,7 +20,8 @@ type HeapHeld struct {
 // references to them were looked for, up to a root.
 type HeapHolders struct {
 	Class string `json:"class"`
-	// Looked is how many objects were drawn. Newer: only such as lie where there were none at the first reading.
+	// Looked is how many objects were drawn. Newer says that only objects at addresses without objects at the first
+	// reading were drawn.
 	Looked int  `json:"objects_looked_at"`
 	Newer  bool `json:"newer_only,omitempty"`
 	// Drawn is the part of the class's bytes from which they were drawn. Objects that a collector has moved look newer,
@@ -32,18 +33,18 @@ type HeapHolders struct {
 	Rest float64 `json:"rest_share,omitempty"`
 }
 
-// HeapHolder is one way in which objects are held. The same ways differ in the middle: Path is the commonest one.
+// HeapHolder is one way in which objects are held. Ways with equal ends are one, and Path is the commonest of them.
 type HeapHolder struct {
 	// Share is the part of the objects' bytes, and Error half the width of the interval in which 95 of 100 true ones lie.
 	Share float64 `json:"share"`
 	Error float64 `json:"share_error,omitempty"`
-	// Most is the share at most, where it is not known of some objects who holds them. 0: it is known of all.
+	// Most is the largest possible share, if the holder of some objects is not known. 0: all holders are known.
 	Most float64 `json:"share_at_most,omitempty"`
 	// Path leads from what refers to the objects up to a root. It is empty if no holder was seen.
 	Path []HeapLink `json:"path"`
 	// Roots is how many different roots end these ways: threads of a pool, for instance.
 	Roots int `json:"roots,omitempty"`
-	// Missing is why the path does not reach a root. Empty: it does.
+	// Missing says why the path does not reach a root. It is empty if it does.
 	Missing string `json:"missing,omitempty"`
 }
 
@@ -71,7 +72,7 @@ type HeapLink struct {
 	Field  string `json:"field,omitempty"`
 	Loader string `json:"loader,omitempty"` // the class of the class's loader, if that is one of the program
 	Thread string `json:"thread,omitempty"` // its name, or of its pool
-	// Times is how often the same reference follows itself: of a list.
+	// Times is how often the same reference follows itself, as in a list.
 	Times int `json:"times,omitempty"`
 }
 
@@ -81,7 +82,7 @@ type HeapLeak struct {
 	Path  []HeapLink `json:"path"`
 	Roots int        `json:"roots,omitempty"`
 	Bytes HeapSlope  `json:"growth"` // of all its classes, as far as it was seen that it holds them
-	// AtLeast: of some objects of these classes it is not known who holds them.
+	// AtLeast says that the holder of some objects of these classes is not known.
 	AtLeast bool `json:"at_least,omitempty"`
 	// Classes grow and are held so, the fastest first.
 	Classes []string        `json:"classes"`

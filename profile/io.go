@@ -2,6 +2,7 @@ package profile
 
 import (
 	"net/netip"
+	"slices"
 	"time"
 )
 
@@ -35,12 +36,8 @@ func IOLabelOf(op, target string) string { return "[" + op + ": " + target + "]"
 
 // ParseIOOp finds an operation by its name.
 func ParseIOOp(name string) (IOOp, bool) {
-	for i, known := range ioOps {
-		if known == name {
-			return IOOp(i), true
-		}
-	}
-	return 0, false
+	i := slices.Index(ioOps[:], name)
+	return IOOp(max(i, 0)), i >= 0
 }
 
 // What a target of calls is.
@@ -82,8 +79,8 @@ type IOSum struct {
 	Bytes  int64         `json:"bytes"`
 	Took   time.Duration `json:"took_ns"`
 	Failed int64         `json:"failed,omitempty"`
-	// Pending are calls that had not ended when the recording did, and Pended for how long these had lasted by then. They
-	// are not among Calls.
+	// Pending counts calls that had not ended when the recording did, and Pended is how long these had lasted by then.
+	// They are not among Calls.
 	Pending int64         `json:"pending,omitempty"`
 	Pended  time.Duration `json:"pended_ns,omitempty"`
 }
@@ -94,7 +91,7 @@ type IO struct {
 	// Tries are calls that found nothing to read, or no room to write. They are not among Calls.
 	Tries    int64 `json:"tries"`
 	Unopened int64 `json:"unopened"` // files that could not be opened
-	// Lost says for which calls it is not known what they were about, by why.
+	// Lost counts the calls whose target is not known, by the reason.
 	Lost []IOLost `json:"lost,omitempty"`
 	// Notes say what else is missing.
 	Notes []string `json:"notes,omitempty"`

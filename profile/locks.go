@@ -80,8 +80,8 @@ func (w *WantedLock) Text() string {
 	return fmt.Sprintf("%s, held by %s", w.Lock.Text(), w.Owner)
 }
 
-// Ownerless reports whether a thread waits for ever for a lock that another thread has, where that thread is not known.
-// Readers of a lock are mostly not known.
+// Ownerless reports whether a thread waits without a time limit for a lock of another thread that is not known. Readers
+// of a lock are mostly not known.
 func (w *WantedLock) Ownerless() bool {
 	return w.OfAnother() && !w.Timed && w.Kind != Shared && w.Owner == (ThreadRef{})
 }

@@ -1,6 +1,9 @@
 package profile
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Memory is where the resident memory of a JVM is.
 type Memory struct {
@@ -110,10 +113,8 @@ type GroupMemory struct {
 
 // Part finds a part by its name.
 func (m *Memory) Part(name string) *MemoryPart {
-	for i := range m.Parts {
-		if m.Parts[i].Name == name {
-			return &m.Parts[i]
-		}
+	if i := slices.IndexFunc(m.Parts, func(p MemoryPart) bool { return p.Name == name }); i >= 0 {
+		return &m.Parts[i]
 	}
 	return nil
 }

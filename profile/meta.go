@@ -28,8 +28,8 @@ type Meta struct {
 	Duration  time.Duration `json:"duration_ns"`          //
 	Interval  time.Duration `json:"interval_ns"`          // between two looks at a thread, as asked
 	Weight    Weight        `json:"weight"`               // what stacks are counted in
-	// Part is what --event calls this part of the recording. It is empty if there is only one part, and that is no
-	// waiting.
+	// Part is the name of this part of the recording, as --event has it. It is empty if the recording has one part, unless
+	// that part is of waits.
 	Part string `json:"part,omitempty"`
 }
 
@@ -72,8 +72,8 @@ type Summary struct {
 	Gap       time.Duration `json:"longest_gap_ns,omitempty"` // between two such moments
 	Attempted int64         `json:"attempted"`                // = whole + truncated + lost
 	Samples   int64         `json:"samples"`                  // = whole + truncated
-	// Effective is how many samples, each counted once, would tell as much, where samples count for several: the square
-	// of their sum over the sum of their squares. 0: each counts once.
+	// Effective is how many samples that count once are worth as much, if samples count for several: the square of their
+	// sum over the sum of their squares. 0: each counts once.
 	Effective int64 `json:"effective_samples,omitempty"`
 	// MadeUp samples, among Samples, stand for lost ones: a sample of the same thread counts for them, too.
 	MadeUp      int64            `json:"made_up,omitempty"`
@@ -85,7 +85,7 @@ type Summary struct {
 	// Samples for which it is likely, or a guess, which inlined method was running. For all others it is certain.
 	LeafLikely  int64 `json:"leaf_likely"`
 	LeafGuessed int64 `json:"leaf_guessed"`
-	// Those that are a guess in the compiled method that has most of them, whichever method inlined into it was running.
+	// LeafGuessedMost is the largest number of guessed leaves in one compiled method.
 	LeafGuessedMost int64 `json:"leaf_guessed_most,omitempty"`
 	Waiting         int64 `json:"waiting,omitempty"` // looks at threads that waited for a CPU, not among those attempted
 	// samples of threads that had entered a system call right before they stopped
@@ -95,7 +95,7 @@ type Summary struct {
 	Overflow    int64  `json:"overflow"` // samples of whose stack only the callers were kept, for want of room
 	Threads     int    `json:"threads"`  // that gave at least one sample
 	Pauses      Pauses `json:"pauses"`
-	// Hindered is nil where goprof had a CPU for the end of each stop.
+	// Hindered is nil if goprof had a CPU for the end of each stop.
 	Hindered *Hindered `json:"hindered,omitempty"`
 	Times    Times     `json:"cpu_time"`
 	Looks    *Looks    `json:"looks,omitempty"` // in wall-clock modes
@@ -118,7 +118,7 @@ type Summary struct {
 	// IO is of a recording of calls that read and write.
 	IO    *IO    `json:"io,omitempty"`
 	Links *Links `json:"links,omitempty"` // where the program publishes for which span a thread works
-	// Leans says that goprof could not visit CPUs, and told threads to stop from other CPUs.
+	// Leans says that goprof could not visit CPUs, and stopped threads from other CPUs.
 	Leans     bool     `json:"leans,omitempty"`
 	LeansWhy  string   `json:"-"`                // which right or CPU goprof lacks for that
 	LeansCure string   `json:"-"`                // and the command that mends it
@@ -135,7 +135,7 @@ type Summary struct {
 	Parts []Summary `json:"parts,omitempty"`
 }
 
-// Worth is how many samples, each counted once, tell as much as those that there are.
+// Worth is how many samples that count once are worth as much as all samples.
 func (s *Summary) Worth() int64 {
 	if s.Effective > 0 {
 		return s.Effective
@@ -177,14 +177,14 @@ type Looks struct {
 	NonBlocking bool  `json:"nonblocking,omitempty"` // no thread was to be stopped
 }
 
-// VirtualLooks is how virtual threads that no carrier ran were counted. They are drawn by lot out of the heap, and each
-// look stands for some of them.
+// VirtualLooks is the account of virtual threads that no carrier ran. They are drawn by lot from the heap, and each look
+// stands for several of them.
 type VirtualLooks struct {
 	Threads float64 `json:"threads"` // how many there were, on average over the time
 	Most    int64   `json:"most"`    // at a draw
 	Draws   int64   `json:"draws"`
 	Looks   int64   `json:"looks"` // that are samples
-	// Error is by how much a share of half of them may be off by chance, in 19 of 20 recordings; 0: each draw met all.
+	// Error bounds the chance error of a share of one half, in 19 of 20 recordings. 0: each draw met all threads.
 	Error float64 `json:"error,omitempty"`
 	// Unread counts looks that showed nothing, and lists that could not be read, by the reason.
 	Unread map[string]int64 `json:"unread,omitempty"`
@@ -247,8 +247,8 @@ type Times struct {
 	Sampled    time.Duration `json:"sampled_ns"`     // of this, stacks were seen
 	NotSampled time.Duration `json:"not_sampled_ns"` // of this, none was
 	Exited     time.Duration `json:"exited_ns"`      // threads had ended before one was
-	// Of NotSampled: what was used while goprof was stopped or had no CPU for long, and what was used by threads that used
-	// less than a sample stands for.
+	// Unwatched and Small are parts of NotSampled: the time used while goprof was stopped or had no CPU for long, and the
+	// time of threads that used less than a sample stands for.
 	Unwatched time.Duration `json:"unwatched_ns,omitempty"`
 	Small     time.Duration `json:"below_a_sample_ns,omitempty"`
 }

@@ -1,6 +1,9 @@
 package profile
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // ThreadMoves is what one thread did over several dumps.
 type ThreadMoves struct {
@@ -50,7 +53,7 @@ func Moves(dumps []*Dump) (all []ThreadMoves) {
 	return all
 }
 
-// ref identifies a thread in several dumps. Its name does not: it may change.
+// ref identifies a thread in several dumps. It has no name, because names may change.
 func (t *ThreadDump) ref() ThreadRef {
 	if t.TID == 0 && t.Virtual != nil {
 		return ThreadRef{Virtual: t.Virtual.ID}
@@ -69,20 +72,13 @@ func movesOf(last *ThreadDump, dumps []*Dump, byRef []map[ThreadRef]*ThreadDump)
 			m.Dumps++
 		}
 		if i > 0 && t != nil && before != nil {
-			m.CPU[i-1] = cpuBetween(before, t)
+			m.CPU[i-1] = max(0, t.CPU-cmp.Or(before.CPUAfter, before.CPU))
 			still = still && t.stoodSince(before, m.CPU[i-1], dumps[i].At.Sub(dumps[i-1].At))
 		}
 		before = t
 	}
 	m.Still = still && m.Dumps == len(dumps)
 	return m
-}
-
-func cpuBetween(before, t *ThreadDump) time.Duration {
-	if before.CPUAfter > 0 {
-		return max(0, t.CPU-before.CPUAfter)
-	}
-	return max(0, t.CPU-before.CPU)
 }
 
 // stoodSince reports whether the thread has not moved since an earlier dump.

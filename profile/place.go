@@ -2,7 +2,7 @@ package profile
 
 import "time"
 
-// Place is where in a profile a stack was added. With it the stack can be counted again without its frames.
+// Place is where in a profile a stack was added. By its Place a stack can be counted again without its frames.
 type Place struct {
 	node int32
 	why  Reason
@@ -110,7 +110,7 @@ func (p *Profile) Above(at Place, frames []Frame) Place {
 	return at
 }
 
-// Count counts a stack n times in the account alone.
+// Count counts a stack n times in the account, without adding it to the tree.
 func (p *Profile) Count(s *Stack, n int64, d time.Duration) {
 	sure := Certainty(0)
 	if len(s.Frames) > 0 {

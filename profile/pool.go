@@ -48,10 +48,10 @@ type Connections struct {
 	// Most is how many it may have, All how many it has. Waiting is how many threads want one.
 	Most, Waiting maybe.Value[int64]
 	All           int64
-	// Lent has for each connection that is lent when it was last given back, by a clock of the JVM's.
+	// Lent has an entry for each connection that is lent: when the connection was last given back, by a clock of the JVM's.
 	Lent []int64
-	// Holders are threads that hold a connection that is lent. It is known of some.
+	// Holders are the threads that hold lent connections, as far as they are known.
 	Holders []int
-	// Longest is for how long the first of them has been lent that was not given back.
+	// Longest is how long the longest loan has lasted so far.
 	Longest maybe.Value[time.Duration]
 }

@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"hash/maphash"
 	"maps"
 	"slices"
 	"time"
@@ -17,12 +18,12 @@ type Profile struct {
 	Counts Counts
 	// Sure counts samples by how sure it is which method was running.
 	Sure [NumCertainty]int64
-	// Overflow is how many samples found the tree full. They are in the profile, too: their stack breaks off, from the
-	// root on, at the first frame that is not in the tree, with a frame that says so.
+	// Overflow is how many samples found the tree full. They are in the profile, too: their stack ends at the first frame
+	// from the root that is not in the tree, with a frame that says so.
 	Overflow int64
 	// Time is the time of all stacks: CPU time, or in wall-clock modes the time that passed.
 	Time time.Duration
-	// Unnamed is how much of all, in its weight, Settled has moved from guessed leaves.
+	// Unnamed is how much of the total weight Settled has moved from guessed leaves.
 	Unnamed int64
 
 	maxNodes int
@@ -34,7 +35,7 @@ type Profile struct {
 	reasons  [NumReasons]*Func
 	full     *Func
 	guesses  Guesses
-	guessed  map[int32][numSlots]int64 // of a node's own counts, those whose leaf is a guess
+	guessed  map[int32][numSlots]int64 // the part of a node's own counts whose leaf is a guess
 
 	// The path of the last stack, root first: the next one mostly begins like it.
 	path []step
@@ -60,10 +61,11 @@ func NewSize(maxNodes int) *Profile {
 	p := &Profile{
 		maxNodes: min(max(maxNodes, 1+len(ownFrames)), 1<<31-1),
 		tree:     newTree(),
-		funcs:    newFunctions(),
-		labels:   make(map[string]*Func),
-		guessed:  make(map[int32][numSlots]int64),
-		full:     &Func{Name: ownFrames[0]},
+		funcs: functions{seed: maphash.MakeSeed(), index: make([]int32, firstSize),
+			byPtr: make(map[*Func]int32)},
+		labels:  make(map[string]*Func),
+		guessed: make(map[int32][numSlots]int64),
+		full:    &Func{Name: ownFrames[0]},
 	}
 	p.maxFuncs = min(maxFuncs, p.maxNodes)
 	for r := range NumReasons {
@@ -72,14 +74,14 @@ func NewSize(maxNodes int) *Profile {
 	return p
 }
 
-// Copy is the profile as it is now. It can be read while p goes on, and nothing can be added to it.
+// Copy returns the profile as it is now. The copy can be read while p grows, and nothing can be added to the copy.
 func (p *Profile) Copy() *Profile {
 	return &Profile{Meta: p.Meta, Counts: p.Counts, Sure: p.Sure, Overflow: p.Overflow, Time: p.Time, Unnamed: p.Unnamed,
 		tree: p.tree.copy(), funcs: functions{list: slices.Clip(p.funcs.list)}, guesses: p.guesses.copy(),
 		guessed: maps.Clone(p.guessed)}
 }
 
-// TakeStacks removes all stacks from the profile, and returns them to be read. The account stays. All Places are void
+// TakeStacks removes all stacks from the profile, and returns them to be read. The account stays. Places of p are invalid
 // after that.
 func (p *Profile) TakeStacks() *Profile {
 	taken := &Profile{Meta: p.Meta, tree: p.tree, funcs: p.funcs, guesses: p.guesses.copy(), guessed: p.guessed}
@@ -219,15 +221,7 @@ func (p *Profile) must(fn *Func) int32 {
 
 // label makes the frame for a root's text, once.
 func (p *Profile) label(root string) *Func {
-	fn, ok := p.labels[root]
-	if !ok {
-		if len(p.labels) >= maxIdentities {
-			clear(p.labels)
-		}
-		fn = &Func{Name: root}
-		p.labels[root] = fn
-	}
-	return fn
+	return Cached(p.labels, maxIdentities, root, func() *Func { return &Func{Name: root} })
 }
 
 func (p *Profile) reason(r Reason) *Func {

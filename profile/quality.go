@@ -170,18 +170,7 @@ func (s *Summary) HeldTooLong() string {
 }
 
 // mostOf returns the name of what happened most often.
-func mostOf(by map[string]int64) (name string) {
-	most := int64(0)
-	for what, n := range by {
-		if n > most || n == most && what < name {
-			name, most = what, n
-		}
-	}
-	if name == "" {
-		return Other.String()
-	}
-	return name
-}
+func mostOf(by map[string]int64) string { return append(ByCount(by), Other.String())[0] }
 
 // plain says in plain words what a reason means if its name is goprof's own term.
 var plain = map[string]string{

@@ -12,7 +12,7 @@
 //   - events has the kernel take samples where a program comes to probes, or a counter has counted.
 //   - offcpu has the kernel note each switch of threads.
 //
-// They build on packages that are no engines: traced (a run of an engine that stops threads), threads (how much CPU
+// They build on packages that are no engines: stops (a run of an engine that stops threads), threads (how much CPU
 // time each thread has used), ring (perf events and the rings they write into), cpuset (which CPUs there are), bpf
 // (programs for the kernel), ptrace (one look at one thread), look (its result) and osthread (OS threads that Go does
 // not know). None of them knows anything of Java.

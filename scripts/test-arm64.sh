@@ -2,7 +2,7 @@
 # The tests on a real arm64 kernel with real arm64 JVMs, emulated (scripts/arm64.sh). Go and Java are compiled here, and run there.
 #   scripts/test-arm64.sh             every JDK of vmstructs/releases.txt that has arm64, some hours
 #   scripts/test-arm64.sh 17 25       only these
-# STAGES=regexp    only some of: unit thread preempter visit perf wall threads traced live leaf desk cores foreign session diagnose end-to-end virtual shadow
+# STAGES=regexp    only some of: unit thread preempter visit perf wall threads stops live leaf desk cores foreign session diagnose end-to-end virtual shadow
 #                  steps pauth-shadow pauth-steps 16k-shadow. thread to wall watch programs of C, which unit leaves out.
 #                  foreign reads here, on this CPU, the cores that the stage cores has left in build/arm64/cores
 # LEAVES=number    samples of each program, compiler and JDK of the stage leaf (300)
@@ -105,7 +105,7 @@ desk='TestLocks|TestDump|TestTriage|TestCore|TestDamagedCores'
 cores='TestKernelCores'
 stage thread 3600 "$few" sampler/osthread
 stage preempter 5400 "$few" sampler/ptrace
-for engine in visit perf wall threads traced; do stage $engine 10800 "$few" sampler/$engine; done
+for engine in visit perf wall threads stops; do stage $engine 10800 "$few" sampler/$engine; done
 stage live 14400 "$few" testdata/oracle -test.skip "$desk|$cores|TestShadow|TestSteps|TestVirtual|TestMatrix|TestChurn|Shares|JavacIsWhole"
 with=(--env GOPROF_LEAF_SAMPLES="${LEAVES:-300}")
 stage leaf 21600 "$few" testdata/oracle -test.run 'TestLeaf$'

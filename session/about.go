@@ -13,25 +13,10 @@ import (
 	"goprof/profile"
 )
 
-func hostname() string {
-	name, err := os.Hostname()
-	if err != nil {
-		return ""
-	}
-	return name
-}
-
-// mainClass is the first word of a java command: the main class or the jar. The words behind it are arguments, which
-// may hold passwords.
-func mainClass(command string) string {
-	name, _, _ := strings.Cut(strings.TrimSpace(command), " ")
-	return name
-}
-
 // program returns the main class or the jar. A JVM inside another program has neither: that program's name stands for
 // it.
 func (s *Session) program() string {
-	if name := mainClass(s.VM.JavaCommand()); name != "" {
+	if name, _, _ := strings.Cut(strings.TrimSpace(s.VM.JavaCommand()), " "); name != "" { // arguments may be secret
 		return name
 	}
 	file, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", s.Process.PID()))
@@ -55,7 +40,7 @@ func (s *Session) leaderState() byte {
 	return leader.State
 }
 
-// Frozen says by which control group the process is frozen (docker pause), nil: by none.
+// Frozen returns the control group that freezes the process (docker pause), and nil if none does.
 func (s *Session) Frozen() *procfs.Frozen { return procfs.FrozenBy(s.Process.PID()) }
 
 // About is what is known of the JVM without a recording.

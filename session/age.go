@@ -12,32 +12,32 @@ import (
 	"goprof/sampler/threads"
 )
 
-// On a busy machine a snapshot waits for its walk. The JVM may remove the thread's code before the walk begins. So the
-// walk of an old snapshot counts only if all that it used certainly existed when the thread was seen. That is proven by
-// three facts together:
+// On a busy machine a snapshot waits for its walk, and the JVM may remove the thread's code before that. So the walk of
+// an old snapshot counts only if all that it used certainly existed when the thread was seen. Three facts prove that
+// together:
 //
 //   - Generated code and methods existed then. Package vmstructs knows since when they exist (vmstructs/age.go).
 //   - Native code is the same: no library was mapped or unmapped since.
 //   - The thread had begun by then, so its number did not belong to another thread. The thread's name at that moment
 //     is used, too (labelAt).
 //
-// One other fact is enough alone: the kernel's counters say that the thread has not run since. The code and the method
+// Another fact is enough alone: the kernel's counters show that the thread has not run since. The code and the method
 // of a frame stay while the frame is on a stack.
 //
 // A sample that is not proven is lost as stale.
 
 const (
-	// young is the age up to which a snapshot counts if its walk was proven, and no more is asked: the VM needs longer
-	// to free code and to put other code in its place. TestLateWalks saw the first wrong name at 15 ms, and none at 8.
+	// young is the age up to which a proven walk is enough: the VM needs longer to free code and to put other code in its
+	// place. TestLateWalks saw the first wrong name at 15 ms, and none at 8.
 	young = 4 * time.Millisecond
 	// oldest bounds the age of a snapshot in any case: only the last two names of its thread are known.
 	oldest = 5 * time.Second
-	// behind: if samples are that old before their walk, some will soon be too old. So fewer are to be taken.
+	// behind: if snapshots are that old before their walk, some will soon be too old. Then perf takes fewer samples.
 	behind = oldest / 2
 )
 
-// isTooOld reports whether a sample is too old to be proven, whatever its walk shows. It tells the queue if the walks
-// are behind: perf takes fewer samples then.
+// isTooOld reports whether a sample is too old to be proven, whatever its walk shows. It informs the queue if the walks
+// are behind.
 func (r *recording) isTooOld(snap *look.Look) bool {
 	age := time.Duration(now() - snap.When)
 	if age > behind && r.queue != nil {
@@ -46,8 +46,8 @@ func (r *recording) isTooOld(snap *look.Look) bool {
 	return age > oldest && snap.Tally == nil
 }
 
-// proven reports whether a walk that was made just now shows where a thread was at the moment seen. since is what
-// Walker.Since says of the walk.
+// proven reports whether a walk that was made just now shows where a thread was at the moment seen. since is the result
+// of Walker.Since for the walk.
 func (r *recording) proven(snap *look.Look, seen, since int64) bool {
 	if gen := r.Process.Generation(); gen != r.mapped {
 		r.mapped, r.mappedAt = gen, now()
@@ -63,13 +63,13 @@ func (r *recording) proven(snap *look.Look, seen, since int64) bool {
 	return since <= seen && r.mappedAt <= seen && !r.beganAfter(snap.TID, seen)
 }
 
-// hasNotRunSince reports whether a thread has not run since it had that charge.
+// hasNotRunSince reports whether a thread has not run since the kernel had charged it with then.
 func (r *recording) hasNotRunSince(tid int, then *look.Charge) bool {
 	now, ok := threads.Charged(r.Process.PID(), tid)
 	return ok && now == *then
 }
 
-// beganAfter reports whether the thread that has that number now began after that moment.
+// beganAfter reports whether the thread that has this number now began after the moment seen.
 func (r *recording) beganAfter(tid int, seen int64) bool {
 	th := r.dir.threads[tid]
 	if th == nil {
@@ -88,8 +88,8 @@ func (r *recording) beganAfter(tid int, seen int64) bool {
 	return false
 }
 
-// begun notes that a thread that began at start (process.Thread.Start) had begun at the moment by. So it need not be
-// asked at a later moment.
+// begun notes that a thread that began at start (process.Thread.Start) had begun at the moment by. Later moments need no
+// further check.
 type begun struct {
 	start uint64
 	by    int64

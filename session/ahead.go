@@ -14,22 +14,22 @@ import (
 )
 
 // On a busy machine the walker would have to wait for a CPU behind the threads that it measures, and snapshots would
-// wait, too. So while goprof attaches, records or dumps, it gives itself a better priority than ordinary threads have,
-// if that is permitted (docs/decisions/0006).
+// wait, too. So while goprof attaches, records or dumps, it gives itself a better priority than ordinary threads, if
+// that is permitted (docs/decisions/0006).
 //
-// Go moves goroutines from one OS thread to another, and a thread that passes a goroutine on must have a CPU for that.
-// So all threads of goprof get the better priority. Programs that goprof starts do not inherit it. New threads of
-// goprof do not inherit it, either: a minder looks for these.
+// Go moves goroutines between OS threads, and the thread that hands a goroutine over must have a CPU for that. So all
+// threads of goprof get the better priority. Programs that goprof starts do not inherit it. New threads of goprof do
+// not inherit it either: the minder finds them.
 
 const (
 	// aheadNice is the priority. With it a thread may have ten times the CPU time of an ordinary thread
 	// (kernel/sched/core.c, sched_prio_to_weight). More important, its turn comes earlier.
 	aheadNice = -10
-	// aheadShare is a part of a CPU, in percent. If goprof uses more, it gives the priority back until the minder looks
-	// again.
+	// aheadShare is a part of a CPU, in percent. If goprof uses more, it gives the priority back until the minder's next
+	// check.
 	aheadShare = 50
-	// aheadSoon is how often the minder looks in the beginning: aheadBegins times. So does it after it has given the
-	// priority back. Otherwise it looks each aheadEvery, when goprof does other things that can wait (sampler/pulse.go).
+	// The minder checks each aheadSoon at first, aheadBegins times, and after it has given the priority back. Otherwise it
+	// checks each aheadEvery, when goprof does other things that can wait (sampler/pulse.go).
 	aheadSoon   = 250 * time.Millisecond
 	aheadBegins = 4
 	aheadEvery  = time.Second
@@ -98,8 +98,8 @@ type minder struct {
 	over   bool // goprof has used more than its share
 }
 
-// look judges what was used since the last time, and returns when to look again. It does not judge a shorter time than
-// aheadSoon, or nearly so: the first tick of a Pulse comes at any moment, and a start takes much CPU time at once.
+// look judges what was used since the last time, and returns when to look again. It does not judge times much shorter
+// than aheadSoon: the first tick of a Pulse comes at any moment, and a start takes much CPU time at once.
 func (m *minder) look(now time.Time, used time.Duration) (again time.Duration) {
 	passed := now.Sub(m.at)
 	if passed < aheadSoon-aheadSoon/10 {

@@ -13,21 +13,21 @@ import (
 	"goprof/vmstructs"
 )
 
-// The end of a buffer shows where objects of a class are allocated, but not how many bytes the class has: a program
-// that repeats itself may move in step with its buffers (sampler/events/buffer.go). The bytes of each class come from
-// two other sources:
+// A hit at the end of a buffer shows where objects of a class are allocated, but not how many bytes the class has: a
+// program that repeats itself may move in step with its buffers (sampler/events/buffer.go). The bytes of each class come
+// from two other sources:
 //
 //   - The contents of buffers, by class, from copies of buffers that were drawn by lot.
-//   - The objects outside of buffers, by class: each object has its own lot.
+//   - The objects outside of buffers, by class: each object is drawn by itself.
 //
 // The samples at ends of buffers together stand for a number of bytes. These two sources show how the bytes are shared
-// among the classes. goprof holds the samples of the last moments back, and gives each class's bytes to the samples of
-// the class among them. So each sample stands for bytes that its class allocated around that time, and the sums of
-// classes are right whatever the program does.
+// among the classes. goprof holds recent samples back, and gives each class's bytes to the held samples of the class. So
+// each sample stands for bytes that its class allocated around that time, and the sums of classes are right whatever
+// the program does.
 
 const (
-	// heldOfClass is how many samples of a class are held back at most. The older half then gets no more bytes. Each
-	// sample has part in two payments, so samples of a class stand for similar amounts.
+	// heldOfClass is how many samples of a class are held back at most. When there are so many, the older half is released
+	// and gets no more bytes. Each sample has part in two payments, so samples of a class stand for similar amounts.
 	heldOfClass = 16
 	// maxHeld bounds the samples of all classes.
 	maxHeld = 2048
@@ -37,6 +37,10 @@ const (
 
 // noStackSeen is the frame under a class of which no sample was taken.
 const noStackSeen = "[no stack seen]"
+
+func unseenFrame() profile.Frame {
+	return profile.Frame{Func: &profile.Func{Name: noStackSeen}, Kind: profile.Gap, BCI: -1}
+}
 
 // allocShares is the account of a recording's allocations by class.
 type allocShares struct {
@@ -50,8 +54,8 @@ type allocShares struct {
 	held     int
 	met      []*vmstructs.ObjectClass // in one copy
 
-	stood, squares float64 // what samples at ends stand for, and the sum of the squares of that
-	inside, beside float64 // bytes of copies, and outside, each as often as it counts
+	stood, squares float64 // what samples at ends stand for: the sum, and the sum of squares
+	inside, beside float64 // bytes in copied buffers, and of objects outside, with their weights
 	insideSquares  float64 // of the bytes of each copy
 	paid           float64
 	unseen         profile.Frame
@@ -63,7 +67,7 @@ type allocClass struct {
 	name           string
 	stood          float64 // what its samples at ends stand for, by their own amounts
 	inside, beside float64
-	squares, cross float64 // of its bytes in each copy: their squares, and their products with all bytes of the copy
+	squares, cross float64 // of its bytes in each copy: the squares, and the products with all bytes of the copy
 	paid           float64
 	held           []heldSample
 }
@@ -94,7 +98,7 @@ func (r *recording) allocShares(plan *EventPlan) *allocShares {
 		part:    &plan.parts[i],
 		values:  plan.Unit != profile.Samples,
 		classes: map[string]*allocClass{},
-		unseen:  profile.Frame{Func: &profile.Func{Name: noStackSeen}, Kind: profile.Gap, BCI: -1}}
+		unseen:  unseenFrame()}
 }
 
 func (a *allocShares) buffers() <-chan *events.Buffer {
@@ -111,15 +115,14 @@ func (a *allocShares) forgetClasses() {
 	}
 }
 
-// correct has the account say what samples stand for now. An account that is asked for before the engine has counted
-// has no events.
+// correct replaces what samples stand for by their own amounts with what they were paid. counts may have no events yet.
 func (a *allocShares) correct(counts []profile.EventCount) {
 	if a != nil && a.number < len(counts) {
 		counts[a.number].Stood += int64(a.paid - a.stood)
 	}
 }
 
-// class returns the account of a class; nil: there are too many.
+// class returns the account of a class. It is nil if there are too many classes.
 func (a *allocShares) class(name string) *allocClass {
 	c := a.classes[name]
 	if c == nil && len(a.classes) < maxShareClasses {
@@ -129,7 +132,7 @@ func (a *allocShares) class(name string) *allocClass {
 	return c
 }
 
-// takeBuffer adds up what a buffer held. A copy that cannot be walked to its end says nothing.
+// takeBuffer adds up the contents of a buffer. A copy that cannot be walked to its end is not used.
 func (r *recording) takeBuffer(b *events.Buffer) {
 	a := r.shares
 	defer a.contents.Done(b)
@@ -148,7 +151,11 @@ func (r *recording) takeBuffer(b *events.Buffer) {
 		class.Sum += size
 		all += size
 	})
-	defer a.forgetSums()
+	defer func() {
+		for _, class := range a.met {
+			class.Sum = 0
+		}
+	}()
 	if err != nil || next != b.Addr+uint64(len(b.Bytes)) {
 		a.contents.Fail()
 		a.objects.Forget()
@@ -179,7 +186,7 @@ func (c *allocClass) addCopy(bytes, all float64) {
 	c.inside, c.squares, c.cross = c.inside+bytes, c.squares+bytes*bytes, c.cross+bytes*all
 }
 
-// takeBeside adds up an object that was put outside.
+// takeBeside adds up an object that was allocated outside of buffers.
 func (a *allocShares) takeBeside(class string, hit *look.Hit) {
 	n := float64(hit.Own) * hit.Weight
 	a.beside += n
@@ -188,7 +195,7 @@ func (a *allocShares) takeBeside(class string, hit *look.Hit) {
 	}
 }
 
-// bytes is how many bytes of all that samples stand for belong to a class; 0 if that is not known.
+// bytes returns how many of the bytes that samples stand for belong to a class. It is 0 if that is not known.
 func (a *allocShares) bytes(c *allocClass) float64 {
 	held := a.contents.Held()
 	if a.inside == 0 || held+a.beside == 0 {
@@ -198,7 +205,7 @@ func (a *allocShares) bytes(c *allocClass) float64 {
 }
 
 // hold counts a sample at the end of a buffer, which gets its bytes later. It returns false if the sample is to be
-// counted as others are.
+// counted at once.
 func (r *recording) hold(snap *look.Look, root string, stack *profile.Stack, class string) bool {
 	a := r.shares
 	if class == "" || class == profile.UnknownClass {
@@ -230,7 +237,7 @@ func (r *recording) hold(snap *look.Look, root string, stack *profile.Stack, cla
 	return true
 }
 
-// letGo tells the n samples of a class that have been held longest. They get no more bytes.
+// letGo hands the n samples of a class that were held longest to the sink. They get no more bytes.
 func (r *recording) letGo(c *allocClass, n int) {
 	for i := range c.held[:n] {
 		h := &c.held[i]
@@ -243,8 +250,8 @@ func (r *recording) letGo(c *allocClass, n int) {
 	r.shares.held -= n
 }
 
-// due is what a class has allocated beyond what was paid. If nothing is known of what buffers held, each sample
-// stands for its own amount.
+// due is what a class has allocated beyond what was paid. If the contents of no buffer are known, each sample stands for
+// its own amount.
 func (a *allocShares) due(c *allocClass) float64 {
 	if a.inside == 0 {
 		return c.stood - c.paid
@@ -252,8 +259,8 @@ func (a *allocShares) due(c *allocClass) float64 {
 	return max(a.bytes(c)-c.paid, 0)
 }
 
-// pay gives the held samples of a class what is due. All classes together get no more than samples stand for: one that
-// had too much, because little was known then, gives nothing back.
+// pay gives the held samples of a class what is due. All classes together get no more than samples stand for: a class
+// that got too much at first, when little was known, gives nothing back.
 func (r *recording) pay(c *allocClass) {
 	a := r.shares
 	r.payOut(c, int64(min(a.due(c), a.stood-a.paid)))
@@ -302,7 +309,7 @@ func (r *recording) payAll() {
 	}
 }
 
-// releaseHeld holds nothing back any more. Places of stacks may be used no longer.
+// releaseHeld releases all samples. It must be called before places of stacks become invalid.
 func (r *recording) releaseHeld() {
 	if r.shares == nil {
 		return
@@ -313,7 +320,7 @@ func (r *recording) releaseHeld() {
 	}
 }
 
-// endShares takes what is still on its way, pays all, and adds the classes of which no sample was taken.
+// endShares takes the buffers that have not been read, pays all, and adds the classes of which no sample was taken.
 func (r *recording) endShares() {
 	a := r.shares
 	if a == nil {
@@ -366,9 +373,9 @@ var unreadNames = [events.NumUnread]string{
 	events.UnreadFailed:    "what it held could not be made out",
 }
 
-// contents returns what the account says of how the bytes of classes are known; nil for another event.
+// contents says how goprof knows the bytes of classes. It is nil for another event.
 func (r *recording) contents(plan *EventPlan) *profile.Contents {
-	if !slices.ContainsFunc(plan.parts, isAlloc) {
+	if !slices.ContainsFunc(plan.parts, func(p eventPart) bool { return p.of.Name == profile.EventAlloc }) {
 		return nil
 	}
 	a := r.shares
@@ -394,16 +401,14 @@ func (r *recording) contents(plan *EventPlan) *profile.Contents {
 	return out
 }
 
-func isAlloc(p eventPart) bool { return p.of.Name == profile.EventAlloc }
-
-// A class's share differs by more than chance if it does by sureErrors standard errors and sureShare.
+// A class's share differs by more than chance if the difference exceeds sureErrors standard errors plus sureShare.
 const (
 	sureErrors = 4
 	sureShare  = 0.005
 )
 
-// apart returns how far the ends of buffers would put the shares of classes from what they are, and whether that is
-// more than chance.
+// apart returns the difference between shares of classes by the ends of buffers and the real shares, summed up over all
+// classes, and whether chance cannot explain it.
 func (a *allocShares) apart() (apart float64, sure bool) {
 	for _, c := range a.order {
 		share, ends := a.bytes(c)/a.stood, c.stood/a.stood

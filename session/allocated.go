@@ -46,7 +46,7 @@ type allocating struct {
 type allocated struct {
 	label string
 	last  uint64 // the count of the last reading
-	known bool   // last was read; otherwise later readings are compared with the next one
+	known bool   // last was read. If not, the next reading begins the count
 	bytes uint64 // since the recording began
 }
 
@@ -105,7 +105,7 @@ func (r *recording) countAllocated() {
 	})
 }
 
-// noteAllocated counts what a thread has allocated since it was read last. tid is 0 where its number is not known yet.
+// noteAllocated counts what a thread has allocated since the last reading. tid is 0 if it is not known yet.
 func (r *recording) noteAllocated(who allocating, tid int, total uint64, ok bool) {
 	a := r.allocated
 	th := a.of[who]
@@ -152,14 +152,18 @@ func (r *recording) tellAllocated(tid int, total uint64) {
 	}
 }
 
-// account returns what the account of the recording says of it; nil if it is not known.
+// account returns the account of what threads allocated. It is nil without two readings to compare.
 func (a *allocations) account() *profile.Allocated {
 	if a == nil || a.round < 2 { // nothing to compare with
 		return nil
 	}
 	out := &profile.Allocated{Full: a.full, Time: a.last.Sub(a.first)}
 	all := slices.Collect(maps.Keys(a.of))
-	sort.Slice(all, func(i, j int) bool { return a.mostFirst(all[i], all[j]) < 0 })
+	sort.Slice(all, func(i, j int) bool { // most first
+		x, y := all[i], all[j]
+		return cmp.Or(cmp.Compare(a.of[y].bytes, a.of[x].bytes), cmp.Compare(x.nstid, y.nstid),
+			cmp.Compare(x.addr, y.addr)) < 0
+	})
 	for _, who := range all {
 		th := a.of[who]
 		out.Bytes += int64(th.bytes)
@@ -168,8 +172,4 @@ func (a *allocations) account() *profile.Allocated {
 		}
 	}
 	return out
-}
-
-func (a *allocations) mostFirst(x, y allocating) int {
-	return cmp.Or(cmp.Compare(a.of[y].bytes, a.of[x].bytes), cmp.Compare(x.nstid, y.nstid), cmp.Compare(x.addr, y.addr))
 }

@@ -23,8 +23,8 @@ type clock struct {
 	wall  int64 // how far the wall clock is ahead of goprof's
 }
 
-// refresh reads both clocks. It does so several times, and uses the pair that took the shortest time: goprof may lose
-// its CPU between the two clocks.
+// refresh reads both clocks three times, and uses the pair that took the shortest time: goprof may lose its CPU between
+// the two clocks.
 func (c *clock) refresh() {
 	best := int64(-1)
 	for range 3 {
@@ -49,8 +49,8 @@ func (s *Session) Now() profile.Instant {
 	return c.at(now())
 }
 
-// timeOffset returns how far CLOCK_MONOTONIC of a process is ahead of goprof's. It is 0 in the same time namespace, or
-// where the kernel does not tell. A process that has made a namespace for its children is still in the old one itself.
+// timeOffset returns how far CLOCK_MONOTONIC of a process is ahead of goprof's. It is 0 in the same time namespace, and
+// if the kernel does not say. A process that has made a namespace for its children is still in the old one itself.
 func timeOffset(pid int) time.Duration {
 	theirs, ok := procfs.ClockAhead(strconv.Itoa(pid))
 	ours, ok2 := procfs.ClockAhead("self")
@@ -69,7 +69,7 @@ func startOf(pid int) time.Time {
 	return since(stat.Start)
 }
 
-// since is the moment of so many ticks after the machine was started, by the clock as it is set now. Zero: not known.
+// since returns the moment of so many ticks after the machine was started, by the present wall clock. Zero: not known.
 func since(start uint64) time.Time {
 	var boot unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &boot) != nil {
@@ -78,8 +78,8 @@ func since(start uint64) time.Time {
 	return time.Now().Add(procfs.Ticks(start) - time.Duration(boot.Nano()))
 }
 
-// Life is between which moments the JVM began: after its process, and before the thread that each JVM makes early
-// (runtime/vmThread.cpp).
+// Life returns two moments between which the JVM began: the start of its process, and the start of the thread that each
+// JVM makes early (runtime/vmThread.cpp).
 func (s *Session) Life() (l vmstructs.Lifetime) {
 	l.Since = startOf(s.Process.PID())
 	threads, _ := s.Process.Threads()

@@ -10,10 +10,10 @@ import (
 	"goprof/vmstructs"
 )
 
-// A tracing agent in the program may publish for which span a thread works (look.Context). If that is not so, the
-// samples cost what they always did.
+// A tracing agent in the program may publish for which span a thread works (look.Context). If no agent does, samples
+// cost nothing more.
 
-// contexts is where a process publishes, and what became of each sample.
+// contexts is where a process publishes spans, and what became of each sample's.
 type contexts struct {
 	ptrace.Contexts
 	generation uint64 // of the mappings that were searched
@@ -25,8 +25,8 @@ type contexts struct {
 	fromPthread int64
 }
 
-// StopsReadMoreContexts reports whether the program publishes for which span a thread works, and perf_event does not
-// read that: of threads that run virtual ones, or where the kernel cannot.
+// StopsReadMoreContexts reports whether the program publishes spans, and perf_event cannot read all of them: because the
+// kernel cannot, or because of virtual threads.
 func (s *Session) StopsReadMoreContexts() (more bool) {
 	s.guarded(func() {
 		more = len(s.Process.Locals(look.ContextVariable).List) > 0 && (!span.KernelReads() || s.runsVirtual())
@@ -34,7 +34,7 @@ func (s *Session) StopsReadMoreContexts() (more bool) {
 	return more
 }
 
-// findContexts looks for variables in images that are new. It reads the target.
+// findContexts looks for the variables of agents in new images. It reads the target.
 func (r *recording) findContexts() {
 	c := &r.contexts
 	generation := r.Process.Generation()
@@ -47,7 +47,7 @@ func (r *recording) findContexts() {
 	c.Set(found.List)
 }
 
-// pointer is the thread pointer of a Java thread, 0 if it is not known or not needed.
+// pointer returns the thread pointer of a Java thread. It is 0 if it is not known or not needed.
 func (c *contexts) pointer(java *vmstructs.Thread) uint64 {
 	if !c.Published() || java.Pthread == 0 || c.fromPthread < 0 {
 		return 0
@@ -55,7 +55,7 @@ func (c *contexts) pointer(java *vmstructs.Thread) uint64 {
 	return java.Pthread + uint64(c.fromPthread)
 }
 
-// link is the span of n samples with that context. Each sample is counted once.
+// link counts n samples with this context, and returns their span.
 func (c *contexts) link(of *look.Context, n int64) profile.Link {
 	c.count(of.State, n)
 	return linkOf(of)
@@ -68,7 +68,7 @@ func linkOf(of *look.Context) profile.Link {
 	return profile.Link{Trace: of.Trace, Span: of.Span}
 }
 
-// count counts n samples whose context is in that state. n is negative where samples turn out to be none.
+// count counts n samples by the state of their context. n is negative for samples that turn out to be none.
 func (c *contexts) count(state look.ContextState, n int64) {
 	switch state {
 	case look.ContextRead:

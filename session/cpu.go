@@ -16,8 +16,8 @@ import (
 // cpuTime is a recording of CPU time. Each look is a sample, and carries the time that its thread has used.
 type cpuTime struct {
 	*recording
-	unwanted time.Duration // CPU time of threads that were sampled before it was known that they are not wanted
-	owed     map[int]owed  // to threads whose samples were stale
+	unwanted time.Duration // CPU time of threads that were sampled before they were known to be unwanted
+	owed     map[int]owed  // CPU time of threads whose samples were stale
 	madeUp   int64         // of what was owed
 	squares  float64       // of what samples count
 
@@ -91,8 +91,8 @@ func (c *cpuTime) account(sum *profile.Summary, stats *sampler.Stats) {
 	}
 }
 
-// times says where the CPU time of the process went. The time of snapshots that gave no stack, or that have not been
-// walked yet, does not count as sampled.
+// times says where the CPU time of the process went. The time of snapshots without a stack, and of those not walked yet,
+// does not count as sampled.
 func (c *cpuTime) times(stats *sampler.Stats) profile.Times {
 	t := profile.Times{Process: stats.Times.Process - c.unwanted, Sampled: c.profile.Time, Exited: stats.Times.Exited,
 		Unwatched: stats.Times.Unwatched, Small: stats.Times.Small}

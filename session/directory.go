@@ -26,9 +26,9 @@ type directory struct {
 	mapped time.Time     // when the mappings were read
 	cost   time.Duration // of the last refresh
 	every  time.Duration // bounds the age of the list of threads and of names
-	// allNames: the names of all threads are kept fresh, not only of threads that are asked for.
+	// allNames says that the names of all threads are kept fresh. Otherwise only names of threads that are asked for are.
 	allNames bool
-	// watch is told of each thread that comes or goes, if it is not nil.
+	// watch is called for each thread that comes or goes, if it is not nil.
 	watch func(th *listedThread, ended bool)
 }
 
@@ -49,7 +49,7 @@ type listedThread struct {
 	oldLabel         string
 	oldName          string
 	oldRead, newRead int64
-	read             int64 // when its name was read, by that clock
+	read             int64 // when its name was read (CLOCK_MONOTONIC)
 }
 
 // handle is a JavaThread's handle of the virtual thread that it runs.
@@ -61,9 +61,8 @@ const (
 	refreshEvery   = time.Second
 	refreshUnknown = 20 * time.Millisecond
 	refreshShare   = 20
-	// refreshMaps is how often goprof reads the mappings again although every pc was in a known one: a library may have
-	// been replaced by another one. The process cannot map anything while goprof reads its mappings, so this happens
-	// seldom.
+	// refreshMaps is how often goprof reads the mappings again even if every pc was in a known one: a library may have
+	// been replaced. It is long because the process cannot map anything while goprof reads its mappings.
 	refreshMaps = 10 * time.Second
 )
 
@@ -86,7 +85,7 @@ func (d *directory) get(tid int) *listedThread {
 	return th
 }
 
-// name reads a thread's names. It returns false for one that has ended.
+// name reads a thread's names. It returns false for a thread that has ended.
 func (d *directory) name(th *listedThread) bool {
 	k, err := d.p.Thread(th.kernel.TID)
 	if err != nil {
@@ -99,10 +98,10 @@ func (d *directory) name(th *listedThread) bool {
 
 func (d *directory) refresh() error { return d.update(true) }
 
-// update reads both lists of threads, the kernel's and the JVM's. With all it also reads all names. Otherwise it reads
-// only the names of thread numbers that had a name and now belong to another thread. If a list cannot be read, the old
-// one stays. Usually few of ten thousand threads are sampled, and get reads the name of a thread when it is sampled.
-// Reading all names would cost much more.
+// update reads both lists of threads, the kernel's and the JVM's. If a list cannot be read, the old one stays. all: it
+// reads all names, too. Otherwise it reads only names of thread numbers that had a name and now belong to another
+// thread. Reading all names costs much more: usually few of ten thousand threads are sampled, and get reads their names
+// then.
 func (d *directory) update(all bool) error {
 	began := time.Now()
 	defer func() { d.at, d.cost = time.Now(), time.Since(began) }()
@@ -256,8 +255,7 @@ func (d *directory) label(tid int) string {
 	return th.makeLabel()
 }
 
-// labelAt is the label that the thread had at a moment: of its last two labels the one that was read nearer to that
-// moment.
+// labelAt returns the thread's label at a moment: of its last two labels the one that was read nearer to the moment.
 func (d *directory) labelAt(tid int, when int64) string {
 	label := d.label(tid)
 	if th := d.threads[tid]; th != nil && th.wasCalled(when) {
@@ -283,8 +281,8 @@ func (d *directory) byNSTID() map[int]int {
 // tids lists the threads, lowest number first.
 func (d *directory) tids() []int { return slices.Sorted(maps.Keys(d.threads)) }
 
-// hint returns what a sampler should know before it stops the thread: where its stack ends, and
-// which part of its JavaThread to copy in the same pause.
+// hint returns what a sampler should know before it stops the thread: where its stack ends, and which part of its
+// JavaThread to copy in the same pause.
 func (th *listedThread) hint(vm *vmstructs.VM) ptrace.Hint {
 	if th.java.Addr == 0 {
 		return ptrace.Hint{}

@@ -10,7 +10,7 @@ import (
 	"goprof/vmstructs"
 )
 
-// Doubts says in sentences for a user what is uncertain about this JVM. It says nothing if the tests run on this
+// Doubts returns sentences for a user on what is uncertain about this JVM. There are none if the tests run on this
 // release and the JVM exports all that goprof asks for.
 func (s *Session) Doubts() []string {
 	var doubts []string

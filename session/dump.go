@@ -26,8 +26,8 @@ type DumpOptions struct {
 	// whole.
 	Gentle bool
 	Bare   bool // no thread is looked at: there are no stacks
-	// Wait is how long the dump waits for threads that were told to stop and have no CPU for it, while none of them
-	// stops; and how long it asks for stops that are not begun, as they might not end in time. 0 is DumpWait.
+	// Wait is how long the dump waits for threads that were told to stop and have no CPU, while none of them stops. It is
+	// also how long the dump retries stops that are not begun because they might not end in time. 0 is DumpWait.
 	Wait time.Duration
 	// Locks asks for what the threads hold and wait for. No thread is stopped longer for it.
 	Locks bool
@@ -42,7 +42,7 @@ type DumpOptions struct {
 	Cancel context.Context
 }
 
-// cancelled is the reason why the dump is to end, nil if there is none.
+// cancelled returns the reason why the dump is to end, and nil if it is not.
 func (o *DumpOptions) cancelled() error {
 	if o.Cancel == nil {
 		return nil
@@ -54,7 +54,7 @@ func (o *DumpOptions) cancelled() error {
 // for some milliseconds five times a second.
 const DumpWait = 10 * time.Second
 
-// Dump looks once at every thread, at each in another moment. With ErrSilent and ErrNoLocks it returns threads, too.
+// Dump looks once at every thread, each at another moment. It returns threads also with ErrSilent and ErrNoLocks.
 func (s *Session) Dump(opt DumpOptions) ([]profile.ThreadDump, error) {
 	defer runAhead()()
 	if opt.Depth > 0 {
@@ -94,18 +94,14 @@ func (s *Session) Dump(opt DumpOptions) ([]profile.ThreadDump, error) {
 		ptrace.OnOwnThread(func() { d.lookAtAll(looks, opt, after, trail) })
 	})
 	if !looked {
-		close(d.gaveUp)
-		select { // no thread stands still any more when it has
-		case <-ended:
-		case <-time.After(engineLimit):
-		}
+		d.giveUp(ended)
 		return d.incomplete()
 	}
 	if err := opt.cancelled(); err != nil {
 		return nil, err
 	}
 	if opt.Locks {
-		// A copy: where the process does not answer, its reader may go on while the caller reads what there is.
+		// It works on a copy: if the process does not answer, it may go on while the caller reads the threads.
 		with, failed := d, make(chan error, 1)
 		with.threads = slices.Clone(d.threads)
 		if !s.guarded(func() { failed <- with.readLocks() }) {
@@ -120,6 +116,15 @@ func (s *Session) Dump(opt DumpOptions) ([]profile.ThreadDump, error) {
 		return nil, err
 	}
 	return slices.DeleteFunc(d.threads, func(t profile.ThreadDump) bool { return t.Err == goneErr }), err
+}
+
+// giveUp waits until no thread stands still any more, or for the engine's limit.
+func (d *dumping) giveUp(ended <-chan struct{}) {
+	close(d.gaveUp)
+	select {
+	case <-ended:
+	case <-time.After(engineLimit):
+	}
 }
 
 type dumping struct {
@@ -142,7 +147,7 @@ func (d *dumping) prepare() (looks []ptrace.Subject) {
 	return looks
 }
 
-// lookAtAll looks at each thread, and again at those whose virtual thread was on its way.
+// lookAtAll looks at each thread, and again at those whose virtual thread was being mounted or unmounted.
 func (d *dumping) lookAtAll(looks []ptrace.Subject, opt DumpOptions, after func(*look.Look, int64),
 	trail *process.Trail) {
 	t := ptrace.NewTracer(d.Process.PID(), d.Process.CPU())
@@ -189,12 +194,12 @@ func (d *dumping) gently(t *ptrace.Tracer, looks []ptrace.Subject) (rest []ptrac
 }
 
 // breaksOff reports whether a stop would end the system call of a waiting thread early. A thread that a signal has
-// stopped has left its call already.
+// stopped is in no call any more.
 func (d *dumping) breaksOff(snap *look.Look) bool {
 	return snap.Syscall >= 0 && snap.Waiting.State != 'T' && !d.Process.CPU().Calls[snap.Syscall].GoesOn()
 }
 
-// incomplete returns what there is of the dump of a process that was given up.
+// incomplete returns the threads of a dump whose process does not answer.
 func (d *dumping) incomplete() ([]profile.ThreadDump, error) {
 	for i := range d.threads {
 		if t := &d.threads[i]; len(t.Stack.Frames) == 0 && t.Err == "" {
@@ -224,7 +229,7 @@ func NotStopped(threads []profile.ThreadDump) (late, leftOut, refused int) {
 // goneErr marks threads that ended meanwhile: there is nothing to show of them.
 var goneErr = profile.ThreadGone.String()
 
-// take walks the stack of a look, and puts the result into the thread's part of the dump.
+// take walks the stack of a look, and sets the result in the dump.
 func (d *dumping) take(snap *look.Look, o ptrace.Outcome) {
 	i, ok := d.byTID[snap.TID]
 	if !ok {
@@ -249,8 +254,7 @@ func (d *dumping) take(snap *look.Look, o ptrace.Outcome) {
 	}
 }
 
-// takeUnstopped walks a look at a thread that was not stopped: only its pc and sp are
-// known.
+// takeUnstopped is take for a thread that was not stopped: only its pc and sp are known.
 func (d *dumping) takeUnstopped(snap *look.Look, o ptrace.Outcome) {
 	if i, ok := d.byTID[snap.TID]; ok && o == ptrace.Taken {
 		d.Walker.WalkUnstopped(&snap.Snapshot, &d.threads[i].Stack)

@@ -23,18 +23,15 @@ func (s *Session) NewDump() *profile.Dump {
 		d.Frozen, d.Thaw, d.Unstopped = f.Text(), f.Thaw(), !f.Stops()
 	}
 	d.VM, _, _ = strings.Cut(version.Info, " (")
-	program := make(chan string, 1)
-	if s.guarded(func() { program <- s.program() }) {
-		d.MainClass = <-program
-	}
+	d.MainClass, _ = Ask(s, func() (string, error) { return s.program(), nil })
 	if started := startOf(d.PID); !started.IsZero() {
 		d.Uptime = max(0, d.At.Sub(started))
 	}
 	return d
 }
 
-// awaitCollection waits a while if a collection has stopped the threads: until it ends, references may lead to other
-// objects, and less is told of each thread.
+// awaitCollection waits a while if a collection has stopped the threads: until the collection ends, references may lead
+// to other objects, and less is known of each thread.
 func (s *Session) awaitCollection() {
 	end := time.Now().Add(collectionLimit)
 	for s.VM.Collecting() && time.Now().Before(end) && !s.Stopped() && s.Frozen() == nil {
@@ -66,7 +63,7 @@ func (s *Session) describe(th *listedThread) profile.ThreadDump {
 	return t
 }
 
-// Settle reads what the threads of a dump have used by now. It is called when they have gone back to what they did.
+// Settle reads the CPU time that the threads of a dump have used by now. Call it when they run or wait as before.
 func (s *Session) Settle(threads []profile.ThreadDump) {
 	for i := range threads {
 		if t := &threads[i]; t.TID != 0 {
@@ -75,8 +72,8 @@ func (s *Session) Settle(threads []profile.ThreadDump) {
 	}
 }
 
-// CPU returns the CPU time that a thread has used so far. If the kernel keeps no schedstat it is a number of whole
-// clock ticks. False: the thread has ended.
+// CPU returns the CPU time that a thread has used so far, in whole clock ticks if the kernel keeps no schedstat. It
+// returns false if the thread has ended.
 func (s *Session) CPU(tid int) (time.Duration, bool) {
 	pid := s.Process.PID()
 	if c, ok := threads.Charged(pid, tid); ok {
@@ -86,7 +83,7 @@ func (s *Session) CPU(tid int) (time.Duration, bool) {
 	return procfs.Ticks(stat.Ticks), err == nil
 }
 
-// age is how long ago something began, in clock ticks since the machine was started. 0 if that is not known.
+// age returns the time since start, a number of clock ticks after the machine's start. It is 0 if that is not known.
 func age(start uint64) time.Duration {
 	var boot unix.Timespec
 	if start == 0 || unix.ClockGettime(unix.CLOCK_BOOTTIME, &boot) != nil {

@@ -18,7 +18,7 @@ var ErrNoVirtual = errors.New("this JVM has no virtual threads that could be lis
 // HasVirtual reports whether the JVM has virtual threads that DumpVirtual could list.
 func (s *Session) HasVirtual() bool { return s.VM.HasVirtual() }
 
-// zgcPatience is how long a dump tries to read all virtual threads while ZGC does not move objects.
+// zgcPatience is how long a dump tries to read all virtual threads at a time when ZGC moves no objects.
 const zgcPatience = time.Second
 
 // DumpVirtual looks at every virtual thread that no carrier runs. It stops no thread: the frames of such a virtual
@@ -34,8 +34,8 @@ func (s *Session) DumpVirtual(opt DumpOptions) (all []profile.ThreadDump, census
 	return all, census, err
 }
 
-// dumpVirtual is DumpVirtual without a bound on its time. If the collector is ZGC, it reads again until ZGC has moved
-// no objects meanwhile and all threads could be read. After zgcPatience it takes what it has.
+// dumpVirtual is DumpVirtual without a bound on its time. If the collector is ZGC, it reads again until all threads could
+// be read while ZGC moved no objects. After zgcPatience it returns what it has.
 func (s *Session) dumpVirtual(opt DumpOptions, all *[]profile.ThreadDump, census *profile.VirtualCensus) error {
 	if opt.Depth > 0 {
 		s.Walker.MaxDepth = opt.Depth

@@ -8,7 +8,7 @@ import (
 )
 
 // The kernel may kill the process while it is recorded, because its control group is at its limit. The JVM has no time
-// for a word of its own.
+// to log that.
 
 // memoryGroup is the control group whose memory the process uses.
 type memoryGroup struct {
@@ -27,7 +27,7 @@ func memoryGroupOf(pid int) (g memoryGroup) {
 	return g
 }
 
-// endNotes says that the process has ended where the kernel has killed a process of its group meanwhile.
+// endNotes says that the kernel has killed a process of the group meanwhile, if the recorded process has ended.
 func (g *memoryGroup) endNotes(ended bool) []profile.Note {
 	now, known := g.OOMKills()
 	if !ended || !g.known || !known || now <= g.kills {

@@ -19,11 +19,11 @@ const (
 	AutoEngine   EngineName = "auto"               // PerfEngine where it works, otherwise PtraceEngine
 )
 
-// When goprof uses ptrace, and when perf_event. Stops by ptrace need no right that containers withhold. And their
-// stacks are whole in cases in which those of perf_event end: stacks longer than 64 KB, frames of virtual threads in
-// the heap if the kernel permits goprof no BPF program (half of a server's samples and more), frames during
-// deoptimisation, and frames below native code without unwind information. If none of that matters, perf_event is
-// better (docs/decisions/0024-which-engine-by-default.md).
+// When goprof uses ptrace, and when perf_event. Stops by ptrace need no right that containers withhold, and their stacks
+// are whole where those of perf_event end: stacks longer than 64 KB, frames of virtual threads in the heap if the kernel
+// permits goprof no BPF program (half of a server's samples and more), frames during deoptimisation, and frames below
+// native code without unwind information. If none of these matters, perf_event is better
+// (docs/decisions/0024-which-engine-by-default.md).
 
 // Engines are all engines.
 var Engines = []EngineName{PtraceEngine, PerfEngine, AutoEngine}
@@ -36,8 +36,8 @@ func (e EngineName) name() string {
 	return string(e)
 }
 
-// readSoon sets what the engine reads as soon as a thread runs again, and the trail that it can follow in the moment of
-// the look itself.
+// readSoon sets what the engine reads as soon as a thread runs again, and the trail that it follows in the moment of the
+// look.
 func (r *recording) readSoon(config *sampler.Config) {
 	if r.can.ReadsLate {
 		r.readSamplesSoon(config)
@@ -47,8 +47,8 @@ func (r *recording) readSoon(config *sampler.Config) {
 }
 
 // readSamplesSoon reads memory that will soon change, for threads that are not stopped. sampled is the last moment at
-// which the thread certainly stood where it was sampled. If the kernel could not copy the Side at the moment of the
-// sample, goprof now reads which continuation the thread runs. That counts only if the copied stack leads to it
+// which the thread certainly was where it was sampled. If the kernel could not copy the Side at that moment, goprof now
+// reads which continuation the thread runs. The result counts only if the copied stack leads to it
 // (process.Continuation.Late).
 func (s *Session) readSamplesSoon(config *sampler.Config) {
 	c, code := s.VM.NewContinuations().ReadFrom(s.memory), s.VM.NewSightings().ReadFrom(s.memory)
@@ -95,10 +95,12 @@ func (s *Session) readSamplesSoon(config *sampler.Config) {
 
 // runsVirtual reports whether there are threads that may run virtual ones.
 func (s *Session) runsVirtual() bool {
-	if s.VM.NewContinuations() == nil || s.dir.refresh() != nil {
-		return false
-	}
-	for _, th := range s.dir.threads {
+	return s.VM.NewContinuations() != nil && s.dir.refresh() == nil && s.dir.mayCarry()
+}
+
+// mayCarry reports whether any thread may run virtual threads.
+func (d *directory) mayCarry() bool {
+	for _, th := range d.threads {
 		if th.mayCarry() {
 			return true
 		}
@@ -110,8 +112,8 @@ func (th *listedThread) mayCarry() bool {
 	return th.java.Addr != 0 && vmstructs.MayCarry(th.name)
 }
 
-// isCarrier reports whether a thread runs virtual threads, or may. Frames in the heap must be read soon after the look,
-// from the first sample on.
+// isCarrier reports whether a thread runs virtual threads, or may. Their frames in the heap must be read soon after the
+// look, from the first sample on.
 func (r *recording) isCarrier(tid int) bool {
 	if !r.can.ReadsLate {
 		return false
@@ -120,11 +122,11 @@ func (r *recording) isCarrier(tid int) bool {
 	return r.carriers[tid] || th != nil && th.mayCarry()
 }
 
-// wantSoon asks the sampler to read a thread's heap frames soon after each look, if its stack, which was walked just
-// now, is that of a virtual thread.
+// wantSoon asks the sampler to read a thread's heap frames soon after each look, if the stack that was walked just now
+// is that of a virtual thread.
 func (r *recording) wantSoon(tid int, st *profile.Stack) {
 	if !st.Mounted || r.hints[tid].Soon || !r.can.ReadsLate {
-		return // its name may say since this sample that it is a carrier, and the sampler not know yet
+		return // if its name says by now that it is a carrier, the sampler may not know yet
 	}
 	if r.carriers == nil {
 		r.carriers = map[int]bool{}

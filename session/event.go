@@ -5,6 +5,7 @@ package session
 import (
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,7 +22,7 @@ type EventPlan struct {
 	// Unit is the unit in which samples are counted: profile.Samples (each is one event) or profile.Bytes. For several
 	// events it is profile.Samples.
 	Unit  profile.Weight
-	Note  string // what is not seen of it; empty: nothing
+	Note  string // what of the event is not seen; empty: all is seen
 	list  []events.Event
 	parts []eventPart
 }
@@ -45,7 +46,7 @@ func JoinEvents(plans []*EventPlan) *EventPlan {
 	return all
 }
 
-// eventPart says what is made of the samples of one event of a plan.
+// eventPart says what becomes of the samples of one event of a plan.
 type eventPart struct {
 	of   *profile.EventKind
 	leaf eventLeaf    // names the frame on top; nil: there is none
@@ -53,8 +54,8 @@ type eventPart struct {
 	java bool         // the stack begins with its first Java frame: what the JVM does there is always the same
 }
 
-// eventLeaf names what an event was about, by the bytes that were copied in its moment. It is empty if that is not
-// known.
+// eventLeaf names what an event was about, from the bytes that were copied at its moment. The name is empty if that is
+// not known.
 type eventLeaf func(r *eventReader, hit *look.Look) string
 
 type eventReader struct {
@@ -92,14 +93,7 @@ const maxEventFrames = 1 << 14
 
 // frame makes the frame on top of a stack, by its name.
 func (e *eventReader) frame(name string, kind profile.Kind) profile.Frame {
-	fn, ok := e.frames[name]
-	if !ok {
-		if len(e.frames) >= maxEventFrames {
-			clear(e.frames)
-		}
-		fn = &profile.Func{Name: name}
-		e.frames[name] = fn
-	}
+	fn := profile.Cached(e.frames, maxEventFrames, name, func() *profile.Func { return &profile.Func{Name: name} })
 	return profile.Frame{Func: fn, Kind: kind, BCI: -1}
 }
 
@@ -135,8 +129,8 @@ func (e *eventful) walked(snap *look.Look, _ *profile.Stack) {
 	}
 }
 
-// stands is for how many samples a look stands, and for how much in a unit of its own. A part of a sample becomes one
-// by lot.
+// stands returns how many samples a look stands for, and which amount in the event's own unit. A fraction of a sample
+// counts as one by lot.
 func (e *eventful) stands(snap *look.Look) (n, amount int64) {
 	if e.plan.list[snap.Event.Number-1].IO != nil {
 		own := max(snap.Event.Own, 1)
@@ -155,7 +149,8 @@ func (e *eventful) lose(snap *look.Look, why profile.Reason) {
 
 func (e *eventful) shape(snap *look.Look, stack *profile.Stack) bool {
 	if e.part.java {
-		dropTop(stack, firstJava(stack))
+		java := slices.IndexFunc(stack.Frames, func(f profile.Frame) bool { return f.Kind.Java() })
+		dropTop(stack, max(java, 0))
 	}
 	e.kernel.put(snap, stack)
 	if e.leaf != "" {
@@ -203,14 +198,14 @@ func (e *eventful) account(sum *profile.Summary, stats *sampler.Stats) {
 	}
 }
 
-// settleAll gives names to what has been opened, while it is open.
+// settleAll names the files and peers that have been opened, while they are open.
 func (e *eventful) settleAll() {
 	if b := e.io(); b != nil {
 		b.takeNotes()
 	}
 }
 
-// io is what is known of files and peers; nil: nothing is asked of them.
+// io is what is known of files and peers. It is nil if calls that read and write are not recorded.
 func (r *recording) io() *ioBook {
 	if r.events == nil {
 		return nil
@@ -218,27 +213,15 @@ func (r *recording) io() *ioBook {
 	return r.events.io
 }
 
-// firstJava returns how many frames lie on top of the first one of Java; 0 if there is none.
-func firstJava(s *profile.Stack) int {
-	for i := range s.Frames {
-		if s.Frames[i].Kind.Java() {
-			return i
-		}
-	}
-	return 0
-}
-
 func dropTop(s *profile.Stack, n int) {
-	s.Frames = append(s.Frames[:0], s.Frames[n:]...)
+	s.Frames = slices.Delete(s.Frames, 0, n)
 	if s.Carrier > 0 {
 		s.Carrier = max(s.Carrier-n, 0)
 	}
 }
 
 func putTop(s *profile.Stack, f profile.Frame) {
-	s.Frames = append(s.Frames, profile.Frame{})
-	copy(s.Frames[1:], s.Frames)
-	s.Frames[0] = f
+	s.Frames = slices.Insert(s.Frames, 0, f)
 	if s.Carrier > 0 {
 		s.Carrier++
 	}

@@ -31,13 +31,10 @@ type EventError struct {
 func (e *EventError) Error() string { return "event " + e.Name + ": " + e.Why }
 func (e *EventError) Unwrap() error { return e.Err }
 
-// FindEvent finds an event by its name: that of a preset, "library:function", "group:tracepoint", or "rNNN", a number
-// of the CPU's own. every is the mean amount between two samples, 0 the usual one. The plan is to be closed.
-func (s *Session) FindEvent(name string, every uint64) (plan *EventPlan, err error) {
-	if !s.guarded(func() { plan, err = s.findEvent(name, every) }) {
-		return nil, process.ErrSilent
-	}
-	return plan, err
+// FindEvent finds an event by its name: a preset, "library:function", "group:tracepoint", or "rNNN", a counter of the
+// CPU. every is the mean amount between two samples, 0 the usual one. The plan is to be closed.
+func (s *Session) FindEvent(name string, every uint64) (*EventPlan, error) {
+	return Ask(s, func() (*EventPlan, error) { return s.findEvent(name, every) })
 }
 
 // findEvent finds an event by its name: a preset, a raw counter, a function, a marker or a tracepoint.
@@ -114,8 +111,8 @@ func (s *Session) unknownEvent(name string) error {
 	return e
 }
 
-// MayNeedProbes reports whether an event of that name may need probes, before any process is known. All events may, but
-// for counters of the kernel and the CPU that have a name of their own.
+// MayNeedProbes reports whether an event of this name may need probes. It needs no process. Only counters of the kernel
+// and the CPU that have a name of their own do not.
 func MayNeedProbes(name string) bool {
 	for i := range eventPresets {
 		if p := &eventPresets[i]; p.Name == name {
@@ -126,7 +123,7 @@ func MayNeedProbes(name string) bool {
 	return !raw
 }
 
-// preset finds the first way that works. If none does, it returns the first failure, which says most.
+// preset finds the first way that works. If none does, it returns the first failure, which is the most useful one.
 func (s *Session) preset(p *EventPreset, every uint64) (*EventPlan, error) {
 	every = cmp.Or(every, p.Every)
 	var first error
@@ -145,7 +142,7 @@ func (s *Session) preset(p *EventPreset, every uint64) (*EventPlan, error) {
 	return nil, s.explainEvent(p.Name, first)
 }
 
-// try plans a preset in one of its ways, and finds out whether goprof may record it so.
+// try plans a preset in one of its ways, and tests whether goprof may record it that way.
 func (s *Session) try(plan *EventPlan, way *presetWay, every uint64) error {
 	if c := way.counter; c != nil {
 		plan.list = []events.Event{{Name: plan.Name, Type: c.kind, Config: c.config, Interval: every}}
@@ -183,7 +180,7 @@ func (s *Session) try(plan *EventPlan, way *presetWay, every uint64) error {
 	return events.TryProbes()
 }
 
-// retired says how a probe learns of the buffer that a thread has left; nil if this JVM does not tell.
+// retired says how a probe learns of the buffer that a thread has left. It is nil if this JVM does not show that.
 func (s *Session) retired(p *presetProbe) *events.Retired {
 	if p.buffer == events.NoBuffer || p.at == 0 {
 		return nil
@@ -214,10 +211,7 @@ type MarkerEvent struct {
 
 // MarkerEvents returns the markers of all libraries of the process.
 func (s *Session) MarkerEvents() (list []MarkerEvent, err error) {
-	var all []process.Marker
-	if !s.guarded(func() { all, err = s.Process.Markers() }) {
-		return nil, process.ErrSilent
-	}
+	all, err := Ask(s, s.Process.Markers)
 	for i := range all {
 		m := &all[i]
 		list = append(list, MarkerEvent{markerPrefix + m.Provider + ":" + m.Name, m.Guarded})
@@ -231,7 +225,7 @@ const WhyGuarded = "the library comes by only where a counter in its memory is n
 
 func (p *EventPlan) kind() *profile.EventKind { return &profile.EventKind{Name: p.Name, Unit: p.Unit} }
 
-// explainEvent says why an event cannot be recorded, and what mends that.
+// explainEvent returns the error that says why an event cannot be recorded, with the remedy.
 func (s *Session) explainEvent(name string, err error) error {
 	e := &EventError{Name: name, Err: err, Why: err.Error()}
 	switch {
@@ -266,11 +260,11 @@ func (s *Session) explainEvent(name string, err error) error {
 // tracefs is where the kernel describes its tracepoints, if that is mounted.
 var tracefs = []string{"/sys/kernel/tracing", "/sys/kernel/debug/tracing"}
 
-// lockdown says how far the kernel is locked down: "none integrity [confidentiality]". Begun with confidentiality,
-// kernels leave tracefs empty (fs/tracefs/inode.c, tracefs_create_dir).
+// lockdown says how far the kernel is locked down: "none integrity [confidentiality]". A kernel that is locked down for
+// confidentiality leaves tracefs empty (fs/tracefs/inode.c, tracefs_create_dir).
 var lockdown = "/sys/kernel/security/lockdown"
 
-// TracepointsError says why no tracepoint can be recorded, whatever its name; nil: the kernel's are known.
+// TracepointsError says why no tracepoint at all can be recorded. It is nil if the kernel's tracepoints are known.
 func TracepointsError() *EventError {
 	for _, root := range tracefs {
 		if _, err := os.Stat(root + "/events"); err == nil {
@@ -310,7 +304,7 @@ type EventState struct {
 	Err    error
 }
 
-// Events says of each preset whether it can be recorded of this process.
+// Events returns all presets, and whether each can be recorded of this process.
 func (s *Session) Events() (list []EventState) {
 	for _, p := range eventPresets {
 		plan, err := s.FindEvent(p.Name, 0)

@@ -20,9 +20,9 @@ type AskedEvent struct {
 func ParseEvents(text string) (list []AskedEvent, err error) {
 	for _, part := range SplitEvents(text) {
 		e := AskedEvent{Name: part}
-		if name, amount, ok := cutLast(part, '='); ok {
-			if n, err := ParseAmount(amount); err == nil {
-				e = AskedEvent{name, n}
+		if i := strings.LastIndexByte(part, '='); i >= 0 {
+			if n, err := ParseAmount(part[i+1:]); err == nil {
+				e = AskedEvent{part[:i], n}
 			}
 		}
 		if e.Name == "" {
@@ -34,14 +34,6 @@ func ParseEvents(text string) (list []AskedEvent, err error) {
 		list = append(list, e)
 	}
 	return list, nil
-}
-
-func cutLast(text string, at byte) (before, after string, ok bool) {
-	i := strings.LastIndexByte(text, at)
-	if i < 0 {
-		return text, "", false
-	}
-	return text[:i], text[i+1:], true
 }
 
 // SplitEvents splits at commas outside of brackets. If brackets do not match ("operator<") all commas split.

@@ -12,12 +12,12 @@ import (
 	"goprof/sampler/events"
 )
 
-// presetPairs are functions that bring memory, and functions that give it back. A library may lack some of them, except
+// presetPairs are functions that allocate memory, and functions that free it. A library may lack some of them, except
 // for the first of each.
 type presetPairs struct {
 	begins []presetBegin
 	frees  []string
-	length int // the argument of frees that says how much is given back
+	length int // the argument of frees that says how much is freed
 }
 
 type presetBegin struct {
@@ -25,13 +25,13 @@ type presetBegin struct {
 	size   int  // the argument, counted from 1
 	times  int  // the argument by which size is multiplied
 	out    int  // the argument that says where the address is written
-	old    int  // the argument with a piece that is given back
+	old    int  // the argument with a block that is freed
 	clears bool // it may end in a jump to memset
-	access int  // the argument that is 0 if nobody may use the memory
+	access int  // the argument that is 0 if the memory may not be used at all
 }
 
-// mallocPairs are the functions of malloc. A caller of reallocarray meets realloc. C++ has its operators from
-// libstdc++, which call malloc, or from the library that takes malloc's place.
+// mallocPairs are the functions of malloc. reallocarray calls realloc. C++ has its operators from libstdc++, which call
+// malloc, or from the library that replaces malloc.
 var mallocPairs = &presetPairs{
 	begins: []presetBegin{{symbol: "malloc", size: 1}, {symbol: "calloc", size: 1, times: 2, clears: true},
 		{symbol: "realloc", size: 2, old: 1}, {symbol: "posix_memalign", size: 3, out: 1},
@@ -44,7 +44,7 @@ var mallocPairs = &presetPairs{
 		"_ZdaPvRKSt9nothrow_t"},
 }
 
-// leakWays: a malloc that was loaded beside the C library takes its place, so it stands before glibc's and musl's.
+// leakWays: a malloc library that is loaded beside the C library replaces the C library's, so it comes first.
 var leakWays = []presetWay{{in: "libjemalloc", pairs: mallocPairs}, {in: "libtcmalloc", pairs: mallocPairs},
 	{in: "libtcmalloc_minimal", pairs: mallocPairs}, {in: "libtcmalloc_and_profiler", pairs: mallocPairs},
 	{in: "libtcmalloc_debug", pairs: mallocPairs}, {in: "libtcmalloc_minimal_debug", pairs: mallocPairs},
@@ -59,7 +59,7 @@ var mapPairs = &presetPairs{
 
 var mapLeakWays = []presetWay{{in: "ld-musl", pairs: mapPairs}, {in: libc, pairs: mapPairs}}
 
-// tryPairs finds the beginnings and the ends of functions that bring memory.
+// tryPairs finds the beginnings and the ends of functions that allocate memory.
 func (s *Session) tryPairs(plan *EventPlan, way *presetWay, every uint64) (err error) {
 	pairing := &events.Pairing{Kept: events.NewKept(), Length: way.pairs.length}
 	e := events.Event{Name: plan.Name, Interval: every, Pairing: pairing}
@@ -97,7 +97,7 @@ func (s *Session) tryPairs(plan *EventPlan, way *presetWay, every uint64) (err e
 	return events.TryProbes()
 }
 
-// addBegin adds a function that brings memory, with its ends, unless it has another name that was added.
+// addBegin adds a function that allocates memory, with its ends, unless it was added under another name.
 func (s *Session) addBegin(e *events.Event, b *presetBegin, f process.Function) error {
 	p := e.Pairing
 	returns, leaves, err := s.Process.Ends(f)

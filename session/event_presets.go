@@ -81,7 +81,8 @@ var eventPresets = []EventPreset{
 		{in: libjvm, probes: []presetProbe{{symbol: "SystemDictionary::define_instance_class",
 			eventPart: eventPart{leaf: classOfArgument(1), kind: profile.Native, java: true}}},
 			note: "hidden classes (lambdas among them) are not seen"},
-		{in: libjvm, probes: []presetProbe{{symbol: "JVM_DefineClassWithSource", copies: textOf(2),
+		{in: libjvm, probes: []presetProbe{{symbol: "JVM_DefineClassWithSource",
+			copies:    []events.Copy{{From: 2, Size: maxEventText, Text: true}},
 			eventPart: eventPart{leaf: classOfText, kind: profile.Native, java: true}}},
 			note: "this libjvm.so has no full symbols: only classes that class loaders define themselves are seen"}}},
 	{Name: "thread-start", Help: "Java threads that are started", ways: []presetWay{
@@ -139,13 +140,13 @@ var mallocWays = []presetWay{
 	{in: "ld-musl", probes: []presetProbe{{symbol: "malloc", amount: 1}}, note: "calloc and realloc are not seen"},
 }
 
-// deoptWays: a frame of C2's comes to code that C2 has left out (an uncommon trap), or the code of a frame is not right
-// any more. Both end in Deoptimization::fetch_unroll_info_helper, which some compilers may put into its two callers.
+// deoptWays: a thread reaches code that C2 has left out (an uncommon trap), or the code of a frame is no longer valid.
+// Both end in Deoptimization::fetch_unroll_info_helper, which some compilers may put into its two callers.
 var deoptWays = []presetWay{{in: libjvm, probes: []presetProbe{
 	{symbol: "Deoptimization::fetch_unroll_info", eventPart: eventPart{java: true}},
 	{symbol: "Deoptimization::uncommon_trap", eventPart: eventPart{java: true}}}}}
 
-// allocWays are the ways of all releases to see allocations: one for each pair of functions.
+// allocWays has one way for each pair of functions by which a release allocates.
 var allocWays = func() (ways []presetWay) {
 	for _, a := range vmstructs.AllocTracers {
 		inside := presetProbe{symbol: a.InNewTLAB, amount: a.Bytes, object: a.Bytes + 1, buffer: events.NewBuffer,
@@ -169,10 +170,6 @@ var (
 // objectOf copies the head of the object that a JNI reference in an argument leads to.
 func objectOf(argument int) []events.Copy {
 	return []events.Copy{{From: argument, Size: 8}, {Before: 8, Size: vmstructs.HeadSize}}
-}
-
-func textOf(argument int) []events.Copy {
-	return []events.Copy{{From: argument, Size: maxEventText, Text: true}}
 }
 
 const maxEventText = 256
@@ -202,7 +199,7 @@ func (e *eventReader) className(name string, err error) string {
 	return naming.Class(name)
 }
 
-// classOfText makes a class's name of the text that was copied by textOf.
+// classOfText names the class whose name was copied as a text.
 func classOfText(_ *eventReader, hit *look.Look) string {
 	text, _, _ := bytes.Cut(hit.Event.Data, []byte{0})
 	if len(text) == 0 {
@@ -217,8 +214,8 @@ func methodOfTask(r *eventReader, hit *look.Look) string { return r.VM.TaskMetho
 // maxTables bounds how many C++ classes' tables of functions are known by name.
 const maxTables = 1 << 15
 
-// nameOfTable names the C++ class of the object that an argument leads to: its first word leads to the class's table of
-// functions, two words behind the symbol "vtable for" it (Itanium C++ ABI, 2.5).
+// nameOfTable names the C++ class of the object that an argument points to. The object's first word points two words
+// behind the symbol "vtable for" the class (Itanium C++ ABI, 2.5).
 func nameOfTable(r *eventReader, hit *look.Look) string {
 	if r.tables == nil {
 		r.tables = map[uint64]string{}
@@ -233,10 +230,5 @@ func nameOfTable(r *eventReader, hit *look.Look) string {
 	if !ok {
 		return "[VM operation]"
 	}
-	return plainName(strings.TrimPrefix(symbol, "_ZTV"))
-}
-
-// plainName is the class's name behind its length: 10VM_GC_Oops is VM_GC_Oops.
-func plainName(mangled string) string {
-	return strings.TrimLeft(mangled, "0123456789")
+	return strings.TrimLeft(strings.TrimPrefix(symbol, "_ZTV"), "0123456789") // 10VM_GC_Oops: the length, and the name
 }

@@ -38,7 +38,7 @@ const (
 // ErrHangs: the sampling thread does not end.
 var ErrHangs = errors.New("session: the sampling thread hangs in the kernel")
 
-// hangsAfter is closed when ctx is done and the engine has not ended a while after that.
+// hangsAfter returns a channel that is closed if the engine has not ended engineLimit after ctx is done.
 func hangsAfter(ctx context.Context, ended <-chan struct{}) <-chan struct{} {
 	hangs := make(chan struct{})
 	go func() {
@@ -56,8 +56,8 @@ func hangsAfter(ctx context.Context, ended <-chan struct{}) <-chan struct{} {
 	return hangs
 }
 
-// guarded runs f, which reads the target. It returns false if a call of f into the target hangs. The process is given
-// up then, and what f uses belongs to the caller again.
+// guarded runs f, which reads the target. It returns false if a call of f into the target hangs. Then the process is
+// given up, and f no longer uses what it shares with the caller.
 func (s *Session) guarded(f func()) bool {
 	if s.Process.GivenUp() {
 		return false
@@ -77,7 +77,7 @@ func (s *Session) guarded(f func()) bool {
 	}
 }
 
-// hangWatch is one call into package process that is watched.
+// hangWatch watches one reader of a process.
 type hangWatch struct {
 	watch *process.CallWatch
 	hangs chan struct{} // closed when it hangs
@@ -137,8 +137,8 @@ func lookOnce() (more bool) {
 	return hangWatches.looking
 }
 
-// OpenInTime runs work, which opens a process and calls opened when it has. It returns false if work takes too long, or
-// if a call into the process hangs.
+// OpenInTime runs work, which opens a process and calls opened with it. It returns false if work takes too long, or if a
+// call into the process hangs.
 func OpenInTime[T any](work func(opened func(*process.Process)) T) (result T, ok bool) {
 	done := make(chan T, 1)
 	processes := make(chan *process.Process, 1)
@@ -166,7 +166,7 @@ func OpenInTime[T any](work func(opened func(*process.Process)) T) (result T, ok
 	}
 }
 
-// maxNotes bounds the threads that are told of.
+// maxNotes bounds the threads that notes name.
 const maxNotes = 5
 
 // silentNotes names the threads whose memory did not answer. It reads nothing of them that could hang.

@@ -4,8 +4,8 @@ package session
 
 import "goprof/process"
 
-// Ask returns what read returns, which reads the target. If a call into the target hangs, the process is given up, the
-// error is process.ErrSilent, and read may go on in the background. So read must not write what its caller reads then.
+// Ask returns the result of read, which reads the target. If a call into the target hangs, the process is given up, the
+// error is process.ErrSilent, and read may go on in the background: it must not write what its caller reads then.
 func Ask[T any](s *Session, read func() (T, error)) (T, error) {
 	type answer struct {
 		value T

@@ -10,18 +10,18 @@ type habits struct {
 	list   time.Duration // between two readings of the list of threads
 	draw   time.Duration // between two draws of virtual threads that no carrier runs
 	remap  time.Duration // between two looks at what the process has mapped, and whether it is still there
-	quiet  int           // where the program does nothing, one in so many of these looks is made
+	quiet  int           // while the program does nothing, only one in so many of these looks is made
 	spread bool          // recordings look at different seconds: hundreds of them would look all at once
 
 	ahead   bool // goprof's threads have a better priority
 	surveys bool // all generated code is noted (survey.go)
-	buffers bool // what buffers held is read (alloc_shares.go)
+	buffers bool // the contents of buffers are read (alloc_shares.go)
 	counts  bool // what threads allocate is read (allocated.go)
 	forgets bool // caches are emptied where goprof uses much memory (memory.go)
 	stacks  bool // the profile has stacks, and not the Sink alone
 }
 
-// habitsOf are those of a recording. A lean one is one of many in this process, and goes on for good.
+// habitsOf returns the habits of a recording. A lean recording is one of many in this process, and goes on for good.
 func habitsOf(lean bool) habits {
 	if lean {
 		return habits{queue: 64, list: 5 * time.Second, remap: 5 * time.Second, draw: 10 * drawEvery, quiet: 3, spread: true}

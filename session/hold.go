@@ -12,10 +12,10 @@ import (
 	"goprof/vmstructs"
 )
 
-// holdWait bounds how long threads may take to stop. Those that have stopped wait for the others.
+// holdWait bounds how long threads may take to stop. Threads that have stopped wait for the others.
 const holdWait = 2 * time.Second
 
-// otherStack is how much is looked at of a stack that is not the thread's own, a signal's.
+// otherStack is how much is copied of a stack that is not the thread's own, such as a signal's.
 const otherStack = 64 << 10
 
 // Hold stops all threads of the JVM while f runs, for at most so long. threads calls its argument for each Java thread,
@@ -59,7 +59,7 @@ func (s *Session) eachHeld(held []ptrace.Held, each func(*heapdump.Thread)) {
 	}
 }
 
-// copyHeld makes a snapshot of a thread that stands still. It reaches to the stack's base: each root counts.
+// copyHeld makes a snapshot of a stopped thread. It reaches to the stack's base because each root counts.
 func (s *Session) copyHeld(h *ptrace.Held, t *vmstructs.Thread, snap *process.Snapshot) {
 	snap.Reset()
 	snap.TID, snap.Regs, snap.Syscall, snap.PACMask = h.TID, h.Regs, h.Syscall, h.PACMask

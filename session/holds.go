@@ -8,7 +8,7 @@ import (
 	"goprof/sampler/ptrace"
 )
 
-// This file says in words why a stop might last too long, or has.
+// This file says in words why a stop might last too long, or did.
 
 // hindered returns the account of stops that lasted too long, or were not begun. It is nil if there are none.
 func hindered(holds *ptrace.Holds) *profile.Hindered {
@@ -29,11 +29,11 @@ func hindered(holds *ptrace.Holds) *profile.Hindered {
 	return &h
 }
 
-// StopsUnbounded says why a thread that goprof stops now might be held for too long, and what mends that. why is empty
-// where nothing speaks for it.
+// StopsUnbounded says why a thread that goprof stops now might be held for too long, and the remedy. why is empty if no
+// reason is known.
 func StopsUnbounded() (why, cure string) { return inWords(ptrace.Unbounded()) }
 
-// inWords says what kept goprof from a CPU, and what mends that.
+// inWords says what kept goprof from a CPU, and the remedy.
 func inWords(h ptrace.Hindrance) (why, cure string) {
 	switch h {
 	case ptrace.NoHindrance:

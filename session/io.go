@@ -27,10 +27,10 @@ import (
 const (
 	// defaultIOEvery is the mean time between two samples, in nanoseconds.
 	defaultIOEvery = 5_000_000
-	// mostTargets bounds the names that have sums of their own, mostNamed the descriptors whose names are kept.
+	// mostTargets bounds the names that have sums of their own. mostNamed bounds the descriptors whose names are kept.
 	mostTargets, mostNamed = 1 << 14, 1 << 16
-	// socketsEvery is how often the list of all sockets may be read because one is not known, and socketsShare how many
-	// times longer than reading it the pause must be.
+	// socketsEvery is how often the list of all sockets may be read because of an unknown socket. The pause between two
+	// readings is at least socketsShare times the time that a reading takes.
 	socketsEvery, socketsShare = 20 * time.Millisecond, 20
 	// mostSums bounds the sums in the account.
 	mostSums = 2000
@@ -58,7 +58,7 @@ type namedFile struct {
 	link string
 }
 
-// noSocket is a socket that no list has, or of which these do not tell more.
+// noSocket is a socket that no list has, or of which the lists say nothing more.
 const noSocket = "[socket]"
 
 type ioTarget struct {
@@ -66,7 +66,7 @@ type ioTarget struct {
 	ops [profile.NumIOOp]profile.IOSum
 }
 
-// tryIO makes the plan of the event. Look-ups of names are not seen where getaddrinfo is not found.
+// tryIO makes the plan of the event. Without getaddrinfo, look-ups of names are not seen.
 func (s *Session) tryIO(plan *EventPlan, every uint64) error {
 	o := &events.IO{Ledger: events.NewLedger()}
 	e := events.Event{Name: plan.Name, Interval: every, IO: o}
@@ -129,7 +129,7 @@ func (p *EventPlan) SetMin(least time.Duration) {
 	}
 }
 
-// takeNotes takes what the engine has told since the last time.
+// takeNotes takes what the engine has noted since the last time.
 func (b *ioBook) takeNotes() {
 	notes := b.ledger.Take()
 	for i := range notes {
@@ -142,7 +142,7 @@ func (b *ioBook) takeNotes() {
 	}
 }
 
-// end sets a File that has ended apart, so that those that are open keep their names.
+// end moves a File that has ended to the ended ones, which are dropped first.
 func (b *ioBook) end(id uint64) {
 	if len(b.ended) >= mostNamed {
 		clear(b.ended)
@@ -151,7 +151,7 @@ func (b *ioBook) end(id uint64) {
 	delete(b.named, id)
 }
 
-// targetOf is what the File of a number leads to; nil: not known.
+// targetOf returns the target of a File by its number. It is nil if it is not known.
 func (b *ioBook) targetOf(id uint64) *ioTarget {
 	if known, ok := b.named[id]; ok {
 		return known.ioTarget
@@ -159,12 +159,12 @@ func (b *ioBook) targetOf(id uint64) *ioTarget {
 	return b.ended[id].ioTarget
 }
 
-// target returns what a File leads to. link is that of its descriptor, empty if it is not known. The result of open,
-// connect or accept counts before a link. A socket may be looked for again.
+// target returns the target of a File. link is the link of its descriptor, empty if it is not known. The result of open,
+// connect or accept is preferred to a link. A socket without a name is looked up again.
 func (b *ioBook) target(f *events.File, link string) *ioTarget {
 	known := b.named[f.ID]
 	link = cmp.Or(link, known.link)
-	if known.ioTarget != nil && known.sort >= f.Sort && known.link == link && !known.isOpen() {
+	if known.ioTarget != nil && known.sort >= f.Sort && known.link == link && known.Name != noSocket {
 		return known.ioTarget
 	}
 	if len(b.named) >= mostNamed {
@@ -174,9 +174,6 @@ func (b *ioBook) target(f *events.File, link string) *ioTarget {
 	b.named[f.ID] = known
 	return known.ioTarget
 }
-
-// isOpen reports whether a better name may be found.
-func (n *namedFile) isOpen() bool { return n.Name == noSocket }
 
 func (b *ioBook) of(name profile.IOTarget) *ioTarget {
 	if t := b.targets[name]; t != nil {

@@ -5,6 +5,7 @@ package session
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
 	"os"
@@ -83,15 +84,7 @@ func readKernelNames(from io.Reader) (*kernelNames, error) {
 	if len(list) == 0 {
 		return nil, ErrKernelHidden
 	}
-	slices.SortStableFunc(list, func(a, b symbol) int {
-		switch {
-		case a.addr < b.addr:
-			return -1
-		case a.addr > b.addr:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(list, func(a, b symbol) int { return cmp.Compare(a.addr, b.addr) })
 	k := &kernelNames{funcs: map[string]*profile.Func{}}
 	for _, s := range list {
 		k.addrs, k.names = append(k.addrs, s.addr), append(k.names, s.name)
@@ -122,7 +115,7 @@ func (k *kernelNames) at(addr uint64) *profile.Func {
 	return fn
 }
 
-// notes says what is not known of the kernel's frames, and the remedy.
+// notes says that the kernel's functions have no names, and why.
 func (k *kernelFrames) notes() []profile.Note {
 	if k.err == nil {
 		return nil

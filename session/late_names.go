@@ -8,15 +8,15 @@ import "time"
 // samples have the kernel's name (the first fifteen bytes of Java's name) or none. When the name is learnt, samples
 // that were counted before get that name, too. So a thread has one name in a recording.
 
-// lateName is the name that was used for a thread whose name was not known, by the thread's number.
+// lateName is the name under which samples of a thread were counted before its own name was known.
 type lateName struct {
 	label string
 	th    *listedThread // nil: not even the kernel's name was known
 	when  time.Time     // when it was used last
 }
 
-// lateFor: if the directory has not seen a thread for a shorter time than this, a thread with the same number counts as
-// the same one. A listing may leave out threads that live, and numbers are used again only after thousands of threads.
+// lateFor: if a thread was last seen less than this ago, a thread with the same number counts as the same thread. A
+// listing may leave out living threads, and numbers are used again only after thousands of threads.
 const lateFor = 2 * refreshEvery
 
 // threadLabel returns the label under which a thread's own stacks are added.
@@ -47,8 +47,8 @@ func (r *recording) threadLabel(tid int, label string) string {
 	return label
 }
 
-// relabel gives another name to samples that were counted under a late name, if they belong to the same thread. Else
-// the late name becomes that of its pool, if pools are put together.
+// relabel gives another name to samples that were counted under a late name, if they belong to the same thread. If they
+// do not, the late name becomes the name of its pool, if pools are merged.
 func (r *recording) relabel(late lateName, th *listedThread, label string) {
 	r.releaseHeld()
 	if late.th != th && !th.hadNumber(late.when) {

@@ -21,11 +21,11 @@ import (
 	"goprof/vmstructs"
 )
 
-// Live follows all threads of a process in repeated readings: the CPU time of each, its state, and the method in which
-// it is. It stops no thread. A thread that has not been on a CPU since it was looked at has not moved, so it is not
-// looked at again. A thread that runs has no stack here: samples show where it is.
+// Live follows all threads of a process in repeated readings: the CPU time of each thread, its state, and the method in
+// which it is. It stops no thread. A thread that has not been on a CPU since its last look has not moved, and is not
+// looked at again. A running thread has no stack here: samples show where it is.
 //
-// A Live needs a session of its own, and belongs to the goroutine of that session.
+// A Live needs a session of its own, and belongs to the goroutine of the session.
 type Live struct {
 	session *Session
 	proc    *procfs.Dir
@@ -33,7 +33,7 @@ type Live struct {
 	known   map[int]*liveThread
 	round   int
 	named   time.Time
-	turn    []*liveThread // those to look at
+	turn    []*liveThread // those to look at in this reading
 	looks   []*look.Look
 
 	observer   *ptrace.Observer   // nil: there is none yet
@@ -54,7 +54,7 @@ type LiveThread struct {
 	Seen  time.Time
 	// Idle says that the thread waited for work at the last look: see package pools.
 	Idle bool
-	// Moving: the thread ran when it was looked at, or has run since. A sample may tell more.
+	// Moving: the thread ran when it was looked at, or has run since. Samples may know its method.
 	Moving bool
 }
 
@@ -65,12 +65,12 @@ type liveThread struct {
 	looked  bool // since it last moved
 	waiting int  // readings since it should have been looked at
 
-	chances   ptrace.Chances   // spent where its memory did not answer too often
-	waitedFor *ptrace.Observer // that read it the last time
+	chances   ptrace.Chances   // used up if its memory did not answer too often
+	waitedFor *ptrace.Observer // the Observer whose last read of it did not answer
 }
 
 const (
-	// lookBatch is how many looks are taken before they are walked. Each of them holds a piece of a stack.
+	// lookBatch is how many looks are taken before they are walked. Each holds the copy of a stack.
 	lookBatch = 128
 	// liveStack is how much of a stack is copied, and liveDepth how many frames are walked: the topmost Java frame
 	// lies near the top.
@@ -98,8 +98,8 @@ func (l *Live) Close() {
 	}
 }
 
-// Read lists all threads. With all, it looks at every thread that rests, however long that takes. An error says that
-// the process is gone, or that its memory does not answer.
+// Read lists all threads. all: it looks at every thread that rests, however long that takes. An error says that the
+// process is gone, or that its memory does not answer.
 func (l *Live) Read(all bool) ([]LiveThread, error) {
 	s := l.session
 	s.Walker.MaxDepth = liveDepth
@@ -126,7 +126,7 @@ func (l *Live) Read(all bool) ([]LiveThread, error) {
 	return threads, nil
 }
 
-// list lists the threads. Programs rename threads seldom, and to read all names is most of the cost of a list.
+// list lists the threads. It reads names seldom: they are most of the cost, and programs seldom rename threads.
 func (l *Live) list(all bool) error {
 	if all || time.Since(l.named) >= namesEvery {
 		l.named = time.Now()
@@ -243,7 +243,7 @@ func (l *Live) look(t *ptrace.Tracer, tid int, snap *look.Look) ptrace.Outcome {
 	})
 }
 
-// canLook finds an Observer, unless too many are left behind.
+// canLook finds an Observer. It returns false if too many are waiting for reads that do not return.
 func (l *Live) canLook() bool {
 	if l.observer != nil {
 		l.observer.Serve(l.session.memory) // a dump of the same session may have read for it since
@@ -265,8 +265,7 @@ func (l *Live) canLook() bool {
 	return true
 }
 
-// leaveBehind deals with a thread whose memory did not answer, and says why. The Observer that reads it cannot be used
-// any more.
+// leaveBehind gives up the Observer whose read of th's memory did not return in time, and returns the reason.
 func (l *Live) leaveBehind(th *liveThread) ptrace.Outcome {
 	th.waitedFor, l.observer = l.observer, nil
 	l.leftBehind = append(l.leftBehind, th.waitedFor)
@@ -277,14 +276,13 @@ func (l *Live) leaveBehind(th *liveThread) ptrace.Outcome {
 	return why
 }
 
-// leftAlone reports whether the thread is not to be looked at: the read of its memory has not come back, or that has
-// happened too often lately.
+// leftAlone reports whether the thread is not to be looked at: a read of its memory has not returned, or too many reads
+// did not return in time lately.
 func (th *liveThread) leftAlone() bool {
 	return th.waitedFor != nil && (th.chances.Spent(now()) || !th.waitedFor.IsBack())
 }
 
-// take notes a thread's state and topmost Java method after a look. If the look took no stack, it notes only what the
-// outcome says of the thread.
+// take sets a thread's state and topmost Java method after a look. Without a stack, it sets only what the outcome shows.
 func (l *Live) take(th *liveThread, snap *look.Look, o ptrace.Outcome, stack *profile.Stack) {
 	th.waiting = 0
 	switch o {
@@ -327,11 +325,7 @@ func (s *Session) DumpThread(tid int, opt DumpOptions) (profile.ThreadDump, erro
 		looks := []ptrace.Subject{{TID: tid, Hint: th.hint(s.VM)}}
 		ptrace.OnOwnThread(func() { d.lookAtAll(looks, opt, after, trail) })
 	}) {
-		close(d.gaveUp)
-		select { // no thread stands still any more when it has
-		case <-ended:
-		case <-time.After(engineLimit):
-		}
+		d.giveUp(ended)
 		return profile.ThreadDump{}, process.ErrSilent
 	}
 	if err != nil {

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"time"
 
-	"goprof/process"
 	"goprof/process/procfs"
 	"goprof/profile"
 	"goprof/sampler/ptrace"
@@ -32,16 +31,10 @@ const (
 	lastPause    = 32 * time.Millisecond
 )
 
-// LocksKnown returns nil if this JVM shows its locks. Else the error says what it lacks.
+// LocksKnown returns nil if this JVM shows its locks. Otherwise the error says what the JVM lacks.
 func (s *Session) LocksKnown() error {
-	failed := make(chan error, 1)
-	if !s.guarded(func() {
-		_, err := s.VM.NewLocks()
-		failed <- err
-	}) {
-		return process.ErrSilent
-	}
-	return <-failed
+	_, err := Ask(s, s.VM.NewLocks)
+	return err
 }
 
 // lockReader fills in the locks of a dump.
@@ -81,7 +74,7 @@ func (d *dumping) readLocks() error {
 // ErrNoLocks comes with the threads of a dump whose locks could not be read.
 var ErrNoLocks = errors.New("locks could not be read")
 
-// lockRound is what one round has read, by JavaThread.
+// lockRound holds the locks that one round has read, by JavaThread.
 type lockRound struct {
 	threads map[uint64]*vmstructs.ThreadLocks
 	// unmounted are virtual threads that no carrier runs, by their numbers.
@@ -91,7 +84,7 @@ type lockRound struct {
 	still map[uint64]bool
 }
 
-// read reads rounds until two of them agree, or too many were needed.
+// read reads rounds until two of them agree, or until it has read too many.
 func (r *lockReader) read() error {
 	var last *lockRound
 	began, pause := time.Now(), firstPause
@@ -121,16 +114,16 @@ func (r *lockReader) read() error {
 	}
 }
 
-// roundGain says what another round would bring.
+// roundGain says what another round would add.
 type roundGain int
 
 const (
 	confirmedAll roundGain = iota // nothing
-	changing                      // what threads wait for changes: perhaps it tells more, perhaps less
-	pending                       // some threads were only on their way back to sleep, or a collector was at work
+	changing                      // waits change: another round may confirm more of them, or fewer
+	pending                       // some threads were only about to sleep again, or a collector was at work
 )
 
-// unconfirmed says whether all that threads wait for is confirmed.
+// unconfirmed says whether all waits are confirmed, and otherwise what another round would add.
 func (r *lockReader) unconfirmed(last, now *lockRound) roundGain {
 	if !now.settled || !last.settled {
 		return pending
@@ -153,8 +146,8 @@ func (r *lockReader) unconfirmed(last, now *lockRound) roundGain {
 	return p
 }
 
-// round reads all locks once. last is the round before, or nil: then round also checks that the threads which waited
-// for another thread in that round do not run meanwhile.
+// round reads all locks once. last is the round before, or nil. If it is not nil, round also checks whether the threads
+// that waited for another thread in that round run meanwhile.
 func (r *lockReader) round(last *lockRound) (*lockRound, error) {
 	threads, err := r.d.VM.Threads()
 	for range lockRounds { // the list may change while it is read
@@ -197,8 +190,8 @@ func (r *lockReader) round(last *lockRound) (*lockRound, error) {
 	return now, nil
 }
 
-// forgetNew takes addresses out of tids that belong to other threads now. If a thread has ended, the JavaThread of a
-// new thread may come to the same address. The dump knows nothing of the new thread.
+// forgetNew takes addresses out of tids that belong to other threads now. If a thread has ended, the JavaThread of a new
+// thread, which is not in the dump, may come to the same address.
 func (r *lockReader) forgetNew(threads []vmstructs.Thread) {
 	for _, t := range threads {
 		tid, ok := r.tids[t.Addr]
@@ -208,8 +201,8 @@ func (r *lockReader) forgetNew(threads []vmstructs.Thread) {
 	}
 }
 
-// stillness is what a thread had been charged before a round. If the kernel tells that, the thread's state need not be
-// read before the round: a thread that was on a CPU then has been charged for it when it sleeps after the round.
+// stillness is the state of a thread before a round. If the kernel keeps a charge, the thread's motion need not be read:
+// a thread that was on a CPU at that time has a higher charge when it sleeps after the round.
 type stillness struct {
 	charged procfs.Schedstat
 	told    bool
@@ -223,7 +216,7 @@ func (r *lockReader) before(tid int) (s stillness) {
 	return s
 }
 
-// stoodStill reports whether a thread has not run since.
+// stoodStill reports whether a thread has not run since before was read.
 func (r *lockReader) stoodStill(tid int, before stillness) bool {
 	m, ok := ptrace.MotionOf(r.proc, tid)
 	if !ok || m.StillRuns() {
@@ -246,7 +239,7 @@ func accuses(w *vmstructs.Wanted) bool {
 	return false
 }
 
-// confirmed reports whether what a thread waits for may be shown.
+// confirmed reports whether the wait of a thread may be shown.
 func confirmed(addr uint64, last, now *lockRound) bool {
 	was, is := last.threads[addr], now.threads[addr]
 	if was == nil || was.Thread.NSTID != is.Thread.NSTID || was.Virtual != is.Virtual {
@@ -263,7 +256,7 @@ func confirmed(addr uint64, last, now *lockRound) bool {
 }
 
 // mayWait reports whether a thread may have waited all the time for another thread's lock, although that is not
-// confirmed. A task makes no deadlock, so it does not matter.
+// confirmed. Waits for tasks do not count: they make no deadlock.
 func mayWait(addr uint64, last, now *lockRound) bool {
 	was, is := last.threads[addr], now.threads[addr]
 	if was == nil || !accuses(&is.Wants) || is.Wants.Kind == vmstructs.TaskResult ||
@@ -273,7 +266,7 @@ func mayWait(addr uint64, last, now *lockRound) bool {
 	return was.Wants == is.Wants || !now.settled || !last.settled
 }
 
-// tell puts into the dump what two rounds have in common.
+// tell adds the locks that both rounds have found to the dump.
 func (r *lockReader) tell(last, now *lockRound) {
 	for addr, t := range now.threads {
 		i, ok := r.d.byTID[r.tids[addr]]
@@ -322,7 +315,7 @@ func (r *lockReader) held(was, is []vmstructs.Held, stack *profile.Stack) (held 
 	return held
 }
 
-// ref finds the thread of this dump that owns a lock. It returns an empty reference if the thread is not in the dump.
+// ref returns the thread of this dump that owns a lock. It is empty if the thread is not in the dump.
 func (r *lockReader) ref(o *vmstructs.LockOwner) (ref profile.ThreadRef) {
 	if o.Thread != 0 {
 		i, ok := r.d.byTID[r.tids[o.Thread]]
@@ -346,8 +339,8 @@ func (r *lockReader) ref(o *vmstructs.LockOwner) (ref profile.ThreadRef) {
 // virtualNames bounds the time of the search for names of virtual threads: there may be millions of these.
 const virtualNames = time.Second
 
-// nameVirtual finds the names of owners that are virtual threads: a monitor knows the number of one without a carrier
-// only, and ZGC may have moved the name of one that a carrier runs.
+// nameVirtual finds the names of owners that are virtual threads. A monitor has only the number of an owner without a
+// carrier, and ZGC may have moved the name of an owner with a carrier.
 func (r *lockReader) nameVirtual() {
 	unnamed := map[uint64][]*profile.ThreadRef{}
 	for i := range r.d.threads {
@@ -373,7 +366,7 @@ func (r *lockReader) nameVirtual() {
 	})
 }
 
-// keepFrames notes where the Java frames are of the stack that was just walked.
+// keepFrames notes where the Java frames of the stack are that was walked just now.
 func (d *dumping) keepFrames(th *listedThread, stack *profile.Stack) {
 	if !d.locks || th == nil || th.java.StackSize == 0 {
 		return

@@ -23,7 +23,7 @@ const (
 	walkedUnmounted = 1 << 10
 )
 
-// findUnmounted looks for virtual threads that wait, for the rounds that follow.
+// findUnmounted looks for waiting virtual threads. The rounds that follow read their locks.
 func (r *lockReader) findUnmounted() {
 	t := r.told
 	c := r.d.VM.NewContinuations().ReadFrom(r.d.timed(cmp.Or(r.d.opt.Find, findLimit)))
@@ -41,7 +41,7 @@ func confirmedUnmounted(id uint64, last, now *lockRound) bool {
 }
 
 // tellUnmounted adds virtual threads without a carrier to the dump: those whose waits two rounds agree on, and those
-// that others wait for. Each is shown with the stack that it has a little later, if it waits for the same lock then.
+// that others wait for. A thread's stack is read later. It is shown if the thread is in the same state then.
 func (r *lockReader) tellUnmounted(last, now *lockRound) {
 	if r.told == nil {
 		return

@@ -10,8 +10,8 @@ import (
 	"goprof/sampler/ptrace"
 )
 
-// zWorkers reads how ZGC's threads have moved, and reports whether all of them sleep. While they sleep no thread moves
-// objects. ZGC makes more of them when it needs them, so the list of threads is read each time.
+// zWorkers returns how ZGC's threads have moved, and whether all of them sleep. While they sleep no thread moves objects.
+// The list of threads is read each time because ZGC starts more threads when it needs them.
 func (s *Session) zWorkers(proc *procfs.Dir) (moved map[int]ptrace.Motion, rest bool) {
 	moved, rest = map[int]ptrace.Motion{}, true
 	var buf [1 << 15]byte
@@ -26,8 +26,8 @@ func (s *Session) zWorkers(proc *procfs.Dir) (moved map[int]ptrace.Motion, rest 
 	return moved, err == nil && rest && len(moved) > 0
 }
 
-// isZWorker reports whether a thread does ZGC's work, by its name. A thread names itself before it does any work. The
-// name of a thread that came after the dump's list was read is read each time.
+// isZWorker reports whether a thread does ZGC's work, by its name. A thread names itself before it works. If the thread
+// is not in the dump's list, its name is read each time.
 func (s *Session) isZWorker(proc *procfs.Dir, tid int) bool {
 	if th, ok := s.dir.threads[tid]; ok {
 		return th != nil && th.java.Addr == 0 && workerName(th.kernel.Comm)
@@ -41,8 +41,8 @@ type zReader interface {
 	CollectorRests(bool)
 }
 
-// whileResting calls read, which reads objects by k. It reports whether no thread of ZGC's has moved objects meanwhile,
-// where the collector is ZGC and read was told that its threads rest.
+// whileResting calls read, which reads objects by k. It returns false only if the collector is ZGC, read was told that
+// ZGC's threads rest, and one of them has moved meanwhile.
 func (s *Session) whileResting(k zReader, proc *procfs.Dir, read func()) bool {
 	if !k.IsZGC() {
 		read()

@@ -13,10 +13,10 @@ import (
 	"goprof/vmstructs"
 )
 
-// Record and Dump consist of looks at single threads. A caller that needs something else makes the looks itself.
-// Threads and Thread return what must be known of a thread before it is stopped. A Sampling hands over the samples of a
-// recording one by one. Session.Walker makes stacks of them. The oracles of testdata/oracle do that, and compare each
-// stack with what the program itself says.
+// Record and Dump consist of looks at single threads. A caller that needs something else makes the looks itself: Threads
+// and Thread return what must be known of a thread before it is stopped, a Sampling hands over the samples of a
+// recording one by one, and Session.Walker makes stacks of them. The oracles of testdata/oracle do that, and compare
+// each stack with what the program itself knows.
 
 // Thread is what is known of one thread of the process.
 type Thread struct {
@@ -37,7 +37,7 @@ func (s *Session) Threads() (map[int]Thread, error) {
 	return threads, err
 }
 
-// Thread looks a thread up. The result is at most a second old. It returns false if there is no thread of that number.
+// Thread returns a thread by its number, at most a second old. It returns false if there is no such thread.
 func (s *Session) Thread(tid int) (Thread, bool) {
 	th := s.dir.get(tid)
 	if th == nil {
@@ -85,14 +85,14 @@ func (p *Sampling) Run(ctx context.Context, config sampler.Config,
 	return stats, <-done
 }
 
-// Walk makes a snapshot's stack. If the stack shows that the thread runs virtual ones, the engine is told.
+// Walk makes a snapshot's stack. It informs the engine if the stack shows that the thread runs virtual threads.
 func (p *Sampling) Walk(snap *look.Look, stack *profile.Stack) {
 	p.r.walk(snap, stack)
 	p.r.wantSoon(snap.TID, stack)
 }
 
-// Proven reports whether the walk that was made just now shows where the thread was when the snapshot was taken. Else
-// Record loses it as stale.
+// Proven reports whether the walk that was made just now shows where the thread was when the snapshot was taken. Record
+// loses other snapshots as stale.
 func (p *Sampling) Proven(snap *look.Look) bool {
 	return p.r.proven(snap, snap.When, p.r.Walker.Since())
 }

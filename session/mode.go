@@ -86,7 +86,8 @@ func (s *Session) cpuEngine(opt *RecordOptions) sampler.Engine {
 	return perf
 }
 
-// readWaits reads what the JVM says of a thread that waits; whose says that the class of what it waits for is wanted.
+// readWaits returns a function that reads what the JVM knows of a waiting thread. whose: the class of what the thread
+// waits for is wanted, too.
 func (s *Session) readWaits(whose bool) func(*look.Look) {
 	waits := s.VM.NewWaits(whose).ReadFrom(s.memory)
 	return func(snap *look.Look) { snap.Waiting.Java = waits.Read(&snap.Snapshot, snap.Waiting.Call) }

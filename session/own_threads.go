@@ -18,13 +18,13 @@ import (
 // Java frame is the JVM's if all its frames are in the JVM, the launcher or the C library. A thread that a native
 // library has begun has a frame of that library. The few threads that the JVM begins in Java run methods of classes of
 // their own, such as java.lang.ref.Reference$ReferenceHandler.
-
 //
-// A Java thread of the JVM that has no Java frames has a name of the JVM's, such as Attach Listener. No thread of a
-// program has such a name and no Java frames. A look without a stop shows only the first frame of such a thread.
+// A Java thread of the JVM without Java frames has a name of the JVM's, such as Attach Listener. No thread of a program
+// has both such a name and no Java frames. A look without a stop shows only the first frame of such a thread.
 
-// isIdleOwn reports whether a thread in that state is one of the JVM's own that has nothing to do. gap is
-// where a look without a stop left frames out of a Java thread with a name that the JVM gives to its own; otherwise -1.
+// isIdleOwn reports whether a thread in this state is one of the JVM's own that has nothing to do. If the thread is a
+// Java thread with a name of the JVM's, gap is the index at which a look without a stop left frames out. Otherwise it is
+// -1.
 func isIdleOwn(state profile.State, gap int, stack *profile.Stack) bool {
 	switch state {
 	case profile.Running, profile.Runnable, profile.Blocked, profile.Stopped:

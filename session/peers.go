@@ -44,7 +44,7 @@ func (s *Session) Peers(threads []profile.ThreadDump) error {
 	return s.Process.Alive()
 }
 
-// Descriptors tells for which descriptor threads wait in a system call, if it is a socket's.
+// Descriptors returns, by tid, the descriptors of the sockets for which threads wait in a system call.
 func (s *Session) Descriptors(threads []profile.ThreadDump) map[int]int {
 	dir := procfs.OpenDir(s.Process.PID())
 	defer dir.Close()
@@ -66,7 +66,7 @@ func (s *Session) Descriptors(threads []profile.ThreadDump) map[int]int {
 	return found
 }
 
-// descriptor returns for which descriptor a system call waits. first and second are its first two arguments.
+// descriptor returns the descriptor for which a system call waits. first and second are the call's first arguments.
 func (s *Session) descriptor(call arch.Call, first, second uint64) (fd int, ok bool) {
 	switch call {
 	case arch.CallRead, arch.CallWrite, arch.CallConnect, arch.CallReceive, arch.CallSend:

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"goprof/process"
 	"goprof/process/maybe"
 	"goprof/process/procfs"
 	"goprof/profile"
@@ -27,22 +26,21 @@ var errPoolsMove = errors.New("a collector was at work each time that they were 
 // pool may be of moments some microseconds apart. An error means that the process is gone or does not answer. Any other
 // reason why objects could not be read is in the result.
 func (s *Session) Pools() (*profile.Pools, error) {
-	read := make(chan *profile.Pools, 1)
-	if !s.guarded(func() {
+	p, err := Ask(s, func() (*profile.Pools, error) {
 		s.awaitCollection()
 		p := &profile.Pools{}
 		if err := s.readPools(p); err != nil {
 			p = &profile.Pools{Err: err.Error()}
 		}
-		read <- p
-	}) {
-		return nil, process.ErrSilent
+		return p, nil
+	})
+	if err != nil {
+		return nil, err
 	}
-	return <-read, s.Process.Alive()
+	return p, s.Process.Alive()
 }
 
-// readPools reads the pools, again and again until no collector has moved objects meanwhile. It gives up after
-// poolTries.
+// readPools reads the pools again until no collector has moved objects meanwhile, but no more than poolTries times.
 func (s *Session) readPools(to *profile.Pools) error {
 	reader, err := s.VM.NewPools()
 	if err != nil {
@@ -71,7 +69,7 @@ func (s *Session) readPools(to *profile.Pools) error {
 	return err
 }
 
-// tellPools puts a reading into words of package profile.
+// tellPools translates a reading into the types of package profile.
 func (s *Session) tellPools(to *profile.Pools, all []*vmstructs.Executor, lent []*vmstructs.Connections) {
 	tids := map[uint64]int{}
 	for tid, th := range s.dir.threads {

@@ -18,8 +18,8 @@ import (
 // withoutPriority is NoPriority, tried once.
 var withoutPriority = sync.OnceValues(NoPriority)
 
-// withoutVisits says why goprof did not visit the CPUs of the program, and what mends that. Both are empty where
-// package visit does not tell. noPriority says why goprof has no real-time priority.
+// withoutVisits says why goprof did not visit the CPUs of the program, and the remedy. Both are empty if there is no
+// reason. noPriority says why goprof has no real-time priority.
 func withoutVisits(n sampler.NoVisits, noPriority func() (why, cure string)) (why, cure string) {
 	switch n {
 	case sampler.NoPreempters:
@@ -38,8 +38,8 @@ func withoutVisits(n sampler.NoVisits, noPriority func() (why, cure string)) (wh
 	return "", ""
 }
 
-// NoPriority says why goprof has no real-time priority, and what mends that. It tries to get the priority. Empty: it
-// has.
+// NoPriority tries to get real-time priority. It says why goprof does not get it, and the remedy. Both are empty if
+// goprof gets it.
 func NoPriority() (why, cure string) {
 	b, _ := procfs.Read("/proc/self/status", procfs.MaxFile)
 	self := procfs.ParseStatus(b)
@@ -51,7 +51,7 @@ func NoPriority() (why, cure string) {
 	return whyNoPriority(f)
 }
 
-// lacksPriority is withoutPriority where goprof may not have real-time priority; otherwise both are empty.
+// lacksPriority says why goprof has no real-time priority, and the remedy. Both are empty if it may have it.
 func lacksPriority() (why, cure string) {
 	if priorityError() == nil {
 		return "", ""
@@ -67,7 +67,7 @@ type priorityFacts struct {
 	filtered      bool   // a seccomp filter answers in the kernel's place
 	inUsers       bool   // goprof is in a user namespace, as in a container that a user has started
 	group         procfs.Group
-	file          string // gives goprof's cgroup no time for real-time threads; empty if there is none
+	file          string // the file that gives goprof's cgroup no real-time; empty if there is none
 }
 
 // whyNoPriority goes through the rules of kernel/sched/syscalls.c (__sched_setscheduler,
@@ -111,7 +111,6 @@ func tryPriority() error {
 	if err != nil {
 		return err
 	}
-	const resetOnFork = 1
 	if err := unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: 1,
 		Flags: resetOnFork}, 0); err != nil {
 		return err
@@ -119,16 +118,16 @@ func tryPriority() error {
 	return unix.SchedSetAttr(0, before, 0)
 }
 
-// schedFiltered asks with arguments that the kernel refuses with EINVAL, before it asks for any right
-// (kernel/sched/syscalls.c, sched_setattr).
+// schedFiltered reports whether a seccomp filter forbids the call. It calls with arguments that the kernel refuses with
+// EINVAL before it checks any right (kernel/sched/syscalls.c, sched_setattr).
 func schedFiltered() bool {
 	_, _, e := unix.RawSyscall(unix.SYS_SCHED_SETATTR, 0, 0, 0)
 	return e == unix.EPERM || e == unix.EACCES || e == unix.ENOSYS
 }
 
-// giveRealTime returns the command that gives a control group of version 1 time for real-time threads (cgroup v1 with
-// CONFIG_RT_GROUP_SCHED). A group has no more than the one above it, and that of a container runtime has none
-// (kernel/sched/rt.c, tg_rt_schedulable). From within the container none of these files can be written.
+// giveRealTime returns the command that gives real-time to a control group of version 1 (CONFIG_RT_GROUP_SCHED). A group
+// has no more than its parent, and the group of a container runtime has none (kernel/sched/rt.c, tg_rt_schedulable).
+// From within the container none of these files can be written.
 func giveRealTime(group procfs.Group, file string) string {
 	switch {
 	case procfs.ContainerOf([]string{group.Path}).ID != "":

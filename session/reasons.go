@@ -7,7 +7,7 @@ import (
 	"goprof/sampler/ptrace"
 )
 
-// reasonOf names what became of a look in the profile's words.
+// reasonOf returns the profile's reason for the outcome of a look.
 func reasonOf(o ptrace.Outcome) profile.Reason {
 	switch o {
 	case ptrace.Taken:

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"maps"
+	"os"
 	"sync/atomic"
 	"time"
 
@@ -35,8 +36,8 @@ type RecordOptions struct {
 	SureLeaf bool
 	// MaxOverhead is the share of CPU time that pauses may cost; see sampler.Config. 0 is any.
 	MaxOverhead float64
-	// Visits are let in between two samples, to see how far the recording is. Nothing is
-	// walked meanwhile, so a visit should be short.
+	// Visits are made between two samples, to show how far the recording is. Nothing is walked meanwhile, so a visit
+	// should be short.
 	Visits <-chan Visit
 	// States chooses looks by what the thread did, in modes that are wall-clock ones; nil is all.
 	States func(profile.State) bool
@@ -49,7 +50,8 @@ type RecordOptions struct {
 	Min time.Duration
 	// Wakers wants to know what has ended each wait: with WaitingMode and PerfEngine. See TryWakers.
 	Wakers bool
-	// Chain is how many wakers a wait may have in a row, each of which ended the wait of the one before. 0 is one.
+	// Chain is how many wakers of a wait are wanted: its own waker, the waker of that waker's last wait, and so on. 0 is
+	// one.
 	Chain int
 	// Sink gets each sample with its time, if it is not nil.
 	Sink Sink
@@ -58,10 +60,10 @@ type RecordOptions struct {
 	// goroutine that walks stacks. With Threads the profile keeps all stacks, because names of threads may be learnt
 	// late.
 	Full func(stacks *profile.Profile)
-	// Member makes the engine, if it is not nil and Mode is CPUMode: one that takes samples together with those of other
-	// recordings, in the way that Engine says.
+	// Member makes the engine, if it is not nil and Mode is CPUMode: an engine of the kind that Engine names, which takes
+	// samples together with those of other recordings.
 	Member func(pid int) sampler.Engine
-	// Yield ends the recording, with ErrCut, where PtraceEngine would tell more of this program (yield.go).
+	// Yield ends the recording, with ErrCut, if PtraceEngine would show more of this program (yield.go).
 	Yield bool
 	// Pace is that of sampler.Config.
 	Pace *atomic.Int64
@@ -80,14 +82,12 @@ type RecordOptions struct {
 	Part string
 }
 
-// Visit is called in the middle of a recording, with the profile as it is and its account. It may use both only until
-// it returns.
+// Visit is called in the middle of a recording, with the profile so far and its account. It may use both only until it
+// returns.
 type Visit func(*profile.Profile, *profile.Summary)
 
-const (
-	// queueLength is how many snapshots can wait for their walk; see queueFor.
-	queueLength = 256
-)
+// queueLength is how many snapshots can wait for their walk; see queueFor.
+const queueLength = 256
 
 // Record samples the JVM until ctx is done or the process ends: both are normal ends.
 func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profile, profile.Summary, error) {
@@ -179,7 +179,10 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 
 func (r *recording) configure(c *sampler.Config) {
 	o := &r.opt
-	c.Interval, c.MaxOverhead, c.MaxStack = o.samplerInterval(), o.MaxOverhead, stackLimit(o.Depth)
+	if c.Interval = o.Interval; o.Event != nil { // the interval of an event is an amount
+		c.Interval = time.Second
+	}
+	c.MaxOverhead, c.MaxStack = o.MaxOverhead, stackLimit(o.Depth)
 	c.Contexts, c.Memory, c.Pace = &r.contexts.Contexts, r.memory, o.Pace
 	c.Lean, c.MostSamples = o.Lean, o.MostSamples
 }
@@ -208,8 +211,8 @@ type recording struct {
 	group   memoryGroup
 	events  *eventReader // of a recording of an event
 	shares  *allocShares // nil if no buffers are read
-	unfreed *unfreed     // nil if nothing is asked of memory that is given back
-	// unmounted counts virtual threads that no carrier runs; nil where these are not asked for.
+	unfreed *unfreed     // nil if no event is about memory that is not freed
+	// unmounted counts virtual threads that no carrier runs. It is nil if they are not wanted.
 	unmounted *unmounted
 	contexts  contexts
 	surveyed  surveyed // of generated code
@@ -217,19 +220,19 @@ type recording struct {
 	profile   *profile.Profile
 	timed     *telling // nil if no samples with their times are wanted
 	sampled   map[int]bool
-	lost      [ptrace.NumOutcomes]int64 // what the profile has been told
-	before    time.Duration             // own CPU
+	lost      [ptrace.NumOutcomes]int64 // what the profile has counted as lost
+	before    time.Duration             // goprof's CPU time at the beginning
 	allocated *allocations
 	bounds
 }
 
-// advice is what the sampler is told of threads.
+// advice is what the sampler knows of threads.
 type advice struct {
-	advised    int                 // the round of the directory that the sampler knows of
-	hints      map[int]ptrace.Hint // what the sampler was told
-	carriers   map[int]bool        // threads that were seen to run virtual ones
-	newThreads <-chan struct{}     // reports threads that are late and unknown; nil if they are not looked for
-	strangers  sparing             // looks for these
+	advised    int                 // the round of the directory that the sampler knows
+	hints      map[int]ptrace.Hint // the sampler's hints
+	carriers   map[int]bool        // threads that were seen to run virtual threads
+	newThreads <-chan struct{}     // has a message if an unknown thread is late; nil if these are not looked for
+	strangers  sparing             // bounds the search for such threads
 }
 
 type ending struct {
@@ -241,12 +244,12 @@ type ending struct {
 // threadNames are the names under which stacks are added.
 type threadNames struct {
 	labels virtualLabels
-	pools  map[string]string // labels of threads, by those of single ones
+	pools  map[string]string // labels of pools, by the labels of threads
 	late   map[int]lateName
 	folder naming.Folder
 }
 
-// mappings tells since when the process has what it has mapped.
+// mappings says since when the process has its present mappings.
 type mappings struct {
 	mapped   uint64 // their generation
 	mappedAt int64  // when that was seen to have changed
@@ -254,7 +257,7 @@ type mappings struct {
 
 type bounds struct {
 	caches cacheBound
-	kept   int // how many nodes the profile has at least when it is handed over
+	kept   int // how many nodes the profile must have to be handed over
 }
 
 func (s *Session) recording(opt RecordOptions) *recording {
@@ -267,8 +270,8 @@ func (s *Session) recording(opt RecordOptions) *recording {
 	return r
 }
 
-// eventQueue is how many looks of events and of context switches can wait. Many of them may come at once, and each is
-// to be counted.
+// eventQueue is how many looks of events and of context switches can wait. Many of them may come at once, and all are
+// counted.
 const eventQueue = 8192
 
 func (r *recording) queueLength() int {
@@ -280,14 +283,6 @@ func (r *recording) queueLength() int {
 		return eventQueue
 	}
 	return n
-}
-
-// samplerInterval is the interval for the engine. It is 0 for events: theirs is an amount, not a time.
-func (o *RecordOptions) samplerInterval() time.Duration {
-	if o.Event != nil {
-		return time.Second
-	}
-	return o.Interval
 }
 
 // remapEvery is how often goprof reads what the process has mapped, and whether it is still there. remapShare bounds
@@ -356,7 +351,7 @@ func (r *recording) takeAll(queue *sampler.Queue) {
 	}
 }
 
-// nextIdle is when takeAll looks after the process again, as a Pulse takes it.
+// nextIdle returns the parameters of a Pulse: when takeAll checks the process again.
 func (r *recording) nextIdle() (every, shift time.Duration) {
 	if every = r.habits.remap; r.habits.spread {
 		shift = time.Duration(r.Process.PID()) * time.Second % every
@@ -377,20 +372,12 @@ func (r *recording) alive() bool {
 // maxPools bounds how many threads' labels are kept.
 const maxPools = 1 << 16
 
-// pool returns the label of a thread's pool, if the threads of a pool are put together.
+// pool returns the label of a thread's pool if threads are grouped by pools, and otherwise the label itself.
 func (r *recording) pool(label string) string {
 	if !r.opt.GroupThreads {
 		return label
 	}
-	pool, ok := r.pools[label]
-	if !ok {
-		if len(r.pools) >= maxPools {
-			clear(r.pools)
-		}
-		pool = naming.PoolLabel(label)
-		r.pools[label] = pool
-	}
-	return pool
+	return profile.Cached(r.pools, maxPools, label, func() string { return naming.PoolLabel(label) })
 }
 
 // follow looks up a thread that was sampled, and reports whether it is wanted.
@@ -401,7 +388,7 @@ func (r *recording) follow(snap *look.Look) bool {
 		h = r.hint(snap.TID)
 	}
 	if h.Side != snap.SideAddr || h.Skip {
-		r.sampler.Advise(snap.TID, h) // when it was told, it had not met the thread yet
+		r.sampler.Advise(snap.TID, h) // the sampler did not know the thread when it got the hint
 	}
 	return !h.Skip
 }
@@ -420,8 +407,8 @@ func (r *recording) hint(tid int) (h ptrace.Hint) {
 	return h
 }
 
-// refreshHints looks for the thread tid if it is unknown, and for all threads now and then. It tells the sampler of all
-// new threads, because the first look at a thread already needs its hint.
+// refreshHints looks for the thread tid if it is unknown, and for all threads now and then. It gives the sampler the
+// hints of all new threads, because the first look at a thread already needs its hint.
 func (r *recording) refreshHints(tid int) {
 	r.dir.get(tid)
 	if r.dir.round == r.advised {
@@ -444,8 +431,9 @@ func (s *Session) meta(opt RecordOptions) profile.Meta {
 	if opt.Event != nil {
 		mode, interval = opt.Event.Name, 0
 	}
+	host, _ := os.Hostname() // "": not known
 	return profile.Meta{
-		Host:      hostname(),
+		Host:      host,
 		PID:       s.Process.PID(),
 		MainClass: s.program(),
 		JVM:       v.Release,

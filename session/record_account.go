@@ -19,7 +19,7 @@ import (
 // account brings the profile's account up to date and sums it up.
 func (r *recording) account() profile.Summary {
 	stats := r.sampler.Stats()
-	r.manner.settleAll() // under the names that its places have
+	r.manner.settleAll() // before names change
 	for outcome, n := range stats.Lost {
 		r.profile.Lose(reasonOf(ptrace.Outcome(outcome)), n-r.lost[outcome])
 	}
@@ -32,7 +32,10 @@ func (r *recording) account() profile.Summary {
 	sum.Waiting = stats.Waiting
 	sum.Skipped, sum.Gap = stats.Skipped, stats.Gap
 	sum.Allocated = r.allocated.account()
-	sum.Pauses, sum.Hindered = pausesOf(&stats), hindered(&stats.Holds)
+	h := &stats.Pauses
+	sum.Pauses = profile.Pauses{Count: h.Count(), P50: h.Quantile(0.50), P99: h.Quantile(0.99), Max: h.Max(),
+		Total: h.Sum(), Bound: ptrace.StandsAtMost}
+	sum.Hindered = hindered(&stats.Holds)
 	sum.Silent, sum.Notes = len(stats.Silent), r.silentNotes(&stats)
 	sum.Notes = append(append(sum.Notes, r.kernel.notes()...), r.contexts.notes()...)
 	// The memory of a process that is killed is gone before its last thread is.
@@ -52,18 +55,12 @@ func (r *recording) account() profile.Summary {
 // noPerf reports whether perf cannot take samples of CPU time with the rights that goprof has kept.
 var noPerf = sync.OnceValue(func() bool { return perf.TryWide(0) != nil })
 
-// rateLowered is the rate that a recording has come down to; 0 if it has the rate that was asked for.
+// rateLowered returns the rate to which a recording has come down. It is 0 if the rate is the one that was asked for.
 func (r *recording) rateLowered(stats *sampler.Stats) float64 {
 	if stats.Interval > r.opt.Interval {
 		return float64(time.Second) / float64(stats.Interval)
 	}
 	return 0
-}
-
-func pausesOf(st *sampler.Stats) profile.Pauses {
-	h := &st.Pauses
-	return profile.Pauses{Count: h.Count(), P50: h.Quantile(0.50), P99: h.Quantile(0.99), Max: h.Max(),
-		Total: h.Sum(), Bound: ptrace.StandsAtMost}
 }
 
 // ownCPU is the CPU time that goprof has used so far.

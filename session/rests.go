@@ -4,6 +4,7 @@ package session
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"goprof/arch"
 	"goprof/process"
@@ -30,7 +31,7 @@ type nativeRest struct {
 
 type returnTo struct {
 	sp, pc uint64
-	at     []uint64 // the words in which the return address may be, and that hold pc; none if it is in a leaf's register
+	at     []uint64 // the words that may be the return address: they hold pc; none if a leaf has it in a register
 }
 
 // maxRestsKept is how many rests are kept of a thread: as many as the sampler remembers.
@@ -41,9 +42,12 @@ func (k nativeRests) note(s *Session, snap *process.Snapshot, stack *profile.Sta
 	if stack.Truncated != profile.Whole {
 		return
 	}
-	n := nativePart(s, stack)
+	n := slices.IndexFunc(stack.Frames, func(f profile.Frame) bool { return s.VM.InCode(f.PC) })
 	if n == 0 {
 		return
+	}
+	if n < 0 {
+		n = len(stack.Frames)
 	}
 	cpu := s.Process.CPU()
 	r := nativeRest{pc: restingPC(cpu, snap), sp: snap.SP, frames: append([]profile.Frame(nil), stack.Frames[:n]...),
@@ -72,17 +76,7 @@ func (k nativeRests) note(s *Session, snap *process.Snapshot, stack *profile.Sta
 	k[snap.TID] = kept
 }
 
-// nativePart returns how many frames stand before the first of generated code.
-func nativePart(s *Session, stack *profile.Stack) int {
-	for i := range stack.Frames {
-		if s.VM.InCode(stack.Frames[i].PC) {
-			return i
-		}
-	}
-	return len(stack.Frames)
-}
-
-// restingPC is the pc that /proc tells while the thread is at rest: the one behind the system call. A stop that
+// restingPC returns the pc that /proc shows while the thread is at rest: the one behind the system call. A stop that
 // interrupts a call sets the pc back, so that the call is made again.
 func restingPC(cpu *arch.CPU, snap *process.Snapshot) uint64 {
 	pc := snap.Regs[cpu.PC]

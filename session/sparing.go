@@ -4,7 +4,7 @@ package session
 
 import "time"
 
-// sparing bounds how often work is done that costs more the larger the process is.
+// sparing bounds how often work is done whose cost grows with the process.
 type sparing struct {
 	at   time.Time
 	cost time.Duration

@@ -28,5 +28,5 @@ const (
 	leastQueued = 8
 )
 
-// queueFor is how many snapshots may wait if each may have so large a stack.
+// queueFor returns how many snapshots may wait if each stack may have so many bytes.
 func queueFor(limit int) int { return max(min(queueLength, mostQueued/limit), leastQueued) }

@@ -16,7 +16,7 @@ import (
 // sleeps, which the kernel sees only as futexes. If the JVM's state could not be read, because a collector was moving
 // the thread's object, the topmost Java frame decides.
 
-// stateOf returns the state of a thread that was looked at, and what it waits for, if that was asked.
+// stateOf returns the state of a thread that was looked at, and what it waits for, if that is known.
 func stateOf(w *look.Waiting, stack *profile.Stack) (profile.State, string) {
 	switch {
 	case w.State == 'T' || w.State == 't':

@@ -11,7 +11,7 @@ import (
 	"goprof/unwind"
 )
 
-// Each look takes the same way into the profile, whatever is recorded:
+// Each look goes through the same steps, whatever is recorded:
 //
 //	wanted -> walk -> prove -> shape -> account -> tell
 //
@@ -31,7 +31,7 @@ type manner interface {
 	seen(snap *look.Look) int64
 	// lose counts a look that shows nothing.
 	lose(snap *look.Look, why profile.Reason)
-	// shape makes what the profile shows of a walk that was proven. It returns false if that is nothing.
+	// shape completes a proven stack for the profile. It returns false if the look does not count.
 	shape(snap *look.Look, stack *profile.Stack) bool
 	// count adds a look to the profile, under the root of its thread, and tells the Sink.
 	count(snap *look.Look, stack *profile.Stack, root string)
@@ -39,7 +39,7 @@ type manner interface {
 	settleAll()
 	// end is called when no more looks come.
 	end()
-	// move finds places for these, when the stacks of the profile were taken.
+	// move finds the new places of kept looks after the stacks of the profile were taken.
 	move(from *profile.Profile)
 	// account adds to the account what only such a recording says.
 	account(sum *profile.Summary, stats *sampler.Stats)
@@ -72,7 +72,7 @@ type wantedLook struct {
 	walk int
 }
 
-// takeTogether takes a look, and those that are there, too, and gives them back.
+// takeTogether takes a look, and the looks that wait behind it in the queue, and gives them back.
 func (r *recording) takeTogether(first *look.Look, queue *sampler.Queue) {
 	b := &r.bunch
 	b.fill(first, queue, r.manner.together())
@@ -82,8 +82,7 @@ func (r *recording) takeTogether(first *look.Look, queue *sampler.Queue) {
 	}
 }
 
-// fill makes a bunch of first and the looks that are already in the queue. It waits for none. It takes no more than
-// most looks, and stops once it has stacksTogether bytes of stacks.
+// fill makes a bunch of first and the looks that are already in the queue. It takes no more than
 func (b *bunch) fill(first *look.Look, queue *sampler.Queue, most int) {
 	b.looks = append(b.looks[:0], first)
 	for bytes := len(first.Stack); len(b.looks) < most && bytes < stacksTogether; {
@@ -137,7 +136,7 @@ func (r *recording) take() {
 }
 
 // put adds a look to the profile, or counts it as lost. The look's walked stack is in r.stack. alive says whether the
-// process still existed after the walk. since is what Walker.Since says of the walk (see proven).
+// process still existed after the walk. since is the result of Walker.Since (see proven).
 func (r *recording) put(snap *look.Look, alive bool, since int64) {
 	m := r.manner
 	r.wantSoon(snap.TID, &r.stack)

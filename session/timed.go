@@ -50,7 +50,7 @@ const (
 	maxNewNames = 64
 )
 
-// beginTimed begins to tell samples, if there is a Sink. Threads that are listed by now have not just started.
+// beginTimed begins to hand samples to the Sink, if there is one. Threads that are listed by now have not just started.
 func (r *recording) beginTimed() {
 	r.dir.watch = nil
 	if r.opt.Sink == nil {
@@ -62,7 +62,7 @@ func (r *recording) beginTimed() {
 	r.dir.watch = r.tellThread
 }
 
-// tick tells the Sink that time has passed, and how many Java threads there are. It also lets maxNewNames more new
+// tick informs the Sink that time has passed, and how many Java threads there are. It also lets maxNewNames more new
 // threads be asked for their names.
 func (r *recording) tick() {
 	t := r.timed
@@ -104,8 +104,8 @@ func (r *recording) tellThread(th *listedThread, ended bool) {
 	t.sink.ThreadStart(t.clock.at(now()), th.at(now()))
 }
 
-// at tells a thread as it was at a moment. A thread whose Java name is not known yet has the kernel's name alone. It is
-// another profile.Thread than the same thread with its Java name: samples that were written stay as they are.
+// at returns a thread as it was at a moment. Without a known Java name it has only the kernel's name. Then it is another
+// profile.Thread than the same thread with its Java name: samples that were written stay as they are.
 func (th *listedThread) at(when int64) profile.Thread {
 	t := profile.Thread{TID: th.kernel.TID, Name: th.kernel.Comm}
 	if th.javaNamed {
@@ -129,7 +129,7 @@ func (r *recording) threadOf(snap *look.Look, stack *profile.Stack) profile.Thre
 	return t
 }
 
-// tellSample tells a sample of CPU time, which has just been counted.
+// tellSample hands a sample of CPU time to the Sink. It has just been counted.
 func (r *recording) tellSample(snap *look.Look, stack *profile.Stack, link profile.Link) {
 	if r.timed == nil {
 		return

@@ -11,7 +11,7 @@ import (
 )
 
 // A look of a wall-clock recording counts for as long as its thread does not move, perhaps for an hour. Each second the
-// Sink is told how often the look has counted, so its stack is kept.
+// Sink gets the number of times that the look has counted. So the look's stack is kept.
 
 // toldLook is what is kept of a look while there is a Sink.
 type toldLook struct {
@@ -19,11 +19,11 @@ type toldLook struct {
 	frames []profile.Frame // the state first; nil if there was no room
 	why    profile.Reason
 	rooted bool  // in the profile a thread stands above the stack
-	until  int64 // the last look that was told, 0 if none was
+	until  int64 // the last look that was handed to the Sink, 0 if none was
 	began  int64 // the first look
 }
 
-// rememberLook keeps a look's stack, which stands in leafed with its state, and its thread.
+// rememberLook keeps a look's thread, and its stack with its state, which is in leafed.
 func (w *wall) rememberLook(st *standing, snap *look.Look, stack *profile.Stack, root string) {
 	if w.timed == nil {
 		return
@@ -76,10 +76,10 @@ func (w *wall) wants(state profile.State) bool {
 	return w.opt.States == nil || w.opt.States(state)
 }
 
-// maxOwing bounds the threads of which it is noted that too many looks were told.
+// maxOwing bounds the threads in untold.
 const maxOwing = 1 << 16
 
-// threadState is a thread in one state, and untold what its next looks in that state are fewer or more.
+// untold is the correction of a thread's next looks in one state.
 type (
 	threadState struct {
 		tid   int
@@ -91,7 +91,7 @@ type (
 	}
 )
 
-// tellLook tells looks at a thread in one state, less those that were told too much before.
+// tellLook hands looks at a thread in one state to the Sink, corrected by untold. It returns false if there are none.
 func (w *wall) tellLook(st *standing, state profile.State, looks int64, d time.Duration) bool {
 	t := w.timed
 	who := threadState{st.tid, state}

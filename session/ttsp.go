@@ -6,21 +6,20 @@ import (
 	"maps"
 	"sync"
 
-	"goprof/process"
 	"goprof/profile"
 	"goprof/sampler"
 	wallclock "goprof/sampler/wall"
 	"goprof/vmstructs"
 )
 
-// A recording of TTSPMode shows which threads keep a safepoint waiting. Package sampler/wall watches and looks. This
-// file lends it the VM's safepoints.
+// A recording of TTSPMode shows which threads keep a safepoint waiting. Package sampler/wall watches and looks, and
+// reads the VM's safepoints through this file.
 
 // safepoints is what a recording of TTSPMode reads of the VM on the sampling thread.
 type safepoints struct {
 	reader *vmstructs.Safepoints
 	ahead  int64 // how far the process's clock is ahead of goprof's
-	// strangers has room for one message: a thread is late that the directory has not told of yet.
+	// strangers has room for one message: a thread is late that the directory does not know.
 	strangers chan struct{}
 
 	mu         sync.Mutex
@@ -30,16 +29,13 @@ type safepoints struct {
 // maxOperations bounds how many names of VM operations are kept. HotSpot has some 100.
 const maxOperations = 256
 
-// WatchSafepoints prepares a recording of TTSPMode. It fails with vmstructs.ErrNoSafepoints where nothing shows the
-// JVM's safepoints, and with process.ErrSilent where its memory does not answer.
+// WatchSafepoints prepares a recording of TTSPMode. It fails with vmstructs.ErrNoSafepoints if the JVM does not show its
+// safepoints, and with process.ErrSilent if its memory does not answer.
 func (s *Session) WatchSafepoints() (err error) {
 	if s.safepoints != nil {
 		return nil
 	}
-	var reader *vmstructs.Safepoints
-	if !s.guarded(func() { reader, err = s.VM.NewSafepoints() }) {
-		return process.ErrSilent
-	}
+	reader, err := Ask(s, s.VM.NewSafepoints)
 	if err == nil {
 		s.safepoints = &safepoints{reader: reader.ReadFrom(s.memory), ahead: int64(s.timeOffset),
 			strangers: make(chan struct{}, 1)}
@@ -47,7 +43,7 @@ func (s *Session) WatchSafepoints() (err error) {
 	return err
 }
 
-// gather lends the sampler the VM's safepoints, for a recording.
+// gather returns the functions by which the sampler reads safepoints, for a recording.
 func (sp *safepoints) gather() *wallclock.GatherOptions {
 	sp.operations = map[string]int64{}
 	return &wallclock.GatherOptions{Read: sp.read, Missing: sp.missing, Unknown: sp.unknown, Seen: sp.seen}
@@ -63,7 +59,7 @@ func (sp *safepoints) read() (wallclock.Gathering, bool) {
 
 func (sp *safepoints) missing(into []uint64) ([]uint64, bool) { return sp.reader.Missing(into) }
 
-// unknown asks the session to read the list of threads: a thread is late that it does not know.
+// unknown asks the session to read the list of threads, because a thread is late that the session does not know.
 func (sp *safepoints) unknown() {
 	select {
 	case sp.strangers <- struct{}{}:
@@ -87,6 +83,6 @@ func (sp *safepoints) account(c *sampler.GatherCounts) *profile.Safepoints {
 		Longest: c.Longest, Unknown: c.Unknown, Operations: maps.Clone(sp.operations)}
 }
 
-// WithoutSafepointSymbols leaves the JVM's counters alone to report safepoints, as of a libjvm.so without symbols. It
-// is for tests, between WatchSafepoints and Record.
+// WithoutSafepointSymbols reads safepoints only from the JVM's counters, as if libjvm.so had no symbols. It is for
+// tests, between WatchSafepoints and Record.
 func (s *Session) WithoutSafepointSymbols() { s.safepoints.reader.OnlyCounters() }

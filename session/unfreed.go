@@ -16,14 +16,14 @@ import (
 // no longer has it.
 
 const (
-	// maxUnfreed is how many samples are kept before those that were given back are dropped. As many as this, less what
-	// the kernel's map holds, must have come in between. If there is little room for frames, it is a part of this.
+	// maxUnfreed is how many samples are kept before a sweep drops those whose memory was freed. If there is little room
+	// for frames, a sweep comes earlier.
 	maxUnfreed = 2 * events.MostKept
 	// maxUnfreedFrames bounds the frames of all stacks that are kept.
 	maxUnfreedFrames = 1 << 20
 )
 
-// The parts in which stacks are shown: frames at the root.
+// The frames at the root that divide stacks into two parts.
 const oldPart, youngPart = "[old]", "[young]"
 
 // unfreed keeps the samples of a recording.
@@ -45,7 +45,7 @@ type unfreedSample struct {
 	stack *unfreedStack
 }
 
-// unfreedStack is what samples have in common.
+// unfreedStack is the part that several samples share.
 type unfreedStack struct {
 	root   string
 	thread profile.Thread
@@ -75,7 +75,8 @@ func (r *recording) keepUnfreed(snap *look.Look, root string, stack *profile.Sta
 	u.keep(addr, unfreedSample{when: when, link: linkOf(&snap.Context)}, root, thread, stack)
 }
 
-// keep keeps a sample with its stack, unless a later one of the same address came first: each CPU has its own ring.
+// keep keeps a sample with its stack. It ignores a sample that is older than the kept one of the same address: each CPU
+// has its own ring.
 func (u *unfreed) keep(addr uint64, s unfreedSample, root string, thread profile.Thread, stack *profile.Stack) {
 	if u.samples[addr].when > s.when {
 		return
@@ -87,11 +88,11 @@ func (u *unfreed) keep(addr uint64, s unfreedSample, root string, thread profile
 	if s.stack = u.stackOf(root, thread, stack); s.stack != nil {
 		u.samples[addr] = s
 	} else {
-		delete(u.samples, addr) // what was there was given back
+		delete(u.samples, addr) // the kept sample's memory was freed
 	}
 }
 
-// stackOf keeps a stack; nil: there is no room.
+// stackOf keeps a stack. It returns nil if there is no room.
 func (u *unfreed) stackOf(root string, thread profile.Thread, stack *profile.Stack) *unfreedStack {
 	print := u.prints.Of(stack)
 	for i := range len(root) { // FNV-1a
@@ -110,7 +111,7 @@ func (u *unfreed) stackOf(root string, thread profile.Thread, stack *profile.Sta
 	return s
 }
 
-// sweep drops samples whose memory was given back, and stacks that no sample has.
+// sweep drops samples whose memory was freed, and stacks without a sample.
 func (u *unfreed) sweep() {
 	u.since = 0
 	for addr, s := range u.samples {
@@ -129,7 +130,7 @@ func (u *unfreed) sweep() {
 	}
 }
 
-// endUnfreed adds what was not given back to the profile.
+// endUnfreed adds the memory that was not freed to the profile.
 func (r *recording) endUnfreed() {
 	u := r.unfreed
 	if u == nil {
@@ -141,7 +142,7 @@ func (r *recording) endUnfreed() {
 	}
 	u.done = true
 	half := u.kept.Began + (u.kept.Over-u.kept.Began)/2
-	unseen := &unfreedStack{Stack: profile.Stack{Frames: []profile.Frame{gapFrame(noStackSeen)}}}
+	unseen := &unfreedStack{Stack: profile.Stack{Frames: []profile.Frame{unseenFrame()}}}
 	u.kept.Each(func(addr uint64, piece events.Piece) {
 		s := u.samples[addr]
 		seen := s.stack != nil && s.when == piece.When
@@ -170,10 +171,6 @@ func (r *recording) endUnfreed() {
 	c := &u.kept.PairCounts
 	u.sum.Freed, u.sum.Frees, u.sum.Full = int64(c.Freed), int64(c.Frees), int64(c.Full)
 	u.sum.Unended, u.sum.Parts = int64(c.Unended), int64(c.Parts)
-}
-
-func gapFrame(name string) profile.Frame {
-	return profile.Frame{Func: &profile.Func{Name: name}, Kind: profile.Gap, BCI: -1}
 }
 
 // addUnfreed adds a sample below the frame of its part.

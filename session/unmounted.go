@@ -17,44 +17,44 @@ import (
 	"goprof/vmstructs"
 )
 
-// A recording of wall-clock time also counts virtual threads that no carrier runs. The engine cannot see them: no
-// thread of the kernel has their stacks. So goprof draws some of them by lot from the heap (vmstructs.Lots), some times
-// a second, between two walks. Each drawn thread counts for all the threads that it stands for, and for the time since
-// the last draw.
+// A recording of wall-clock time also counts virtual threads that no carrier runs. The engine cannot see them: no thread
+// of the kernel has their stacks. So goprof draws some of them by lot from the heap (vmstructs.VirtualSampler), several
+// times a second, between two walks. Each drawn thread counts for all the threads that it stands for, and for the time
+// since the last draw.
 
 const (
 	// drawEvery is the time between two draws, on average. A draw comes at a random moment, so no program runs in step
 	// with draws. drawMost is how many threads a draw visits.
 	drawEvery = 100 * time.Millisecond
 	drawMost  = 64
-	// drawAgain is when the next draw comes after one that failed, as a collector was at work.
+	// drawAgain is the time to the next draw after one that failed because a collector was at work.
 	drawAgain = 20 * time.Millisecond
-	// endDraws is for how long the last draw is tried.
+	// endDraws bounds how long the last draw is retried.
 	endDraws = 500 * time.Millisecond
 	// drawShare bounds the part of a CPU that draws take, beyond drawFree: the first walks read the program's code.
 	drawShare = 50
 	drawFree  = 100 * time.Millisecond
-	// drawSeldom is the time between two questions whether a JVM has virtual threads by now.
+	// drawSeldom is the time between two checks whether a JVM has virtual threads by now.
 	drawSeldom = time.Second
 	// drawLimit is how long a draw may take. Until it is over no looks are walked.
 	drawLimit = 500 * time.Millisecond
-	// longestDrawn is for how much time a draw stands at most, beyond that for which none was planned. If goprof had no
-	// CPU for longer, the rest is not known.
+	// longestDrawn bounds the time for which a draw stands, beyond the planned time. If goprof had no CPU for longer, the
+	// rest is not known.
 	longestDrawn = 10 * time.Second
 )
 
 // unmounted counts virtual threads that no carrier runs.
 type unmounted struct {
 	*wall
-	lots   *vmstructs.Lots
+	lots   *vmstructs.VirtualSampler
 	reader *vmstructs.Continuations
 	timer  *time.Timer
 	began  time.Time
 	cost   time.Duration // CPU time of all draws
 	at     int64         // the time until then is accounted for
-	left   time.Duration // so much time more is not
-	waits  time.Duration // that were planned since then
-	owed   float64       // parts of looks that have not counted yet
+	left   time.Duration // and this much time after it is not, because draws did not reach all threads
+	waits  time.Duration // planned since at
+	owed   float64       // fractions of looks that have not counted yet
 	stack  profile.Stack
 	told   profile.VirtualLooks
 	passed time.Duration // all draws stand for
@@ -64,13 +64,13 @@ type unmounted struct {
 	counted, squares float64
 	spent, spent2    float64 // the same of the seconds that each look stands for
 	failed           error   // of the last draw
-	some             bool    // there were too many to visit all
+	some             bool    // some draw did not visit all threads
 }
 
-// newUnmounted is nil if the JVM has no virtual threads that could be read.
+// newUnmounted returns nil if the JVM has no virtual threads that could be read.
 func newUnmounted(w *wall) *unmounted {
 	reader := w.VM.NewContinuations()
-	lots := vmstructs.NewLots(reader)
+	lots := vmstructs.NewVirtualSampler(reader)
 	if lots == nil {
 		return nil
 	}
@@ -120,8 +120,7 @@ func (u *unmounted) next() {
 // moved reports whether there was no draw because a collector was at work.
 func (u *unmounted) moved() bool { return errors.Is(u.failed, vmstructs.ErrMoved) }
 
-// end makes the last draw, for the rest of the time. If there is none, as many looks are lost as the draw before stood
-// for.
+// end makes the last draw, for the rest of the time. If it fails, as many looks are lost as the draw before stood for.
 func (u *unmounted) end() {
 	if u == nil {
 		return
@@ -135,7 +134,7 @@ func (u *unmounted) end() {
 			break
 		}
 	}
-	if u.last == 0 && !u.mayCarry() {
+	if u.last == 0 && !u.dir.mayCarry() {
 		return // there are no virtual threads, most likely
 	}
 	if u.failed == nil || u.moved() {
@@ -144,21 +143,11 @@ func (u *unmounted) end() {
 	u.lose(profile.Moved, u.last, time.Duration(now()-u.at)+u.left)
 }
 
-// lose counts the looks that so many threads would have had in a time.
+// lose counts the looks that so many threads would have had in this time as lost.
 func (u *unmounted) lose(why profile.Reason, threads float64, of time.Duration) {
 	if !u.switches {
 		u.profile.Lose(why, int64(threads*float64(of)/float64(max(u.opt.Interval, 1))))
 	}
-}
-
-// mayCarry reports whether any thread may run virtual ones.
-func (u *unmounted) mayCarry() bool {
-	for _, th := range u.dir.threads {
-		if th.mayCarry() {
-			return true
-		}
-	}
-	return false
 }
 
 // draw draws virtual threads that no carrier runs, and counts each of them.
@@ -179,7 +168,7 @@ func (u *unmounted) draw() {
 	threads := 0.0
 	limited := u.Session.timed(drawLimit)
 	u.reader.ReadFrom(limited)
-	var lot vmstructs.Lot
+	var lot vmstructs.VirtualSample
 	var err error
 	proc := procfs.OpenDir(u.Process.PID())
 	defer proc.Close()
@@ -220,7 +209,7 @@ func (u *unmounted) draw() {
 	}
 }
 
-// late is for how much of the time up to a draw the draw does not stand.
+// late returns the part of the time up to a draw for which the draw does not stand.
 func (u *unmounted) late(began int64) time.Duration {
 	return max(0, time.Duration(began-u.at)-u.waits-longestDrawn)
 }
@@ -248,8 +237,8 @@ func (u *unmounted) wantsThread(v *vmstructs.VirtualThread) bool {
 	return u.opt.Wants(label[1 : len(label)-1])
 }
 
-// several: a look that stands for more threads stands for others, too. The JDK's lists change while they are counted,
-// so one that stands for itself may stand for a little more.
+// several: a look that stands for more threads than this also stands for other threads. It is not 1 because the JDK's
+// lists change while they are counted.
 const several = 1.1
 
 // take counts a virtual thread that was drawn by lot at the moment when. The thread stands for so many threads
@@ -309,7 +298,7 @@ func (u *unmounted) take(v *vmstructs.VirtualThread, stands float64, passed time
 	}
 }
 
-// account returns what is said of such threads; nil if there were none.
+// account returns the account of these threads. It is nil if there were none.
 func (u *unmounted) account() *profile.VirtualLooks {
 	if u == nil || u.told.Draws == 0 && len(u.told.Unread) == 0 {
 		return nil
@@ -325,7 +314,7 @@ func (u *unmounted) account() *profile.VirtualLooks {
 	return &told
 }
 
-// effective is profile.Summary.Effective of so many samples.
+// effective returns profile.Summary.Effective for so many samples. 0: each counts fully.
 func (u *unmounted) effective(samples int64) int64 {
 	if u == nil || u.squares <= u.counted {
 		return 0

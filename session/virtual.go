@@ -52,8 +52,8 @@ func (d *dumping) inTheHeap(looks []ptrace.Subject) (again []ptrace.Subject) {
 	return again
 }
 
-// subject returns the stack that a snapshot shows, and the label of its thread, empty if none is wanted. If a
-// virtual thread was mounted, the stack is that one's.
+// subject returns the stack that a snapshot shows, and the label of its thread, which is empty if threads are not
+// wanted. If a virtual thread was mounted, the stack is the virtual thread's.
 func (r *recording) subject(snap *look.Look) (*profile.Stack, string) {
 	virtual, _, ok := r.stack.Split()
 	r.virtual = virtual
@@ -75,15 +75,7 @@ type virtualLabels map[profile.VirtualThread]string
 const maxVirtualLabels = 1 << 16
 
 func (l virtualLabels) of(v profile.VirtualThread) string {
-	label, ok := l[v]
-	if !ok {
-		if len(l) >= maxVirtualLabels {
-			clear(l)
-		}
-		label = virtualLabel(v)
-		l[v] = label
-	}
-	return label
+	return profile.Cached(l, maxVirtualLabels, v, func() string { return virtualLabel(v) })
 }
 
 // virtualLabel is "[name virtual #id]", without what is not known.

@@ -13,9 +13,9 @@ import (
 	"goprof/sampler/offcpu"
 )
 
-// How the waker of a wait becomes frames (sampler/offcpu/wakeups.go finds it). The look at the waker comes when the
-// wait is over. Only then the wait counts, with all of its time, at a place that has the waker's frames on top
-// (profile/waker.go).
+// This file turns the waker of a wait into frames (sampler/offcpu/wakeups.go finds the waker). The look at the waker
+// comes when the wait is over. Only then the wait counts, with all of its time, at a place with the waker's frames on
+// top (profile/waker.go).
 
 // wakers is a recording of waits that wants to know what ended each.
 type wakers struct {
@@ -55,7 +55,7 @@ func (w *wall) wantWakers() {
 	w.manner = w.wakers
 }
 
-// standingOf is the wait that a look at a waker is of, nil if it is not kept: it has come to nothing.
+// standingOf returns the wait that a look at a waker belongs to. It is nil if the wait is not kept.
 func (w *wakers) standingOf(snap *look.Look) *standing {
 	st := w.of[snap.Waker.TID]
 	if st == nil || st.tally != snap.Waker.Of || st.lost != profile.Whole || st.over {
@@ -64,8 +64,7 @@ func (w *wakers) standingOf(snap *look.Look) *standing {
 	return st
 }
 
-// wanted reports whether a look has a stack to walk. A waker that is no thread of the JVM has none: wanted then ends
-// its wait at once.
+// wanted reports whether a look has a stack to walk. A waker that is no thread of the JVM has none: its wait ends here.
 func (w *wakers) wanted(snap *look.Look) bool {
 	if snap.Waker.Of == nil {
 		return w.wall.wanted(snap)
@@ -98,7 +97,7 @@ func (w *wakers) seen(snap *look.Look) int64 {
 	return snap.When
 }
 
-// lose: the waker is known, and its stack is not.
+// lose counts a look whose stack is not known. The waker is known nevertheless.
 func (w *wakers) lose(snap *look.Look, why profile.Reason) {
 	if snap.Waker.Of == nil {
 		w.wall.lose(snap, why)
@@ -137,7 +136,7 @@ func (w *wakers) label(tid int, when int64) string {
 	return w.pool(w.dir.labelAt(tid, when))
 }
 
-// wakeByThread says that a thread of the JVM has ended a wait. cut says why frames are missing, if some are.
+// wakeByThread ends a wait by a thread of the JVM. cut says why frames of the waker are missing; empty: none are.
 func (w *wakers) wakeByThread(st *standing, snap *look.Look, frames []profile.Frame, cut, label string) {
 	above := append(append(w.above[:0], w.frame(profile.WokenBy)), frames...)
 	if cut != "" {
@@ -153,7 +152,7 @@ func (w *wakers) wakeByThread(st *standing, snap *look.Look, frames []profile.Fr
 	w.wake(st, sortOfWaker{"threads of the JVM", true}, h)
 }
 
-// hop is one that is no thread of the JVM.
+// hop returns the hop for a waker that is no thread of the JVM.
 func (w *wakers) hop(st *standing, end int64, text string) *hop {
 	return &hop{above: []profile.Frame{w.frame(text)}, began: st.began, end: end}
 }
@@ -162,18 +161,11 @@ func (w *wakers) hop(st *standing, end int64, text string) *hop {
 const maxWakerFrames = 1 << 14
 
 func (w *wakers) frame(text string) profile.Frame {
-	fn := w.frames[text]
-	if fn == nil {
-		if len(w.frames) >= maxWakerFrames {
-			clear(w.frames)
-		}
-		fn = &profile.Func{Name: text}
-		w.frames[text] = fn
-	}
+	fn := profile.Cached(w.frames, maxWakerFrames, text, func() *profile.Func { return &profile.Func{Name: text} })
 	return profile.Frame{Func: fn, Kind: profile.Gap, BCI: -1}
 }
 
-// wake ends a wait.
+// wake ends a wait, and counts it.
 func (w *wakers) wake(st *standing, by sortOfWaker, h *hop) {
 	above := w.chain.add(st.tally, h)
 	st.at, st.over = w.profile.Above(st.at, above), true
@@ -204,7 +196,7 @@ var unknownWakers = map[look.WaitEnd]string{
 	look.WakerLost: "record lost",
 }
 
-// close is called for a wait of which no more comes.
+// close is called when nothing more will be learnt of a wait.
 func (w *wakers) close(st *standing) {
 	if w == nil || st.over || st.lost != profile.Whole {
 		return

@@ -10,13 +10,13 @@ import (
 	"goprof/sampler/offcpu"
 )
 
-// A chain: the thread that ended a wait was itself waiting before, until another thread ended that. Each hop of a chain
-// is a wait that is over. A chain goes from a wait to the last wait of its waker that had a part of the same time
-// (offcpu.HopShare), and on as long as these waits have a part of the first one's time. Where there is none, the waker
-// ran nearly all the time, and is the last hop.
+// A chain: the thread that ended a wait was itself waiting before, until another thread ended that wait. Each hop of a
+// chain is a wait that is over. A chain goes from a wait to the last wait of its waker that overlapped with it for long
+// enough (offcpu.HopShare), and on as long as these waits overlap with the first one. If no wait does, the waker ran
+// nearly all the time, and is the last hop.
 
 const (
-	// mostHops and mostHopFrames bound the waits that are kept for waits that end later.
+	// mostHops and mostHopFrames bound the waits that are kept as hops of waits that end later.
 	mostHops, mostHopFrames = 1 << 12, 1 << 17
 )
 
@@ -36,7 +36,7 @@ type chain struct {
 	above  []profile.Frame // reused
 }
 
-// add keeps a wait, and returns what stands above it: what ended it, and what ended the waits before, leaf first.
+// add keeps a wait, and returns the frames above it: its waker's, and those of the hops before, leaf first.
 func (c *chain) add(t *look.Tally, h *hop) []profile.Frame {
 	if c.most < 2 {
 		return h.above
@@ -62,7 +62,7 @@ func (c *chain) add(t *look.Tally, h *hop) []profile.Frame {
 	return c.above
 }
 
-// shares reports whether enough of the time of another wait was also time of this one.
+// shares reports whether a hop overlaps with the first wait for long enough.
 func (h *hop) shares(first *hop) bool {
 	both := min(h.end, first.end) - max(h.began, first.began)
 	return h.above != nil && both*offcpu.HopShare >= first.end-first.began

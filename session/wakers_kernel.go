@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// This file tells by the kernel's functions what has woken a thread: the running thread, or the kernel in its own
-// right. An interrupt uses the stack of the thread that it interrupts, and that thread has nothing to do with it.
+// This file finds out by the kernel's functions what has woken a thread: the running thread, or the kernel itself. An
+// interrupt uses the stack of the interrupted thread, which is not the waker.
 
 type kernelWaker struct {
 	kernel  bool   // it was the kernel; otherwise the running thread
@@ -19,7 +19,7 @@ type kernelWaker struct {
 
 func (k kernelWaker) String() string { return k.cause + " (" + k.context + ")" }
 
-// causes tell by the function nearest to the wake-up what it was for.
+// causes are the reasons of wake-ups by the kernel. The function nearest to the wake-up decides.
 var causes = []struct {
 	cause    string
 	prefixes []string

@@ -12,8 +12,8 @@ import (
 	"goprof/unwind"
 )
 
-// A look of a wall-clock recording counts as long as its thread does not move. So it is walked once, and its place in
-// the profile is kept. There it is counted again, by its Tally.
+// A look of a wall-clock recording counts as long as its thread does not move. So it is walked once, its place in the
+// profile is kept, and it is counted there again by its Tally.
 
 // standing is the last look at a thread.
 type standing struct {
@@ -81,18 +81,11 @@ func newWall(r *recording) *wall {
 	return w
 }
 
-// frame returns the leaf for a state, each made once.
-func (s *wall) frame(state profile.State, what string) *profile.Func {
-	key := stateFrame{state, what}
-	fn := s.frames[key]
-	if fn == nil {
-		if len(s.frames) >= maxStateFrames {
-			clear(s.frames)
-		}
-		fn = &profile.Func{Name: state.Label(what)}
-		s.frames[key] = fn
-	}
-	return fn
+// frame returns the function of the leaf for a state.
+func (w *wall) frame(state profile.State, what string) *profile.Func {
+	return profile.Cached(w.frames, maxStateFrames, stateFrame{state, what}, func() *profile.Func {
+		return &profile.Func{Name: state.Label(what)}
+	})
 }
 
 func (w *wall) together() int              { return 1 }
@@ -106,7 +99,7 @@ func (w *wall) wanted(snap *look.Look) bool {
 		w.forgetLook(old)
 		delete(w.of, snap.TID)
 	}
-	// A wait whose CPU was taken from the thread is over when it is told, and no stack is needed to know its state.
+	// A wait of a thread that lost its CPU is over when it is reported. Its state is known without a stack.
 	if w.switches && snap.Waiting.NoCPU && !w.wants(profile.Runnable) {
 		looks, _ := snap.Tally.Count()
 		w.others += looks
@@ -155,7 +148,7 @@ func (w *wall) count(snap *look.Look, stack *profile.Stack, root string) {
 	w.keepLook(st)
 }
 
-// putLeaf makes leafed of a stack: its leaf is the state.
+// putLeaf sets leafed to a stack with the state as its leaf.
 func (w *wall) putLeaf(stack *profile.Stack) {
 	leaf := profile.Frame{Func: w.frame(w.state, w.what), Kind: profile.StateFrame, BCI: -1}
 	if len(stack.Frames) > 0 {
@@ -165,7 +158,7 @@ func (w *wall) putLeaf(stack *profile.Stack) {
 	w.leafed.Frames = append(append(w.leafed.Frames[:0], leaf), stack.Frames...)
 }
 
-// ownGap is where frames were left out of a stack, if its thread is a Java thread of the JVM's own; otherwise -1.
+// ownGap returns where frames were left out of the stack of a Java thread of the JVM's own. It is -1 for other threads.
 func (w *wall) ownGap(tid int, stack *profile.Stack) int {
 	if !w.dir.isVMJavaThread(tid) {
 		return -1
@@ -173,7 +166,7 @@ func (w *wall) ownGap(tid int, stack *profile.Stack) int {
 	return unwind.UnstoppedGap(stack)
 }
 
-// mostAsked is how often a thread is stopped again because a stop for its native frames brought none.
+// mostAsked bounds how often a thread is stopped again if a stop for its native frames showed none.
 const mostAsked = 3
 
 // keepLook keeps a look, and counts it as often as its Tally says by now.

@@ -8,14 +8,14 @@ import (
 	"goprof/profile"
 )
 
-// A recording by perf_event that yields ends where stops would tell more of this program.
+// This file ends a recording by perf_event that yields, if stops would show more of the program.
 
 // ErrCut: many stacks end too early with perf_event. It copies at most 64 KB of a stack, and it does not copy the
 // thread's frame anchor, which a walk needs in code without unwind information (JIT compilers of native libraries).
 var ErrCut = errors.New("session: perf_event cuts many stacks of this program")
 
 const (
-	// yieldAfter is how many stacks are waited for, and yieldPart: one in so many of them is too many.
+	// A recording yields after yieldAfter stacks if more than one in yieldPart of them is cut.
 	yieldAfter = 100
 	yieldPart  = 10
 )
@@ -26,7 +26,7 @@ type yielding struct {
 	why         error
 }
 
-// yield ends the recording, if it may be ended for that reason.
+// yield ends the recording for this reason, if it may yield.
 func (r *recording) yield(why error) {
 	if r.opt.Yield && r.yielding.why == nil {
 		r.yielding.why = why
@@ -34,7 +34,7 @@ func (r *recording) yield(why error) {
 	}
 }
 
-// countCut counts stacks that stops would have had whole.
+// countCut counts n stacks, and those among them that stops would have had whole.
 func (r *recording) countCut(end profile.Reason, n int64) {
 	y := &r.yielding
 	y.stacks += n

@@ -24,7 +24,7 @@ func (w *Walker) beforeBarrier(codelet vmstructs.Codelet, e arch.Exit) bool {
 	if !known || fp < w.cur.sp || !w.hasCaller(fp) {
 		return false
 	}
-	// That would be true of a caller's frame, too. But only this method's frame holds the method that the register
+	// A caller's frame has a return address, too. But only this method's frame holds the method that the register
 	// holds.
 	method, ok := w.slot(fp, w.vm.Interp().Method)
 	return ok && (!w.cur.exact || w.isKnown(w.java.Method) && method == w.cur.regs[w.java.Method])
@@ -32,9 +32,9 @@ func (w *Walker) beforeBarrier(codelet vmstructs.Codelet, e arch.Exit) bool {
 
 // ownFrameStands is beforeBarrier for CPUs with a link register. There a return address proves nothing, because the
 // link register always holds one. The proof is that the frame at fp has the entered method and its caller's stack
-// pointer, which are in registers, too. After a call of C these registers have unknown contents. That call shows in
-// another way: the link register holds the address to which C was to return, inside this entry
-// (templateInterpreterGenerator_aarch64.cpp, generate_native_entry).
+// pointer, which are in registers, too. After a call of C these registers have unknown contents. Then the link register
+// holds the address to which C was to return, inside this entry (templateInterpreterGenerator_aarch64.cpp,
+// generate_native_entry).
 func (w *Walker) ownFrameStands(codelet vmstructs.Codelet, e arch.Exit) bool {
 	fp, known := w.fp()
 	if !known || fp < w.cur.sp {

@@ -35,12 +35,10 @@ func (w *Walker) chunkFrames(c *process.Chunk) bool {
 	return ok
 }
 
-// maxExtended bounds the words by which an interpreted frame may reach into its caller's frame: its locals do so, and a
-// method has at most 65,535 of them.
+// maxExtended bounds the words by which an interpreted frame's locals reach into its caller's frame (at most 65,535).
 const maxExtended = 1 << 16
 
-// maxArguments bounds how many words of arguments a method has (JVM specification, 4.3.3), with room
-// for alignment.
+// maxArguments bounds the words of a method's arguments (JVM specification, 4.3.3), with room for alignment.
 const maxArguments = 256 + 2
 
 func chunkWord(c *process.Chunk, addr uint64) (uint64, bool) {
@@ -116,7 +114,7 @@ func (w *Walker) interpretedInChunk(c *process.Chunk, f heapFrame) (heapFrame, b
 	return heapFrame{pc: w.strip(ret), sp: fp + 16, unextended: fp + sender*8}, true
 }
 
-// emitHeapMethod emits an interpreted method by what its frame says of it.
+// emitHeapMethod emits the method of an interpreted frame. It returns false if bcp does not lie in the method at addr.
 func (w *Walker) emitHeapMethod(addr, bcp uint64) bool {
 	m, err := w.vm.Method(addr)
 	if err != nil {

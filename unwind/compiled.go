@@ -18,7 +18,8 @@ func (w *Walker) stepCompiled(b *vmstructs.Blob) profile.Reason {
 	}
 	c, ok := w.compiledCaller(b)
 	if !ok {
-		// A return address that does not follow one of the method's calls tells nothing of the caller.
+		// A return address that follows none of the method's calls does not show which of its inlined methods
+		// called.
 		if w.cur.exact || b.HasPcDesc(w.cur.pc) {
 			w.emitCompiled(b, w.cur.pc, w.cur.exact)
 		}
@@ -26,8 +27,8 @@ func (w *Walker) stepCompiled(b *vmstructs.Blob) profile.Reason {
 	}
 	pc, exact := w.cur.pc, w.cur.exact
 	if isDeoptHandler(b, pc) {
-		// The frame's return address was replaced when it was deoptimised; the original
-		// is in the frame (runtime/frame.cpp, frame::get_deopt_original_pc).
+		// Deoptimisation has replaced the return address. The frame keeps the original one (runtime/frame.cpp,
+		// frame::get_deopt_original_pc).
 		orig, ok := w.word(w.cur.sp + uint64(int64(b.OrigPC)))
 		if !ok || orig < b.Begin || orig >= b.End {
 			w.emitCompiled(b, b.Begin, true)
@@ -63,7 +64,7 @@ func (w *Walker) compiledCaller(b *vmstructs.Blob) (caller, bool) {
 	if w.cur.exact && inStubs(b, w.cur.pc) { // in a handler, see behindBody
 		return w.javaCaller(w.sizedCaller(b, w.cur.sp))
 	}
-	if r := w.methodExit(b, w.cur.pc); r.ok {
+	if r := w.keptExit(b, w.cur.pc, (*Walker).traceMethod); r.ok {
 		if c, ok := w.javaCaller(w.evalExit(r.exit, false)); ok {
 			return c, true
 		}
@@ -71,14 +72,15 @@ func (w *Walker) compiledCaller(b *vmstructs.Blob) (caller, bool) {
 	if b.Kind != vmstructs.NativeWrapper || w.cur.exact {
 		return caller{}, false
 	}
-	// The walk has come to a native method's wrapper by way of the frame anchor. The anchor tells no frame pointer, but
-	// it tells the sp of a whole frame.
+	// The walk has come to a native method's wrapper by the frame anchor. The anchor has the sp of a whole frame,
+	// but no
+	// frame pointer.
 	return w.javaCaller(w.sizedCaller(b, w.cur.sp))
 }
 
-// atEntry finds the caller of code that has done nothing yet. The code's own instructions may not show the caller: to
-// make a method not entrant, HotSpot lets threads spin here on a jump to itself, while HotSpot writes the jump that
-// leads away (nativeInst_x86.cpp, NativeJump::patch_verified_entry).
+// atEntry finds the caller of code that has done nothing yet. The code ahead may not show the caller: while HotSpot
+// makes
+// a method not entrant, the entry is a jump to itself (nativeInst_x86.cpp, NativeJump::patch_verified_entry).
 func (w *Walker) atEntry() (caller, bool) {
 	e := &w.cpu.AtEntry
 	pc, ok1 := w.eval(e.RA)
@@ -92,9 +94,10 @@ func (w *Walker) javaCaller(c caller, ok bool) (caller, bool) {
 	return c, ok && w.vm.InCode(w.strip(c.pc)) && w.plausible(c.pc)
 }
 
-// isWhole reports whether a frame that returns to pc certainly has its full size. That is so at a record of the debug
-// information, and in the handlers behind the method's body. It is not so in a native method's wrapper: when the
-// wrapper locks a contended monitor, it pushes arguments before the call (sharedRuntime_x86_64.cpp, save_args).
+// isWhole reports whether a frame that returns to pc certainly has its full size: at a record of the debug information,
+// and in the handlers behind the method's body. A native method's wrapper is excluded: when it locks a contended
+// monitor,
+// it pushes arguments before the call (sharedRuntime_x86_64.cpp, save_args).
 func isWhole(b *vmstructs.Blob, pc uint64) bool {
 	return b.Kind == vmstructs.Nmethod && (b.HasPcDesc(pc) || isDeoptHandler(b, pc) || inStubs(b, pc))
 }
@@ -106,10 +109,12 @@ func inStubs(b *vmstructs.Blob, pc uint64) bool {
 	return b.Kind == vmstructs.Nmethod && b.StubBegin != 0 && pc >= b.StubBegin
 }
 
-// behindBody is for a thread that was interrupted in code behind a method's body. It finds the frame of the body. The
-// return address of that code lies in the same method: the body calls the stub of a static call, and the deoptimisation
-// handler pushes an address of its own (c1_LIRAssembler_x86.cpp, emit_deopt_handler). Without behindBody the walk would
-// emit the method twice.
+// behindBody finds the frame of a method's body for a thread that was interrupted in code behind the body. The return
+// address of that code lies in the same method: the body calls the stub of a static call, and the deoptimisation
+// handler
+// pushes an address of its own (c1_LIRAssembler_x86.cpp, emit_deopt_handler). Without behindBody the walk would emit
+// the
+// method twice. It returns false if the thread is elsewhere.
 func (w *Walker) behindBody(b *vmstructs.Blob) (caller, bool) {
 	if !w.cur.exact || !inStubs(b, w.cur.pc) {
 		return caller{}, false
@@ -140,8 +145,8 @@ func (w *Walker) sizedCaller(b *vmstructs.Blob, sp uint64) (caller, bool) {
 	return caller{pc: pc, sp: sp, fp: fp, fpKnown: ok2}, ok1
 }
 
-// emitCompiled emits the methods at pc. If the methods cannot be found, a thread that stands at pc is at least in the
-// method that owns the code. But the caller of the frame above may be a method that was inlined there.
+// emitCompiled emits the methods at pc. If they cannot be found, it emits the method that owns the code, but only for a
+// thread that stands at pc: a frame above may have been called by an inlined method.
 func (w *Walker) emitCompiled(b *vmstructs.Blob, pc uint64, exact bool) profile.Reason {
 	site := w.site(b, pc, exact)
 	if site.why != profile.Whole && !exact && len(w.out.Frames) > 0 {
@@ -190,7 +195,7 @@ func (w *Walker) site(b *vmstructs.Blob, pc uint64, exact bool) *compiledSite {
 	return site
 }
 
-// scopes returns the methods at pc. exact: the thread is at that instruction, and has not called there.
+// scopes returns the methods at pc. exact says that the thread is at that instruction, and has not called there.
 func (w *Walker) scopes(b *vmstructs.Blob, pc uint64, exact bool) ([]vmstructs.Scope, profile.Certainty, error) {
 	switch {
 	case b.Kind != vmstructs.Nmethod || !exact && (isWhole(b, pc) || w.vm.FullRecords(b)):

@@ -18,8 +18,8 @@ import (
 // barrier since the stack was copied. So the walk believes the frames in the chunks only if
 //   - two reads gave the same frames, and the thread still ran the same continuation,
 //   - the lowest frame on the stack was unchanged after these reads,
-//   - the thread is not giving up its carrier, because then its frames are in both places; if both places were copied
-//     in one moment, the frames that are on the stack are left out,
+//   - the thread is not giving up its carrier, because then the stack and the heap have the same frames (if both were
+//     copied in one moment, each frame is reported once),
 //   - every return address in them follows a call of which the compiler has a record,
 //   - their last frame is Continuation.enter.
 //
@@ -29,13 +29,12 @@ import (
 // entryMethod is the root of a virtual thread's frames.
 const entryMethod = "jdk.internal.vm.Continuation.enter"
 
-// yieldMethod runs when a virtual thread gives up its carrier. All frames of the virtual thread are copied to the heap,
-// from this one on, and this one and its callers come back first. So a chunk with yieldMethod on top belongs to a
-// thread that is no longer on a stack, or has only just come back.
+// yieldMethod runs when a virtual thread gives up its carrier: the frames from yieldMethod on are copied to the heap. A
+// chunk with yieldMethod on top belongs to a thread that is on no stack, or has only just come back.
 const yieldMethod = "jdk.internal.vm.Continuation.yield0"
 
-// maxEntryPad is what alignment may leave free above a ContinuationEntry: a word
-// (runtime/continuationFreezeThaw.cpp, ReconstructedStack).
+// maxEntryPad is the word that alignment may add above a ContinuationEntry (runtime/continuationFreezeThaw.cpp,
+// ReconstructedStack).
 const maxEntryPad = 8
 
 func (w *Walker) beginContinuation() {
@@ -49,9 +48,11 @@ func (w *Walker) beginContinuation() {
 	w.framePointer, w.frameAt = 0, -1
 }
 
-// meetEntry notes that the copied stack leads to a ContinuationEntry. The first entry is that of the virtual thread
-// that the carrier ran. goprof may have read the entry only after the look. Then the copied stack proves that the
-// thread had this entry at the look, so the entry shows to which virtual thread the stack belongs.
+// meetEntry notes that the copied stack leads to a ContinuationEntry. The first entry belongs to the virtual thread
+// that
+// the carrier ran. If goprof read the virtual thread only after the look (Late), the copied stack proves that the
+// thread
+// had this entry at the look.
 func (w *Walker) meetEntry(at uint64) {
 	k := &w.snap.Continuation
 	if !w.metEntry && k.Late && k.Entry == at {
@@ -60,8 +61,8 @@ func (w *Walker) meetEntry(at uint64) {
 	w.metEntry = true
 }
 
-// passEntry notes where the carrier's frames begin, if b is the code that enters a virtual thread's continuation. If a
-// stub that is thawing frames stands above b, and not the virtual thread's root, the frames are in the heap.
+// passEntry notes where the carrier's frames begin, if b is the code that enters a virtual thread's continuation. If
+// frames are being thawed, the virtual thread's frames are not reported (see thawing).
 func (w *Walker) passEntry(b *vmstructs.Blob) profile.Reason {
 	if w.cur.exact || w.out.Carrier > 0 || !w.vm.IsContinuationEntry(b) {
 		return profile.Whole
@@ -99,8 +100,8 @@ func (w *Walker) stackBytes(addr uint64, n int) ([]byte, bool) {
 	return w.snap.Stack[off : off+uint64(n)], true
 }
 
-// heapFrames walks the frames to which the return barrier at the cursor leads, and on to the ContinuationEntry. If
-// these frames cannot be believed, it returns false, and nothing has happened.
+// heapFrames emits the frames to which the return barrier at the cursor leads. If they cannot be believed, it emits
+// nothing and returns false.
 func (w *Walker) heapFrames() bool {
 	k := &w.snap.Continuation
 	if !k.Settled || len(k.Chunks) == 0 || !w.endsAtEntry() || !w.stillThere() {
@@ -131,8 +132,8 @@ func (w *Walker) heapFrames() bool {
 	return true
 }
 
-// dropFrozen drops those frames of the heap, which begin at n, that are on the stack, too: the thread is giving up
-// its carrier, and has just copied all of them. It reports false if they are not the same.
+// dropFrozen is for a thread that is giving up its carrier, and has copied its frames to the heap. It drops the copies:
+// frames from n on that are on the stack, too. It returns false if the copies differ.
 func (w *Walker) dropFrozen(n int) bool {
 	fs := w.out.Frames
 	first := slices.IndexFunc(fs[:n], func(f profile.Frame) bool { return f.Func.Name == yieldMethod })
@@ -149,10 +150,9 @@ func (w *Walker) dropFrozen(n int) bool {
 	return true
 }
 
-// thawing deals with a thread that was copying frames of a virtual thread back from the heap while none of them was on
-// the stack. Either the carrier was about to continue the virtual thread, or the last frame on the stack had returned.
-// goprof cannot know which frames had left the heap already. So it reports only the carrier's own frames. thawing
-// returns false if nothing shows where the carrier's frames are.
+// thawing reports whether the thread was copying a virtual thread's frames back from the heap, with none of them on the
+// stack yet. goprof cannot know which frames had left the heap already, so it reports only the carrier's own frames.
+// thawing returns false if nothing shows where the carrier's frames are.
 func (w *Walker) thawing() bool {
 	k := &w.snap.Continuation
 	entry, ok := w.stackBytes(k.Entry, vmstructs.EntryBytes)
@@ -164,7 +164,7 @@ func (w *Walker) thawing() bool {
 	return w.isThawing
 }
 
-// carrierFrames goes on at the ContinuationEntry, behind frames from the heap, or behind none yet.
+// carrierFrames continues the walk at the ContinuationEntry.
 func (w *Walker) carrierFrames() profile.Reason {
 	ret := w.vm.ContinuationReturn()
 	if ret == 0 || !w.vm.InCode(ret) {
@@ -197,8 +197,9 @@ func (w *Walker) walkContinuation() profile.Reason {
 	return profile.Whole
 }
 
-// endsAtEntry reports whether the frame that the walk has left is the lowest one above the
-// ContinuationEntry: only arguments of its own, and a word of padding, may lie between them.
+// endsAtEntry reports whether the last frame is the lowest one above the ContinuationEntry: only its arguments and a
+// word
+// of padding lie between them.
 func (w *Walker) endsAtEntry() bool {
 	entry := w.snap.Continuation.Entry
 	b, ok := w.stackBytes(entry, vmstructs.EntryBytes)
@@ -226,7 +227,7 @@ func (w *Walker) stillThere() bool {
 		l := w.vm.Interp()
 		for _, slot := range [...]int{l.SenderSP, l.Method, 0, 1} {
 			at := w.framePointer + uint64(int64(slot)*8)
-			if at < w.snap.Continuation.BaseAddr || !w.sameBase(at, at+8) { // of very many locals it is not known
+			if at < w.snap.Continuation.BaseAddr || !w.sameBase(at, at+8) { // very many locals: not all were read again
 				return false
 			}
 		}
@@ -237,8 +238,7 @@ func (w *Walker) stillThere() bool {
 	return w.sameBase(from, w.snap.Continuation.Entry)
 }
 
-// sameBase compares the copied stack with what was read of it afterwards. If the frame is large, it compares only the
-// uppermost part.
+// sameBase compares the copied stack with what was read of it afterwards: of a large frame only the uppermost part.
 func (w *Walker) sameBase(from, to uint64) bool {
 	k := &w.snap.Continuation
 	from = max(from, k.BaseAddr)

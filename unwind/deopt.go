@@ -22,8 +22,7 @@ func (w *Walker) stepDeopt(b *vmstructs.Blob) profile.Reason {
 	return w.skeletons()
 }
 
-// tracedDeopt asks the code of a blob that is not in a call. Its frame may be of any size there,
-// and the words where its caller's address would lie at a call are those of other frames.
+// tracedDeopt reads the code ahead in a blob that is not in a call. There the blob's frame may have any size.
 func (w *Walker) tracedDeopt(b *vmstructs.Blob) profile.Reason {
 	r := w.exitAt(b, w.cur.pc)
 	if r.ok {
@@ -37,8 +36,8 @@ func (w *Walker) tracedDeopt(b *vmstructs.Blob) profile.Reason {
 	return w.replacing()
 }
 
-// savingRegisters finds the caller of a blob that is saving registers, or has just done so: the blob's frame stands at
-// the frame pointer (sharedRuntime_x86.cpp, RegisterSaver::save_live_registers).
+// savingRegisters finds the caller of a blob that saves registers or has just done so: the blob's frame stands at the
+// frame pointer (sharedRuntime_x86.cpp, RegisterSaver::save_live_registers).
 func (w *Walker) savingRegisters(b *vmstructs.Blob) (caller, bool) {
 	fp, known := w.fp()
 	if !known || fp < w.cur.sp {
@@ -55,8 +54,9 @@ func (w *Walker) savingRegisters(b *vmstructs.Blob) (caller, bool) {
 }
 
 // replacing finds the caller of a compiled frame while interpreter frames replace it. The replacement begins when the
-// JVM has computed the interpreter frames. It ends when these frames are on the stack and the second call is made. All
-// the time the thread's vframeArray holds the interpreter frames and their return address, whatever is on the stack.
+// JVM has computed the interpreter frames. It ends when they are on the stack and the second call is made. Until then
+// the
+// thread's vframeArray holds the interpreter frames and their return address.
 func (w *Walker) replacing() profile.Reason {
 	if len(w.snap.Side) == 0 {
 		return profile.Deoptimizing
@@ -77,8 +77,9 @@ func (w *Walker) replacing() profile.Reason {
 	return w.goTo(c)
 }
 
-// linkAbove follows the frame pointers of frames that are being built to the first that is not below sp:
-// the caller's, at which the first of them was linked.
+// linkAbove returns the caller's frame pointer. It follows the saved frame pointers of the frames that are being
+// built up
+// to the first that is not below sp.
 func (w *Walker) linkAbove(sp uint64, frames int) (uint64, bool) {
 	fp, known := w.fp()
 	for ; known && fp >= w.cur.sp && fp < sp && frames > 0; frames-- {
@@ -106,7 +107,7 @@ func (w *Walker) skeletons() profile.Reason {
 	if err != nil {
 		return profile.Deoptimizing
 	}
-	// Without an array they have been filled in, and are frames like any other.
+	// Without an array the frames have been filled in: the walk goes on as usual.
 	layout := w.vm.Interp()
 	c := caller{fp: fp}
 	if c, known = w.linked(fp, layout.SenderSP, true); !known {
@@ -129,7 +130,7 @@ func (w *Walker) skeletons() profile.Reason {
 	return w.goTo(c)
 }
 
-// linked reads the links of the frame at fp. plain: it has no sender sp slot.
+// linked reads the caller of the frame at fp. plain says that the frame has no slot for the caller's sp.
 func (w *Walker) linked(fp uint64, senderSP int, plain bool) (caller, bool) {
 	saved, ok1 := w.slot(fp, 0)
 	pc, ok2 := w.slot(fp, 1)

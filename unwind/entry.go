@@ -10,8 +10,8 @@ var callStub = &profile.Func{Name: "call_stub"}
 // maxCallStub bounds the call stub's frame: a method has at most 255 argument words.
 const maxCallStub = 8 * (255 + 64)
 
-// stepEntry walks the call stub's frame. The frame keeps every register that C++ wants back. So the walk goes on
-// through the native frames below by their unwind rules, and need not go from anchor to anchor.
+// stepEntry walks the call stub's frame. The frame holds all callee-saved registers, so the walk can go on through the
+// native frames below by their unwind rules, without an anchor.
 func (w *Walker) stepEntry() profile.Reason {
 	w.emit(profile.Frame{Func: callStub, Kind: profile.Stub, BCI: -1})
 	fp, known := w.fp()
@@ -34,8 +34,8 @@ func (w *Walker) stepEntry() profile.Reason {
 	return profile.Whole
 }
 
-// noteWrapper keeps the anchor of the Java frames below the C++ that follows: it lies in
-// the JavaCallWrapper, a C++ object on this stack (runtime/javaCalls.hpp).
+// noteWrapper keeps the anchor of the Java frames below the native frames that follow. The anchor lies in the
+// JavaCallWrapper, a C++ object on this stack (runtime/javaCalls.hpp).
 func (w *Walker) noteWrapper(fp uint64) {
 	w.anchor.SP = 0
 	wrapper, ok := w.slot(fp, w.cpu.CallStub.CallWrapper)

@@ -6,17 +6,17 @@ import (
 	"goprof/profile"
 )
 
-// Some unwind tables do not describe how an epilogue removes a frame: tables of code that was built with GCC's
-// -fno-asynchronous-unwind-tables, as some libraries of databases are, and tables that were written by hand. Between
-// the epilogue's first pop and its return, the table describes a frame that is no longer there, and leads to a stale
-// word, which may look like a return address. The code shows the right one: a return follows within a few instructions,
-// with no call before it. If table and code disagree, the walk believes the code, provided that a call stands before
-// the address to which the code returns.
+// Some unwind tables do not describe how an epilogue removes a frame: those written by hand, and those of code built
+// with
+// GCC's -fno-asynchronous-unwind-tables. Between the epilogue's first pop and its return, such a table leads to a stale
+// word, which may look like a return address. The code shows the right address: a return follows within a few
+// instructions, with no call before it. If table and code disagree, the walk believes the code, provided that a call
+// stands before the address to which the code returns.
 
 // epilogueBytes is how much code is read ahead: enough to give back all registers and return.
 const epilogueBytes = 64
 
-// returnAhead says how the code at pc returns, if it does so soon and makes no call before.
+// returnAhead finds out how the code at pc returns. It returns false unless the return is near, with no call before it.
 func (w *Walker) returnAhead(pc uint64) (arch.Exit, bool) {
 	if r, ok := w.returns[pc]; ok {
 		return r.exit, r.ok
@@ -33,7 +33,7 @@ func (w *Walker) returnAhead(pc uint64) (arch.Exit, bool) {
 	return r.exit, r.ok
 }
 
-// applyCode is applyRow where the code at the cursor contradicts its row. It reports false if it does not.
+// applyCode steps to the caller by the code ahead, if the code contradicts the row. Otherwise it returns false.
 func (w *Walker) applyCode(row *process.Row) bool {
 	if !w.cur.exact || row.Signal {
 		return false
@@ -48,9 +48,9 @@ func (w *Walker) applyCode(row *process.Row) bool {
 	}
 	was := w.cur
 	why, root := w.applyRow(row)
-	told := w.cur
+	byRow := w.cur
 	w.cur = was
-	if root || why == profile.Whole && told.pc == c.pc && told.sp == c.sp {
+	if root || why == profile.Whole && byRow.pc == c.pc && byRow.sp == c.sp {
 		return false
 	}
 	w.goTo(c)

@@ -11,14 +11,12 @@ type exitResult struct {
 	blob *vmstructs.Blob // nil for code that never changes
 	exit arch.Exit
 	ok   bool
-	// framed: the code does not return, but at this pc its frame pointer is that of a frame
-	// that it made itself.
-	framed bool
+	framed bool // the code does not return, but at this pc the frame pointer is that of the code's own frame
 	// pushed is how much lies below the frame, if the code has called there.
 	pushed uint64
 }
 
-// exitAt asks the code of b how it returns from pc. The code belongs to no method. The answer is kept for each pc.
+// exitAt finds out how a stub's code returns from pc.
 func (w *Walker) exitAt(b *vmstructs.Blob, pc uint64) exitResult {
 	return w.keptExit(b, pc, (*Walker).traceStub)
 }
@@ -49,13 +47,9 @@ func (w *Walker) keptExit(b *vmstructs.Blob, pc uint64,
 	return r
 }
 
-// methodExit finds out from a method's code how it leaves its frame. Some code has no exit that can be believed: an
-// endless loop, code that leads only to an uncommon trap, a switch. For such code methodExit goes on to the nearest
-// place at which the frame is known to be whole.
-func (w *Walker) methodExit(b *vmstructs.Blob, pc uint64) exitResult {
-	return w.keptExit(b, pc, (*Walker).traceMethod)
-}
-
+// traceMethod finds out from a method's code how it leaves its frame. Some code has no exit that can be believed: an
+// endless loop, a switch, code that leads only to an uncommon trap. Then traceMethod follows the code to the nearest pc
+// at which the frame is known to be whole.
 func (w *Walker) traceMethod(code []byte, b *vmstructs.Blob, pc uint64, r *exitResult) {
 	exit, err := w.tracer.Trace(code, b.Begin, pc, buildsFrame(b, pc))
 	r.exit, r.ok = exit, err == nil && leavesMethod(b, exit)
@@ -65,9 +59,10 @@ func (w *Walker) traceMethod(code []byte, b *vmstructs.Blob, pc uint64, r *exitR
 	}
 }
 
-// leavesMethod reports whether an exit can be believed. A jump to a computed address is a switch, so it is no exit. A
-// jump to a known address is an exit from the return poll's stub or from exception unwinding, but only if no call that
-// never returns stands before the jump. A stack pointer that an intrinsic has saved is that of the whole frame.
+// leavesMethod reports whether an exit can be believed. A jump to a computed address is a switch. A jump to a known
+// address is the exit of the return poll's stub or of exception unwinding, unless a call that never returns stands
+// before
+// it. A stack pointer that an intrinsic has saved is that of the whole frame.
 func leavesMethod(b *vmstructs.Blob, e arch.Exit) bool {
 	if e.SP.Kind != arch.Unknown && e.SP.Reg == arch.SavedSP && e.SP.Off != int32(b.FrameSize)*8 {
 		return false
@@ -87,9 +82,9 @@ func buildsFrame(b *vmstructs.Blob, pc uint64) int32 {
 	return int32(b.FrameSize) * 8
 }
 
-// stubFrame handles stubs that do not return but jump to an address that they have computed (exception handling,
-// deoptimisation). If they make a standard frame, the return address is on top before the frame is made, and above the
-// frame afterwards.
+// stubFrame handles stubs that do not return but jump to a computed address (exception handling, deoptimisation). If
+// such
+// a stub makes a standard frame, the return address is on top of the stack before, and above the frame afterwards.
 func (w *Walker) stubFrame(code []byte, off, begin uint64, r *exitResult) {
 	n := uint64(w.cpu.Enters(code))
 	switch {
@@ -124,8 +119,9 @@ func (w *Walker) eval(l arch.Loc) (uint64, bool) {
 	return v, true
 }
 
-// evalIn computes a Loc of an Exit, which may be relative to a stack pointer that the
-// code has saved: one further up in the copied stack.
+// evalIn computes a Loc of an Exit. It may be relative to a stack pointer that the code has saved, one further up in
+// the
+// copied stack.
 func (w *Walker) evalIn(e *arch.Exit, l arch.Loc) (uint64, bool) {
 	if l.Reg != arch.SavedSP {
 		return w.eval(l)
@@ -143,10 +139,10 @@ func (w *Walker) evalIn(e *arch.Exit, l arch.Loc) (uint64, bool) {
 	return 0, false
 }
 
-// evalExit computes the caller that an Exit describes. moved says that code on the way here may have moved sp to make
-// room for arguments, as adapters and interpreter entries do. Then the sender sp register holds a compiled caller's own
-// sp. Interpreted callers and the call stub are found by their frame pointer, so for them any sp below that is good
-// enough.
+// evalExit computes the caller that an Exit describes. moved says that adapters or interpreter entries may have moved
+// sp
+// to make room for arguments. Then the sender sp register holds a compiled caller's own sp. Interpreted callers and the
+// call stub are found by their frame pointer, and any sp below it is good enough.
 func (w *Walker) evalExit(e arch.Exit, moved bool) (caller, bool) {
 	pc, ok := w.evalIn(&e, e.RA)
 	if !ok {

@@ -16,9 +16,8 @@ const pushed = arch.MaxRegs
 // in circles, ten steps for each of its bytes, and each frame may have one for each register.
 const maxEvaluated = 64 << 10
 
-// evaluate computes a DWARF expression of a CFI rule with delve's evaluator. Few frames have such an expression: the
-// PLT and the signal trampoline. The stack is read from the copy. initial, if given, is pushed first, because register
-// rules expect the CFA there.
+// evaluate computes a DWARF expression of a CFI rule (of the PLT and the signal trampoline) with delve's evaluator. It
+// reads the stack from the copy. initial, if given, is pushed first: register rules expect the CFA there.
 func (w *Walker) evaluate(c *cursor, expr []byte, initial *uint64) (result uint64, ok bool) {
 	if w.evaluated += len(expr); w.evaluated > maxEvaluated || hasBlock(expr) {
 		return 0, false
@@ -55,10 +54,9 @@ func (w *Walker) evaluate(c *cursor, expr []byte, initial *uint64) (result uint6
 }
 
 // hasBlock reports whether a program may hold DW_OP_implicit_value with a block longer than 127 bytes. The evaluator
-// allocates the block before it checks whether the program is that long, and goprof cannot recover from an allocation
-// that is too large. A program may jump to any byte, so hasBlock checks each byte. Unwind rules do not need that
-// instruction (DWARF 5, section 6.4.2). None of the 6,159 expressions in 537 libraries (two JDKs, glibc, libstdc++,
-// x265, libmvec ...) has these two bytes by chance, inside a number.
+// allocates the block before it checks the length, and goprof cannot recover from an allocation that is too large. A
+// program may jump to any byte, so hasBlock checks each byte. Unwind rules do not use the instruction (DWARF 5, section
+// 6.4.2), and in 6,159 expressions of 537 libraries no number looks like it.
 func hasBlock(program []byte) bool {
 	for i := 1; i < len(program); i++ {
 		if op.Opcode(program[i-1]) == op.DW_OP_implicit_value && program[i] >= 0x80 {

@@ -39,8 +39,7 @@ func (w *Walker) stepGenerated() profile.Reason {
 	return w.stepStub(b)
 }
 
-// plausible reports whether pc can be the return address of a call. It guards the steps that had more than one way to
-// find the address.
+// plausible reports whether pc can be the return address of a call.
 func (w *Walker) plausible(pc uint64) bool {
 	pc = w.strip(pc)
 	if !w.vm.InCode(pc) {

@@ -43,15 +43,14 @@ func (w *Walker) codeletExit(c vmstructs.Codelet) (arch.Exit, bool) {
 	return r.exit, r.ok
 }
 
-// unframed deals with interpreter code that has no frame of its own yet, or none any
-// more. done is false if the code ahead shows that the frame stands.
+// unframed deals with interpreter code whose frame is not made yet, or is gone already. done is false if the code ahead
+// shows that the frame stands.
 func (w *Walker) unframed(codelet vmstructs.Codelet, e arch.Exit) (why profile.Reason, done bool) {
 	if (e.FrameBuilt || e.Jump) && w.returnsWithin(codelet, e) {
-		// an entry is not called from there: it is where a call of its own has returned to, still in the link register
-		return 0, false
+		return 0, false // the link register still holds where a call of the entry's own has returned to
 	}
 	if e.FrameBuilt {
-		// only method entries make frames for methods
+		// Only method entries make frames for methods.
 		if codelet.Role != vmstructs.MethodEntry || w.beforeBarrier(codelet, e) {
 			return 0, false
 		}
@@ -67,16 +66,16 @@ func (w *Walker) unframed(codelet vmstructs.Codelet, e arch.Exit) (why profile.R
 	}
 	c, ok := w.evalExit(e, false)
 	if !ok && codelet.Role == vmstructs.MethodEntry && e.Jump && e.RA.Kind == arch.AtMem {
-		// An intrinsic entry that calls a stub: the register with the sp of the entry's caller is not known any more.
-		// Callers that go by their frame pointer do not need the register.
+		// An intrinsic entry calls a stub: the sender sp register is unknown. Callers found by their frame
+		// pointer do
+		// not need it.
 		e.SP = arch.Loc{Kind: arch.Value, Reg: uint8(w.cpu.SP), Off: e.RA.Off + 8}
 		if c, ok = w.evalExit(e, false); !ok || !w.framed(c.pc) {
 			return profile.BadInterpreted, true
 		}
 	}
 	if !ok || !w.plausible(c.pc) || c.pc >= codelet.Begin && c.pc < codelet.End {
-		// Within itself a codelet calls when it calls the VM (MacroAssembler::call_VM).
-		return 0, false
+		return 0, false // a codelet calls within itself to call the VM (MacroAssembler::call_VM)
 	}
 	if codelet.Role == vmstructs.MethodEntry {
 		w.emitLeafEntry(codelet)
@@ -99,8 +98,8 @@ func (w *Walker) returnsWithin(codelet vmstructs.Codelet, e arch.Exit) bool {
 	return ok && pc >= codelet.Begin && pc < codelet.End
 }
 
-// frameGone reports whether code returns without a frame of its own. Code that has popped the return address does so by
-// a jump; frameGone then makes that address the exit's.
+// frameGone reports whether code returns after its frame was removed. If the code has popped the return address, it
+// returns by a jump, and frameGone puts that address into the exit.
 func (w *Walker) frameGone(codelet vmstructs.Codelet, e *arch.Exit) bool {
 	if !e.Jump {
 		return e.RA.Kind != arch.AtMem || int(e.RA.Reg) != w.cpu.FP
@@ -112,8 +111,8 @@ func (w *Walker) frameGone(codelet vmstructs.Codelet, e *arch.Exit) bool {
 		*e = e.Popped(e.Target)
 		return true
 	}
-	// A branch that jumps away goes on in compiled code, with the return address that the branch has popped and pushed:
-	// on-stack replacement (templateTable_*.cpp, branch).
+	// On-stack replacement: a branch jumps to compiled code with the return address that it has popped and pushed
+	// (templateTable_*.cpp, branch).
 	return codelet.Role == vmstructs.Branching && w.popped(e.RA)
 }
 
@@ -125,8 +124,7 @@ func (w *Walker) thrownAt(e arch.Exit) bool {
 	return ok && e.Indirect && w.plausible(w.strip(pc))
 }
 
-// popped reports whether l is a return address that was taken off the stack, not one
-// that a frame still holds.
+// popped reports whether l is a return address that was taken off the stack, not one that a frame still holds.
 func (w *Walker) popped(l arch.Loc) bool {
 	switch l.Kind {
 	case arch.AtMem:
@@ -141,14 +139,14 @@ func (w *Walker) popped(l arch.Loc) bool {
 	return false
 }
 
-// isCodeletStart: a jump to the start of a codelet is no return.
+// isCodeletStart reports whether pc is where a codelet starts: a jump there is no return.
 func (w *Walker) isCodeletStart(pc uint64) bool {
 	c, ok := w.vm.Codelet(pc)
 	return ok && c.Begin == pc
 }
 
-// beforeFrame walks a method entry that has not made its frame yet
-// (templateInterpreterGenerator_*.cpp, generate_normal_entry).
+// beforeFrame walks a method entry that has not made its frame yet (templateInterpreterGenerator_*.cpp,
+// generate_normal_entry).
 func (w *Walker) beforeFrame(e arch.Exit) profile.Reason {
 	w.emitEntered()
 	c, ok := w.evalExit(e, true)
@@ -158,7 +156,7 @@ func (w *Walker) beforeFrame(e arch.Exit) profile.Reason {
 	return w.goTo(c)
 }
 
-// emitEntered emits the method that is being entered: it is still in its register.
+// emitEntered emits the method that is being entered, by its register.
 func (w *Walker) emitEntered() bool {
 	if !w.isKnown(w.java.Method) {
 		return false
@@ -199,8 +197,8 @@ func (w *Walker) emitInterpreted(m *vmstructs.Method, bci int32) {
 	w.emit(f)
 }
 
-// interpreterFrame walks a frame that stands at the frame pointer (frame_*.hpp).
-// building: its lower slots may not have been pushed yet.
+// interpreterFrame walks a frame that stands at the frame pointer (frame_*.hpp). building says that its lower slots may
+// not have been pushed yet.
 func (w *Walker) interpreterFrame(building bool) profile.Reason {
 	fp, known := w.fp()
 	if !known || fp < w.cur.sp || !w.inCopy(fp) {
@@ -285,10 +283,12 @@ func (w *Walker) emitFramed(fp uint64, l arch.InterpLayout) profile.Reason {
 	return profile.Whole
 }
 
-// calledAt reports whether the frame at fp ends at the walk's position. Before the interpreter calls Java, the frame
-// notes its stack pointer (interp_masm_x86.cpp, prepare_to_jump_from_interpreted; JDK 25 in words from fp, JDK 21 still
-// the address), and clears it afterwards. Only an adapter's alignment and the arguments of a compiled callee lie
-// between the noted pointer and the callee. So calledAt detects a wrong frame pointer that leads to a frame further up.
+// calledAt reports whether the frame at fp ends at the walk's position. If it does not, the frame pointer is wrong.
+// Before
+// the interpreter calls Java, it stores its stack pointer in the frame (interp_masm_x86.cpp,
+// prepare_to_jump_from_interpreted; JDK 25 in words from fp, JDK 21 still the address), and clears it afterwards.
+// Only an
+// adapter's alignment and the arguments of a compiled callee lie between that pointer and the callee.
 func (w *Walker) calledAt(fp uint64, l arch.InterpLayout) bool {
 	at, isOperands, ok := w.notedSP(fp, l)
 	const aligned, most, operands = 4, 255, 256 // words; a method has no more parameters (JVMS 4.3.3)
@@ -307,13 +307,14 @@ func (w *Walker) calledAt(fp uint64, l arch.InterpLayout) bool {
 	return ok && (at == 0 || at+aligned*8 >= sp && at <= sp+uint64(arguments+aligned)*8)
 }
 
-// notedSP returns the stack pointer that the frame at fp has noted before it called Java, 0 if it has not. Up to JDK 17
-// it may be the stack pointer of the operands, which is somewhere above.
+// notedSP returns the stack pointer that the interpreter stored in the frame at fp before it called Java, or 0.
+// isOperands
+// says that the pointer is that of the operands, which lie somewhere above (up to JDK 17).
 func (w *Walker) notedSP(fp uint64, l arch.InterpLayout) (at uint64, isOperands, ok bool) {
 	at, ok = w.slot(fp, l.LastSP)
 	at = vmstructs.SlotAddress(fp, at)
 	if isOperands = l.OperandSP; isOperands && at != 0 && l.ExtendedSP != 0 {
-		// Before that slot was used, deoptimisation left in it what was there.
+		// Deoptimisation does not set the slot: it may hold anything.
 		sp, in := w.slot(fp, l.ExtendedSP)
 		if sp = vmstructs.SlotAddress(fp, sp); in && sp&15 == 0 && sp <= at && sp >= w.cur.sp-8*maxArguments {
 			at, isOperands = sp, false
@@ -322,7 +323,7 @@ func (w *Walker) notedSP(fp uint64, l arch.InterpLayout) (at uint64, isOperands,
 	return at, isOperands, ok
 }
 
-// hasJustReturned reports whether the interpreter is where calls return to, and has its registers to restore.
+// hasJustReturned reports whether the interpreter stands where calls return to, and has not restored its registers yet.
 func (w *Walker) hasJustReturned() bool {
 	if !w.cur.exact {
 		return false
@@ -331,10 +332,11 @@ func (w *Walker) hasJustReturned() bool {
 	return ok && c.Role == vmstructs.ReturnEntry
 }
 
-// bci finds the bytecode index. The interpreter keeps its bytecode pointer in a register, and saves it to the frame
-// only before calls. C++ preserves the register. So bci believes the register if its value is known and points into the
-// method. There is one exception: right behind a return, the register may still have the callee's pointer, perhaps into
-// the same method (aarch64; templateInterpreterGenerator_*.cpp, generate_return_entry_for).
+// bci finds the bytecode index. The interpreter keeps its bytecode pointer in a register that C++ preserves, and
+// saves it
+// to the frame only before calls. So bci prefers the register, if its value is known and points into the method. Right
+// behind a return the register may still have the callee's pointer (aarch64; templateInterpreterGenerator_*.cpp,
+// generate_return_entry_for).
 func (w *Walker) bci(fp uint64, l arch.InterpLayout, m *vmstructs.Method) (int32, bool) {
 	if w.isKnown(w.java.BCP) && !w.hasJustReturned() {
 		if bci, ok := m.BCI(w.cur.regs[w.java.BCP]); ok {

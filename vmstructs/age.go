@@ -6,25 +6,26 @@ import (
 )
 
 // How goprof proves an old snapshot. A Proof shows that the data which a walk used is true now. But a snapshot that has
-// waited is older: the code that its thread was in may have been freed, and other code may lie there now. A Proof of
-// the other code succeeds, and if many classes are alike, even the stack may fit it.
+// waited is older: its thread's code may have been freed, and other code may lie there now. A Proof of the other code
+// succeeds, and if many classes are alike, even the stack may fit it.
 //
-// So goprof keeps for each blob the moment at which it first knew of the blob: by a walk, or by a note that was taken
-// when it looked at a thread (sightings.go). The JVM never gives a compile id twice. So a blob that was there at that
-// moment, and is there now, was there in between.
+// So goprof keeps for each blob the moment at which it first knew of the blob: by a walk, or by a sighting
+// (sightings.go). The JVM never gives a compile id twice. So a blob that was there at that moment, and is there now,
+// was
+// there in between.
 //
-// A method has no such number. A class may be unloaded, another one may lie there for a while, and then the first class
-// may be loaded there again. But the VM counts the classes that it unloads. While that count stays the same, each
-// method that was on a stack stays where it was. A method of a class that is never unloaded stays from the moment at
-// which it was first read.
+// A method has no such number. But the VM counts the classes that it unloads. While the count stays the same, each
+// method
+// that was on a stack stays where it was. A method of a class that is never unloaded stays from the moment at which it
+// was first read.
 //
-// Proof.Since is the latest of all these moments. A snapshot that is not older than that moment is proven; an older
-// snapshot may not be.
+// Proof.Since is the latest of all these moments. A snapshot that is not older is proven.
 //
 // One case is not covered: a class is redefined while a snapshot waits, the version that its thread ran is freed, and
 // another method of the same class loader is put in its place.
 
-// SetClock tells by which clock snapshots are dated. Without one nothing is known to be older than a snapshot.
+// SetClock sets the clock by which snapshots are dated. Without a clock no blob or method counts as older than a
+// snapshot.
 func (vm *VM) SetClock(now func() int64) {
 	vm.clock = now
 	vm.unloads = vm.findUnloads()
@@ -37,10 +38,10 @@ func (vm *VM) now() int64 {
 	return vm.clock()
 }
 
-// Since returns a moment. From that moment until Check said so, everything that was noted is known to have been there.
+// Since returns the moment from which on everything that was noted is known to have been there, until Check.
 func (p *Proof) Since() int64 { return p.since(p.blobs, p.methods) }
 
-// SinceOf is Since for what one of the walks has noted that have ended. The first one is 0.
+// SinceOf is Since for one of the walks that have ended. The first walk is 0.
 func (p *Proof) SinceOf(walk int) int64 {
 	var from walkEnd
 	if walk > 0 {
@@ -74,7 +75,7 @@ func (vm *VM) blobSince(k BlobKind) int64 {
 	return vm.now()
 }
 
-// methodSince is the moment from which on a method is known to have been there.
+// methodSince returns the moment from which on a method is known to have been there.
 func (vm *VM) methodSince(m *Method) int64 {
 	if m.unloadable {
 		return vm.unloads.since
@@ -102,7 +103,7 @@ func isUnloadable(class string) bool {
 type unloads struct {
 	addr  uint64 // 0: the count cannot be read
 	count [8]byte
-	since int64 // when the counter was first seen to be count
+	since int64 // when the count was first seen
 }
 
 // The counters that jstat reads (runtime/perfMemory.hpp, PerfDataPrologue, PerfDataEntry): the same in all releases.
@@ -122,58 +123,20 @@ const (
 // findUnloads finds the count. There is none with -XX:-UsePerfData.
 func (vm *VM) findUnloads() (u unloads) {
 	u.since = math.MaxInt64
-	if vm.l.perfStart == 0 || vm.l.perfCapacity == 0 {
+	var all counterArea
+	if !all.read(vm) {
 		return u
 	}
-	start, err1 := vm.mem.Ptr(vm.l.perfStart)
-	size, err2 := vm.mem.Ptr(vm.l.perfCapacity)
-	if err1 != nil || err2 != nil || start == 0 || size < perfPrologue || size > maxPerf {
-		return u
-	}
-	all := make([]byte, size)
-	if vm.mem.Bytes(start, all) != nil {
-		return u
-	}
-	if at := counterIn(all, unloadCounter); at > 0 {
-		u.addr = start + uint64(at)
-		vm.readUnloads(&u)
+	if c, ok := all.at[unloadCounter]; ok && c.length == 0 {
+		var count [8]byte
+		if u.addr = all.start + uint64(c.at); vm.mem.Bytes(u.addr, count[:]) == nil {
+			u.note(count[:], vm.now())
+		}
 	}
 	return u
 }
 
-// counterIn returns where the value of a counter lies in the area of all counters, 0 if the counter is not there.
-func counterIn(all []byte, name string) int {
-	if offset(0).u32(all) != perfMagic {
-		return 0
-	}
-	at := int(offset(perfEntryOffset).u32(all))
-	for range min(int(offset(perfEntries).u32(all)), len(all)/perfEntry) {
-		if at < perfPrologue || at > len(all)-perfEntry {
-			return 0
-		}
-		entry := all[at:]
-		length, nameAt, dataAt := int(offset(0).u32(entry)), int(offset(perfNameOffset).u32(entry)),
-			int(offset(perfDataOffset).u32(entry))
-		if length < perfEntry || length > len(entry) {
-			return 0
-		}
-		entry = entry[:length]
-		if nameAt <= length && dataAt <= length-8 && strings.HasPrefix(string(entry[nameAt:]), name+"\x00") {
-			return at + dataAt
-		}
-		at += length
-	}
-	return 0
-}
-
-func (vm *VM) readUnloads(u *unloads) {
-	var count [8]byte
-	if vm.mem.Bytes(u.addr, count[:]) == nil {
-		u.note(count[:], vm.now())
-	}
-}
-
-// note takes the count that has just been read.
+// note takes a count that has just been read.
 func (u *unloads) note(count []byte, now int64) {
 	if string(count) != string(u.count[:]) || u.since == math.MaxInt64 {
 		copy(u.count[:], count)

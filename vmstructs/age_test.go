@@ -117,6 +117,13 @@ func TestSinceOfWalks(t *testing.T) {
 	})
 }
 
+// counterIn returns where the value of a counter lies in an area of counters, 0 if it is not there.
+func counterIn(area []byte, name string) int {
+	a := counterArea{bytes: area}
+	a.index()
+	return a.at[name].at
+}
+
 func TestCounterIn(t *testing.T) {
 	good := perfArea("sun.rt.other", unloadCounter)
 	if at := counterIn(good, unloadCounter); at == 0 || good[at] != 1 {
@@ -151,6 +158,7 @@ func perfArea(names ...string) []byte {
 		binary.LittleEndian.PutUint32(entry, uint32(len(entry)))
 		binary.LittleEndian.PutUint32(entry[perfNameOffset:], perfEntry)
 		binary.LittleEndian.PutUint32(entry[perfDataOffset:], uint32(dataAt))
+		entry[perfTypeOffset] = 'J'
 		copy(entry[perfEntry:], name)
 		entry[dataAt] = byte(i)
 		b = append(b, entry...)

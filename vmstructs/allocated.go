@@ -6,15 +6,11 @@ import (
 )
 
 const (
-	// maxAllocated is more than any thread allocates.
-	maxAllocated = 1 << 62
-	// maxTLAB bounds how large a thread's buffer is believed to be; HotSpot allows 16 GB.
-	maxTLAB = 1 << 35
+	maxAllocated = 1 << 62 // more than any thread allocates
+	maxTLAB      = 1 << 35 // of a thread's buffer; HotSpot allows 16 GB
 	// allocatedTries bounds how often a thread's numbers are read until two readings are the same.
 	allocatedTries = 3
-	// allocatedBytes is how much is read of one thread: the count, where its buffer begins, and how far the buffer is
-	// filled.
-	allocatedBytes = 24
+	allocatedBytes = 24 // of a thread: the count, where its buffer begins, and how far the buffer is filled
 )
 
 // Allocations reads how much threads have allocated. It has scratch memory of its own; see Health.
@@ -26,7 +22,7 @@ type Allocations struct {
 // NewAllocations returns a reader of what threads have allocated.
 func (vm *VM) NewAllocations() *Allocations { return &Allocations{vm: vm} }
 
-// Known reports whether this JVM's structures say what threads have allocated.
+// Known reports whether this JVM exports what threads have allocated.
 func (a *Allocations) Known() bool { return a.vm.l.health.allocated.ok() }
 
 // Allocated is Allocations.Of.
@@ -37,7 +33,7 @@ func (h *Health) Allocated(threads []Thread) []maybe.Value[uint64] { return h.al
 // buffers (TLABs) that the thread has given back, and of its present one.
 //
 // A thread adds its buffer to the count, and forgets the buffer a moment later. So Of reads again if the count or the
-// buffer's beginning changed meanwhile. The buffer's end may move.
+// buffer's beginning has changed meanwhile.
 func (a *Allocations) Of(threads []Thread) []maybe.Value[uint64] {
 	out := make([]maybe.Value[uint64], len(threads))
 	l := &a.vm.l.health
@@ -51,7 +47,7 @@ func (a *Allocations) Of(threads []Thread) []maybe.Value[uint64] {
 	return out
 }
 
-// someOf is Of for some threads.
+// someOf is Of for one batch of threads.
 func (a *Allocations) someOf(threads []Thread, out []maybe.Value[uint64]) {
 	var now, before [threadBatch][allocatedBytes]byte
 	good := a.read(threads, &before)
@@ -75,7 +71,7 @@ func (a *Allocations) someOf(threads []Thread, out []maybe.Value[uint64]) {
 	}
 }
 
-// cookedAllocated adds what a thread has used of its buffer, which begins at start and is used up to top.
+// cookedAllocated adds the used part of a thread's buffer, from start to top, to its count.
 func cookedAllocated(count, start, top uint64) maybe.Value[uint64] {
 	if top > start && start != 0 && top-start <= maxTLAB {
 		count += top - start
@@ -107,7 +103,7 @@ func (a *Allocations) read(threads []Thread, into *[threadBatch][allocatedBytes]
 	return ok
 }
 
-// AllocationTop is where a thread keeps how far its buffer is filled, 0 if that is not known.
+// AllocationTop is the offset in a thread of how far its buffer is filled, 0 if that is not known.
 func (vm *VM) AllocationTop() int32 {
 	if top := vm.l.health.tlabTop; top.ok() {
 		return int32(top)
@@ -115,16 +111,13 @@ func (vm *VM) AllocationTop() int32 {
 	return 0
 }
 
-// AllocationCounts says where a thread keeps how much it has allocated (see Allocations.Of), counted from the thread,
-// and where the JVM keeps how many collections there were. ok is false if this JVM does not tell.
+// AllocationCounts returns the offset in a thread of how much it has allocated (see Allocations.Of), and the address of
+// the number of collections. ok is false if this JVM does not export them.
 func (vm *VM) AllocationCounts() (allocated int32, collections uint64, ok bool) {
 	l := &vm.l.health
 	if l.heap == 0 || !l.collections.ok() || !l.allocated.ok() {
 		return 0, 0, false
 	}
-	heap, err := vm.mem.Ptr(l.heap)
-	if err != nil || heap == 0 {
-		return 0, 0, false
-	}
-	return int32(l.allocated), heap + uint64(l.collections), true
+	heap := vm.pointer(l.heap, 0)
+	return int32(l.allocated), heap + uint64(l.collections), heap != 0
 }

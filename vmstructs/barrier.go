@@ -4,8 +4,10 @@ import "strings"
 
 // ReturnBarrier reports whether pc is the return barrier. The lowest frame of a virtual thread returns there while its
 // callers are still in the heap: StubRoutines::_cont_returnBarrier (stubGenerator_*.cpp, generate_cont_thaw). The
-// tables export the barrier since 27; before that, .symtab has it. If neither has it, ReturnBarrier regards any return
-// into a continuation stub as the barrier, because those stubs do not call Java.
+// tables
+// export the barrier since 27; before that, .symtab has it. If neither has it, any return into a continuation stub
+// counts
+// as the barrier, because those stubs do not call Java.
 func (vm *VM) ReturnBarrier(b *Blob, pc uint64) bool {
 	if at := vm.returnBarrier(); at != 0 {
 		return pc == at
@@ -29,7 +31,7 @@ func (vm *VM) Thaws(pc uint64) bool {
 	return false
 }
 
-// noBarrier: it is not known where the return barrier, or a variable, is.
+// noBarrier says that it is not known where the return barrier is.
 const noBarrier = ^uint64(0)
 
 // returnBarrier returns the address of the return barrier, 0 if that is not known.
@@ -47,7 +49,7 @@ func (vm *VM) returnBarrier() uint64 {
 func (vm *VM) findReturnBarrier() uint64 {
 	at, ok := vm.l.stubs.entries["cont_returnBarrier"]
 	if !ok {
-		at = vm.global(&vm.barrierAt, "_ZN12StubRoutines19_cont_returnBarrierE")
+		at = vm.global("_ZN12StubRoutines19_cont_returnBarrierE")
 	}
 	if at == 0 {
 		return noBarrier
@@ -60,22 +62,17 @@ func (vm *VM) findReturnBarrier() uint64 {
 }
 
 // global returns the address of a variable of libjvm.so, 0 if that is not known. The variable is looked up once.
-func (vm *VM) global(known *uint64, symbol string) uint64 {
-	if *known == 0 {
-		if at, err := vm.t.Global(libjvm, symbol); err == nil {
-			*known = at
-		} else {
-			*known = noBarrier
-		}
+func (vm *VM) global(symbol string) uint64 {
+	at, known := vm.globals[symbol]
+	if !known {
+		at, _ = vm.t.Global(libjvm, symbol)
+		vm.globals[symbol] = at
 	}
-	if *known == noBarrier {
-		return 0
-	}
-	return *known
+	return at
 }
 
-// entryOffset returns where a JavaThread points at the entry of the continuation that it runs. JDK 21 does not export
-// that field, but the return barrier takes its stack pointer from it.
+// entryOffset returns the offset in a JavaThread of the pointer to the ContinuationEntry that it runs. JDK 21 does not
+// export that field, but the return barrier takes its stack pointer from it.
 func (vm *VM) entryOffset() (offset, bool) {
 	l := &vm.l.cont
 	switch {
@@ -109,15 +106,16 @@ func (vm *VM) deriveEntry() offset {
 	return absent
 }
 
-// ContinuationReturn returns where the lowest frame of a continuation returns to, 0 if that is not known: behind the
-// only call in the code of the entry's frame (ContinuationEntry::_return_pc).
+// ContinuationReturn returns the pc to which the lowest frame of a continuation returns
+// (ContinuationEntry::_return_pc),
+// 0 if that is not known.
 func (vm *VM) ContinuationReturn() uint64 {
 	if vm.contRet != 0 {
 		return vm.contRet
 	}
 	at := vm.l.cont.entryPC
 	if at == 0 && vm.l.cont.vthread.ok() {
-		at = vm.global(&vm.contRetAt, "_ZN17ContinuationEntry10_return_pcE")
+		at = vm.global("_ZN17ContinuationEntry10_return_pcE")
 	}
 	if at == 0 {
 		return 0
@@ -128,14 +126,14 @@ func (vm *VM) ContinuationReturn() uint64 {
 	return vm.contRet
 }
 
-// IsContinuationEntry reports whether b is the code whose frame holds a ContinuationEntry at its stack
-// pointer: jdk.internal.vm.Continuation.enterSpecial, which the VM generates.
+// IsContinuationEntry reports whether b is Continuation.enterSpecial, which the VM generates. Its frame holds a
+// ContinuationEntry at its stack pointer.
 func (vm *VM) IsContinuationEntry(b *Blob) bool {
 	return b.Kind == NativeWrapper && b.Method != nil && b.Method.Full() == "jdk.internal.vm.Continuation.enterSpecial"
 }
 
-// VirtualEntry reports whether the ContinuationEntry that begins with these bytes is a virtual
-// thread's, and how many bytes its lowest frame may have for arguments.
+// VirtualEntry reports whether the ContinuationEntry that begins with these bytes is a virtual thread's, and how many
+// bytes of arguments its lowest frame may have.
 func (vm *VM) VirtualEntry(entry []byte) (virtual bool, args uint64) {
 	if len(entry) < entrySize {
 		return false, 0
@@ -143,5 +141,5 @@ func (vm *VM) VirtualEntry(entry []byte) (virtual bool, args uint64) {
 	return offset(entryFlags).u32(entry) != 0, uint64(max(0, offset(entryArgSize).i32(entry))) * 8
 }
 
-// EntryBytes is how much of a ContinuationEntry VirtualEntry wants.
+// EntryBytes is how many bytes of a ContinuationEntry VirtualEntry needs.
 const EntryBytes = entrySize

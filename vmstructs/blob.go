@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// BlobKind says what sort of generated code a blob holds.
+// BlobKind is the sort of generated code that a blob holds.
 type BlobKind uint8
 
 const (
@@ -43,8 +43,7 @@ func (k BlobKind) IsNmethod() bool {
 	return k == Nmethod || k == NativeWrapper || k == MethodHandleIntrinsic
 }
 
-// Blob is one CodeBlob: a piece of generated code and what HotSpot notes about it. All callers share a Blob; do not
-// change it.
+// Blob is one CodeBlob: generated code and HotSpot's facts about it. All callers share a Blob; do not change it.
 type Blob struct {
 	Kind          BlobKind
 	Name          string // as the VM names it, in valid UTF-8
@@ -84,11 +83,10 @@ const (
 	maxBlobSize = 64 << 20
 	maxBlobName = 256
 	maxFrame    = 1 << 20 // words
-	// maxCodeCopy is the most that Code copies.
-	maxCodeCopy = 4 << 20
+	maxCodeCopy = 4 << 20 // bytes that Code copies
 )
 
-// Limits of the blob cache. Over either of them the cache is emptied: a walk refills what it needs.
+// Limits of the blob cache. Beyond any of them the cache is emptied: a walk refills what it needs.
 const (
 	maxBlobs     = 32 << 10
 	maxBlobBytes = 24 << 20
@@ -96,8 +94,9 @@ const (
 	maxBlobNames = 8 << 10 // the interpreter's codelets have some 500
 )
 
-// blobCache finds parsed blobs by pc. Blobs begin at segment boundaries, so a pc's
-// segment tells its blob, and the map of segments is filled as pcs are asked for.
+// blobCache finds parsed blobs by pc. Blobs begin at segment boundaries, so a pc's segment identifies its blob. The map
+// of
+// segments is filled as pcs are looked up.
 type blobCache struct {
 	bySegment map[uint64]*Blob // pc >> 6, the smallest segment there is
 	byAddr    map[uint64]*Blob
@@ -136,12 +135,14 @@ func (c *blobCache) evict(b *Blob) {
 	}
 }
 
-// holds reports whether pc is in b's code. A return address may stand right behind the code, where the last instruction
-// is a call.
+// holds reports whether pc is in b's code. A return address may stand right behind the code, if the last instruction is
+// a
+// call.
 func (b *Blob) holds(pc uint64) bool { return pc >= b.Begin && pc <= b.End }
 
-// Blob returns the code blob that holds pc. A blob that is known already costs no read and no allocation. A Proof says
-// whether the blob is still what it was.
+// Blob returns the code blob that holds pc. A blob in the cache costs no read and no allocation. A Proof shows whether
+// the
+// blob is still what it was.
 func (vm *VM) Blob(pc uint64) (*Blob, error) {
 	if b := vm.blobs.last; b != nil && pc >= b.Begin && pc < b.End {
 		return b, nil
@@ -152,8 +153,7 @@ func (vm *VM) Blob(pc uint64) (*Blob, error) {
 	}
 	b, err := vm.findBlob(pc)
 	if errors.Is(err, ErrNoBlob) && pc > 0 {
-		// A call may be a blob's last instruction; its return address then belongs to
-		// the next block.
+		// If a call is a blob's last instruction, its return address lies in the next block.
 		if before, err := vm.findBlob(pc - 1); err == nil && before.End == pc {
 			b = before
 		}
@@ -169,17 +169,9 @@ func (vm *VM) Blob(pc uint64) (*Blob, error) {
 	return b, nil
 }
 
-// KindAt says what kind of blob holds pc, and its name. It does not read what else there is to know of a blob, and
-// remembers nothing: the answer is as old as the call.
+// KindAt returns the kind and the name of the blob that holds pc. It reads only the header, and caches nothing.
 func (vm *VM) KindAt(pc uint64) (BlobKind, string, error) {
-	if !vm.InCode(pc) {
-		return OtherBlob, "", ErrNoBlob
-	}
-	h, err := vm.heapOf(pc)
-	if err != nil {
-		return OtherBlob, "", err
-	}
-	addr, err := vm.findBlock(h, pc)
+	h, addr, err := vm.blockOf(pc)
 	if err != nil {
 		return OtherBlob, "", err
 	}
@@ -206,7 +198,7 @@ func (vm *VM) findBlob(pc uint64) (*Blob, error) {
 	return b, nil
 }
 
-// BlobAt returns the code blob whose header is at addr, as HotSpot's own pointers to nmethods have it.
+// BlobAt returns the code blob whose header is at addr: HotSpot's own pointers to nmethods point there.
 func (vm *VM) BlobAt(addr uint64) (*Blob, error) {
 	h, block, err := vm.blockOf(addr)
 	if err != nil {
@@ -229,8 +221,7 @@ func (vm *VM) blockOf(addr uint64) (h *codeHeap, block uint64, err error) {
 	return h, block, err
 }
 
-// blobAt returns the blob of the block at addr. If the known blob still holds, blobAt returns that one; otherwise it
-// reads the blob.
+// blobAt returns the blob of the block at addr, from the cache if its fact still holds.
 func (vm *VM) blobAt(h *codeHeap, addr uint64) (*Blob, error) {
 	blobAddr := addr + vm.l.code.blockSize
 	if b := vm.blobs.byAddr[blobAddr]; b != nil {
@@ -252,8 +243,9 @@ func (vm *VM) blobAt(h *codeHeap, addr uint64) (*Blob, error) {
 	return b, nil
 }
 
-// readHeader reads the block header and the blob behind it in one piece, and takes what all blobs have. head is what
-// was read, valid until the next blob is read.
+// readHeader reads the block header and the blob behind it with one call, and parses what all blobs have. head is what
+// was
+// read, valid until the next blob is read.
 func (vm *VM) readHeader(h *codeHeap, addr uint64) (b *Blob, head []byte, err error) {
 	cl, bl := &vm.l.code, &vm.l.blob
 	blockSize := int(cl.blockSize)
@@ -276,8 +268,7 @@ func (vm *VM) readHeader(h *codeHeap, addr uint64) (b *Blob, head []byte, err er
 	return b, head, vm.parseHeader(b, head[blockSize:], blk.size)
 }
 
-// readBlob reads the header, then what the blob points at, and at last makes sure that the blob has not changed
-// meanwhile.
+// readBlob reads the header and what the blob points at. Then it makes sure that the blob has not changed meanwhile.
 func (vm *VM) readBlob(h *codeHeap, addr uint64) (*Blob, error) {
 	b, head, err := vm.readHeader(h, addr)
 	if err != nil {
@@ -344,8 +335,7 @@ func (vm *VM) parseHeader(b *Blob, raw []byte, blockSize uint64) error {
 	}
 	b.Name = name
 	b.Kind = kindOf(name, b.FrameSize)
-	// If the VM says the kind, the kind need not be guessed from a name. Its "nmethod", "buffer" and "runtime stub"
-	// are wider than the kinds of this package.
+	// If the VM exports the kind, it need not be guessed from a name. OtherBlob stands for the VM's wider kinds.
 	if l.kind.ok() && b.Kind != Exception {
 		if k := l.kinds[raw[l.kind]]; k != OtherBlob {
 			b.Kind = k
@@ -354,7 +344,7 @@ func (vm *VM) parseHeader(b *Blob, raw []byte, blockSize uint64) error {
 	return nil
 }
 
-// blobName reads a blob's name. Most are constants in libjvm.so and are kept by address.
+// blobName reads a blob's name. Most names are constants in libjvm.so, and are kept by address.
 func (vm *VM) blobName(addr uint64) (string, error) {
 	if name, ok := vm.blobs.names[addr]; ok {
 		return name, nil
@@ -373,35 +363,20 @@ func (vm *VM) blobName(addr uint64) (string, error) {
 	return name, nil
 }
 
-// kindOf tells a blob's kind by its name, which code/codeBlob.cpp and the callers of
-// its constructors give; all releases agree except for the spellings listed.
+// kindsByName has the names that code/codeBlob.cpp and the callers of its constructors give, in all releases.
+var kindsByName = map[string]BlobKind{"nmethod": Nmethod, "native nmethod": NativeWrapper, "Interpreter": InterpreterBlob,
+	"I2C/C2I adapters": Adapter, "adapters": Adapter, "MethodHandles adapters": Adapter, "MethodHandlesAdapterBlob": Adapter,
+	"vtable chunks": VtableStub, "SafepointBlob": Safepoint, "DeoptimizationBlob": Deopt, "UncommonTrapBlob": UncommonTrap,
+	"ExceptionBlob": Exception, "UpcallStub": Upcall}
+
+// kindOf returns a blob's kind by its name.
 func kindOf(name string, frameSize int) BlobKind {
-	switch name {
-	case "nmethod":
-		return Nmethod
-	case "native nmethod":
-		if frameSize <= 0 {
-			return MethodHandleIntrinsic
-		}
-		return NativeWrapper
-	case "Interpreter":
-		return InterpreterBlob
-	case "I2C/C2I adapters", "adapters", "MethodHandles adapters", "MethodHandlesAdapterBlob":
-		return Adapter
-	case "vtable chunks":
-		return VtableStub
-	case "SafepointBlob":
-		return Safepoint
-	case "DeoptimizationBlob":
-		return Deopt
-	case "UncommonTrapBlob":
-		return UncommonTrap
-	case "ExceptionBlob":
-		return Exception
-	case "upcall_stub", "UpcallStub":
-		return Upcall
-	}
+	kind, known := kindsByName[name]
 	switch {
+	case kind == NativeWrapper && frameSize <= 0:
+		return MethodHandleIntrinsic
+	case known:
+		return kind
 	case strings.Contains(name, "unwind_exception"), strings.Contains(name, "rethrow"),
 		strings.Contains(name, "handle_exception_from_callee"):
 		return Exception // c1/c1_Runtime1_*.cpp, opto/runtime.cpp

@@ -3,22 +3,24 @@ package vmstructs
 import (
 	"encoding/binary"
 	"fmt"
+	"sort"
 )
 
-// Bytecode is one instruction of a method as its class file had it. The interpreter writes its own instructions in
-// their place (interpreter/bytecodes.hpp, rewriter.cpp), each of the same length, or in place of several together.
+// Bytecode is one instruction of a method as its class file had it. The interpreter replaces some instructions by its
+// own,
+// of the same length, or by one for several (interpreter/bytecodes.hpp, rewriter.cpp).
 type Bytecode struct {
 	BCI    int32
 	Op     uint8
 	Handle bool   // an invoke of a handle's method that takes any arguments: see opInvokeHandle
-	Index  uint16 // of an invoke or a field: of its entry in the constant pool's cache; or see Constant
-	Target int32  // of a branch or a jump: where it leads; -1 of all others
+	Index  uint16 // of an invoke's or a field's entry in the constant pool's cache; or see Constant
+	Target int32  // where a branch or a jump leads; -1 for all others
 }
 
 // smallConstants are the numbers of iconst_m1 to lconst_1.
 var smallConstants = [...]int16{-1, 0, 1, 2, 3, 4, 5, 0, 1}
 
-// Constant returns the small whole number that a bytecode puts onto the operand stack, if it does.
+// Constant returns the small integer that a bytecode pushes. ok is false for bytecodes that push none.
 func (b *Bytecode) Constant() (value int64, ok bool) {
 	if b.Op < opIconstM1 || b.Op > opLconst1 && b.Op != opBipush && b.Op != opSipush {
 		return 0, false
@@ -26,16 +28,15 @@ func (b *Bytecode) Constant() (value int64, ok bool) {
 	return int64(int16(b.Index)), true
 }
 
-// Ends reports whether the code behind a bytecode can be reached only from elsewhere. Behind a switch stands the code
-// of its first case.
+// Ends reports whether execution never goes on with the next bytecode. A switch may: its first case follows.
 func (b *Bytecode) Ends() bool {
 	return b.Op == OpGoto || b.Op == opGotoW || b.Returns() || b.Op == OpAthrow
 }
 
-// Returns reports whether a bytecode leaves its method as it should.
+// Returns reports whether a bytecode is a return.
 func (b *Bytecode) Returns() bool { return b.Op >= OpIreturn && b.Op <= OpReturn }
 
-// Branches reports whether a bytecode goes on at one of several places.
+// Branches reports whether several bytecodes may follow a bytecode.
 func (b *Bytecode) Branches() bool {
 	return b.Target >= 0 && !b.Ends() || b.Op == opTableswitch || b.Op == opLookup
 }
@@ -45,7 +46,7 @@ func (b *Bytecode) Allocates() bool {
 	return b.Op >= OpNew && b.Op <= OpAnewarray || b.Op == opMultianewarray
 }
 
-// Bytecodes that goprof distinguishes; of families the first and the last.
+// Bytecodes that goprof distinguishes. Of a family it has the first and the last.
 const (
 	opIconstM1    = 0x02
 	opLconst1     = 0x0a
@@ -65,7 +66,7 @@ const (
 	OpLrem        = 0x71
 	OpFrem        = 0x72
 	OpDrem        = 0x73
-	OpI2l         = 0x85 // the first that converts
+	OpI2l         = 0x85 // the first conversion
 	OpLcmp        = 0x94
 	OpDcmpg       = 0x98
 	opIinc        = 0x84
@@ -110,44 +111,25 @@ const (
 // maxBytecodes bounds a method: class files allow 65,535 bytes.
 const maxBytecodes = 1 << 16
 
-// bytecodeLengths are the lengths of the opcodes 0 to 201; 0 for instructions that say themselves how long they are.
-var bytecodeLengths = buildBytecodeLengths()
-
-func buildBytecodeLengths() (t [opBreakpoint]uint8) {
-	for op := range t {
-		t[op] = 1
-	}
-	set := func(n uint8, from, to int) {
-		for op := from; op <= to; op++ {
-			t[op] = n
-		}
-	}
-	set(2, 0x10, 0x10) // bipush
-	set(3, 0x11, 0x11) // sipush
-	set(2, 0x12, 0x12) // ldc
-	set(3, 0x13, 0x14) // ldc_w, ldc2_w
-	set(2, 0x15, 0x19) // loads
-	set(2, 0x36, 0x3a) // stores
-	set(3, opIinc, opIinc)
-	set(3, 0x99, 0xa8)     // branches, jsr
-	set(2, 0xa9, 0xa9)     // ret
-	set(0, 0xaa, 0xab)     // switches
-	set(3, 0xb2, 0xb8)     // fields, invokes
-	set(5, 0xb9, 0xba)     // invokeinterface, invokedynamic
-	set(3, 0xbb, 0xbb)     // new
-	set(2, 0xbc, 0xbc)     // newarray
-	set(3, 0xbd, 0xbd)     // anewarray
-	set(3, 0xc0, 0xc1)     // checkcast, instanceof
-	set(0, opWide, opWide) //
-	set(4, 0xc5, 0xc5)     // multianewarray
-	set(3, 0xc6, 0xc7)     // ifnull, ifnonnull
-	set(5, 0xc8, 0xc9)     // goto_w, jsr_w
-	return t
-}
+// bytecodeLengths has a digit for the length of each opcode from 0 to 201, sixteen in a row; 0 for instructions whose
+// length depends on their operands.
+const bytecodeLengths = "1111111111111111" +
+	"2323322222111111" +
+	"1111111111111111" +
+	"1111112222211111" +
+	"1111111111111111" +
+	"1111111111111111" +
+	"1111111111111111" +
+	"1111111111111111" +
+	"1111311111111111" +
+	"1111111113333333" +
+	"3333333332001111" +
+	"1133333335532311" + // 0xb0: areturn, return, fields, invokes, new ...
+	"3311043355"
 
 // vmBytecodes maps HotSpot's own opcodes, from 203 on, to bytecodes (interpreter/bytecodes.hpp). JDK 8 has all but the
-// one for stores of booleans. An opcode that stands for several bytecodes maps to the first of them. The others still
-// follow it in the code.
+// one
+// for stores of booleans. An opcode that stands for several bytecodes maps to the first: the others still follow it.
 var vmBytecodes = [...]uint8{
 	// fast_agetfield to fast_sgetfield
 	OpGetfield, OpGetfield, OpGetfield, OpGetfield, OpGetfield, OpGetfield, OpGetfield, OpGetfield,
@@ -160,11 +142,11 @@ var vmBytecodes = [...]uint8{
 	OpGetfield, OpPutfield, 0x2a, 0x15, // nofast: of archived classes
 }
 
-// opInvokeHandle is what the interpreter writes for an invoke of a method of MethodHandle or VarHandle that takes any
-// arguments (interpreter/rewriter.cpp, maybe_rewrite_invokehandle). It stands for OpInvoke among vmBytecodes.
+// opInvokeHandle is the interpreter's opcode for an invoke of a method of MethodHandle or VarHandle that takes any
+// arguments (interpreter/rewriter.cpp, maybe_rewrite_invokehandle).
 const opInvokeHandle = 0xe9
 
-// invokeHandle is opInvokeHandle as a release has it.
+// invokeHandle is opInvokeHandle in a release.
 func invokeHandle(jdk8 bool) uint8 {
 	if jdk8 {
 		return opInvokeHandle - 1
@@ -172,7 +154,7 @@ func invokeHandle(jdk8 bool) uint8 {
 	return opInvokeHandle
 }
 
-// fastBPutfield is the place of that opcode among vmBytecodes: JDK 8 lacks the opcode behind it.
+// fastBPutfield is that opcode's index in vmBytecodes. JDK 8 lacks the next opcode.
 const fastBPutfield = 9
 
 // javaOp returns the opcode of the class file.
@@ -190,7 +172,7 @@ func javaOp(op uint8, jdk8 bool) (uint8, bool) {
 	return vmBytecodes[i], true
 }
 
-// Bytecodes reads the bytecodes of a method. It reads past nearMemory, whose pieces may be older than the method.
+// Bytecodes reads the bytecodes of a method, not from nearMemory, whose pieces may be older than the method.
 func (vm *VM) Bytecodes(m *Method) ([]Bytecode, error) {
 	_, code, err := vm.readBytecodes(m)
 	return code, err
@@ -242,7 +224,7 @@ func decodeBytecodes(raw []byte, jdk8 bool) ([]Bytecode, error) {
 
 // bytecodeLength returns how long the instruction at an index is, 0 if it is none.
 func bytecodeLength(raw []byte, at int, op uint8) int {
-	if n := int(bytecodeLengths[op]); n != 0 {
+	if n := int(bytecodeLengths[op] - '0'); n != 0 {
 		return n
 	}
 	if op == opWide {
@@ -268,18 +250,12 @@ func bytecodeLength(raw []byte, at int, op uint8) int {
 	return int(n)
 }
 
-// BytecodeAt returns the place of the bytecode with that index in a list that Bytecodes made, -1 if there is none.
+// BytecodeAt returns the position in a list of Bytecodes of the bytecode with that index, -1 if there is none.
 func BytecodeAt(code []Bytecode, bci int32) int {
-	low, high := 0, min(len(code), int(max(bci, -1))+1) // each has a byte or more
-	for low < high {
-		if mid := int(uint(low+high) / 2); code[mid].BCI < bci {
-			low = mid + 1
-		} else {
-			high = mid
-		}
-	}
-	if low == len(code) || code[low].BCI != bci {
+	most := min(len(code), int(max(bci, -1))+1) // each has a byte or more
+	i := sort.Search(most, func(i int) bool { return code[i].BCI >= bci })
+	if i == len(code) || code[i].BCI != bci {
 		return -1
 	}
-	return low
+	return i
 }

@@ -9,23 +9,23 @@ import (
 	"goprof/process"
 )
 
-// ErrChunk: a stack chunk does not hold together.
+// ErrChunk says that the fields of a stack chunk contradict each other.
 var ErrChunk = fmt.Errorf("%w: a stack chunk", ErrBadThread)
 
 // chunkHeadBytes is how much of a StackChunk is read: its fields, which lie before the stack.
 const chunkHeadBytes = 128
 
-// chunkHead is a chunk's fields as they were read.
+// chunkHead has the fields of a chunk, or of a Continuation, as they were read.
 type chunkHead struct {
 	addr uint64
 	n    int
 	raw  [chunkHeadBytes]byte
 }
 
-// maxChunkWords bounds a chunk. Its size is an int.
+// maxChunkWords bounds the size of a chunk.
 const maxChunkWords = 1 << 27
 
-// readChunks copies the stack of the Continuation at cont. The copy counts only if unchanged says so afterwards.
+// readChunks copies the stack of the Continuation at cont. The copy counts only if unchanged then returns true.
 func (c *Continuations) readChunks(cont uint64, k *process.Continuation) error {
 	c.ranges, c.nHeads = c.ranges[:0], 0
 	c.tail = chunkHead{addr: cont}
@@ -47,10 +47,10 @@ func (c *Continuations) readChunks(cont uint64, k *process.Continuation) error {
 	return nil
 }
 
-// errNotCopied: the pause's copies do not have it.
+// errNotCopied says that the copies from the pause lack an object.
 var errNotCopied = fmt.Errorf("%w: not copied", ErrChunk)
 
-// heapBytes reads from the heap, or from what was copied of it together with the stack.
+// heapBytes reads from the heap, or from the copies that were made together with the stack.
 func (c *Continuations) heapBytes(addr uint64, b []byte) error {
 	switch {
 	case c.copied == nil:
@@ -61,8 +61,8 @@ func (c *Continuations) heapBytes(addr uint64, b []byte) error {
 	return errNotCopied
 }
 
-// Trail says how a thread's chunks and its virtual thread can be copied together with its stack. The trail is not
-// known before a chunk has been read: the first chunks are read when their thread runs again.
+// Trail says how a thread's chunks and its virtual thread can be copied together with its stack. It is not known before
+// the first chunk has been read.
 func (c *Continuations) Trail(t *process.Trail) {
 	from, size := c.vm.Side()
 	if c.cont.klass == 0 || c.virtual.klass == 0 || size == 0 {
@@ -92,21 +92,30 @@ func (c *Continuations) tailOf(h *chunkHead) (uint64, error) {
 	if h.addr == 0 || h.addr%8 != 0 {
 		return 0, errKind
 	}
-	h.n = int(max(c.cont.span, klassBytes))
-	if err := c.heapBytes(h.addr, h.raw[:h.n]); err != nil {
-		return 0, c.vm.moved(err)
-	}
-	klass := c.klasses.klassIn(h.raw[:])
-	if c.cont.klass == 0 || klass != c.cont.klass {
-		if err := c.findContinuation(klass); err != nil {
-			return 0, c.vm.moved(err)
-		}
-		h.n = int(c.cont.span)
-		if err := c.heapBytes(h.addr, h.raw[:h.n]); err != nil {
-			return 0, c.vm.moved(err)
-		}
+	if err := c.readHead(h, &c.cont.klass, &c.cont.span, c.findContinuation); err != nil {
+		return 0, err
 	}
 	return c.vm.oopIn(h.raw[:], c.cont.tail)
+}
+
+// readHead reads the fields of an object. If the object's class is not *klass, find first finds the fields of that
+// class,
+// and how many bytes they take.
+func (c *Continuations) readHead(h *chunkHead, klass, size *uint64, find func(klass uint64) error) error {
+	for range 2 {
+		h.n = int(max(*size, klassBytes))
+		if err := c.heapBytes(h.addr, h.raw[:h.n]); err != nil {
+			return c.vm.moved(err)
+		}
+		now := c.klasses.klassIn(h.raw[:])
+		if *klass != 0 && now == *klass {
+			return nil
+		}
+		if err := find(now); err != nil {
+			return c.vm.moved(err)
+		}
+	}
+	return c.vm.moved(errKind) // another object has come there
 }
 
 const (
@@ -114,7 +123,7 @@ const (
 	classChunk        = "jdk/internal/vm/StackChunk"
 )
 
-// findContinuation finds the fields of Continuation. klass is Continuation or a class below it.
+// findContinuation finds the fields of Continuation. klass is Continuation or a subclass.
 func (c *Continuations) findContinuation(klass uint64) error {
 	class, err := c.class(klass, classContinuation)
 	if err != nil {
@@ -129,8 +138,8 @@ func (c *Continuations) findContinuation(klass uint64) error {
 	return nil
 }
 
-// FindClasses finds what Trail needs among all loaded classes. These may be many, and each takes some microseconds.
-// Without FindClasses, the first virtual threads that are met tell.
+// FindClasses finds the classes that Trail needs among all loaded classes. That takes some microseconds for each class.
+// Without FindClasses, goprof learns them from the first virtual threads.
 func (c *Continuations) FindClasses() error {
 	if err := c.prepare(); err != nil {
 		return err
@@ -151,19 +160,9 @@ func (c *Continuations) readChunk(addr uint64, h *chunkHead, k *process.Continua
 		return 0, ErrChunk
 	}
 	f := &c.chunk
-	h.addr, h.n = addr, int(max(f.start, klassBytes))
-	if err := c.heapBytes(addr, h.raw[:h.n]); err != nil {
-		return 0, c.vm.moved(err)
-	}
-	klass := c.klasses.klassIn(h.raw[:])
-	if f.klass == 0 || f.klass != klass {
-		if err := c.findChunk(klass); err != nil {
-			return 0, c.vm.moved(err)
-		}
-		h.n = int(f.start)
-		if err := c.heapBytes(addr, h.raw[:h.n]); err != nil {
-			return 0, c.vm.moved(err)
-		}
+	h.addr = addr
+	if err := c.readHead(h, &f.klass, &f.start, c.findChunk); err != nil {
+		return 0, err
 	}
 	if parent, err = c.vm.oopIn(h.raw[:], f.parent); err != nil {
 		return 0, err
@@ -187,7 +186,7 @@ func (c *Continuations) readChunk(addr uint64, h *chunkHead, k *process.Continua
 	return parent, nil
 }
 
-// bounds returns a chunk's fields, in words from where its stack begins.
+// bounds returns a chunk's fields, in words from the beginning of its stack.
 func (c *Continuations) bounds(h *chunkHead) (size, sp, bottom int) {
 	f := &c.chunk
 	field := func(at uint64) int { return int(int32(binary.LittleEndian.Uint32(h.raw[at:]))) }
@@ -213,8 +212,10 @@ func (c *Continuations) findChunk(klass uint64) error {
 	}
 	// STACKCHUNK_INJECTED_FIELDS (runtime/continuationJavaClasses.hpp): cont, flags, pc, maxThawingSize, since 24
 	// lockStackSize, since 26 two more.
-	if added, err := c.vm.injectedIn(klass); err == nil && len(added) > 4 && max(added[1], added[4]) < f.start {
-		f.flags, f.locks = added[1], added[4]
+	if added, err := c.vm.injectedIn(klass); err == nil && len(added) > 4 {
+		if flags, locks := uint64(added[1].offset), uint64(added[4].offset); max(flags, locks) < f.start {
+			f.flags, f.locks = flags, locks
+		}
 	}
 	if f.parent == 0 || f.size == 0 || f.sp == 0 || f.bottom == 0 && f.argsize == 0 || ends > f.start ||
 		f.start > chunkHeadBytes {
@@ -224,8 +225,8 @@ func (c *Continuations) findChunk(klass uint64) error {
 	return nil
 }
 
-// unchanged reads again, with one call, what readChunks has read, but for the frames. It reads the other ranges in the
-// same call. It reports whether all could be read and the chunks are as they were.
+// unchanged reads again, with one call, the other ranges and what readChunks has read except the frames. It reports
+// whether all could be read and the chunks are as they were.
 func (c *Continuations) unchanged(others ...process.Range) bool {
 	c.ranges = append(c.ranges[:0], others...)
 	tail := c.tailAgain[:]
@@ -250,8 +251,9 @@ func (c *Continuations) unchanged(others ...process.Range) bool {
 	return err1 == nil && err2 == nil && was == now
 }
 
-// sameFrames is unchanged for a thread that no carrier ran when readChunks began: it compares the frames, too. A
-// carrier may have run the thread meanwhile, up to a place where the heads of its chunks are the same.
+// sameFrames is unchanged for a thread that no carrier ran when readChunks began. It also compares the frames: a
+// carrier
+// may have run the thread meanwhile, up to a point at which its chunks have the same fields.
 func (c *Continuations) sameFrames() bool {
 	chunks := c.heap.Chunks
 	again := make([]process.Range, len(chunks))
@@ -269,7 +271,7 @@ func (c *Continuations) sameFrames() bool {
 	return true
 }
 
-// sameHead compares the fields of a chunk that count: flags and the mark may change.
+// sameHead compares the fields of a chunk. Its flags and its mark may change.
 func (c *Continuations) sameHead(h *chunkHead, raw []byte) bool {
 	now := chunkHead{n: h.n}
 	copy(now.raw[:], raw)
@@ -285,8 +287,9 @@ const (
 	chunkLocks  = 1 << 5 // it holds a LockStack
 )
 
-// lockStack returns the objects that a virtual thread has locked whose chunks were just read. When it gives up its
-// carrier, the JVM moves the LockStack to where the last chunk's stack begins (FreezeBase::freeze_lockstack).
+// lockStack returns the objects that the virtual thread has locked whose chunks were just read. When the thread gives
+// up
+// its carrier, the JVM moves the LockStack to the beginning of the last chunk's stack (FreezeBase::freeze_lockstack).
 func (c *Continuations) lockStack(k *Locks) (objects []uint64) {
 	f, h := &c.chunk, &c.heads[0]
 	if f.locks == 0 || c.nHeads == 0 {

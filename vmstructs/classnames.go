@@ -4,8 +4,9 @@ import (
 	"strings"
 )
 
-// ClassNames reads the names of classes by their Klass, and by the head of an object. A name is never kept: another
-// class may come to the same address.
+// ClassNames reads the names of classes by their Klass, or by the head of an object. It keeps no name: another class
+// may
+// come to the same address.
 type ClassNames struct {
 	vm      *VM
 	klasses klassModel
@@ -16,7 +17,7 @@ type ClassNames struct {
 func (vm *VM) NewClassNames() *ClassNames {
 	c := &ClassNames{vm: vm}
 	var err error
-	c.klasses, err = vm.klassModelAt(vm.l.wait.narrowBase, vm.l.wait.narrowShift)
+	c.klasses, err = vm.readKlassModel()
 	c.model = err == nil
 	return c
 }
@@ -24,7 +25,7 @@ func (vm *VM) NewClassNames() *ClassNames {
 // HeadSize is how many bytes of an object OfHead needs.
 const HeadSize = 16
 
-// OfHead is the name of an object's class, in Java's spelling. head are its first HeadSize bytes.
+// OfHead returns the name of an object's class, in Java's spelling. head has the object's first HeadSize bytes.
 func (c *ClassNames) OfHead(head []byte) (string, error) {
 	if !c.model || len(head) < HeadSize {
 		return "", ErrMissing

@@ -16,8 +16,8 @@ const (
 	maxHeaps     = 8
 	maxCodeCache = 1 << 34 // HotSpot allows 2 GB
 	segmapChunk  = 512
-	// maxHops bounds the way back to a block's beginning. Hops are as long as can be, except where blocks were merged.
-	// HotSpot allows 10,000 merges (fragmentation_limit).
+	// maxHops bounds the steps back to a block's beginning. Only merged blocks have short steps, and HotSpot allows 10,000
+	// merges (fragmentation_limit).
 	maxHops = 1 << 16
 )
 
@@ -175,7 +175,7 @@ func (vm *VM) growHeap(h *codeHeap) error {
 	return err
 }
 
-// findBlock returns the address of the block header of the block that holds pc.
+// findBlock returns the address of the header of the block that holds pc.
 func (vm *VM) findBlock(h *codeHeap, pc uint64) (uint64, error) {
 	return findBlock(vm.t, h, pc, vm.blobs.window[:])
 }
@@ -183,7 +183,7 @@ func (vm *VM) findBlock(h *codeHeap, pc uint64) (uint64, error) {
 // findBlock walks the segment map back from pc's segment.
 func findBlock(m process.Memory, h *codeHeap, pc uint64, window []byte) (uint64, error) {
 	i := h.segment(pc)
-	begin, end := i+1, i+1 // the part of the map that is in the window
+	begin, end := i+1, i+1 // what of the map is in the window
 	for n := range maxHops {
 		if i < begin || i >= end {
 			begin, end = i+1-min(i+1, uint64(len(window))), i+1

@@ -1,13 +1,11 @@
 package vmstructs
 
 import (
-	"slices"
 	"sort"
 	"strings"
 )
 
-// Codelet is a piece of the interpreter: the code for one bytecode, one kind of method
-// entry, and so on.
+// Codelet is the interpreter's code for one bytecode, one kind of method entry, and so on.
 type Codelet struct {
 	Begin, End  uint64
 	Description string
@@ -25,23 +23,20 @@ const (
 	ReturnEntry      // where calls of Java return to
 )
 
-// maxCodelets bounds the pieces of the interpreter, some 300 in fact.
+// maxCodelets bounds the codelets, some 300 in fact.
 const maxCodelets = 8192
 
-// roleOf tells a codelet's role by its description, the only thing that the JVM says of it
+// roleOf returns a codelet's role by its description, the JVM's only information about the codelet
 // (interpreter/templateInterpreterGenerator.cpp, generate_all).
 func roleOf(description string) Role {
-	starts := func(with ...string) bool {
-		return slices.ContainsFunc(with, func(w string) bool { return strings.HasPrefix(description, w) })
-	}
 	switch {
-	case starts("method entry point", "native method entry point"):
+	case anyOf(strings.HasPrefix, description, "method entry point", "native method entry point"):
 		return MethodEntry
 	case description == "exception handling":
 		return Throwing
 	case strings.Contains(description, "return entry points"):
 		return ReturnEntry
-	case starts("if", "goto"):
+	case anyOf(strings.HasPrefix, description, "if", "goto"):
 		return Branching
 	}
 	return OtherRole
@@ -103,8 +98,7 @@ func (vm *VM) readCodelets() []Codelet {
 	return out
 }
 
-// CodeletCode returns the code of a codelet, which never changes. It reads nothing: the
-// interpreter was copied whole.
+// CodeletCode returns the code of a codelet, which never changes. It reads nothing: the interpreter was copied whole.
 func (vm *VM) CodeletCode(c Codelet) []byte {
 	begin, end := c.Begin-vm.interp.begin, c.End-vm.interp.begin
 	if begin > end || end > uint64(len(vm.interpCode)) {

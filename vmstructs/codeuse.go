@@ -6,12 +6,11 @@ import (
 	"goprof/process/maybe"
 )
 
-// CodeUse is how full a part of the code cache is.
+// CodeUse is how full a heap of the code cache is.
 type CodeUse struct {
 	Name string // "CodeHeap 'profiled nmethods'", "CodeCache", empty up to 8
 	Amount
-	// Refused is how often there was no room. It is not known up to 8.
-	Refused maybe.Value[uint64]
+	Refused maybe.Value[uint64] // how often there was no room; not known up to 8
 }
 
 // The fields of a CodeHeap behind _log2_segment_size are not exported, but they are always the same list
@@ -21,9 +20,10 @@ type CodeUse struct {
 //	size_t _freelist_segments, int _freelist_length, [size_t _max_allocated_capacity, const char* _name, CodeBlobType,
 //	int blobs, nmethods, adapters, full]
 //
-// So the code searches for the fields where they must be, and believes them only if they agree: the size of a segment
-// stands before its logarithm; there are fewer free segments than segments that were ever taken; the taken segments fit
-// into the committed memory; the peak is not below the used size; the name, if there is one, is a name.
+// goprof reads the fields there, and believes them only if they agree: the size of a segment stands before its
+// logarithm;
+// fewer segments are free than were ever taken; the taken segments fit into the committed memory; the peak is not below
+// the used size; the name, if there is one, is a name.
 const (
 	codeBefore = 24 // how much is read before _log2_segment_size, and behind it
 	codeBehind = 104
@@ -38,7 +38,7 @@ const (
 	maxCodeCount = 1 << 30
 )
 
-// Code reads how full the code cache is, part by part. A part that does not hold together is not known.
+// Code reads how full each heap of the code cache is.
 func (h *Health) Code() (parts []CodeUse) {
 	for i := range h.vm.heaps {
 		parts = append(parts, h.codeHeap(&h.vm.heaps[i]))
@@ -46,7 +46,7 @@ func (h *Health) Code() (parts []CodeUse) {
 	return parts
 }
 
-// codeHeap reads how full one heap of the code cache is.
+// codeHeap reads how full one heap is. If its fields do not agree, it is not known.
 func (h *Health) codeHeap(heap *codeHeap) (use CodeUse) {
 	l := &h.vm.l.code
 	use.Max = maybe.Known(heap.boundary - heap.low)

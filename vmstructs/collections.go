@@ -3,8 +3,10 @@ package vmstructs
 import "goprof/process"
 
 // heapMoment counts the collections that stop all threads. In the middle of a full collection, references already lead
-// to where their objects are about to be (gc/parallel/psParallelCompact.cpp, adjust_roots; gc/serial/serialFullGC.cpp,
-// phase 3). Until the objects are there, a reference leads to something else, and does so each time it is followed.
+// to
+// the future places of their objects (gc/parallel/psParallelCompact.cpp, adjust_roots; gc/serial/serialFullGC.cpp,
+// phase
+// 3). Until the objects are there, such a reference leads to something else, however often it is followed.
 type heapMoment struct {
 	count uint64 // collections so far
 	quiet bool   // none was under way
@@ -17,7 +19,7 @@ type heapReads struct {
 	ranges         [2]process.Range
 }
 
-// heapMoment returns the present one. A JVM that does not report its collections is taken for quiet.
+// heapMoment returns the present moment. A JVM that does not export its collections counts as quiet.
 func (vm *VM) heapMoment() heapMoment {
 	l, r := &vm.l.locks, &vm.heapReads
 	if l.heap == 0 || !l.stopped.ok() || !l.count.ok() {
@@ -28,8 +30,9 @@ func (vm *VM) heapMoment() heapMoment {
 			return heapMoment{quiet: true}
 		}
 	}
-	// The JVM sets the flag first and counts then (PSParallelCompact::invoke and its like). It is read the other way
-	// round: a collection that begins between the two reads is counted later.
+	// The JVM sets the flag first and counts then (PSParallelCompact::invoke and its like). goprof reads the count first:
+	// a
+	// collection that begins between the two reads is counted later.
 	r.ranges = [2]process.Range{
 		{Addr: r.at + uint64(l.count.offset), Buf: r.count[:l.count.width]},
 		{Addr: r.at + uint64(l.stopped.offset), Buf: r.stopped[:l.stopped.width]},
@@ -46,6 +49,6 @@ func (vm *VM) nothingMoved(since heapMoment) bool {
 	return since.quiet && vm.heapMoment() == since
 }
 
-// Collecting reports whether a collection has stopped the threads now. Then less is told of threads: see ThreadName,
-// ThreadStatus and ThreadFacts.
+// Collecting reports whether a collection stops the threads now. Then ThreadName, ThreadStatus and ThreadFacts return
+// ErrMoved.
 func (vm *VM) Collecting() bool { return !vm.heapMoment().quiet }

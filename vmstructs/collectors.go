@@ -1,6 +1,7 @@
 package vmstructs
 
 import (
+	"slices"
 	"strings"
 
 	"goprof/process/maybe"
@@ -27,10 +28,7 @@ const (
 //     phases" counts these.
 //   - ZGC's names begin with Z. Its "minor" and "major" count pauses of cycles beside the program.
 func KindsOfCollectors(names []string) []CollectorKind {
-	phases := false
-	for _, name := range names {
-		phases = phases || strings.HasPrefix(name, "CMS stop-the-world phases")
-	}
+	phases := slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(n, "CMS stop-the-world phases") })
 	kinds := make([]CollectorKind, len(names))
 	for i, name := range names {
 		kinds[i] = kindOfCollector(name, phases)
@@ -38,18 +36,12 @@ func KindsOfCollectors(names []string) []CollectorKind {
 	return kinds
 }
 
-// kindOfCollector: phases says that the short pauses of CMS have a counter of their own.
+// kindOfCollector returns what one counter counts. phases says that the short pauses of CMS have a counter of their
+// own.
 func kindOfCollector(name string, phases bool) CollectorKind {
-	has := func(parts ...string) bool {
-		for _, part := range parts {
-			if strings.Contains(name, part) {
-				return true
-			}
-		}
-		return false
-	}
+	has := func(parts ...string) bool { return anyOf(strings.Contains, name, parts...) }
 	switch {
-	case strings.HasPrefix(name, "Z"), strings.HasPrefix(name, "Shenandoah"), has("concurrent", "stop-the-world phases"):
+	case anyOf(strings.HasPrefix, name, "Z", "Shenandoah"), has("concurrent", "stop-the-world phases"):
 		return ConcurrentPauses
 	case name == "CMS" && !phases:
 		return ConcurrentPauses
@@ -61,8 +53,8 @@ func kindOfCollector(name string, phases bool) CollectorKind {
 	return OtherCollections
 }
 
-// OldAfter says how full the old generation was when the last collection had ended. Collectors without generations have
-// their whole heap there. ZGC calls a generation "old" and does not keep its counter up to date.
+// OldAfter returns how full the old generation was when the last collection had ended: the whole heap, with collectors
+// without generations. ZGC calls a generation "old", but does not keep its counter up to date.
 func (c Counters) OldAfter(collector string) maybe.Value[uint64] {
 	if name, ok := c.Text("sun.gc.generation.1.name"); !ok || name != "old" || collector == "ZGC" {
 		return maybe.Value[uint64]{}
@@ -70,8 +62,8 @@ func (c Counters) OldAfter(collector string) maybe.Value[uint64] {
 	return c.amount("sun.gc.generation.1.space.0.used")
 }
 
-// HeapAfter says the same of the whole heap. Only G1 writes the counters of the young generation at the end of a
-// collection. Those of other collectors are sampled each 50 ms, whatever has happened since.
+// HeapAfter returns the same of the whole heap. Only G1 writes the counters of the young generation at the end of a
+// collection; other collectors write them every 50 ms.
 func (c Counters) HeapAfter(collector string) maybe.Value[uint64] {
 	if collector != "G1" {
 		return maybe.Value[uint64]{}

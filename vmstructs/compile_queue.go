@@ -11,10 +11,8 @@ import (
 type CompileQueue struct {
 	Compiler string // C1, C2, JVMCI
 	Length   int
-	// Oldest is the method that has waited longest, and Waited is for how long. Empty, not known: none waits, or that
-	// is not known.
-	Oldest string
-	Waited maybe.Value[time.Duration]
+	Oldest   string                     // the method that has waited longest; empty if none is known
+	Waited   maybe.Value[time.Duration] // how long it has waited
 }
 
 // CompileQueue begins with const char* _name, CompileTask *_first, *_last, *_first_stale, int _size in all releases
@@ -25,14 +23,12 @@ const (
 	queueBytes                       = 40
 	queueName                        = " compile queue" // CompileBroker::init_compiler_threads
 	maxQueueName                     = 32
-	// maxTasks is more than any JVM queues: each method of a class stands in a queue once, or twice.
-	maxTasks = 1 << 22
-	// queueTries bounds how often a queue is read that a thread changes meanwhile.
-	queueTries = 3
+	maxTasks                         = 1 << 22 // more than any JVM queues
+	queueTries                       = 3       // readings of a queue that a thread changes meanwhile
 )
 
-// CompileQueues reads how many methods wait for each compiler. now is the target's CLOCK_MONOTONIC. It returns false if
-// that is not known: libjvm.so has no symbols, or the release is 8.
+// CompileQueues reads how many methods wait for each compiler. now is the target's CLOCK_MONOTONIC. ok is false if
+// libjvm.so has no symbols, or the release is 8.
 func (h *Health) CompileQueues(now int64) (queues []CompileQueue, ok bool) {
 	for _, variable := range h.symbols.queues {
 		at, err := h.vm.mem.Ptr(variable)
@@ -92,10 +88,9 @@ func (h *Health) oldestTask(q *CompileQueue, task, queue uint64, now int64) {
 // maxTask is more than a CompileTask has in any release.
 const maxTask = 512
 
-// waited returns how long ago a task was queued. _time_queued and _time_started stand behind _prev, the last field that
-// is exported. Up to 25 a bool is between (compiler/compileTask.hpp). A waiting task has not started, so its
-// _time_started is 0, and one of two words is the time. If both may be the time, the result is not known. Both times
-// count from os::init.
+// waited returns how long ago a task was queued. _time_queued and _time_started stand behind _prev, the last exported
+// field; up to 25 a bool is between (compiler/compileTask.hpp). Both times count from os::init. A waiting task has not
+// started, so its _time_started is 0, and one of two words is the time. If both may be, the result is not known.
 func (h *Health) waited(task []byte, now int64) maybe.Value[time.Duration] {
 	prev := int(h.vm.l.task.prev)
 	began, err := h.vm.mem.U64(h.symbols.began)

@@ -2,7 +2,7 @@ package vmstructs
 
 import "goprof/process/maybe"
 
-// Compiling is false where compilers take no new tasks. UseCompiler, too, tells that they are stopped for good.
+// Compiling is false if the compilers take no new tasks, for now or for good (UseCompiler).
 func (h *Health) Compiling() maybe.Value[bool] {
 	if f, ok := h.vm.Flag("UseCompiler"); ok && f.Kind == BoolFlag && !f.Bool {
 		return maybe.Known(false)
@@ -14,12 +14,13 @@ func (h *Health) Compiling() maybe.Value[bool] {
 	return maybe.If(state == 1, err == nil && state >= 0 && state <= 2) // compiler/compileBroker.hpp
 }
 
-// GaveUp reports whether the JVM has turned its compilers off by itself, for good. The JVM does so if the code cache
-// has no room for the code that a compiler needs at its start (compiler/compileBroker.cpp, shutdown_compiler_runtime).
-// With -XX:-UseCodeCacheFlushing it also does so if there is no room for a method (handle_full_code_cache). The JVM
-// then clears UseCompiler, and does not note that in the flag's origin. A user's -XX:-UseCompiler and
-// TieredStopAtLevel=0 leave an origin. -Xint leaves none, but it clears UseOnStackReplacement, too
-// (runtime/arguments.cpp, set_mode_flags).
+// GaveUp reports whether the JVM has turned its compilers off by itself, for good: because the code cache has no room
+// for
+// the code that a compiler needs at its start (compiler/compileBroker.cpp, shutdown_compiler_runtime), or with
+// -XX:-UseCodeCacheFlushing for a method (handle_full_code_cache). The JVM then clears UseCompiler without changing the
+// flag's origin. A user's -XX:-UseCompiler and TieredStopAtLevel=0 change the origin. -Xint does not, but it also
+// clears
+// UseOnStackReplacement (runtime/arguments.cpp, set_mode_flags).
 func (h *Health) GaveUp() maybe.Value[bool] {
 	compiler, ok := h.vm.Flag("UseCompiler")
 	origin, told := h.vm.flagOrigin("UseCompiler")

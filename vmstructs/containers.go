@@ -6,15 +6,16 @@ import (
 	"fmt"
 )
 
-// Virtual threads are in no list of the VM. The JDK keeps them in thread containers
-// (jdk.internal.vm.ThreadContainers and what it registers), all in concurrent hash sets:
+// Virtual threads are in no list of the VM. The JDK keeps them in thread containers (jdk.internal.vm.ThreadContainers
+// and
+// what it registers), all in concurrent hash sets:
 //
 //	Thread.startVirtualThread, Thread.ofVirtual()   the root container's VTHREADS (THREADS in 21)
 //	Executors.newVirtualThreadPerTaskExecutor       ThreadPerTaskExecutor.threads
 //	other executors                                 SharedThreadContainer.virtualThreads
 //	StructuredTaskScope                             ThreadFlock.threads, from its owner's Thread.headStackableScopes
 //
-// The sets change while they are walked; a thread that comes or goes meanwhile may be missed.
+// The sets change while they are walked. A thread that begins or ends meanwhile may be missed.
 const (
 	classContainers   = "jdk/internal/vm/ThreadContainers"
 	classTrackingRoot = "jdk/internal/vm/ThreadContainers$RootContainer$TrackingRootContainer"
@@ -35,22 +36,22 @@ const (
 	maxObject = 4096
 )
 
-// search is an EachVirtual under way.
+// search is the state of one EachVirtual.
 type search struct {
 	c        *Continuations
 	visit    func(*VirtualThread)
 	census   Census
 	light    bool             // neither names nor frames are wanted
 	nameless bool             // names are not wanted
-	sets     func(set uint64) // gets the sets of threads, which are not walked then; nil: they are walked
+	sets     func(set uint64) // if not nil, called with each set of threads instead of walking the set
 	seen     map[uint64]bool  // sets and platform threads, by address
-	shown    map[uint64]bool  // virtual threads, by id: the collector may move one between two sets that hold it
+	shown    map[uint64]bool  // virtual threads, by id: the collector may move a thread that two sets hold
 	klasses  map[string]uint64
 	depth    int // of container and tableOf, which call themselves
 
 	nodes, slots, containers int
-	listed                   int  // classes, each time that all are looked through
-	spent                    bool // one of the bounds is reached: nothing more is read
+	listed                   int  // classes that were looked at
+	spent                    bool // a bound is reached: nothing more is read
 
 	states    map[uint32]virtualState
 	suspended uint32
@@ -70,8 +71,7 @@ func (s *search) enter() error {
 
 func (s *search) leave() { s.depth-- }
 
-// run finds the classes that the search needs, and then all lists of virtual threads. Nothing is listed if no virtual
-// thread was ever made.
+// run finds the classes that the search needs, and then all virtual threads.
 func (s *search) run(platform []Thread) error {
 	var err error
 	for range virtualTries { // a loader may be unloaded meanwhile
@@ -88,7 +88,7 @@ func (s *search) run(platform []Thread) error {
 	return nil
 }
 
-// lists goes through all containers but those that virtual threads own.
+// lists walks all containers except those that virtual threads own.
 func (s *search) lists(platform []Thread) {
 	s.root()
 	s.registry()
@@ -147,8 +147,8 @@ func (s *search) registry() {
 	})
 }
 
-// container walks the threads of one container. Some containers have their threads in another object, to which the
-// field "flock" leads. Failures go to the census.
+// container walks the threads of one container. Some containers have them in another object, to which the field "flock"
+// leads. Failures go to the census.
 func (s *search) container(obj uint64) {
 	if err := s.enter(); err != nil {
 		s.census.fail(err)
@@ -226,15 +226,16 @@ func (s *search) classOf(obj uint64) (*javaClass, error) {
 	return class, nil
 }
 
-// object is an object as it was read, with one call. It belongs to the search, until the next one is read.
+// object has an object's bytes, read with one call. It is valid until the search reads the next object.
 type object struct {
 	vm    *VM
 	class *javaClass
 	bytes []byte
 }
 
-// read reads an object by its class. Between reading the class and reading the fields, a collector may move the object,
-// and something else may come to lie there. So the class is read once more together with the fields, and compared.
+// read reads an object by its class. A collector may move the object between reading the class and reading the fields.
+// So
+// the class is read once more together with the fields, and compared.
 func (s *search) read(obj uint64) (o object, err error) {
 	class, err := s.classOf(obj)
 	if err != nil {
@@ -250,8 +251,7 @@ func (s *search) read(obj uint64) (o object, err error) {
 	return object{s.c.vm, class, b}, nil
 }
 
-// ref takes a reference out of an object. ok is false if the object's class has no such field, or if the field could
-// not be read.
+// ref takes a reference out of an object. ok is false if the object's class has no such field.
 func (o *object) ref(field string) (obj uint64, ok bool, err error) {
 	if o.class == nil {
 		return 0, false, nil
@@ -276,7 +276,7 @@ func (o *object) long(field string) (n int64, ok bool) {
 	return int64(word(o.bytes[at:])), true
 }
 
-// field reads a reference out of an object that must have it.
+// field reads a reference field, and returns an error if the object has no such field.
 func (s *search) field(obj uint64, name string) (uint64, error) {
 	o, err := s.read(obj)
 	if err != nil {
@@ -289,7 +289,7 @@ func (s *search) field(obj uint64, name string) (uint64, error) {
 	return v, err
 }
 
-// statics returns the mirror of a class, which holds its static fields, and where in it each is.
+// statics returns the mirror of a class, and the offsets of the static fields in it.
 func (s *search) statics(class string) (mirror uint64, fields map[string]uint64, err error) {
 	klass := s.klasses[class]
 	if klass == 0 {
@@ -299,17 +299,11 @@ func (s *search) statics(class string) (mirror uint64, fields map[string]uint64,
 	if err != nil {
 		return 0, nil, err
 	}
-	handle, err := s.c.vm.mem.Ptr(klass + uint64(s.c.vm.l.cont.mirror))
-	if err != nil {
-		return 0, nil, err
-	}
-	if mirror, err = s.c.vm.wideOopAt(handle); err == nil && mirror == 0 {
-		err = ErrMoved
-	}
+	mirror, err = s.c.vm.mirror(klass)
 	return mirror, known.fields, err
 }
 
-// static reads a static field that is a reference, of the first of those names that the class has.
+// static reads a static field that is a reference: the first of those names that the class has.
 func (s *search) static(class string, names ...string) (obj uint64, err error) {
 	for range virtualTries {
 		mirror, fields, failed := s.statics(class)

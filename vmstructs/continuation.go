@@ -8,10 +8,9 @@ import (
 	"goprof/process"
 )
 
-// A virtual thread runs on a carrier's stack, above a ContinuationEntry. When it gives up the
-// carrier, its frames are copied to the heap, into a StackChunk; when it goes on, often only the
-// topmost are copied back ("thawed"), and the lowest of these returns to the return barrier, which
-// thaws the next (runtime/continuationFreezeThaw.cpp):
+// A virtual thread runs on a carrier's stack, above a ContinuationEntry. When it gives up the carrier, its frames are
+// copied to the heap, into a StackChunk. When it goes on, often only the topmost frames are copied back ("thawed"). The
+// lowest of these returns to the return barrier, which thaws the next (runtime/continuationFreezeThaw.cpp):
 //
 //	carrier's stack                     heap
 //	  frames of the virtual thread        Continuation -> tail
@@ -20,20 +19,16 @@ import (
 //	  ContinuationEntry                       StackChunk: those frozen before
 //	  Continuation.run, the carrier's frames
 //
-// A chunk is a Java object: collectors move it, and the thread takes frames out of it and puts others in whenever it
-// runs. So the bytes of a chunk count only if they were consistent before and after the read. The walker finds out
-// whether the chunk belongs to a stack that was copied before.
+// A chunk is a Java object: collectors move it, and the thread changes it whenever it runs. So the bytes of a chunk
+// count
+// only if its fields were the same before and after the read. The walker finds out whether the chunk belongs to a stack
+// that was copied before.
 
 const (
-	// maxChunks bounds how many chunks one continuation may have. A new chunk is made where a collector has seen the
-	// last one.
-	maxChunks = 64
-	// maxChunkBytes bounds what is copied of all chunks: more than a walk has room for.
-	maxChunkBytes = 4 << 20
-	// maxParents bounds how many continuations may run within each other.
-	maxParents = 8
-	// baseBytes is how much of the carrier's stack above its entry is read again.
-	baseBytes = 2048
+	maxChunks     = 64      // of one continuation
+	maxChunkBytes = 4 << 20 // of all of them: more than a walk has room for
+	maxParents    = 8       // continuations within each other
+	baseBytes     = 2048    // of the carrier's stack above its entry, which are read again
 )
 
 // Continuations reads continuations and the virtual threads that they belong to. A Continuations has scratch memory of
@@ -100,13 +95,14 @@ const (
 	retryPrepare = int64(10e9) // nanoseconds; a JVM that has just begun may not have all yet
 )
 
-// HasVirtual reports whether this JVM has virtual threads that could be read.
+// HasVirtual reports whether this JVM has virtual threads, and exports what is needed to read them.
 func (vm *VM) HasVirtual() bool {
 	return vm.l.cont.vthread.ok() && !vm.lacks(capVirtual) && !vm.lacks(capNames)
 }
 
-// NewContinuations returns a reader of continuations, nil if this JVM has none that could be read. NewContinuations
-// reads at once what needs to be read only once, so that the first look need not.
+// NewContinuations returns a reader of continuations, nil if HasVirtual is false. It prepares the reader at once, so
+// that
+// the first look need not.
 func (vm *VM) NewContinuations() *Continuations {
 	if !vm.HasVirtual() {
 		return nil
@@ -120,7 +116,7 @@ func (vm *VM) NewContinuations() *Continuations {
 	return c
 }
 
-// ReadFrom sets another way to the same process, by which memory is read from now on.
+// ReadFrom makes all later reads go through t, another Target of the same process.
 func (c *Continuations) ReadFrom(t process.Target) *Continuations {
 	if c != nil {
 		c.vm.setMemory(t)
@@ -128,7 +124,7 @@ func (c *Continuations) ReadFrom(t process.Target) *Continuations {
 	return c
 }
 
-// prepareAt is prepare. If prepare fails, prepareAt calls it only now and then.
+// prepareAt calls prepare, and after a failure calls it again only after retryPrepare.
 func (c *Continuations) prepareAt(now int64) bool {
 	if c.ready {
 		return true
@@ -140,7 +136,7 @@ func (c *Continuations) prepareAt(now int64) bool {
 	return c.prepare() == nil
 }
 
-// prepare finds what is found once.
+// prepare finds the layouts that are found once.
 func (c *Continuations) prepare() error {
 	if c.ready {
 		return nil
@@ -171,19 +167,19 @@ func (c *Continuations) prepare() error {
 // IsZGC and CollectorRests are those of Locks.
 func (c *Continuations) IsZGC() bool { return c.prepare() == nil && c.locks != nil && c.locks.IsZGC() }
 
-// CollectorRests is that of Locks: until it is told that the collector rests, no stale reference is followed.
+// CollectorRests is that of Locks: stale references are followed only while the collector rests.
 func (c *Continuations) CollectorRests(rests bool) {
 	if c.prepare() == nil && c.locks != nil {
 		c.locks.rests = rests
 	}
 }
 
-// Read fills in snap.Continuation, soon after the thread was let go. when is the moment of the look.
+// Read fills in snap.Continuation, soon after the thread was released. when is the moment of the look.
 func (c *Continuations) Read(snap *process.Snapshot, when int64) {
 	k := &snap.Continuation
 	k.Reset()
 	if len(snap.Side) == 0 || !c.prepareAt(when) || len(snap.Side) != c.sideSize {
-		return // the last: it was told what to copy before the JVM had made the return barrier
+		return // a Side of another size was copied before the JVM had made the return barrier
 	}
 	entry, ok := c.vm.sideWord(snap.Side, offset(c.entry))
 	if !ok || entry == 0 {
@@ -192,7 +188,7 @@ func (c *Continuations) Read(snap *process.Snapshot, when int64) {
 	own, ok := copied(snap, entry, entrySize)
 	if !ok {
 		if snap.Cut && entry%8 == 0 && entry > snap.SP {
-			k.Entry = entry // above what was copied of a very deep stack: it is a virtual thread's, nobody can tell whose
+			k.Entry = entry // above what was copied of a very deep stack: it is not known which virtual thread runs
 		}
 		return
 	}
@@ -224,8 +220,8 @@ func copied(snap *process.Snapshot, addr uint64, n int) ([]byte, bool) {
 	return stack[at : at+uint64(n)], true
 }
 
-// takeChunks is readChunks of what was copied together with the stack. Then the thread's own frames are those
-// of the same moment, too.
+// takeChunks is readChunks from the copies that were made together with the stack. It returns false without such
+// copies.
 func (c *Continuations) takeChunks(snap *process.Snapshot, own []byte) bool {
 	if len(snap.Trail.List) == 0 {
 		return false
@@ -244,7 +240,7 @@ func (c *Continuations) takeChunks(snap *process.Snapshot, own []byte) bool {
 	return ok
 }
 
-// A part of the carrier's stack above its entry is kept with the chunks. baseOf is where that part begins.
+// baseOf returns the lowest address of the stack that is kept with the chunks: baseBytes above the entry.
 func baseOf(snap *process.Snapshot) uint64 {
 	low := snap.SP
 	if len(snap.Under) > 0 {
@@ -254,8 +250,9 @@ func baseOf(snap *process.Snapshot) uint64 {
 	return max(low, k.Entry-min(k.Entry, baseBytes))
 }
 
-// readBase reads the lowest part of the virtual thread's frames again, and makes sure that the
-// thread still runs the same continuation.
+// readBase reads the lowest of the virtual thread's frames again. It returns false if the thread no longer runs the
+// same
+// continuation.
 func (c *Continuations) readBase(snap *process.Snapshot, thread uint64, own []byte) bool {
 	k := &snap.Continuation
 	k.BaseAddr = baseOf(snap)
@@ -269,15 +266,16 @@ func (c *Continuations) readBase(snap *process.Snapshot, thread uint64, own []by
 		word(entry[entryCont:]) == word(own[entryCont:]) && word(entry[entryFlags:]) == word(own[entryFlags:])
 }
 
-// readIdentity reads which virtual thread the continuation belongs to. The thread may run another one by now. So a
-// virtual thread counts only if its own continuation is that of the copied entry.
+// readIdentity reads to which virtual thread the continuation belongs. The carrier may run another virtual thread by
+// now.
+// So a virtual thread counts only if its own continuation is that of the copied entry.
 func (c *Continuations) readIdentity(snap *process.Snapshot, when int64, thread uint64, entry []byte) {
 	cont, ok := c.virtualEntry(snap, entry)
 	if !ok {
 		return
 	}
-	// The virtual thread that the thread runs now comes first. The remembered threads may have ended: their bytes may
-	// still lie there while another continuation has come to the same address.
+	// The virtual thread that the carrier runs now comes first: a remembered one may have ended, and another continuation
+	// may have come to the same address.
 	obj := c.mounted(thread)
 	v, ok := c.owning(obj, cont)
 	if ok {
@@ -321,31 +319,23 @@ func (vm *VM) VirtualHandle(thread uint64) uint64 {
 	if !vm.HasVirtual() {
 		return 0
 	}
-	handle, err := vm.mem.Ptr(thread + uint64(vm.l.cont.vthread))
-	if err != nil {
-		return 0
-	}
-	return handle
+	return vm.pointer(thread, vm.l.cont.vthread)
 }
 
 // mounted returns the thread object that a JavaThread ran in the pause, or runs now; 0 if that is not known.
 func (c *Continuations) mounted(thread uint64) uint64 {
-	handle := c.vm.VirtualHandle(thread)
-	if handle == 0 {
+	handle, b := c.vm.VirtualHandle(thread), [8]byte{}
+	if handle == 0 || c.objectBytes(handle, b[:]) != nil {
 		return 0
 	}
-	var word [8]byte
-	if c.objectBytes(handle, word[:]) != nil {
-		return 0
-	}
-	obj, err := c.vm.uncolour(binary.LittleEndian.Uint64(word[:]))
+	obj, err := c.vm.uncolour(word(b[:]))
 	if err != nil {
 		return 0
 	}
 	return obj
 }
 
-// virtualEntry finds the continuation that is a virtual thread's: other continuations may run within that one.
+// virtualEntry finds the continuation of the virtual thread. Other continuations may run within that continuation.
 func (c *Continuations) virtualEntry(snap *process.Snapshot, entry []byte) (cont uint64, ok bool) {
 	for range maxParents {
 		if binary.LittleEndian.Uint32(entry[entryFlags:]) != 0 {
@@ -395,7 +385,7 @@ func (c *Continuations) readVirtual(obj uint64) (virtualThread, error) {
 	return v, err
 }
 
-// errKind: an object is of another class than it should be.
+// errKind says that an object is of another class than it should be.
 var errKind = fmt.Errorf("%w: an object of another class", ErrBadThread)
 
 // class reads a class once.
@@ -477,7 +467,7 @@ func (c *Continuations) readName(v virtualThread) (string, error) {
 	return name, nil
 }
 
-// offsetMask has the bits of a reference that say where an object is: all but ZGC's colours.
+// offsetMask has the bits of a reference that are an address: all but ZGC's colours.
 func (vm *VM) offsetMask() uint64 {
 	z := &vm.java.heap.z
 	l := &vm.l.oops
@@ -488,17 +478,8 @@ func (vm *VM) offsetMask() uint64 {
 	if l.xGlobals != 0 {
 		holder, at = l.xGlobals, vm.l.cont.xOffsetMask
 	}
-	globals, err := vm.mem.Ptr(holder)
-	if err != nil || !at.ok() {
-		return ^uint64(0)
+	if mask := vm.pointer(vm.pointer(vm.pointer(holder, 0), at), 0); mask != 0 {
+		return mask
 	}
-	p, err := vm.mem.Ptr(globals + uint64(at))
-	if err != nil {
-		return ^uint64(0)
-	}
-	mask, err := vm.mem.U64(p)
-	if err != nil || mask == 0 {
-		return ^uint64(0)
-	}
-	return mask
+	return ^uint64(0)
 }

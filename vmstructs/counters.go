@@ -8,8 +8,9 @@ import (
 )
 
 // The counters that jstat reads lie in one area, which the JVM also maps from a file (runtime/perfMemory.hpp). goprof
-// reads them from the JVM's memory, because the file lies in the target's /tmp, where any file may have its name. The
-// JVM adds entries, and never removes one.
+// reads the JVM's memory: the file lies in the target's /tmp, where another file may have its name. The JVM adds
+// entries,
+// and never removes one.
 //
 //	PerfDataPrologue   magic 0, byte order 4, ..., used 8, overflow 12, mod time 16, entry offset 24, entries 28
 //	PerfDataEntry      length 0, name 4, vector length 8, type 12, flags 13, units 14, variability 15, data 16
@@ -17,14 +18,13 @@ import (
 const (
 	perfVectorOffset = 8
 	perfTypeOffset   = 12
-	// maxCounters bounds how many counters are believed; a JVM has some 250.
-	maxCounters = 1 << 12
-	// maxCounterText bounds a text and a name.
-	maxCounterText = 1 << 10
+	maxCounters      = 1 << 12 // a JVM has some 250
+	maxCounterText   = 1 << 10 // bytes of a text or a name
 )
 
 // counterArea is the area as it was read last.
 type counterArea struct {
+	start   uint64
 	bytes   []byte
 	at      map[string]perfCounter
 	entries uint32 // entries at the time of the index
@@ -42,23 +42,27 @@ type Counters struct{ area *counterArea }
 // Counters reads all counters. ok is false for a JVM that keeps none (-XX:-UsePerfData). The result is valid until the
 // next call.
 func (h *Health) Counters() (c Counters, ok bool) {
-	l := h.vm.l
-	if l.perfStart == 0 || l.perfCapacity == 0 {
+	if !h.perf.read(h.vm) {
 		return c, false
 	}
-	start, err1 := h.vm.mem.Ptr(l.perfStart)
-	size, err2 := h.vm.mem.Ptr(l.perfCapacity)
+	return Counters{&h.perf}, true
+}
+
+// read reads the area, and finds its entries. It returns false if the JVM has no such area.
+func (a *counterArea) read(vm *VM) bool {
+	if vm.l.perfStart == 0 || vm.l.perfCapacity == 0 {
+		return false
+	}
+	start, err1 := vm.mem.Ptr(vm.l.perfStart)
+	size, err2 := vm.mem.Ptr(vm.l.perfCapacity)
 	if err1 != nil || err2 != nil || start == 0 || size < perfPrologue || size > maxPerf {
-		return c, false
+		return false
 	}
-	a := &h.perf
 	if uint64(len(a.bytes)) != size {
 		*a = counterArea{bytes: make([]byte, size)}
 	}
-	if h.vm.mem.Bytes(start, a.bytes) != nil || !a.index() {
-		return c, false
-	}
-	return Counters{a}, true
+	a.start = start
+	return vm.mem.Bytes(start, a.bytes) == nil && a.index()
 }
 
 // index finds the entries, unless it has found that many already. The JVM counts an entry before it has filled it in
@@ -91,7 +95,7 @@ func (a *counterArea) index() bool {
 	return true
 }
 
-// parseCounter reads one entry. An entry with the name "" is left out.
+// parseCounter reads one entry. The name is empty if the entry cannot be used.
 func parseCounter(entry []byte) (length int, name string, c perfCounter, ok bool) {
 	size := offset(0).u32(entry)
 	if size < perfEntry || uint64(size) > uint64(len(entry)) {

@@ -6,19 +6,19 @@ import (
 	"goprof/process"
 )
 
-// A thread that turns a compiled frame into interpreted ones describes the new frames in a vframeArray
-// (runtime/vframeArray.hpp). The array is freed microseconds later, and the next array often lies in the same place. So
-// goprof copies the array in the pause, as Snapshot.Followed.
+// A thread that replaces a compiled frame by interpreted ones describes the new frames in a vframeArray
+// (runtime/vframeArray.hpp). The array is freed microseconds later, and the next one often has the same address. So
+// goprof
+// copies the array in the pause, as Snapshot.Followed.
 
 const (
-	// maxVFrames bounds the frames that one compiled frame is turned into.
-	maxVFrames = maxInline
-	// maxVFrameCopy bounds how much of an array is copied in a pause: its head alone takes up to 6 KB.
-	maxVFrameCopy = 16 << 10
+	maxVFrames    = maxInline // that replace one compiled frame
+	maxVFrameCopy = 16 << 10  // bytes of an array that are copied in a pause: its head alone takes up to 6 KB
 )
 
-// Follow says where in a thread's Side the pointer to that array lies, and how many bytes of the array are wanted.
-// Both are 0 if nothing says what the bytes mean.
+// Follow returns the offset in a thread's Side of the pointer to its vframeArray, and how many bytes of the array to
+// copy.
+// Both are 0 if the JVM does not export the array's layout.
 func (vm *VM) Follow() (at, size int) {
 	l := &vm.l.deopt
 	begin, have := vm.Side()
@@ -28,7 +28,7 @@ func (vm *VM) Follow() (at, size int) {
 	return int(uint64(l.head) - begin), min(l.elements+maxVFrames*int(l.elementSize), maxVFrameCopy)
 }
 
-// vframeArray returns the vframeArray that snap's thread had, up to its last element: empty if it had none.
+// vframeArray returns the vframeArray of snap's thread, up to its last element. It is empty if there is none.
 func (vm *VM) vframeArray(snap *process.Snapshot) ([]byte, error) {
 	l := &vm.l.deopt
 	array := vm.vframesIn(snap.Side)
@@ -59,15 +59,16 @@ func (vm *VM) vframeArray(snap *process.Snapshot) ([]byte, error) {
 	return raw[:l.elements+int(n)*int(l.elementSize)], nil
 }
 
-// Unpacking is a compiled frame on its way to be interpreted ones.
+// Unpacking is a compiled frame that is being replaced by interpreted ones.
 type Unpacking struct {
 	Frames   []Scope // innermost first
 	CallerSP uint64  // of the frame's caller
 	CallerPC uint64  // where it goes on
 }
 
-// VFrames returns the frames that deoptimization was about to build in place of a compiled frame of snap's thread; none
-// if the thread was not about to do so.
+// VFrames returns the frames with which deoptimization was about to replace a compiled frame of snap's thread. There
+// are
+// none if the thread was not being deoptimized.
 func (vm *VM) VFrames(snap *process.Snapshot) (none Unpacking, err error) {
 	l := &vm.l.deopt
 	if !l.whole {

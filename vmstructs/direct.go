@@ -6,8 +6,7 @@ import (
 	"goprof/process/maybe"
 )
 
-// DirectMemory is what java.nio.Bits counts of direct buffers. Buffers that native code or Unsafe has made are not
-// counted there.
+// DirectMemory has java.nio.Bits' counts of direct buffers, without buffers that native code or Unsafe has made.
 type DirectMemory struct {
 	Reserved uint64 // bytes that count towards Max
 	Capacity uint64 // of all buffers; less than Reserved where these are aligned to pages
@@ -20,11 +19,12 @@ const (
 	classAtomicLong = "java/util/concurrent/atomic/AtomicLong"
 )
 
-// directFields are the static fields of Bits, and what they were called up to 8.
+// directFields are the static fields of Bits, and their names up to 8.
 var directFields = [...][2]string{{"RESERVED_MEMORY", "reservedMemory"}, {"TOTAL_CAPACITY", "totalCapacity"},
 	{"COUNT", "count"}, {"MAX_MEMORY", "maxMemory"}}
 
-// DirectMemory reads it. ok is false if it is not known. A program that has never used direct memory has none.
+// DirectMemory reads the counts. ok is false if they are not known. All are 0 if the program has never used direct
+// memory.
 func (h *Health) DirectMemory() (d DirectMemory, ok bool) {
 	if h.prepareClasses() != nil {
 		return d, false
@@ -47,12 +47,12 @@ func (h *Health) DirectMemory() (d DirectMemory, ok bool) {
 	return d, ok
 }
 
-// directOnce reads the counters, which are objects. Collectors move objects, so all is read twice and must be the same.
+// directOnce reads the counters twice, and both must be the same: they are objects, which collectors move.
 func (h *Health) directOnce() (d DirectMemory, ok bool) {
 	var first [3]uint64
 	for round := range 2 {
 		var now [3]uint64
-		mirror, err := h.mirror(h.classes.bits)
+		mirror, err := h.vm.mirror(h.classes.bits.klass)
 		if err != nil {
 			return d, false
 		}
@@ -73,7 +73,7 @@ func (h *Health) directOnce() (d DirectMemory, ok bool) {
 	return d, max(d.Reserved, d.Capacity) < maxHeapBytes && d.Count < maxHeapBytes
 }
 
-// bitsField is where a static field is in the mirror of Bits.
+// bitsField returns the offset of a static field in the mirror of Bits.
 func (h *Health) bitsField(names [2]string) (uint64, bool) {
 	fields := h.classes.bits.fields
 	at := cmp.Or(fields[names[0]], fields[names[1]])

@@ -5,15 +5,14 @@ import (
 	"fmt"
 )
 
-// DumpClass is a class as a heap dump has it.
+// DumpClass is a class for a heap dump.
 type DumpClass struct {
 	Klass, Super uint64
 	Mirror       uint64 // its java.lang.Class
-	Loader       uint64 // the object that has loaded it, 0 for the boot loader
+	Loader       uint64 // its class loader, 0 for the boot loader
 	Name         string // java/lang/String, [I
 	Fields       []DumpField
-	// Resolved is an array of objects that the class's constants stand for, 0 if there is none.
-	Resolved uint64
+	Resolved     uint64 // an array of the objects that the class's constants stand for, 0 if there is none
 }
 
 // DumpField is a field that a class declares itself.
@@ -24,36 +23,27 @@ type DumpField struct {
 	Static bool
 }
 
-// dumpLayout says what a heap dump needs besides: classfile/classLoaderData.hpp, oops/instanceKlass.hpp,
+// dumpLayout has the fields that only a heap dump needs: classfile/classLoaderData.hpp, oops/instanceKlass.hpp,
 // arrayKlass.hpp, cpCache.hpp, memory/universe.hpp (up to 11), runtime/jniHandles.hpp.
 type dumpLayout struct {
-	head                uint64   // ClassLoaderDataGraph::_head
-	nextLoader          offset   // ClassLoaderData
-	arrays, higher      offset   // InstanceKlass: its array class; ArrayKlass: the one with a dimension more
-	primitive           []uint64 // variables with the array classes of primitive types, up to 11
-	klassAt             uint64   // a variable: where a java.lang.Class has its Klass
-	poolRefs, cacheRefs offset   // ConstantPool up to 8, ConstantPoolCache since 9: a handle
-	handles             offset   // JavaThread, up to 17 Thread: its first JNIHandleBlock
-	slots, top, next    offset   // JNIHandleBlock
-	globals             uint64   // JNIHandles::_global_handles
-	globalBlocks        bool     // up to 8 these are JNIHandleBlocks, too
+	head         uint64   `vm:"ClassLoaderDataGraph._head"`
+	nextLoader   offset   `vm:"ClassLoaderData._next"`
+	arrays       offset   `vm:"InstanceKlass._array_klasses"`
+	higher       offset   `vm:"ArrayKlass._higher_dimension"` // the class of arrays with a dimension more
+	primitive    []uint64 // variables with the array classes of primitive types, up to 11
+	klassAt      uint64   `vm:"java_lang_Class._klass_offset"` // a variable: where a java.lang.Class has its Klass
+	poolRefs     offset   `vm:"ConstantPool._resolved_references"`
+	cacheRefs    offset   `vm:"ConstantPoolCache._resolved_references"`            // a handle, since 9; up to 8 poolRefs is
+	handles      offset   `vm:"JavaThread._active_handles|Thread._active_handles"` // its first JNIHandleBlock
+	slots        offset   `vm:"JNIHandleBlock._handles"`
+	top          offset   `vm:"JNIHandleBlock._top"`
+	next         offset   `vm:"JNIHandleBlock._next"`
+	globals      uint64   `vm:"JNIHandles._global_handles"`
+	globalBlocks bool     // up to 8 these are JNIHandleBlocks, too
 }
 
 func (r *resolver) dump() dumpLayout {
-	l := dumpLayout{
-		head:       r.static("", "ClassLoaderDataGraph._head"),
-		nextLoader: r.field("", "ClassLoaderData._next"),
-		arrays:     r.field("", "InstanceKlass._array_klasses"),
-		higher:     r.field("", "ArrayKlass._higher_dimension"),
-		klassAt:    r.static("", "java_lang_Class._klass_offset"),
-		poolRefs:   r.field("", "ConstantPool._resolved_references"),
-		cacheRefs:  r.field("", "ConstantPoolCache._resolved_references"),
-		handles:    r.field("", "JavaThread._active_handles|Thread._active_handles"),
-		slots:      r.field("", "JNIHandleBlock._handles"),
-		top:        r.field("", "JNIHandleBlock._top"),
-		next:       r.field("", "JNIHandleBlock._next"),
-		globals:    r.static("", "JNIHandles._global_handles"),
-	}
+	l := fill[dumpLayout](r, "")
 	if f, ok := r.lookup("JNIHandles._global_handles", true); ok {
 		l.globalBlocks = f.typ == "JNIHandleBlock*"
 	}
@@ -66,34 +56,28 @@ func (r *resolver) dump() dumpLayout {
 }
 
 const (
-	// maxDumpClasses bounds the classes of a heap dump, maxDumpFields the fields of all of them, maxDumpText the bytes of
-	// all different names.
-	maxDumpClasses = 1 << 18
-	maxDumpFields  = 1 << 21
-	maxDumpText    = 64 << 20
-	// maxClassFileFields is how many fields a class file can have.
+	maxDumpClasses     = 1 << 18
+	maxDumpFields      = 1 << 21  // of all classes
+	maxDumpText        = 64 << 20 // bytes of all different names
 	maxClassFileFields = 1<<16 - 1
-	// maxDumpLoaders bounds the class loaders: one for each hidden class.
-	maxDumpLoaders = 1 << 18
+	maxDumpLoaders     = 1 << 18 // one for each hidden class
 )
 
-// ErrTooLarge: a heap dump of this JVM would need more memory than goprof takes.
+// ErrTooLarge says that a heap dump of this JVM would need more memory than goprof takes.
 var ErrTooLarge = errors.New("vmstructs: more classes, fields or names than any JVM is known to have")
 
-// DumpClasses reads the classes of a JVM that stands still.
+// DumpClasses reads the classes of a stopped JVM.
 type DumpClasses struct {
-	h *Heap
-	// MirrorClass is the Klass of java.lang.Class.
-	MirrorClass uint64
+	MirrorClass uint64 // the Klass of java.lang.Class
+	Unread      int    // how many classes could not be read
 
-	klassAt uint64
-	loader  uint64            // the same, of the field classLoader
+	h       *Heap
+	klassAt uint64            // the offset in a java.lang.Class of its Klass
+	loader  uint64            // and of its class loader
 	symbols map[uint64]string // by their addresses
 	text    int
 	fields  int
 	pool    []byte
-	// Unread is how many classes could not be read.
-	Unread int
 }
 
 // NewDumpClasses makes a reader of classes.
@@ -157,7 +141,7 @@ func (c *DumpClasses) mirror(klass uint64) (uint64, error) {
 	return mirror, nil
 }
 
-// OfPrimitive reports whether b, a java.lang.Class, is that of a primitive type: it has no Klass.
+// OfPrimitive reports whether a java.lang.Class is that of a primitive type: it has no Klass. b has its bytes.
 func (c *DumpClasses) OfPrimitive(b []byte) bool {
 	return uint64(len(b)) >= c.klassAt+8 && word(b[c.klassAt:]) == 0
 }
@@ -184,8 +168,9 @@ func (c *DumpClasses) Each(visit func(*DumpClass) error) error {
 	return nil
 }
 
-// klassList lists the classes: by class loader, or, where the JVM does not say what those have loaded (up to 8), along
-// the tree of superclasses.
+// klassList lists the classes: by class loader, or, if the JVM does not export the loaders' classes (up to 8), along
+// the
+// tree of superclasses.
 func (h *Heap) klassList() ([]uint64, error) {
 	l, d := &h.vm.l.health, &h.vm.l.dump
 	found := &klassSet{seen: map[uint64]bool{}}
@@ -215,7 +200,7 @@ type klassSet struct {
 	seen map[uint64]bool
 }
 
-// add reports whether a class is new, and there is room for more.
+// add adds a class. It returns false if the class is not new, or if there is no room.
 func (s *klassSet) add(klass uint64) bool {
 	if klass == 0 || klass%8 != 0 || s.seen[klass] || len(s.list) > maxDumpClasses {
 		return false
@@ -232,7 +217,7 @@ func (h *Heap) klassTree(found *klassSet) error {
 		return fmt.Errorf("%w: the list of classes", ErrMissing)
 	}
 	object := h.health.pointerAt(h.vm.l.oops.stringKlass, 0)
-	for n := 0; n < maxSupers; n++ {
+	for range maxSupers {
 		if super := h.health.pointerAt(object, l.super); super != 0 {
 			object = super
 		}

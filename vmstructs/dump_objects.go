@@ -2,21 +2,24 @@ package vmstructs
 
 import (
 	"cmp"
+	"encoding/binary"
 	"errors"
 	"slices"
 )
 
-// ErrMoving: a heap dump cannot be made now, because references do not lead to where objects are.
+// ErrMoving says that a heap dump cannot be made now: references do not lead to their objects.
 var ErrMoving = errors.New("vmstructs: a collection is moving objects")
 
-// ErrNotDumped: a heap dump of this JVM would lack objects, or references to them.
+// ErrNotDumped says that a heap dump of this JVM would lack objects, or references to objects.
 var ErrNotDumped = errors.New("vmstructs: this JVM does not say where all objects of its heap are")
 
-// DumpAreas lists all areas of the heap for a heap dump. It refuses a JVM if references may not lead to their objects.
+// DumpAreas lists all areas of the heap for a heap dump. It returns ErrMoving if references may not lead to their
+// objects.
 //
-// Most collectors move objects only while all threads stand still. Shenandoah moves them while the program runs. Until
-// the last reference to the old places is corrected, the regions with these are its collection set
-// (gc/shenandoah/shenandoahHeap.cpp, op_final_updaterefs). ZGC leaves references to the old places behind: standStill.
+// Most collectors move objects only while all threads are stopped. Shenandoah moves them while the program runs, and
+// its
+// collection set lists the old regions until the last reference is corrected (gc/shenandoah/shenandoahHeap.cpp,
+// op_final_updaterefs). For ZGC see standStill.
 func (h *Heap) DumpAreas() ([]*HeapArea, error) {
 	if h.Epoch().Active {
 		return nil, ErrMoving
@@ -43,10 +46,10 @@ func (h *Heap) RefSize() int {
 	return 8
 }
 
-// Ref takes a reference out of an object's bytes, which begin with it.
+// Ref decodes the reference at the beginning of b.
 func (h *Heap) Ref(b []byte) uint64 {
 	if m := &h.vm.java.heap; m.narrow {
-		n := uint64(b[0]) | uint64(b[1])<<8 | uint64(b[2])<<16 | uint64(b[3])<<24
+		n := uint64(binary.LittleEndian.Uint32(b))
 		if n == 0 {
 			return 0
 		}
@@ -58,8 +61,8 @@ func (h *Heap) Ref(b []byte) uint64 {
 // Head is how many bytes of an array come before its elements.
 func (c *ObjectClass) Head() uint64 { return c.size }
 
-// KlassOf returns the class that an address names if an object begins there: it lies in an area, and what is there may
-// be a header. 0 otherwise. areas are sorted.
+// KlassOf returns the class of the object at an address, 0 if no object can begin there: the address is in none of the
+// areas, or there is no header. areas are sorted.
 func (h *Heap) KlassOf(areas []*HeapArea, addr uint64) uint64 {
 	if addr == 0 || addr&(h.align-1) != 0 {
 		return 0
@@ -75,7 +78,7 @@ func (h *Heap) KlassOf(areas []*HeapArea, addr uint64) uint64 {
 	return h.klasses.klassIn(head[:])
 }
 
-// free reports whether a thread has an address for objects to come.
+// free reports whether an address lies in the unused memory of a thread's buffer.
 func (a *HeapArea) free(addr uint64) bool {
 	i, _ := slices.BinarySearchFunc(a.seams, addr+1, func(s seam, at uint64) int { return cmp.Compare(s.at, at) })
 	return i > 0 && addr < a.seams[i-1].next
@@ -97,18 +100,16 @@ func (h *Heap) ThreadObject(t Thread) (uint64, error) {
 }
 
 const (
-	// maxHandleBlocks bounds a list of blocks.
-	maxHandleBlocks = 1 << 16
-	// blockHandles is how many handles a JNIHandleBlock has (block_size_in_oops).
-	blockHandles = 32
+	maxHandleBlocks = 1 << 16 // of a list
+	blockHandles    = 32      // of a JNIHandleBlock (block_size_in_oops)
 )
 
-// LocalHandles calls f with each handle of the native method that a thread is in, and the object that it stands for
+// LocalHandles calls f with each handle of the native method that a thread runs, and with the handle's object
 // (runtime/jniHandles.hpp), until f returns false. A free handle has the object 0. LocalHandles returns false if some
 // handles are not known.
 //
-// It does not find the handles of outer frames. If a native method pushed a frame of handles, or called Java, it has
-// more handles (JNIHandleBlock::_pop_frame_link, JavaCallWrapper::_handles), and the JVM exports neither field.
+// It does not find the handles of outer frames: of frames of handles that native code has pushed, and of native methods
+// that called Java (JNIHandleBlock::_pop_frame_link, JavaCallWrapper::_handles). The JVM exports neither field.
 func (h *Heap) LocalHandles(t Thread, f func(object, handle uint64) bool) (all bool) {
 	d := &h.vm.l.dump
 	return d.handles.ok() && h.eachInBlocks(h.health.pointerAt(t.Addr, d.handles), f)
@@ -127,8 +128,9 @@ func (h *Heap) GlobalHandles(f func(object, handle uint64) bool) (all bool) {
 	return h.eachStored(at, f)
 }
 
-// eachInBlocks goes through a list of JNIHandleBlocks. A free handle has its lowest bit set, or is null. Behind a block
-// that is not full come none that are in use.
+// eachInBlocks walks a list of JNIHandleBlocks. A free handle has its lowest bit set, or is null. A block that is not
+// full
+// is the last one in use.
 func (h *Heap) eachInBlocks(block uint64, f func(object, handle uint64) bool) (all bool) {
 	d := &h.vm.l.dump
 	if !d.slots.ok() || !d.top.ok() || !d.next.ok() {
@@ -157,9 +159,10 @@ func (h *Heap) eachInBlocks(block uint64, f func(object, handle uint64) bool) (a
 	return block == 0
 }
 
-// An OopStorage has a name, and behind it the pointer to its array of blocks. Before the blocks, the array has its
-// size, the number of its blocks and a count of its users. A block has 64 references, and then a word with a bit for
-// each that is in use (gc/shared/oopStorage.hpp, oopStorage.inline.hpp; since 10).
+// An OopStorage has a name, and behind it the pointer to its array of blocks. The array begins with its size, the
+// number
+// of its blocks and a count of its users. A block has 64 references, and then a word with a bit for each used one
+// (gc/shared/oopStorage.hpp, oopStorage.inline.hpp; since 10).
 const (
 	storageArray  = 8
 	arrayOfBlocks = 24
@@ -167,7 +170,7 @@ const (
 	maxBlocks     = 1 << 20
 )
 
-// eachStored goes through an OopStorage.
+// eachStored walks an OopStorage.
 func (h *Heap) eachStored(storage uint64, f func(object, handle uint64) bool) (all bool) {
 	array := h.health.pointerAt(storage, storageArray)
 	blocks := h.health.pointerAt(array, 8)

@@ -110,7 +110,7 @@ func FuzzFields(f *testing.F) {
 	vm := newWorld(f, loadTables(f)[0]).vm
 	f.Fuzz(func(t *testing.T, b []byte, count uint16) {
 		const most = 100
-		fields, err := vm.fieldStream(b, most)
+		fields, err := vm.fieldStream(b, most, false)
 		if err == nil && (len(fields) > most || len(fields) > len(b)) {
 			t.Errorf("%d fields in %d bytes", len(fields), len(b))
 		}

@@ -3,22 +3,22 @@ package vmstructs
 // fieldEntryLayout says where the constant pool's cache has what the interpreter knows of a field:
 // oops/resolvedFieldEntry.hpp since 22, before in the same entries as methods (oops/cpCache.hpp).
 type fieldEntryLayout struct {
-	entries offset // ConstantPoolCache, since 22
+	entries offset `vm:"ConstantPoolCache._resolved_field_entries"` // since 22
 	data    offset // Array<ResolvedFieldEntry>
 	size    uint64
 }
 
-// The fields of a ResolvedFieldEntry: the class, the offset in the object, two numbers of constants, the type, the
-// flags, and the two bytecodes that have been resolved here, the first for those that read.
-const fieldEntryOffset, fieldEntryFlags, fieldEntryCodes, fieldEntrySize = 8, 17, 18, 24
+// The fields of a ResolvedFieldEntry: the class, the offset in the object, the field's number, that of its constant,
+// the
+// type, the flags, and the two bytecodes that have been resolved here, the first for those that read.
+const fieldEntryOffset, fieldEntryConstant, fieldEntryFlags, fieldEntryCodes, fieldEntrySize = 8, 14, 17, 18, 24
 
-// fieldEntryFinal is ResolvedFieldEntry::is_final_shift. The JVM sets that bit and does not use it. In older entries it
-// is ConstantPoolCacheEntry::is_final_shift.
+// fieldEntryFinal is ResolvedFieldEntry::is_final_shift, oldEntryFinal ConstantPoolCacheEntry::is_final_shift.
 const fieldEntryFinal, oldEntryFinal = 1, 22
 
-// fieldEntries is called when it is known that methods have entries of their own: no release has that without fields.
+// fieldEntries finds the entries of fields. needed says that methods have entries of their own: then fields have, too.
 func (r *resolver) fieldEntries(needed bool) fieldEntryLayout {
-	l := fieldEntryLayout{entries: r.field("", "ConstantPoolCache._resolved_field_entries")}
+	l := fill[fieldEntryLayout](r, "")
 	switch {
 	case l.entries.ok():
 		l.data = r.field(capInvokes, "Array<ResolvedFieldEntry>._data")
@@ -37,16 +37,14 @@ type fieldEntry struct {
 	at         int32  // in the object, or in the class's mirror
 	gets, puts uint8  // the bytecodes that the interpreter has resolved, 0 for none
 	final      bool
+	constant   uint16 // the number of the constant that names the field
 }
 
 // fieldEntry reads the entry of a getfield or a similar bytecode of m, whether the interpreter has resolved it or not.
 func (vm *VM) fieldEntry(m *Method, b *Bytecode) (e fieldEntry, ok bool) {
 	l := &vm.l.invoke
-	if b.Op < OpGetstatic || b.Op > OpPutfield || !l.cache.ok() {
-		return e, false
-	}
-	cache, err := vm.near.Ptr(m.pool.addr + uint64(l.cache))
-	if err != nil || cache == 0 {
+	cache := vm.poolCache(m)
+	if b.Op < OpGetstatic || b.Op > OpPutfield || cache == 0 {
 		return e, false
 	}
 	if l.fields.entries.ok() {
@@ -55,7 +53,8 @@ func (vm *VM) fieldEntry(m *Method, b *Bytecode) (e fieldEntry, ok bool) {
 			return e, false
 		}
 		return fieldEntry{klass: word(raw), at: int32(offset(fieldEntryOffset).u32(raw)), gets: raw[fieldEntryCodes],
-			puts: raw[fieldEntryCodes+1], final: raw[fieldEntryFlags]>>fieldEntryFinal&1 != 0}, true
+			puts: raw[fieldEntryCodes+1], final: raw[fieldEntryFlags]>>fieldEntryFinal&1 != 0,
+			constant: offset(fieldEntryConstant).u16(raw)}, true
 	}
 	raw := vm.oldEntry(cache, b.Index)
 	if raw == nil {
@@ -63,11 +62,12 @@ func (vm *VM) fieldEntry(m *Method, b *Bytecode) (e fieldEntry, ok bool) {
 	}
 	codes := (l.indices + 2).u16(raw)
 	return fieldEntry{klass: l.f1.u64(raw), at: int32(l.f2.u64(raw)), gets: uint8(codes), puts: uint8(codes >> 8),
-		final: l.flags.u64(raw)>>l.final&1 != 0}, true
+		final: l.flags.u64(raw)>>l.final&1 != 0, constant: l.indices.u16(raw)}, true
 }
 
-// FieldOffset returns at which offset of an object a getfield or putfield of m accesses its field. ok is false where
-// the interpreter has not resolved it.
+// FieldOffset returns the offset in the object of the field that a getfield or putfield of m accesses. ok is false if
+// the
+// interpreter has not resolved the field.
 func (vm *VM) FieldOffset(m *Method, b *Bytecode) (at int32, ok bool) {
 	if b.Op != OpGetfield && b.Op != OpPutfield {
 		return 0, false

@@ -40,8 +40,9 @@ func (r *resolver) fieldFlags() fieldFlags {
 		generic: bit("_ff_generic", 2), contended: bit("_ff_contended", 4), nullMarker: bit("_ff_null_marker", -1)}
 }
 
-// rawField is what a class says of a field that it declares: numbers of constants, the place in the object or, of a
-// static field, in the class's mirror, and the access flags of the class file.
+// rawField is a field that a class declares: the numbers of its constants, its offset in the object or, if it is
+// static, in
+// the class's mirror, and the access flags of the class file.
 type rawField struct{ name, sig, offset, access uint32 }
 
 func (s *stream) nextField(f *fieldFlags) (field rawField, flags uint32) {
@@ -54,8 +55,9 @@ func (s *stream) nextField(f *fieldFlags) (field rawField, flags uint32) {
 	return field, flags
 }
 
-// fieldsOf lists the fields that a class declares itself. The place of a field in an object depends on the release, on
-// flags, even on other fields' sizes, so it is never assumed.
+// fieldsOf lists the fields that a class declares itself. The offset of a field depends on the release, on flags, even
+// on
+// other fields' sizes, so it is never assumed.
 func (vm *VM) fieldsOf(klass uint64) ([]javaField, error) {
 	pool, n, err := vm.constantsOf(klass)
 	if err != nil {
@@ -97,16 +99,11 @@ func (vm *VM) constantsOf(klass uint64) (pool uint64, n uint32, err error) {
 	return pool, n, nil
 }
 
-// rawFields reads what a class says of its own fields, at most so many. Fields that the VM has added are not among
-// them.
+// rawFields reads the fields that a class declares itself. It returns an error if there are more than most.
 func (vm *VM) rawFields(klass uint64, most int) ([]rawField, error) {
 	l := &vm.l.method
 	if l.fieldStream.ok() && l.arrayU1.ok() {
-		b, err := vm.array(klass+uint64(l.fieldStream), l.arrayU1, 1)
-		if err != nil {
-			return nil, err
-		}
-		return vm.fieldStream(b, most)
+		return vm.readFieldStream(klass, most, false)
 	}
 	if !l.fieldTuples.ok() || !l.fieldCount.ok() || !l.arrayU2.ok() {
 		return nil, ErrMissing
@@ -139,30 +136,51 @@ func (vm *VM) array(addr uint64, data offset, size int) ([]byte, error) {
 	return b, vm.mem.Bytes(p+uint64(data), b)
 }
 
+// injectedIn lists the fields that the VM has added to a class for itself. Their names are numbers that differ between
+// builds. Up to 20 there is no stream of fields, and injected fields cannot be found.
+func (vm *VM) injectedIn(klass uint64) ([]rawField, error) {
+	if l := &vm.l.method; !l.fieldStream.ok() || !l.arrayU1.ok() || !l.arrayLen.ok() {
+		return nil, ErrMissing
+	}
+	return vm.readFieldStream(klass, maxFields, true)
+}
+
+func (vm *VM) readFieldStream(klass uint64, most int, injected bool) ([]rawField, error) {
+	b, err := vm.array(klass+uint64(vm.l.method.fieldStream), vm.l.method.arrayU1, 1)
+	if err != nil {
+		return nil, err
+	}
+	return vm.fieldStream(b, most, injected)
+}
+
 // fieldStream decodes the list of fields of JDK 21 and later. It consists of UNSIGNED5 numbers: how many fields of Java
 // and how many injected ones, then for each field its name, signature, offset, access, flags, and further numbers that
-// the flags announce (oops/fieldInfo.inline.hpp, FieldInfoReader).
-func (vm *VM) fieldStream(b []byte, most int) (fields []rawField, err error) {
-	s := stream{b: b, x: vm.l.method.unsigned5X}
-	n := s.u5()
-	injected := s.u5()
-	if s.bad || n > uint32(most) || injected > maxFields {
+// the flags announce (oops/fieldInfo.inline.hpp, FieldInfoReader). The injected fields come last.
+func (vm *VM) fieldStream(b []byte, most int, injected bool) (fields []rawField, err error) {
+	l := &vm.l.method
+	s := stream{b: b, x: l.unsigned5X}
+	n, added := s.u5(), s.u5()
+	if s.bad || n > uint32(most) || added > maxFields {
 		return nil, fmt.Errorf("%w: %d fields", ErrBadMethod, n)
 	}
+	if injected {
+		n += added
+	}
 	for range n {
-		f, flags := s.nextField(&vm.l.method.fieldFlags)
+		f, flags := s.nextField(&l.fieldFlags)
 		if s.bad {
 			return nil, fmt.Errorf("%w: field stream ends early", ErrBadMethod)
 		}
-		if flags&vm.l.method.fieldFlags.injected == 0 {
+		if (flags&l.fieldFlags.injected != 0) == injected {
 			fields = append(fields, f)
 		}
 	}
 	return fields, nil
 }
 
-// fieldTuples decodes what is up to JDK 20: six shorts for each field, access, name,
-// signature, initial value, and the offset in two halves, two tag bits below it.
+// fieldTuples decodes the list of fields up to JDK 20. Each field has six shorts: access, name, signature, initial
+// value,
+// and the offset in two halves, with two tag bits below.
 func fieldTuples(b []byte, count, most int) (fields []rawField, err error) {
 	const tuple = 12
 	if count > most {

@@ -65,12 +65,12 @@ var flagTypes = map[string]flagType{
 	"ccstr": {StringFlag, 8}, "ccstrlist": {StringFlag, 8},
 }
 
-// flagNumbers by JVMFlag::FlagType, which later releases number them with (flags/jvmFlag.hpp,
-// JVM_FLAG_NON_STRING_TYPES_DO and the two string types after them).
+// flagNumbers are the types in the order of JVMFlag::FlagType, the numbers of later releases (flags/jvmFlag.hpp,
+// JVM_FLAG_NON_STRING_TYPES_DO, and the two string types).
 var flagNumbers = [...]string{"bool", "int", "uint", "intx", "uintx", "uint64_t", "size_t", "double", "ccstr",
 	"ccstrlist"}
 
-// flagTable finds a flag's entry by its name. It is made at the first question (see ForgetFlags).
+// flagTable finds a flag's entry by its name. The first question reads it (see ForgetFlags).
 type flagTable struct {
 	read    bool
 	entries []byte
@@ -101,7 +101,7 @@ func (vm *VM) Flag(name string) (Flag, bool) {
 	return vm.flagValue(name, typ, buf)
 }
 
-// ForgetFlags drops the table, a quarter of a megabyte, which the next question reads again.
+// ForgetFlags drops the table, a quarter of a megabyte. The next question reads it again.
 func (vm *VM) ForgetFlags() { vm.flagTab = flagTable{} }
 
 func (vm *VM) flagValue(name string, typ flagType, buf [8]byte) (Flag, bool) {
@@ -184,13 +184,13 @@ func (vm *VM) readFlags() {
 	}
 }
 
-// Who set a flag stands in the low bits of its _flags (JVMFlag::VALUE_ORIGIN_MASK; the same in 8, globals.hpp).
+// The low bits of a flag's _flags are its origin (JVMFlag::VALUE_ORIGIN_MASK; the same in 8, globals.hpp).
 const (
 	flagOriginMask = 15
 	flagDefault    = 0
 )
 
-// flagOrigin says what had set a flag when the flags were first read.
+// flagOrigin returns a flag's origin at the time when the flags were first read.
 func (vm *VM) flagOrigin(name string) (origin uint32, ok bool) {
 	if _, ok := vm.Flag(name); !ok || !vm.l.flags.origin.ok() {
 		return 0, false
@@ -199,17 +199,18 @@ func (vm *VM) flagOrigin(name string) (origin uint32, ok bool) {
 	return vm.l.flags.origin.u32(entry) & flagOriginMask, true
 }
 
-// flagOrigins are who set a flag (JVMFlagOrigin; in 8 Flag::Flags, with the same numbers).
+// flagOrigins are the names of the origins (JVMFlagOrigin; in 8 Flag::Flags, with the same numbers).
 var flagOrigins = [...]string{"default", "command line", "environment", "config file", "management", "ergonomic",
 	"attach on demand", "internal", "jimage"}
 
-// SetFlag is a flag that does not have its default value, and who set it.
+// SetFlag is a flag that does not have its default value, and its origin.
 type SetFlag struct {
 	Flag
 	Origin string
 }
 
-// SetFlags lists the flags that do not have their default values, by name. known is false if the JVM does not tell.
+// SetFlags lists the flags that do not have their default values, by name. known is false if the JVM exports no
+// origins.
 func (vm *VM) SetFlags() (all []SetFlag, known bool) {
 	vm.Flag("")
 	for _, name := range slices.Sorted(maps.Keys(vm.flagTab.byName)) {

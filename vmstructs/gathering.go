@@ -9,15 +9,12 @@ import (
 )
 
 // Safepoints watches how the VM stops all of its threads. One goroutine may use a Safepoints while another uses the VM
-// that it was made from.
-//
-// There are two sources, and either is enough:
+// that it was made from. There are two sources, and either is enough:
 //   - SafepointSynchronize::_state, and since 13 SafepointTracing::_last_safepoint_begin_time_ns: variables that only
 //     .symtab names (11 to 27 of Debian and Temurin; not 8 of Debian, not a stripped libjvm.so).
-//   - Counters that the VM keeps for jstat, in all releases: sun.rt.safepoints grows by one as soon as the VM asks its
-//     threads to stop (services/runtimeService.cpp, record_safepoint_begin). When the last thread has stopped,
-//     sun.rt.safepointSyncTime grows by the time that took (record_safepoint_synchronized). With -XX:-UsePerfData these
-//     counters do not exist.
+//   - Counters for jstat, in all releases, unless -XX:-UsePerfData is set. sun.rt.safepoints grows by one when the VM asks
+//     its threads to stop (services/runtimeService.cpp, record_safepoint_begin). When the last thread has stopped,
+//     sun.rt.safepointSyncTime grows by the time that took (record_safepoint_synchronized).
 type Safepoints struct {
 	health       *Health
 	state, begun uint64 // addresses; 0: not known
@@ -32,9 +29,9 @@ type Safepoints struct {
 	quietCount, quiets uint64
 }
 
-// Gathering is how far the VM is with bringing its threads to rest.
+// Gathering is how far the VM is with stopping its threads.
 type Gathering struct {
-	Under   bool          // threads are being waited for
+	Under   bool          // the VM waits for threads
 	Began   int64         // when the VM asked the last time, by the process's CLOCK_MONOTONIC; 0: not known
 	Counted bool          // Count and Took are known
 	Count   uint64        // how often the VM has asked
@@ -51,13 +48,11 @@ const (
 	counterTicks   = "sun.os.hrt.frequency"
 )
 
-// NewSafepoints finds the sources that report safepoints. It looks symbols up, which takes some time.
+// NewSafepoints finds the sources. It looks symbols up, which takes some time.
 func (vm *VM) NewSafepoints() (*Safepoints, error) {
 	s := &Safepoints{health: vm.NewHealth()}
 	if s.state = s.health.symbols.safepoint; s.state != 0 {
-		if at, err := vm.t.Global(libjvm, "_ZN16SafepointTracing29_last_safepoint_begin_time_nsE"); err == nil {
-			s.begun = at
-		}
+		s.begun = vm.global("_ZN16SafepointTracing29_last_safepoint_begin_time_nsE")
 	}
 	s.findCounters()
 	if s.state == 0 && s.count == 0 {
@@ -66,16 +61,15 @@ func (vm *VM) NewSafepoints() (*Safepoints, error) {
 	return s, nil
 }
 
-// findCounters notes where the counters lie. Entries stay where they are.
+// findCounters finds the addresses of the counters. Entries stay where they are.
 func (s *Safepoints) findCounters() {
 	c, ok := s.health.Counters()
 	if !ok {
 		return
 	}
 	hz, ok := c.Long(counterTicks)
-	start, err := s.health.vm.mem.Ptr(s.health.vm.l.perfStart)
-	count, took := c.area.at[safepointCount], c.area.at[safepointSync]
-	if !ok || err != nil || hz <= 0 || count.at == 0 || took.at == 0 || count.length != 0 || took.length != 0 {
+	start, count, took := c.area.start, c.area.at[safepointCount], c.area.at[safepointSync]
+	if !ok || hz <= 0 || count.at == 0 || took.at == 0 || count.length != 0 || took.length != 0 {
 		return
 	}
 	s.count, s.took, s.tick = start+uint64(count.at), start+uint64(took.at), 1e9/float64(hz)
@@ -87,11 +81,12 @@ func (s *Safepoints) ReadFrom(t process.Target) *Safepoints {
 	return s
 }
 
-// maxGathered bounds the time of all safepoints together that is believed.
+// maxGathered bounds the time of all safepoints together.
 const maxGathered = 1 << 62
 
-// Read says how far the VM is. The state is read before and after the rest, and must be the same. ok is false if it
-// cannot be read, or changed each time.
+// Read says how far the VM is. It reads the state before and after the rest. ok is false if the state cannot be read,
+// or
+// changes each time.
 func (s *Safepoints) Read() (g Gathering, ok bool) {
 	const tries = 4
 	for range tries {
@@ -143,9 +138,10 @@ func (s *Safepoints) readAll() bool {
 	return true
 }
 
-// underByCounters reports from the counters whether the VM waits for threads: it has asked, but has not added the time
-// yet. The first reading cannot show that. If several safepoints began between two readings, the last one may still be
-// under way. Then underByCounters returns false until the counters change.
+// underByCounters reports whether the VM waits for threads, by the counters: it has asked, but has not added the time
+// yet.
+// The first reading cannot show that. If several safepoints began between two readings, the last one may still be under
+// way. Then underByCounters returns false until the counters change.
 func (s *Safepoints) underByCounters(g *Gathering) bool {
 	if !s.settled || uint64(g.Took) != s.quiets {
 		s.settled, s.quietCount, s.quiets = true, g.Count, uint64(g.Took)
@@ -153,9 +149,9 @@ func (s *Safepoints) underByCounters(g *Gathering) bool {
 	return g.Count > s.quietCount
 }
 
-// Missing appends the threads that have not stopped yet. A thread is identified by the address of its Side, the memory
-// that VM.Side returns. ok is false if the VM waits for no thread, if the wait ended before the list was read, or if
-// the threads cannot be listed.
+// Missing appends the threads that have not stopped yet, by the addresses of their Sides (VM.Side). ok is false if the
+// VM
+// waits for no thread, if the wait ended before the list was read, or if the threads cannot be listed.
 func (s *Safepoints) Missing(into []uint64) (missing []uint64, ok bool) {
 	before, ok := s.Read()
 	if !ok || !before.Under {
@@ -178,8 +174,8 @@ func (s *Safepoints) Missing(into []uint64) (missing []uint64, ok bool) {
 	return into, true
 }
 
-// Operation says why the VM asks: it is the name of the operation that the VM executes, empty if that is not known.
+// Operation returns the name of the operation that the VM executes, empty if it is not known.
 func (s *Safepoints) Operation() string { return s.health.Operation().Or("") }
 
-// OnlyCounters forgets what symbols tell: for tests.
+// OnlyCounters makes a test use the counters alone.
 func (s *Safepoints) OnlyCounters() { s.state, s.begun = 0, 0 }

@@ -6,7 +6,7 @@ import (
 )
 
 // This file walks the key set of a java.util.concurrent.ConcurrentHashMap, while the program changes the map and
-// collectors move it. The census says what could not be read.
+// collectors move it. The census counts what could not be read.
 
 const tableStep = 8 << 10
 
@@ -110,8 +110,9 @@ func isNull(b []byte) bool {
 	return word(b) == 0
 }
 
-// bin walks one bin. A bin is a list of Nodes, a tree of Nodes, which is a list too, or a way to the next table, where
-// its elements are.
+// bin walks one bin: a list of Nodes, or a tree of Nodes, which is a list too. If the bin's elements have moved to the
+// next
+// table, bin calls forward.
 func (s *search) bin(node uint64, forward func(table uint64) error, each func(obj uint64)) error {
 	for node != 0 {
 		if s.spent {

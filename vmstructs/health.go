@@ -7,8 +7,9 @@ import (
 	"goprof/process/maybe"
 )
 
-// Health reads the state of the JVM from its structures: its heap, what threads allocate, safepoints, the code cache,
-// references that wait. No thread stands still meanwhile, so each number is of another moment.
+// Health reads the state of the JVM: its heap, what threads allocate, safepoints, the code cache, references that wait.
+// No
+// thread is stopped meanwhile, so each number is of another moment.
 //
 // A Health has scratch memory of its own: one goroutine may use it while another uses the VM that it was made from.
 type Health struct {
@@ -25,7 +26,7 @@ type Health struct {
 	ranges []process.Range
 }
 
-// NewHealth returns a reader of how the JVM is. It looks up the symbols that it needs; that is the most costly part.
+// NewHealth returns a Health. Looking up its symbols takes most of the time.
 func (vm *VM) NewHealth() *Health {
 	h := &Health{vm: newVM(vm.t, vm.l)}
 	h.vm.lib, h.vm.version, h.vm.missing = vm.lib, vm.version, slices.Clone(vm.missing)
@@ -42,7 +43,7 @@ func (h *Health) Threads() ([]Thread, error) { return h.vm.Threads() }
 // Name returns the name that Java gave a thread.
 func (h *Health) Name(t Thread) (string, error) { return h.vm.ThreadName(t) }
 
-// CompiledBy says what a compiler thread compiles (VM.Compiling).
+// CompiledBy returns what a compiler thread compiles (VM.Compiling).
 func (h *Health) CompiledBy(t Thread) (string, bool) { return h.vm.Compiling(t) }
 
 // Collector names the garbage collector.
@@ -64,7 +65,7 @@ func (h *Health) ThreadCount() maybe.Value[uint64] {
 	return maybe.If(uint64(max(n, 0)), err == nil && n >= 0 && n <= maxThreads)
 }
 
-// sizeAt reads a number of bytes at an address. A number that no honest heap has counts as not known.
+// sizeAt reads a number of bytes in an object. A number beyond maxHeapBytes counts as not known.
 func (h *Health) sizeAt(addr uint64, field offset) maybe.Value[uint64] {
 	if addr == 0 || !field.ok() {
 		return maybe.Value[uint64]{}
@@ -73,19 +74,22 @@ func (h *Health) sizeAt(addr uint64, field offset) maybe.Value[uint64] {
 	return maybe.If(n, err == nil && n <= maxHeapBytes)
 }
 
-// pointerAt reads a pointer in an object of the VM, 0 if there is none.
-func (h *Health) pointerAt(addr uint64, field offset) uint64 {
+func (h *Health) pointerAt(addr uint64, field offset) uint64 { return h.vm.pointer(addr, field) }
+
+// pointer reads a pointer in an object of the VM. It returns 0 if there is no object or no field, or if the pointer is
+// null or cannot be read. So pointers may be followed without a check at each step.
+func (vm *VM) pointer(addr uint64, field offset) uint64 {
 	if addr == 0 || !field.ok() {
 		return 0
 	}
-	p, err := h.vm.mem.Ptr(addr + uint64(field))
+	p, err := vm.mem.Ptr(addr + uint64(field))
 	if err != nil {
 		return 0
 	}
 	return p
 }
 
-// between is the number of bytes between two addresses that stand in an object of the VM.
+// between returns the number of bytes between two addresses in an object of the VM.
 func (h *Health) between(addr uint64, low, high offset) maybe.Value[uint64] {
 	from, to := h.pointerAt(addr, low), h.pointerAt(addr, high)
 	return maybe.If(to-from, from != 0 && to >= from && to-from <= maxHeapBytes)

@@ -14,21 +14,20 @@ import (
 )
 
 // Heap finds the areas of the heap, and the objects in them. The program and its collector run on meanwhile. So Areas
-// describes one moment, and a caller that reads an area must ask Same afterwards.
+// describes one moment, and a caller that has read an area must then call Same.
 //
 // A Heap belongs to one goroutine.
 type Heap struct {
 	vm     *VM
 	health *Health
 	*Objects
-	window  []byte
-	head    [findHead]byte
-	threads []byte // what was read of threads
-	heads   []byte // what was read of objects
-	ranges  []process.Range
-	zBase   uint64 // ZGC: what to add to an offset in the heap
-	z       *Locks // ZGC: see zHeap
-	// evacuated: objects of some of Shenandoah's regions are being moved, or references to them corrected.
+	window []byte
+	head   [findHead]byte
+	heads  []byte // what was read of objects
+	ranges []process.Range
+	zBase  uint64 // ZGC: what to add to an offset in the heap
+	z      *Locks // ZGC: see zHeap
+	// evacuated says that Shenandoah is moving objects, or correcting references to moved objects.
 	evacuated bool
 }
 
@@ -36,13 +35,11 @@ type Heap struct {
 type HeapPart uint8
 
 const (
-	// WholeHeap: this collector, or this JVM, does not distinguish parts.
-	WholeHeap HeapPart = iota
+	WholeHeap HeapPart = iota // this collector, or this JVM, does not distinguish parts
 	YoungPart
 	OldPart
-	// HumongousPart: each of these objects has regions of its own.
-	HumongousPart
-	HeapParts = int(iota)
+	HumongousPart // each of these objects has regions of its own
+	HeapParts     = int(iota)
 )
 
 func (p HeapPart) String() string { return [...]string{"heap", "young", "old", "humongous"}[p] }
@@ -51,10 +48,10 @@ func (p HeapPart) String() string { return [...]string{"heap", "young", "old", "
 type HeapArea struct {
 	Start, Top uint64
 	Part       HeapPart
-	region     uint64 // where the JVM describes it, 0 if it is no region
-	topAt      uint64 // of a space: where its top is
+	region     uint64 // the address of the JVM's region, 0 if the area is no region
+	topAt      uint64 // of a space: the address of its top
 	tag        uint32
-	pitch      uint64 // objects begin at its multiples, if it is not 0
+	pitch      uint64 // if not 0, objects begin at its multiples
 	chunks     chunkModel
 	seams      []seam
 	last       extentEnd
@@ -63,17 +60,19 @@ type HeapArea struct {
 // Region reports whether the area is one of many regions, each of which a collector empties as a whole.
 func (a *HeapArea) Region() bool { return a.region != 0 }
 
-// seam is a place in an area where an object must have ended. The next one begins at next: between the two lies memory
-// that a thread has for objects that it has not made yet.
+// seam is an address in an area at which an object ends. The next object begins at next. Between the two lies a
+// thread's
+// memory for new objects.
 type seam struct{ at, next uint64 }
 
-// ErrNoAreas: this JVM does not tell where its heap's objects are.
+// ErrNoAreas says that this JVM does not export where its heap's objects are.
 var ErrNoAreas = fmt.Errorf("%w: where the objects of the heap are", ErrMissing)
 
-// ErrManyRegions: the heap has more regions than goprof lists.
+// ErrManyRegions says that the heap has more regions than goprof lists.
 var ErrManyRegions = fmt.Errorf("the heap has more than %d regions", maxAreas)
 
-// maxAreas bounds the regions of a heap, and so the memory that their list takes: 4 TB of the smallest that a JVM
+// maxAreas bounds the regions of a heap, and so the memory for their list. So many regions make 4 TB in the size that a
+// JVM
 // chooses by itself for such a heap.
 const maxAreas = 1 << 17
 
@@ -83,7 +82,7 @@ func (vm *VM) NewHeap() (*Heap, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := vm.readJavaFields(); err != nil { // how references are written: loaders are objects
+	if err := vm.readJavaFields(); err != nil { // for references: class loaders are objects
 		return nil, err
 	}
 	h := &Heap{vm: vm, health: vm.NewHealth(), Objects: objects}
@@ -99,7 +98,7 @@ type HeapEpoch struct {
 	Active      bool // all threads stand still for one
 }
 
-// Epoch reads it.
+// Epoch reads the present HeapEpoch.
 func (h *Heap) Epoch() HeapEpoch {
 	l := &h.vm.l.health
 	heap := h.health.pointerAt(l.heap, 0)
@@ -118,8 +117,9 @@ func (h *Heap) Epoch() HeapEpoch {
 	return e
 }
 
-// Areas lists the areas of the heap in the order of their addresses. unknown says which part of the heap is not among
-// them, and why.
+// Areas lists the areas of the heap in the order of their addresses. unknown says which part of the heap is missing,
+// and
+// why.
 func (h *Heap) Areas() (areas []*HeapArea, unknown string, err error) {
 	heap := h.health.pointerAt(h.vm.l.health.heap, 0)
 	if heap == 0 {
@@ -154,7 +154,7 @@ func (h *Heap) Areas() (areas []*HeapArea, unknown string, err error) {
 	return areas, unknown, nil
 }
 
-// apart leaves out areas that overlap the one before: no honest heap has such.
+// apart leaves out areas that overlap the area before.
 func apart(areas []*HeapArea) []*HeapArea {
 	kept := areas[:0]
 	for _, a := range areas {
@@ -197,8 +197,9 @@ func (h *Heap) parallelAreas(heap uint64) (areas []*HeapArea, unknown string) {
 	return h.space(areas, h.health.pointerAt(old, l.oldSpace), l.bottom, l.top, OldPart), unknown
 }
 
-// Same reports whether an area still is what it was: the collector has not given it to others, nor emptied a part of
-// it. A collector may have moved what was there all the same.
+// Same reports whether an area has neither been given to another use nor emptied in part. Its objects may have moved
+// all
+// the same.
 func (h *Heap) Same(a *HeapArea) bool {
 	if a.region == 0 {
 		return h.health.pointerAt(a.topAt, 0) >= a.Top
@@ -214,18 +215,19 @@ func (h *Heap) Same(a *HeapArea) bool {
 	return true
 }
 
-// OldCollections are the collections that emptied the old generation, or the heap where there is none.
+// OldCollections are the collections of the old generation, or of the heap if it has no generations.
 type OldCollections struct {
 	Count uint64 // since the JVM began
-	// Swept is how long ago the last one ended that has left no object in the old generation that it found dead.
+	// Swept is how long ago the last collection ended that has left no dead object in the old generation.
 	Swept maybe.Value[time.Duration]
 }
 
-// Lifetime is between which moments a JVM began, and now. All are by the clock as it is set now. The zero Since and
-// Until: not known.
+// Lifetime says that a JVM began between Since and Until, and which time it is. All are by the clock as it is set now.
+// Since
+// and Until may be zero: not known.
 type Lifetime struct{ Since, Until, Now time.Time }
 
-// began is when the JVM began, of which it says at: the clock may have been set since.
+// began returns when the JVM began. The JVM says at, but the clock may have been set since.
 func (l *Lifetime) began(at time.Time) time.Time {
 	if !l.Until.IsZero() && at.After(l.Until) {
 		at = l.Until
@@ -236,7 +238,7 @@ func (l *Lifetime) began(at time.Time) time.Time {
 	return at
 }
 
-// OldCollections reads them. ok is false for a JVM that does not count them (-XX:-UsePerfData).
+// OldCollections reads the JVM's counters. ok is false if it has none (-XX:-UsePerfData).
 func (h *Heap) OldCollections(life Lifetime) (o OldCollections, ok bool) {
 	c, counted := h.health.Counters()
 	if !counted {
@@ -267,9 +269,9 @@ func (h *Heap) OldCollections(life Lifetime) (o OldCollections, ok bool) {
 	return o, ok
 }
 
-// sweepsSince is the first release in which G1 replaces dead objects by fillers, at the end of a concurrent marking
-// (gc/g1/g1ConcurrentRebuildAndScrub.cpp) and in regions that a full collection does not compact
-// (g1FullGCResetMetadataTask.cpp, scrub_skip_compacting_region). In earlier releases dead objects stayed as they were.
+// sweepsSince is the first release in which G1 replaces dead objects by fillers: at the end of a concurrent marking
+// (gc/g1/g1ConcurrentRebuildAndScrub.cpp), and in regions that a full collection does not compact
+// (g1FullGCResetMetadataTask.cpp, scrub_skip_compacting_region).
 const sweepsSince = 20
 
 // sweeps reports whether a collection of this kind leaves no dead objects in the old generation. Full collections of
@@ -285,7 +287,7 @@ func (h *Heap) sweeps(kind CollectorKind) bool {
 	return false
 }
 
-// maxCollectors bounds the collectors that the JVM's counters name. They have up to three.
+// maxCollectors bounds the collectors in the JVM's counters, up to three in fact.
 const maxCollectors = 10
 
 func collectorCounter(i int, what string) string {
@@ -293,8 +295,11 @@ func collectorCounter(i int, what string) string {
 }
 
 // Capacity is how large the heap may become, 0 if that is not known.
-func (h *Heap) Capacity() uint64 {
-	if limit, ok := h.vm.Flag("MaxHeapSize"); ok && limit.Uint <= maxHeapBytes {
+func (h *Heap) Capacity() uint64 { return h.vm.maxHeap() }
+
+// maxHeap returns the flag MaxHeapSize, 0 if it is not known.
+func (vm *VM) maxHeap() uint64 {
+	if limit, ok := vm.Flag("MaxHeapSize"); ok && limit.Uint <= maxHeapBytes {
 		return limit.Uint
 	}
 	return 0

@@ -1,22 +1,17 @@
 package vmstructs
 
-import (
-	"cmp"
-	"slices"
+import "slices"
 
-	"goprof/process"
-)
-
-// A thread allocates in a buffer of its own (TLAB). Between the buffer's top and its end lies old memory. It may look
-// like objects, and is none. So seams lead the walk around it.
+// A thread allocates in a buffer of its own (TLAB). Between the buffer's top and its end lies old memory, which may
+// look
+// like objects. Seams lead the walk around that memory.
 
 // maxReserve bounds the words that a buffer has behind its end.
 const maxReserve = 1 << 12
 
-const bufferFields = 4
-
-// addSeams reads the threads' buffers, and notes in each area where a walk must come by. Areas are sorted. A buffer
-// that was given out after the areas were listed lies behind their tops.
+// addSeams reads the threads' buffers, and notes their seams in each area. Areas are sorted. A buffer that was given
+// out
+// after the areas were listed lies behind their tops.
 func (h *Heap) addSeams(areas []*HeapArea) error {
 	l := &h.vm.l.areas.tlab
 	if !l.start.ok() || !l.top.ok() || !l.end.ok() {
@@ -26,44 +21,32 @@ func (h *Heap) addSeams(areas []*HeapArea) error {
 	if err != nil {
 		return err
 	}
-	fields := []offset{l.start, l.top, l.end}
-	if l.hardEnd.ok() {
-		fields = append(fields, l.hardEnd)
+	addrs := make([]uint64, len(threads))
+	for i, t := range threads {
+		addrs[i] = t.Addr
 	}
-	if need := threadBatch * bufferFields * 8; len(h.threads) < need {
-		h.threads = make([]byte, need)
+	begin := min(l.start, l.top, l.end)
+	size := span(l.start, l.top, l.end, l.hardEnd) - int(begin)
+	if size > maxRegionSpan {
+		return ErrNoAreas
 	}
 	reserve := h.reserve()
-	ranges := make([]process.Range, 0, threadBatch*bufferFields)
-	for batch := range slices.Chunk(threads, threadBatch) {
-		ranges = ranges[:0]
-		for i, t := range batch {
-			for k, f := range fields {
-				at := 8 * (i*bufferFields + k)
-				ranges = append(ranges, process.Range{Addr: t.Addr + uint64(f), Buf: h.threads[at : at+8 : at+8]})
-			}
+	h.health.eachAt(addrs, begin, size, func(_ uint64, b []byte, ok bool) {
+		if !ok {
+			return
 		}
-		h.vm.t.ReadMany(ranges)
-		for i := range batch {
-			if ok := ranges[i*len(fields) : (i+1)*len(fields)]; slices.ContainsFunc(ok,
-				func(r process.Range) bool { return !r.OK }) {
-				continue
-			}
-			row := h.threads[8*i*bufferFields:]
-			start, top, end := h.onPage(word(row)), h.onPage(word(row[8:])), h.onPage(word(row[16:]))
-			if l.hardEnd.ok() {
-				if hard := h.onPage(word(row[24:])); hard > end {
-					end = hard
-				}
-			}
-			addBuffer(areas, start, top, end+reserve)
+		field := func(f offset) uint64 { return h.onPage((f - begin).u64(b)) }
+		end := field(l.end)
+		if l.hardEnd.ok() {
+			end = max(end, field(l.hardEnd))
 		}
-	}
+		addBuffer(areas, field(l.start), field(l.top), end+reserve)
+	})
 	return nil
 }
 
-// reserve returns how many bytes a buffer has behind its end: room for a dead object that fills its rest, or for
-// prefetches (threadLocalAllocBuffer.cpp, end_reserve).
+// reserve returns how many bytes a buffer has behind its end: room for a filler, or for prefetches
+// (threadLocalAllocBuffer.cpp, end_reserve).
 func (h *Heap) reserve() uint64 {
 	least := uint64(0)
 	if filler := uint64(h.Objects.head); filler > h.align {
@@ -77,24 +60,20 @@ func (h *Heap) reserve() uint64 {
 			least = max(least, 8*uint64(words))
 		}
 	}
-	return (least + h.align - 1) &^ (h.align - 1)
+	return alignUp(least, h.align)
 }
 
-// addBuffer notes the seams that a thread's buffer makes in its area. One object ends where the buffer starts. The
-// buffer is empty from top to end, and the next object begins at end. areas are ordered by address. A buffer whose
-// addresses make no sense is left out.
+// addBuffer adds the seams of a thread's buffer to its area. One object ends where the buffer starts. The buffer is
+// empty
+// from top to end, and the next object begins at end. A buffer whose addresses make no sense is left out.
 func addBuffer(areas []*HeapArea, start, top, end uint64) {
 	if start == 0 || start%8 != 0 || top%8 != 0 || end%8 != 0 || top < start || end <= top || end-start > maxTLAB {
 		return
 	}
-	i, found := slices.BinarySearchFunc(areas, start, func(a *HeapArea, at uint64) int { return cmp.Compare(a.Start, at) })
-	if !found {
-		i--
-	}
-	if i < 0 || start >= areas[i].Top {
+	a := areaOf(areas, start)
+	if a == nil {
 		return
 	}
-	a := areas[i]
 	if start > a.Start {
 		a.addSeam(seam{start, start})
 	}

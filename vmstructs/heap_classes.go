@@ -6,8 +6,8 @@ import (
 	"goprof/process"
 )
 
-// LoaderOf names who has loaded a class: boot, platform, application, or the class of another loader. It is empty where
-// that is not known: the collector may be moving the loader.
+// LoaderOf returns a class's loader: boot, platform, application, or the class of another loader. It is empty if the
+// loader is not known: the collector may be moving it.
 func (h *Heap) LoaderOf(klass uint64) string {
 	l, more := &h.vm.l.health, &h.vm.l.areas
 	data := h.health.pointerAt(klass, l.loaderOf)
@@ -23,11 +23,9 @@ func (h *Heap) LoaderOf(klass uint64) string {
 	loader, err := h.wideAt(at)
 	if err == nil && loader == 0 && more.oopLoad {
 		return "boot"
-	} else if err != nil || loader == 0 {
-		return ""
 	}
 	var head [klassBytes]byte
-	if h.vm.mem.Bytes(loader, head[:]) != nil {
+	if err != nil || loader == 0 || h.vm.mem.Bytes(loader, head[:]) != nil {
 		return ""
 	}
 	class, err := h.class(h.klasses.klassIn(head[:]), head[:])
@@ -37,9 +35,9 @@ func (h *Heap) LoaderOf(klass uint64) string {
 	return cmp.Or(BuiltinLoader(class.Name), class.Name)
 }
 
-// BuiltinLoader returns the name of the JDK's own loader that has loaded a class: platform or application. It is empty
-// for loaders of programs. Classes of a built-in loader are never unloaded. (Up to 8: sun/misc/Launcher.java, since 9:
-// jdk/internal/loader/ClassLoaders.java.)
+// BuiltinLoader returns the name of the JDK's own loader of that class: platform or application. It is empty for
+// loaders of
+// programs. (Up to 8: sun/misc/Launcher.java, since 9: jdk/internal/loader/ClassLoaders.java.)
 func BuiltinLoader(class string) string {
 	switch class {
 	case "jdk.internal.loader.ClassLoaders$AppClassLoader", "sun.misc.Launcher$AppClassLoader":
@@ -50,7 +48,7 @@ func BuiltinLoader(class string) string {
 	return ""
 }
 
-// SeenObject is an object that was there.
+// SeenObject is an object at the address where it was seen.
 type SeenObject struct {
 	Addr  uint64
 	Class *ObjectClass

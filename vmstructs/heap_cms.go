@@ -7,21 +7,11 @@ import "math"
 
 // cmsLayout: fields of ConcurrentMarkSweepGeneration, Space and FreeChunk.
 type cmsLayout struct {
-	space     offset // of the generation: a pointer to its space
-	end       offset // of a space: where its memory ends
-	size      offset // of a chunk: how many words it has
-	prev      offset // of a chunk: its lowest bit says that the chunk is free
-	chunkSize uint64 // no object and no chunk takes less
-}
-
-func (r *resolver) cms() cmsLayout {
-	return cmsLayout{
-		space:     r.field("", "ConcurrentMarkSweepGeneration._cmsSpace"),
-		end:       r.field("", "Space._end"),
-		size:      r.field("", "FreeChunk._size"),
-		prev:      r.field("", "FreeChunk._prev"),
-		chunkSize: r.size("", "FreeChunk"),
-	}
+	space     offset `vm:"ConcurrentMarkSweepGeneration._cmsSpace"`
+	end       offset `vm:"Space._end"`
+	size      offset `vm:"FreeChunk._size"` // in words
+	prev      offset `vm:"FreeChunk._prev"` // its lowest bit says that the chunk is free
+	chunkSize uint64 `vm:"FreeChunk"`       // no object and no chunk takes less
 }
 
 // chunkModel says how a free chunk looks. The zero value: there are none.

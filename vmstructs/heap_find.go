@@ -1,26 +1,25 @@
 package vmstructs
 
-// How goprof finds the beginning of an object. It looks for a place from which several objects follow each other. That
-// is necessary if a walk begins in the middle of an area, or goes on behind an object that could not be read: one that
-// is not complete yet, or whose class was unloaded.
+// A walk that begins in the middle of an area, or goes on behind an object that could not be read, must find the
+// beginning
+// of an object. It looks for an address from which several objects follow each other.
 
 const (
-	// chainLength is how many objects must follow each other from a place. A word of data that looks like a header is
-	// rare, and one that leads to seven more headers does not come by chance.
+	// chainLength is how many objects must follow each other. Data that looks like a header is rare, and data that leads
+	// to
+	// seven more headers does not come by chance.
 	chainLength = 8
-	// findHead is how much is read of an object whose bytes were not copied.
-	findHead = 512
-	// maxAsked bounds how many classes that are not known yet are asked for in one search: each costs some calls.
-	maxAsked = 64
-	// askStop is after how many chains find asks whether it must end: each may cost some calls.
-	askStop = 64
-	// addressBits is how many bits an address of a program has: 47 of x86-64, 48 of aarch64 (Documentation/arch/arm64/
-	// memory.rst), where stacks and what is mapped lie in the upper half.
+	findHead    = 512 // bytes that are read of an object that was not copied
+	maxAsked    = 64  // new classes that one search reads: each takes some calls
+	askStop     = 64  // after so many chains find calls stop: each may take some calls
+	// addressBits is the size of a program's addresses: 47 bits of x86-64, 48 of aarch64 (Documentation/arch/arm64/
+	// memory.rst).
 	addressBits = 48
 )
 
-// find returns the first place in b, a copy of the memory at addr, where objects begin. limit is where they end: the
-// last one must end there. It returns len(b) if there is none, or if stop told it to end.
+// find returns the first offset in b, a copy of the memory at addr, from which objects follow each other, up to limit.
+// It
+// returns len(b) if there is none, or if stop returns true.
 func (h *Heap) find(addr uint64, b []byte, limit uint64, stop func() bool) int {
 	asked, tried := 0, 0
 	for at := int(h.after(addr) - addr); at+klassBytes <= len(b); at += int(max(h.align, h.pitch)) {
@@ -37,7 +36,7 @@ func (h *Heap) find(addr uint64, b []byte, limit uint64, stop func() bool) int {
 	return len(b)
 }
 
-// startsHere reports whether an object at rest may begin with b: no thread holds its lock (oops/markWord.hpp).
+// startsHere reports whether an object may begin with b that no thread has locked (oops/markWord.hpp).
 func (h *Heap) startsHere(b []byte, asked *int) bool {
 	if h.chunks.freeChunk(b) > 0 {
 		return true
@@ -59,7 +58,7 @@ func (h *Heap) startsHere(b []byte, asked *int) bool {
 	return true
 }
 
-// markMakesSense reports whether a mark word may be one: a hash code and an age, or an address.
+// markMakesSense reports whether a word may be a mark word: a hash code and an age, or an address.
 func (h *Heap) markMakesSense(mark uint64) bool {
 	if h.klasses.compact {
 		return mark != 0
@@ -67,10 +66,10 @@ func (h *Heap) markMakesSense(mark uint64) bool {
 	return mark != 0 && (mark&3 != 3 || h.klasses.inPlace) && mark>>addressBits == 0
 }
 
-// follow reports whether objects follow each other from a place of b on, or end at the limit.
+// follow reports whether objects follow each other from an offset in b, chainLength of them or up to the limit.
 func (h *Heap) follow(addr uint64, b []byte, at int, limit uint64) bool {
 	pos := addr + uint64(at)
-	for n := 0; n < chainLength; n++ {
+	for range chainLength {
 		if pos >= limit {
 			return pos == limit
 		}
@@ -87,7 +86,7 @@ func (h *Heap) follow(addr uint64, b []byte, at int, limit uint64) bool {
 	return true
 }
 
-// headAt returns the beginning of an object, out of b or out of memory.
+// headAt returns the beginning of an object, from b or from memory.
 func (h *Heap) headAt(pos, addr uint64, b []byte, limit uint64) ([]byte, bool) {
 	if pos-addr+findHead <= uint64(len(b)) {
 		return b[pos-addr:], true
@@ -96,7 +95,7 @@ func (h *Heap) headAt(pos, addr uint64, b []byte, limit uint64) ([]byte, bool) {
 	if len(head) < klassBytes && len(head) < h.Objects.head || h.vm.mem.Bytes(pos, head) != nil {
 		return nil, false
 	}
-	if len(head) < klassBytes { // the last object of all, with a compact header
+	if len(head) < klassBytes { // the last object of the heap, with a compact header
 		copy(h.head[len(head):klassBytes], make([]byte, klassBytes))
 		head = h.head[:klassBytes]
 	}

@@ -12,86 +12,57 @@ type areasLayout struct {
 	hasRest  bool
 	shen     shenandoahRegions
 	cms      cmsLayout
-	pageType offset // ZPage
+	pageType offset `vm:"ZPage._type"`
 	pageAges offset // ZPage: its generation and its age, a byte each; absent where ZGC has no generations
-	loader   offset // ClassLoaderData: an OopHandle, up to 8 the reference itself
+	loader   offset `vm:"ClassLoaderData._class_loader"` // an OopHandle, up to 8 the reference itself
 	oopLoad  bool   // loader is the reference itself
 }
 
-// tlabLayout: offsets in a thread of its buffer's fields.
+// tlabLayout has offsets in a thread of its buffer's fields.
 type tlabLayout struct {
-	start, top, end offset
-	// hardEnd: where the buffer really ends. end may be nearer: the thread is to allocate a sample there (JEP 331, since
-	// 11). The JVM does not export the field. It lies between _end and _desired_size, which leave room for it.
+	start offset `vm:"Thread._tlab > ThreadLocalAllocBuffer._start"`
+	top   offset `vm:"Thread._tlab > ThreadLocalAllocBuffer._top"`
+	end   offset `vm:"Thread._tlab > ThreadLocalAllocBuffer._end"`
+	size  offset `vm:"Thread._tlab > ThreadLocalAllocBuffer._desired_size"`
+	// hardEnd is where the buffer really ends. end may be nearer: the thread is to allocate a sample there (JEP 331, since
+	// 11). The JVM does not export the field. It lies between end and size, which leave room for it.
 	hardEnd offset
-	reserve uint64 // a variable: how many words behind that the buffer also has, for prefetches
+	// reserve is a variable: how many words behind hardEnd the buffer also has, for prefetches.
+	reserve uint64 `vm:"ThreadLocalAllocBuffer._reserve_for_allocation_prefetch|Abstract_VM_Version._reserve_for_allocation_prefetch"`
 }
 
 type shenandoahRegions struct {
-	table, number   offset // of ShenandoahHeap
-	bottom, top     offset // ShenandoahHeapRegion
-	end, state      offset
-	pinned, regular int32 // states
-	start, cont     int32
-	pinnedStart     int32
-	set, pinnedSet  int32 // in the collection set
+	table  offset `vm:"ShenandoahHeap._regions"`
+	number offset `vm:"ShenandoahHeap._num_regions"`
+	bottom offset `vm:"ShenandoahHeapRegion._bottom"`
+	top    offset `vm:"ShenandoahHeapRegion._top"`
+	end    offset `vm:"ShenandoahHeapRegion._end"`
+	state  offset `vm:"ShenandoahHeapRegion._state"`
+
+	regular     int32 `vm:"ShenandoahHeapRegion::_regular" else:"-1"`
+	pinned      int32 `vm:"ShenandoahHeapRegion::_pinned" else:"-1"`
+	start       int32 `vm:"ShenandoahHeapRegion::_humongous_start" else:"-1"`
+	cont        int32 `vm:"ShenandoahHeapRegion::_humongous_cont" else:"-1"`
+	pinnedStart int32 `vm:"ShenandoahHeapRegion::_pinned_humongous_start" else:"-1"`
+	set         int32 `vm:"ShenandoahHeapRegion::_cset" else:"-1"`
+	pinnedSet   int32 `vm:"ShenandoahHeapRegion::_pinned_cset" else:"-1"`
 }
 
 func (r *resolver) areas() areasLayout {
-	l := areasLayout{
-		tlab:     r.tlab(),
-		big:      uint32(r.int("G1HeapRegionType::HumongousMask", r.int("HeapRegionType::HumongousMask", 0))),
-		shen:     r.shenandoahRegions(),
-		cms:      r.cms(),
-		pageType: r.field("", "ZPage._type"),
-		pageAges: absent,
-		loader:   r.field("", "ClassLoaderData._class_loader"),
-	}
+	l := fill[areasLayout](r, "")
+	l.big = uint32(r.int("G1HeapRegionType::HumongousMask", r.int("HeapRegionType::HumongousMask", 0)))
+	rest := r.int("G1HeapRegionType::ContinuesHumongousTag", r.int("HeapRegionType::ContinuesHumongousTag", -1))
+	l.rest, l.hasRest = uint32(rest), rest > 0
+	l.oopLoad = r.isOop("ClassLoaderData._class_loader")
 	// A ZPage begins with its type, its generation and its age, a byte each, and with two sequence numbers of four bytes.
 	// Without generations it has one of these (gc/z/zPage.hpp, before and since 21).
+	l.pageAges = absent
 	if at := r.field("", "ZPage._virtual"); l.pageType.ok() && at == l.pageType+16 {
 		l.pageAges = l.pageType + 1
 	}
-	rest := r.int("G1HeapRegionType::ContinuesHumongousTag", r.int("HeapRegionType::ContinuesHumongousTag", -1))
-	l.rest, l.hasRest = uint32(rest), rest > 0
-	if f, ok := r.lookup("ClassLoaderData._class_loader", false); ok {
-		l.oopLoad = f.typ == "oop"
+	l.tlab.hardEnd = absent
+	if l.tlab.end.ok() && l.tlab.size == l.tlab.end+16 {
+		l.tlab.hardEnd = l.tlab.end + 8
 	}
 	return l
-}
-
-func (r *resolver) tlab() tlabLayout {
-	at := r.field("", "Thread._tlab")
-	end, size := r.field("", "ThreadLocalAllocBuffer._end"), r.field("", "ThreadLocalAllocBuffer._desired_size")
-	l := tlabLayout{
-		start:   chain(at, r.field("", "ThreadLocalAllocBuffer._start")),
-		top:     chain(at, r.field("", "ThreadLocalAllocBuffer._top")),
-		end:     chain(at, end),
-		hardEnd: absent,
-		reserve: r.static("", "ThreadLocalAllocBuffer._reserve_for_allocation_prefetch|"+
-			"Abstract_VM_Version._reserve_for_allocation_prefetch"),
-	}
-	if end.ok() && size == end+16 {
-		l.hardEnd = chain(at, end+8)
-	}
-	return l
-}
-
-func (r *resolver) shenandoahRegions() shenandoahRegions {
-	state := func(name string) int32 { return r.int("ShenandoahHeapRegion::"+name, -1) }
-	return shenandoahRegions{
-		table:       r.field("", "ShenandoahHeap._regions"),
-		number:      r.field("", "ShenandoahHeap._num_regions"),
-		bottom:      r.field("", "ShenandoahHeapRegion._bottom"),
-		top:         r.field("", "ShenandoahHeapRegion._top"),
-		end:         r.field("", "ShenandoahHeapRegion._end"),
-		state:       r.field("", "ShenandoahHeapRegion._state"),
-		regular:     state("_regular"),
-		pinned:      state("_pinned"),
-		start:       state("_humongous_start"),
-		cont:        state("_humongous_cont"),
-		pinnedStart: state("_pinned_humongous_start"),
-		set:         state("_cset"),
-		pinnedSet:   state("_pinned_cset"),
-	}
 }

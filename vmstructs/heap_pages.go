@@ -3,15 +3,13 @@ package vmstructs
 import "math/bits"
 
 // ZGC's table of pages has an entry for each 2 MB of the address space that its heap may use (gc/z/zPageTable.hpp). A
-// page knows its offset, and up to where it is filled. An object's header has no colour.
+// page
+// has its offset, and the offset up to which it is filled. An object's header has no colour.
 
 const (
-	// maxGranules bounds the table: the largest heap of 16 TB has 2^23 entries.
-	maxGranules = 1 << 23
-	// granuleBatch is how many entries are read with one call.
-	granuleBatch = 1 << 15
-	// leastGranules is how many are read with one call near the end of the table: a page of memory.
-	leastGranules = 512
+	maxGranules   = 1 << 23 // entries of the table for the largest heap, 16 TB
+	granuleBatch  = 1 << 15 // entries that are read with one call
+	leastGranules = 512     // the same near the end of the table: a page of memory
 	// oldPage is ZGenerationId::old, and oldAge is ZPageAge::old (gc/z/zGenerationId.hpp, zPageAge.hpp).
 	oldPage, oldAge = 1, 15
 	// mediumPage and largePage are ZPageType::medium and large (ZPageTypeMedium and ZPageTypeLarge before 21). A large
@@ -29,22 +27,22 @@ func (h *Heap) mediumPitch() uint64 {
 	return 1 << (bits.Len64(page) - 1 - mediumObjects)
 }
 
-// zTables are where the tables are; see zPagesLayout.
-func (h *Heap) zTables() (l *zPagesLayout, globals uint64) {
-	l, globals = &h.vm.l.locks.z, h.vm.l.oops.zGlobals
-	if h.vm.java.heap.z.shift == 0 && h.vm.l.oops.xGlobals != 0 {
-		l, globals = &h.vm.l.locks.x, h.vm.l.oops.xGlobals
+// zTables returns the layout of ZGC's tables, and the address of the pointer to ZGlobalsForVMStructs.
+func (vm *VM) zTables() (l *zPagesLayout, globals uint64) {
+	if vm.java.heap.z.shift == 0 && vm.l.oops.xGlobals != 0 {
+		return &vm.l.locks.x, vm.l.oops.xGlobals
 	}
-	return l, globals
+	return &vm.l.locks.z, vm.l.oops.zGlobals
 }
 
-// findPages learns where ZGC's heap begins: behind the bits of an offset (gc/z/zAddress.cpp, ZAddressHeapBase; up to 20
-// the first of the heap's views, zGlobals.cpp, ZAddressMetadataMarked0).
+// findPages finds the beginning of ZGC's heap, the lowest address beyond all offsets (gc/z/zAddress.cpp,
+// ZAddressHeapBase;
+// up to 20 the first of the heap's views, zGlobals.cpp, ZAddressMetadataMarked0).
 func (h *Heap) findPages() error {
 	if !h.vm.java.heap.z.on {
 		return nil
 	}
-	l, globals := h.zTables()
+	l, globals := h.vm.zTables()
 	if !l.ok() || globals == 0 {
 		return ErrNoAreas
 	}
@@ -56,7 +54,9 @@ func (h *Heap) findPages() error {
 	return nil
 }
 
-// onPage is the address by which goprof reads what a thread calls addr. ZGC before 21 has several views of its heap.
+// onPage returns the address at which goprof reads the memory that a thread has at addr: before 21, ZGC has several
+// views
+// of its heap.
 func (h *Heap) onPage(addr uint64) uint64 {
 	if h.zBase == 0 || addr == 0 {
 		return addr
@@ -66,7 +66,7 @@ func (h *Heap) onPage(addr uint64) uint64 {
 
 // zAreas lists ZGC's pages.
 func (h *Heap) zAreas() (areas []*HeapArea, unread string, err error) {
-	l, _ := h.zTables()
+	l, _ := h.vm.zTables()
 	heap := h.health.pointerAt(h.vm.l.health.heap, 0)
 	if h.zBase == 0 || heap == 0 {
 		return nil, "", ErrNoAreas
@@ -115,14 +115,14 @@ func (h *Heap) zAreas() (areas []*HeapArea, unread string, err error) {
 	})
 	for _, a := range areas {
 		if unknown && a.Part != HumongousPart {
-			a.Part = WholeHeap // this release writes its pages otherwise
+			a.Part = WholeHeap // this release has other generations and ages
 		}
 	}
 	return areas, unread, nil
 }
 
-// pageList lists what the entries of a table lead to. A page of several granules stands in each of their entries. If
-// there are pages and an error, it has listed those before the first entries that could not be read.
+// pageList lists the pages in a table. A page of several granules is in several entries. If an entry cannot be read,
+// pageList returns the pages before that entry and an error.
 func (h *Heap) pageList(table, length uint64) (pages []uint64, err error) {
 	raw := make([]byte, 8*granuleBatch)
 	last, batch := uint64(0), uint64(granuleBatch)
@@ -150,6 +150,6 @@ func (h *Heap) pageList(table, length uint64) (pages []uint64, err error) {
 }
 
 func (h *Heap) samePage(a *HeapArea) bool {
-	l, _ := h.zTables()
+	l, _ := h.vm.zTables()
 	return h.zBase+h.health.pointerAt(a.region, l.start) == a.Start && h.zBase+h.health.pointerAt(a.region, l.top) >= a.Top
 }

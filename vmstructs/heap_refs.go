@@ -1,23 +1,23 @@
 package vmstructs
 
 import (
+	"encoding/binary"
 	"errors"
 	"math/bits"
 
 	"goprof/process"
 )
 
-// Sought is a set of objects to which references are looked for. Objects are known by their numbers in the list.
+// Sought is a set of objects, for which goprof looks for references. An object is its index in the list of addresses.
 type Sought struct {
 	h      *Heap
 	addrs  []uint64
-	filter []uint64 // a bit for each hash of an address: most words of a heap need no more than this look
+	filter []uint64 // a bit for each hash of an address, which rules out most words of a heap
 	number map[uint64]int32
-	// Partly: ZGC's tables of moved objects could not be read as a whole. Stale references may be missing.
-	Partly bool
+	Partly bool // some of ZGC's tables of moved objects could not be read: stale references may be missing
 }
 
-// filterBits is the logarithm of the filter's bits: it stays in a CPU's cache.
+// filterBits is the logarithm of the filter's bits. The filter fits into a CPU's cache.
 const filterBits = 21
 
 // NewSought makes a set of addresses.
@@ -39,10 +39,10 @@ func (w *Sought) add(addr uint64, i int32) {
 	w.number[addr] = i
 }
 
-// maxForwarded bounds the entries of ZGC's tables of moved objects that are looked through.
+// maxForwarded bounds the entries of ZGC's tables of moved objects that are read.
 const maxForwarded = 1 << 25
 
-// addMoved adds the addresses at which ZGC's objects were before they were moved: stale references have these.
+// addMoved adds the addresses that ZGC's objects had before they were moved: stale references have these.
 func (w *Sought) addMoved() {
 	k, left := w.h.zHeap(), uint64(maxForwarded)
 	for _, table := range k.pages.moved {
@@ -78,7 +78,7 @@ func (w *Sought) get(addr uint64) (int32, bool) {
 	return i, ok
 }
 
-// InHeap looks at each place of b, a copy of aligned memory of the heap, where a reference may be.
+// InHeap calls found for each reference to an object of the set in b, a copy of aligned memory of the heap.
 func (w *Sought) InHeap(b []byte, found func(at int, object int32)) {
 	m := &w.h.vm.java.heap
 	if m.narrow {
@@ -100,7 +100,7 @@ func (w *Sought) InHeap(b []byte, found func(at int, object int32)) {
 		if _, ok := w.get(addr); !ok || addr == 0 {
 			continue
 		}
-		// Where a stale reference leads another object of the set may be now.
+		// A stale reference may have the present address of another object.
 		to := w.h.RefTo(b[at:])
 		if i, ok := w.get(to); ok && w.addrs[i] == to {
 			found(at, i)
@@ -112,7 +112,7 @@ func (w *Sought) InHeap(b []byte, found func(at int, object int32)) {
 func (w *Sought) inHalves(b []byte, found func(at int, object int32)) {
 	m := &w.h.vm.java.heap
 	for at := 0; at+4 <= len(b); at += 4 {
-		n := uint64(b[at]) | uint64(b[at+1])<<8 | uint64(b[at+2])<<16 | uint64(b[at+3])<<24
+		n := uint64(binary.LittleEndian.Uint32(b[at:]))
 		if n == 0 {
 			continue
 		}
@@ -122,8 +122,9 @@ func (w *Sought) inHalves(b []byte, found func(at int, object int32)) {
 	}
 }
 
-// OnStack looks at the words of a stack: whole addresses, and compressed ones. A word that it finds may be old, or a
-// number.
+// OnStack calls found for each word of a stack that may be a reference to an object of the set, whole or compressed.
+// The
+// word may be old, or a number.
 func (w *Sought) OnStack(b []byte, found func(object int32)) {
 	for at := 0; at+8 <= len(b); at += 8 {
 		if i, ok := w.get(w.h.onPage(word(b[at:]))); ok {
@@ -135,8 +136,9 @@ func (w *Sought) OnStack(b []byte, found func(object int32)) {
 	}
 }
 
-// zHeap is what follows ZGC's stale references. It trusts its tables as if the collector were at rest, which RefTo's
-// callers make up for: they look again at what they have found.
+// zHeap returns the Locks that follows ZGC's stale references as if the collector rested. The callers of RefTo
+// therefore
+// check what they have found.
 func (h *Heap) zHeap() *Locks {
 	if h.z == nil {
 		h.z = &Locks{vm: h.vm, rests: true}
@@ -145,8 +147,9 @@ func (h *Heap) zHeap() *Locks {
 	return h.z
 }
 
-// RefTo is the address of the object to which a reference of a field leads, also where ZGC has left a stale one. 0: it
-// is null, or leads nowhere now.
+// RefTo returns the address to which the reference at the beginning of b leads, even if ZGC has left it stale. It
+// returns 0
+// if the reference is null, or leads nowhere now.
 func (h *Heap) RefTo(b []byte) uint64 {
 	if !h.vm.java.heap.z.on {
 		return h.Ref(b)
@@ -154,7 +157,7 @@ func (h *Heap) RefTo(b []byte) uint64 {
 	return h.Wide(word(b))
 }
 
-// Wide returns the address in a reference that stands outside of the heap, 0 if it leads nowhere now.
+// Wide returns the address in a reference of eight bytes, 0 if it leads nowhere now.
 func (h *Heap) Wide(v uint64) uint64 {
 	if !h.vm.java.heap.z.on {
 		return v
@@ -173,7 +176,7 @@ func (h *Heap) Wide(v uint64) uint64 {
 	return h.onPage(addr)
 }
 
-// wideAt reads such a reference.
+// wideAt reads the reference of eight bytes at an address.
 func (h *Heap) wideAt(addr uint64) (uint64, error) {
 	v, err := h.vm.mem.U64(addr)
 	return h.Wide(v), err
@@ -198,7 +201,8 @@ func (h *Heap) bare(v uint64) uint64 {
 // ReadMany reads pieces of memory with few calls.
 func (h *Heap) ReadMany(rs []process.Range) { h.vm.t.ReadMany(rs) }
 
-// ObjectIn returns the object at an address of which b is the beginning. Bytes is 0 if b is too short to say.
+// ObjectIn returns the object at addr, which begins with b. Object.Bytes is 0 if b is too short. ok is false if b is no
+// object.
 func (h *Heap) ObjectIn(addr uint64, b []byte) (o Object, ok bool) {
 	if len(b) < klassBytes || !h.markMakesSense(word(b)) {
 		return o, false
@@ -232,8 +236,9 @@ func (h *Heap) ThreadName(t Thread) string {
 	return name
 }
 
-// StackOf reads the stack of a thread as far as its frames reach, at most so many bytes from its oldest frame on. A
-// thread that runs Java has no anchor: then old words may be among them.
+// StackOf reads the frames on a thread's stack, at most so many bytes from the oldest frame on. A thread that runs Java
+// has
+// no anchor: then old words may be among them.
 func (h *Heap) StackOf(t Thread, most uint64) []byte {
 	size := min(t.StackSize, most)
 	var side [24]byte
@@ -243,7 +248,7 @@ func (h *Heap) StackOf(t Thread, most uint64) []byte {
 		}
 	}
 	b := make([]byte, size&^7)
-	for step := uint64(firstWindow); ; step *= 2 { // what is near the guard pages may not be there
+	for step := uint64(firstWindow); ; step *= 2 { // memory near the guard pages may not be mapped
 		if h.vm.mem.Bytes(t.StackBase-uint64(len(b)), b) == nil {
 			return b
 		}
@@ -254,7 +259,7 @@ func (h *Heap) StackOf(t Thread, most uint64) []byte {
 	}
 }
 
-// KlassIn is the class that the beginning of an object names, 0 if it names none.
+// KlassIn returns the class that the beginning of an object names, 0 if it names none.
 func (h *Heap) KlassIn(head []byte) uint64 {
 	if !h.markMakesSense(word(head)) {
 		return 0

@@ -13,8 +13,9 @@ type regionRow struct {
 
 type regionFields struct{ bottom, top, end, tag offset }
 
-// eachRegion reads the regions that a table of pointers names, some with each call, and calls f for each that makes
-// sense. A null pointer is a region that was never committed. whole is false if others could not be read.
+// eachRegion reads the regions that a table points at, and calls f for each that makes sense. A null pointer stands for
+// a
+// region that was never committed. whole is false if a region could not be read.
 func (h *Health) eachRegion(table, length uint64, fields regionFields, f func(regionRow)) (whole bool, err error) {
 	switch {
 	case table == 0 || length == 0:
@@ -58,8 +59,9 @@ func (h *Health) eachRegion(table, length uint64, fields regionFields, f func(re
 	return whole, nil
 }
 
-// eachAt reads so many bytes of structures, from begin on in each, some with each call. ok is false for those that
-// cannot be read.
+// eachAt reads size bytes from begin on of each structure, many with one call. ok is false for a structure that cannot
+// be
+// read.
 func (h *Health) eachAt(addrs []uint64, begin offset, size int, f func(addr uint64, b []byte, ok bool)) {
 	if len(h.raw) < regionBatch*size {
 		h.raw = make([]byte, regionBatch*size)
@@ -91,9 +93,17 @@ func (h *Health) eachG1Region(heap uint64, f func(regionRow)) (whole bool, err e
 	return h.eachRegion(h.pointerAt(table, l.base), length, regionFields{l.bottom, l.top, l.end, l.kind}, f)
 }
 
-// g1Areas lists G1's regions. A humongous object begins in one region and goes on in those behind it; together they are
-// one area. JDK 8 does not export the type of a region. There the end of an object's first region shows that the object
-// is humongous (gc_implementation/g1/heapRegion.cpp, set_startsHumongous).
+// extend adds a region to the area before, if that is the beginning of the same humongous object.
+func extend(areas []*HeapArea, r regionRow) {
+	if n := len(areas); n > 0 && areas[n-1].Part == HumongousPart && areas[n-1].Top <= r.bottom {
+		areas[n-1].Top = r.top
+	}
+}
+
+// g1Areas lists G1's regions. A humongous object begins in one region and goes on in the next ones; together they are
+// one
+// area. JDK 8 does not export the type of a region. There the end of a humongous object's first region is that of the
+// object (gc_implementation/g1/heapRegion.cpp, set_startsHumongous).
 func (h *Heap) g1Areas(heap uint64) (areas []*HeapArea, err error) {
 	l, more := &h.vm.l.health.g1, &h.vm.l.areas
 	grain, _ := h.vm.mem.U64(max(l.grain, 1))
@@ -102,9 +112,7 @@ func (h *Heap) g1Areas(heap uint64) (areas []*HeapArea, err error) {
 		part := OldPart
 		switch {
 		case l.kind.ok() && more.hasRest && r.tag == more.rest:
-			if n := len(areas); n > 0 && areas[n-1].Part == HumongousPart && areas[n-1].Top <= r.bottom {
-				areas[n-1].Top = r.top
-			}
+			extend(areas, r)
 			return
 		case l.kind.ok() && more.big != 0 && r.tag&more.big != 0:
 			part = HumongousPart
@@ -160,9 +168,7 @@ func (h *Heap) shenandoahAreas(heap uint64) (areas []*HeapArea, err error) {
 		part := WholeHeap
 		switch state := int32(r.tag); {
 		case state == l.cont:
-			if n := len(areas); n > 0 && areas[n-1].Part == HumongousPart && areas[n-1].Top <= r.bottom {
-				areas[n-1].Top = r.top
-			}
+			extend(areas, r)
 			return
 		case state == l.start || state == l.pinnedStart:
 			part = HumongousPart

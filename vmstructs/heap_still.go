@@ -6,19 +6,20 @@ import (
 	"slices"
 )
 
-// stillZ is what is kept of ZGC's tables while the JVM stands still: most references of an idle JVM are stale. The zero
-// value keeps nothing.
+// stillZ keeps ZGC's tables while the JVM is stopped: most references of an idle JVM are stale. The zero value keeps
+// nothing.
 type stillZ struct {
 	areas       []*HeapArea
-	forwardings map[uint64]*zForwarding // by where their tables have them
+	forwardings map[uint64]*zForwarding // by the addresses of their entries
 	room        uint64                  // for entries
 }
 
 // maxKeptEntries bounds the entries that are kept: 64 MB.
 const maxKeptEntries = 1 << 23
 
-// standStill prepares a Heap for ZGC's references while the JVM stands still. It returns ErrMoving if the collector is
-// moving objects: until a page's last object has moved, somebody uses the page (gc/z/zForwarding.cpp, release_page).
+// standStill prepares a Heap for ZGC's references while the JVM is stopped. It returns ErrMoving if the collector is
+// moving
+// objects: a page has users until its last object has moved (gc/z/zForwarding.cpp, release_page).
 func (h *Heap) standStill(areas []*HeapArea) error {
 	k := h.zHeap()
 	if !k.pages.on || !k.pages.l.users.ok() || k.pages.moved[0].at == 0 ||
@@ -46,7 +47,7 @@ func (h *Heap) standStill(areas []*HeapArea) error {
 	return err
 }
 
-// keep keeps what an entry of a table leads to.
+// keep keeps the ZForwarding of the entry at an address.
 func (s *stillZ) keep(k *Locks, at uint64, f *zForwarding) {
 	if s.areas == nil {
 		return
@@ -63,7 +64,7 @@ func (s *stillZ) keep(k *Locks, at uint64, f *zForwarding) {
 	s.forwardings[at] = f
 }
 
-// areaOf is the area in which an address lies, nil if there is none. areas are sorted.
+// areaOf returns the area in which an address lies, nil if there is none. areas are sorted.
 func areaOf(areas []*HeapArea, addr uint64) *HeapArea {
 	i, found := slices.BinarySearchFunc(areas, addr, func(a *HeapArea, at uint64) int { return cmp.Compare(a.Start, at) })
 	if !found {
@@ -75,8 +76,9 @@ func areaOf(areas []*HeapArea, addr uint64) *HeapArea {
 	return areas[i]
 }
 
-// OnStack are the addresses of objects for which a word of a stack may stand, 0 for none. ZGC has no colours there. So
-// the word may be where the object was before it was moved.
+// OnStack returns the addresses of the objects that a word of a stack may refer to, 0 for none: that at the word's
+// address
+// now, and that which was moved from there. ZGC has no colours on stacks.
 func (h *Heap) OnStack(word uint64) (now, moved uint64) {
 	if h.zBase == 0 {
 		return word, 0

@@ -8,8 +8,8 @@ import (
 
 // Unread is how many bytes of an area were not counted as objects, by reason.
 type Unread struct {
-	Buffers uint64 // memory that threads have for objects to come
-	Free    uint64 // memory of CMS for objects to come
+	Buffers uint64 // threads' memory for new objects
+	Free    uint64 // CMS's memory for new objects
 	Making  uint64 // an object that is not whole yet
 	Moving  uint64 // the collector is moving it
 	Unknown uint64 // its header names no class: a dead object whose class was unloaded, or damaged memory
@@ -29,37 +29,34 @@ func (u *Unread) Add(v Unread) {
 // Sum is all that was not counted.
 func (u Unread) Sum() uint64 { return u.Buffers + u.Free + u.Making + u.Moving + u.Unknown + u.Memory }
 
-// Object is one object that a walk has come to.
+// Object is an object that a walk has found.
 type Object struct {
-	Addr  uint64
-	Class *ObjectClass
-	Bytes uint64
-	// Length of an array, and -1 of others.
-	Length int64
+	Addr   uint64
+	Class  *ObjectClass
+	Bytes  uint64
+	Length int64 // of an array; -1 otherwise
 }
 
 const (
 	// firstWindow is how much is read at the beginning and behind a jump. Windows grow as the walk goes on.
 	firstWindow = 4 << 10
 	lastWindow  = 1 << 20
-	// provenFrom is from which size on an object that says itself how large it is must lead to another object: a length
-	// that is not true would hide what follows it.
+	// provenFrom is the size from which on an array must lead to another object: a wrong length would hide what follows.
 	provenFrom = 1 << 10
-	// nearSeam is how far before a seam an object may begin that is not whole yet. Its rest is old memory now, in which
-	// goprof looks for no object.
+	// nearSeam bounds the distance from the beginning of an object that is not whole yet to the next seam. The memory in
+	// between is old, and goprof looks for no object there.
 	nearSeam = 64 << 10
-	// slack is how much more than an extent is read: the header of the last object that begins in it.
-	slack = findHead
+	slack    = findHead // is read beyond an extent: the header of the last object that begins in it
 )
 
-// extent is a walk through a part of an area.
+// extent is the state of a walk through a part of an area.
 type extent struct {
 	h        *Heap
 	area     *HeapArea
 	to       uint64
 	pos      uint64
 	synced   bool // an object begins at pos
-	earlier  bool // what lies at pos belongs to an object that began before the extent
+	earlier  bool // the memory at pos belongs to an object that began before the extent
 	why      *uint64
 	window   int
 	seams    []seam // that are left
@@ -68,21 +65,22 @@ type extent struct {
 	unread   Unread
 	read     uint64
 	object   Object
-	overlong bool   // the last object that was met goes past what is possible
-	doubtful bool   // its size does not lead to another object
-	behind   uint64 // the first object behind the extent, 0: none was met
+	overlong bool   // the last object would end behind the limit
+	doubtful bool   // the last object's size does not lead to another object
+	behind   uint64 // the first object behind the extent, 0 if none was met
 }
 
-// extentEnd is where a walk has ended. A walk that goes on from there knows where the next object begins.
+// extentEnd is where a walk has ended: a walk that goes on from there knows where the next object begins.
 type extentEnd struct {
 	to, pos         uint64
 	synced, earlier bool
 }
 
 // Walk visits the objects of an area that begin between from and to. If from is neither the beginning of the area nor
-// the end of the walk before, Walk looks for the first object. It returns how many bytes it has copied, how much it
-// could not count, and whether it reached the end. Walk calls stop from time to time, and ends early if stop returns
-// true.
+// the
+// end of the last walk, Walk searches for the first object. It calls stop from time to time, and ends early if stop
+// returns
+// true. It returns how many bytes it has copied, how many it could not count, and whether it reached the end.
 func (h *Heap) Walk(area *HeapArea, from, to uint64, stop func() bool, visit func(*Object)) (read uint64, unread Unread,
 	whole bool) {
 	if h.window == nil {
@@ -106,9 +104,10 @@ func (h *Heap) Walk(area *HeapArea, from, to uint64, stop func() bool, visit fun
 	return x.read, x.unread, true
 }
 
-// inPlace reports whether an object is still in its old place, although its mark word says that a collection has marked
-// it or will move it. A full collection of Serial and Parallel marks first, and moves objects last
-// (gc/serial/serialFullGC.cpp, gc/parallel/psParallelCompact.cpp). Their other collections move no old object.
+// inPlace reports whether an object is still at its address although a collection has marked it. A full collection of
+// Serial and Parallel marks first, and moves objects last (gc/serial/serialFullGC.cpp,
+// gc/parallel/psParallelCompact.cpp).
+// Their other collections move no old object.
 func (h *Heap) inPlace(a *HeapArea) bool {
 	return a.Part == OldPart && a.topAt != 0 && !h.klasses.compact
 }
@@ -120,7 +119,7 @@ func (x *extent) lose(bytes uint64, why *uint64) {
 	}
 }
 
-// step goes on by a window, or past a seam. Each step moves pos.
+// step reads a window, or passes a seam. Each step moves pos.
 func (x *extent) step() {
 	for len(x.seams) > 0 && x.seams[0].at < x.pos && x.seams[0].next <= x.pos {
 		x.seams = x.seams[1:]
@@ -147,7 +146,7 @@ func (x *extent) step() {
 	}
 }
 
-// pass goes past a place that cannot be read.
+// pass skips memory that cannot be read.
 func (x *extent) pass(limit uint64, why *uint64) {
 	next := min(limit, x.pos+firstWindow)
 	x.lose(min(next, x.to)-x.pos, why)
@@ -155,8 +154,9 @@ func (x *extent) pass(limit uint64, why *uint64) {
 	x.window = firstWindow
 }
 
-// load copies the memory from pos on, up to the limit, and not much further than the extent goes. If a whole window
-// cannot be read, its first page may be.
+// load copies the memory from pos on, up to the limit or a little behind the extent. If a whole window cannot be read,
+// its
+// first page may be.
 func (x *extent) load(limit uint64) ([]byte, bool) {
 	n := min(uint64(x.window), limit-x.pos, x.to-x.pos+slack)
 	x.window = min(4*x.window, lastWindow)
@@ -170,7 +170,8 @@ func (x *extent) load(limit uint64) ([]byte, bool) {
 	return b, err == nil
 }
 
-// search looks for the next object. Memory before it belongs to an object that began before the extent, or was lost.
+// search looks for the next object. The memory before it is lost, unless it belongs to an object that began before the
+// extent.
 func (x *extent) search(b []byte, limit uint64) {
 	at := x.h.find(x.pos, b, limit, x.stop)
 	x.synced = at < len(b)
@@ -252,7 +253,7 @@ func (x *extent) count(b []byte, limit uint64) {
 	}
 }
 
-// leads reports whether another object begins at a place, or nothing more.
+// leads reports whether another object begins at an address, or the area ends there.
 func (x *extent) leads(at, base uint64, b []byte, limit uint64) bool {
 	if at >= limit {
 		return at == limit
@@ -265,7 +266,7 @@ func (x *extent) leads(at, base uint64, b []byte, limit uint64) bool {
 	return err == nil
 }
 
-// err goes on behind an object that cannot be read.
+// err skips an object that cannot be read.
 func (x *extent) err(at uint64, err error) {
 	why := x.reason(err)
 	next := at + x.h.align
@@ -273,7 +274,7 @@ func (x *extent) err(at uint64, err error) {
 	x.pos, x.synced, x.earlier, x.why = next, false, false, why
 }
 
-// reason returns what bytes count as that an error has lost.
+// reason returns the counter for bytes that an error has lost.
 func (x *extent) reason(err error) *uint64 {
 	switch {
 	case errors.Is(err, ErrNoObject):

@@ -21,18 +21,14 @@ type HeapUse struct {
 	Young, Old Amount // not known with collectors that have no generations, and with ZGC
 	// Collections counts all collections since the JVM began (CollectedHeap::_total_collections).
 	Collections maybe.Value[uint64]
-	// Active: all threads are stopped for a collection now.
-	Active maybe.Value[bool]
+	Active      maybe.Value[bool] // all threads are stopped for a collection now
 }
 
 // Heap reads how full the heap is.
 func (h *Health) Heap() (u HeapUse) {
 	l := &h.vm.l.health
-	if l.heap == 0 {
-		return u
-	}
-	heap, err := h.vm.mem.Ptr(l.heap)
-	if err != nil || heap == 0 {
+	heap := h.pointerAt(l.heap, 0)
+	if heap == 0 {
 		return u
 	}
 	if l.collections.ok() {
@@ -57,8 +53,8 @@ func (h *Health) Heap() (u HeapUse) {
 	case "Epsilon":
 		h.epsilonHeap(heap, &u)
 	}
-	if limit, ok := h.vm.Flag("MaxHeapSize"); ok && limit.Uint > 0 && limit.Uint <= maxHeapBytes {
-		u.Heap.Max = maybe.Known(limit.Uint)
+	if limit := h.vm.maxHeap(); limit > 0 {
+		u.Heap.Max = maybe.Known(limit)
 	}
 	return u
 }
@@ -129,7 +125,7 @@ func (h *Health) parallelHeap(heap uint64, u *HeapUse) {
 	u.Heap.Committed = sum(u.Young.Committed, u.Old.Committed)
 }
 
-// g1Heap adds up what the regions hold. Regions change while they are read.
+// g1Heap adds up the used memory of the regions, which change meanwhile.
 func (h *Health) g1Heap(heap uint64, u *HeapUse) {
 	l := &h.vm.l.health.g1
 	all, young, ok := h.g1Regions(heap)
@@ -148,12 +144,11 @@ func (h *Health) g1Heap(heap uint64, u *HeapUse) {
 		parts = append(parts, h.sizeAt(monitoring, part))
 	}
 	u.Heap.Committed, u.Young.Committed, u.Old.Committed = sum(parts...), sum(parts[:2]...), parts[2]
-	if limit, ok := h.vm.Flag("MaxHeapSize"); ok && limit.Uint <= maxHeapBytes {
-		u.Old.Max = maybe.Known(limit.Uint) // each generation may take all
-	}
+	limit := h.vm.maxHeap() // each generation may take all
+	u.Old.Max = maybe.If(limit, limit > 0)
 }
 
-// g1OldRegions returns how much the old and the humongous regions hold if they are full.
+// g1OldRegions returns how much the old and the humongous regions hold at most.
 func (h *Health) g1OldRegions(heap uint64) maybe.Value[uint64] {
 	l := &h.vm.l.health.g1
 	if !l.oldSet.ok() || !l.bigSet.ok() || l.grain == 0 {
@@ -166,7 +161,7 @@ func (h *Health) g1OldRegions(heap uint64) maybe.Value[uint64] {
 	return maybe.If((uint64(old)+uint64(big))*grain, ok)
 }
 
-// g1Regions adds up what all regions hold, and what the young regions hold.
+// g1Regions adds up the used memory of all regions, and of the young regions.
 func (h *Health) g1Regions(heap uint64) (all, young uint64, ok bool) {
 	l := &h.vm.l.health.g1
 	whole, err := h.eachG1Region(heap, func(r regionRow) {

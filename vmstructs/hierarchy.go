@@ -2,29 +2,27 @@ package vmstructs
 
 import "slices"
 
-// If only one of the classes below an abstract one implements a method, C2 inlines that method, whatever the profile
-// has seen (opto/doCall.cpp, optimize_inlining; ci/ciMethod.cpp, find_monomorphic_target). goprof asks the hierarchy
-// only if the profile has no answer. Classes may have been loaded since the code was compiled.
+// If only one subclass of an abstract class implements a method, C2 inlines that method, whatever the profile has
+// (opto/doCall.cpp, optimize_inlining; ci/ciMethod.cpp, find_monomorphic_target). goprof reads the hierarchy only if
+// the
+// profile has no answer. Classes may have been loaded since the code was compiled.
 
-// hierarchyLayout says where a class has the classes below it: oops/klass.hpp. They are a list, the newest first.
-// Classes that implement an interface are not below it.
-type hierarchyLayout struct{ first, next offset }
-
-func (r *resolver) hierarchy() hierarchyLayout {
-	return hierarchyLayout{
-		first: r.field(capReceivers, "Klass._subklass"),
-		next:  r.field(capReceivers, "Klass._next_sibling"),
-	}
+// hierarchyLayout has a class's list of its subclasses, the newest first (oops/klass.hpp). Classes that implement an
+// interface are not in the interface's list.
+type hierarchyLayout struct {
+	first offset `need:"Klass._subklass"`
+	next  offset `need:"Klass._next_sibling"`
 }
 
 const (
-	// maxBelow bounds the classes that are looked at, maxInPlace the methods that they have in one place of their vtables.
+	// maxBelow bounds the classes that are read, maxInPlace their methods at one index of the vtable.
 	maxBelow   = 64
 	maxInPlace = 4
 )
 
-// onlyBelow returns the only method that is not abstract and that a class, or one below it, has in a place of the
-// vtable. It is nil if there are more, or if there are too many classes.
+// onlyBelow returns the only method that a class and its subclasses have at an index of the vtable, abstract methods
+// left
+// out. It is nil if there are several, or if there are too many classes.
 func (vm *VM) onlyBelow(klass, table uint64) (only *Method) {
 	l := &vm.l.hierarchy
 	if !l.first.ok() || !l.next.ok() || klass == 0 {
@@ -64,8 +62,9 @@ func (vm *VM) onlyBelow(klass, table uint64) (only *Method) {
 	return only
 }
 
-// classesBelow lists the classes right below a class. Each of them must name the class as its superclass, and there
-// must be room for all. So a list that leads back to itself is refused.
+// classesBelow lists the direct subclasses of a class. ok is false if one of them has another superclass, or if there
+// is no
+// room: so a list that leads back to itself is refused.
 func (vm *VM) classesBelow(klass uint64, into []uint64) (n int, ok bool) {
 	l := &vm.l.hierarchy
 	below, err := vm.near.Ptr(klass + uint64(l.first))

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// Place is one method's place in the tree of what is inlined into an nmethod. Site is a bytecode at such a place. Both
-// are hashes of the way to there: of methods and bytecode indexes, from the method that owns the code on.
+// Place is one method in the tree of methods that are inlined into an nmethod. Site is a bytecode of a Place. Both are
+// hashes of the methods and bytecode indexes that lead there from the method that owns the code.
 type (
 	Place uint64
 	Site  uint64
@@ -15,10 +15,10 @@ type (
 // Site is a bytecode of the method at a place.
 func (p Place) Site(bci int32) Site { return Site(mix(uint64(p), uint64(uint32(bci)))) }
 
-// Inlined is the place of a method that is inlined at a site.
+// Inlined is the Place of a method that is inlined at a site.
 func (s Site) Inlined(method uint64) Place { return Place(mix(uint64(s), method)) }
 
-// PlaceOf is the place of the innermost of some methods.
+// PlaceOf is the Place of the innermost method of a chain.
 func PlaceOf(chain []Scope) Place {
 	p := Site(0).Inlined(chain[len(chain)-1].Method.Addr)
 	for i := len(chain) - 2; i >= 0; i-- {
@@ -41,8 +41,8 @@ const maxSites = 1 << 14
 // NumRecords is how many pcs the compiler recorded, or a few more.
 func (b *Blob) NumRecords() int { return b.debug.count() }
 
-// Inlinings returns what the records of b say of its tree: at which sites which method is inlined. each is called with
-// the site of each record.
+// Inlinings returns which method is inlined at which site, by the records of b. It calls each with the site of each
+// record.
 func (vm *VM) Inlinings(b *Blob, each func(pc uint64, s Site)) *SiteTable {
 	n := min(b.debug.count(), maxSites)
 	seen := seenScopes.Get().(*scopeCache)
@@ -62,14 +62,15 @@ func (vm *VM) Inlinings(b *Blob, each func(pc uint64, s Site)) *SiteTable {
 	return &tree
 }
 
-// scopeCache has the sites of the scopes that were decoded last, by their offsets. Records that follow each other share
-// most of their senders. A table of all scopes is so large that it is hardly ever in the CPU's cache.
+// scopeCache has the sites of the scopes that were decoded last, by their offsets: neighbouring records share most of
+// their
+// senders. A table of all scopes would not fit into the CPU's cache.
 type scopeCache [512]struct {
 	at   int32 // 0: free
 	site Site
 }
 
-// maxDecoded bounds the scopes that are decoded for a tree. Those that are no longer in the cache count again.
+// maxDecoded bounds the scopes that are decoded for a tree.
 const maxDecoded = 4 * maxSites
 
 // seenScopes are lent to a VM while it reads a tree.
@@ -83,8 +84,9 @@ type inliningReader struct {
 	tree    SiteTable
 }
 
-// site decodes a scope and its senders, if they are not in the cache. It returns 0 if that cannot be done. A scope
-// that is its own sender is as deep as maxInline.
+// site returns the site of a scope, from the cache or by decoding the scope and its senders. It returns 0 if they do
+// not
+// decode.
 func (t *inliningReader) site(at int32, depth int) Site {
 	c := &t.seen[uint32(at)*0x9e3779b1>>(32-9)]
 	if c.at == at && at != 0 {

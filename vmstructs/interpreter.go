@@ -10,8 +10,9 @@ func (vm *VM) Interp() arch.InterpLayout {
 	return vm.t.CPU().Interp.JDK9
 }
 
-// SlotAddress is the address that a slot of the interpreter's frame at fp stands for. Up to JDK 21 the slot holds the
-// address. JDK 25 counts in words from fp (interp_masm_*.cpp, prepare_to_jump_from_interpreted).
+// SlotAddress returns the address in a slot of the interpreter's frame at fp. Up to 21 the slot holds the address, in
+// 25 the
+// number of words from fp (interp_masm_*.cpp, prepare_to_jump_from_interpreted).
 func SlotAddress(fp, slot uint64) uint64 {
 	if words := int64(slot); words < 0 && words > -1<<20 {
 		return fp + slot*8
@@ -19,7 +20,8 @@ func SlotAddress(fp, slot uint64) uint64 {
 	return slot
 }
 
-// SameFrame compares the stack pointers of two looks at a frame of generated code. On arm64, in a frame that interprets
-// a native method, HotSpot notes the stack pointer of the expressions, which is not aligned
-// (templateInterpreterGenerator_aarch64.cpp, generate_native_entry).
+// SameFrame compares two stack pointers of a frame of generated code. On arm64, in a frame that interprets a native
+// method,
+// HotSpot stores the stack pointer of the expressions, which is not aligned (templateInterpreterGenerator_aarch64.cpp,
+// generate_native_entry).
 func SameFrame(a, b uint64) bool { return a&^15 == b&^15 }

@@ -1,19 +1,21 @@
 package vmstructs
 
-// Invocation is what is known of an invoke.
+import "goprof/process"
+
+// Invocation is what is known of an invoke instruction.
 type Invocation struct {
 	Method    *Method // the method that it calls; nil if that is not known
 	Intrinsic bool    // compilers may have code of their own for the method
-	Never     bool    // the interpreter has not resolved the invoke: hardly any program has come to it
+	Never     bool    // the interpreter has not resolved the invoke: it was hardly ever executed
 	Forced    bool    // compilers inline the method whatever its size
-	HandsOn   bool    // the method only calls another one, which it is given: see handsOn
-	Access    bool    // it is given the method with which a VarHandle's own class accesses: see Accessed
+	HandsOn   bool    // the method only calls a method that is its argument: see handsOn
+	Access    bool    // its argument is the method with which a VarHandle's class accesses memory: see Accessed
 }
 
-// Invoked returns which method an invoke of m calls, as the constant pool of m's class has resolved it for the
-// interpreter. If more than one method may be called, Invoked does not choose. For a virtual method it returns the
-// method of the class that the invoke names: a compiler that inlines this method has seen that no subclass overrides
-// it.
+// Invoked returns which method an invoke of m calls, as the interpreter has resolved it in the constant pool. If more
+// than
+// one method may be called, Method is nil. For a virtual method Invoked returns the method of the class that the invoke
+// names: a compiler inlines this method only if no subclass overrides it.
 func (vm *VM) Invoked(m *Method, b *Bytecode) (call Invocation) {
 	e, ok := vm.invokeEntry(m, b)
 	call.Never = e.never
@@ -33,8 +35,9 @@ func (vm *VM) Invoked(m *Method, b *Bytecode) (call Invocation) {
 	if call.Method, err = vm.MethodNow(e.method); err != nil {
 		return Invocation{}
 	}
-	// The method to which a handle's method is linked has the number of an intrinsic method (vmIntrinsics.hpp,
-	// _compiledLambdaForm), and as one to inline (VarHandleGuards.java; InvokerBytecodeGenerator.java, ForceInline).
+	// The method to which a handle's method is linked is marked as intrinsic (vmIntrinsics.hpp, _compiledLambdaForm) and
+	// as
+	// one to inline (VarHandleGuards.java; InvokerBytecodeGenerator.java, ForceInline).
 	call.Intrinsic, call.Forced = call.Method.Intrinsic && !b.Handle, b.Handle
 	call.HandsOn = call.Method.handsOn()
 	call.Access = call.HandsOn && call.Method.Name == linkToStatic && m.Class == classGuards
@@ -47,25 +50,30 @@ func (vm *VM) NeverInvoked(m *Method, b *Bytecode) bool {
 	return e.never
 }
 
-// invokeEntry reads what the constant pool's cache has of an invoke. ok: the cache says which method is called.
+// poolCache returns the address of the ConstantPoolCache of m's class, 0 if it is not known.
+func (vm *VM) poolCache(m *Method) uint64 {
+	if !vm.l.invoke.cache.ok() {
+		return 0
+	}
+	cache, _ := vm.near.Ptr(m.pool.addr + uint64(vm.l.invoke.cache))
+	return cache
+}
+
+// invokeEntry reads the entry of an invoke in the constant pool's cache. ok says that the entry names the method.
 func (vm *VM) invokeEntry(m *Method, b *Bytecode) (e invokeEntry, ok bool) {
-	l := &vm.l.invoke
-	if b.Op < OpInvoke || b.Op > OpInvokeInterface || !l.cache.ok() {
+	cache := vm.poolCache(m)
+	if b.Op < OpInvoke || b.Op > OpInvokeInterface || cache == 0 {
 		return e, false
 	}
-	cache, err := vm.near.Ptr(m.pool.addr + uint64(l.cache))
-	if err != nil || cache == 0 {
-		return e, false
-	}
-	if !l.methods.ok() {
+	if !vm.l.invoke.methods.ok() {
 		return vm.cacheEntry(cache, b)
 	}
-	// For an interface's method the pool has the interface's own method, and any class may have another one.
+	// For an interface's method the cache has the interface's own method, and any class may have another one.
 	e, ok = vm.resolvedMethod(cache, b)
 	return e, ok && b.Op != OpInvokeInterface
 }
 
-// invokeEntry is what the constant pool's cache has of an invoke: a method, or the place in the vtable.
+// invokeEntry is an invoke's entry in the constant pool's cache: a method, or an index in the vtable.
 type invokeEntry struct {
 	method   uint64
 	constant uint16 // the constant that the class file names
@@ -80,9 +88,9 @@ func (vm *VM) cacheEntry(cache uint64, b *Bytecode) (e invokeEntry, ok bool) {
 	if raw == nil {
 		return e, false
 	}
-	// The constant is followed by the bytecodes that have been resolved here: one that uses f1, and invokevirtual,
-	// which uses f2. An invoke of a handle's method is written as invokevirtual, and counts as opInvokeHandle here: f1
-	// is the method that it is linked to (cpCache.cpp, set_method_handle_common).
+	// The resolved bytecodes follow the constant: one that uses f1, and invokevirtual, which uses f2. An invoke of a
+	// handle's method is an invokevirtual, but opInvokeHandle here: f1 is the method to which it is linked (cpCache.cpp,
+	// set_method_handle_common).
 	e.constant = l.indices.u16(raw)
 	resolved := (l.indices + 2).u16(raw)
 	byF1, byF2 := uint8(resolved), uint8(resolved>>8)
@@ -93,7 +101,7 @@ func (vm *VM) cacheEntry(cache uint64, b *Bytecode) (e invokeEntry, ok bool) {
 	case b.Op == OpInvokeSpecial || b.Op == OpInvokeStatic:
 		e.method, ok = l.f1.u64(raw), byF1 == uint8(b.Op)
 	case b.Op != OpInvoke:
-		// an interface's method: that of any class may be called
+		// an interface's method: any class may have its own
 	case l.flags.u64(raw)>>l.vfinal&1 != 0:
 		e.method, ok = l.f2.u64(raw), byF2 == uint8(OpInvoke)
 	default:
@@ -116,25 +124,32 @@ func (vm *VM) oldEntry(cache uint64, index uint16) []byte {
 	return raw
 }
 
+// arrayIn returns the Array<> to which the pointer at addr points, and its length: 0 if it is longer than most, or
+// cannot
+// be read (oops/array.hpp).
+func (vm *VM) arrayIn(r *process.Reader, addr uint64, most uint32) (array uint64, n uint32) {
+	array, err := r.Ptr(addr)
+	if err != nil || array == 0 {
+		return 0, 0
+	}
+	if n, err = r.U32(array + uint64(vm.l.method.arrayLen)); err != nil || n > most {
+		return 0, 0
+	}
+	return array, n
+}
+
 // poolEntry reads an entry of an array to which the cache points, nil if there is none.
 func (vm *VM) poolEntry(cache uint64, entries, data offset, size uint64, index uint16) []byte {
-	array, err := vm.near.Ptr(cache + uint64(entries))
-	if err != nil {
-		return nil
-	}
-	n, err := vm.near.U32(array + uint64(vm.l.method.arrayLen))
-	if err != nil || n > maxPool || uint32(index) >= n {
-		return nil
-	}
+	array, n := vm.arrayIn(vm.near, cache+uint64(entries), maxPool)
 	raw := make([]byte, size)
-	if vm.near.Bytes(array+uint64(data)+uint64(index)*size, raw) != nil {
+	if uint32(index) >= n || vm.near.Bytes(array+uint64(data)+uint64(index)*size, raw) != nil {
 		return nil
 	}
 	return raw
 }
 
-// resolvedMethod reads an entry as JDKs since 23 have them (oops/resolvedMethodEntry.hpp): the method, then its place
-// in a table, then the number of the constant. The entry of a virtual method that is not final has no method.
+// resolvedMethod reads an entry as JDKs since 23 have them (oops/resolvedMethodEntry.hpp): the method, its index in a
+// table, the number of the constant. The entry of a virtual method that is not final has no method.
 func (vm *VM) resolvedMethod(cache uint64, b *Bytecode) (e invokeEntry, ok bool) {
 	l := &vm.l.invoke
 	raw := vm.poolEntry(cache, l.methods, l.methodsData, l.entrySize, b.Index)
@@ -155,7 +170,7 @@ func (vm *VM) virtualMethod(m *Method, constant uint16, table uint64) uint64 {
 	return vm.inVtable(vm.poolKlass(m.pool, constant), table)
 }
 
-// inVtable returns the method in a place of a class's vtable, 0 if there is none.
+// inVtable returns the method at an index of a class's vtable, 0 if there is none.
 func (vm *VM) inVtable(klass, table uint64) uint64 {
 	l := &vm.l.invoke
 	if klass == 0 || klass%8 != 0 || !l.vtableLen.ok() || table >= maxVtable {
@@ -176,9 +191,10 @@ func (vm *VM) inVtable(klass, table uint64) uint64 {
 // maxVtable bounds a vtable: a class file has at most that many methods, and inherits as many.
 const maxVtable = 1 << 17
 
-// poolKlass returns the class of a constant that is a method (oops/constantPool.hpp): the lower half of such a constant
-// is the number of the class. In 8 the entry of a resolved class is a pointer. Since 9 it is the number of an entry in
-// a separate table.
+// poolKlass returns the class of a constant that is a method, 0 if it is not resolved. The lower half of such a
+// constant is
+// the number of the class (oops/constantPool.hpp). In 8 the entry of a resolved class is a pointer. Since 9 it is the
+// number of an entry in a separate table.
 func (vm *VM) poolKlass(p *pool, constant uint16) uint64 {
 	l := &vm.l.invoke
 	method, ok := vm.poolSlot(p, constant)
@@ -195,49 +211,39 @@ func (vm *VM) poolKlass(p *pool, constant uint16) uint64 {
 		}
 		return class
 	}
-	array, err := vm.near.Ptr(p.addr + uint64(l.klasses))
-	if err != nil {
+	array, n := vm.arrayIn(vm.near, p.addr+uint64(l.klasses), maxPool)
+	i := uint32(uint16(class))
+	if i >= n {
 		return 0
 	}
-	n, err := vm.near.U32(array + uint64(vm.l.method.arrayLen))
-	if i := uint32(uint16(class)); err == nil && i < n && n <= maxPool {
-		klass, _ := vm.near.Ptr(array + uint64(l.klassesData) + 8*uint64(i))
-		return klass
-	}
-	return 0
+	found, _ := vm.near.Ptr(array + uint64(l.klassesData) + 8*uint64(i))
+	return found
 }
 
 // invokeLayout: oops/cpCache.hpp, oops/resolvedMethodEntry.hpp, oops/klassVtable.hpp.
 type invokeLayout struct {
-	cache         offset // ConstantPool
+	cache         offset `need:"ConstantPool._cache"`
 	length        offset // ConstantPoolCache, up to 22
 	cacheSize     uint64 // its entries follow the cache
 	indices       offset // ConstantPoolCacheEntry
 	f1, f2, flags offset
 	vfinal, final uint8  // bits of the flags
-	methods       offset // ConstantPoolCache, since 23
+	methods       offset `vm:"ConstantPoolCache._resolved_method_entries"` // since 23
 	methodsData   offset
 	constant      offset // ResolvedMethodEntry
 	entrySize     uint64 // of either kind
 	klasses       offset // ConstantPool, since 9
 	klassesData   offset
-	intrinsic     sized // Method
+	intrinsic     sized `need:"Method._intrinsic_id"`
 	named         namedLayout
 	fields        fieldEntryLayout
-	vtableLen     offset
-	vtable        uint64 // where the vtable begins: behind InstanceKlass
+	vtableLen     offset `need:"Klass._vtable_len|InstanceKlass._vtable_len"`
+	vtable        uint64 `need:"InstanceKlass"` // the vtable follows the InstanceKlass
 }
 
 func (r *resolver) invoke() invokeLayout {
-	l := invokeLayout{
-		cache:     r.field(capInvokes, "ConstantPool._cache"),
-		methods:   r.field("", "ConstantPoolCache._resolved_method_entries"),
-		klasses:   absent,
-		vtableLen: r.field(capInvokes, "Klass._vtable_len|InstanceKlass._vtable_len"),
-		vtable:    r.size(capInvokes, "InstanceKlass"),
-		intrinsic: r.sized(capInvokes, "Method._intrinsic_id"),
-		named:     r.named(),
-	}
+	l := fill[invokeLayout](r, capInvokes)
+	l.klasses = absent
 	if _, jdk8 := r.t.sizes["Flag"]; !jdk8 {
 		l.klasses = r.field(capInvokes, "ConstantPool._resolved_klasses")
 		l.klassesData = r.field(capInvokes, "Array<Klass*>._data")

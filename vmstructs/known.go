@@ -6,32 +6,38 @@ import (
 	"strings"
 )
 
-// Names that HotSpot, its launcher and its class library give to things, where a name is all that identifies a thing.
+// Names that HotSpot, its launcher and its class library give, where only the name identifies a thing.
 
-// threadEntries are the functions that a C library calls as the first of a thread: HotSpot's
-// (os/linux/os_linux.cpp; java_start up to 8), and the launcher's (libjli/java_md.c; JavaMain up to 13).
+// anyOf reports whether is (strings.HasPrefix, strings.Contains) holds for a name and one of the parts.
+func anyOf(is func(name, part string) bool, name string, parts ...string) bool {
+	return slices.ContainsFunc(parts, func(part string) bool { return is(name, part) })
+}
+
+// threadEntries are the functions in which threads begin: HotSpot's (os/linux/os_linux.cpp; java_start up to 8), and
+// the
+// launcher's (libjli/java_md.c; JavaMain up to 13).
 var threadEntries = []string{"thread_native_entry", "java_start", "ThreadJavaMain", "JavaMain"}
 
 // BeginsThread reports whether a function of that name is the first of a thread that the JVM or its launcher has made.
 func BeginsThread(function string) bool { return slices.Contains(threadEntries, function) }
 
-// threadLoops are the methods in which a thread of the VM's own does its work. The methods of threadBases are called on
-// the way there.
+// threadLoops are the methods in which a thread of the VM's own does its work. The classes threadBases only call them.
 var (
 	threadLoops = []string{"run", "run_service", "loop"}
 	threadBases = []string{"Thread", "NonJavaThread", "ConcurrentGCThread", "NamedThread"}
 )
 
-// ClassOfThread is the class of the VM's own thread to which a C++ function of that name belongs, if the name tells the
-// class.
+// ClassOfThread returns the class of the VM's own thread that works in a C++ function of that name. ok is false if it
+// is
+// no such function.
 func ClassOfThread(function string) (class string, ok bool) {
 	name, _, _ := strings.Cut(function, "(")
 	class, method, ok := strings.Cut(name, "::")
 	return class, ok && slices.Contains(threadLoops, method) && !slices.Contains(threadBases, class)
 }
 
-// MayCarry reports whether a Java thread of that name may run virtual ones
-// (java.lang.VirtualThread, createDefaultScheduler).
+// MayCarry reports whether a Java thread of that name may run virtual threads (java.lang.VirtualThread,
+// createDefaultScheduler).
 func MayCarry(thread string) bool { return strings.HasPrefix(thread, "ForkJoinPool-") }
 
 // Wait is how a Java thread waits.
@@ -74,7 +80,7 @@ func WaitOfStatus(status string) Wait {
 	return NoWait
 }
 
-// NativeRole is what a thread of the JVM that runs no Java code is for.
+// NativeRole is the work of a thread of the JVM that runs no Java code.
 type NativeRole uint8
 
 const (
@@ -93,17 +99,13 @@ var gcThreads = []string{"GC Thread#", "GC task thread", "Gang worker#", "ParGC 
 
 var vmThreads = []string{"VM Thread", "VM Peri", "Sweeper thread", "AsyncLog", "Logger", "JFR "}
 
-// NativeRoleOf says what a thread that is no Java thread is for, by the name that the kernel has.
+// NativeRoleOf returns the role of a thread that is no Java thread, by its name in the kernel.
 func NativeRoleOf(comm string) NativeRole {
-	for _, p := range gcThreads {
-		if strings.HasPrefix(comm, p) {
-			return OfGC
-		}
-	}
-	for _, p := range vmThreads {
-		if strings.HasPrefix(comm, p) {
-			return OfVM
-		}
+	switch {
+	case anyOf(strings.HasPrefix, comm, gcThreads...):
+		return OfGC
+	case anyOf(strings.HasPrefix, comm, vmThreads...):
+		return OfVM
 	}
 	return NotOfVM
 }
@@ -121,15 +123,15 @@ func IsVMJavaThread(name string) bool { return slices.Contains(vmJavaThreads, na
 type AllocTracer struct {
 	InNewTLAB, OutsideTLAB string
 	Bytes                  int // the argument with the size of the buffer, or of the object, counted from 1
-	// At is the argument with the object's address; 0: there is none. Then there is no argument with the thread, either,
-	// which else is the last one.
-	At int
-	// Unseen is what is allocated without a call of either.
-	Unseen string
+	// At is the argument with the object's address. If it is 0, there is neither this argument nor the last one, with the
+	// thread.
+	At     int
+	Unseen string // what is allocated without a call of either
 }
 
-// refillsUnseen: in 8 code of C1 and the interpreter take a new buffer, or put an object outside, by themselves where
-// eden is one piece (c1_Runtime1_x86.cpp, FastTLABRefill; CollectedHeap::supports_inline_contig_alloc).
+// refillsUnseen is for JDK 8: where eden is one piece, the interpreter and C1's code take a new buffer, or put an
+// object
+// outside, without a call (c1_Runtime1_x86.cpp, FastTLABRefill; CollectedHeap::supports_inline_contig_alloc).
 const refillsUnseen = "with Serial, Parallel and CMS, stacks of allocations by the interpreter and by C1's code are " +
 	"mostly not seen"
 
@@ -149,8 +151,9 @@ var AllocTracers = [...]AllocTracer{
 		"_ZN11AllocTracer34send_allocation_outside_tlab_eventE11KlassHandlem", 2, 0, refillsUnseen},
 }
 
-// HiddenSymbol is a function that libjvm.so of every JDK has and none exports: VMThread::run (runtime/vmThread.cpp). If
-// it is found, the library's own symbols are there.
+// HiddenSymbol is VMThread::run (runtime/vmThread.cpp), a function of every libjvm.so that none exports. If it is
+// found,
+// the library's own symbols are there.
 const HiddenSymbol = "_ZN8VMThread3runEv"
 
 // handlerSeekers are functions of HotSpot that look for the handler of an exception (opto/runtime.cpp,
@@ -161,16 +164,13 @@ var handlerSeekers = []string{"OptoRuntime::handle_exception_C", "OptoRuntime::r
 	"SharedRuntime::raw_exception_handler_for_return_address"}
 
 // SeeksHandler reports whether a native function or stub of that name looks for the handler of an exception.
-func SeeksHandler(function string) bool {
-	return slices.ContainsFunc(handlerSeekers, func(part string) bool { return strings.Contains(function, part) })
-}
+func SeeksHandler(function string) bool { return anyOf(strings.Contains, function, handlerSeekers...) }
 
-// vmThreadHomes are the methods of the threads that the JVM begins in Java: for references, and since JDK 21 for
-// virtual threads.
+// vmThreadHomes are methods that only the JVM's own Java threads run: for references, and since 21 for virtual threads.
 var vmThreadHomes = regexp.MustCompile(`^(?:java\.lang\.ref\.(?:Reference|Finalizer)\$|java\.lang\.ref\.ReferenceQueue\.|jdk\.internal\.ref\.CleanerImpl\.|` +
 	`sun\.nio\.ch\.Poller|java\.lang\.VirtualThread\.(?:unblockVirtualThreads|takeVirtualThreadListToUnblock)$)`)
 
-// IsHomeOfVMThread reports whether only threads that the JVM begins itself run a method of that name.
+// IsHomeOfVMThread reports whether only the JVM's own Java threads run a method of that name.
 func IsHomeOfVMThread(method string) bool { return vmThreadHomes.MatchString(method) }
 
 // vmThreadWaits are the other methods on the stacks of these threads while they wait.
@@ -179,17 +179,16 @@ var vmThreadWaits = regexp.MustCompile(`^(?:java\.lang\.ref\.|java\.lang\.Object
 	`java\.util\.concurrent\.locks\.|java\.util\.concurrent\.ForkJoinPool\.(?:managedBlock|unmanagedBlock|compensatedBlock)$|` +
 	`sun\.nio\.ch\.(?:EPoll|EPollPoller)\b)`)
 
-// IsWaitOfVMThread reports whether a thread that the JVM has begun may run that method while it waits for work.
+// IsWaitOfVMThread reports whether the JVM's own Java threads may run a method of that name while they wait for work.
 func IsWaitOfVMThread(method string) bool { return vmThreadWaits.MatchString(method) }
 
 // vmOperations begin the names of functions in which the VM thread works while the program stands still.
 var vmOperations = []string{"VM_", "SafepointSynchronize::", "VMThread::evaluate_operation"}
 
-// IsOperation reports whether the VM thread executes an operation in a function of that name: waiting there is not
-// idleness.
-func IsOperation(function string) bool {
-	return slices.ContainsFunc(vmOperations, func(prefix string) bool { return strings.HasPrefix(function, prefix) })
-}
+// IsOperation reports whether the VM thread executes an operation in a function of that name. A thread that waits there
+// is
+// not idle.
+func IsOperation(function string) bool { return anyOf(strings.HasPrefix, function, vmOperations...) }
 
 // monitorEntries are HotSpot's functions in which a thread waits to enter a monitor (runtime/objectMonitor.cpp,
 // synchronizer.cpp, lightweightSynchronizer.cpp).
@@ -203,6 +202,5 @@ func EntersMonitor(function string) bool { return monitorEntries.MatchString(fun
 // (gc/shared/gcVMOperations.hpp and those of each collector): VM_GenCollectForAllocation,
 // VM_ParallelGCFailedAllocation, VM_G1CollectFull ...
 func IsCollection(function string) bool {
-	return strings.HasPrefix(function, "VM_") && (strings.Contains(function, "Collect") ||
-		strings.Contains(function, "GC") || strings.Contains(function, "G1"))
+	return strings.HasPrefix(function, "VM_") && anyOf(strings.Contains, function, "Collect", "GC", "G1")
 }

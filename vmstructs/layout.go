@@ -29,8 +29,9 @@ const (
 )
 
 // essential are the capabilities without which goprof refuses a JVM. Without the first three it could report nothing.
-// Without compiled frames it could report stacks, but not know whether they are true: from code that a compiled frame
-// calls, a wrong frame pointer may lead past that frame.
+// Without compiled frames its stacks could be wrong: in code that a compiled frame calls, a wrong frame pointer may
+// lead past
+// that frame.
 var essential = []string{capCode, capBlobs, capMethods, capNmethods}
 
 // layout has every offset, size, constant and static address that this package uses, resolved once. If releases differ,
@@ -68,34 +69,24 @@ type layout struct {
 
 // codeLayout: memory/heap.hpp, code/codeCache.hpp, memory/virtualspace.hpp.
 type codeLayout struct {
-	heap, heaps         uint64 // CodeCache::_heap (8) or _heaps (since 9)
-	lowBound, highBound uint64
+	heap                uint64 `vm:"CodeCache._heap"`
+	heaps               uint64 `vm:"CodeCache._heaps"` // since 9; before, heap
+	lowBound            uint64 `vm:"CodeCache._low_bound"`
+	highBound           uint64 `vm:"CodeCache._high_bound"`
 	arrayLen, arrayData offset // GrowableArray
-	memory, segmap      offset // CodeHeap
-	log2Segment         offset
-	low, high           offset // VirtualSpace
-	highBoundary        offset
-	blockSize           uint64 // HeapBlock
-	blockLength         sized
-	blockUsed           offset
+	memory              offset `need:"CodeHeap._memory"`
+	segmap              offset `need:"CodeHeap._segmap"`
+	log2Segment         offset `need:"CodeHeap._log2_segment_size"`
+	low                 offset `need:"VirtualSpace._low"`
+	high                offset `need:"VirtualSpace._high"`
+	highBoundary        offset `need:"VirtualSpace._high_boundary"`
+	blockSize           uint64 `need:"HeapBlock"`
+	blockLength         sized  `need:"HeapBlock::Header._length"`
+	blockUsed           offset `need:"HeapBlock::Header._used"`
 }
 
 func (r *resolver) code() codeLayout {
-	l := codeLayout{
-		heap:         r.static("", "CodeCache._heap"),
-		heaps:        r.static("", "CodeCache._heaps"),
-		lowBound:     r.static("", "CodeCache._low_bound"),
-		highBound:    r.static("", "CodeCache._high_bound"),
-		memory:       r.field(capCode, "CodeHeap._memory"),
-		segmap:       r.field(capCode, "CodeHeap._segmap"),
-		log2Segment:  r.field(capCode, "CodeHeap._log2_segment_size"),
-		low:          r.field(capCode, "VirtualSpace._low"),
-		high:         r.field(capCode, "VirtualSpace._high"),
-		highBoundary: r.field(capCode, "VirtualSpace._high_boundary"),
-		blockSize:    r.size(capCode, "HeapBlock"),
-		blockLength:  r.sized(capCode, "HeapBlock::Header._length"),
-		blockUsed:    r.field(capCode, "HeapBlock::Header._used"),
-	}
+	l := fill[codeLayout](r, capCode)
 	if l.heap == 0 && l.heaps == 0 {
 		r.lost(capCode, "CodeCache._heaps")
 	}
@@ -108,40 +99,26 @@ func (r *resolver) code() codeLayout {
 
 // blobLayout: code/codeBlob.hpp.
 type blobLayout struct {
-	size          uint64 // sizeof(CodeBlob)
-	name, length  offset
-	codeBegin     offset // 9 to 22: pointers
-	codeEnd       offset
-	codeOffset    offset // 8, and since 23: from the blob
-	dataOffset    offset
-	frameComplete sized
-	frameSize     offset
-	oopMaps       offset
+	size          uint64 `need:"CodeBlob"`
+	name          offset `need:"CodeBlob._name"`
+	length        offset `need:"CodeBlob._size"`
+	codeBegin     offset `vm:"CodeBlob._code_begin"` // 9 to 22: pointers
+	codeEnd       offset `vm:"CodeBlob._code_end"`
+	codeOffset    offset `vm:"CodeBlob._code_offset"` // 8, and since 23: from the blob
+	dataOffset    offset `vm:"CodeBlob._data_offset"`
+	frameComplete sized  `need:"CodeBlob._frame_complete_offset"`
+	frameSize     offset `need:"CodeBlob._frame_size"`
+	oopMaps       offset `need:"CodeBlob._oop_maps" cap:"which records are safepoints"`
 	span          int
-	kind          offset // since 23
-	mutable       offset // since 25: relocations and metadata moved out of the blob
-	mutableSize   offset
-	relocSize     offset
+	kind          offset        `vm:"CodeBlob._kind"`         // since 23
+	mutable       offset        `vm:"CodeBlob._mutable_data"` // since 25: has relocations and metadata
+	mutableSize   offset        `vm:"CodeBlob._mutable_data_size"`
+	relocSize     offset        `vm:"CodeBlob._relocation_size"`
 	kinds         [256]BlobKind // of _kind; numbered differently from release to release
 }
 
 func (r *resolver) blob() blobLayout {
-	l := blobLayout{
-		size:          r.size(capBlobs, "CodeBlob"),
-		name:          r.field(capBlobs, "CodeBlob._name"),
-		length:        r.field(capBlobs, "CodeBlob._size"),
-		codeBegin:     r.field("", "CodeBlob._code_begin"),
-		codeEnd:       r.field("", "CodeBlob._code_end"),
-		codeOffset:    r.field("", "CodeBlob._code_offset"),
-		dataOffset:    r.field("", "CodeBlob._data_offset"),
-		frameComplete: r.sized(capBlobs, "CodeBlob._frame_complete_offset"),
-		frameSize:     r.field(capBlobs, "CodeBlob._frame_size"),
-		oopMaps:       r.field(capSafepoints, "CodeBlob._oop_maps"),
-		kind:          r.field("", "CodeBlob._kind"),
-		mutable:       r.field("", "CodeBlob._mutable_data"),
-		mutableSize:   r.field("", "CodeBlob._mutable_data_size"),
-		relocSize:     r.field("", "CodeBlob._relocation_size"),
-	}
+	l := fill[blobLayout](r, capBlobs)
 	l.span = span(l.name, l.length, l.codeBegin, l.codeEnd, l.codeOffset, l.dataOffset,
 		l.frameComplete.offset, l.frameSize, l.oopMaps, l.kind, l.mutable, l.mutableSize, l.relocSize)
 	pointers := l.codeBegin.ok() && l.codeEnd.ok()
@@ -162,65 +139,43 @@ func (r *resolver) blob() blobLayout {
 
 // nmethodLayout: code/nmethod.hpp, code/compiledMethod.hpp (9 to 22), code/pcDesc.hpp.
 type nmethodLayout struct {
-	method        offset
-	compileID     offset
-	level         offset // int up to 20, then a byte; the low byte is right in both
-	entryBCI      offset
-	noEntryBCI    int32  // InvocationEntryBci
-	entry         offset // up to 22: pointers
-	verified      offset
-	entryOff      sized // since 23: from the code's begin
-	verifiedOff   sized
-	osrEntry      offset // a pointer in all releases
-	stub          offset
-	origPC        offset
-	scopesPCs     offset // from the nmethod, or from its immutable data
-	dependencies  offset // 8 to 22: where the PcDescs end
-	scopesData    offset // 8, and since 23
-	scopesDataPtr offset // 9 to 22
-	immutable     offset // since 23
-	immutableSize offset
-	metadata      sized // 8 to 24
-	nullTable     sized // from the nmethod, or since 23 from its immutable data
+	method        offset `need:"nmethod._method|CompiledMethod._method"`
+	compileID     offset `need:"nmethod._compile_id"`
+	level         offset `need:"nmethod._comp_level"` // an int up to 20, then a byte: the low byte is right in both
+	entryBCI      offset `need:"nmethod._entry_bci"`
+	noEntryBCI    int32  `vm:"InvocationEntryBci" else:"-1"`
+	entry         offset `vm:"nmethod._entry_point"` // up to 22: pointers
+	verified      offset `vm:"nmethod._verified_entry_point"`
+	entryOff      sized  `vm:"nmethod._entry_offset"` // since 23: from the code's begin
+	verifiedOff   sized  `vm:"nmethod._verified_entry_offset"`
+	osrEntry      offset `vm:"nmethod._osr_entry_point"` // a pointer in all releases
+	stub          offset `vm:"nmethod._stub_offset"`
+	origPC        offset `need:"nmethod._orig_pc_offset"`
+	scopesPCs     offset `need:"nmethod._scopes_pcs_offset" cap:"inlined frames"`            // from the nmethod, or from its immutable data
+	dependencies  offset `vm:"nmethod._dependencies_offset"`                                 // up to 22: where the PcDescs end
+	scopesData    offset `vm:"nmethod._scopes_data_offset"`                                  // 8, and since 23
+	scopesDataPtr offset `vm:"CompiledMethod._scopes_data_begin|nmethod._scopes_data_begin"` // 9 to 22
+	immutable     offset `vm:"nmethod._immutable_data"`                                      // since 23
+	immutableSize offset `vm:"nmethod._immutable_data_size"`
+	metadata      sized  `vm:"nmethod._metadata_offset"`                                   // 8 to 24
+	nullTable     sized  `need:"nmethod._nul_chk_table_offset" cap:"implicit null checks"` // as scopesPCs
 	handlers      sized
 	end           offset // 8 to 22: where its data end
 	span          int
-	deopt         [2]offset // 8, and since 23: offsets of handlers from the nmethod
+	deopt         [2]offset // up to 8, and since 23: offsets of handlers from the nmethod
 	deoptPtr      [2]offset // 9 to 22: pointers
 }
 
 func (r *resolver) nmethod() nmethodLayout {
-	l := nmethodLayout{
-		method:        r.field(capNmethods, "nmethod._method|CompiledMethod._method"),
-		compileID:     r.field(capNmethods, "nmethod._compile_id"),
-		level:         r.field(capNmethods, "nmethod._comp_level"),
-		entryBCI:      r.field(capNmethods, "nmethod._entry_bci"),
-		noEntryBCI:    r.int("InvocationEntryBci", -1),
-		entry:         r.field("", "nmethod._entry_point"),
-		verified:      r.field("", "nmethod._verified_entry_point"),
-		entryOff:      r.sized("", "nmethod._entry_offset"),
-		verifiedOff:   r.sized("", "nmethod._verified_entry_offset"),
-		osrEntry:      r.field("", "nmethod._osr_entry_point"),
-		stub:          r.field("", "nmethod._stub_offset"),
-		origPC:        r.field(capNmethods, "nmethod._orig_pc_offset"),
-		scopesPCs:     r.field(capScopes, "nmethod._scopes_pcs_offset"),
-		dependencies:  r.field("", "nmethod._dependencies_offset"),
-		scopesData:    r.field("", "nmethod._scopes_data_offset"),
-		scopesDataPtr: r.field("", "CompiledMethod._scopes_data_begin|nmethod._scopes_data_begin"),
-		immutable:     r.field("", "nmethod._immutable_data"),
-		immutableSize: r.field("", "nmethod._immutable_data_size"),
-		metadata:      r.sized("", "nmethod._metadata_offset"),
-		nullTable:     r.sized(capNulls, "nmethod._nul_chk_table_offset"),
-		handlers:      sized{absent, 0},
-		end:           absent,
-		deopt: [2]offset{
-			r.field("", "nmethod._deopt_handler_entry_offset|nmethod._deopt_handler_offset|nmethod._deoptimize_offset"),
-			r.field("", "nmethod._deopt_mh_handler_offset|nmethod._deoptimize_mh_offset"),
-		},
-		deoptPtr: [2]offset{
-			r.field("", "CompiledMethod._deopt_handler_begin|nmethod._deopt_handler_begin"),
-			r.field("", "CompiledMethod._deopt_mh_handler_begin|nmethod._deopt_mh_handler_begin"),
-		},
+	l := fill[nmethodLayout](r, capNmethods)
+	l.handlers, l.end = sized{absent, 0}, absent
+	for i, names := range [...][2]string{
+		{"nmethod._deopt_handler_entry_offset|nmethod._deopt_handler_offset|nmethod._deoptimize_offset",
+			"CompiledMethod._deopt_handler_begin|nmethod._deopt_handler_begin"},
+		{"nmethod._deopt_mh_handler_offset|nmethod._deoptimize_mh_offset",
+			"CompiledMethod._deopt_mh_handler_begin|nmethod._deopt_mh_handler_begin"},
+	} {
+		l.deopt[i], l.deoptPtr[i] = r.field("", names[0]), r.field("", names[1])
 	}
 	if l.immutable.ok() {
 		l.handlers = r.sized(capNulls, "nmethod._handler_table_offset")
@@ -266,10 +221,10 @@ func resolve(t *tables) (*layout, *resolver) {
 		nm:        r.nmethod(),
 		method:    r.method(),
 		thread:    r.thread(),
-		oops:      r.oops(),
+		oops:      fill[oopLayout](r, capNames),
 		stubs:     r.stubs(),
 		flags:     r.flags(),
-		task:      r.compiler(),
+		task:      fill[compilerLayout](r, capCompiler),
 		deopt:     r.deopt(),
 		cont:      r.continuation(),
 		wait:      r.wait(),
@@ -277,12 +232,12 @@ func resolve(t *tables) (*layout, *resolver) {
 		health:    r.health(),
 		invoke:    r.invoke(),
 		profile:   r.profile(),
-		hierarchy: r.hierarchy(),
+		hierarchy: fill[hierarchyLayout](r, capReceivers),
 		handles:   r.handles(jdk8),
 		trap:      r.trap(),
-		objects:   r.objects(),
+		objects:   fill[objectsLayout](r, capObjects),
 		areas:     r.areas(),
-		memory:    r.memory(),
+		memory:    fill[memoryLayout](r, ""),
 		dump:      r.dump(),
 
 		perfStart:    r.static("", "PerfMemory._start"),

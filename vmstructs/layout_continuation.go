@@ -4,20 +4,19 @@ package vmstructs
 // are in the heap: runtime/javaThread.hpp, continuationEntry.hpp, oops/klass.hpp, compressedKlass.hpp,
 // classfile/classLoaderData.hpp.
 type contLayout struct {
-	entry   offset // JavaThread._cont_entry, exported since 22 or so; otherwise VM.entryOffset derives it
-	vthread offset // JavaThread._vthread, an OopHandle; since 21
-	entryPC uint64 // ContinuationEntry::_return_pc, since 22 or so
+	entry   offset `vm:"JavaThread._cont_entry"`       // since 22 or so; otherwise VM.entryOffset derives it
+	vthread offset `vm:"JavaThread._vthread"`          // an OopHandle, since 21
+	entryPC uint64 `vm:"ContinuationEntry._return_pc"` // since 22 or so
 
-	super        offset // Klass
-	layoutHelper offset
-	mirror       offset // an OopHandle
-	nextKlass    offset // the next class of the same loader
-	nextLoader   offset // ClassLoaderData
-	klasses      offset
-	loaders      uint64 // ClassLoaderDataGraph::_head
+	super        offset `need:"Klass._super"`
+	layoutHelper offset `need:"Klass._layout_helper"`
+	nextKlass    offset `need:"Klass._next_link"` // of the same loader
+	nextLoader   offset `need:"ClassLoaderData._next"`
+	klasses      offset `need:"ClassLoaderData._klasses"`
+	loaders      uint64 `need:"ClassLoaderDataGraph._head"`
 
-	narrowBase, narrowShift  uint64 // of class pointers
-	zOffsetMask, xOffsetMask offset // pointers to the bits of a reference that are not colour
+	zOffsetMask offset `vm:"ZGlobalsForVMStructs._ZAddressOffsetMask"` // a pointer to the bits that are no colour
+	xOffsetMask offset `vm:"XGlobalsForVMStructs._XAddressOffsetMask"`
 }
 
 // capVirtual is lost by JVMs that have virtual threads and do not show them.
@@ -31,20 +30,7 @@ func (r *resolver) continuation() contLayout {
 		}
 		return l // otherwise there are no virtual threads
 	}
-	l.entry = r.field("", "JavaThread._cont_entry")
-	l.entryPC = r.static("", "ContinuationEntry._return_pc")
-	l.super = r.field(capVirtual, "Klass._super")
-	l.layoutHelper = r.field(capVirtual, "Klass._layout_helper")
-	l.mirror = r.field(capVirtual, "Klass._java_mirror")
-	l.nextKlass = r.field(capVirtual, "Klass._next_link")
-	l.nextLoader = r.field(capVirtual, "ClassLoaderData._next")
-	l.klasses = r.field(capVirtual, "ClassLoaderData._klasses")
-	l.loaders = r.static(capVirtual, "ClassLoaderDataGraph._head")
-	l.narrowBase = r.static(capVirtual, "CompressedKlassPointers._base|CompressedKlassPointers._narrow_klass._base")
-	l.narrowShift = r.static(capVirtual, "CompressedKlassPointers._shift|CompressedKlassPointers._narrow_klass._shift")
-	l.zOffsetMask = r.field("", "ZGlobalsForVMStructs._ZAddressOffsetMask")
-	l.xOffsetMask = r.field("", "XGlobalsForVMStructs._XAddressOffsetMask")
-	return l
+	return fill[contLayout](r, capVirtual)
 }
 
 // A ContinuationEntry on the stack (runtime/continuationEntry.hpp); the same in 21 to 27. Its type is

@@ -5,63 +5,46 @@ import "strings"
 // lockLayout: which thread owns a monitor, and where all monitors are. runtime/objectMonitor.hpp, synchronizer.hpp,
 // basicLock.hpp, lockStack.hpp, javaThread.hpp; gc/shared/collectedHeap.hpp.
 type lockLayout struct {
-	owner offset // ObjectMonitor: a JavaThread, a BasicLock on its owner's stack, or since 24 a number
-	// ownerID is the number by which a JavaThread is known as an owner. If ownerID exists, ObjectMonitor::_owner is
-	// such a number too.
-	ownerID     offset
-	stackLocker offset // ObjectMonitor (24, 25): the BasicLock of an owner that is not known yet
+	// owner is a JavaThread, a BasicLock on its owner's stack, or a number (since 24).
+	owner offset `need:"ObjectMonitor._owner"`
+	// ownerID is the number by which a JavaThread is known as an owner. If it exists, owner is such a number too.
+	ownerID offset `vm:"JavaThread._monitor_owner_id"`
+	// stackLocker is the BasicLock of an owner that is not known yet (24, 25).
+	stackLocker offset `vm:"ObjectMonitor._stack_locker"`
 	span        int    // how much is read of an ObjectMonitor
 
-	inUse   uint64 // ObjectSynchronizer::_in_use_list, since 16
+	inUse   uint64 `vm:"ObjectSynchronizer._in_use_list"` // since 16
 	first   offset // MonitorList
 	next    offset // ObjectMonitor
-	blocks  uint64 // ObjectSynchronizer::gBlockList, up to 15: blocks of monitors
-	link    offset // ObjectMonitor: in the first monitor of a block: leads to the next block
+	blocks  uint64 `vm:"ObjectSynchronizer.gBlockList"` // up to 15: blocks of monitors
+	link    offset // of the first monitor of a block: to the next block
 	stride  uint64 // from monitor to monitor
 	inBlock int
 
-	stack    offset // JavaThread: its LockStack, since 21
+	stack    offset `vm:"JavaThread._lock_stack"` // its LockStack, since 21
 	stackLen uint64 // bytes of a LockStack
-	top      sized
-	base     offset
+	top      sized  `vm:"LockStack._top"`
+	base     offset `vm:"LockStack._base[0]"`
 
-	lockBytes uint64 // of a BasicObjectLock, as they lie in the interpreter's frames
-	lockObj   offset
+	lockBytes uint64 `need:"BasicObjectLock"` // as they lie in the interpreter's frames
+	lockObj   offset `need:"BasicObjectLock._obj"`
 
-	super   offset // Klass
-	heap    uint64 // Universe::_collectedHeap
-	stopped sized  // CollectedHeap: the heap is being collected while threads stand still
-	count   sized
-	z, x    zPagesLayout
-	init    initLayout
+	super   offset       `need:"Klass._super"`
+	heap    uint64       `need:"Universe._collectedHeap"`
+	stopped sized        `need:"CollectedHeap._is_stw_gc_active|CollectedHeap._is_gc_active"`
+	count   sized        `need:"CollectedHeap._total_collections"`
+	z       zPagesLayout `prefix:"Z"`
+	x       zPagesLayout `prefix:"X"`
+	init    initLayout   `cap:"who initialises classes"`
 }
 
 // capLocks is lost by JVMs that do not tell all of it.
 const capLocks = "who owns locks"
 
 func (r *resolver) locks() lockLayout {
-	l := lockLayout{
-		owner:       r.field(capLocks, "ObjectMonitor._owner"),
-		ownerID:     r.field("", "JavaThread._monitor_owner_id"),
-		stackLocker: r.field("", "ObjectMonitor._stack_locker"),
-		inUse:       r.static("", "ObjectSynchronizer._in_use_list"),
-		first:       absent,
-		next:        absent,
-		blocks:      r.static("", "ObjectSynchronizer.gBlockList"),
-		link:        absent,
-		stack:       r.field("", "JavaThread._lock_stack"),
-		top:         r.sized("", "LockStack._top"),
-		base:        r.field("", "LockStack._base[0]"),
-		lockBytes:   r.size(capLocks, "BasicObjectLock"),
-		lockObj:     r.field(capLocks, "BasicObjectLock._obj"),
-		super:       r.field(capLocks, "Klass._super"),
-		heap:        r.static(capLocks, "Universe._collectedHeap"),
-		stopped:     r.sized(capLocks, "CollectedHeap._is_stw_gc_active|CollectedHeap._is_gc_active"),
-		count:       r.sized(capLocks, "CollectedHeap._total_collections"),
-		z:           r.zPages("Z"),
-		x:           r.zPages("X"),
-		init:        r.init(),
-	}
+	l := fill[lockLayout](r, capLocks)
+	l.first, l.next, l.link = absent, absent, absent
+	r.init(&l.init)
 	r.monitors(&l)
 	if f, ok := r.lookup("ObjectMonitor._owner", false); ok && strings.Contains(f.typ, "int") && !l.ownerID.ok() {
 		r.lost(capLocks, "JavaThread._monitor_owner_id") // it is not known whose number it is

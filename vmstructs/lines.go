@@ -34,10 +34,7 @@ func (vm *VM) readLines(constMethod uint64, codeSize int, head []byte) (lines []
 		return nil, fact{}
 	}
 	made = fact{addr: constMethod + begin, want: slices.Clone(b[:min(len(b), provenLines)])}
-	lines, ok := decodeLines(b, l.unsigned5X)
-	if !ok {
-		return nil, made
-	}
+	lines, _ = decodeLines(b, l.unsigned5X)
 	return lines, made
 }
 
@@ -75,12 +72,13 @@ func decodeLines(b []byte, x uint8) ([]lineEntry, bool) {
 	return lines, true
 }
 
-// Line returns the source line of a bytecode index, 0 if the line is not known. Compiled code gives the bci -1 to the
-// method's entry: that has the line of the first bytecode.
+// Line returns the source line of a bytecode index, 0 if it is not known. The bci -1 of a method's entry has the line
+// of the
+// first bytecode.
 func (m *Method) Line(bci int32) int32 {
 	bci = max(bci, 0)
-	// Entries need not be sorted. The first entry for exactly this bci counts, else the last entry of those with the
-	// greatest bci below it (oops/method.cpp, line_number_from_bci).
+	// Entries need not be sorted. The first entry for exactly this bci counts, otherwise the last one of those with the
+	// greatest bci below (oops/method.cpp, line_number_from_bci).
 	best, line := int32(-1), int32(0)
 	for _, e := range m.lines {
 		b := int32(e.bci)

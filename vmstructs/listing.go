@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Listed is a bytecode of a method as a reader of class files writes it.
+// Listed is a bytecode of a method, as text.
 type Listed struct {
 	BCI, Line int32 // Line is 0 if the class has no lines
 	Text      string
@@ -54,7 +54,7 @@ func (vm *VM) Listing(m *Method) ([]Listed, error) {
 	return list, nil
 }
 
-// operand returns what stands behind a mnemonic. raw begins with the bytecode, and holds all of it.
+// operand returns the text behind a mnemonic. raw begins with the bytecode, and holds all of it.
 func (vm *VM) operand(m *Method, b *Bytecode, raw []byte) string {
 	switch op := b.Op; {
 	case b.Target >= 0:
@@ -92,7 +92,8 @@ func (vm *VM) memberName(m *Method, b *Bytecode) string {
 		e, _ := vm.invokeEntry(m, b)
 		constant = e.constant
 	} else {
-		constant = vm.fieldConstant(m, b)
+		e, _ := vm.fieldEntry(m, b)
+		constant = e.constant
 	}
 	c, ok := vm.methodConstant(m, constant)
 	if !ok {
@@ -112,31 +113,9 @@ func (vm *VM) memberName(m *Method, b *Bytecode) string {
 	return text
 }
 
-// fieldEntryConstant is where a ResolvedFieldEntry has the number of its constant (oops/resolvedFieldEntry.hpp).
-const fieldEntryConstant = 14
-
-// fieldConstant returns the number of the constant that names the field of a bytecode, 0 if it is not known.
-func (vm *VM) fieldConstant(m *Method, b *Bytecode) uint16 {
-	l := &vm.l.invoke
-	if !l.cache.ok() {
-		return 0
-	}
-	cache, err := vm.near.Ptr(m.pool.addr + uint64(l.cache))
-	if err != nil || cache == 0 {
-		return 0
-	}
-	if l.fields.entries.ok() {
-		if raw := vm.poolEntry(cache, l.fields.entries, l.fields.data, fieldEntrySize, b.Index); raw != nil {
-			return offset(fieldEntryConstant).u16(raw)
-		}
-	} else if raw := vm.oldEntry(cache, b.Index); raw != nil {
-		return l.indices.u16(raw)
-	}
-	return 0
-}
-
-// classConstant returns the class that a constant names, empty if that cannot be read. Since 9 the constant has the
-// number of the name (oops/constantPool.hpp, CPKlassSlot), in 8 the class, or its name until it is resolved.
+// classConstant returns the class that a constant names, empty if it cannot be read. Since 9 the constant has the
+// number of
+// the name (oops/constantPool.hpp, CPKlassSlot), in 8 the class, or the name until the class is resolved.
 func (vm *VM) classConstant(p *pool, constant uint16) string {
 	slot, ok := vm.poolSlot(p, constant)
 	if ok && vm.l.invoke.klasses.ok() {
@@ -158,8 +137,9 @@ func (vm *VM) classConstant(p *pool, constant uint16) string {
 // maxFoundMethods bounds the methods of all classes that FindMethods looks at.
 const maxFoundMethods = 1 << 16
 
-// FindMethods lists the methods of the loaded classes whose names are wanted, of those that fit. A class that cannot be
-// read is left out.
+// FindMethods lists the methods that fit, of the loaded classes with a wanted name. It leaves out a class that cannot
+// be
+// read.
 func (vm *VM) FindMethods(wanted func(class string) bool, fits func(*Method) bool) (found []*Method, err error) {
 	l := &vm.l.invoke.named
 	if !l.methods.ok() || !l.data.ok() {
@@ -175,14 +155,7 @@ func (vm *VM) FindMethods(wanted func(class string) bool, fits func(*Method) boo
 		if err != nil || strings.HasPrefix(name, "[") || !wanted(JavaName(name)) {
 			continue
 		}
-		array, err := vm.mem.Ptr(klass + uint64(l.methods))
-		if err != nil || array == 0 {
-			continue
-		}
-		n, err := vm.mem.U32(array + uint64(vm.l.method.arrayLen))
-		if err != nil || n > maxDeclared {
-			continue
-		}
+		array, n := vm.arrayIn(vm.mem, klass+uint64(l.methods), maxDeclared)
 		for i := range uint64(n) {
 			if seen++; seen > maxFoundMethods {
 				return found, nil

@@ -4,9 +4,9 @@ import (
 	"goprof/process"
 )
 
-// Locks finds out which threads hold which locks, and which threads wait for one. No thread is stopped for that: a
-// Locks reads in rounds. The caller compares two rounds. It believes what both say of threads that did not run between
-// the rounds.
+// Locks finds out which threads hold which locks, and which threads wait for locks, without stopping a thread. It reads
+// in
+// rounds. The caller compares two rounds, and believes what both say of threads that did not run in between.
 //
 // A Locks uses the VM that it was made from: both belong to one goroutine.
 type Locks struct {
@@ -71,15 +71,14 @@ const (
 // Lock is a lock that a thread holds or waits for.
 type Lock struct {
 	Kind LockKind
-	// Class is of the object, with slashes; empty if the collector is moving the object. In a ClassLock it is the
+	// Class is that of the object, with slashes; empty if the collector is moving the object. In a ClassLock it is the
 	// class that is being initialised, and Object is the object on which the threads that need the class wait.
-	Class  string
-	Object uint64 // where the object is, 0 if that is not known now
-	// Monitor is the ObjectMonitor, 0 if the lock has none.
-	Monitor uint64
+	Class   string
+	Object  uint64 // its address, 0 if that is not known now
+	Monitor uint64 // the ObjectMonitor, 0 if the lock has none
 }
 
-// LockOwner is the thread that holds a lock. The zero value: no thread, or not known.
+// LockOwner is the thread that holds a lock. The zero value means no thread, or not known.
 type LockOwner struct {
 	Thread  uint64 // a JavaThread
 	Virtual uint64 // the number of a virtual thread
@@ -109,13 +108,9 @@ type ThreadLocks struct {
 }
 
 const (
-	// maxMonitors bounds how many monitors of the list are read: reading one takes a microsecond.
-	maxMonitors = 1 << 16
-	// maxLockClasses bounds the classes that are kept.
-	maxLockClasses = 1 << 12
-	// maxLockStack bounds the entries of a LockStack. HotSpot's has 8 (runtime/lockStack.hpp, CAPACITY).
-	maxLockStack = 64
-	// maxHeldByThread bounds how many locks one thread is said to hold.
+	maxMonitors     = 1 << 16 // that are read of the list; each takes a microsecond
+	maxLockClasses  = 1 << 12
+	maxLockStack    = 64 // entries; HotSpot's has 8 (runtime/lockStack.hpp, CAPACITY)
 	maxHeldByThread = 256
 )
 
@@ -130,7 +125,7 @@ func (vm *VM) NewLocks() (*Locks, error) {
 	k := &Locks{vm: vm, classes: map[uint64]*lockClass{}, sites: map[lockSite][]siteLock{},
 		awaited: map[uint64]uint64{}}
 	var err error
-	if k.klasses, err = vm.klassModelAt(vm.l.wait.narrowBase, vm.l.wait.narrowShift); err != nil {
+	if k.klasses, err = vm.readKlassModel(); err != nil {
 		return nil, err
 	}
 	k.mask = ^uint64(0)
@@ -139,12 +134,9 @@ func (vm *VM) NewLocks() (*Locks, error) {
 	}
 	k.table = vm.flagOn("UseObjectMonitorTable")
 	k.moves = vm.flagOn("UseShenandoahGC")
-	mode, told := vm.Flag("LockingMode")
-	switch {
-	case told: // 21 to 25: 0 monitors only, 1 legacy, 2 lightweight (runtime/globals.hpp)
+	k.legacy = !vm.l.locks.stack.ok()
+	if mode, told := vm.Flag("LockingMode"); told { // 21 to 25: 0 monitors only, 1 legacy, 2 lightweight (runtime/globals.hpp)
 		k.legacy = mode.Int == lockingLegacy
-	default:
-		k.legacy = !vm.l.locks.stack.ok()
 	}
 	return k, nil
 }
@@ -152,9 +144,10 @@ func (vm *VM) NewLocks() (*Locks, error) {
 // lockingLegacy is LockingMode LM_LEGACY (utilities/globalDefinitions.hpp).
 const lockingLegacy = 1
 
-// Round reads all locks of these threads once. frames has the Java frames that the walk has found, by the address of
-// the thread's JavaThread. settled is false if a collector was at work. Then the addresses of objects in this round may
-// be of different moments. Monitors do not move, so the caller may compare them with another round, and nothing else.
+// Round reads all locks of these threads once. frames has the Java frames of each thread's walk, by the address of the
+// JavaThread. settled is false if a collector was at work. Then the addresses of objects may be of different moments,
+// and
+// the caller may compare only monitors with another round: monitors do not move.
 func (k *Locks) Round(threads []Thread, frames map[uint64][]LockFrame) (all []ThreadLocks, settled bool) {
 	before := k.vm.heapMoment()
 	held := k.vm.holdColours(&k.colours) == nil

@@ -10,14 +10,14 @@ type lockClass struct {
 	name     string
 	virtual  bool   // java.lang.VirtualThread
 	thread   bool   // java.lang.Thread, or one of its subclasses
-	owner    uint64 // where exclusiveOwnerThread is, 0: the class has no such field
-	state    uint64 // where AbstractQueuedSynchronizer.state is
+	owner    uint64 // the offset of exclusiveOwnerThread, 0 if the class has no such field
+	state    uint64 // of AbstractQueuedSynchronizer.state
 	long     bool   // state is AbstractQueuedLongSynchronizer's and has eight bytes
-	readers  bool   // the class is ReentrantReadWriteLock's Sync, or one below
-	reader   uint64 // where firstReader is
-	holds    uint64 // where firstReaderHoldCount is
-	task     bool   // FutureTask, or a class below: owner is its runner
-	oneOwner bool   // the class is ReentrantLock's Sync: the lock has one owner at most
+	readers  bool   // ReentrantReadWriteLock's Sync, or a subclass
+	reader   uint64 // of firstReader
+	holds    uint64 // of firstReaderHoldCount
+	task     bool   // FutureTask, or a subclass: owner is its runner
+	oneOwner bool   // ReentrantLock's Sync: the lock has one owner at most
 	span     uint64 // how much of an object must be read for these fields
 }
 
@@ -84,11 +84,12 @@ func (k *Locks) readClass(klass uint64) (*lockClass, error) {
 	return nil, ErrBadMethod
 }
 
-// classFutureTask is the class of what is given to an ExecutorService. A thread that waits for its result is parked for
-// the FutureTask itself. runner is the thread that runs it, and null before and after.
+// classFutureTask is the class of an ExecutorService's tasks. A thread that waits for a result is parked for the
+// FutureTask
+// itself. Its field runner is the thread that runs it, null before and after.
 const classFutureTask = "java/util/concurrent/FutureTask"
 
-// ownFields finds such fields in one class. Only these classes have them.
+// ownFields finds the fields of lockClass that one class declares.
 func (k *Locks) ownFields(c *lockClass, klass uint64, name string) error {
 	switch name {
 	case "java/util/concurrent/locks/AbstractOwnableSynchronizer", "java/util/concurrent/locks/AbstractQueuedSynchronizer",
@@ -121,9 +122,9 @@ func (k *Locks) ownFields(c *lockClass, klass uint64, name string) error {
 	return nil
 }
 
-// parked reads the object for which a thread is parked. The thread sets parkBlocker some time before it parks. Its
-// status says that it has parked, and whether with a time limit. A JVM that was stopped may stand between the two: then
-// parked does not report a wait.
+// parked reads the object for which a thread is parked. The thread sets parkBlocker before it parks. Only its status
+// says
+// that it has parked, and whether with a time limit. Otherwise parked reports no wait.
 func (k *Locks) parked(t *lockThread) (w Wanted) {
 	if t.blocker == 0 {
 		return w
@@ -141,7 +142,7 @@ func (k *Locks) parked(t *lockThread) (w Wanted) {
 	return w
 }
 
-// synchronizer reads the object that a thread is parked for, and its owner, if it can have one.
+// synchronizer reads the object for which a thread is parked, and the object's owner. ok is false if it cannot be read.
 func (k *Locks) synchronizer(at uint64) (l Lock, o LockOwner, ok bool) {
 	var head [klassBytes]byte
 	if k.vm.mem.Bytes(at, head[:]) != nil || k.forwarded(&at, head[:]) == nil {
@@ -164,7 +165,7 @@ func (k *Locks) synchronizer(at uint64) (l Lock, o LockOwner, ok bool) {
 	case c.task && (thread != 0 || err != nil):
 		l.Kind = TaskResult
 	case err != nil:
-		l.Kind = ExclusiveLock // it has an owner, but the collector hides which thread that is
+		l.Kind = ExclusiveLock // the owner is an object that the collector is moving
 	case thread != 0:
 		l.Kind = ExclusiveLock
 	case c.readers:
@@ -181,7 +182,7 @@ func (k *Locks) synchronizer(at uint64) (l Lock, o LockOwner, ok bool) {
 const longSynchronizer = "java/util/concurrent/locks/AbstractQueuedLongSynchronizer"
 
 // readerCount returns how many times a ReentrantReadWriteLock is held for reading: the upper half of its state
-// (ReentrantReadWriteLock.Sync.SHARED_SHIFT). The state has four bytes up to JDK 21, and eight in 25 and later.
+// (ReentrantReadWriteLock.Sync.SHARED_SHIFT). The state has four bytes up to 21, and eight since 25.
 func (c *lockClass) readerCount(b []byte) uint64 {
 	switch {
 	case c.state == 0:
@@ -192,8 +193,9 @@ func (c *lockClass) readerCount(b []byte) uint64 {
 	return uint64(binary.LittleEndian.Uint32(b[c.state:])) >> 16
 }
 
-// readersIn says whether readers hold a lock, and returns the first of them, where the lock knows that reader. No
-// thread can have the write lock before that reader has let go.
+// readersIn returns SharedLock if readers hold a lock, and the first of them, 0 if it is not known. No thread gets the
+// write
+// lock before that reader has released the lock.
 func (k *Locks) readersIn(c *lockClass, b []byte) (LockKind, uint64) {
 	if c.readerCount(b) == 0 {
 		return ExclusiveLock, 0
@@ -208,7 +210,7 @@ func (k *Locks) readersIn(c *lockClass, b []byte) (LockKind, uint64) {
 	return SharedLock, thread
 }
 
-// ownerObject finds the thread that a java.lang.Thread stands for.
+// ownerObject finds the thread of a java.lang.Thread.
 func (k *Locks) ownerObject(at uint64) (o LockOwner) {
 	j := &k.vm.java
 	b := make([]byte, k.threadHead())
@@ -236,7 +238,7 @@ func (k *Locks) ownerObject(at uint64) (o LockOwner) {
 	return LockOwner{Virtual: id, Name: k.virtualName(at)}
 }
 
-// virtualName reads the name of the virtual thread at an address. It is empty if the name cannot be read now.
+// virtualName reads the name of the virtual thread at an address, empty if it cannot be read now.
 func (k *Locks) virtualName(at uint64) string {
 	if k.virtual == nil {
 		if k.virtual = k.vm.NewContinuations(); k.virtual == nil {
@@ -251,9 +253,9 @@ func (k *Locks) virtualName(at uint64) string {
 	return name
 }
 
-// heldByBlockers adds locks to the threads that hold them: locks of java.util.concurrent, and classes under
-// initialisation, for which other threads wait. Locks for which no thread waits are not found: they are objects of the
-// heap like all others.
+// heldByBlockers adds the locks of java.util.concurrent, and the classes under initialisation, for which threads wait,
+// to
+// the threads that hold them. Locks for which no thread waits are not found.
 func (k *Locks) heldByBlockers(all []ThreadLocks) {
 	type held struct{ owner, object uint64 }
 	seen := map[held]bool{}

@@ -2,29 +2,24 @@ package vmstructs
 
 import "slices"
 
-// LockFrame is a physical frame of Java code on a thread's stack, as a walk has found it.
+// LockFrame is a physical frame of Java code on a thread's stack, from a walk.
 type LockFrame struct {
-	First, Count int    // which frames of the walked stack it stands for, the innermost inlined method first
-	SP, PC       uint64 // as the walk has found them
+	First, Count int // its methods in the walked stack, the innermost inlined one first
+	SP, PC       uint64
 	End          uint64 // where its caller's frame begins
-	Saved        uint64 // where the frame that it has called has saved this frame's frame pointer
-	Return       uint64 // where it returns to
-	// FP and Method are those of an interpreted frame; 0 for compiled code.
-	FP, Method uint64
-	// Task says that a method of the frame computes a CompletableFuture.
-	Task bool
+	Saved        uint64 // where its callee has saved this frame's frame pointer
+	Return       uint64 // the return address
+	FP, Method   uint64 // of an interpreted frame; 0 for compiled code
+	Task         bool   // a method of the frame computes a CompletableFuture
 }
 
 const (
-	// maxLockedStack bounds how much of a thread's stack is read for the locks in its frames.
-	maxLockedStack = 1 << 20
-	// maxFrameLocks bounds the locks of one interpreted frame.
-	maxFrameLocks = 256
-	// codeAddress has the bits of a return address that are not its signature (arm64).
-	codeAddress = 1<<48 - 1
+	maxLockedStack = 1 << 20   // bytes of a thread's stack that are read for the locks in its frames
+	maxFrameLocks  = 256       // of one frame
+	codeAddress    = 1<<48 - 1 // the bits of a return address that are not its signature (arm64)
 )
 
-// frameLock is an object that a frame says it has locked. Whether that is so the object's mark word says.
+// frameLock is an object that a frame seems to have locked. The object's mark word must confirm it.
 type frameLock struct {
 	object uint64
 	frame  int
@@ -70,36 +65,39 @@ func (t *ThreadLocks) hold(l Lock) *Held {
 	return &t.Holds[len(t.Holds)-1]
 }
 
-// heldFast notes an object that is in a thread's LockStack.
-func (k *Locks) heldFast(t *ThreadLocks, object uint64) {
-	var head [klassBytes]byte
-	if k.vm.mem.Bytes(object, head[:]) != nil || k.forwarded(&object, head[:]) == nil {
-		return
+// lockOn returns the monitor lock of the object at an address, and the object's mark word. ok is false if the object
+// cannot
+// be read now.
+func (k *Locks) lockOn(object uint64) (l Lock, mark uint64, ok bool) {
+	head := k.headOf(&object)
+	if head == nil {
+		return l, 0, false
 	}
-	if class := k.nameOf(head[:]); class != "" {
-		t.hold(Lock{Kind: MonitorLock, Class: class, Object: object & k.mask, Monitor: k.objects[object&k.mask]})
+	id := object & k.mask
+	l = Lock{Kind: MonitorLock, Class: k.nameOf(head), Object: id, Monitor: k.objects[id]}
+	return l, word(head), l.Class != ""
+}
+
+// heldFast notes an object in a thread's LockStack.
+func (k *Locks) heldFast(t *ThreadLocks, object uint64) {
+	if l, _, ok := k.lockOn(object); ok {
+		t.hold(l)
 	}
 }
 
-// heldInFrame notes an object that a frame has locked, if the object's mark word says that the thread has it
-// (oops/markWord.hpp). The caller goes from the outermost frame inward: the first frame took the lock.
+// heldInFrame notes an object that a frame has locked, if the object's mark word says that the thread holds the lock
+// (oops/markWord.hpp). It is called for the outermost frame first: the first frame with an object took the lock.
 func (k *Locks) heldInFrame(t *ThreadLocks, th *lockThread, l frameLock) {
 	object, ok := k.root(l.object)
 	if !ok {
 		return
 	}
-	var head [klassBytes]byte
-	if k.vm.mem.Bytes(object, head[:]) != nil || k.forwarded(&object, head[:]) == nil {
+	lock, mark, ok := k.lockOn(object)
+	if !ok {
 		return
 	}
-	class := k.nameOf(head[:])
-	if class == "" {
-		return
-	}
-	id := object & k.mask
-	lock := Lock{Kind: MonitorLock, Class: class, Object: id, Monitor: k.objects[id]}
-	known := slices.ContainsFunc(t.Holds, func(h Held) bool { return h.Object == id })
-	if !known && !k.marked(&lock, th, word(head[:])) {
+	known := slices.ContainsFunc(t.Holds, func(h Held) bool { return h.Object == lock.Object })
+	if !known && !k.marked(&lock, th, mark) {
 		return
 	}
 	if h := t.hold(lock); h != nil && h.Frame < 0 {
@@ -120,7 +118,7 @@ func (k *Locks) marked(l *Lock, t *lockThread, mark uint64) bool {
 		m := k.monitorAt(l.Monitor)
 		return m != nil && m.object == l.Object && m.owner.Thread == t.Addr
 	case mark&7 == biasedPattern:
-		// A biased lock (up to 14, and up to 17 by a flag). The mark word says which thread has locked the object last.
+		// A biased lock (up to 14, and up to 17 by a flag): the mark word has the thread that has locked the object last.
 		// The frame shows that the object is still locked.
 		return k.legacy && mark>>biasedShift == t.Addr>>biasedShift
 	}
@@ -134,8 +132,9 @@ const (
 	biasedShift   = 10
 )
 
-// frameLocks reads which objects the frames have locked. The stack is read as it is now. A frame counts if it still has
-// the return address that it had when it was walked.
+// frameLocks reads which objects the frames have locked, from the present stack. A frame counts if it still has the
+// return
+// address of the walk.
 func (k *Locks) frameLocks(t *lockThread, frames []LockFrame) (locks []frameLock) {
 	if len(frames) == 0 {
 		return nil
@@ -186,9 +185,10 @@ func (s *liveStack) returns(addr, pc uint64) bool {
 	return ok && w&codeAddress == pc&codeAddress
 }
 
-// interpretedLocks reads the BasicObjectLocks of an interpreted frame. They lie below the frame's fixed slots. The one
-// that was taken first has the highest address. The slot below the bytecode pointer says where they end (frame_*.hpp,
-// interpreter_frame_monitor_block_top_offset): an address up to JDK 21, words from the frame pointer in 25 and later.
+// interpretedLocks reads the BasicObjectLocks of an interpreted frame. They lie below the frame's fixed slots, the
+// first one
+// at the highest address. The slot below the bytecode pointer says where they end (frame_*.hpp,
+// interpreter_frame_monitor_block_top_offset): an address up to 21, words from the frame pointer since 25.
 func (k *Locks) interpretedLocks(s *liveStack, f *LockFrame, locks []frameLock) []frameLock {
 	l := k.vm.Interp()
 	bottom := f.FP + uint64(int64(l.BCP-1)*8)
@@ -224,7 +224,7 @@ type siteLock struct {
 	narrow bool   // the reference has four bytes
 }
 
-// compiledLocks takes the objects out of a compiled frame that its methods have locked.
+// compiledLocks reads the objects that the methods of a compiled frame have locked.
 func (k *Locks) compiledLocks(s *liveStack, f *LockFrame, locks []frameLock) []frameLock {
 	b, err := k.vm.Blob(f.PC)
 	if err != nil || b.Kind != Nmethod || b.FrameSize < 1 || !s.returns(f.SP+uint64(b.FrameSize)*8-8, f.Return) {
@@ -266,7 +266,7 @@ func (k *Locks) compiledLocks(s *liveStack, f *LockFrame, locks []frameLock) []f
 // maxLockSites bounds the pcs whose locks are kept.
 const maxLockSites = 1 << 16
 
-// siteLocks returns the monitors that compiled code holds at pc. The answer is kept.
+// siteLocks returns the monitors that compiled code holds at pc, and caches them.
 func (k *Locks) siteLocks(b *Blob, pc uint64) []siteLock {
 	site := lockSite{b, pc}
 	locks, ok := k.sites[site]
@@ -284,9 +284,9 @@ func (k *Locks) siteLocks(b *Blob, pc uint64) []siteLock {
 	return locks
 }
 
-// locks lists the monitors that compiled code holds at one place. offset says where the innermost scope of that place
-// begins in d.scopes. Each scope leads to the scope of its caller (see decode). x belongs to the encoding of numbers
-// (stream).
+// locks lists the monitors of the scope at an offset of d.scopes and of its callers (see decode). x belongs to the
+// encoding
+// of numbers (stream).
 func (d *debugInfo) locks(offset int32, x uint8) (locks []siteLock) {
 	for scope := range maxInline {
 		if offset <= noScope || int(offset) >= len(d.scopes) {
@@ -312,11 +312,11 @@ func (d *debugInfo) locks(offset int32, x uint8) (locks []siteLock) {
 	return locks
 }
 
-// How a ScopeValue is written (code/debugInfo.cpp), and how a Location (code/location.hpp).
+// The encoding of a ScopeValue (code/debugInfo.cpp) and of a Location (code/location.hpp).
 const (
 	valueLocation = 0
 	valueOop      = 2 // a constant: the compiler knows the object
-	valueObjectID = 6 // an object that the compiler has left out: it is nowhere in the heap
+	valueObjectID = 6 // an object that the compiler has eliminated
 
 	locationOop        = 2 // a reference of eight bytes; the number of a narrow one differs between releases
 	locationType       = 1<<4 - 1

@@ -9,17 +9,19 @@ import (
 // One thread initialises a class. Other threads that need the class wait until that thread is done
 // (oops/instanceKlass.cpp, initialize_impl). Two such threads may wait for each other for ever.
 //
-// The threads wait on an int[] of length 0 that only the class's mirror refers to (java_lang_Class::init_lock). The JVM
+// The threads wait on an int[] of length 0 to which only the class's mirror refers (java_lang_Class::init_lock). The
+// JVM
 // exports neither the int[] nor a path from it to the class. It exports which classes are being initialised, and by
-// which threads. The threads wait for the one of these classes whose mirror refers to the int[].
+// which
+// threads. So goprof looks for the class among these whose mirror refers to the int[].
 
 // initLayout: which thread initialises a class. oops/instanceKlass.hpp, oops/klass.hpp.
 type initLayout struct {
-	object      uint64 // the variable that holds the class java.lang.Object
-	state       sized  // InstanceKlass
+	object      uint64 `need:"class Object"`
+	state       sized  `need:"InstanceKlass._init_state"`
 	being       uint64 // InstanceKlass::being_initialized
-	thread      offset // InstanceKlass: the JavaThread that initialises it
-	mirror      offset // Klass
+	thread      offset `need:"InstanceKlass._init_thread"` // the JavaThread that initialises it
+	mirror      offset `need:"Klass._java_mirror"`
 	mirrorIsOop bool   // JDK 8: mirror is the reference, later an OopHandle
 	span        int    // how much is read of an InstanceKlass
 }
@@ -27,41 +29,30 @@ type initLayout struct {
 // capInit is lost by JVMs that do not tell all of it.
 const capInit = "who initialises classes"
 
-func (r *resolver) init() initLayout {
-	l := initLayout{
-		object: r.static(capInit, wellKnown("Object")),
-		state:  r.sized(capInit, "InstanceKlass._init_state"),
-		being:  uint64(r.int("InstanceKlass::being_initialized", 0)),
-		thread: r.field(capInit, "InstanceKlass._init_thread"),
-		mirror: r.field(capInit, "Klass._java_mirror"),
-	}
-	if f, ok := r.lookup("Klass._java_mirror", false); ok {
-		l.mirrorIsOop = f.typ == "oop"
-	}
-	h := r.hierarchy()
+func (r *resolver) init(l *initLayout) {
+	l.being = uint64(r.int("InstanceKlass::being_initialized", 0))
+	l.mirrorIsOop = r.isOop("Klass._java_mirror")
+	h := fill[hierarchyLayout](r, capReceivers)
 	if l.object == 0 || l.being == 0 || !h.first.ok() || !h.next.ok() || !l.thread.ok() || !l.mirror.ok() {
 		l.state.offset = absent
 	}
 	l.span = span(l.state.offset, l.thread, l.mirror, h.first, h.next)
-	return l
 }
 
 func (l *initLayout) ok() bool { return l.state.offset.ok() }
 
 const (
-	// maxLoaded bounds the classes that are looked through for those that are being initialised.
-	maxLoaded = 1 << 20
-	// loadedBatch is how many classes are read with one call.
-	loadedBatch = 64
-	// mirrorBytes is how much is read of a mirror: the fields of java.lang.Class and what the VM has added.
-	mirrorBytes = 256
+	maxLoaded   = 1 << 20 // classes that are read
+	loadedBatch = 64      // classes that are read with one call
+	mirrorBytes = 256     // of a mirror: the fields of java.lang.Class and those that the VM has added
 	intArray    = "[I"
 )
 
 type initialising struct{ klass, thread uint64 }
 
-// awaitedClass is for a thread that waits on an int[]. It returns the class for whose initialisation the thread waits,
-// if it does. runnable says that Java regards the thread as running, which it does only in such a wait.
+// awaitedClass returns the class for whose initialisation a thread waits, by the monitor of the wait. ok is false for
+// other
+// waits. runnable says that Java's state of the thread is RUNNABLE, as in no other wait.
 func (k *Locks) awaitedClass(at uint64, m *monitor, runnable bool) (w Wanted, ok bool) {
 	if m.class != intArray && k.awaited[at] == 0 {
 		return w, false
@@ -94,8 +85,9 @@ func (k *Locks) awaitedClass(at uint64, m *monitor, runnable bool) (w Wanted, ok
 	return w, true
 }
 
-// initialisingOf reads whether a class that an earlier round has found is still being initialised. If the collector
-// moves the int[], only the class says so.
+// initialisingOf reads again a class that an earlier round has found. ok is false if it is no longer being initialised.
+// If
+// the collector is moving the int[], the mirror is not checked.
 func (k *Locks) initialisingOf(klass uint64, m *monitor) (c initialising, ok bool) {
 	l := &k.vm.l.locks.init
 	b := make([]byte, l.span)
@@ -105,8 +97,9 @@ func (k *Locks) initialisingOf(klass uint64, m *monitor) (c initialising, ok boo
 	return initialising{klass, l.thread.u64(b)}, m.object == 0 || k.mirrorHas(klass, m.object)
 }
 
-// allInitialising looks through all classes, once in a round. All of them are below java.lang.Object, interfaces too
-// (oops/klass.cpp, append_to_sibling_list).
+// allInitialising lists the classes that are being initialised, once in a round. All classes and interfaces are
+// subclasses
+// of java.lang.Object (oops/klass.cpp, append_to_sibling_list).
 func (k *Locks) allInitialising() []initialising {
 	if k.looked {
 		return k.inits
@@ -158,7 +151,7 @@ func (k *Locks) mirrorHas(klass, object uint64) bool {
 	if err != nil || mirror == 0 || object == 0 {
 		return false
 	}
-	if k.vm.mem.Bytes(mirror, b) != nil { // it may be the last object of the heap
+	if k.vm.mem.Bytes(mirror, b) != nil { // the mirror may be the last object of the heap
 		if b = b[:mirrorBytes/2]; k.vm.mem.Bytes(mirror, b) != nil {
 			return false
 		}

@@ -7,8 +7,7 @@ type monitor struct {
 	object uint64 // 0: the collector is moving the object, or the monitor has none
 	class  string
 	owner  LockOwner
-	// owned: the monitor has an owner, even where owner could not be found out.
-	owned bool
+	owned  bool // the monitor has an owner, even if it is not known which
 }
 
 // The values of ObjectMonitor::_owner that name no thread (runtime/objectMonitor.hpp).
@@ -17,8 +16,9 @@ const (
 	ownerDeflater  = 2 // DEFLATER_MARKER, since 24: the monitor is being taken away from its object
 )
 
-// readList finds the monitors that have an owner. The list is long and changes little: so the first round goes through
-// the list, and later rounds only look again at the monitors that the first has found.
+// readList finds the monitors that have an owner. The list is long and changes little. So the first round reads the
+// list,
+// and later rounds only read the monitors that the first one has found.
 func (k *Locks) readList() {
 	if !k.all {
 		k.all, k.listed = true, k.listed[:0]
@@ -33,8 +33,8 @@ func (k *Locks) readList() {
 	}
 }
 
-// linkedMonitors follows ObjectSynchronizer::_in_use_list (runtime/synchronizer.hpp). Monitors are freed some time
-// after they were taken out of the list. A freed monitor that is read here is told later: its object does not name it.
+// linkedMonitors follows ObjectSynchronizer::_in_use_list (runtime/synchronizer.hpp). It may read a freed monitor.
+// readMonitor detects that: the object does not name the monitor.
 func (k *Locks) linkedMonitors() {
 	l := &k.vm.l.locks
 	at, err := k.vm.mem.Ptr(l.inUse + uint64(l.first))
@@ -55,8 +55,9 @@ func (k *Locks) linkedMonitors() {
 	}
 }
 
-// monitorBlocks goes through ObjectSynchronizer::gBlockList (runtime/synchronizer.cpp of JDK 8 and 11). Blocks are
-// never freed. The first monitor of each block is only the link to the next block.
+// monitorBlocks walks ObjectSynchronizer::gBlockList (runtime/synchronizer.cpp of JDK 8 and 11). Blocks are never
+// freed. The
+// first monitor of each block is only the link to the next block.
 func (k *Locks) monitorBlocks() {
 	l := &k.vm.l.locks
 	if l.blocks == 0 {
@@ -111,9 +112,8 @@ func (k *Locks) readMonitor(at uint64, m *monitor, b []byte) {
 		}
 	}
 	if object, err := k.uncolour(object); err == nil && object != 0 {
-		var head [klassBytes]byte
-		if k.vm.mem.Bytes(object, head[:]) == nil && k.forwarded(&object, head[:]) != nil && k.inflated(at, word(head[:])) {
-			if m.class = k.nameOf(head[:]); m.class != "" {
+		if head := k.headOf(&object); head != nil && k.inflated(at, word(head)) {
+			if m.class = k.nameOf(head); m.class != "" {
 				m.object = object & k.mask
 				k.objects[m.object] = at
 			}
@@ -122,14 +122,16 @@ func (k *Locks) readMonitor(at uint64, m *monitor, b []byte) {
 	m.owner, m.owned = k.ownerOf(m, b)
 }
 
-// inflated reports whether a mark word may be of the object whose monitor is at an address. Without ZGC's tables the
-// object is believed. If the JVM has a table of monitors, the mark word does not say which monitor the object has.
+// inflated reports whether a mark word may be that of an object whose monitor is at an address. If the JVM has a table
+// of
+// monitors, the mark word has no address. Without ZGC's tables any mark word counts.
 func (k *Locks) inflated(at, mark uint64) bool {
 	return !k.pages.on || mark&3 == 2 && (k.table || mark&^3 == at)
 }
 
-// ownerOf decodes the owner of a monitor. b has the monitor's bytes. owned is true if some thread owns the monitor,
-// even if it is not known which one.
+// ownerOf decodes the owner of a monitor from the monitor's bytes. owned is true if a thread owns the monitor, even if
+// it
+// is not known which.
 func (k *Locks) ownerOf(m *monitor, b []byte) (o LockOwner, owned bool) {
 	l := &k.vm.l.locks
 	owner := l.owner.u64(b)
@@ -148,13 +150,13 @@ func (k *Locks) ownerOf(m *monitor, b []byte) (o LockOwner, owned bool) {
 	if i, ok := k.byAddr[owner]; ok {
 		return k.ownerAt(i), true
 	}
-	if i, ok := k.onStack(owner); ok { // a BasicLock on the owner's stack: the monitor was made when others came
+	if i, ok := k.onStack(owner); ok { // a BasicLock on the owner's stack: the monitor was made when others waited
 		return k.ownerAt(i), true
 	}
 	return o, true
 }
 
-// anonymous finds the owner of a monitor that another thread has made: that thread did not know the owner.
+// anonymous finds the owner of a monitor that a waiting thread has made without knowing the owner.
 func (k *Locks) anonymous(m *monitor, b []byte) LockOwner {
 	l := &k.vm.l.locks
 	if l.stackLocker.ok() {
@@ -171,8 +173,7 @@ func (k *Locks) anonymous(m *monitor, b []byte) LockOwner {
 	return k.lockedUnmounted(m.object)
 }
 
-// inLockStack finds the thread that has an object in its LockStack. It returns an empty owner if no thread has it
-// there. At the first call it reads the LockStacks of all threads.
+// inLockStack returns the thread that has an object in its LockStack, or an empty owner.
 func (k *Locks) inLockStack(object uint64) LockOwner {
 	if k.fast == nil {
 		k.fast = map[uint64]int{}
@@ -199,8 +200,9 @@ func (m *monitor) lockOf(at uint64) Lock {
 	return Lock{Kind: MonitorLock, Class: m.class, Object: m.object, Monitor: at}
 }
 
-// wants returns what thread i waits for: to enter a monitor, to be notified by one, or to be unparked. Otherwise it
-// returns an empty Wanted.
+// wants returns the lock for which thread i waits: to enter a monitor, to be notified, or to be unparked. It is empty
+// if the
+// thread waits for none.
 func (k *Locks) wants(i int) (w Wanted) {
 	t := &k.threads[i]
 	at, how := t.pending, WaitToEnter

@@ -3,21 +3,22 @@ package vmstructs
 import "strings"
 
 // A thread that waits for a CompletableFuture (join, get) is parked for a Signaller. No field of the Signaller leads to
-// the future, or to the thread that computes it. But the future's list of completions leads to the Signaller, at once
-// or by futures that depend on it (CompletableFuture.stack, Completion.next, UniCompletion.dep). And the method that
-// computes a future (AsyncSupply.run, UniApply.tryFire) completes it in the end. So the future is in the frame of that
-// method as long as the program's code runs above it: in its slots, or in the frame pointer that the called one saves.
+// the
+// future, or to the thread that computes it. But the future's list of completions leads to the Signaller, directly or
+// through dependent futures (CompletableFuture.stack, Completion.next, UniCompletion.dep). The method that computes a
+// future (AsyncSupply.run, UniApply.tryFire) completes it in the end. So its frame holds the future while the program's
+// code runs above: in a slot, or in the frame pointer that its callee saves.
 //
-// Other futures may be in the frame: those of methods that the compiler has inlined, and stale words. So a frame counts
-// if exactly one future in it has no result yet. Nothing is said of futures that any of several others completes.
-//
-// With ZGC it is not known where the heap is, and nothing is found.
+// The frame may hold other futures: those of inlined methods, and stale words. So a frame counts if exactly one future
+// in it
+// has no result yet. Futures that any of several others completes are left out. With ZGC the heap's addresses are not
+// known, and nothing is found.
 
 const (
 	classFuture     = "java/util/concurrent/CompletableFuture"
 	classCompletion = classFuture + "$Completion"
 	classSignaller  = classFuture + "$Signaller"
-	// maxTaskRefs bounds the objects that are looked at in frames, and maxCompletions those that depend on futures.
+	// maxTaskRefs bounds the objects of frames that are read, maxCompletions the completions.
 	maxTaskRefs, maxCompletions = 1 << 14, 1 << 14
 )
 
@@ -25,7 +26,7 @@ const (
 type taskSearch struct {
 	holderSearch
 	computed []computed
-	by       map[uint64]uint64 // completions, and the JavaThread that computes what they depend on
+	by       map[uint64]uint64 // completion -> the JavaThread that computes the future on which it depends
 }
 
 // computed is a future, and the JavaThread that computes it.
@@ -50,7 +51,7 @@ func (k *Locks) noteTask(s *liveStack, f *LockFrame) {
 			found = append(found, o)
 		}
 	}
-	if len(found) == 1 && t.left > 0 { // else the rest of the frame was not looked at
+	if len(found) == 1 && t.left > 0 { // otherwise the rest of the frame was not read
 		t.computed = append(t.computed, computed{found[0], s.thread})
 	}
 }
@@ -60,7 +61,7 @@ func (t *taskSearch) open(o *poolObject) bool {
 	return o.is(classFuture) && t.p.ref(o, classFuture, "result") == 0
 }
 
-// follow goes from the futures that threads compute to all that depends on these.
+// follow finds all completions that depend on the computed futures.
 func (t *taskSearch) follow() {
 	if t == nil {
 		return
@@ -90,7 +91,7 @@ func (t *taskSearch) follow() {
 	}
 }
 
-// computedBy adds to a wait for a CompletableFuture which thread computes it.
+// computedBy adds the thread that computes a CompletableFuture to a wait for it.
 func (k *Locks) computedBy(w *Wanted) {
 	if k.tasks == nil || w.Class != classSignaller {
 		return

@@ -1,6 +1,7 @@
 package vmstructs
 
 import (
+	"cmp"
 	"slices"
 
 	"goprof/process"
@@ -20,7 +21,7 @@ type lockThread struct {
 	status           uint32   // JVMTI thread state bits; 0: not known
 }
 
-// readThreads reads what stands in the JavaThreads, with one call for all of them.
+// readThreads reads the fields of all JavaThreads with one call.
 func (k *Locks) readThreads() {
 	l, w := &k.vm.l.locks, &k.vm.l.wait
 	fields := [...]struct {
@@ -80,13 +81,13 @@ func (k *Locks) lockStack(b []byte) (refs []uint64) {
 	return refs
 }
 
-// threadHead is how many bytes of a java.lang.Thread are read, so that all fields that are asked for are there.
+// threadHead is how many bytes of a java.lang.Thread hold all fields that are read.
 func (k *Locks) threadHead() uint64 {
 	j := &k.vm.java
 	return max(klassBytes, j.eetop+8, j.blocker+8, j.holder+8, j.status+8, j.tid+8)
 }
 
-// readObjects reads the java.lang.Thread of each thread: what the thread is parked for.
+// readObjects reads the java.lang.Thread of each thread, and the object for which the thread is parked.
 func (k *Locks) readObjects() {
 	handles := make([]uint64, 0, 2*len(k.threads))
 	for i := range k.threads {
@@ -151,8 +152,9 @@ func (k *Locks) bodies(at []uint64, n uint64) [][]byte {
 	return out
 }
 
-// readThreadObject takes out of a java.lang.Thread what the thread is parked for. The object's field eetop must point
-// back at the JavaThread.
+// readThreadObject reads the object for which a thread is parked. b has the thread's java.lang.Thread, whose field
+// eetop
+// must point back at the JavaThread.
 func (k *Locks) readThreadObject(t *lockThread, b []byte) {
 	j := &k.vm.java
 	if b = k.forwarded(&t.object, b); b == nil || word(b[j.eetop:]) != t.Addr {
@@ -182,15 +184,28 @@ func (k *Locks) mountedHead(t *lockThread) []byte {
 	}
 	c := k.classOf(b)
 	if c == nil || !c.virtual {
-		return nil // an object that no carrier runs: a BoundVirtualThread, or what lies there now
+		return nil // a BoundVirtualThread, or another object that has come there
 	}
 	t.virtual = word(b[k.vm.java.tid:])
 	return b
 }
 
-// forwarded reads an object again: the bytes b were read from its old place. Shenandoah leaves the address of the new
-// copy in the mark word of the old one (gc/shenandoah/shenandoahForwarding.hpp). forwarded returns nil if another
-// collector has moved the object.
+// headOf reads the head of the object at *object, and follows the object to its new address. It returns nil if the
+// object
+// cannot be read now.
+func (k *Locks) headOf(object *uint64) []byte {
+	head := make([]byte, klassBytes)
+	if k.vm.mem.Bytes(*object, head) != nil {
+		return nil
+	}
+	return k.forwarded(object, head)
+}
+
+// forwarded follows an object that was read into b to its new address: Shenandoah leaves that address in the old mark
+// word
+// (gc/shenandoah/shenandoahForwarding.hpp). It reads b again from there. It returns nil if another collector has moved
+// the
+// object.
 func (k *Locks) forwarded(at *uint64, b []byte) []byte {
 	if b == nil {
 		return nil
@@ -227,8 +242,7 @@ func (k *Locks) statusOf(t *lockThread) uint32 {
 		if err != nil || holder == 0 {
 			return 0
 		}
-		head := make([]byte, klassBytes)
-		if k.vm.mem.Bytes(holder, head) != nil || k.forwarded(&holder, head) == nil {
+		if k.headOf(&holder) == nil {
 			return 0
 		}
 		at = holder
@@ -255,15 +269,7 @@ func (k *Locks) sortStacks() {
 			k.stacks = append(k.stacks, i)
 		}
 	}
-	slices.SortFunc(k.stacks, func(a, b int) int {
-		switch x, y := k.threads[a].StackBase, k.threads[b].StackBase; {
-		case x < y:
-			return -1
-		case x > y:
-			return 1
-		}
-		return 0
-	})
+	slices.SortFunc(k.stacks, func(a, b int) int { return cmp.Compare(k.threads[a].StackBase, k.threads[b].StackBase) })
 }
 
 func (k *Locks) onStack(addr uint64) (int, bool) {

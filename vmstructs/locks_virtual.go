@@ -9,21 +9,19 @@ import (
 	"goprof/process"
 )
 
-// Virtual threads that no carrier runs are Java objects in lists of the JDK (containers.go). Such a thread that waits
-// for a lock of java.util.concurrent has the lock in Thread.parkBlocker, as all threads do.
+// Virtual threads that no carrier runs are Java objects in lists of the JDK (containers.go). If such a thread waits for
+// a
+// lock of java.util.concurrent, the lock is its Thread.parkBlocker, as for all threads.
 //
-// From 24 on, a virtual thread that waits for a monitor gives up its carrier. It then has an ObjectWaiter; a field that
-// the VM has added to VirtualThread leads there (runtime/objectMonitor.hpp). No table describes the layout of an
-// ObjectWaiter. So goprof believes two words of it only if the first is a handle that leads back to the thread, and the
-// second is a monitor whose object is the expected one.
+// Since 24, a virtual thread that waits for a monitor gives up its carrier. An injected field of VirtualThread then
+// leads to
+// an ObjectWaiter (runtime/objectMonitor.hpp), whose layout is not exported. goprof looks there for a handle that leads
+// back to the thread, followed by a monitor whose object has that monitor.
 
 const (
-	// maxVirtualFound bounds the virtual threads that are remembered by their numbers.
-	maxVirtualFound = 1 << 16
-	// maxVirtualWaits bounds the virtual threads whose waits are told: each of them is read in each round.
-	maxVirtualWaits = 1 << 12
-	// waiterBytes is how much is read of an ObjectWaiter, from its beginning.
-	waiterBytes = 64
+	maxVirtualFound = 1 << 16 // virtual threads that are remembered by their numbers
+	maxVirtualWaits = 1 << 12 // virtual threads whose waits are read in each round
+	waiterBytes     = 64      // of an ObjectWaiter
 )
 
 // UnmountedLocks is what one round says of a virtual thread that no carrier runs.
@@ -31,8 +29,8 @@ type UnmountedLocks struct {
 	ID    uint64
 	State string
 	Wants Wanted
-	// Frames is a hash of all its frames and where they are. Two rounds with the same hash mean that the thread has
-	// most likely not run in between: what it keeps on its stack while it waits is made again each time.
+	// Frames is a hash of all its frames and their addresses. If two rounds have the same hash, the thread has most likely
+	// not run in between: it builds the frames of a wait anew each time.
 	Frames uint64
 }
 
@@ -41,17 +39,18 @@ type unmounted struct {
 	search  *search
 	objects map[uint64]uint64 // where the VirtualThreads are, by their numbers
 	waiting []uint64          // the numbers of those that wait for something
-	left    int               // how many wait, too, and are not told: there are too many
-	waiters []uint64          // where in a VirtualThread its ObjectWaiter may be; nil: not looked for yet
+	left    int               // how many more wait
+	waiters []rawField        // of a VirtualThread: its ObjectWaiter may be there; nil: not looked for yet
 	locked  map[uint64]uint64 // objects that such threads have locked, and the threads' numbers; nil: not read yet
 	now     []UnmountedLocks  // what the last round has read
 }
 
-// FindVirtual looks for virtual threads that no carrier runs and that wait for something. If there are too many, those
-// that wait for another thread's lock come first. Call it after a Round, and again after a Round that was not settled:
-// then the collector has moved these threads. FindVirtual and all later Rounds use c. Do not use it for anything else.
-// Each later Round reads what the threads wait for. left counts the waiting threads beyond what a Round reads. err says
-// why some may not have been found.
+// FindVirtual finds the waiting virtual threads that no carrier runs. If there are too many, those that wait for
+// another
+// thread's lock come first. Each later Round reads their waits. Call FindVirtual after a Round, and again after a Round
+// that was not settled: then the collector has moved these threads. FindVirtual and all later Rounds use c; do not use
+// it
+// for anything else. left counts the waiting threads beyond those that a Round reads. err says why some may be missing.
 func (k *Locks) FindVirtual(c *Continuations) (seen, left int, err error) {
 	u := &k.unmounted
 	*u = unmounted{objects: map[uint64]uint64{}, waiters: u.waiters}
@@ -98,8 +97,9 @@ func (k *Locks) FindVirtual(c *Continuations) (seen, left int, err error) {
 // Unmounted is what the last round has read of virtual threads that no carrier runs.
 func (k *Locks) Unmounted() []UnmountedLocks { return k.unmounted.now }
 
-// VisitVirtual looks at one virtual thread that FindVirtual has found, with its frames. It reports whether the thread
-// is still there and no carrier runs it.
+// VisitVirtual visits one virtual thread that FindVirtual has found, with its frames. It returns false if the thread is
+// no
+// longer there, or if a carrier runs it.
 func (k *Locks) VisitVirtual(id uint64, visit func(*VirtualThread)) bool {
 	t, ok := k.lookAtVirtual(id)
 	if ok {
@@ -115,11 +115,7 @@ func (k *Locks) lookAtVirtual(id uint64) (t VirtualThread, ok bool) {
 	if at == 0 || u.search == nil {
 		return t, false
 	}
-	for range virtualTries {
-		if t = u.search.lookOnce(at); t.Err == nil {
-			break
-		}
-	}
+	t = u.search.readThread(at)
 	return t, t.Err == nil && t.ID == id && !t.Mounted
 }
 
@@ -150,9 +146,11 @@ func framesHash(c *process.Continuation) uint64 {
 	return h.Sum64()
 }
 
-// lockedUnmounted finds the owner of a monitor among the virtual threads that no carrier runs: those that FindVirtual
-// has found, whatever they do, and maxVirtualWaits at most. The first ones are those that wait, so that all rounds look
-// at the same threads. The LockStack of such a thread is in its last chunk.
+// lockedUnmounted finds the owner of a monitor among at most maxVirtualWaits of the virtual threads that FindVirtual
+// has
+// found. The waiting ones come first, so that all rounds read the same threads. The LockStack of such a thread is in
+// its
+// last chunk.
 func (k *Locks) lockedUnmounted(object uint64) LockOwner {
 	u := &k.unmounted
 	if u.search == nil {
@@ -212,13 +210,13 @@ func (k *Locks) wantsUnmounted(object uint64, state string) (w Wanted) {
 	return w
 }
 
-// waitsAt returns the monitor at which an unmounted virtual thread waits, and its address. object is the thread.
-// waitsAt looks for the two words of an ObjectWaiter that are described at the top of this file. m is nil if they are
-// not found.
+// waitsAt returns the monitor for which a virtual thread that no carrier runs waits, and the monitor's address. m is
+// nil if
+// its ObjectWaiter is not found (see the top of this file). object is the thread.
 func (k *Locks) waitsAt(object uint64) (at uint64, m *monitor) {
 	u := &k.unmounted
 	if u.waiters == nil {
-		u.waiters = []uint64{}
+		u.waiters = []rawField{}
 		var head [klassBytes]byte
 		if k.vm.mem.Bytes(object, head[:]) == nil {
 			if found, err := k.vm.injectedIn(k.klasses.klassIn(head[:])); err == nil {
@@ -227,7 +225,7 @@ func (k *Locks) waitsAt(object uint64) (at uint64, m *monitor) {
 		}
 	}
 	for _, field := range u.waiters {
-		waiter, err := k.vm.mem.U64(object + field)
+		waiter, err := k.vm.mem.U64(object + uint64(field.offset))
 		if err != nil || waiter == 0 || waiter%8 != 0 {
 			continue
 		}

@@ -3,49 +3,33 @@ package vmstructs
 import "math/bits"
 
 // ZGC colours references. A reference with a bad colour was not loaded since the collector last moved objects, so it
-// may be stale. The JVM updates it when a thread next loads it. Threads that wait load nothing, so their references are
-// mostly stale. While no collection is under way, goprof can follow such a reference as the JVM would. As long as there
-// may be stale references, the collector keeps a table of the new places of objects that it has moved
-// (gc/z/zForwarding.hpp). If it has not moved the object, the object's page must still be in the JVM's table of pages
-// (gc/z/zPageTable.hpp).
+// may be
+// stale. The JVM updates a reference when a thread loads it. Threads that wait load nothing, so their references are
+// mostly
+// stale. While no collection is under way, goprof can follow such a reference as the JVM would: as long as references
+// may
+// be stale, the collector keeps a table of the new addresses of moved objects (gc/z/zForwarding.hpp). If the object was
+// not
+// moved, its page must still be in the JVM's table of pages (gc/z/zPageTable.hpp).
 
-// zPagesLayout says where these tables are: gc/z/zHeap.hpp, zPageTable.hpp, zPage.hpp, zForwardingTable.hpp. The ZGC
-// without generations of 21 to 23 has X for Z in these names.
+// zPagesLayout says where these tables are: gc/z/zHeap.hpp, zPageTable.hpp, zPage.hpp, zForwardingTable.hpp. % is Z. The
+// ZGC without generations of 21 to 23 has X in these names.
 type zPagesLayout struct {
-	heap       offset // ZCollectedHeap: its ZHeap
-	table, at  offset // ZHeap: its ZPageTable; ZPageTable: its map of pages
-	pages      offset // ZGranuleMapForPageTable
-	start, top offset // ZPage
-	offsets    offset // ZGlobalsForVMStructs: a pointer to the bits of a reference that are no colour
-	good       offset // ZGlobalsForVMStructs: a pointer to the good colour
+	heap    offset `vm:"%CollectedHeap._heap"`
+	table   offset `vm:"%Heap._page_table"`
+	at      offset `vm:"%PageTable._map"` // its map of pages
+	pages   offset `vm:"%GranuleMapForPageTable._map"`
+	start   offset `vm:"%Page._virtual"`
+	top     offset `vm:"%Page._top"`
+	offsets offset `vm:"%GlobalsForVMStructs._%AddressOffsetMask"`   // a pointer to the bits that are no colour
+	good    offset `vm:"%GlobalsForVMStructs._ZPointerLoadGoodMask"` // a pointer to the good colour
 
-	forwarding  offset // ZHeap, where there are no generations: its ZForwardingTable
-	forwardings offset // ZForwardingTable: where the ZForwardings of the pages are
-	shift       offset // ZForwarding: the shift of the objects' alignment
-	length      offset // ZForwarding: the number of its entries
-	users       offset // ZForwarding: 0 when all objects of the page have moved
-	size        uint64 // of a ZForwarding; its entries follow it
-}
-
-func (r *resolver) zPages(z string) zPagesLayout {
-	l := zPagesLayout{
-		heap:    r.field("", z+"CollectedHeap._heap"),
-		table:   r.field("", z+"Heap._page_table"),
-		at:      r.field("", z+"PageTable._map"),
-		pages:   r.field("", z+"GranuleMapForPageTable._map"),
-		start:   r.field("", z+"Page._virtual"),
-		top:     r.field("", z+"Page._top"),
-		offsets: r.field("", z+"GlobalsForVMStructs._"+z+"AddressOffsetMask"),
-		good:    r.field("", z+"GlobalsForVMStructs._ZPointerLoadGoodMask"),
-
-		forwarding:  r.field("", z+"Heap._forwarding_table"),
-		forwardings: r.field("", z+"GranuleMapForForwarding._map"),
-		shift:       r.field("", z+"Forwarding._object_alignment_shift"),
-		length:      r.field("", z+"Forwarding._entries"),
-		users:       r.field("", z+"Forwarding._ref_count"),
-		size:        r.size("", z+"Forwarding"),
-	}
-	return l
+	forwarding  offset `vm:"%Heap._forwarding_table"`       // where there are no generations
+	forwardings offset `vm:"%GranuleMapForForwarding._map"` // where the ZForwardings of the pages are
+	shift       offset `vm:"%Forwarding._object_alignment_shift"`
+	length      offset `vm:"%Forwarding._entries"`   // how many
+	users       offset `vm:"%Forwarding._ref_count"` // 0 when all objects of the page have moved
+	size        uint64 `vm:"%Forwarding"`            // its entries follow it
 }
 
 func (l *zPagesLayout) ok() bool {
@@ -62,13 +46,14 @@ type zPages struct {
 	table uint64
 	start offset
 	top   offset
-	moved [2]zTable // the tables of where objects were moved to: of the young and the old generation, or of all
+	moved [2]zTable // the tables of moved objects: of the young and the old generation, or of all objects
 	l     *zPagesLayout
-	// shifts: a reference is shifted by as many bits as its colour says (gc/z/zAddress.hpp on x86-64), otherwise by 16.
+	// shifts says that a reference's colour says by how many bits it is shifted (gc/z/zAddress.hpp on x86-64): otherwise
+	// 16.
 	shifts bool
 }
 
-// zTable is a ZGranuleMap: where its entries are, and how many. The number is not exported. It lies before the pointer
+// zTable is a ZGranuleMap. The number of its entries is not exported. It lies before the pointer to them
 // (gc/z/zGranuleMap.hpp).
 type zTable struct{ at, entries uint64 }
 
@@ -90,20 +75,11 @@ func (k *Locks) findPages() (p zPages) {
 	if !z.on {
 		return p
 	}
-	l, globals := &k.vm.l.locks.z, k.vm.l.oops.zGlobals
-	if z.shift == 0 && k.vm.l.oops.xGlobals != 0 {
-		l, globals = &k.vm.l.locks.x, k.vm.l.oops.xGlobals
-	}
+	l, globals := k.vm.zTables()
 	if !l.ok() || globals == 0 || k.vm.l.locks.heap == 0 {
 		return p
 	}
-	at := func(addr uint64) uint64 {
-		v, err := k.vm.mem.Ptr(addr)
-		if err != nil {
-			return 0
-		}
-		return v
-	}
+	at := func(addr uint64) uint64 { return k.vm.pointer(addr, 0) }
 	holder := at(globals)
 	p.mask = at(at(holder + uint64(l.offsets)))
 	heap := at(k.vm.l.locks.heap) + uint64(l.heap)
@@ -125,16 +101,12 @@ func (k *Locks) findPages() (p zPages) {
 	return p
 }
 
-// generation finds where a generation has its table of where objects were moved to. No table of the JVM exports that
+// generation returns the address of the pointer to a generation's table of moved objects. The JVM does not export that
 // member. It follows a member with a known value, the pointer to the table of pages (gc/z/zGeneration.hpp).
 func (k *Locks) generation(symbol string, pages uint64) uint64 {
 	var b [96]byte
-	variable, err := k.vm.t.Global(libjvm, symbol)
-	if err != nil {
-		return 0
-	}
-	at, err := k.vm.mem.Ptr(variable)
-	if err != nil || k.vm.mem.Bytes(at, b[:]) != nil {
+	at := k.vm.pointer(k.vm.global(symbol), 0)
+	if at == 0 || k.vm.mem.Bytes(at, b[:]) != nil {
 		return 0
 	}
 	for i := 0; i < len(b); i += 8 {
@@ -145,7 +117,7 @@ func (k *Locks) generation(symbol string, pages uint64) uint64 {
 	return 0
 }
 
-// CollectorRests is told whether all of ZGC's threads rest, and will rest while the next round is read.
+// CollectorRests sets whether all of ZGC's threads rest, and will rest while the next round is read.
 func (k *Locks) CollectorRests(rests bool) {
 	k.rests = rests
 	if s := k.unmounted.search; s != nil {
@@ -156,7 +128,7 @@ func (k *Locks) CollectorRests(rests bool) {
 // IsZGC reports whether CollectorRests makes a difference.
 func (k *Locks) IsZGC() bool { return k.pages.on }
 
-// uncolour turns a reference in the heap or in a handle into an address.
+// uncolour turns a reference in the heap or in a handle into an address, even if it is stale and the collector rests.
 func (k *Locks) uncolour(v uint64) (uint64, error) {
 	addr, err := k.vm.uncolour(v)
 	if err != nil && k.rests {
@@ -193,18 +165,19 @@ func (k *Locks) stale(v uint64) (uint64, error) {
 	return 0, ErrMoved
 }
 
-// A colour is one of four bits. Its number changes by 1 with each collection of young objects that moves some, and by 2
-// with each collection of old ones (gc/z/zAddress.cpp, ZGlobalsPointers::flip_young_relocate_start,
-// flip_old_relocate_start). So it says which generation's table knows where the object is now: bit i of what has moved
-// stands for zPages.moved[i].
+// A colour is one of four bits. The bit's number changes by 1 with each young collection that moves objects, and by 2
+// with
+// each old one (gc/z/zAddress.cpp, ZGlobalsPointers::flip_young_relocate_start, flip_old_relocate_start). So the colour
+// says which generation's table has the object's new address: bit i of moved stands for zPages.moved[i].
 const (
 	oldMove, anyMove = 2, 3
-	// zRemembered are the bits of a reference that a store into an old object sets, to an object that is old, too
-	// (gc/z/zAddress.hpp, ZPointerRememberedMask; zBarrier.inline.hpp, ZBarrier::remap_generation).
+	// zRemembered are the bits that a store of a reference to an old object into an old object sets (gc/z/zAddress.hpp,
+	// ZPointerRememberedMask; zBarrier.inline.hpp, ZBarrier::remap_generation).
 	zRemembered = 0x30
 )
 
-// now says where the object is now that was at an address before the last collection.
+// now returns the present address of the object that was at addr before the last collection. ok is false if it is not
+// known.
 func (k *Locks) now(addr uint64, moved int) (uint64, bool) {
 	if addr == 0 || addr%8 != 0 {
 		return 0, false
@@ -224,8 +197,9 @@ func (k *Locks) now(addr uint64, moved int) (uint64, bool) {
 	return addr, k.onPage(addr)
 }
 
-// A ZForwardingEntry (gc/z/zForwardingEntry.hpp). Bit 0 says that the entry is used. The offset where the object is now
-// follows, then the index of the object.
+// A ZForwardingEntry (gc/z/zForwardingEntry.hpp) has a bit that says that the entry is used, the object's new offset,
+// and
+// the object's index.
 const (
 	movedToBits   = 45
 	movedFromBits = 18
@@ -233,8 +207,8 @@ const (
 	maxProbes     = 1 << 10
 )
 
-// movedTo looks up the offset to which the object at an offset was moved, as ZForwarding::find does
-// (gc/z/zForwarding.inline.hpp). known is false if the entries that say so cannot be read.
+// movedTo looks up the new offset of the object at an offset, as ZForwarding::find does (gc/z/zForwarding.inline.hpp).
+// known is false if the entries cannot be read.
 func (k *Locks) movedTo(table zTable, at uint64) (to uint64, moved, known bool) {
 	if at>>granule >= table.entries {
 		return 0, false, true
@@ -265,7 +239,7 @@ type zForwarding struct {
 // unreadForwarding stands for a ZForwarding that cannot be read.
 var unreadForwarding zForwarding
 
-// forwarding reads a ZForwarding.
+// forwarding reads the ZForwarding at an address.
 func (k *Locks) forwarding(at uint64) *zForwarding {
 	l := k.pages.l
 	start, err1 := k.vm.mem.U64(at) // ZForwarding::_virtual is its first member
@@ -277,7 +251,7 @@ func (k *Locks) forwarding(at uint64) *zForwarding {
 	return &zForwarding{at: at, start: start, shift: shift, length: n}
 }
 
-// forwardingOf is the ZForwarding to which an entry of a table leads, nil if there is none.
+// forwardingOf returns the ZForwarding to which the entry at an address leads, nil if there is none.
 func (k *Locks) forwardingOf(at uint64) (f *zForwarding) {
 	if f, known := k.still.forwardings[at]; known {
 		return f
@@ -309,7 +283,7 @@ func zHash(key uint32) uint32 {
 	return key ^ key>>16
 }
 
-// onPage reports whether a page holds that address, and is in use up to there.
+// onPage reports whether an address lies in the used part of a page.
 func (k *Locks) onPage(addr uint64) bool {
 	if k.still.areas != nil {
 		return areaOf(k.still.areas, addr&k.pages.mask|(k.pages.mask+1)) != nil
@@ -333,7 +307,7 @@ func (k *Locks) oopIn(b []byte, at uint64) (uint64, error) {
 }
 
 // root turns a reference on a thread's stack, or in its LockStack, into an address. ZGC with generations has no colours
-// there, and may not have mended the reference since it moved objects.
+// there, and may not have updated the reference since it moved objects.
 func (k *Locks) root(ref uint64) (uint64, bool) {
 	if ref == 0 || ref%8 != 0 {
 		return 0, false
@@ -346,8 +320,7 @@ func (k *Locks) root(ref uint64) (uint64, bool) {
 		if !k.pages.on || !k.rests {
 			return 0, false
 		}
-		// No colour says whether this reference is stale. If objects were moved away from that place and others have
-		// come there since, it is not known which object is meant.
+		// If an object was moved away from ref, and another one has come there since, it is not known which one is meant.
 		now, ok := k.now(ref, anyMove)
 		return now, ok && (now == ref || !k.onPage(ref))
 	}

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// MemoryUse is what the JVM has a range of addresses for.
+// MemoryUse is the JVM's use of a range of addresses.
 type MemoryUse uint8
 
 const (
@@ -23,22 +23,19 @@ type MemoryRange struct {
 	Start, End uint64
 	Use        MemoryUse
 	Name       string
-	// Rough: the range has this use as far as it is anonymous memory of one mapping.
-	Rough bool
+	Rough      bool // only the anonymous memory of one mapping in the range has this use
 }
 
 const (
-	// rootChunk is the size of the largest pieces of metaspace: an aligned piece of that size has no other use
-	// (memory/metaspace/chunklevel.hpp, MAX_CHUNK_BYTE_SIZE; larger since 24). Up to 15 a node of metaspace may be
-	// smaller.
-	rootChunk = 4 << 20
-	// maxMetaspaceChunks bounds the pieces.
+	// rootChunk is the size of metaspace's largest chunks: an aligned range of that size has no other use
+	// (memory/metaspace/chunklevel.hpp, MAX_CHUNK_BYTE_SIZE; larger since 24). Up to 15 a chunk may be smaller.
+	rootChunk          = 4 << 20
 	maxMetaspaceChunks = 1 << 16
-	// mapperBytes is how much is read of one of G1's mappers, and tableBytes of what points to these.
+	// mapperBytes is how much is read of one of G1's mappers, tableBytes of the structure that points to them.
 	mapperBytes, tableBytes = 96, 384
 )
 
-// MemoryRanges lists what the JVM's structures say of its memory. Ranges that could not be read are missing.
+// MemoryRanges lists the memory that the JVM's structures describe. Ranges that could not be read are missing.
 func (h *Health) MemoryRanges() (ranges []MemoryRange) {
 	add := func(start, end uint64, use MemoryUse, name string) {
 		if start != 0 && end > start && end-start <= maxHeapBytes {
@@ -71,13 +68,14 @@ func (h *Health) MemoryRanges() (ranges []MemoryRange) {
 	return append(ranges, h.metadata()...)
 }
 
-// hasCards: the barrier sets of the others are of other types (gc/shared/barrierSetConfig.hpp).
+// hasCards reports whether the collector's barrier set has a card table (gc/shared/barrierSetConfig.hpp).
 func (h *Health) hasCards() bool {
 	return slices.Contains([]string{"Serial", "Parallel", "G1", "CMS"}, h.Collector())
 }
 
-// collectorTables finds tables whose places libjvm does not tell. A table is believed if two words of the collector's
-// own structure hold together: an address, and what must stand beside it for a heap of that size.
+// collectorTables finds tables of the collector that libjvm does not export. It looks in the collector's structures for
+// an
+// address with a neighbour that fits a heap of that size.
 func (h *Health) collectorTables(heap uint64) (ranges []MemoryRange) {
 	at := h.pointerAt(h.vm.l.health.heap, 0)
 	if at == 0 || heap == 0 {
@@ -124,11 +122,11 @@ func (h *Health) collectorTables(heap uint64) (ranges []MemoryRange) {
 	return ranges
 }
 
-// g1Tables are the tables of G1 by how many bytes of the heap a byte of them is for.
+// g1Tables are the tables of G1, by the number of bytes of the heap for each byte of the table.
 var g1Tables = map[uint64]string{64: "marking bitmap", 512: "block offsets, cards"}
 
-// metadata lists where metaspace is: around each class, and around its constants. It goes down from Object to all
-// classes (oops/klass.hpp, _subklass and _next_sibling).
+// metadata lists the chunks of metaspace around each class and its constants. It follows the subclasses of Object
+// (oops/klass.hpp, _subklass and _next_sibling).
 func (h *Health) metadata() (ranges []MemoryRange) {
 	tree, m := &h.vm.l.hierarchy, &h.vm.l.memory
 	object := h.pointerAt(h.pointerAt(h.vm.l.oops.threadKlass, 0), h.vm.l.health.super)

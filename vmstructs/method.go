@@ -20,17 +20,15 @@ type Method struct {
 	CodeBegin    uint64 // where its bytecodes begin
 	CodeSize     int    // how many bytes they have
 
-	since int64 // when it was known to be there for the first time, see age.go
-	// unloadable: its class may be unloaded.
-	unloadable bool
+	since      int64 // when the method was first known to be there, see age.go
+	unloadable bool  // its class may be unloaded
 
 	full  string
 	lines []lineEntry
 	pool  *pool
-	// facts identify the method: the pointer to its ConstMethod; the ConstMethod's pointer to the constants, its
-	// indexes and its number; the entries of the constant pool; the symbol of the name; and the lines. The lines are
-	// needed because two versions of a redefined class may differ only in them. No frame shows the signature, so the
-	// pointer to its symbol is enough.
+	// facts identify the method: the pointer to its ConstMethod; the ConstMethod's pointer to the constants, its indexes
+	// and its number; the entries of the constant pool; the symbol of the name; and the lines, because two versions of a
+	// redefined class may differ only in them. No frame shows the signature, so the pointer to its symbol is enough.
 	facts [numMethodFacts]fact
 }
 
@@ -71,7 +69,7 @@ const (
 )
 
 type methodCache struct {
-	granted bool // readPool has used a pool since it was last asked, without a look whether it is still true
+	granted bool // readPool has used a cached pool without a proof
 	byAddr  map[uint64]*Method
 	pools   map[uint64]*pool
 	strings map[string]string
@@ -151,8 +149,7 @@ func (vm *VM) SavedBCI(m *Method, slot uint64) (int32, bool) {
 	return m.BCI(slot)
 }
 
-// Method returns the method at addr. A method that is known already costs no read. A Proof says whether it is still the
-// same method.
+// Method returns the method at addr. A method in the cache costs no read. A Proof shows whether it is still the same.
 func (vm *VM) Method(addr uint64) (*Method, error) {
 	if m := vm.methods.byAddr[addr]; m != nil {
 		return m, nil
@@ -160,8 +157,9 @@ func (vm *VM) Method(addr uint64) (*Method, error) {
 	return vm.loadMethod(addr)
 }
 
-// MethodNow is Method with the proof already made. An entry of a cache is made with MethodNow, so that no entry is made
-// from two things of different age.
+// MethodNow is Method with the proof already made. Entries of caches are made with MethodNow, so that all of an entry
+// is of
+// one moment.
 func (vm *VM) MethodNow(addr uint64) (*Method, error) {
 	if m := vm.methods.byAddr[addr]; m != nil {
 		ok, err := vm.proveMethod(m)
@@ -178,16 +176,17 @@ func (vm *VM) loadMethod(addr uint64) (*Method, error) {
 	return found[0], err
 }
 
-// loadMethods reads the methods that are not found yet, and proves all of them by one read. At first it takes for
-// granted what it knows of their classes: the proof tells if that is not true any more.
+// loadMethods reads the methods that are not found yet, and proves all of them by one read. It first relies on the
+// cached
+// data of their classes: if these are no longer true, the proof fails, and it reads all again.
 func (vm *VM) loadMethods(addrs []uint64, found []*Method) error {
 	vm.nearby.begin()
 	defer vm.nearby.end()
 	before := slices.Clone(found)
-	older := vm.nearby.n > 0 // pieces of memory are kept from before: what has been loaded since is not in them
+	older := vm.nearby.n > 0 // there are older pieces of memory, without the methods that were loaded since
 	vm.methods.granted = false
 	ok, err := vm.readMethods(addrs, found, true)
-	if !ok && (err == nil || older || vm.methods.granted) { // no error: it has changed meanwhile
+	if !ok && (err == nil || older || vm.methods.granted) { // without an error: a fact has changed meanwhile
 		vm.nearby.forget()
 		copy(found, before)
 		ok, err = vm.readMethods(addrs, found, false)
@@ -205,8 +204,9 @@ func (vm *VM) loadMethods(addrs []uint64, found []*Method) error {
 	return nil
 }
 
-// readMethods reads the methods that are not found yet, and proves them. known: what is known of their classes is not
-// read again before the proof.
+// readMethods reads the methods that are not found yet, and proves them. known says that cached data of their classes
+// are
+// used.
 func (vm *VM) readMethods(addrs []uint64, found []*Method, known bool) (ok bool, err error) {
 	vm.fetchMethods(addrs, found)
 	var read []*Method
@@ -221,8 +221,9 @@ func (vm *VM) readMethods(addrs []uint64, found []*Method, known bool) (ok bool,
 	return vm.proveMethods(read)
 }
 
-// proveMethods proves several at once. In a recording, what lies between them may be missing. Then each is proven
-// alone.
+// proveMethods proves several methods at once. In a recording the memory between their facts may be missing. Then each
+// is
+// proven alone.
 func (vm *VM) proveMethods(list []*Method) (bool, error) {
 	p := vm.methodProof()
 	for _, m := range list {
@@ -292,8 +293,8 @@ func (vm *VM) readFact(addr uint64, n int) (fact, error) {
 	return f, vm.near.Bytes(addr, f.want)
 }
 
-// readMethod follows Method -> ConstMethod -> ConstantPool -> class and symbols
-// (oops/method.hpp, constMethod.hpp, constantPool.hpp).
+// readMethod follows Method -> ConstMethod -> ConstantPool -> class and symbols (oops/method.hpp, constMethod.hpp,
+// constantPool.hpp).
 func (vm *VM) readMethod(addr uint64, known bool) (*Method, error) {
 	l := &vm.l.method
 	if addr == 0 || addr%8 != 0 {
@@ -342,8 +343,7 @@ func (vm *VM) readMethod(addr uint64, known bool) (*Method, error) {
 	return m, nil
 }
 
-// readIntrinsic reports whether compilers may have code of their own for a method. Such code is then part of the
-// method's caller.
+// readIntrinsic reports whether compilers may have code of their own for a method, in place of a call.
 func (vm *VM) readIntrinsic(method uint64) (bool, fact) {
 	l := &vm.l.invoke
 	if !l.intrinsic.ok() {
@@ -356,8 +356,9 @@ func (vm *VM) readIntrinsic(method uint64) (bool, fact) {
 	return sized{0, l.intrinsic.width}.unsigned(id.want) != 0, id
 }
 
-// poolSymbol reads the name that entry i of a constant pool leads to. It stores in entry and sym the memory that it has
-// read, so that the name can be proved later.
+// poolSymbol reads the name to which entry i of a constant pool points. It stores the facts that prove the name in
+// entry and
+// sym.
 func (vm *VM) poolSymbol(p *pool, i uint16, entry, sym *fact) (string, error) {
 	if i == 0 || uint32(i) >= p.length {
 		return "", fmt.Errorf("%w: constant %d of %d", ErrBadMethod, i, p.length)
@@ -378,8 +379,9 @@ func (vm *VM) poolSymbol(p *pool, i uint16, entry, sym *fact) (string, error) {
 // maxPool is the most entries that a class file can have.
 const maxPool = 1 << 16
 
-// readPool reads what the methods of a class share. A pool that is known already is used if its facts hold, or at once
-// if known: such a caller proves them afterwards.
+// readPool reads the data that the methods of a class share. A pool in the cache is used if its facts hold, or without
+// a
+// check if known is true: then the caller proves them afterwards.
 func (vm *VM) readPool(addr uint64, known bool) (*pool, error) {
 	if p := vm.methods.pools[addr]; p != nil {
 		if known {
@@ -421,7 +423,7 @@ func (vm *VM) readPool(addr uint64, known bool) (*pool, error) {
 	return p, nil
 }
 
-// sourceFile finds the name of the source file. It is empty if the class does not say.
+// sourceFile finds the name of the source file, empty if the class has none.
 func (vm *VM) sourceFile(p *pool, head []byte, holder uint64) string {
 	l := &vm.l.method
 	var index uint16

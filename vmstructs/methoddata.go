@@ -1,18 +1,9 @@
 package vmstructs
 
-// DataOf returns the address of the memory that holds a method's profile (oops/methodData.hpp). It returns 0 if the
-// method has none, or if the address is not known. Code that counts for the profile has that address in it.
-func (vm *VM) DataOf(m *Method) uint64 {
-	at := vm.l.method.data
-	if !at.ok() || m.Addr == 0 {
-		return 0
-	}
-	data, err := vm.mem.Ptr(m.Addr + uint64(at))
-	if err != nil {
-		return 0
-	}
-	return data
-}
+// DataOf returns the address of a method's profile (oops/methodData.hpp), 0 if it has none. Code that counts for the
+// profile
+// contains that address.
+func (vm *VM) DataOf(m *Method) uint64 { return vm.pointer(m.Addr, vm.l.method.data) }
 
 // IsProfile reports whether an address is that of the profile of any method.
 func (vm *VM) IsProfile(data uint64) bool {

@@ -1,8 +1,9 @@
 package vmstructs
 
-// A method is read in steps, and each step depends on the one before: the method points to its ConstMethod, this to the
-// constants of the class, and these to names. fetchMethods makes each step for several methods with one read. It is
-// only an optimisation: everything that it leaves out is read later.
+// A method is read in steps: the method points to its ConstMethod, this to the constants of the class, and these to
+// names.
+// fetchMethods makes each step for several methods with one read. It is only an optimisation: whatever it leaves out is
+// read later.
 
 // maxFetched bounds the methods that are fetched together.
 const maxFetched = maxWanted / 2
@@ -10,10 +11,10 @@ const maxFetched = maxWanted / 2
 // fetchedMethod is how far fetchMethods has come with a method.
 type fetchedMethod struct {
 	addr, body, pool uint64
-	isKnown          bool // its class is
+	isKnown          bool // its class is in the cache
 }
 
-// fetchMethods reads where the methods are that are not found yet.
+// fetchMethods reads the memory of the methods that are not found yet.
 func (vm *VM) fetchMethods(addrs []uint64, found []*Method) {
 	var space [maxFetched]fetchedMethod
 	list := space[:0]
@@ -52,7 +53,8 @@ func (vm *VM) wantPool(f *fetchedMethod) {
 	}
 }
 
-// entryAt is where the entry of a pool lies whose number stands at an address, 0 if that cannot be read.
+// entryAt returns the address of an entry of a pool. The entry's number lies at another address; 0 if it cannot be
+// read.
 func (vm *VM) entryAt(pool, number uint64) uint64 {
 	i, err := vm.near.U16(number)
 	if err != nil || pool == 0 {
@@ -82,7 +84,7 @@ func (vm *VM) wantNames(f *fetchedMethod) {
 	}
 }
 
-// wantSymbol notes that the symbol to which an entry points will be asked for.
+// wantSymbol asks for the symbol to which an entry points.
 func (vm *VM) wantSymbol(entry uint64) {
 	if entry == 0 {
 		return

@@ -1,29 +1,23 @@
 package vmstructs
 
+import "sort"
+
 // The interpreter resolves an invoke when it first executes it, and keeps the result in the constant pool's cache.
-// Compiled code may come to an invoke that the interpreter has never seen, because C1 also inlines methods that have
-// not run yet (ci/ciEnv.cpp, get_method_by_index_impl, looks the method up by its name). goprof looks it up by its
-// name, too.
+// Compiled
+// code may come to an invoke that the interpreter has never executed, because C1 also inlines methods that have not run
+// yet
+// (ci/ciEnv.cpp, get_method_by_index_impl, looks the method up by its name). Then goprof looks it up by its name, too.
 
 // namedLayout says where the methods that a class declares are: oops/instanceKlass.hpp.
 type namedLayout struct {
-	methods  offset // InstanceKlass, an array of pointers
-	defaults offset // the same of methods that are inherited from interfaces (classfile/defaultMethods.cpp)
-	data     offset // Array<Method*>
-	super    offset // Klass
-}
-
-func (r *resolver) named() namedLayout {
-	return namedLayout{
-		methods:  r.field(capInvokes, "InstanceKlass._methods"),
-		defaults: r.field(capReceivers, "InstanceKlass._default_methods"),
-		data:     r.field(capInvokes, "Array<Method*>._data"),
-		super:    r.field(capInvokes, "Klass._super"),
-	}
+	methods  offset `need:"InstanceKlass._methods"`                                             // an array of pointers
+	defaults offset `need:"InstanceKlass._default_methods" cap:"what calls of interfaces call"` // the same, of methods inherited from interfaces
+	data     offset `need:"Array<Method*>._data"`
+	super    offset `need:"Klass._super"`
 }
 
 const (
-	// maxDeclared bounds the methods of a class, maxOverloads those of them that have one name.
+	// maxDeclared bounds the methods of a class, maxOverloads its methods of one name.
 	maxDeclared  = 1 << 16
 	maxOverloads = 1 << 10
 )
@@ -34,7 +28,7 @@ type methodConstant struct {
 	name, signature uint64
 }
 
-// methodConstant reads such a constant of m's class.
+// methodConstant reads a constant of m's class. ok is false if the constant names no method.
 func (vm *VM) methodConstant(m *Method, constant uint16) (c methodConstant, ok bool) {
 	method, ok := vm.poolSlot(m.pool, constant)
 	if !ok {
@@ -64,8 +58,8 @@ func (vm *VM) namedMethod(m *Method, constant uint16) uint64 {
 	return vm.inheritedMethod(klass, c.name, c.signature)
 }
 
-// inheritedMethod looks for a method that a class or one of its superclasses declares, and then for one that they
-// inherit from an interface; 0 if there is none. Both symbols of a method are unique, so their addresses are compared.
+// inheritedMethod looks for a method that a class or a superclass declares, and then for one that they inherit from an
+// interface. It returns 0 if there is none. Symbols are unique, so their addresses are compared.
 func (vm *VM) inheritedMethod(klass, name, signature uint64) uint64 {
 	l := &vm.l.invoke.named
 	for _, methods := range [2]offset{l.methods, l.defaults} {
@@ -80,8 +74,9 @@ func (vm *VM) inheritedMethod(klass, name, signature uint64) uint64 {
 	return 0
 }
 
-// ownKlass returns the class of a constant pool itself if a constant has its name, and 0 if it has another. A class
-// that is not resolved has its name in such a constant, since 9 as the number of the name's own constant.
+// ownKlass returns the class to which a constant pool belongs, if a constant has that class's name, and 0 otherwise.
+// The
+// constant of a class that is not resolved has its name, since 9 the number of the name's own constant.
 func (vm *VM) ownKlass(p *pool, constant uint16) uint64 {
 	name, ok := vm.poolSlot(p, constant)
 	if ok && vm.l.invoke.klasses.ok() {
@@ -108,27 +103,13 @@ func (vm *VM) declaredMethod(klass uint64, methods offset, name, signature uint6
 // eachNamed calls f for the methods of one name in such an array, until f returns false. HotSpot keeps methods in the
 // order of their names' addresses (oops/method.cpp, sort_methods; instanceKlass.cpp, quick_search).
 func (vm *VM) eachNamed(klass uint64, methods offset, name uint64, f func(declaredMethod) bool) {
-	array, err := vm.near.Ptr(klass + uint64(methods))
-	if err != nil || array == 0 {
-		return
-	}
-	n, err := vm.near.U32(array + uint64(vm.l.method.arrayLen))
-	if err != nil || n > maxDeclared {
-		return
-	}
+	array, n := vm.arrayIn(vm.near, klass+uint64(methods), maxDeclared)
 	at := func(i uint32) (d declaredMethod) {
 		d.method, _ = vm.near.Ptr(array + uint64(vm.l.invoke.named.data) + 8*uint64(i))
 		d.name, d.signature = vm.symbolsOf(d.method)
 		return d
 	}
-	low, high := uint32(0), n
-	for low < high {
-		if mid := (low + high) / 2; at(mid).name < name {
-			low = mid + 1
-		} else {
-			high = mid
-		}
-	}
+	low := uint32(sort.Search(int(n), func(i int) bool { return at(uint32(i)).name >= name }))
 	for n = min(n, low+maxOverloads); low < n; low++ {
 		if d := at(low); d.name != name || !f(d) {
 			return

@@ -7,11 +7,14 @@ import (
 	"goprof/process"
 )
 
-// nearMemory reads the target's memory in large pieces, and keeps the pieces while one question is being answered. A
-// class's metadata lie together, each question follows them in many small steps, and a read of 8 bytes takes nearly as
-// long as a read of a large piece. But a piece may be older than a method that was loaded meanwhile. So the reads that
-// prove facts (Proof, holdsTrue) bypass the pieces. Bytecodes bypass them, too: they are kept by method, but are no
-// fact. Signatures, the names of source files, and the methods that invokes name are not proven.
+// nearMemory reads the target's memory in large pieces, and keeps the pieces while one question is being answered: a
+// class's
+// metadata lie together, and a read of 8 bytes takes nearly as long as a read of a piece. But a piece may be older than
+// a
+// method that was loaded meanwhile. So the reads that prove facts (Proof, holdsTrue) bypass the pieces, and those of
+// bytecodes, which are cached without a fact. Signatures, the names of source files, and the methods that invokes name
+// are
+// not proven.
 type nearMemory struct {
 	process.Memory
 	depth  int // 0: nothing is kept
@@ -33,10 +36,10 @@ const maxWanted = nearPieces / 4
 
 type nearBuffer [nearPieces][nearPiece]byte
 
-// nearBuffers are lent to a VM while it has a question: an agent has hundreds of VMs.
+// nearBuffers are used by a VM while it answers a question: an agent has hundreds of VMs.
 var nearBuffers = sync.Pool{New: func() any { return new(nearBuffer) }}
 
-// begin keeps pieces until as many calls of end.
+// begin keeps pieces until the matching call of end.
 func (m *nearMemory) begin() { m.depth++ }
 
 func (m *nearMemory) end() {
@@ -82,7 +85,7 @@ func (m *nearMemory) piece(begin uint64) *[nearPiece]byte {
 	return &m.pieces[i]
 }
 
-// room returns the place for another piece. The old piece is dropped.
+// room returns the index for another piece, and drops the old piece there.
 func (m *nearMemory) room() int {
 	if m.pieces == nil {
 		m.pieces = nearBuffers.Get().(*nearBuffer)
@@ -95,7 +98,7 @@ func (m *nearMemory) room() int {
 	return i
 }
 
-// take keeps a piece that was read to the place that room has returned.
+// take keeps a piece that was read to the index from room.
 func (m *nearMemory) take(i int, begin uint64) {
 	if m.n < nearPieces {
 		m.n++
@@ -105,7 +108,7 @@ func (m *nearMemory) take(i int, begin uint64) {
 	m.addr[i] = begin
 }
 
-// want notes that the piece around an address will be asked for. Address 0 is none.
+// want makes the next fetch read the piece around an address. It ignores the address 0.
 func (m *nearMemory) want(addr uint64) {
 	begin := addr &^ (nearPiece - 1)
 	if addr == 0 || m.depth == 0 || len(m.wanted) >= maxWanted || slices.Contains(m.addr[:m.n], begin) ||
@@ -118,7 +121,7 @@ func (m *nearMemory) want(addr uint64) {
 	m.wantedAt = append(m.wantedAt, i)
 }
 
-// fetch reads all wanted pieces with one call. If a piece cannot be read, the code that asks for it gets the error.
+// fetch reads all wanted pieces with one call. If a piece cannot be read, a later Read returns the error.
 func (m *nearMemory) fetch() {
 	if len(m.wanted) == 0 {
 		return
@@ -138,7 +141,7 @@ func (vm *VM) setMemory(t process.Target) {
 	vm.near = process.NewReader(vm.nearby)
 }
 
-// BeginQuestion and EndQuestion stand around what asks for many methods at once.
+// BeginQuestion and EndQuestion enclose code that asks for many methods.
 func (vm *VM) BeginQuestion() { vm.nearby.begin() }
 
 // EndQuestion ends what BeginQuestion has begun.

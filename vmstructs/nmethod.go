@@ -6,14 +6,13 @@ import (
 	"goprof/process"
 )
 
-// Bounds on an nmethod's sections, generous ones: HotSpot refuses to compile methods of
-// more than 8,000 bytecodes, and inlining has its limits too.
+// Generous bounds: HotSpot refuses to compile methods of more than 8,000 bytecodes, and it limits inlining.
 const (
 	maxDebugBytes = 8 << 20 // of all sections
 	maxCompileID  = 1 << 30
 )
 
-// parseNmethod takes the plain fields of an nmethod. code/nmethod.hpp.
+// parseNmethod parses the plain fields of an nmethod (code/nmethod.hpp).
 func (vm *VM) parseNmethod(b *Blob, raw []byte) error {
 	l := &vm.l.nm
 	b.CompileID = l.compileID.i32(raw)
@@ -54,8 +53,9 @@ func (vm *VM) parseNmethod(b *Blob, raw []byte) error {
 	return nil
 }
 
-// within keeps an address that lies in b's code and makes others 0. A handler that the method does not need has the
-// offset -1, or the address before the nmethod.
+// within returns an address that lies in b's code, and 0 for others: a handler that the method does not need has the
+// offset
+// -1, or the address before the nmethod.
 func (b *Blob) within(addr uint64) uint64 {
 	if addr < b.Begin || addr > b.End {
 		return 0
@@ -63,8 +63,9 @@ func (b *Blob) within(addr uint64) uint64 {
 	return addr
 }
 
-// debugInfo is what the compiler noted for a debugger, as HotSpot keeps it: PcDescs, the
-// scopes that they point into, and the methods that the scopes point at by number.
+// debugInfo is the compiler's debug information in HotSpot's form: PcDescs, the scopes to which they point, and the
+// methods
+// to which the scopes refer by number.
 type debugInfo struct {
 	pcs      []byte
 	scopes   []byte
@@ -130,9 +131,11 @@ func (vm *VM) readDebugInfo(b *Blob, raw []byte) error {
 	return nil
 }
 
-// sections returns where the PcDescs, scopes and metadata of an nmethod are. Up to 22 all of them follow the code,
-// metadata first. Since 23 PcDescs and scopes are in a piece of C heap, the immutable data. Since 25 the metadata are
-// in another piece of C heap, behind the relocations.
+// sections returns where the PcDescs, scopes and metadata of an nmethod are. Up to 22 they follow the code, metadata
+// first.
+// Since 23 PcDescs and scopes are in the C heap (the immutable data). Since 25 the metadata are in another block of the
+// C
+// heap, behind the relocations.
 func (vm *VM) sections(b *Blob, raw []byte) (pcs, scopes, metadata section, ok bool) {
 	l, bl := &vm.l.nm, &vm.l.blob
 	blobEnd := b.Addr + uint64(bl.length.u32(raw))

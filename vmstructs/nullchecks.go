@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// nullCheck says where code goes on if the instruction at an offset faults on a null reference: HotSpot tests no
+// nullCheck says where code continues if the instruction at an offset faults on a null reference: HotSpot does not test
+// a
 // reference that is used soon (code/exceptionHandlerTable.hpp, ImplicitExceptionTable).
 type nullCheck struct{ at, to uint32 }
 
@@ -41,7 +42,9 @@ func (vm *VM) nullChecks(b *Blob) []nullCheck {
 	return checks
 }
 
-// OnNull returns where b goes on if the instruction at an offset of its code faults on a null reference.
+// OnNull returns the offset at which b continues if the instruction at an offset faults on a null reference. ok is
+// false if
+// that instruction has no such check.
 func (vm *VM) OnNull(b *Blob, at uint32) (to uint32, ok bool) {
 	checks := vm.nullChecks(b)
 	i, ok := slices.BinarySearchFunc(checks, at, func(c nullCheck, at uint32) int { return int(c.at) - int(at) })
@@ -51,8 +54,9 @@ func (vm *VM) OnNull(b *Blob, at uint32) (to uint32, ok bool) {
 	return checks[i].to, true
 }
 
-// nullTable says where the table is. Up to 22 it stands behind the exception handlers in the nmethod; since 23
-// before them in the immutable data.
+// nullTable returns where the table is: up to 22 behind the exception handlers in the nmethod, since 23 before them in
+// the
+// immutable data.
 func (vm *VM) nullTable(b *Blob, raw []byte) section {
 	l := &vm.l.nm
 	switch {

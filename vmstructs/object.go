@@ -6,13 +6,13 @@ import (
 	"slices"
 )
 
-// klassModel is how an object's header tells its class (oops/oop.hpp, markWord.hpp).
+// klassModel says where an object's header has its class (oops/oop.hpp, markWord.hpp).
 type klassModel struct {
 	compact bool // in the upper bits of the mark
 	narrow  bool // four bytes behind the mark
 	base    uint64
 	shift   uint64
-	inPlace bool // objects that a collector has marked, or is about to move, still have their class behind the mark
+	inPlace bool // an object that a collector has marked still has its class behind the mark
 }
 
 // compactShift is markWord::klass_shift where headers are compact (since 24).
@@ -22,27 +22,21 @@ const compactShift = 42
 const klassBytes = 16
 
 const (
-	// maxSupers bounds how deep a class may be. Those that are asked for are at most five deep.
+	// maxSupers bounds the superclasses of a class.
 	maxSupers = 32
 	// maxClassFields and maxClassText bound what a class and its superclasses have, and the bytes of their names.
 	maxClassFields = 2 * maxFields
 	maxClassText   = 2 * maxFieldText
 )
 
-func (vm *VM) readKlassModel() (klassModel, error) {
-	return vm.klassModelAt(vm.l.cont.narrowBase, vm.l.cont.narrowShift)
-}
-
-// klassModelAt is readKlassModel for JVMs that have base and shift there.
-func (vm *VM) klassModelAt(narrowBase, narrowShift uint64) (klassModel, error) {
-	var k klassModel
+func (vm *VM) readKlassModel() (k klassModel, err error) {
+	narrowBase, narrowShift := vm.l.wait.narrowBase, vm.l.wait.narrowShift
 	if narrowBase == 0 || narrowShift == 0 {
 		return k, ErrMissing
 	}
 	classPointers, exists := vm.Flag("UseCompressedClassPointers")
 	k.compact = vm.flagOn("UseCompactObjectHeaders")
-	k.narrow = classPointers.Bool || !exists // 27 has no other way
-	var err error
+	k.narrow = classPointers.Bool || !exists // since 27 always
 	if k.base, err = vm.mem.Ptr(narrowBase); err != nil {
 		return k, err
 	}
@@ -56,7 +50,7 @@ func (vm *VM) klassModelAt(narrowBase, narrowShift uint64) (klassModel, error) {
 	return k, nil
 }
 
-// CompactHeaders reports whether an object's class is part of its mark. Fields begin where it stands otherwise.
+// CompactHeaders reports whether an object's class is part of its mark. Then fields begin right behind the mark.
 func (vm *VM) CompactHeaders() bool {
 	vm.learnHeaders()
 	return vm.compact
@@ -68,8 +62,8 @@ func (vm *VM) ArrayLength() int32 {
 	return vm.lengthAt
 }
 
-// learnHeaders finds out once how headers are laid out: the caller has met compiled code, and long before that the JVM
-// has read its options.
+// learnHeaders finds out once how headers are laid out. Its callers have met compiled code, so the JVM has read its
+// options.
 func (vm *VM) learnHeaders() {
 	if vm.headersKnown {
 		return
@@ -82,8 +76,9 @@ func (vm *VM) learnHeaders() {
 	}
 }
 
-// klassIn returns the class that the head of an object names, 0 if the head names none. The head of an object that a
-// collector has moved away names none.
+// klassIn returns the class that the head of an object names, 0 if it names none, as that of an object that a collector
+// has
+// moved away.
 func (k *klassModel) klassIn(head []byte) uint64 {
 	mark := binary.LittleEndian.Uint64(head)
 	if mark&3 == 3 && !k.inPlace {
@@ -106,7 +101,7 @@ func (k *klassModel) klassIn(head []byte) uint64 {
 type javaClass struct {
 	names  []string          // its own and those of its superclasses, with slashes
 	fields map[string]uint64 // its own and inherited ones; of equal names its own
-	size   uint64            // of an instance, without what a stack chunk has behind its fields
+	size   uint64            // of an instance, without the stack in a stack chunk
 }
 
 func (c *javaClass) is(name string) bool { return slices.Contains(c.names, name) }

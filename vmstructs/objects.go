@@ -6,43 +6,40 @@ import (
 	"fmt"
 )
 
-// Objects walks pieces of the Java heap. In a piece that a thread or a collector has filled, one object follows the
-// other. Each object's header names its class. Class and header together show where the next object begins
-// (oops/oop.hpp, oopDesc::size_given_klass; oops/klass.hpp, layout helpers). The caller copies the bytes of a piece,
-// and knows that an object begins where the piece does.
+// Objects walks pieces of the Java heap, in which one object follows the other. Each object's header names its class.
+// Class and header together show where the next object begins (oops/oop.hpp, oopDesc::size_given_klass; oops/klass.hpp,
+// layout helpers). The caller copies the bytes of a piece that begins with an object.
 //
-// A walk ends at bytes that it does not understand, and the error names the reason.
+// A walk ends at bytes that it does not understand, with an error that names the reason.
 type Objects struct {
 	vm       *VM
 	klasses  klassModel
 	head     int        // bytes of the smallest object
 	lengthAt int        // of an array
 	align    uint64     // objects begin at its multiples
-	pitch    uint64     // of the piece under way, if it is more: objects begin at its multiples
-	chunks   chunkModel // of the piece under way
+	pitch    uint64     // the same for the piece that is walked, if it is more
+	chunks   chunkModel // of the piece that is walked
 	oopSize  int        // where in a java.lang.Class its size is, in words
 	bitmap   uint64     // bits that a stack chunk keeps for each word of its stack
 	classes  map[uint64]*ObjectClass
 	text     int // bytes of their names
 	recent   [recentClasses]*ObjectClass
-	wrong    map[uint64]bool // no classes: what Find has asked for in vain
+	wrong    map[uint64]bool // addresses that are no classes
 }
 
 // ObjectClass is the class of objects.
 type ObjectClass struct {
 	Klass uint64
 	Name  string // in Java's spelling
-	// Filler: the object does not belong to the program. HotSpot fills an unused rest of memory with such an object. Up
-	// to 18 that is a java.lang.Object or an int[], which look like the program's (gc/shared/collectedHeap.cpp,
-	// fill_with_object_impl).
+	// Filler says that HotSpot has filled unused memory with the object. Up to 18 a filler is a java.lang.Object or an
+	// int[], like objects of the program (gc/shared/collectedHeap.cpp, fill_with_object_impl).
 	Filler bool
-	// Sum is for the caller's visit: Walk does not touch it.
-	Sum uint64
+	Sum    uint64 // for the caller: Walk does not touch it
 
 	kind     objectKind
 	size     uint64 // of an instance, or of an array's header
 	logWidth uint8  // of an array's element
-	sizeAt   int    // of a class or a stack chunk: where the object says how large it is
+	sizeAt   int    // where a java.lang.Class or a stack chunk has its size
 }
 
 type objectKind uint8
@@ -56,26 +53,18 @@ const (
 
 // Why a walk ends early.
 var (
-	// ErrNoObject: no object has been put there yet.
 	ErrNoObject = errors.New("vmstructs: no object yet")
-	// ErrNoClass: what the header names is no class.
-	ErrNoClass = errors.New("vmstructs: an object's header names no class")
-	// ErrNoSize: the object cannot be as large as it says.
-	ErrNoSize = errors.New("vmstructs: an object's size makes no sense")
+	ErrNoClass  = errors.New("vmstructs: an object's header names no class")
+	ErrNoSize   = errors.New("vmstructs: an object's size makes no sense")
 )
 
 const (
-	// recentClasses is how many classes are found without a search.
-	recentClasses = 512
-	// maxObjectClasses bounds the classes that are kept, and maxObjectText the bytes of their names.
-	maxObjectClasses = 1 << 15
-	maxObjectText    = 8 << 20
-	// maxWrong bounds the addresses of which it is kept that no class is there.
-	maxWrong = 1 << 15
-	// maxObjectBytes is more than any object has: an array of 2^31 elements of eight bytes.
-	maxObjectBytes = 1 << 35
-	// maxAlignment is ObjectAlignmentInBytes's largest value.
-	maxAlignment = 256
+	recentClasses    = 512     // classes that are found without a search
+	maxObjectClasses = 1 << 15 // that are kept
+	maxObjectText    = 8 << 20 // bytes of their names
+	maxWrong         = 1 << 15 // of Objects.wrong
+	maxObjectBytes   = 1 << 35 // more than an array of 2^31 elements of eight bytes
+	maxAlignment     = 256     // the largest ObjectAlignmentInBytes
 )
 
 // NewObjects makes a walker of objects.
@@ -86,7 +75,7 @@ func (vm *VM) NewObjects() (*Objects, error) {
 	}
 	o := &Objects{vm: vm, head: 16, align: 8, bitmap: 1}
 	var err error
-	if o.klasses, err = vm.klassModelAt(vm.l.wait.narrowBase, vm.l.wait.narrowShift); err != nil {
+	if o.klasses, err = vm.readKlassModel(); err != nil {
 		return nil, err
 	}
 	if o.klasses.compact {
@@ -119,9 +108,11 @@ func (o *Objects) Forget() {
 	clear(o.recent[:])
 }
 
-// Walk calls visit for each object that begins in b, which is a copy of the memory at addr. size is how many bytes the
-// object takes, even if it ends behind b. next is where the object after the last one begins; an object whose size
-// cannot be read from b is left for the next piece. The arguments of visit are valid until Forget.
+// Walk calls visit for each object that begins in b, a copy of the memory at addr. size is how many bytes the object
+// takes,
+// even if it ends behind b. next is the address behind the last object; an object whose size lies behind b is left for
+// the
+// next piece. The arguments of visit are valid until Forget.
 func (o *Objects) Walk(addr uint64, b []byte, visit func(addr uint64, class *ObjectClass, size uint64)) (next uint64,
 	err error) {
 	at := uint64(0)
@@ -139,20 +130,20 @@ func (o *Objects) Walk(addr uint64, b []byte, visit func(addr uint64, class *Obj
 	return addr + at, nil
 }
 
-// after is where the object begins that follows one that ends there.
+// after returns where the next object begins if one ends at end.
 func (o *Objects) after(end uint64) uint64 {
 	if o.pitch <= o.align {
 		return end
 	}
-	return (end + o.pitch - 1) &^ (o.pitch - 1)
+	return alignUp(end, o.pitch)
 }
 
-// behind is where the object begins that follows one of that size.
+// behind returns where the object behind an object of that size begins.
 func (o *Objects) behind(at, size uint64) uint64 {
-	return o.after(at + max(size, (o.chunks.least+o.align-1)&^(o.align-1)))
+	return o.after(at + max(size, alignUp(o.chunks.least, o.align)))
 }
 
-// object is the class and the size of the object at the beginning of b. size is 0 if b ends before the size.
+// object returns the class and the size of the object at the beginning of b. size is 0 if b ends before the size.
 func (o *Objects) object(b []byte) (class *ObjectClass, size uint64, err error) {
 	if size = o.chunks.freeChunk(b); size > 0 {
 		return &freeMemory, size, nil
@@ -178,10 +169,10 @@ func (o *Objects) object(b []byte) (class *ObjectClass, size uint64, err error) 
 	if err != nil {
 		return nil, 0, err
 	}
-	return class, (size + o.align - 1) &^ (o.align - 1), nil
+	return class, alignUp(size, o.align), nil
 }
 
-// sizeAs makes a size of the int in an object. It is 0 if b does not have that.
+// sizeAs computes a size from the int at an offset of an object. It returns 0 if b is too short.
 func (o *Objects) sizeAs(b []byte, at int, size func(n uint64) uint64) (uint64, error) {
 	if at+4 > len(b) {
 		return 0, nil
@@ -229,8 +220,9 @@ func (o *Objects) class(klass uint64, head []byte) (*ObjectClass, error) {
 	return class, nil
 }
 
-// A layout helper (oops/klass.hpp): positive for instances, which are that large; its lowest bit says that they are not
-// allocated in the usual way. Negative for arrays: the bytes of the header, and the logarithm of an element's width.
+// A layout helper (oops/klass.hpp) is positive for instances: their size. The lowest bit says that they are allocated
+// in a
+// special way. It is negative for arrays: the bytes of the header, and the logarithm of an element's width.
 const (
 	helperSlow        = 1
 	helperHeaderShift = 16
@@ -239,8 +231,9 @@ const (
 	maxLogWidth       = 3
 )
 
-// readClass reads a class. Its name shows that: an array's name begins with a bracket, and so does only that of a
-// filler. It also shows in the list of its superclasses.
+// readClass reads a class, and makes sure that it is one: isOwnSuper holds, and the name of an array begins with a
+// bracket,
+// any other name does not.
 func (o *Objects) readClass(klass uint64) (*ObjectClass, error) {
 	helper, err := o.vm.mem.I32(klass + uint64(o.vm.l.objects.layoutHelper))
 	if err != nil || !o.isOwnSuper(klass) {
@@ -274,8 +267,9 @@ func (o *Objects) readClass(klass uint64) (*ObjectClass, error) {
 const maxPrimary = 8
 
 // isOwnSuper reports whether klass may be a class. A class with few superclasses has a list of them that also contains
-// the class itself, and a field says where (oops/klass.cpp, initialize_supers). isOwnSuper checks that entry.
-// Interfaces, and classes with many superclasses, have no such entry.
+// the
+// class itself, at an index that a field has (oops/klass.cpp, initialize_supers). Interfaces, and classes with many
+// superclasses, are not in their list.
 func (o *Objects) isOwnSuper(klass uint64) bool {
 	l := &o.vm.l.objects
 	if !l.checkAt.ok() || !l.supers.ok() {
@@ -292,7 +286,7 @@ func (o *Objects) isOwnSuper(klass uint64) bool {
 	return err == nil && own == klass
 }
 
-// findSize finds where objects of a class whose sizes differ say how large they are.
+// findSize finds where objects have their size, if those of the class differ in size.
 func (o *Objects) findSize(class *ObjectClass, name string) error {
 	switch name {
 	case "java/lang/Class":
@@ -323,29 +317,20 @@ const fillersSince = 19
 // HidesFillers reports whether the JVM's fillers look like objects of the program.
 func (h *Heap) HidesFillers() bool { return h.vm.version.Major < fillersSince }
 
-// isFiller reports whether a class is one that HotSpot fills memory with: since 19 two of its own (memory/universe.cpp,
-// genesis; classfile/vmSymbols.hpp). The array's name has changed.
+// isFiller reports whether HotSpot fills memory with objects of a class (since 19; memory/universe.cpp, genesis;
+// classfile/vmSymbols.hpp). The array's name has changed.
 func isFiller(name string) bool {
 	return name == "jdk/internal/vm/FillerObject" || name == "Ljdk/internal/vm/FillerArray;" ||
 		name == "[Ljdk/internal/vm/FillerElement;"
 }
 
-// objectsLayout is what Objects needs: oops/klass.hpp, classfile/javaClasses.hpp.
+// objectsLayout has the fields that Objects needs: oops/klass.hpp, classfile/javaClasses.hpp.
 type objectsLayout struct {
-	layoutHelper offset // Klass
-	oopSize      uint64 // java_lang_Class::_oop_size_offset
-	checkAt      offset // Klass: where its entry in the list of superclasses is
-	supers       offset // Klass: that list
+	layoutHelper offset `need:"Klass._layout_helper"`
+	oopSize      uint64 `need:"java_lang_Class._oop_size_offset"`
+	checkAt      offset `vm:"Klass._super_check_offset"` // where its entry in supers is
+	supers       offset `vm:"Klass._primary_supers[0]"`
 }
 
 // capObjects is lost by JVMs that do not tell all of it.
 const capObjects = "what the heap holds"
-
-func (r *resolver) objects() objectsLayout {
-	return objectsLayout{
-		layoutHelper: r.field(capObjects, "Klass._layout_helper"),
-		oopSize:      r.static(capObjects, "java_lang_Class._oop_size_offset"),
-		checkAt:      r.field("", "Klass._super_check_offset"),
-		supers:       r.field("", "Klass._primary_supers[0]"),
-	}
-}

@@ -2,7 +2,7 @@ package vmstructs
 
 import "fmt"
 
-// heapModel says how references to Java objects are written, and where the elements of arrays are.
+// heapModel says how references to Java objects are encoded, and where the elements of arrays are.
 type heapModel struct {
 	narrow      bool // a reference n has four bytes and stands for base + n<<shift (oops/compressedOops.hpp)
 	base        uint64
@@ -16,22 +16,22 @@ type heapModel struct {
 // was moved.
 type zModel struct {
 	on      bool
-	badMask uint64    // address of the mask of bad colours, which changes with each phase
-	shift   uint64    // ZGC with generations: address of the shift that turns good references into addresses; else 0
-	held    *zColours // see holdColours
-	// stale follows a reference with a bad colour; nil: such a reference is not followed.
-	stale func(v uint64) (uint64, error)
+	badMask uint64                         // address of the mask of bad colours, which changes with each phase
+	shift   uint64                         // ZGC with generations: address of the shift that turns good references into addresses; else 0
+	held    *zColours                      // see holdColours
+	stale   func(v uint64) (uint64, error) // follows a reference with a bad colour, if not nil
 }
 
 // zColourBits: ZGC with generations has colours in the lowest 16 bits of a reference (gc/z/zAddress.hpp, ZPointer).
 const zColourBits = 16
 
-// zColours are the mask and the shift of a moment; see holdColours.
+// zColours are the mask and the shift at one moment; see holdColours.
 type zColours struct{ badMask, shift uint64 }
 
-// readHeapModel works out how objects are laid out (oops/arrayOop.hpp). The length follows the header. A header has 8
-// bytes with compact headers, 12 with compressed class pointers, else 16. Since 23 the elements of an array of bytes
-// begin right after the length; before they began at the next word.
+// readHeapModel finds out how objects are laid out (oops/arrayOop.hpp). An array's length follows its header, which has
+// 8
+// bytes if it is compact, 12 with compressed class pointers, else 16. Since 23 the elements of an array of bytes begin
+// right after the length, before at the next word.
 func (vm *VM) readHeapModel() (heapModel, error) {
 	l := &vm.l.oops
 	var h heapModel
@@ -63,7 +63,7 @@ func (vm *VM) arrayLayout() (length, data uint64) {
 	switch {
 	case vm.flagOn("UseCompactObjectHeaders"):
 		return 8, 12
-	case classPointers.Bool || !exists: // 27 has no such flag: its class pointers are always compressed
+	case classPointers.Bool || !exists: // since 27 class pointers are always compressed
 		return 12, 16
 	case vm.version.Major >= 23:
 		return 16, 20
@@ -71,26 +71,24 @@ func (vm *VM) arrayLayout() (length, data uint64) {
 	return 16, 24
 }
 
-// eightBytes is the logarithm of what objects are aligned by.
+// eightBytes is the logarithm of the alignment of objects.
 const eightBytes = 3
 
-// ScalesReferences reports whether references are compressed and a reference stands for eight times its value. Then
-// code for x86 computes an object's address as the beginning of the heap, which a register holds, plus eight times the
-// reference (x86.ad, indCompressedOopOffset). If references are not compressed, the shift is 0
-// (CompressedOops::initialize is not called). The answer is kept, because the JVM does not change it after its first
-// compilation.
+// ScalesReferences reports whether references are compressed and stand for eight times their value. Then code for x86
+// computes an object's address as the heap's base, in a register, plus eight times the reference (x86.ad,
+// indCompressedOopOffset). If references are not compressed, the shift is 0 (CompressedOops::initialize is not called).
 func (vm *VM) ScalesReferences() bool {
 	vm.learnScale()
 	return vm.scales
 }
 
-// HeapHasBase reports whether compressed references count from another address than zero (CompressedOops::base). The
-// answer is kept, too.
+// HeapHasBase reports whether compressed references count from another address than zero (CompressedOops::base).
 func (vm *VM) HeapHasBase() bool {
 	vm.learnScale()
 	return vm.basedHeap
 }
 
+// learnScale reads shift and base once: the JVM does not change them after its first compilation.
 func (vm *VM) learnScale() {
 	l := &vm.l.oops
 	if vm.scalesKnown || l.narrowShift == 0 || l.narrowBase == 0 {
@@ -199,8 +197,7 @@ func (vm *VM) coloursNow() (now zColours, err error) {
 	return now, err
 }
 
-// holdColours reads the mask and the shift once for several references that are read soon. Both change with each phase
-// of a collection.
+// holdColours reads the mask and the shift once for several references. Both change with each phase of a collection.
 func (vm *VM) holdColours(in *zColours) error {
 	z := &vm.java.heap.z
 	z.held = nil

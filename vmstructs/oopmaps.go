@@ -8,10 +8,13 @@ import (
 	"goprof/process"
 )
 
-// A compiler records two kinds of pcs. Safepoints are polls and the return addresses of calls. The collector may look
-// at the frame there, so each safepoint has an OopMap (code/debugInfoRec.cpp, add_safepoint). Other pcs have no OopMap,
-// and are recorded only with -XX:+DebugNonSafepoints (add_non_safepoint), which agents and JFR switch on, too. goprof
-// reads only which pcs have an OopMap, not the OopMap itself.
+// A compiler records two kinds of pcs. Safepoints are polls and the return addresses of calls, where the collector may
+// read
+// the frame. So each safepoint has an OopMap (code/debugInfoRec.cpp, add_safepoint). Other pcs have none, and are
+// recorded
+// only with -XX:+DebugNonSafepoints (add_non_safepoint), which agents and JFR switch on, too. goprof reads only which
+// pcs
+// have an OopMap.
 
 // maxOopMaps bounds the OopMaps of an nmethod: it has at most one for each of its records.
 const maxOopMaps = maxDebugBytes / pcDescSize
@@ -19,12 +22,13 @@ const maxOopMaps = maxDebugBytes / pcDescSize
 // safepoints is what is known of an nmethod's OopMaps.
 type safepoints struct {
 	known bool
-	bits  []uint64 // a bit for each PcDesc, by its index: it has an OopMap; nil if that is not known
+	bits  []uint64 // a bit for each PcDesc that has an OopMap, by its index; nil if they are not known
 	full  bool     // some records have no OopMap
 }
 
-// FullRecords reports whether the compiler has recorded where each instruction of b comes from, and not safepoints
-// alone. It is false if that is not known.
+// FullRecords reports whether the compiler has recorded all instructions of b, not only safepoints. It is false if that
+// is
+// not known.
 func (vm *VM) FullRecords(b *Blob) bool { return vm.safepoints(b).full }
 
 // IsSafepoint reports whether pc is recorded, and is a safepoint. If OopMaps cannot be read, each record counts as a
@@ -37,8 +41,9 @@ func (vm *VM) IsSafepoint(b *Blob, pc uint64) bool {
 	return s.bits == nil || has(s.bits, b.debug.at(int32(pc-b.Begin)))
 }
 
-// SafepointsOnly returns b as it would be if the compiler had recorded only safepoints. The answers of a rule for such
-// code can then be compared with the full records. No cache holds the result.
+// SafepointsOnly returns a copy of b with the records of safepoints only. So a rule's answers for such code can be
+// compared
+// with the full records. No cache holds the result.
 func (vm *VM) SafepointsOnly(b *Blob) *Blob {
 	s := vm.safepoints(b)
 	less := *b
@@ -152,10 +157,10 @@ func (vm *VM) oldOopMaps(set uint64, n int) ([]int32, error) {
 
 // oopMapLayout says where the pcs of OopMaps are: compiler/oopMap.hpp.
 type oopMapLayout struct {
-	count      offset // OopMapSet or ImmutableOopMapSet: how many OopMaps it has
-	setSize    uint64 // of an ImmutableOopMapSet (9 and later)
-	pairSize   uint64 // of an ImmutableOopMapPair
-	pairOffset offset // ImmutableOopMapPair: the offset of the pc
+	count      offset `need:"ImmutableOopMapSet._count"` // up to 8 of OopMapSet
+	setSize    uint64 `need:"ImmutableOopMapSet"`        // since 9
+	pairSize   uint64 `need:"ImmutableOopMapPair"`
+	pairOffset offset `need:"ImmutableOopMapPair._pc_offset"`
 	data       offset // OopMapSet (8): the array of its OopMaps
 	mapOffset  offset // OopMap (8): the offset of the pc
 }
@@ -169,12 +174,7 @@ func (r *resolver) oopMaps() oopMapLayout {
 			mapOffset: r.field(capSafepoints, "OopMap._pc_offset"),
 		}
 	}
-	l := oopMapLayout{
-		count:      r.field(capSafepoints, "ImmutableOopMapSet._count"),
-		setSize:    r.size(capSafepoints, "ImmutableOopMapSet"),
-		pairSize:   r.size(capSafepoints, "ImmutableOopMapPair"),
-		pairOffset: r.field(capSafepoints, "ImmutableOopMapPair._pc_offset"),
-	}
+	l := fill[oopMapLayout](r, capSafepoints)
 	if l.pairOffset.ok() && l.pairSize != 0 && (l.pairSize < uint64(l.pairOffset)+4 || l.pairSize > maxStride) {
 		r.lost(capSafepoints, "sizeof ImmutableOopMapPair")
 	}

@@ -11,19 +11,17 @@ type Mounted struct {
 	Carrier int // NSTID of the JavaThread
 	ID      uint64
 	Name    string
-	// State is what VirtualThread says: "running", "parking", "pinned", "timed-pinned". A pinned thread has parked and
-	// could not give up its carrier.
-	State string
+	State   string // of VirtualThread: "running", "parking", "pinned", "timed-pinned"
 }
 
-// IsPinned reports whether the thread holds its carrier while it waits.
+// IsPinned reports whether the thread has parked without giving up its carrier.
 func (m *Mounted) IsPinned() bool { return strings.HasSuffix(m.State, "pinned") }
 
 // HasVirtual reports whether this JVM may have virtual threads, and exports what is needed to read them.
 func (h *Health) HasVirtual() bool { return h.virtual != nil }
 
-// Mounted lists the virtual threads that the given threads run now. It leaves out a virtual thread that a collector is
-// moving, or that changes while it is read.
+// Mounted lists the virtual threads that these threads run now, except those that a collector is moving or that change
+// meanwhile.
 func (h *Health) Mounted(threads []Thread) (list []Mounted) {
 	c := h.virtual
 	if c == nil || c.prepare() != nil {
@@ -43,8 +41,9 @@ func (h *Health) Mounted(threads []Thread) (list []Mounted) {
 	return list
 }
 
-// mountedObjects returns the object of the virtual thread that each thread runs, 0 for threads that run none. Nearly
-// all threads run none, so it takes two reads for all threads together.
+// mountedObjects returns the object of the virtual thread that each thread runs, 0 if it runs none. It makes two reads
+// for
+// all threads together.
 func (h *Health) mountedObjects(threads []Thread) (objs [threadBatch]uint64) {
 	if !h.vm.l.thread.objHandle {
 		return objs

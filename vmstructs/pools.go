@@ -8,8 +8,8 @@ import (
 )
 
 // Pools reads for which executors the threads run, how many tasks these executors run, and how many wait in their
-// queues. No thread is stopped for that. If a class lacks a field, or a collector moves the object during the read, the
-// value is not known.
+// queues.
+// No thread is stopped. If a class lacks a field, or a collector moves the object meanwhile, the value is not known.
 //
 // A Pools uses the VM that it was made from: both belong to one goroutine.
 type Pools struct {
@@ -32,51 +32,44 @@ const (
 	EventLoop                      // Netty's SingleThreadEventExecutor: one thread
 )
 
-// Executor is what the objects of a pool of threads say.
+// Executor is a pool of threads, as its objects describe it.
 type Executor struct {
 	Kind    ExecutorKind
 	Class   string // with slashes
-	Object  uint64 // where it was
+	Object  uint64 // its address at the time
 	Threads []uint64
-	// Core and Most are how many threads it keeps, and may have.
-	Core, Most maybe.Value[int64]
-	// Queued is how many tasks wait, and Room how many more the queue takes.
-	Queued, Room maybe.Value[int64]
-	Scheduled    bool // of the tasks that wait, some may not be due yet
-	// Next is the class of the task that comes next. Due is when it is due, by System.nanoTime, if it was given a time.
-	Next string
-	Due  maybe.Value[int64]
-	// Running is how many of these threads run a task, and Done how many tasks have ended.
-	Running, Done maybe.Value[int64]
+
+	Core, Most    maybe.Value[int64] // how many threads it keeps, and may have
+	Queued, Room  maybe.Value[int64] // how many tasks wait, and how many more the queue takes
+	Scheduled     bool               // some of the waiting tasks may not be due yet
+	Next          string             // the class of the next task
+	Due           maybe.Value[int64] // when Next is due, by System.nanoTime, if it is a scheduled task
+	Running, Done maybe.Value[int64] // how many threads run a task, and how many tasks have ended
 }
 
-// Connections is what HikariCP's objects say of a pool of connections.
+// Connections is a pool of connections, as HikariCP's objects describe it.
 type Connections struct {
-	Name string
-	// Most is how many the pool may have, and All how many it has. Waiting is how many threads want one.
-	Most, Waiting maybe.Value[int64]
-	All           int64
-	// Lent has for each that is lent when it was last given back, by System.nanoTime. So two readings tell whether it was
+	Name    string
+	Most    maybe.Value[int64] // how many connections the pool may have
+	All     int64              // how many it has
+	Waiting maybe.Value[int64] // how many threads wait for one
+	// Lent has, for each lent connection, when it was last given back, by System.nanoTime: two readings show whether it
+	// was
 	// given back in between.
 	Lent []int64
-	// Borrowed is when the first of them was borrowed that has not been given back. It is known where HikariCP keeps
-	// metrics.
+	// Borrowed is when the oldest loan began. It is known if HikariCP keeps metrics.
 	Borrowed maybe.Value[int64]
-	// Holders are threads that hold one that is lent. They are looked for if threads wait, and others may hold some, too.
+	// Holders are threads that hold a lent connection, if threads wait. Other threads may hold some, too.
 	Holders []uint64
 
-	entries []poolEntry // those that are lent
+	entries []poolEntry // of lent connections
 }
 
 const (
-	// maxPoolReads bounds the objects that one reading reads: four for each of some ten thousand threads.
-	maxPoolReads = 1 << 17
-	// maxWrapped bounds how many objects stand between a thread and its executor, or a queue and a task's own class.
-	maxWrapped = 6
-	// maxPoolArray bounds what is read of an array: of a ForkJoinPool's queues (up to 65,536), of connections.
-	maxPoolArray = 1 << 16
-	// maxScheduled bounds how many scheduled tasks are looked at for the pool of connections that made them.
-	maxScheduled = 64
+	maxPoolReads = 1 << 17 // objects of one reading: four for each of some ten thousand threads
+	maxWrapped   = 6       // objects between a thread and its executor, or around a task
+	maxPoolArray = 1 << 16 // elements of an array: a ForkJoinPool's queues, connections
+	maxScheduled = 64      // scheduled tasks that are read to find a pool of connections
 )
 
 // NewPools returns a reader of pools, or says what this JVM lacks.
@@ -92,11 +85,12 @@ func (vm *VM) NewPools() (*Pools, error) {
 func (p *Pools) IsZGC() bool               { return p.k.IsZGC() }
 func (p *Pools) CollectorRests(rests bool) { p.k.CollectorRests(rests) }
 
-// errManyPools: there is more to read than maxPoolReads.
+// errManyPools says that there is more to read than maxPoolReads.
 var errManyPools = errors.New("vmstructs: too many threads, executors and connections")
 
-// Read reads the executors of these threads, and the pools of connections that belong to them. It returns ErrMoved if a
-// collector was at work meanwhile. Then objects may have been missed or mistaken for others, so nothing is returned.
+// Read reads the executors of these threads, and their pools of connections. If a collector was at work meanwhile,
+// objects
+// may have been missed or mistaken for others: then Read returns only ErrMoved.
 func (p *Pools) Read(threads []Thread) (all []*Executor, connections []*Connections, err error) {
 	k := p.k
 	before := k.vm.heapMoment()
@@ -157,15 +151,16 @@ type poolObject struct {
 
 func (o *poolObject) is(class string) bool { return o.class != nil && o.class.supers[class] }
 
-// read reads an object: its class and its fields. It reads the class once more together with the fields, so both are of
-// the same object.
+// read reads an object's class, and then the class once more together with the fields, so both are of the same object.
 func (p *Pools) read(at uint64) (o poolObject, ok bool) {
-	var head [klassBytes]byte
-	if p.reads++; p.reads > maxPoolReads || at == 0 || at%8 != 0 || p.k.vm.mem.Bytes(at, head[:]) != nil ||
-		p.k.forwarded(&at, head[:]) == nil {
+	if p.reads++; p.reads > maxPoolReads || at == 0 || at%8 != 0 {
 		return o, false
 	}
-	klass := p.k.klasses.klassIn(head[:])
+	head := p.k.headOf(&at)
+	if head == nil {
+		return o, false
+	}
+	klass := p.k.klasses.klassIn(head)
 	c := p.classOf(klass)
 	if c == nil {
 		return o, false
@@ -177,7 +172,7 @@ func (p *Pools) read(at uint64) (o poolObject, ok bool) {
 	return poolObject{at, c, b}, true
 }
 
-// classOf reads a class and its superclasses. Nil: it is not known.
+// classOf reads a class and its superclasses. It returns nil if they cannot be read.
 func (p *Pools) classOf(klass uint64) *poolClass {
 	if klass == 0 || klass%8 != 0 {
 		return nil
@@ -196,8 +191,9 @@ func (p *Pools) classOf(klass uint64) *poolClass {
 	return c
 }
 
-// readClass reads the names of a class and its superclasses, and all their fields. It returns nil if one of them cannot
-// be read, or if they are more than the bounds allow.
+// readClass reads the names of a class and its superclasses, and all their fields. It returns nil if one cannot be
+// read, or
+// beyond the bounds.
 func (p *Pools) readClass(klass uint64) *poolClass {
 	c := &poolClass{supers: map[string]bool{}, span: klassBytes}
 	vm, text := p.k.vm, 0
@@ -235,7 +231,7 @@ func (p *Pools) readClass(klass uint64) *poolClass {
 	return nil
 }
 
-// field says where a field is that a class declares. An empty class stands for any.
+// field returns the offset of a field that a class declares. An empty class stands for any.
 func (o *poolObject) field(class, name string) (at uint64, ok bool) {
 	if o.class == nil {
 		return 0, false
@@ -248,23 +244,22 @@ func (o *poolObject) field(class, name string) (at uint64, ok bool) {
 	return 0, false
 }
 
-func (o *poolObject) number(class, name string) maybe.Value[int64] {
-	at, ok := o.field(class, name)
-	if !ok {
-		return maybe.Value[int64]{}
+// number reads a field of four bytes, long one of eight.
+func (o *poolObject) number(class, name string) (n maybe.Value[int64]) {
+	if at, ok := o.field(class, name); ok {
+		n = maybe.Known(int64(offset(at).i32(o.bytes)))
 	}
-	return maybe.Known(int64(int32(binary.LittleEndian.Uint32(o.bytes[at:]))))
+	return n
 }
 
-func (o *poolObject) long(class, name string) maybe.Value[int64] {
-	at, ok := o.field(class, name)
-	if !ok {
-		return maybe.Value[int64]{}
+func (o *poolObject) long(class, name string) (n maybe.Value[int64]) {
+	if at, ok := o.field(class, name); ok {
+		n = maybe.Known(int64(word(o.bytes[at:])))
 	}
-	return maybe.Known(int64(word(o.bytes[at:])))
+	return n
 }
 
-// ref reads the address of the object to which a field refers, 0 if there is none or it is not known.
+// ref reads the address of the object to which a field refers, 0 if it is null or not known.
 func (p *Pools) ref(o *poolObject, class, name string) uint64 {
 	at, ok := o.field(class, name)
 	if !ok {
@@ -281,7 +276,7 @@ func (p *Pools) follow(o *poolObject, class, name string) (poolObject, bool) {
 	return p.read(p.ref(o, class, name))
 }
 
-// elements reads references of an array: the first is at an index, and there are that many at most.
+// elements reads at most so many references of an array, from an index on.
 func (p *Pools) elements(at uint64, first, most int) (refs []uint64, ok bool) {
 	h := &p.k.vm.java.heap
 	head := make([]byte, max(h.arrayLength+4, klassBytes))

@@ -32,14 +32,16 @@ type worker struct {
 	object   poolObject // a ThreadPoolExecutor$Worker
 }
 
-// wrappers are the names of fields through which a Runnable refers to another Runnable, or to its executor: fields of
-// ThreadPoolExecutor$Worker, of Tomcat's TaskThread$WrappingRunnable, Netty's FastThreadLocalRunnable and
-// ThreadExecutorMap, of threads made by factories, and of lambda expressions.
+// wrappers are the names of fields by which a Runnable refers to another Runnable, or to its executor: in
+// ThreadPoolExecutor$Worker, Tomcat's TaskThread$WrappingRunnable, Netty's FastThreadLocalRunnable and
+// ThreadExecutorMap,
+// threads of factories, and lambda expressions.
 var wrappers = []string{"this$0", "val$eventExecutor", "wrappedRunnable", "runnable", "target", "task", "delegate",
 	"val$r", "val$runnable", "r", "arg$1", "arg$2"}
 
-// workerOf finds the executor of a thread by the thread's Runnable. The way back must lead to the same thread: a
-// Runnable of the program may refer to executors of others.
+// workerOf finds the executor of a thread by the thread's Runnable. The worker must refer to the same thread: a
+// Runnable of
+// the program may refer to other executors.
 func (p *Pools) workerOf(thread uint64) (w worker, ok bool) {
 	t, ok := p.read(thread)
 	if !ok {
@@ -85,25 +87,21 @@ func (p *Pools) unwrap(o *poolObject) (poolObject, bool) {
 	return poolObject{}, false
 }
 
-// addWorker adds the tasks that one worker runs and has run to those of its executor. If the number is not known of one
-// worker, it is not known of the executor.
+// addWorker adds the tasks that one worker runs and has run to those of its executor. If one worker's number is not
+// known,
+// the executor's is not.
 func (p *Pools) addWorker(e *Executor, w worker) {
 	if e.Kind != ThreadPool {
 		return
 	}
-	// Worker is a lock that is held while a task runs (ThreadPoolExecutor.runWorker): 1. It is -1 before the first one.
-	state, known := w.object.number(classAQS, "state").Get()
-	if n, ok := e.Running.Get(); ok && known {
-		e.Running = maybe.Known(n + max(state, 0))
-	} else {
-		e.Running = maybe.Value[int64]{}
+	add := func(to *maybe.Value[int64], worker maybe.Value[int64]) {
+		n, ok1 := to.Get()
+		more, ok2 := worker.Get()
+		*to = maybe.If(n+max(more, 0), ok1 && ok2)
 	}
-	done, known := w.object.long("", "completedTasks").Get()
-	if n, ok := e.Done.Get(); ok && known {
-		e.Done = maybe.Known(n + done)
-	} else {
-		e.Done = maybe.Value[int64]{}
-	}
+	// Worker is a lock: 1 while a task runs (ThreadPoolExecutor.runWorker), -1 before the first task.
+	add(&e.Running, w.object.number(classAQS, "state"))
+	add(&e.Done, w.object.long("", "completedTasks"))
 }
 
 func (p *Pools) readExecutor(e *Executor, o poolObject) {
@@ -128,7 +126,7 @@ func (p *Pools) readExecutor(e *Executor, o poolObject) {
 	}
 }
 
-// readQueue reads a queue's length, its room and what comes next.
+// readQueue reads a queue's length, its room and its next task.
 func (p *Pools) readQueue(e *Executor, q poolObject) {
 	var next uint64
 	switch {
@@ -176,7 +174,7 @@ func (p *Pools) readQueue(e *Executor, q poolObject) {
 	}
 }
 
-// room notes how much room a queue of that capacity has. A queue for 2^31-1 elements has no bound.
+// room sets the room in a queue of that capacity. A queue for 2^31-1 elements has no bound.
 func (e *Executor) room(capacity maybe.Value[int64]) {
 	n, ok1 := e.Queued.Get()
 	most, ok2 := capacity.Get()
@@ -198,7 +196,7 @@ func (p *Pools) length(array uint64) maybe.Value[int64] {
 	return maybe.If(int64(n), err == nil && n >= 0)
 }
 
-// taskClass returns the class of what the program has given to the executor.
+// taskClass returns the class of the program's own task, inside the JDK's wrappers.
 func (p *Pools) taskClass(task poolObject) string {
 	for range maxWrapped {
 		wrapped := uint64(0)

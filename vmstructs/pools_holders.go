@@ -6,11 +6,13 @@ import (
 	"goprof/process"
 )
 
-// No object of HikariCP's says which thread has borrowed a connection. But the thread was given a proxy of the
-// connection, a ProxyConnection, and mostly has the proxy on its stack until it gives the connection back. So goprof
-// searches the stacks of waiting threads for references to such a proxy. A stale word may look like one. So a word
-// counts only if it refers to an open proxy of a connection that is lent now: HikariCP makes the proxy when it lends
-// the connection, and closes it when the connection is given back.
+// No object of HikariCP names the thread that has borrowed a connection. But the thread has a proxy of the connection,
+// a
+// ProxyConnection, mostly on its stack until it gives the connection back. So goprof searches the stacks of waiting
+// threads
+// for references to proxies. A reference may be stale. So it counts only if the proxy is open and its connection is
+// lent
+// now: HikariCP makes a proxy for each loan, and closes it when the connection is given back.
 //
 // goprof does not find a holder that runs, that is a virtual thread, or that has put the proxy only into another
 // object.
@@ -18,15 +20,12 @@ import (
 const (
 	classHikariProxy = "com/zaxxer/hikari/pool/ProxyConnection"
 	classMadeProxy   = "com/zaxxer/hikari/pool/HikariProxyConnection" // its only subclass
-	// maxHolderStack is how much of each stack is searched, from the last Java frame on.
-	maxHolderStack = 64 << 10
-	// maxHolderHeads bounds the objects that are looked at.
-	maxHolderHeads = 1 << 18
-	// holderBatch is how many heads are read with one call.
-	holderBatch = 64
+	maxHolderStack   = 64 << 10                                       // bytes of each stack, from the last Java frame on
+	maxHolderHeads   = 1 << 18                                        // objects that are read
+	holderBatch      = 64                                             // objects that are read with one call
 )
 
-// findHolders finds the threads that hold connections, where some wait for one.
+// findHolders finds the threads that hold connections, in pools for which threads wait.
 func (p *Pools) findHolders(pools []*Connections) {
 	lent := map[uint64]*poolEntry{}
 	for _, c := range pools {
@@ -41,7 +40,7 @@ func (p *Pools) findHolders(pools []*Connections) {
 	}
 	start, end, ok := p.k.vm.NewHealth().HeapRange()
 	if !ok {
-		return // ZGC does not say it
+		return // ZGC does not export it
 	}
 	s := holderSearch{p: p, start: start, end: end, lent: lent, left: maxHolderHeads, proxies: map[uint64]bool{}}
 	for i := range p.k.threads {
@@ -72,7 +71,7 @@ type holderSearch struct {
 	stack      [maxHolderStack]byte
 }
 
-// thread searches a thread's stack. A thread without an anchor runs Java code: its frames change meanwhile.
+// thread searches a thread's stack. A thread without an anchor runs Java code, so its frames change meanwhile.
 func (s *holderSearch) thread(t *lockThread) {
 	l := &s.p.k.vm.l.thread
 	if !l.anchor.ok() || !l.sp.ok() || t.StackSize == 0 {
@@ -95,7 +94,7 @@ func (s *holderSearch) thread(t *lockThread) {
 	}
 }
 
-// references are words that may be references into the heap: of eight bytes, or compressed ones of four.
+// references returns the words that may be references into the heap, whole or compressed.
 func (s *holderSearch) references(b []byte) (refs []uint64) {
 	seen := map[uint64]bool{}
 	add := func(at uint64) {
@@ -131,7 +130,7 @@ func (s *holderSearch) heads(t *lockThread, refs []uint64, buf []byte) {
 	}
 }
 
-// mayBeProxy reports whether a head names the class of a proxy, or is that of an object which Shenandoah has moved.
+// mayBeProxy reports whether a head names the class of a proxy, or belongs to an object that Shenandoah has moved.
 func (s *holderSearch) mayBeProxy(head []byte) bool {
 	klass := s.p.k.klasses.klassIn(head)
 	if klass == 0 || klass%8 != 0 {
@@ -146,14 +145,14 @@ func (s *holderSearch) mayBeProxy(head []byte) bool {
 	return is
 }
 
-// proxy notes that a thread has that proxy, if it is open.
+// proxy notes that a thread has the proxy at an address, if the proxy is open.
 func (s *holderSearch) proxy(t *lockThread, at uint64) {
 	o, ok := s.p.read(at)
 	if !ok || !o.is(classHikariProxy) {
 		return
 	}
 	e := s.lent[s.p.ref(&o, classHikariProxy, "poolEntry")&s.p.k.mask]
-	delegate := s.p.ref(&o, classHikariProxy, "delegate") // of a closed one it is another object
+	delegate := s.p.ref(&o, classHikariProxy, "delegate") // another object if the proxy is closed
 	if e == nil || delegate == 0 || !s.p.k.same(delegate, e.connection) {
 		return
 	}

@@ -10,17 +10,16 @@ import (
 	"goprof/process"
 )
 
-// fact is a piece of the target's memory that something cached was made from. As long as
-// it reads the same, what was made from it holds.
+// fact is memory of the target from which cached data was made. While the memory is unchanged, the data is true.
 type fact struct {
 	addr   uint64
 	want   []byte
-	parts  []part // what of want counts; nil for all
+	parts  []part // the parts of want that count; nil for all
 	proof  uint64 // number of the walk that has noted it last
 	listed uint64 // number of the first walk of the Proof that has listed it last
 }
 
-// part is a piece of a fact that counts, where what lies between may change.
+// part is a part of a fact that counts. Memory between the parts may change.
 type part struct{ begin, end int }
 
 func (f *fact) agrees(got []byte) bool {
@@ -38,10 +37,10 @@ func (f *fact) agrees(got []byte) bool {
 // holdsTrue reads one fact again.
 func (vm *VM) holdsTrue(f *fact) bool { return vm.reads(vm.mem, f) }
 
-// seemsTrue is holdsTrue by what the question under way has read already. Who asks so proves the fact afterwards.
+// seemsTrue is holdsTrue by memory that the present question has read already. Its callers prove the fact afterwards.
 func (vm *VM) seemsTrue(f *fact) bool { return vm.reads(vm.near, f) }
 
-// reads reports whether a fact still reads as it did.
+// reads reports whether a fact is unchanged in the memory of r.
 func (vm *VM) reads(r *process.Reader, f *fact) bool {
 	if cap(vm.blobs.check) < len(f.want) {
 		vm.blobs.check = make([]byte, len(f.want))
@@ -50,11 +49,13 @@ func (vm *VM) reads(r *process.Reader, f *fact) bool {
 	return r.Bytes(f.addr, got) == nil && f.agrees(got)
 }
 
-// noteBlob notes the facts that identify b: its block is in use and has this size, and the name and size of the blob.
-// For an nmethod it also keeps the method, the entry and, above all, the compile id, which is never given twice. Since
-// 23 an nmethod also has data outside the code cache. The JVM frees that data before it frees the blocks. So noteBlob
-// also keeps the pointers to the data (code/nmethod.cpp, nmethod::purge, sets them to the blob's end;
-// gc/shared/classUnloadingContext.cpp frees the blocks afterwards).
+// noteBlob makes the fact that identifies b: its block is in use, the block's size, the blob's name and size. For an
+// nmethod
+// it also has the method, the entry and the compile id, which is never given twice. Since 23 an nmethod has data
+// outside
+// the code cache, which the JVM frees before the blocks. So the fact also has the pointers to the data
+// (code/nmethod.cpp,
+// nmethod::purge, sets them to the blob's end; gc/shared/classUnloadingContext.cpp then frees the blocks).
 func (vm *VM) noteBlob(b *Blob, blk block) {
 	parts := vm.blobParts(b.Kind.IsNmethod())
 	n := 0
@@ -66,7 +67,7 @@ func (vm *VM) noteBlob(b *Blob, blk block) {
 	b.bytes += n
 }
 
-// blobParts returns the parts of a block's beginning that identify what lies in it: an nmethod, or another blob.
+// blobParts returns the parts of a block's beginning that identify its blob: an nmethod, or another one.
 func (vm *VM) blobParts(nmethod bool) []part {
 	i := 0
 	if nmethod {
@@ -103,16 +104,17 @@ func (l *layout) blobParts(nmethod bool) []part {
 
 // Proof shows that the data which a walk used was true. First walk with cached data and note each blob and method, then
 // call Check. Check reads all noted facts again, in one batch. If a fact has changed, Check forgets the cached data,
-// and the walk must be done again. A Proof that has been used before does not allocate.
+// and
+// the walk must be done again. A Proof that has been used before does not allocate.
 //
-// Several walks may be proven at once, with one read: call End after each of them; SinceOf returns the result of each.
+// Several walks may be proven with one read: call End after each; SinceOf returns the result of each.
 //
 // For a method in compiled code the blob is proof enough: while the code lives, so do its methods. An interpreted frame
 // needs Method.
 type Proof struct {
 	vm      *VM
 	first   uint64 // number of the first walk since Reset
-	gen     uint64 // and of the walk that is made now
+	gen     uint64 // number of the present walk
 	facts   []*fact
 	blobs   []*Blob
 	methods []*Method
@@ -125,10 +127,10 @@ type Proof struct {
 
 type walkEnd struct{ blobs, methods int }
 
-// place is the place in a Proof's ranges to which a fact is read.
+// place is where a fact is read to: the index of a range, and the offset in that range.
 type place struct{ rng, at int }
 
-// Facts this near to each other are read as one range: the kernel's work is by range, and metadata of a class lies
+// Facts this near to each other are read as one range: each range costs the kernel work, and metadata of a class lies
 // together. A gap below a page lies in the pages of its two ends, so the gap is mapped if its ends are.
 const (
 	nearFact = 2048
@@ -156,7 +158,7 @@ func (p *Proof) Reset() {
 
 // End ends the notes of one walk. Later notes belong to the next walk.
 func (p *Proof) End() {
-	p.vm.takeNotes() // else there are none left for what is new while many walks are made
+	p.vm.takeNotes() // otherwise many walks would use up all notes
 	p.vm.proofs++
 	p.gen = p.vm.proofs
 	p.ends = append(p.ends, walkEnd{len(p.blobs), len(p.methods)})
@@ -178,8 +180,9 @@ func (p *Proof) Method(m *Method) {
 	m.noteAll(p)
 }
 
-// note adds a fact for this walk, and reports whether it is new to the walk. Methods share what they have in common.
-// Walks that are proven at once share most, and a fact is read once for all of them.
+// note adds a fact for this walk, and reports whether it is new to the walk. Walks that are proven at once share most
+// facts,
+// and each fact is read once for all of them.
 func (p *Proof) note(f *fact) bool {
 	if f.proof == p.gen || f.want == nil {
 		return false
@@ -191,8 +194,7 @@ func (p *Proof) note(f *fact) bool {
 	return true
 }
 
-// Check reads all that was noted again. A false answer is not an error: something was
-// replaced and is forgotten now.
+// Check reads all noted facts again. It returns false without an error if one has changed: its data is forgotten now.
 func (p *Proof) Check() (bool, error) {
 	if len(p.facts) == 0 {
 		return true, nil
@@ -207,7 +209,7 @@ func (p *Proof) Check() (bool, error) {
 		if p.ranges[len(p.ranges)-1].OK {
 			u.note(p.unloads[:], p.vm.now())
 		} else {
-			u.since = math.MaxInt64 // it is not known what was unloaded
+			u.since = math.MaxInt64 // classes may have been unloaded
 		}
 	}
 	ok := true

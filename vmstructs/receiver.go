@@ -1,29 +1,31 @@
 package vmstructs
 
-// For a method of an interface, or an abstract one, the constant pool does not say what an invoke calls. A compiler
-// inlines the methods of the types that the method's profile has seen there (opto/doCall.cpp, call_generator). goprof
-// reads that profile, too: it says what most calls were, not what all are.
+// For an interface's method or an abstract one, the constant pool does not say which method an invoke calls. A compiler
+// inlines the methods of the types in the caller's profile (opto/doCall.cpp, call_generator). goprof reads that
+// profile,
+// too: it shows what most calls were, not all.
 
-// profileLayout says where a profile is kept: oops/methodData.hpp, MethodData and DataLayout. Each piece of a profile
-// has a head of 8 bytes: its tag, one byte of flags, and the index of its bytecode, in 16 bits. Words follow.
+// profileLayout says where a profile is: oops/methodData.hpp, MethodData and DataLayout. Each entry of a profile has a
+// head
+// of 8 bytes: its tag, one byte of flags, and the index of its bytecode, in 16 bits. Words follow.
 type profileLayout struct {
-	data       offset // MethodData; absent: it is not told
-	method     offset // MethodData: whose profile it is
-	call       uint8  // the tag of what was counted at an invoke that has a receiver
-	callOfType uint8  // the same where types of arguments are counted, too
+	data       offset // of MethodData
+	method     offset `vm:"MethodData._method"` // whose profile it is
+	call       uint8  // the tag of the entry for an invoke that has a receiver
+	callOfType uint8  // the same if types of arguments are counted, too
 }
 
 func (r *resolver) profile() profileLayout {
-	return profileLayout{
-		data:       r.profileData(),
-		method:     r.field("", "MethodData._method"),
-		call:       uint8(r.int("DataLayout::virtual_call_data_tag", 5)),
-		callOfType: uint8(r.int("DataLayout::virtual_call_type_data_tag", 11)),
-	}
+	l := fill[profileLayout](r, "")
+	l.data = r.profileData()
+	l.call = uint8(r.int("DataLayout::virtual_call_data_tag", 5))
+	l.callOfType = uint8(r.int("DataLayout::virtual_call_type_data_tag", 11))
+	return l
 }
 
-// profileData says where the pieces of a profile begin. 27 does not export that. In all releases it is the last word of
-// MethodData: `intptr_t _data[1]`, behind which the profile goes on (oops/methodData.hpp).
+// profileData returns the offset of the first entry of a profile. 27 does not export it. In all releases it is the last
+// word
+// of MethodData: `intptr_t _data[1]` (oops/methodData.hpp).
 func (r *resolver) profileData() offset {
 	if at := r.field("", "MethodData._data[0]"); at.ok() {
 		return at
@@ -35,20 +37,20 @@ func (r *resolver) profileData() offset {
 }
 
 const (
-	// maxProfile bounds how much of a profile is looked at. If that much cannot be read, it is the rest of a page.
-	maxProfile = 16 << 10
+	maxProfile = 16 << 10 // bytes of a profile; the rest of the page if they cannot be read
 	aPage      = 4 << 10
-	// receiverWords is in how many words behind the head the types may be, each with its count behind it: one or two
-	// counts of other calls come first, and TypeProfileWidth is 2 unless a flag says otherwise.
+	// receiverWords bounds the words of an entry: one or two counts of other calls, and types with their counts.
+	// TypeProfileWidth is 2 unless a flag says otherwise.
 	receiverWords = 6
-	// majorPercent of all calls must be of one type: TypeProfileMajorReceiverPercent (opto/c2_globals.hpp). Otherwise
-	// C2 inlines the methods of two types, or none.
+	// majorPercent of all calls must have one type: TypeProfileMajorReceiverPercent (opto/c2_globals.hpp). Otherwise C2
+	// inlines the methods of two types, or none.
 	majorPercent = 90
 	maxCount     = 1<<48 - 1
 )
 
-// Received returns the method that an invoke calls for the type that m's profile has seen most often there, or the only
-// one that the classes below the named one have. It is nil if that is not known.
+// Received returns the method that an invoke calls for the most frequent type in m's profile, or the only one that the
+// named
+// class and its subclasses have. It is nil if neither is known.
 func (vm *VM) Received(m *Method, b *Bytecode) *Method {
 	if b.Op != OpInvoke && b.Op != OpInvokeInterface || b.BCI > 0xffff {
 		return nil
@@ -73,7 +75,8 @@ func (vm *VM) Received(m *Method, b *Bytecode) *Method {
 }
 
 // majorReceiver returns the method that a constant names for the type that has nearly all counts. The first word counts
-// calls of types for which there was no room, or, if C1 has seen but one type that there could be, all of them.
+// the
+// calls of types for which there was no room, or all calls, if C1 knew of only one possible type.
 func (vm *VM) majorReceiver(words []byte, c methodConstant) (method uint64, ok bool) {
 	if len(words) < 8 {
 		return 0, false
@@ -84,7 +87,7 @@ func (vm *VM) majorReceiver(words []byte, c methodConstant) (method uint64, ok b
 		if klass == 0 || klass%8 != 0 || count == 0 {
 			continue
 		}
-		// A count is no class: no method of that name is found there.
+		// A count is no class: it has no method of that name.
 		found := vm.inheritedMethod(klass, c.name, c.signature)
 		if found == 0 {
 			continue
@@ -97,7 +100,7 @@ func (vm *VM) majorReceiver(words []byte, c methodConstant) (method uint64, ok b
 	return method, types == 1 || most > 0 && most*100 >= all*majorPercent
 }
 
-// receivers returns the words in which the types stand that m's profile has seen at an invoke, nil if there are none.
+// receivers returns the words of the entry for an invoke in m's profile, nil if there is none.
 func (vm *VM) receivers(m *Method, bci uint16) []byte {
 	l := &vm.l.profile
 	profile := vm.DataOf(m)
@@ -107,7 +110,7 @@ func (vm *VM) receivers(m *Method, bci uint16) []byte {
 	if of, err := vm.mem.Ptr(profile + uint64(l.method)); err != nil || of != m.Addr {
 		return nil // no profile of that method
 	}
-	// Nobody says how long it is. The data behind it belong to other methods.
+	// The profile's length is not known. The data behind it belong to other methods.
 	begin, raw := profile+uint64(l.data), make([]byte, maxProfile)
 	if vm.mem.Bytes(begin, raw) != nil {
 		if raw = raw[:min(aPage-begin%aPage, maxProfile)]; vm.mem.Bytes(begin, raw) != nil {

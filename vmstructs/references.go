@@ -1,15 +1,17 @@
 package vmstructs
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"goprof/process/maybe"
 )
 
 // Dead objects with a finalizer wait in the queue of java.lang.ref.Finalizer, which counts them. Other references that
-// the collector has found wait in a list, which begins in Reference.pending (up to 8) or
-// Universe::_reference_pending_list, and is linked by Reference.discovered. The thread "Reference Handler" takes the
-// whole list at once.
+// the
+// collector has found wait in a list, linked by Reference.discovered. It begins in Reference.pending (up to 8) or
+// Universe::_reference_pending_list. The thread "Reference Handler" takes the whole list at once.
 
 const (
 	classFinalizer = "java/lang/ref/Finalizer"
@@ -17,13 +19,11 @@ const (
 	classQueue     = "java/lang/ref/ReferenceQueue"
 	// maxBootKlasses bounds the search for these classes among those of the boot loader.
 	maxBootKlasses = 1 << 17
-	// referenceTries is how often goprof tries to read what a collector moves meanwhile.
-	referenceTries = 3
-	// maxQueue is more than any queue holds.
-	maxQueue = 1 << 40
+	referenceTries = 3       // readings of objects that a collector moves meanwhile
+	maxQueue       = 1 << 40 // more than any queue holds
 )
 
-// healthClasses are the classes that references take; found at the first question.
+// healthClasses are the classes whose fields Health reads. The first question finds them.
 type healthClasses struct {
 	done                 bool
 	failed               int // how often they were not found
@@ -33,13 +33,13 @@ type healthClasses struct {
 	bits, long           *staticClass      // see DirectMemory
 }
 
-// staticClass is a class of which static or instance fields are read.
+// staticClass is a class, and the offsets of its fields.
 type staticClass struct {
 	klass  uint64
 	fields map[string]uint64
 }
 
-// prepareClasses finds the classes. Lists change while they are read, so it is tried more than once.
+// prepareClasses finds the classes. It may fail while lists change, so it is tried referenceTries times.
 func (h *Health) prepareClasses() error {
 	c := &h.classes
 	if c.done {
@@ -62,7 +62,7 @@ func (h *Health) findClasses() error {
 		return err
 	}
 	var err error
-	if c.klasses, err = h.vm.klassModelAt(h.vm.l.wait.narrowBase, h.vm.l.wait.narrowShift); err != nil {
+	if c.klasses, err = h.vm.readKlassModel(); err != nil {
 		return err
 	}
 	c.queue = map[uint64]uint64{}
@@ -86,25 +86,17 @@ func (h *Health) findClasses() error {
 	return err
 }
 
-// bootKlasses finds classes by name among those of the boot loader, which is the one that has loaded java.lang.Thread.
+// bootKlasses finds classes by name among those of the boot loader, which has loaded java.lang.Thread.
 func (h *Health) bootKlasses(names ...string) (map[string]uint64, error) {
 	l := &h.vm.l.health
 	if !l.loaderOf.ok() || !l.klasses.ok() || !l.nextKlass.ok() || h.vm.l.oops.threadKlass == 0 {
 		return nil, ErrMissing
 	}
-	thread, err := h.vm.mem.Ptr(h.vm.l.oops.threadKlass)
-	if err != nil {
-		return nil, err
-	}
-	klass := h.pointerAt(h.pointerAt(thread, l.loaderOf), l.klasses)
+	klass := h.pointerAt(h.pointerAt(h.pointerAt(h.vm.l.oops.threadKlass, 0), l.loaderOf), l.klasses)
 	found := map[string]uint64{}
 	for n := 0; klass != 0 && n < maxBootKlasses && len(found) < len(names); n++ {
-		if name, err := h.vm.klassName(klass); err == nil {
-			for _, want := range names {
-				if name == want {
-					found[name] = klass
-				}
-			}
+		if name, err := h.vm.klassName(klass); err == nil && slices.Contains(names, name) {
+			found[name] = klass
 		}
 		klass = h.pointerAt(klass, l.nextKlass)
 	}
@@ -129,21 +121,20 @@ func (h *Health) staticClass(klass uint64) (*staticClass, error) {
 	return c, nil
 }
 
-// mirror returns the java.lang.Class of a class, which holds its static fields.
-func (h *Health) mirror(c *staticClass) (uint64, error) {
-	l := &h.vm.l.health
+// mirror returns the java.lang.Class of a class, which holds its static fields (oops/instanceMirrorKlass.hpp).
+func (vm *VM) mirror(klass uint64) (uint64, error) {
+	l := &vm.l.health
 	if !l.mirror.ok() {
 		return 0, ErrMissing
 	}
-	at := c.klass + uint64(l.mirror)
+	at := klass + uint64(l.mirror)
 	if !l.mirrorIsOop {
-		handle, err := h.vm.mem.Ptr(at)
-		if err != nil {
+		var err error
+		if at, err = vm.mem.Ptr(at); err != nil {
 			return 0, err
 		}
-		at = handle
 	}
-	mirror, err := h.vm.wideOopAt(at)
+	mirror, err := vm.wideOopAt(at)
 	if err == nil && mirror == 0 {
 		err = ErrMoved
 	}
@@ -155,7 +146,7 @@ func (h *Health) static(c *staticClass, field string) (uint64, error) {
 	if !ok {
 		return 0, ErrMissing
 	}
-	mirror, err := h.mirror(c)
+	mirror, err := h.vm.mirror(c.klass)
 	if err != nil {
 		return 0, err
 	}
@@ -175,7 +166,7 @@ func (h *Health) Finalizers() maybe.Value[uint64] {
 	return maybe.Value[uint64]{}
 }
 
-// finalizersOnce follows the references to the number, and then again: a collector moves objects.
+// finalizersOnce follows the references to the number twice: a collector may move the objects meanwhile.
 func (h *Health) finalizersOnce() (uint64, error) {
 	queue, err := h.static(h.classes.finalizer, "queue")
 	if err != nil || queue == 0 {
@@ -198,7 +189,7 @@ func (h *Health) finalizersOnce() (uint64, error) {
 	return n, nil
 }
 
-// queueLengthOf returns where in an object, which must be a ReferenceQueue, the number of its references is.
+// queueLengthOf returns the offset of queueLength in a ReferenceQueue. It returns an error if queue is another object.
 func (h *Health) queueLengthOf(queue uint64) (uint64, error) {
 	var head [klassBytes]byte
 	if err := h.vm.mem.Bytes(queue, head[:]); err != nil {
@@ -219,7 +210,7 @@ func (h *Health) queueLengthOf(queue uint64) (uint64, error) {
 	return at, err
 }
 
-// inheritedField returns the place of a field that a class has from the superclass of that name, or from itself.
+// inheritedField returns the offset of a field that the class of that name declares: klass or one of its superclasses.
 func (h *Health) inheritedField(klass uint64, class, field string) (uint64, error) {
 	for range maxSupers {
 		name, err := h.vm.klassName(klass)
@@ -228,13 +219,10 @@ func (h *Health) inheritedField(klass uint64, class, field string) (uint64, erro
 		}
 		if name == class {
 			c, err := h.staticClass(klass)
-			if err != nil {
-				return 0, err
+			if err != nil || c.fields[field] == 0 {
+				return 0, cmp.Or(err, ErrMissing)
 			}
-			if at, ok := c.fields[field]; ok {
-				return at, nil
-			}
-			return 0, ErrMissing
+			return c.fields[field], nil
 		}
 		if klass = h.pointerAt(klass, h.vm.l.health.super); klass == 0 {
 			break
@@ -266,11 +254,9 @@ func (h *Health) pendingHead() (uint64, error) {
 		return 0, ErrMissing
 	}
 	if h.vm.l.thread.objHandle { // an OopHandle, as the thread's object is since the same release (17)
-		handle, err := h.vm.mem.Ptr(at)
-		if err != nil || handle == 0 {
+		if at = h.pointerAt(at, 0); at == 0 {
 			return 0, ErrMissing
 		}
-		at = handle
 	}
 	return h.vm.wideOopAt(at)
 }

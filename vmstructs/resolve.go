@@ -1,8 +1,11 @@
 package vmstructs
 
 import (
+	"cmp"
 	"encoding/binary"
+	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -132,6 +135,70 @@ func (r *resolver) sized(capability, names string) sized {
 		return sized{absent, 0}
 	}
 	return sized{offset(f.offset), width}
+}
+
+// fill makes a layout by the tags of its fields. The tag of an offset or a sized names an instance field; that of a
+// uint64 names a static field or a type, whose size it is; that of an int32 names a constant. "T._a > U._b" is the field
+// U._b in the member T._a. "class X" is the variable with the JVM's class X. % stands for the tag "prefix" of the layout.
+//
+// If there is no such field, an offset is absent and a number is 0, or what the tag "else" says. With the key "need", a
+// capability is then lost: that of the tag "cap", otherwise that of the call. Fields without a tag stay as they are.
+func fill[T any](r *resolver, capability string) (l T) {
+	r.fill(reflect.ValueOf(&l).Elem(), capability, "")
+	return l
+}
+
+func (r *resolver) fill(l reflect.Value, capability, prefix string) {
+	for i := range l.NumField() {
+		f, tag := l.Field(i), l.Type().Field(i).Tag
+		lost := ""
+		names, ok := tag.Lookup("vm")
+		if !ok {
+			if names, ok = tag.Lookup("need"); ok {
+				lost = cmp.Or(tag.Get("cap"), capability)
+			}
+		}
+		names = strings.ReplaceAll(names, "%", prefix)
+		switch to := reflect.NewAt(f.Type(), f.Addr().UnsafePointer()).Interface().(type) {
+		case *offset:
+			if ok {
+				*to = r.member(lost, names)
+			}
+		case *sized:
+			if ok {
+				*to = r.sized(lost, names)
+			}
+		case *uint64:
+			if class, found := strings.CutPrefix(names, "class "); found {
+				*to = r.static(lost, wellKnown(class))
+			} else if strings.Contains(names, ".") {
+				*to = r.static(lost, names)
+			} else if ok {
+				*to = r.size(lost, names)
+			}
+		case *int32:
+			if ok {
+				otherwise, _ := strconv.ParseInt(tag.Get("else"), 10, 32)
+				*to = r.int(names, int32(otherwise))
+			}
+		default:
+			if f.Kind() == reflect.Struct {
+				r.fill(f, cmp.Or(tag.Get("cap"), capability), tag.Get("prefix"))
+			}
+		}
+	}
+}
+
+// member finds an instance field, which may be one of a member.
+func (r *resolver) member(capability, names string) (sum offset) {
+	for part := range strings.SplitSeq(names, " > ") {
+		at := r.field(capability, part)
+		if !at.ok() {
+			return absent
+		}
+		sum += at
+	}
+	return sum
 }
 
 // static finds the address of a static field, 0 if there is none.

@@ -1,6 +1,8 @@
 package vmstructs
 
 import (
+	"strings"
+
 	"goprof/process"
 	"goprof/process/maybe"
 )
@@ -10,11 +12,9 @@ type SafepointState int32
 
 const (
 	NotSynchronized SafepointState = 0
-	Synchronizing   SafepointState = 1 // the VM thread waits until all threads have come to rest
+	Synchronizing   SafepointState = 1 // the VM thread waits until all threads have stopped
 	Synchronized    SafepointState = 2
-	// Polled stands for one of the two: the threads have been asked. It comes from what libjvm.so says of itself
-	// without symbols.
-	Polled SafepointState = 3
+	Polled          SafepointState = 3 // one of the two, where libjvm.so has no symbols
 )
 
 // healthSymbols are variables of libjvm.so that only its .symtab names: 0 if there is none.
@@ -28,36 +28,28 @@ type healthSymbols struct {
 	began                 uint64   // initial_time_count (os_linux.cpp, os_posix.cpp)
 }
 
-// findSymbols looks the symbols up. A libjvm.so without .symtab (8 of Debian) has none of them.
+// findSymbols looks the symbols up. A libjvm.so without .symtab (8 of Debian) has none.
 func (h *Health) findSymbols() (s healthSymbols) {
-	find := func(name string) uint64 {
-		at, err := h.vm.t.Global(libjvm, name)
-		if err != nil {
-			return 0
+	find := h.vm.global
+	findAll := func(names ...string) (all []uint64) {
+		for _, name := range names {
+			if at := find(name); at != 0 {
+				all = append(all, at)
+			}
 		}
-		return at
+		return all
 	}
 	if s.safepoint = find("_ZN20SafepointSynchronize6_stateE"); s.safepoint == 0 {
-		return s // the others would be searched for in vain
+		return s // the others are missing, too
 	}
 	s.operation = find("_ZN8VMThread17_cur_vm_operationE")
 	s.compile = find("_ZN13CompileBroker24_should_compile_new_jobsE")
 	s.pending = find("_ZN8Universe23_reference_pending_listE")
-	for _, name := range []string{"_ZN10Exceptions37_out_of_memory_error_java_heap_errorsE",
+	s.outOfMemory = findAll("_ZN10Exceptions37_out_of_memory_error_java_heap_errorsE",
 		"_ZN10Exceptions37_out_of_memory_error_metaspace_errorsE",
-		"_ZN10Exceptions43_out_of_memory_error_class_metaspace_errorsE"} {
-		if at := find(name); at != 0 {
-			s.outOfMemory = append(s.outOfMemory, at)
-		}
-	}
-	if at := find("_ZN10Exceptions22_stack_overflow_errorsE"); at != 0 {
-		s.overflow = append(s.overflow, at)
-	}
-	for _, name := range []string{"_ZN13CompileBroker17_c1_compile_queueE", "_ZN13CompileBroker17_c2_compile_queueE"} {
-		if at := find(name); at != 0 {
-			s.queues = append(s.queues, at)
-		}
-	}
+		"_ZN10Exceptions43_out_of_memory_error_class_metaspace_errorsE")
+	s.overflow = findAll("_ZN10Exceptions22_stack_overflow_errorsE")
+	s.queues = findAll("_ZN13CompileBroker17_c1_compile_queueE", "_ZN13CompileBroker17_c2_compile_queueE")
 	s.began = find("_ZL18initial_time_count")
 	s.operations = h.findOperations()
 	return s
@@ -75,7 +67,7 @@ const (
 	vtableHead = 16
 )
 
-// findOperations maps what an operation's first word may be to the operation's name.
+// findOperations maps the possible first words of an operation, addresses of vtables, to the operation's name.
 func (h *Health) findOperations() map[uint64]string {
 	lister, ok := h.vm.t.(symbolLister)
 	if !ok {
@@ -97,18 +89,14 @@ func (h *Health) findOperations() map[uint64]string {
 // operationName makes "G1CollectForAllocation" of "_ZTV25VM_G1CollectForAllocation".
 func operationName(symbol string) (string, bool) {
 	rest := symbol[min(len(operationTables), len(symbol)):]
-	digits := 0
-	for digits < len(rest) && rest[digits] >= '0' && rest[digits] <= '9' {
-		digits++
-	}
-	rest = rest[digits:]
-	if digits == 0 || len(rest) <= 3 || rest[:3] != "VM_" {
+	name, ok := strings.CutPrefix(strings.TrimLeft(rest, "0123456789"), "VM_")
+	if !ok || name == "" || rest[0] == 'V' {
 		return "", false
 	}
-	return rest[3:], true
+	return name, true
 }
 
-// Safepoint reads whether all threads are being stopped now, or are stopped.
+// Safepoint reads whether the JVM is stopping all threads now, or has stopped them.
 func (h *Health) Safepoint() maybe.Value[SafepointState] {
 	if h.symbols.safepoint == 0 {
 		return h.polled()
@@ -118,9 +106,11 @@ func (h *Health) Safepoint() maybe.Value[SafepointState] {
 	return maybe.If(s, err == nil && s >= NotSynchronized && s <= Synchronized)
 }
 
-// polled reads the state from the page that compiled code reads at each safepoint poll. JDK 8 removes the right to read
-// that page right after it has asked the threads (runtime/safepoint.cpp, SafepointSynchronize::begin), and restores it
-// as the first step at the end of the safepoint. Later releases have a poll for each thread.
+// polled reads the state from the page that compiled code reads at each safepoint poll. JDK 8 makes that page
+// unreadable
+// right after it has asked the threads (runtime/safepoint.cpp, SafepointSynchronize::begin), and readable as the first
+// step
+// at the end of the safepoint. Later releases have a poll for each thread.
 func (h *Health) polled() maybe.Value[SafepointState] {
 	variable := h.vm.l.health.polling
 	if !h.vm.l.jdk8 || variable == 0 {
@@ -130,7 +120,7 @@ func (h *Health) polled() maybe.Value[SafepointState] {
 	if err != nil || page == 0 {
 		return maybe.Value[SafepointState]{}
 	}
-	// The variable, read right after the page, reports whether memory can be read at all.
+	// The variable is read right after the page. If it cannot be read either, the target's memory cannot be read at all.
 	var word [2][8]byte
 	ranges := []process.Range{{Addr: page, Buf: word[0][:]}, {Addr: variable, Buf: word[1][:]}}
 	h.vm.t.ReadMany(ranges)
@@ -140,8 +130,7 @@ func (h *Health) polled() maybe.Value[SafepointState] {
 	return maybe.If(Polled, ranges[1].OK)
 }
 
-// Operation returns what the VM thread executes now, empty if it executes nothing. Operation is not known where the
-// name is not known.
+// Operation returns the name of the operation that the VM thread executes now, empty if there is none.
 func (h *Health) Operation() maybe.Value[string] {
 	if h.symbols.operation == 0 || len(h.symbols.operations) == 0 {
 		return maybe.Value[string]{}
@@ -161,8 +150,9 @@ func (h *Health) Operation() maybe.Value[string] {
 	return maybe.If(name, ok)
 }
 
-// Moves reports whether a thread in that state keeps a safepoint waiting: it runs Java code or the VM's own, or is on
-// its way between two states (runtime/safepoint.cpp, safepoint_safe_with).
+// Moves reports whether a safepoint waits for a thread in that state: the thread runs Java code or the VM's own, or
+// changes
+// its state (runtime/safepoint.cpp, safepoint_safe_with).
 func (s ThreadState) Moves() bool { return s&^1 != StateBlocked && s != StateInNative && s != StateNew }
 
 // OutOfMemory counts the OutOfMemoryErrors that the VM has thrown, Overflows the StackOverflowErrors

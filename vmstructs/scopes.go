@@ -6,6 +6,7 @@ import (
 	"iter"
 	"math"
 	"slices"
+	"sort"
 )
 
 // Scope is one method at a pc of compiled code.
@@ -16,15 +17,12 @@ type Scope struct {
 }
 
 const (
-	// A PcDesc is four ints: pc offset from the code's begin, offset of the scope in the scopes data, one that is not
-	// used, flags (code/pcDesc.hpp). PcDescs are sorted; the first (-1) and the last (largest int) only end the search.
+	// A PcDesc is four ints: the pc's offset in the code, the scope's offset in the scopes, one that is not used, flags
+	// (code/pcDesc.hpp). PcDescs are sorted. The first (-1) and the last (largest int) only end the search.
 	pcDescSize = 16
-	// maxInline bounds how deep methods are inlined into each other. HotSpot stops at 15
-	// by default, and recursive inlining and method handles add little.
-	maxInline = 1024
-	// noScope is a scope offset that says: nothing known here (DebugInformationRecorder::serialized_null).
-	noScope = 0
-	maxBCI  = 1 << 16
+	maxInline  = 1024 // methods inlined into each other; HotSpot stops at some 15
+	noScope    = 0    // the offset of no scope (DebugInformationRecorder::serialized_null)
+	maxBCI     = 1 << 16
 )
 
 func (d *debugInfo) count() int { return len(d.pcs) / pcDescSize }
@@ -37,22 +35,14 @@ func (d *debugInfo) scopeOffset(i int) int32 {
 	return int32(binary.LittleEndian.Uint32(d.pcs[i*pcDescSize+4:]))
 }
 
-// at returns the first record whose offset is not below rel, -1 if only the last one is,
-// which ends the table.
+// at returns the first record whose offset is not below rel, -1 if only the last one is, which ends the table.
 func (d *debugInfo) at(rel int32) int {
 	n := d.count()
-	low, high := 0, n
-	for low < high {
-		if mid := int(uint(low+high) / 2); d.pcOffset(mid) < rel {
-			low = mid + 1
-		} else {
-			high = mid
-		}
-	}
-	if low >= n-1 {
+	i := sort.Search(n, func(i int) bool { return d.pcOffset(i) >= rel })
+	if i >= n-1 {
 		return -1
 	}
-	return low
+	return i
 }
 
 // find returns the record for a pc that is rel bytes into the code. If own, that is the record for exactly that pc.
@@ -69,8 +59,7 @@ func (d *debugInfo) find(rel int32, own bool) int {
 	return d.at(rel + 1)
 }
 
-// HasPcDesc reports whether pc is one that the compiler recorded: a return address or a
-// safepoint.
+// HasPcDesc reports whether the compiler has recorded pc: a return address or a safepoint.
 func (b *Blob) HasPcDesc(pc uint64) bool {
 	if !b.holds(pc) || b.End-b.Begin >= 1<<31 {
 		return false
@@ -92,8 +81,9 @@ func (b *Blob) Records() iter.Seq[uint64] {
 	}
 }
 
-// OwnScope is the method that owns the code. Nothing is known of where in the method a pc is. In a JVM that does not
-// export where debug information is, the scope has no line: there that holds for every pc, callers' too.
+// OwnScope returns the method that owns the code, at an unknown bytecode. In a JVM that does not export debug
+// information,
+// the scope has no line: there it stands for every pc, callers' too.
 func (b *Blob) OwnScope() []Scope {
 	s := Scope{Method: b.Method, BCI: -1}
 	if b.Method != nil && !b.vm.lacks(capScopes) {
@@ -102,15 +92,17 @@ func (b *Blob) OwnScope() []Scope {
 	return []Scope{s}
 }
 
-// TellsScopes reports whether the JVM exports where the debug information of compiled code is.
+// TellsScopes reports whether the JVM exports the debug information of compiled code.
 func (b *Blob) TellsScopes() bool { return b.vm == nil || !b.vm.lacks(capScopes) }
 
-// Scopes returns the methods at pc, the innermost first, the one that owns the code last. If own is true, the record of
-// pc itself counts, as at a return address; without such a record, or if own is false, the next record counts. Code
-// without a record (leaf methods, and code behind a method's last call) has only the owner, with the line of its
-// beginning. That is HotSpot's own answer for such a pc (code/scopeDesc.cpp, decode_body: InvocationEntryBci;
-// oops/method.cpp, line_number_from_bci). The record before the pc would give a nearer line, but the code may not
-// belong to that line: compilers put blocks of code in any order. The slice is shared: do not change it.
+// Scopes returns the methods at pc, the innermost first, the owner of the code last. If own is true, the record of pc
+// itself
+// counts, as at a return address. Otherwise, or without such a record, the next record counts. Code without a record
+// (leaf
+// methods, and code behind a method's last call) has only the owner, with the line of its beginning, as in HotSpot
+// (code/scopeDesc.cpp, decode_body: InvocationEntryBci; oops/method.cpp, line_number_from_bci). The record before pc
+// may
+// belong to other code: compilers put blocks of code in any order. The slice is shared: do not change it.
 func (vm *VM) Scopes(b *Blob, pc uint64, own bool) ([]Scope, error) {
 	if b.Method == nil || !b.holds(pc) || b.End-b.Begin >= 1<<31 {
 		return nil, ErrBadDebugInfo
@@ -141,7 +133,7 @@ func (vm *VM) charge(b *Blob, cost int) {
 	}
 }
 
-// decodeScopes decodes what PcDesc i points at. code/scopeDesc.cpp, decode_body.
+// decodeScopes decodes the scopes of PcDesc i (code/scopeDesc.cpp, decode_body).
 func (vm *VM) decodeScopes(b *Blob, i int) ([]Scope, error) {
 	if i < 0 || b.debug.scopeOffset(i) == noScope {
 		return b.OwnScope(), nil
@@ -165,7 +157,7 @@ func (vm *VM) decodeScopes(b *Blob, i int) ([]Scope, error) {
 	return scopes, nil
 }
 
-// InlinedMethod is a method in b's debug information, by its address there.
+// InlinedMethod returns the method at an address, which is in b's debug information.
 func (vm *VM) InlinedMethod(b *Blob, addr uint64) (*Method, error) {
 	if err := vm.findMethods(b, []scopeRef{{method: addr}}); err != nil {
 		return nil, err
@@ -180,8 +172,9 @@ func (b *Blob) method(addr uint64) *Method {
 	return b.methods[addr]
 }
 
-// findMethods finds the methods of some scopes of b. As long as there is b, its methods are there, too. So each is
-// proven once, and all that are known from elsewhere are proven by one read.
+// findMethods finds the methods of some scopes of b, and proves each once: b's methods live as long as b. Those in the
+// cache
+// are proven by one read.
 func (vm *VM) findMethods(b *Blob, list []scopeRef) error {
 	var space [16]uint64
 	missing := space[:0]
@@ -228,8 +221,9 @@ type scopeRef struct {
 	bci    int32
 }
 
-// decode appends the scopes from offset outward. Each begins with the offset of its sender, the number of its method
-// and its bci plus one; the rest describes variables. Scopes share senders, so an offset may point anywhere.
+// decode appends the scopes from the one at offset outward. Each begins with the offset of its sender, the number of
+// its
+// method and its bci plus one; the rest describes variables. Scopes share senders.
 func (d *debugInfo) decode(dst []scopeRef, offset int32, x uint8) ([]scopeRef, error) {
 	for range maxInline {
 		if offset < 0 || int(offset) >= len(d.scopes) {

@@ -1,14 +1,13 @@
 package vmstructs
 
-// A walk must not read a thread's frame anchor after the thread runs again, because the anchor then belongs to another
-// moment. So the sampler copies that part of the JavaThread in the same pause as the stack, as Snapshot.Side, and these
-// functions read it there.
+// When a thread runs again, its frame anchor belongs to another moment. So the sampler copies a part of the JavaThread
+// in
+// the pause, together with the stack, as Snapshot.Side, and these functions read the copy.
 
-// maxSide bounds the part of a JavaThread that is copied in the pause. The anchor comes first
-// in it; a copy may be shorter than what Side asks for, as those of older recordings are.
+// maxSide bounds that part. The anchor comes first. The copy in an older recording may be shorter than Side says.
 const maxSide = 1024
 
-// Side returns which part of a JavaThread a snapshot should carry. size 0: none.
+// Side returns the part of a JavaThread that a snapshot should have. If size is 0, there is none.
 func (vm *VM) Side() (from uint64, size int) {
 	t := &vm.l.thread
 	if !t.anchor.ok() {
@@ -40,16 +39,16 @@ func (vm *VM) vframesIn(side []byte) uint64 {
 	return array
 }
 
-// ThrownAt returns where in compiled code an exception was thrown, or passed, on its way to a handler
-// (JavaThread::_exception_pc). 0: nowhere.
+// ThrownAt returns the pc in compiled code at which an exception was thrown, or passed on its way to a handler
+// (JavaThread::_exception_pc), 0 if there is none.
 func (vm *VM) ThrownAt(side []byte) uint64 {
 	pc, _ := vm.sideWord(side, vm.l.deopt.thrownAt)
 	return pc
 }
 
-// TrapPC returns the pc in Java code at which the thread ran into a trap, such as a poll for a safepoint. The signal
-// handler notes this pc before it sends the thread to a stub (JavaThread::_saved_exception_pc,
-// os_cpu/linux_*/os_linux_*.cpp). Outside of that stub, TrapPC returns an old pc.
+// TrapPC returns the pc in Java code at which the thread ran into a trap, such as a safepoint poll. The signal handler
+// stores this pc before it sends the thread to a stub (JavaThread::_saved_exception_pc, os_cpu/linux_*/os_linux_*.cpp).
+// Outside of that stub, the pc is old.
 func (vm *VM) TrapPC(side []byte) (uint64, bool) {
 	return vm.sideWord(side, vm.l.thread.trapPC)
 }
@@ -76,8 +75,9 @@ func (vm *VM) DecodeAnchor(b []byte) (Anchor, bool) {
 	return a, true
 }
 
-// WrapperAnchorOffset returns the offset, in a JavaCallWrapper, of the anchor that the wrapper saved. The anchor says
-// where Java left off when C++ called Java again (runtime/javaCalls.hpp).
+// WrapperAnchorOffset returns the offset in a JavaCallWrapper of its saved anchor: where the Java frames end from which
+// C++
+// was called that calls Java again (runtime/javaCalls.hpp).
 func (vm *VM) WrapperAnchorOffset() (offset uint64, ok bool) {
 	return uint64(vm.l.thread.wrapperAnchor), vm.l.thread.wrapperAnchor.ok()
 }

@@ -9,10 +9,10 @@ import (
 	"goprof/process"
 )
 
-// Sightings notes the pieces of generated code that a stack points into, as soon as its thread runs again. It keeps the
-// first bytes of each piece, which identify the piece. It notes each piece once. So if no code is new, it only searches
-// the copy of the stack. With the note, a walk that comes late can show that the code it found was there at the look
-// already (age.go).
+// Sightings notes the blocks of generated code to which a stack points, as soon as its thread runs again. A note has
+// the
+// first bytes of each block, which identify the block. Each block is noted once, so if no code is new, Sightings only
+// searches the copy of the stack. A late walk can then show that its code was there at the look already (age.go).
 //
 // Note is called on another goroutine than all other methods of the VM, and never waits.
 type Sightings struct {
@@ -21,13 +21,13 @@ type Sightings struct {
 	heaps  []codeHeap
 	code   span64
 	interp span64
-	head   int   // bytes that are noted
+	head   int   // bytes of a block that are noted
 	length sized // of a block, in segments
-	whose  []int // where in the head the words lie that tell whose a block is
+	whose  []int // offsets in the head of the words that identify a block's owner
 	old    map[uint64]oldBlock
-	// dropped: notes were thrown away. known was empty last at renewed.
-	dropped atomic.Bool
-	renewed int64
+
+	dropped atomic.Bool // notes were thrown away
+	renewed int64       // when known was empty last
 	known   *process.KnownCode
 	fresh   []uint64
 	ranges  []process.Range
@@ -36,10 +36,10 @@ type Sightings struct {
 	free    chan *sightingNote
 }
 
-// oldBlock is a piece of code that was noted before.
+// oldBlock is a block that was noted before.
 type oldBlock struct {
 	at  int64  // when it was noted first
-	sum uint64 // of what says whose it is
+	sum uint64 // of the words that identify its owner
 }
 
 type sightingNote struct {
@@ -48,29 +48,26 @@ type sightingNote struct {
 	bytes  []byte // head for each block; zeros where they could not be read
 }
 
-// sighting is one piece of code as it was then.
+// sighting is one block at that moment.
 type sighting struct {
 	at   int64
 	sums [2]uint64 // of its blobParts, as an nmethod (1) and as another blob (0)
 }
 
 const (
-	// mostFresh bounds how many pieces are noted at a time. mostScanned bounds how much of a stack is searched.
-	mostFresh   = 128
-	mostScanned = 64 << 10
-	// noteWithin is how old a snapshot may be to be noted, in nanoseconds: afterwards other code may be there. A walk
-	// counts up to this age without a note (session/age.go).
-	noteWithin = int64(4e6)
-	// mostNotes wait for the walker; mostSighted pieces are kept.
-	mostNotes   = 64
+	mostFresh   = 128      // pcs that are noted at a time
+	mostScanned = 64 << 10 // bytes of a stack that are searched
+	// noteWithin is how old a snapshot may be to be noted, in nanoseconds: later, other code may be there. A walk counts
+	// up
+	// to this age without a note (session/age.go).
+	noteWithin  = int64(4e6)
+	mostNotes   = 64 // that wait for the walker
 	mostSighted = maxBlobs
-	// oldAfter: what has been there for so long is likely to stay. Then it is known as a whole, wherever in it a stack
-	// points. Before, each place in it is noted again, since code that is still being compiled comes and goes.
-	oldAfter = int64(10e9)
-	// renewEvery is how often all code is noted again.
-	renewEvery = int64(300e9)
-	// mostBlock bounds the size of a piece of code.
-	mostBlock = uint64(16 << 20)
+	// oldAfter is the age from which on a block is likely to stay. Then it is known as a whole. Before, each pc in it is
+	// noted, since code that is still being compiled comes and goes.
+	oldAfter   = int64(10e9)
+	renewEvery = int64(300e9) // after so long all code is noted again
+	mostBlock  = uint64(16 << 20)
 )
 
 // NewSightings begins to take notes.
@@ -89,22 +86,21 @@ func (vm *VM) NewSightings() *Sightings {
 	return s
 }
 
-// KeepIn keeps what is known in that place from now on, and begins with nothing. nil: in a place of its own, once there
-// is something to keep.
+// KeepIn sets the KnownCode in which the noted code is kept, and empties it. With nil, s makes its own when it needs
+// one.
 func (s *Sightings) KeepIn(k *process.KnownCode) {
 	if s.known = k; k != nil {
 		k.Span(s.code.begin, s.code.end, s.interp.begin, s.interp.end)
 	}
 }
 
-// ReadFrom sets another way to the same process, by which memory is read from now on.
+// ReadFrom makes all later reads go through t, another Target of the same process.
 func (s *Sightings) ReadFrom(t process.Target) *Sightings {
 	s.t = t
 	return s
 }
 
-// Note takes a note of what is new in a snapshot that was taken just now, at that moment. For an older snapshot there
-// is no note, so it is not searched.
+// Note notes the new code in a snapshot that was taken at that moment. It ignores a snapshot older than noteWithin.
 func (s *Sightings) Note(snap *process.Snapshot, when int64) {
 	s.renew(when)
 	if s.clock()-when > noteWithin {
@@ -129,7 +125,7 @@ func (s *Sightings) Note(snap *process.Snapshot, when int64) {
 	}
 }
 
-// renew forgets what is known from time to time: other code may lie there now, and notes may have been thrown away.
+// renew empties known from time to time: other code may lie there now, and notes may have been thrown away.
 func (s *Sightings) renew(when int64) {
 	switch {
 	case s.known == nil:
@@ -142,7 +138,7 @@ func (s *Sightings) renew(when int64) {
 	s.renewed = when
 }
 
-// look puts a pc on the list if it is new.
+// look lists a pc if it is new.
 func (s *Sightings) look(pc uint64) {
 	if len(s.fresh) < mostFresh && s.known.IsNew(pc) {
 		s.known.Add(pc)
@@ -150,7 +146,7 @@ func (s *Sightings) look(pc uint64) {
 	}
 }
 
-// note reads the blocks of all that is new. False: no note was free, or it came too late.
+// note reads the blocks of the new pcs. It returns false if no note was free, or if it came too late.
 func (s *Sightings) note(when int64) bool {
 	var note *sightingNote
 	select {
@@ -176,7 +172,7 @@ func (s *Sightings) note(when int64) bool {
 	return inTime
 }
 
-// growOld makes all of a piece of code known that has been there for long.
+// growOld makes a whole block known that has been there for oldAfter.
 func (s *Sightings) growOld(block uint64, head []byte, when int64) {
 	var hash maphash.Hash
 	hash.SetSeed(headSeed)
@@ -200,7 +196,7 @@ func (s *Sightings) growOld(block uint64, head []byte, when int64) {
 
 var headSeed = maphash.MakeSeed()
 
-// heapOf returns the part of the code cache that holds an address.
+// heapOf returns the heap of the code cache that holds an address, nil if there is none.
 func (s *Sightings) heapOf(pc uint64) *codeHeap {
 	for i := range s.heaps {
 		if h := &s.heaps[i]; pc >= h.low && pc < h.boundary {
@@ -239,7 +235,7 @@ func (s *Sightings) read(note *sightingNote) {
 	}
 }
 
-// takeNotes keeps what has been noted by now.
+// takeNotes keeps all finished notes.
 func (vm *VM) takeNotes() {
 	for vm.sightings != nil {
 		select {
@@ -257,7 +253,7 @@ func (vm *VM) keep(note *sightingNote) {
 	for i, block := range note.blocks {
 		sums := vm.sums(note.bytes[i*head : (i+1)*head])
 		if old, ok := vm.sighted[block]; ok && old.sums == sums {
-			continue // the piece has been there since it was first noted
+			continue // the block has been there since it was first noted
 		}
 		if len(vm.sighted) >= mostSighted {
 			clear(vm.sighted)
@@ -267,7 +263,7 @@ func (vm *VM) keep(note *sightingNote) {
 	}
 }
 
-// sightingHead is how many bytes of a block identify what lies in it.
+// sightingHead is how many bytes of a block identify it.
 func (vm *VM) sightingHead() (n int) {
 	for _, p := range vm.l.blobParts(true) {
 		n = max(n, p.end)
@@ -288,7 +284,7 @@ func sumOf(head []byte, parts []part) uint64 {
 	return hash.Sum64()
 }
 
-// sightedAt returns when b was noted, if that was before a moment.
+// sightedAt returns when b was noted. It returns false if b was not noted before a moment.
 func (vm *VM) sightedAt(b *Blob, before int64) (int64, bool) {
 	s, ok := vm.sighted[b.fact.addr]
 	if !ok || s.at >= before || b.fact.want == nil {

@@ -2,10 +2,11 @@ package vmstructs
 
 import "math/bits"
 
-// SiteIndex lists the records of each site. Next to the records it takes four bytes for each: a table with a slot for
-// each site is so large that most of the time of a first sight went to its memory.
+// SiteIndex lists the records of each site. It is compact: in a larger table, most of the time for a new nmethod went
+// to
+// memory.
 type SiteIndex struct {
-	heads []int32 // one more than the place in list of the last record whose site belongs there; a power of two
+	heads []int32 // a power of two; one more than the index in list of the last record whose site has this hash
 	list  []siteRecord
 }
 
@@ -15,7 +16,7 @@ type siteRecord struct {
 	next int32 // as in heads
 }
 
-// NewSiteIndex has room for so many records. Those for which there is no room are left out.
+// NewSiteIndex makes an index with room for so many records. Further ones are left out.
 func NewSiteIndex(records int) SiteIndex {
 	size := 8
 	for size < records {
@@ -45,7 +46,7 @@ func (x *SiteIndex) IsFull() bool { return len(x.list) == cap(x.list) }
 // Len is how many records there are.
 func (x *SiteIndex) Len() int { return len(x.list) }
 
-// Each calls each with the offsets of the records of a site, the last one first, as long as each wants more.
+// Each calls each with the offsets of the records of a site, the last one first, until each returns false.
 func (x *SiteIndex) Each(s Site, each func(at uint32) bool) {
 	if len(x.list) == 0 {
 		return

@@ -5,8 +5,9 @@ import (
 	"math/rand/v2"
 )
 
-// SiteTable has a number for each of some sites. It is a hash table with open addressing, since sites are hashes
-// already: the tree of a large method has thousands of sites, and is read while a user waits.
+// SiteTable maps sites to numbers. It is a hash table with open addressing: sites are hashes already, the tree of a
+// large
+// method has thousands of sites, and a user waits.
 type SiteTable struct {
 	slots []siteSlot // a power of two; a slot with the site 0 is free
 	n     int
@@ -17,7 +18,7 @@ type siteSlot struct {
 	value uint64
 }
 
-// NewSiteTable has room for so many sites.
+// NewSiteTable makes a table with room for so many sites. It grows.
 func NewSiteTable(sites int) SiteTable {
 	size := 8
 	for size < 2*sites {
@@ -26,7 +27,7 @@ func NewSiteTable(sites int) SiteTable {
 	return SiteTable{slots: make([]siteSlot, size)}
 }
 
-// siteSeed spreads the sites over the slots. No target knows it, so none can choose sites of the same slot.
+// siteSeed is random, so that no target can choose sites that all belong to the same slot.
 var siteSeed = rand.Uint64() | 1
 
 // slot finds the slot of a site, or the free one where it belongs.
@@ -73,7 +74,7 @@ func (t *SiteTable) Swap(s Site, value uint64) (before uint64) {
 	return before
 }
 
-// Values calls each with each number, in no order, as long as each wants more.
+// Values calls each with each number, in no order, until each returns false.
 func (t *SiteTable) Values(each func(value uint64) bool) {
 	for i := range t.slots {
 		if t.slots[i].site != 0 && !each(t.slots[i].value) {

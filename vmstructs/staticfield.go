@@ -1,36 +1,31 @@
 package vmstructs
 
-// A class's static fields are in its mirror, the java.lang.Class (oops/instanceMirrorKlass.hpp). The mirror and the
-// objects of its fields are in the heap, where a collector may move them while they are read. So goprof follows the
-// references twice, and believes the result if both times agree.
+// A class's static fields are in its mirror, the java.lang.Class (oops/instanceMirrorKlass.hpp). A collector may move
+// the
+// mirror and the objects of its fields while they are read. So goprof follows the references twice, and believes the
+// result
+// if both times agree.
 
-// handleLayout says where a mirror is, and how an object tells its class: oops/klass.hpp, compressedKlass.hpp.
+// handleLayout says where a mirror is: oops/klass.hpp.
 type handleLayout struct {
-	mirror                  offset // Klass: an OopHandle
-	narrowBase, narrowShift uint64 // of class pointers
+	mirror offset `need:"Klass._java_mirror"` // an OopHandle
 }
 
 func (r *resolver) handles(jdk8 bool) handleLayout {
 	if jdk8 {
 		return handleLayout{mirror: absent} // it has no VarHandles
 	}
-	return handleLayout{
-		mirror: r.field(capHandles, "Klass._java_mirror"),
-		narrowBase: r.static(capHandles, "CompressedKlassPointers._base|CompressedKlassPointers._narrow_klass._base|"+
-			"Universe._narrow_klass._base"),
-		narrowShift: r.static(capHandles, "CompressedKlassPointers._shift|CompressedKlassPointers._narrow_klass._shift|"+
-			"Universe._narrow_klass._shift"),
-	}
+	return fill[handleLayout](r, capHandles)
 }
 
-// objectModel is how references are written, and how objects tell their classes. It does not change while a JVM runs.
+// objectModel says where objects have their classes. It does not change while a JVM runs.
 type objectModel struct {
 	asked   bool
 	failed  error
 	klasses klassModel
 }
 
-// learnObjects asks for it once. vm.java.heap is what the names of threads are read with, too.
+// learnObjects finds out once how objects and references are laid out.
 func (vm *VM) learnObjects() error {
 	o := &vm.objects
 	if o.asked {
@@ -42,7 +37,7 @@ func (vm *VM) learnObjects() error {
 		vm.java.heap, o.failed = vm.readHeapModel()
 	}
 	if o.failed == nil {
-		o.klasses, o.failed = vm.klassModelAt(vm.l.handles.narrowBase, vm.l.handles.narrowShift)
+		o.klasses, o.failed = vm.readKlassModel()
 	}
 	if !had {
 		vm.ForgetFlags() // a question about a leaf must not leave the table behind
@@ -74,14 +69,10 @@ type wayToStatic struct{ mirror, object, klass uint64 }
 
 // wayToStatic follows the references from a class to the object in a static field.
 func (vm *VM) wayToStatic(klass uint64, at int32) (w wayToStatic, err error) {
-	handle, err := vm.mem.Ptr(klass + uint64(vm.l.handles.mirror))
-	if err != nil {
+	if w.mirror, err = vm.mirror(klass); err != nil {
 		return w, err
 	}
-	if w.mirror, err = vm.wideOopAt(handle); err != nil {
-		return w, err
-	}
-	if w.mirror == 0 || w.mirror%8 != 0 {
+	if w.mirror%8 != 0 {
 		return w, ErrMissing
 	}
 	if w.object, err = vm.oopAt(w.mirror + uint64(at)); err != nil {

@@ -1,6 +1,7 @@
 package vmstructs
 
 import (
+	"cmp"
 	"fmt"
 	"sort"
 	"strings"
@@ -29,11 +30,8 @@ func (vm *VM) openStubs() error {
 	l := &vm.l.stubs
 	if l.callReturn != 0 {
 		ret, err := vm.mem.Ptr(l.callReturn)
-		if err != nil {
-			return err
-		}
-		if ret == 0 {
-			return ErrStarting
+		if err != nil || ret == 0 {
+			return cmp.Or(err, ErrStarting)
 		}
 		vm.callRet = ret
 	}
@@ -41,22 +39,13 @@ func (vm *VM) openStubs() error {
 		return nil
 	}
 	queue, err := vm.mem.Ptr(l.code)
-	if err != nil {
-		return err
+	if err != nil || queue == 0 {
+		return cmp.Or(err, ErrStarting)
 	}
-	if queue == 0 {
-		return ErrStarting
-	}
-	begin, err := vm.mem.Ptr(queue + uint64(l.buffer))
-	if err != nil {
-		return err
-	}
-	limit, err := vm.mem.I32(queue + uint64(l.limit))
-	if err != nil {
-		return err
-	}
-	if begin == 0 || limit <= 0 {
-		return ErrStarting
+	begin, err1 := vm.mem.Ptr(queue + uint64(l.buffer))
+	limit, err2 := vm.mem.I32(queue + uint64(l.limit))
+	if err := cmp.Or(err1, err2); err != nil || begin == 0 || limit <= 0 {
+		return cmp.Or(err, ErrStarting)
 	}
 	if limit > maxInterpreter {
 		return fmt.Errorf("%w: interpreter of %d bytes", ErrBadTables, limit)
@@ -71,8 +60,7 @@ func (vm *VM) CallStubReturn() uint64 { return vm.callRet }
 // InInterpreter reports whether pc lies in the interpreter. It reads nothing.
 func (vm *VM) InInterpreter(pc uint64) bool { return vm.interp.has(pc) }
 
-// StubName returns the name of the stub routine that holds pc: "jbyte_disjoint_arraycopy".
-// It is "" where the JVM does not say.
+// StubName returns the name of the stub routine that holds pc: "jbyte_disjoint_arraycopy". It is "" if it is not known.
 func (vm *VM) StubName(pc uint64) string {
 	t := &vm.stubs
 	if !t.read {
@@ -111,9 +99,9 @@ func (vm *VM) stubName(pc uint64) string {
 	return s.name
 }
 
-// UnwindsException reports whether the code at pc unwinds an exception. Such code takes its own return address off the
-// stack, and continues at a handler in its caller (stubGenerator_*.cpp, generate_forward_exception; there are also
-// whole blobs of that kind).
+// UnwindsException reports whether the code at pc unwinds an exception: it takes its own return address off the stack,
+// and
+// continues at a handler in its caller (stubGenerator_*.cpp, generate_forward_exception; also blobs of kind Exception).
 func (vm *VM) UnwindsException(b *Blob, pc uint64) bool {
 	if b.Kind != StubRoutines {
 		return b.Kind == Exception
@@ -122,8 +110,9 @@ func (vm *VM) UnwindsException(b *Blob, pc uint64) bool {
 	return strings.HasPrefix(name, "forward") && strings.Contains(name, "exception")
 }
 
-// readStubs takes the VM's list of all stubs, where a symbol leads to the list. Otherwise it takes the entry points
-// that the tables export. Since JDK 23 or so the tables export hardly any.
+// readStubs reads the VM's list of all stubs, if a symbol leads to the list. Otherwise it reads the entry points that
+// the
+// tables export, since 23 or so hardly any.
 func (vm *VM) readStubs() []stub {
 	stubs := vm.stubDescriptors()
 	if stubs == nil {
@@ -154,9 +143,11 @@ func (vm *VM) stubEntries() []stub {
 // maxFirstStub bounds the code of the first stub, some 60 bytes.
 const maxFirstStub = 512
 
-// firstStub finds the stub that forwards exceptions in a JVM without symbols (such as Debian's 8), where no name shows
-// it. HotSpot makes this stub first and the call stub second (stubGenerator_*.cpp, generate_initial). The call stub
-// begins by making a standard frame, so its beginning can be recognised.
+// firstStub finds the stub that forwards exceptions in a JVM without symbols (such as Debian's 8). HotSpot makes this
+// stub
+// first and the call stub second (stubGenerator_*.cpp, generate_initial). The call stub's beginning is recognised: it
+// makes
+// a standard frame.
 func (vm *VM) firstStub() (stub, bool) {
 	b, err := vm.Blob(vm.CallStubReturn())
 	if err != nil || b.Kind != StubRoutines {
@@ -174,9 +165,9 @@ func (vm *VM) firstStub() (stub, bool) {
 	return stub{}, false
 }
 
-// stubDescriptors walks the list of StubCodeDesc (runtime/stubCodeGenerator.hpp), which
-// the tables do not export, but .symtab shows. A descriptor is _next, _group, _name,
-// (an index, up to JDK 12 or so,) _begin, _end.
+// stubDescriptors walks the list of StubCodeDesc (runtime/stubCodeGenerator.hpp), to which only .symtab leads. A
+// descriptor
+// is _next, _group, _name, (an index, up to 12 or so,) _begin, _end.
 func (vm *VM) stubDescriptors() []stub {
 	list, err := vm.t.Global(libjvm, "_ZN12StubCodeDesc5_listE")
 	if err != nil {
@@ -216,8 +207,8 @@ func (vm *VM) stubDescriptors() []stub {
 	return out
 }
 
-// plainStub is a stub's name as the JVMs before 26 gave it: 26 makes "Stub Generator call_stub_stub" of
-// call_stub, 27 "call_stub_stub (stub gen)" (runtime/stubInfo.cpp).
+// plainStub returns a stub's name as JVMs before 26 had it: 26 has "Stub Generator call_stub_stub" for call_stub, 27
+// "call_stub_stub (stub gen)" (runtime/stubInfo.cpp).
 func plainStub(name string) string {
 	plain := strings.TrimSuffix(strings.TrimPrefix(name, "Stub Generator "), " (stub gen)")
 	if plain == name {

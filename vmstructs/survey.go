@@ -6,20 +6,17 @@ import (
 	"goprof/process"
 )
 
-// A survey notes all generated code of the JVM at once. Sightings notes a piece of code only when a thread was seen in
-// it, and if goprof has no CPU at that moment, the note comes too late. After a survey, even a late walk of a snapshot
-// can be proven, unless the thread was in code that was made after the survey.
+// A survey notes all generated code of the JVM at once. Sightings notes code only when a thread was seen in it, and if
+// goprof has no CPU at that moment, the note comes too late. After a survey even a late walk can be proven, unless the
+// thread was in code that was made later.
 
 const (
-	// surveyed is how many pieces of code are read at a time. segmapRead is how much of a segment map is.
-	surveyed   = 256
-	segmapRead = 64 << 10
-	// mostSegments bounds how many segments of a heap a survey looks at.
-	mostSegments = 4 << 20
+	surveyed     = 256      // blocks that are read with one call
+	segmapRead   = 64 << 10 // bytes of a segment map that are read with one call
+	mostSegments = 4 << 20  // segments of a heap that are read
 )
 
-// Survey notes all code that is in the code cache now. It is called where walks are made. Without Sightings it does
-// nothing.
+// Survey notes all code in the code cache. It is called on the goroutine that walks. Without Sightings it does nothing.
 func (vm *VM) Survey() {
 	if vm.sightings == nil {
 		return

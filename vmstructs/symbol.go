@@ -9,18 +9,17 @@ import (
 	"unicode/utf8"
 )
 
-// symbol is a name in the VM: a length and that many bytes of modified UTF-8
-// (oops/symbol.hpp). Symbols are counted and freed, so the bytes are a fact to be proved.
+// symbol is a name in the VM: a length and that many bytes of modified UTF-8 (oops/symbol.hpp). Symbols are counted and
+// freed, so the bytes are a fact to be proved.
 type symbol struct {
 	text string
 	fact fact
 }
 
-// usualSymbol is how much is read at once in the hope that the whole name is in it.
+// usualSymbol is how much the first read reads: most names are not longer.
 const usualSymbol = 96
 
-// readSymbol reads the symbol at addr. Mostly one read is enough: a longer name takes a second one. It returns an error
-// if the bytes are no name.
+// readSymbol reads the symbol at addr. It returns an error if the bytes are no name.
 func (vm *VM) readSymbol(addr uint64) (symbol, error) {
 	l := &vm.l.method
 	if addr == 0 || addr%4 != 0 {
@@ -81,9 +80,10 @@ func modifiedUTF8(b []byte) string {
 	return out.String()
 }
 
-// isModifiedUTF8 distinguishes a name from memory that once held a name. A class may be unloaded, and its symbols
-// freed, before a walk has read them. New content of that memory mostly holds zeros. The JVM refuses class files with
-// names that are not of this form (classFileParser.cpp, verify_legal_utf8).
+// isModifiedUTF8 distinguishes a name from freed memory: a class may be unloaded before a walk has read its symbols,
+// and new
+// content of that memory mostly has zeros. The JVM refuses class files with names that are not of this form
+// (classFileParser.cpp, verify_legal_utf8).
 func isModifiedUTF8(b []byte) bool {
 	for len(b) > 0 {
 		r, n := modifiedRune(b)
@@ -95,7 +95,8 @@ func isModifiedUTF8(b []byte) bool {
 	return true
 }
 
-// modifiedRune decodes one code unit of one to three bytes; 0, 0 for none.
+// modifiedRune decodes one code unit of one to three bytes. It returns 0, 0 at the end, and RuneError, 1 for other
+// bytes.
 func modifiedRune(b []byte) (rune, int) {
 	cont := func(i int) bool { return i < len(b) && b[i]&0xc0 == 0x80 }
 	switch {

@@ -13,12 +13,11 @@ import (
 // Limits on the exported tables. JDK 8 to 27 have at most 840 fields, 800 types and
 // 600 constants, with names of at most 110 bytes.
 const (
-	maxEntries  = 8192
-	maxStride   = 128
-	maxTextPage = 2048 // pages that hold names
-	maxText     = 1024 // bytes of one name
-	// A name that starts this near to the end of a page may run into the next.
-	maxUsualText = 256
+	maxEntries   = 8192
+	maxStride    = 128
+	maxTextPage  = 2048 // pages that hold names
+	maxText      = 1024 // bytes of one name
+	maxUsualText = 256  // a name that starts this near to the end of a page may go on in the next page
 )
 
 // fieldName names a field as HotSpot's table does: by the C++ type and the field.
@@ -32,8 +31,9 @@ type tableField struct {
 	static bool
 }
 
-// tables are the four arrays that HotSpot exports for debuggers (runtime/vmStructs.hpp), as they stand in live memory.
-// They cannot be read out of the file of libjvm.so: most offsets are zero there, until C++ initialisers have run.
+// tables are the four arrays that HotSpot exports for debuggers (runtime/vmStructs.hpp), from live memory. In the file
+// of
+// libjvm.so most offsets are zero: C++ initialisers set them.
 type tables struct {
 	fields map[fieldName]tableField
 	sizes  map[string]uint64 // gHotSpotVMTypes: size of each type
@@ -41,7 +41,7 @@ type tables struct {
 	longs  map[string]uint64
 }
 
-// tableShape says how one of the arrays is laid out. HotSpot exports variables beside each array that hold the values.
+// tableShape has the names of the variables that HotSpot exports beside each array to say how it is laid out.
 type tableShape struct {
 	array   string   // variable that points at the first entry
 	stride  string   // variable that holds the size of an entry
@@ -61,7 +61,7 @@ var tableShapes = [4]tableShape{
 		"gHotSpotVMLongConstantEntryNameOffset", "gHotSpotVMLongConstantEntryValueOffset"}},
 }
 
-// rawTable is one array as bytes, and where its members lie.
+// rawTable has the bytes of one array, and the offsets of an entry's members.
 type rawTable struct {
 	bytes  []byte
 	stride int
@@ -195,8 +195,9 @@ func readVariables(m process.Memory, lookup func(string) (uint64, error), symbol
 	return values, nil
 }
 
-// readUntilEnd reads entries from start until one has no name. It reads eight pages at a time. The memory behind the
-// array need not be mapped: where eight pages cannot be read, it goes on page by page.
+// readUntilEnd reads entries from start until one has no name. It reads eight pages at a time, and page by page if
+// eight
+// cannot be read: the memory behind the array need not be mapped.
 func readUntilEnd(m process.Memory, start uint64, r *rawTable) ([]byte, error) {
 	var out []byte
 	done := 0 // entries that were looked at
@@ -225,8 +226,9 @@ func readUntilEnd(m process.Memory, start uint64, r *rawTable) ([]byte, error) {
 
 const pageSize = 4096
 
-// textPages holds the pages of libjvm.so in which the names stand. The linker puts all strings of a library together,
-// so a few pages hold thousands of names.
+// textPages holds the pages of libjvm.so with the names. The linker puts all strings of a library together, so a few
+// pages
+// hold thousands of names.
 type textPages struct {
 	wanted []uint64 // page addresses, without duplicates that follow each other
 	addrs  []uint64 // sorted
@@ -281,7 +283,7 @@ func (t *textPages) read(m process.Memory) error {
 	return nil
 }
 
-// str returns the C string at addr. The string may run into the following pages if these were fetched, too.
+// str returns the C string at addr, which may go on in the following pages. ok is false if a page was not fetched.
 func (t *textPages) str(addr uint64) (string, bool) {
 	page, found := slices.BinarySearch(t.addrs, addr&^(pageSize-1))
 	if !found || !t.ok[page] {

@@ -1,6 +1,7 @@
 package vmstructs
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -28,11 +29,9 @@ const (
 	maxThreads   = 1 << 18
 	maxStackSize = 1 << 40
 	maxVtables   = 256
-	// maxNamesAsked bounds for how many threads of a list isCompiler asks for the name: a
-	// list of lies may have a million vtables.
+	// maxNamesAsked bounds the threads of a list whose names isCompiler reads: a damaged list may have a million vtables.
 	maxNamesAsked = 64
-	// threadBatch is how many threads are read with one call.
-	threadBatch = 64
+	threadBatch   = 64 // threads that are read with one call
 )
 
 type threadCache struct {
@@ -40,13 +39,12 @@ type threadCache struct {
 	raw      []byte
 	ranges   []process.Range
 	compiler map[uint64]bool // vtables: of CompilerThread or not
-	asked    int             // how many names isCompiler has asked for in this list
+	asked    int             // how many names isCompiler has read for this list
 }
 
 func (c *threadCache) init() { c.compiler = map[uint64]bool{} }
 
-// Threads lists the Java threads. The JVM may replace the list while it is read, and threads may end: threads that
-// cannot be read any more are left out.
+// Threads lists the Java threads. It leaves out threads that end meanwhile.
 func (vm *VM) Threads() ([]Thread, error) {
 	l := &vm.l.thread
 	if vm.lacks(capThreads) {
@@ -55,9 +53,7 @@ func (vm *VM) Threads() ([]Thread, error) {
 	if l.list == 0 {
 		return vm.linkedThreads()
 	}
-	// A list is freed as soon as another has taken its place, so a fault or nonsense
-	// means: look again.
-	var err error
+	var err error // a list is freed as soon as the JVM has replaced it
 	for range 5 {
 		var ptrs []byte
 		if ptrs, err = vm.threadPointers(); err == nil {
@@ -68,30 +64,19 @@ func (vm *VM) Threads() ([]Thread, error) {
 }
 
 func (vm *VM) lacks(capability string) bool {
-	for _, m := range vm.missing {
-		if strings.HasPrefix(m, capability+":") {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(vm.missing, func(m string) bool { return strings.HasPrefix(m, capability+":") })
 }
 
 // threadPointers reads the ThreadsList (runtime/threadSMR.hpp): a length and an array.
 func (vm *VM) threadPointers() ([]byte, error) {
 	l := &vm.l.thread
 	list, err := vm.mem.Ptr(l.list)
-	if err != nil {
-		return nil, err
+	if err != nil || list == 0 {
+		return nil, cmp.Or(err, ErrStarting)
 	}
-	if list == 0 {
-		return nil, ErrStarting
-	}
-	n, err := vm.mem.U32(list + uint64(l.listLength))
-	if err != nil {
-		return nil, err
-	}
-	array, err := vm.mem.Ptr(list + uint64(l.listThreads))
-	if err != nil {
+	n, err1 := vm.mem.U32(list + uint64(l.listLength))
+	array, err2 := vm.mem.Ptr(list + uint64(l.listThreads))
+	if err := cmp.Or(err1, err2); err != nil {
 		return nil, err
 	}
 	if n > maxThreads {
@@ -168,7 +153,7 @@ func (vm *VM) parseThread(addr uint64, b []byte) Thread {
 	return t
 }
 
-// readTIDs puts the thread ids into threads, in place of the OSThreads' addresses, and what pthread_self is there.
+// readTIDs replaces the OSThreads' addresses in threads by the thread ids, and reads each thread's pthread_self.
 func (vm *VM) readTIDs(threads []Thread) {
 	c, l := &vm.threads, &vm.l.thread
 	c.ranges = c.ranges[:0]
@@ -208,7 +193,7 @@ func (vm *VM) linkedThreads() ([]Thread, error) {
 		seen[next] = true
 		addrs = append(addrs, next)
 		if next, err = vm.mem.Ptr(next + uint64(l.next)); err != nil {
-			break // that thread has just ended, and the rest with it
+			break // that thread has just ended, so the rest of the list is lost
 		}
 	}
 	ptrs := vm.threads.ptrs[:0]
@@ -233,11 +218,11 @@ func (vm *VM) isCompiler(t Thread, vtable uint64) bool {
 	name, err := vm.ThreadName(t)
 	is := strings.Contains(name, "CompilerThread")
 	switch {
-	case errors.Is(err, ErrMoved) && name != "": // it was read in a collection, and nothing may confirm it
+	case errors.Is(err, ErrMoved) && name != "": // the name was read during a collection
 		return is // ask again
 	case errors.Is(err, ErrMoved):
-		// .symtab knows too, but reading that of libjvm.so costs tens of milliseconds. The
-		// vtable is behind offset-to-top and type info (Itanium C++ ABI, 2.5.2).
+		// Reading .symtab of libjvm.so takes tens of milliseconds. The vtable is behind offset-to-top and type info (Itanium
+		// C++ ABI, 2.5.2).
 		sym, err := vm.t.Global(libjvm, "_ZTV14CompilerThread")
 		if err != nil {
 			return false // ask again

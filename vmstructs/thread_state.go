@@ -2,8 +2,9 @@ package vmstructs
 
 import "fmt"
 
-// ThreadState is JavaThreadState (utilities/globalDefinitions.hpp): what a thread is doing, as the VM sees it. Up to
-// 27 the VM has these numbers, and an odd number is the way from the state before it to another.
+// ThreadState is JavaThreadState (utilities/globalDefinitions.hpp), the VM's state of a thread. Up to 27 the VM has
+// these
+// numbers. An odd number is a transition from the state before it to another.
 type ThreadState int32
 
 const (
@@ -39,8 +40,9 @@ func (s ThreadState) String() string {
 	return name
 }
 
-// stateNumbers are a JVM's own numbers of states: 28 has other numbers than the releases before, and no ways between
-// states. stateNumbers is nil if the numbers are those of ThreadState.
+// stateNumbers maps a JVM's numbers of states: 28 has other numbers, and no transitions. It is nil if the numbers are
+// those
+// of ThreadState.
 type stateNumbers map[int32]ThreadState
 
 func (r *resolver) stateNumbers() stateNumbers {
@@ -57,7 +59,7 @@ func (r *resolver) stateNumbers() stateNumbers {
 	return own
 }
 
-// of returns the state that a number of the JVM's stands for.
+// of returns the state of one of the JVM's numbers.
 func (n stateNumbers) of(number int32) ThreadState {
 	if n == nil {
 		return ThreadState(number)

@@ -1,16 +1,18 @@
 package vmstructs
 
-// ThreadFacts is what java.lang.Thread says of a thread besides its name and state.
+import "cmp"
+
+// ThreadFacts has a java.lang.Thread's other fields, beside name and state.
 type ThreadFacts struct {
 	ID       int64 // Thread.threadId(), 0: not known
 	Daemon   bool
 	Priority int // 1 to 10, 0: not known
-	// System: the thread belongs to the JDK or the JVM. Its thread group is "system", the topmost one, or the group of
-	// jdk.internal.misc.InnocuousThread right below that. An application's threads are in "main" or below.
+	// System says that the thread belongs to the JDK or the JVM: its thread group is "system", the topmost one, or that of
+	// jdk.internal.misc.InnocuousThread right below. An application's threads are in "main" or below.
 	System bool
 }
 
-// factFields says where these fields are. A field that does not exist is 0.
+// factFields has the offsets of these fields, 0 if there is no such field.
 type factFields struct {
 	daemon, priority, group uint64 // Thread up to 18, Thread.FieldHolder since (java/lang/Thread.java)
 	parent, groupName       uint64 // ThreadGroup
@@ -20,7 +22,7 @@ type factFields struct {
 // (jdk/internal/misc/InnocuousThread.java).
 const innocuousGroup = "InnocuousThreadGroup"
 
-// findFacts takes these places out of the fields of Thread or Thread.FieldHolder. A fact without a place is not known.
+// findFacts takes these offsets out of the fields of Thread or Thread.FieldHolder.
 func (vm *VM) findFacts(fields map[string]uint64) factFields {
 	f := factFields{daemon: fields["daemon"], priority: fields["priority"], group: fields["group"]}
 	if group, err := vm.classFields(vm.l.oops.groupKlass); err == nil {
@@ -29,8 +31,9 @@ func (vm *VM) findFacts(fields map[string]uint64) factFields {
 	return f
 }
 
-// ThreadFacts reads what java.lang.Thread says of t. Afterwards it follows the references that led there once more.
-// If a collector has moved an object meanwhile, the answer is ErrMoved.
+// ThreadFacts reads the java.lang.Thread of t. Afterwards it follows the references once more. If a collector has moved
+// an
+// object meanwhile, the error is ErrMoved.
 func (vm *VM) ThreadFacts(t Thread) (f ThreadFacts, err error) {
 	since := vm.heapMoment()
 	way, err := vm.wayToFacts(t)
@@ -38,28 +41,25 @@ func (vm *VM) ThreadFacts(t Thread) (f ThreadFacts, err error) {
 		return f, err
 	}
 	j := &vm.java
+	var id uint64
+	var daemon uint8
+	var priority uint32
+	var errs [3]error
 	if j.tid != 0 {
-		id, err := vm.mem.U64(way.thread + j.tid)
-		if err != nil {
-			return f, vm.moved(err)
-		}
-		f.ID = int64(id)
+		id, errs[0] = vm.mem.U64(way.thread + j.tid)
 	}
 	if j.facts.daemon != 0 {
-		b, err := vm.mem.U8(way.holder + j.facts.daemon)
-		if err != nil {
-			return f, vm.moved(err)
-		}
-		f.Daemon = b == 1
+		daemon, errs[1] = vm.mem.U8(way.holder + j.facts.daemon)
 	}
 	if j.facts.priority != 0 {
-		n, err := vm.mem.U32(way.holder + j.facts.priority)
-		if err != nil {
-			return f, vm.moved(err)
-		}
-		if n >= 1 && n <= 10 {
-			f.Priority = int(n)
-		}
+		priority, errs[2] = vm.mem.U32(way.holder + j.facts.priority)
+	}
+	if err := cmp.Or(errs[:]...); err != nil {
+		return f, vm.moved(err)
+	}
+	f.ID, f.Daemon = int64(id), daemon == 1
+	if priority <= 10 {
+		f.Priority = int(priority)
 	}
 	f.System = way.system
 	if again, err := vm.wayToFacts(t); err != nil || again != way || !vm.nothingMoved(since) {
@@ -68,7 +68,7 @@ func (vm *VM) ThreadFacts(t Thread) (f ThreadFacts, err error) {
 	return f, nil
 }
 
-// wayToFacts says where a thread's object, the holder of its fields and its group are.
+// wayToFacts has the addresses of a thread's object, the holder of its fields and its group.
 type wayToFacts struct {
 	thread, holder, group uint64
 	system                bool
@@ -93,7 +93,7 @@ func (vm *VM) wayToFacts(t Thread) (w wayToFacts, err error) {
 		return w, nil
 	}
 	if w.group, err = vm.oopAt(w.holder + j.facts.group); err != nil || w.group == 0 {
-		return w, err // a thread that ends no longer has a group
+		return w, err // a thread that is ending has no group
 	}
 	w.system, err = vm.systemGroup(w.group)
 	return w, err

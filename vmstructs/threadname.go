@@ -10,8 +10,8 @@ import (
 	"goprof/process"
 )
 
-// javaFields says where the fields of java.lang.Thread and String are that hold names and states. The first question
-// finds them. A field that does not exist is 0.
+// javaFields has the offsets of fields of java.lang.Thread and String, 0 if there is no such field. The first question
+// finds them.
 type javaFields struct {
 	done bool
 	heap heapModel
@@ -72,8 +72,8 @@ func (vm *VM) readJavaFields() error {
 	return nil
 }
 
-// classFields maps the fields of the class that the variable at addr points at to their
-// offsets. No instance field is at 0.
+// classFields maps the fields of the class to which the variable at addr points to their offsets. No instance field is
+// at 0.
 func (vm *VM) classFields(addr uint64) (map[string]uint64, error) {
 	if addr == 0 {
 		return nil, ErrMissing
@@ -98,8 +98,9 @@ func (vm *VM) classFields(addr uint64) (map[string]uint64, error) {
 	return m, nil
 }
 
-// threadObject returns the java.lang.Thread of t. The object's field eetop must point back at t. That is not so if the
-// thread has ended, or if the object was moved.
+// threadObject returns the java.lang.Thread of t. The object's field eetop must point back at t: it does not if the
+// thread
+// has ended, or if the object was moved.
 func (vm *VM) threadObject(t Thread) (uint64, error) {
 	if err := vm.readJavaFields(); err != nil {
 		return 0, err
@@ -130,8 +131,9 @@ func (vm *VM) threadObject(t Thread) (uint64, error) {
 	return obj, nil
 }
 
-// moved is the error for an object that does not hold together. With ZGC, which moves objects while threads run, that
-// is normal: then the answer is ErrMoved.
+// moved returns the error for an object whose fields contradict each other: ErrMoved with ZGC, which moves objects
+// while
+// threads run.
 func (vm *VM) moved(err error) error {
 	if vm.java.heap.z.on {
 		return ErrMoved
@@ -139,10 +141,12 @@ func (vm *VM) moved(err error) error {
 	return err
 }
 
-// ThreadName returns the name that Java gave a thread. Threads run and collectors work while the name is read. So the
-// references that led to its characters are followed once more afterwards. If they now lead elsewhere, the bytes may
-// belong to another object, and the answer is ErrMoved. If a collection has stopped the threads meanwhile, the
-// references may have led to a wrong place both times: then the name comes with ErrMoved, and FitsComm may confirm it.
+// ThreadName returns the name that Java gave a thread. Threads run and collectors work meanwhile. So ThreadName follows
+// the
+// references to the characters once more afterwards. If they now lead elsewhere, the bytes may belong to another
+// object,
+// and the error is ErrMoved. If a collection has stopped the threads meanwhile, the references may have been wrong both
+// times: then the name comes with ErrMoved, and FitsComm may confirm it.
 func (vm *VM) ThreadName(t Thread) (string, error) {
 	since := vm.heapMoment()
 	way, err := vm.wayToName(t)
@@ -182,8 +186,9 @@ func FitsComm(name, comm string) bool {
 	return cut && strings.HasPrefix(name, begin) && strings.HasSuffix(name, end)
 }
 
-// ThreadID returns the number that Thread.threadId() returns, getId() in older releases. The object is checked again
-// after the number was read: a collector may have moved another object there.
+// ThreadID returns Thread.threadId(), getId() in older releases. It checks the object again afterwards: a collector may
+// have
+// moved another object there.
 func (vm *VM) ThreadID(t Thread) (int64, error) {
 	obj, err := vm.threadObject(t)
 	if err != nil {
@@ -202,8 +207,7 @@ func (vm *VM) ThreadID(t Thread) (int64, error) {
 	return int64(id), nil
 }
 
-// wayToName says where a thread's object is, its name, and the characters of the name. They are 0 if there is no
-// name.
+// wayToName has the addresses of a thread's object, its name, and the characters of the name; 0 if there is no name.
 type wayToName struct{ thread, name, chars uint64 }
 
 func (vm *VM) wayToName(t Thread) (w wayToName, err error) {
@@ -217,8 +221,9 @@ func (vm *VM) wayToName(t Thread) (w wayToName, err error) {
 	return w, err
 }
 
-// charsOf reads the characters of the java.lang.String at str out of its array. In JDK 8 that is an array of chars.
-// Since 9 it is an array of bytes, and String.coder says whether they are Latin-1 (0) or UTF-16 (1).
+// charsOf reads the characters of the java.lang.String at str from its array: in 8 an array of chars, since 9 an array
+// of
+// bytes, Latin-1 or UTF-16 by String.coder (0 or 1).
 func (vm *VM) charsOf(str, array uint64) (string, error) {
 	j := &vm.java
 	n, err := vm.mem.U32(array + j.heap.arrayLength)
@@ -279,10 +284,9 @@ var threadStatuses = map[uint32]string{
 	657: "PARKED", 673: "TIMED_PARKED", 1025: "BLOCKED",
 }
 
-// ThreadStatus returns a thread's state as in java.lang.Thread: RUNNABLE, BLOCKED, WAITING, TIMED_WAITING (both in
-// Object.wait), PARKED, TIMED_PARKED, SLEEPING.
-//
-// The answer is ErrMoved if a collection has stopped the threads meanwhile.
+// ThreadStatus returns a thread's state in java.lang.Thread: RUNNABLE, BLOCKED, WAITING, TIMED_WAITING (both in
+// Object.wait), PARKED, TIMED_PARKED, SLEEPING. The error is ErrMoved if a collection has stopped the threads
+// meanwhile.
 func (vm *VM) ThreadStatus(t Thread) (string, error) {
 	since := vm.heapMoment()
 	obj, err := vm.threadObject(t)

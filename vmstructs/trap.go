@@ -1,9 +1,9 @@
 package vmstructs
 
-// Compiled code that cannot go on calls the uncommon trap. Its only argument says why (runtime/deoptimization.hpp,
-// make_trap_request): a negative number, whose complement has the action in its lower bits and the reason above.
+// Compiled code that cannot continue calls the uncommon trap. The only argument is a request, a negative number, whose
+// complement has the action in its lower bits and the reason above (runtime/deoptimization.hpp, make_trap_request).
 
-// TrapReason is why compiled code gives up, as far as that tells something of the code before.
+// TrapReason is the reason of an uncommon trap.
 type TrapReason uint8
 
 const (
@@ -14,8 +14,9 @@ const (
 	TrapDivision                   // by zero
 	TrapBranch                     // a branch is taken that was never taken before
 	TrapOther
-	// TrapBeforeLoop: a check that a loop makes stands before it, for all rounds at once. The record is that of the
-	// loop's beginning, not of the bytecode that wants the check.
+	// TrapBeforeLoop is a check before a loop, for all rounds at once. It has the record of the loop's beginning, not of
+	// the
+	// bytecode that needs the check.
 	TrapBeforeLoop
 )
 
@@ -53,10 +54,9 @@ var trapReasons = [TrapBeforeLoop + 1][]string{
 
 func (r *resolver) trap() trapLayout {
 	// The shift is the same in all releases. 8 does not export it, nor that it has five bits for the reason.
-	l := trapLayout{
-		shift: uint8(r.int("Deoptimization::_reason_shift", 3)) & 31,
-		bits:  uint8(r.int("Deoptimization::_reason_bits", 5)) & 7,
-	}
+	l := fill[trapLayout](r, "")
+	l.shift = uint8(r.int("Deoptimization::_reason_shift", 3)) & 31
+	l.bits = uint8(r.int("Deoptimization::_reason_bits", 5)) & 7
 	for reason, names := range trapReasons {
 		for _, name := range names {
 			if n := r.int("Deoptimization::Reason_"+name, -1); n >= 0 && n < 64 {

@@ -1,7 +1,7 @@
 package vmstructs
 
-// stream reads HotSpot's compressed integers out of a byte slice (utilities/unsigned5.hpp
-// since JDK 20, code/compressedStream.hpp before).
+// stream reads HotSpot's compressed integers out of a byte slice (utilities/unsigned5.hpp since 20,
+// code/compressedStream.hpp before).
 //
 // UNSIGNED5 writes a number in one to five bytes. X is the number of byte values that are never written: since JDK 20
 // it is 1 (no zero bytes), before it is 0. A byte below 192 (X+L in the source, with L = 192-X) ends the number. After

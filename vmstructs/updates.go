@@ -13,14 +13,14 @@ const updatesOf = "2026-08-22"
 // newestUpdates are the newest updates of the releases that were maintained then: 17.0.20, 8u502.
 var newestUpdates = map[int]int{8: 502, 11: 32, 17: 20, 21: 12, 25: 4, 26: 2}
 
-// updatesEnded is when the updates of a release ended: when the next one came. JDK 13 and 15 are missing, since some
-// went on with those.
+// updatesEnded is when the updates of a release ended: at the next release. JDK 13 and 15 are missing, since some
+// vendors
+// continued them.
 var updatesEnded = map[int]string{9: "March 2018", 10: "September 2018", 12: "September 2019", 14: "September 2020",
 	16: "September 2021", 18: "September 2022", 19: "March 2023", 20: "September 2023", 22: "September 2024",
 	23: "March 2025", 24: "September 2025"}
 
-// Outdated says in one sentence how far the JDK is behind, as far as goprof knows. It is empty where goprof knows of
-// nothing newer.
+// Outdated says in one sentence how far the JDK is behind. It is empty if goprof knows of nothing newer.
 func (v Version) Outdated() string {
 	if when := updatesEnded[v.Major]; when != "" {
 		return fmt.Sprintf("JDK %d gets no updates since %s", v.Major, when)

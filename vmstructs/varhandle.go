@@ -14,9 +14,9 @@ const (
 	linkToStatic      = "linkToStatic"
 )
 
-// handsOn reports whether the JVM has made this method only to call another method, which is an argument: linkToStatic
-// and its like, and invokeBasic (classfile/vmIntrinsics.hpp, is_signature_polymorphic_intrinsic). A compiler that knows
-// the other method inlines it.
+// handsOn reports whether a method only calls the method that is its argument: linkToStatic and its like, and
+// invokeBasic
+// (classfile/vmIntrinsics.hpp, is_signature_polymorphic_intrinsic). A compiler that knows the other method inlines it.
 func (m *Method) handsOn() bool {
 	return m.Native && m.Class == classMethodHandle && (strings.HasPrefix(m.Name, "linkTo") || m.Name == "invokeBasic")
 }
@@ -24,8 +24,9 @@ func (m *Method) handsOn() bool {
 // GuardsHandle reports whether a method may be the guard of a call of a VarHandle.
 func (m *Method) GuardsHandle() bool { return m.Class == classGuards }
 
-// InvokeEffect returns how many values an invoke of m takes off the operand stack, the receiver among them, and how
-// many it puts there. A long is one value. The answer is not known for invokedynamic.
+// InvokeEffect returns how many values an invoke of m pops, with the receiver, and how many it pushes. A long is one
+// value.
+// ok is false for invokedynamic.
 func (vm *VM) InvokeEffect(m *Method, b *Bytecode) (takes, puts int, ok bool) {
 	e, _ := vm.invokeEntry(m, b)
 	c, ok := vm.methodConstant(m, e.constant)
@@ -62,8 +63,9 @@ func parametersOf(signature string) (n int, ok bool) {
 }
 
 // Accessed returns the method by which a VarHandle accesses memory. m loads the VarHandle from a static field (load)
-// and calls it (call). The result is nil if the method is not known, or if the field is not final: then the VarHandle
-// is no constant. ErrMoved says that another attempt may succeed.
+// and
+// calls it (call). The result is nil if the method is not known, or if the field is not final: then the VarHandle is no
+// constant. With ErrMoved another attempt may succeed.
 func (vm *VM) Accessed(m *Method, call, load *Bytecode) (*Method, error) {
 	e, ok := vm.invokeEntry(m, call)
 	if !ok || !call.Handle || load.Op != OpGetstatic {
@@ -95,8 +97,9 @@ func (vm *VM) Accessed(m *Method, call, load *Bytecode) (*Method, error) {
 }
 
 // accessMethod looks for a static method of that name in klass, or else in its superclasses below base, as
-// Lookup.findStatic does for VarForm.java. The result is 0 if there is no such method, or more than one. It is also 0
-// if klass is not a subclass of base, because then the object is no VarHandle.
+// Lookup.findStatic does for VarForm.java. It returns 0 if there is none, or more than one, or if klass is not a
+// subclass of
+// base: then the object is no VarHandle.
 func (vm *VM) accessMethod(klass, base, name uint64) (method uint64) {
 	l := &vm.l.invoke.named
 	found := 0

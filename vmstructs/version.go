@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Version is what the JVM says of itself.
+// Version is the JVM's version.
 type Version struct {
 	Release string // "17.0.15+6", or HotSpot's own "25.504-b01" in JDK 8
 	Info    string // the line that java -Xinternalversion prints: vendor, CPU, compiler
@@ -16,8 +16,8 @@ type Version struct {
 // Version returns the JVM's version.
 func (vm *VM) Version() Version { return vm.version }
 
-// JDK returns the JDK's version. If HotSpot is numbered by itself (25.504-b01), only the line that describes it
-// names the JDK: "... VM (25.504-b01) for linux-amd64 JRE (1.8.0_504-b01), ...".
+// JDK returns the JDK's version. If HotSpot has a number of its own (25.504-b01), only Info names the JDK:
+// "... VM (25.504-b01) for linux-amd64 JRE (1.8.0_504-b01), ...".
 func (v Version) JDK() string {
 	if strings.HasPrefix(v.Release, strconv.Itoa(v.Major)) {
 		return v.Release
@@ -30,9 +30,9 @@ func (v Version) JDK() string {
 	return v.Release
 }
 
-// zero reports whether this is a Zero VM, whose interpreter is written in C++, so that no generated code is there. The
-// VM's name says so (runtime/abstract_vm_version.cpp, VMNAME). The call stub's return address does not: it is null, as
-// in a JVM that is still starting.
+// zero reports whether this is a Zero VM, by its name (runtime/abstract_vm_version.cpp, VMNAME): its interpreter is
+// written
+// in C++, so there is no generated code.
 func (v *Version) zero() bool { return strings.Contains(v.Info, " Zero VM ") }
 
 const maxVersionText = 1024

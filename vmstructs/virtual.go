@@ -12,26 +12,22 @@ import (
 type VirtualThread struct {
 	ID    uint64
 	Name  string
-	State string // parked, timed-waiting, ...
-	// Stack holds all its frames. It is valid during the visit only.
-	Stack *process.Continuation
-	// Mounted: a carrier ran it when it was read, so not all its frames are in the heap.
+	State string                // parked, timed-waiting, ...
+	Stack *process.Continuation // all its frames; valid during the visit only
+	// Mounted says that a carrier ran the thread when it was read, so not all its frames are in the heap.
 	Mounted bool
-	// For is the class, with slashes, of what the thread is parked for; only a Lots that is asked says.
-	For string
-	// Err says why its frames could not be read.
-	Err error
+	For     string // the class, with slashes, of the object for which it is parked; see VirtualSampler.Blockers
+	Err     error  // why its frames could not be read
 
 	object uint64 // where it is; valid during the visit only
 }
 
-// Census says how many virtual threads there are.
+// Census counts virtual threads.
 type Census struct {
 	Seen int // how many were visited; threads that have ended do not count
-	// Failed counts the places that could not be read and may lead to further threads, by the error.
+	// Failed counts the objects that could not be read and may lead to further threads, by the error.
 	Failed map[string]int
-	// Untracked: the JVM keeps no list of threads that are started without an executor
-	// (-Djdk.trackAllThreads=false).
+	// Untracked says that the JVM keeps no list of threads without an executor (-Djdk.trackAllThreads=false).
 	Untracked bool
 }
 
@@ -60,14 +56,15 @@ func (s *Census) incomplete() error {
 	return errors.New(why)
 }
 
-// maxReasons bounds how many different reasons Failed has: some have an address in them.
+// maxReasons bounds the different reasons in Failed: some have an address in them.
 const maxReasons = 64
 
-// virtualTries is how often reading is tried where a virtual thread changes meanwhile.
+// virtualTries is how often goprof tries to read a virtual thread that changes meanwhile.
 const virtualTries = 3
 
-// EachVirtual visits every virtual thread that the JVM's thread containers know. No thread is stopped for that, so each
-// virtual thread is shown as it was at another moment.
+// EachVirtual visits every virtual thread in the JVM's thread containers. No thread is stopped, so each virtual thread
+// is
+// shown as it was at another moment.
 func (c *Continuations) EachVirtual(platform []Thread, visit func(*VirtualThread)) (Census, error) {
 	if err := c.prepare(); err != nil {
 		return Census{}, err
@@ -79,17 +76,9 @@ func (c *Continuations) EachVirtual(platform []Thread, visit func(*VirtualThread
 	return s.census, nil
 }
 
-// look reads one virtual thread and visits it. It reports whether the thread has not been seen before and has not
-// ended.
+// look reads one virtual thread and visits it. It returns false if the thread was seen before, or has ended.
 func (s *search) look(obj uint64) bool {
-	c := s.c
-	var t VirtualThread
-	for range virtualTries {
-		t = s.lookOnce(obj)
-		if t.Err == nil {
-			break
-		}
-	}
+	t := s.readThread(obj)
 	if t.State == virtualTerminated || s.shown[t.ID] {
 		return false
 	}
@@ -97,12 +86,22 @@ func (s *search) look(obj uint64) bool {
 		s.shown[t.ID] = true
 	}
 	s.census.Seen++
-	t.Stack = &c.heap
+	t.Stack = &s.c.heap
 	s.visit(&t)
 	return true
 }
 
-// lookOnce reads a virtual thread. A collector may have moved it meanwhile.
+// readThread reads a virtual thread, a few times if the thread changes or a collector moves it meanwhile.
+func (s *search) readThread(obj uint64) (t VirtualThread) {
+	for range virtualTries {
+		if t = s.lookOnce(obj); t.Err == nil {
+			break
+		}
+	}
+	return t
+}
+
+// lookOnce reads a virtual thread once.
 func (s *search) lookOnce(obj uint64) (t VirtualThread) {
 	c := s.c
 	c.heap.Reset()

@@ -99,7 +99,7 @@ func visitVirtual(t process.Target, share int) (seen int, err error) {
 
 // drawVirtual draws virtual threads by lot. Where the JVM does not lie, those visited stand for as many as there are.
 func drawVirtual(vm *VM, s *search, platform []Thread, most int, honest bool) error {
-	l := NewLots(s.c)
+	l := NewVirtualSampler(s.c)
 	l.Blockers, l.Names, l.s.klasses = true, true, s.klasses
 	if len(s.klasses) == 0 {
 		return nil
@@ -168,12 +168,12 @@ func TestDrawDuringCollection(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l := NewLots(vm.NewContinuations())
+		l := NewVirtualSampler(vm.NewContinuations())
 		if l.s.klasses, err = l.s.findKlasses(classContainers, classTrackingRoot, classVirtual); err != nil {
 			t.Fatal(err) // a recording has no further ones
 		}
 		objects := map[uint64]bool{}
-		draw := func() (lot Lot, stood float64) {
+		draw := func() (lot VirtualSample, stood float64) {
 			lot, err := l.Draw(platform, 1<<10, func(v *VirtualThread, stands float64) {
 				stood += stands
 				objects[v.object] = true

@@ -2,7 +2,7 @@ package vmstructs
 
 import "fmt"
 
-// virtualState is what a constant of VirtualThread stands for.
+// virtualState is the meaning of a constant of VirtualThread.
 type virtualState struct {
 	constant string
 	name     string // as goprof shows it
@@ -22,8 +22,8 @@ const (
 )
 
 // virtualStates are the constants of VirtualThread (java/lang/VirtualThread.java). Their values differ between
-// releases, so they are read from the class. A thread on its way to WAIT is WAITING, as a thread on its way to PARKED
-// is PARKING.
+// releases, so
+// they are read from the class. WAITING comes before WAIT, as PARKING before PARKED.
 var virtualStates = []virtualState{
 	{"NEW", virtualNew, false}, {"STARTED", virtualStarted, false}, {"TERMINATED", virtualTerminated, false},
 	{"RUNNABLE", "runnable", false}, {"RUNNING", "running", true},
@@ -52,8 +52,7 @@ func (s *search) stateOf(state uint32) (virtualState, error) {
 	return virtualState{}, fmt.Errorf("%w: state %d of a virtual thread is not known", ErrBadThread, state)
 }
 
-// readStates reads the constants out of the mirror of VirtualThread. If the collector moves the mirror meanwhile, it
-// reads them again.
+// readStates reads the constants out of the mirror of VirtualThread, again if the collector moves the mirror meanwhile.
 func (s *search) readStates() error {
 	for range virtualTries {
 		mirror, fields, err := s.statics(classVirtual)

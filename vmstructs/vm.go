@@ -40,8 +40,7 @@ type VM struct {
 	objects                        objectModel
 	threads                        threadCache
 	heapReads                      heapReads
-	// The addresses of the variables in libjvm.so that hold barrier and contRet; see global.
-	barrierAt, contRetAt uint64
+	globals                        map[string]uint64 // addresses of variables in libjvm.so; see global
 
 	barrier uint64 // where the lowest frames of virtual threads return to; 0: not looked for yet
 	derived offset // JavaThread::_cont_entry where it is not exported; 0: not looked for yet
@@ -103,7 +102,7 @@ func Open(t process.Target) (*VM, error) {
 
 // newVM returns a VM with empty caches.
 func newVM(t process.Target, l *layout) *VM {
-	vm := &VM{l: l}
+	vm := &VM{l: l, globals: map[string]uint64{}}
 	vm.setMemory(t)
 	vm.blobs.init()
 	vm.methods.init()
@@ -120,7 +119,7 @@ func (r *resolver) essentials() []string {
 	return lost
 }
 
-// notHotSpot says what the target is instead of HotSpot, as far as its images tell.
+// notHotSpot returns the error for a target that is no HotSpot. It says what the target is, if its images show that.
 func notHotSpot(t process.Target) error {
 	if _, ok := t.Image("libj9vm29.so"); ok {
 		return fmt.Errorf("%w: this is OpenJ9", ErrNotHotSpot)
@@ -154,9 +153,8 @@ func (vm *VM) Java() arch.JavaRegs {
 	return java
 }
 
-// excludedByte chooses the X of UNSIGNED5 (see unsigned5.go). Since JDK 20 zero bytes are never written, so X is 1
-// (JDK-8292758, utilities/unsigned5.hpp). Up to 19 it is 0 (code/compressedStream.hpp). A JVM with a field stream is
-// certainly 21 or later.
+// excludedByte returns the X of UNSIGNED5 (see unsigned5.go): 1 since 20, which writes no zero bytes (JDK-8292758,
+// utilities/unsigned5.hpp), 0 up to 19 (code/compressedStream.hpp). A JVM with a field stream is 21 or later.
 func excludedByte(major int, fieldStream bool) uint8 {
 	if fieldStream || major >= 20 {
 		return 1
@@ -164,8 +162,9 @@ func excludedByte(major int, fieldStream bool) uint8 {
 	return 0
 }
 
-// Loaded returns how many bytes of data of code blobs and methods were read into the caches so far. A caller that keeps
-// pointers to Blobs and Methods can bound by it how much memory they hold, also after the caches have forgotten them.
+// Loaded returns how many bytes of blobs and methods were read into the caches so far. So a caller that keeps pointers
+// to
+// Blobs and Methods can bound their memory, even after the caches have forgotten them.
 func (vm *VM) Loaded() uint64 { return vm.loaded }
 
 // Forget empties the caches of code and methods. Code and methods that are needed again are read again.

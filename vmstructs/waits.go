@@ -7,8 +7,9 @@ import (
 	"goprof/process"
 )
 
-// Waits says what a thread that stands still waits for. It has caches and scratch memory of its own: one goroutine may
-// use a Waits while another uses the VM that it was made from.
+// Waits finds out what a thread waits for. It has caches and scratch memory of its own: one goroutine may use a Waits
+// while
+// another uses the VM that it was made from.
 type Waits struct {
 	vm      *VM // one of its own
 	classes bool
@@ -36,9 +37,11 @@ func (w *Waits) ReadFrom(t process.Target) *Waits {
 	return w
 }
 
-// Read returns what the JVM knows of a thread that was found in that system call. The thread must not run meanwhile,
-// but the collector may. Read follows references in the heap twice. If they lead to two places, or if a collection has
-// stopped all threads, the answer is not known.
+// Read returns what the JVM knows of a thread that waits in that system call. The thread must not run meanwhile, but
+// the
+// collector may. Read follows references in the heap twice. If they lead to two places, or if a collection has stopped
+// all
+// threads, it sets only Moving.
 func (w *Waits) Read(snap *process.Snapshot, call arch.Call) (j process.JavaWait) {
 	if snap.SideAddr == 0 || len(snap.Side) == 0 {
 		return j // not a Java thread
@@ -46,7 +49,7 @@ func (w *Waits) Read(snap *process.Snapshot, call arch.Call) (j process.JavaWait
 	switch call {
 	case arch.CallFutex, arch.CallSleep, arch.CallRestart:
 	default:
-		return j // it waits for a file: of that only the kernel knows
+		return j // the thread waits for a file: only the kernel knows more
 	}
 	thread := snap.SideAddr - w.side
 	if !w.readThread(thread) {
@@ -126,7 +129,7 @@ func (w *Waits) waitsFor(thread uint64, j *process.JavaWait) string {
 	}
 	if !w.model {
 		var err error
-		if w.klasses, err = w.vm.klassModelAt(w.vm.l.wait.narrowBase, w.vm.l.wait.narrowShift); err != nil {
+		if w.klasses, err = w.vm.readKlassModel(); err != nil {
 			return ""
 		}
 		w.model = true

@@ -290,7 +290,7 @@ func (f *agentFlags) serve(cmd *cobra.Command, c *config.Config, at net.Listener
 	began := time.Now()
 	a.Run(ctx)
 	did := a.Metrics().Counts()
-	say(deeds(&did, time.Since(began)))
+	say(agentEnded(&did, time.Since(began)))
 	cancel()
 	if rest.Wait(); others != nil {
 		say(othersDeeds(others))

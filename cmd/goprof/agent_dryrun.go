@@ -31,7 +31,7 @@ func dryRun(w io.Writer, h *agent.ThisHost, s *agent.Settings) error {
 		of := s.Attributes
 		identity.Enrich(j.PID, &of)
 		row := []string{strconv.Itoa(j.PID), j.User, fmt.Sprintf("%.0f %%", 100*j.Share),
-			cmp.Or(of.Get(resource.ServiceName), j.Name()), cmp.Or(of.Get(resource.PodName), "-"), fate(s, &j)}
+			cmp.Or(of.Get(resource.ServiceName), j.Name()), cmp.Or(of.Get(resource.PodName), "-"), planFor(s, &j)}
 		for at, text := range row {
 			row[at] = output.Printable(text)
 		}
@@ -40,7 +40,7 @@ func dryRun(w io.Writer, h *agent.ThisHost, s *agent.Settings) error {
 	return table.Flush()
 }
 
-func fate(s *agent.Settings, j *agent.Candidate) string {
+func planFor(s *agent.Settings, j *agent.Candidate) string {
 	switch {
 	case s.Choice.Judge(j, true) != agent.Wanted:
 		return "left alone, by match and deny"

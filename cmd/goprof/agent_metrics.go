@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"goprof/agent"
-	"goprof/output/shelf"
+	"goprof/output/batchdir"
 	"goprof/process"
 )
 
@@ -63,7 +63,7 @@ func writeMetrics(w io.Writer, a *agent.Agent, h *agent.ThisHost, others *agent.
 	out.metrics(w)
 }
 
-func fileMetrics(w io.Writer, files *shelf.Shelf) {
+func fileMetrics(w io.Writer, files *batchdir.Dir) {
 	if files == nil {
 		return
 	}

@@ -15,8 +15,8 @@ import (
 
 	"goprof/agent/config"
 	"goprof/cmd/goprof/exit"
+	"goprof/output/batchdir"
 	"goprof/output/folderlock"
-	"goprof/output/shelf"
 	"goprof/profile/batch"
 )
 
@@ -27,7 +27,7 @@ type outlets struct {
 
 	mu      sync.Mutex
 	open    bool
-	files   *shelf.Shelf
+	files   *batchdir.Dir
 	to      *sending
 	waiting []*batch.Batch
 	dropped int64
@@ -42,9 +42,9 @@ func (o *outlets) connect(c *config.Config) error {
 	if err != nil {
 		return err
 	}
-	var files *shelf.Shelf
+	var files *batchdir.Dir
 	if c.Files.Dir != "" {
-		if files, err = shelf.New(shelf.Options{Dir: c.Files.Dir, JFR: c.Files.JFR, MaxBytes: c.Files.MaxBytes,
+		if files, err = batchdir.New(batchdir.Options{Dir: c.Files.Dir, JFR: c.Files.JFR, MaxBytes: c.Files.MaxBytes,
 			MaxFiles: c.Files.MaxCount, Tell: o.say}); err != nil {
 			to.close(o.say)
 			return outputFailed(err)
@@ -101,7 +101,7 @@ func (o *outlets) close() {
 		o.files.Close()
 	}
 	o.to.close(o.say)
-	for _, text := range o.deeds() {
+	for _, text := range o.lines() {
 		o.say(text)
 	}
 }

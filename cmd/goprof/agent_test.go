@@ -138,7 +138,7 @@ func TestExamplesFitTheUnit(t *testing.T) {
 func TestDeeds(t *testing.T) {
 	const why = "500 looks were put off or left out"
 	for samples, wanted := range map[int64]bool{0: true, 1000: false} {
-		text := deeds(&agent.Counts{Found: 1, Samples: samples, LeftOut: 500}, time.Second)
+		text := agentEnded(&agent.Counts{Found: 1, Samples: samples, LeftOut: 500}, time.Second)
 		if strings.Contains(text, why) != wanted {
 			t.Errorf("%d samples: %s", samples, text)
 		}

@@ -41,7 +41,7 @@ func plan(c *config.Config) string {
 var modeWords = map[session.Mode]string{session.CPUMode: "CPU time", session.WallMode: "wall-clock time",
 	session.WaitingMode: "waits"}
 
-func deeds(m *agent.Counts, took time.Duration) string {
+func agentEnded(m *agent.Counts, took time.Duration) string {
 	text := fmt.Sprintf("ended after %v: %d JVMs were found, %s samples of them are in %s batches, %s were lost",
 		output.Round(took), m.Found, output.Grouped(m.Samples), output.Grouped(m.Batches), output.Grouped(m.Lost))
 	if m.LeftOut > m.Samples {
@@ -54,7 +54,7 @@ func deeds(m *agent.Counts, took time.Duration) string {
 	return text
 }
 
-func (o *outlets) deeds() (all []string) {
+func (o *outlets) lines() (all []string) {
 	if o.files != nil {
 		st := o.files.Stats()
 		all = append(all, fmt.Sprintf("files: %s written, %s not, %s old ones removed; %s are there",

@@ -94,7 +94,7 @@ func (f *slowFlags) run(cmd *cobra.Command, args []string) error {
 	g := requests.New(method)
 	r := &requests.Report{By: "trace"}
 	if f.method != "" {
-		r.By = f.method
+		r.By, r.Methods = f.method, true
 	}
 	if len(args) == 1 && isRecording(args[0]) {
 		err = f.read(cmd, args[0], g, r)

@@ -75,7 +75,7 @@ func (p *snapPart) before() error {
 	return err
 }
 
-// batchFile is the name of an agent's file: when it begins, and the process (package shelf).
+// batchFile is the name of an agent's file: when it begins, and the process (package batchdir).
 var batchFile = regexp.MustCompile(`^(\d{8}T\d{6}Z)-\d{4}-(\d+)-.*\.(pb\.gz|jfr)$`)
 
 // joined are recordings of one JVM, one after the other.

@@ -92,23 +92,13 @@ type watched struct {
 }
 
 func (w *watched) Each(visit func(*profile.Sample) error) error {
-	return w.watch(w.Source.Each, visit)
+	return w.Visit(recording.AllStacks, visit)
 }
 
-// EachLazily is Each, with stacks that are read later if the recording's are.
-func (w *watched) EachLazily(visit func(*profile.Sample) error) error {
-	return w.watch(func(visit func(*profile.Sample) error) error { return recording.EachLazily(w.Source, visit) }, visit)
-}
-
-// EachBare is Each, without stacks if the recording has none read.
-func (w *watched) EachBare(visit func(*profile.Sample) error) error {
-	return w.watch(func(visit func(*profile.Sample) error) error { return recording.EachBare(w.Source, visit) }, visit)
-}
-
-func (w *watched) watch(each func(func(*profile.Sample) error) error, visit func(*profile.Sample) error) error {
+func (w *watched) Visit(stacks recording.Stacks, visit func(*profile.Sample) error) error {
 	w.samples = 0
 	var theirs error
-	err := each(func(s *profile.Sample) error {
+	err := recording.Visit(w.Source, stacks, func(s *profile.Sample) error {
 		w.samples += s.Looks()
 		theirs = visit(s)
 		return theirs
@@ -119,20 +109,11 @@ func (w *watched) watch(each func(func(*profile.Sample) error) error, visit func
 	return err
 }
 
-// Marks are the recording's, if it has any.
 func (w *watched) Marks(visit func(recording.Mark) error) error {
-	if m, ok := w.Source.(recording.Marked); ok {
-		return m.Marks(visit)
-	}
-	return nil
+	return recording.Marks(w.Source, visit)
 }
-
-// Lives are the recording's, if it has any.
 func (w *watched) Lives(visit func(recording.Life) error) error {
-	if l, ok := w.Source.(recording.Lived); ok {
-		return l.Lives(visit)
-	}
-	return nil
+	return recording.Lives(w.Source, visit)
 }
 
 func writeCollapsed(to io.Writer, src recording.Source, o recording.SumOptions) error {

@@ -371,7 +371,7 @@ func benchmarkConvert(b *testing.B, data []byte) {
 		})
 	}
 	measure("reading", func(f *recording.File) (n int64, err error) {
-		err = f.EachLazily(func(s *profile.Sample) error { n += s.Looks(); return nil })
+		err = f.Visit(recording.LaterStacks, func(s *profile.Sample) error { n += s.Looks(); return nil })
 		return n, err
 	})
 	for _, f := range format.All() {

@@ -32,7 +32,7 @@ func writeJFR(to io.Writer, src *watched, tell func(string)) error {
 		return err
 	}
 	last, begun := profile.Instant{}, false
-	err = recording.EachLazily(src, func(s *profile.Sample) error {
+	err = recording.Visit(src, recording.LaterStacks, func(s *profile.Sample) error {
 		if !begun {
 			begun = true
 			if err := w.Tick(moved(s.At, i.Meta.Start)); err != nil {

@@ -20,7 +20,7 @@ func writePProf(to io.Writer, src recording.Source, tell func(string)) error {
 		}
 	}
 	b := pprof.NewBuilder(o)
-	if err := recording.EachLazily(src, b.Add); err != nil {
+	if err := recording.Visit(src, recording.LaterStacks, b.Add); err != nil {
 		return err
 	}
 	if b.Overflow > 0 && tell != nil {

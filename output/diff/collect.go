@@ -41,8 +41,8 @@ type run struct {
 // MaxRuns is how many recordings a side has at most.
 const MaxRuns = 64
 
-// cell is a node in a block of time, which is the upper half. Each recording has blocks of its own. A recording without
-// times has only one.
+// cell is a node in a block of time. The block is the upper half. Each recording has blocks of its own; a recording
+// without times has only one.
 type cell uint64
 
 func cellOf(block, node int32) cell { return cell(block)<<32 | cell(node) }
@@ -70,8 +70,7 @@ func (s *side) begin(r run, timed bool) (block int32) {
 	return int32(len(s.runs)-1) * blocks
 }
 
-// assumedLooks returns how many samples a recording has. If the recording does not say that, a sample is assumed for
-// each interval.
+// assumedLooks returns how many samples a recording has. If it does not say so, one sample is assumed for each interval.
 func assumedLooks(w profile.Weight, total, looks int64, interval time.Duration) int64 {
 	switch {
 	case w == profile.Samples && looks <= 0:
@@ -116,14 +115,14 @@ func (c *Comparison) AddSource(to Side, src recording.Source, o Reading) error {
 	s.weight = i.Meta.Weight
 	a := adder{c: c, to: to, o: o, labels: make(map[frame]int32), roots: make(map[profile.Thread]int32),
 		standing: make(map[threadID]stay)}
-	if err := recording.EachBare(src, a.measure); err != nil {
+	if err := recording.Visit(src, recording.NoStacks, a.measure); err != nil {
 		return err
 	}
 	if a.timed = i.Timed && a.last > a.first; a.timed {
 		s.span += time.Duration(a.last - a.first)
 	}
 	a.firstBlock = s.begin(run{name: i.Name, jvm: i.JVM()}, a.timed)
-	if err := recording.EachLazily(src, a.add); err != nil {
+	if err := recording.Visit(src, recording.LaterStacks, a.add); err != nil {
 		return err
 	}
 	for _, st := range a.standing {
@@ -137,8 +136,8 @@ func (c *Comparison) AddSource(to Side, src recording.Source, o Reading) error {
 	return nil
 }
 
-// effective returns how many looks, each counted once, tell as much as those that there are
-// (profile.Summary.Effective). 0: it is not known.
+// effective returns how many independent looks are worth as much as the recording's (profile.Summary.Effective). 0: it
+// is not known.
 func (a *adder) effective(i *recording.Info) int64 {
 	switch {
 	case i.Summary != nil && i.Summary.Effective > 0:
@@ -188,8 +187,8 @@ type adder struct {
 	standing    map[threadID]stay
 }
 
-// leafPlace is where a sample's stack ends in the tree, and the compiled method in which its leaf is a guess, 0 if it
-// is none.
+// leafPlace is the node in which a sample's stack ends. If its leaf is a guess, guessedIn is the node of the compiled
+// method; otherwise it is 0.
 type leafPlace struct{ node, guessedIn int32 }
 
 type frame struct {
@@ -209,8 +208,8 @@ type stay struct {
 	weight int64
 }
 
-// maxStandings bounds the threads whose standings are followed; beyond, each look of a thread counts for itself. It
-// also bounds how many functions and threads are remembered.
+// maxStandings bounds the threads whose standings are followed. Looks at further threads count one by one. It also
+// bounds how many functions and threads are remembered.
 const maxStandings = 1 << 20
 
 func moment(s *profile.Sample) int64 {
@@ -294,21 +293,15 @@ func (a *adder) root(s *profile.Sample) int32 {
 	if !a.o.Threads {
 		return noLabel
 	}
-	root, ok := a.roots[s.Thread]
-	if !ok {
-		if len(a.roots) >= maxStandings {
-			clear(a.roots)
-		}
-		root = a.c.tree.label(output.ParseLabel(naming.ThreadLabel(&s.Thread)))
-		a.roots[s.Thread] = root
-	}
-	return root
+	return profile.Cached(a.roots, maxStandings, s.Thread, func() int32 {
+		return a.c.tree.label(output.ParseLabel(naming.ThreadLabel(&s.Thread)))
+	})
 }
 
 const noLabel = -1
 
-// descend goes to the node of a sample's stack, and makes what is missing. The stack has the threads, states and
-// reasons that a collapsed file would have. A leaf that is a guess counts for its compiled method.
+// descend goes to the node of a sample's stack, and makes missing nodes. It returns false if there is no room. The stack
+// has the threads, states and reasons that a collapsed file would have. A guessed leaf counts for its compiled method.
 func (a *adder) descend(s *profile.Sample, root int32) (leafPlace, bool) {
 	way := descent{tree: &a.c.tree}
 	if root != noLabel {
@@ -368,16 +361,9 @@ func (d *descent) down(label int32) {
 }
 
 func (a *adder) label(f *profile.Frame) int32 {
-	key := frame{f.Func, f.Kind}
-	label, ok := a.labels[key]
-	if !ok {
-		if len(a.labels) >= maxStandings {
-			clear(a.labels)
-		}
-		label = a.c.tree.label(output.ParseLabel(output.Label(f.Func, f.Kind)))
-		a.labels[key] = label
-	}
-	return label
+	return profile.Cached(a.labels, maxStandings, frame{f.Func, f.Kind}, func() int32 {
+		return a.c.tree.label(output.ParseLabel(output.Label(f.Func, f.Kind)))
+	})
 }
 
 // addLook adds a look to the standing of its thread, or ends the standing and begins another.

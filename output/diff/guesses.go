@@ -8,7 +8,7 @@ import "slices"
 // a change has a range: its certain part, plus or minus the difference in the number of guesses. diff judges the
 // smallest change in that range.
 
-// moved is by how much guesses may have changed an item's share, upwards and downwards.
+// moved is how much guesses may have changed an item's share, upwards and downwards.
 type moved struct{ up, down float64 }
 
 func (it *items) guesses() {
@@ -67,7 +67,7 @@ type compiled struct {
 // path is the item of a node of an inlined method, and the node of the compiled one.
 type path struct{ number, top int32 }
 
-// more is by how much a method's share may have changed, if that of guesses has changed so.
+// more returns how much a method's share may have changed because the share of guesses changed.
 func more(guessed, total [sides]float64) (m moved) {
 	if total[Before] > 0 && total[After] > 0 {
 		by := guessed[After]/total[After] - guessed[Before]/total[Before]
@@ -83,7 +83,7 @@ func (it *items) may(number int32, by moved) {
 	}
 }
 
-// least is both shares as they are where guesses make the change smallest.
+// least returns both shares, with the guesses counted so that the change is smallest.
 func (e *evidence) least() (before, after float64) {
 	before, after = e.share(Before), e.share(After)
 	if after > before {
@@ -92,7 +92,7 @@ func (e *evidence) least() (before, after float64) {
 	return before, min(after+e.item.guesses.up, before)
 }
 
-// byGuesses is how much of the change guesses may have made.
+// byGuesses is the part of the change that guesses may explain.
 func (e *evidence) byGuesses() float64 {
 	before, after := e.least()
 	change := e.change()

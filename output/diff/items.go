@@ -7,7 +7,7 @@ import (
 	"goprof/output"
 )
 
-// An item is what is compared: a key of the report by its self or its total, or a path. The numbers of items are in
+// items are what is compared: each key of the report by its self and by its total, and each path. Their numbers are in
 // this order: self, total, nodes.
 type items struct {
 	tree  *tree
@@ -26,7 +26,7 @@ type item struct {
 	squares [sides]float64 // of standings
 	blocks  [sides][levels]products
 	guesses moved
-	prints  uint64 // of the nodes whose samples it has: two items with the same are the same samples
+	prints  uint64 // a fingerprint of the nodes whose samples it has: items with equal prints have the same samples
 }
 
 // maxItems bounds the compared items, roughly. The items with the fewest samples are left out first.
@@ -131,7 +131,7 @@ func atLeast(counts []int64, least int64) (n int) {
 	return n
 }
 
-// fingerprint is splitmix64: sums of these numbers are equal by chance alone for other sets.
+// fingerprint is splitmix64. Sums of fingerprints of two different sets are practically never equal.
 func fingerprint(n uint64) uint64 {
 	n = (n + 1) * 0x9e3779b97f4a7c15
 	n = (n ^ n>>30) * 0xbf58476d1ce4e5b9
@@ -150,7 +150,7 @@ var shifts = [levels]int{0, 1, 2, 3, 6}
 
 const wholeRuns = levels - 1
 
-// products are sums over blocks, of the item's count in each, squared, and times the count of all.
+// products are sums over blocks: of the item's squared count, and of its count times that of all items.
 type products struct{ squares, withAll float64 }
 
 // addBlocks sums up what one recording's blocks hold of each item.

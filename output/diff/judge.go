@@ -10,8 +10,8 @@ import (
 const (
 	// Risk is how many of all comparisons in which nothing has changed may have any change that is called significant.
 	Risk = 0.05
-	// Assumed is how many times the variance of independent looks a share is taken to have, where neither recording has
-	// times to measure that by: more than most recordings of CPU time have (docs/evidence/diff.md).
+	// Assumed is the variance of a share, divided by that of independent looks, that is assumed if neither recording has
+	// times to measure it by. Most recordings of CPU time have less (docs/evidence/diff.md).
 	Assumed = 2.0
 )
 
@@ -55,8 +55,9 @@ func (c *Comparison) judge(i *item, n *noise, step bool) evidence {
 	return e
 }
 
-// decide finds the p of all items, when it is known how recordings differ. It returns how many hypotheses there are,
-// and up to which p over its weight an item is significant; within is the same for noise within the recordings alone.
+// decide finds the p of all items once it is known how recordings differ. It returns the number of hypotheses, and the
+// limit of p divided by weight up to which an item is significant. within is that limit for noise within the recordings
+// alone.
 func (c *Comparison) decide(list []evidence, pairs []pair) (hypotheses int, limit, within float64) {
 	for i := range list {
 		e := &list[i]
@@ -84,19 +85,19 @@ func (c *Comparison) look(s Side) float64 {
 	return float64(c.sides[s].total) / float64(c.sides[s].looks)
 }
 
-// independent is the variance of an item's count if each look were drawn on its own, with the share of both recordings.
+// independent is the variance of an item's count if looks were independent, with the share in both recordings together.
 func (c *Comparison) independent(e *evidence, s Side) float64 {
 	p := e.pooled()
 	return max(p*(1-p)*e.total[s]*c.look(s), math.SmallestNonzeroFloat64)
 }
 
-// standing is the variance if each standing of the item's were drawn as one.
+// standing is the variance of an item's count if its standings were independent.
 func (c *Comparison) standing(e *evidence, s Side) float64 {
 	p := e.pooled()
 	return (1-p)*(1-p)*e.item.squares[s] + p*p*(1-p)*e.total[s]*c.look(s)
 }
 
-// fewest is the p of the most extreme way in which the item's looks can fall to the two sides.
+// fewest is the smallest p that the item can have: that of all its looks on one side.
 func (c *Comparison) fewest(e *evidence) float64 {
 	looks := [sides]float64{float64(c.sides[Before].looks), float64(c.sides[After].looks)}
 	in := e.share(Before)*looks[Before] + e.share(After)*looks[After]
@@ -105,7 +106,7 @@ func (c *Comparison) fewest(e *evidence) float64 {
 	return min(2*math.Pow(min(q, 1-q), in), 1)
 }
 
-// chance is how often noise alone makes these shares of each other, or any that differ more.
+// chance is the probability that noise alone makes two shares differ as much as these, or more.
 func (e *evidence) chance(before, after float64) float64 {
 	return max(e.chanceWithin(before, after), e.between.chance(after-before))
 }
@@ -136,9 +137,6 @@ func (e *evidence) chanceWithin(before, after float64) float64 {
 // noise is the smallest change in the direction of this one whose p is not more than limit.
 func (e *evidence) noise(limit float64) float64 { return e.smallest(limit, e.chance) }
 
-// within is noise, of noise within the recordings alone.
-func (e *evidence) within(limit float64) float64 { return e.smallest(limit, e.chanceWithin) }
-
 func (e *evidence) smallest(limit float64, chance func(before, after float64) float64) float64 {
 	sign, p := 1.0, e.pooled()
 	if e.change() < 0 {
@@ -149,19 +147,29 @@ func (e *evidence) smallest(limit float64, chance func(before, after float64) fl
 		clip := func(share float64) float64 { return min(max(share, 0), 1) }
 		return chance(clip(p-sign*d*(1-part)), clip(p+sign*d*part))
 	}
-	low, high := 0.0, 1.0
-	if at(high) > limit {
-		return high
+	if at(1) > limit {
+		return 1
 	}
-	for range 30 {
-		if mid := (low + high) / 2; at(mid) > limit {
-			low = mid
+	_, most := bisect(0, 1, 30, middle, func(d float64) bool { return at(d) > limit })
+	return most
+}
+
+// bisect searches for the point between low and high at which below becomes false, in so many steps, and returns the two
+// points between which it lies. mid is middle, or geometric for a range of several orders of magnitude.
+func bisect(low, high float64, steps int, mid func(low, high float64) float64,
+	below func(float64) bool) (float64, float64) {
+	for range steps {
+		if x := mid(low, high); below(x) {
+			low = x
 		} else {
-			high = mid
+			high = x
 		}
 	}
-	return high
+	return low, high
 }
+
+func middle(low, high float64) float64    { return (low + high) / 2 }
+func geometric(low, high float64) float64 { return math.Sqrt(low * high) }
 
 // holm corrects for many comparisons. It returns the number of hypotheses, and a limit: an item is significant if its p
 // divided by its weight is not above the limit. After some hypotheses are rejected, the number of those that are left
@@ -227,7 +235,7 @@ func weigh(list []evidence, hypotheses int) (order []*evidence) {
 	return order
 }
 
-// testable is Tarone's number: how many different hypotheses have samples enough to be significant among so many.
+// testable is Tarone's number: the number of hypotheses that have enough samples to be significant among that number.
 func testable(list []evidence) int {
 	fewest := make(map[uint64]float64)
 	for i := range list {

@@ -7,8 +7,7 @@ import (
 	"goprof/profile/naming"
 )
 
-// comparable returns a frame's name as both recordings have it: without numbers that differ from run to run. Threads of
-// one pool are one, and their ids go.
+// comparable returns a frame's name without numbers that differ from run to run. Threads of one pool get one name.
 func comparable(n output.Name) output.Name {
 	switch {
 	case n.Kind == output.LabelThread:

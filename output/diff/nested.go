@@ -38,8 +38,7 @@ func (it *items) nested() (pairs []pair) {
 	return pairs
 }
 
-// questions are the hypotheses that are not rejected yet. Items that are the same samples are one: all is by their
-// prints.
+// questions are the hypotheses that are not rejected yet, by prints: items with the same samples are one hypothesis.
 type questions struct {
 	of    map[uint64]*evidence
 	links map[uint64][]link
@@ -72,8 +71,8 @@ type common struct {
 	both float64
 }
 
-// inCommon finds what pairs have in common, most first. It takes the least risk that an item has: of more risk two
-// items have a larger part in common.
+// inCommon finds what pairs have in common, the largest first. It computes with the smallest risk of any item: with a
+// larger risk, two items have a larger part in common.
 func (q *questions) inCommon(list []evidence, pairs []pair) (all []common) {
 	for _, p := range pairs {
 		inner, outer := &list[p.inner], &list[p.outer]
@@ -137,8 +136,8 @@ func correlation(inner, outer *evidence) float64 {
 	return math.Sqrt(in * (1 - out) / (out * (1 - in)) * least / most)
 }
 
-// both returns the chance that two normal numbers of a correlation that is not negative are both so far from 0, on the
-// same side, as each alone is with the chances p and q. It is integrated over the correlation (Plackett, Biometrika
+// both returns the probability that two correlated normal numbers are both, on the same side of 0, as far from 0 as each
+// alone is with the probabilities p and q. The correlation is not negative. It is integrated over (Plackett, Biometrika
 // 1954).
 func both(p, q, correlation float64) float64 {
 	h, k := math.Sqrt2*math.Erfcinv(p), math.Sqrt2*math.Erfcinv(q)

@@ -6,12 +6,12 @@ import "math"
 type noise struct {
 	spreads [sides]spread
 	timed   bool            // a side has times, so the noise is measured
-	slow    float64         // how much larger the variance is that long blocks tell, for the mean of all items; at least 1
-	excess  float64         // how much of an item's variance independent looks do not explain, for the mean of all items
-	slowDF  float64         // with how many degrees of freedom such blocks know an item's variance
-	missed  [levels]float64 // by how much more still longer blocks would tell, for the mean of all items; at least 1
-	items   float64         // how many different items have samples enough to measure by
-	prior   prior           // of the inflation that the shortest blocks say
+	slow    float64         // variance between long blocks over that between short ones, mean of all items; at least 1
+	excess  float64         // the part of an item's variance that independent looks do not explain, mean of all items
+	slowDF  float64         // the degrees of freedom of an item's variance between long blocks
+	missed  [levels]float64 // the factor that still longer blocks would add, mean of all items; at least 1
+	items   float64         // how many different items have enough samples to measure by
+	prior   prior           // of the inflation between the shortest blocks
 }
 
 // measured holds, for each length of block (level), the variance of an item divided by that of independent looks, and
@@ -33,8 +33,8 @@ var slowLevels = []struct {
 // Independent samples have less.
 const slowly = 1.2
 
-// rare is how many items chance gives in one comparison whose long blocks count for no reason, where the level is
-// corrected: one in two comparisons.
+// rare is the expected number of items in a comparison whose long blocks count by chance, if the level is corrected: one
+// in two comparisons.
 const rare = 0.5
 
 // level is how often chance alone may let an item's own long blocks count.
@@ -48,8 +48,8 @@ func (n *noise) level(chance float64) float64 {
 // fewSamples is the number of looks that an item needs to say something of blocks.
 const fewSamples = 50
 
-// farMore is what the longest blocks' variance is over that of the shortest, on average of all items, only where
-// something lasts longer than a block.
+// farMore is the least ratio of the variance between the longest blocks to that between the shortest, on average of all
+// items, that shows that something lasts longer than a block.
 const farMore = 1.5
 
 // newNoise measures noise by the items that have samples enough.
@@ -154,7 +154,7 @@ func (n *noise) inflation(c *Comparison, e *evidence) (ratio, df float64) {
 		return 1, float64(blocks - 1)
 	}
 	ratio, df = n.prior.draw(m.ratio[0], m.df[0])
-	if slow := n.slowOf(ratio); slow > 1 { // what short blocks tell and what long ones add are known differently well
+	if slow := n.slowOf(ratio); slow > 1 { // the two factors have different degrees of freedom
 		df = slow * slow / (1/df + (slow-1)*(slow-1)/n.slowDF) // Satterthwaite's
 		ratio *= slow
 	}
@@ -167,7 +167,7 @@ func (n *noise) inflation(c *Comparison, e *evidence) (ratio, df float64) {
 	return max(ratio, 1), df
 }
 
-// leastExcess is the smallest excess that says by which items long blocks tell more.
+// leastExcess is the smallest excess that an item's own excess is compared with.
 const leastExcess = 0.2
 
 // slowOf returns the factor by which long blocks show more variance, for an item with this inflation between short
@@ -179,7 +179,8 @@ func (n *noise) slowOf(ratio float64) float64 {
 	return 1 + (n.slow-1)*max(own/max(n.excess, leastExcess), 1)
 }
 
-// quantile returns what chi-squared over its degrees of freedom exceeds with this chance (Wilson and Hilferty).
+// quantile returns the value that chi-squared over its degrees of freedom exceeds with this probability (Wilson and
+// Hilferty).
 func quantile(chance, df float64) float64 {
 	if df <= 0 {
 		return math.Inf(1)

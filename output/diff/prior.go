@@ -2,11 +2,11 @@ package diff
 
 import "math"
 
-// prior is what all items say of a ratio of variances, so that an item's own ratio, which few blocks or recordings
-// know badly, can be drawn towards it (Smyth's moderated t test).
+// prior is the distribution of a ratio of variances over all items. An item's own ratio is inexact if there are few
+// blocks or recordings, so it is drawn towards the prior (Smyth's moderated t test).
 type prior struct {
 	ratio float64
-	df    float64 // how many degrees of freedom that is worth; 0: nothing is known
+	df    float64 // the weight of ratio, in degrees of freedom; 0: nothing is known
 }
 
 const leastItems = 10
@@ -70,13 +70,6 @@ func trigamma(x float64) (y float64) {
 
 // inverseTrigamma finds the x with trigamma(x) = y, for y between 1e-4 and 1e4.
 func inverseTrigamma(y float64) float64 {
-	low, high := 1e-2, 1e4
-	for range 60 {
-		if mid := math.Sqrt(low * high); trigamma(mid) > y {
-			low = mid
-		} else {
-			high = mid
-		}
-	}
-	return low
+	x, _ := bisect(1e-2, 1e4, 60, geometric, func(x float64) bool { return trigamma(x) > y })
+	return x
 }

@@ -24,9 +24,9 @@ var Keys = append(slices.DeleteFunc(slices.Clone(output.ReportKeys), func(k stri
 type Options struct {
 	By        string  // one of Keys
 	Top       int     // changes of each sort that are kept, 0 for all
-	MinChange float64 // shares that change by less are not told, and not significant
-	// Steps are keys whose share is known to have changed at the moment between both sides, so that looks in a row that
-	// find the same stack are no noise of theirs. A path is of its last frame.
+	MinChange float64 // changes of shares that are smaller are left out, and not significant
+	// Steps are keys whose share is known to have changed between the two sides. For these, looks in a row that find the
+	// same stack do not add noise. A path has the key of its last frame.
 	Steps map[string]bool
 }
 
@@ -217,7 +217,7 @@ func (r *Result) sortOf(number int32) string {
 	return OfPath
 }
 
-// mostOf is the part of a path's change that one callee has, if the path is not worth a line of its own.
+// mostOf is the part of a path's change from which on one callee stands for it: the path gets no line of its own.
 const mostOf = 0.8
 
 // dropRepeated leaves out a path if one of its callees has the same change and stands in the list.
@@ -239,8 +239,8 @@ func (r *Result) dropRepeated(list []*evidence) []*evidence {
 // isLikely reports whether a change is likely. If starts are known, significance says all.
 func (r *Result) isLikely(e *evidence) bool { return r.c.tooFew() && e.likely() }
 
-// byRank puts first what is most beyond what starts usually differ by. If noise within the recordings explains a
-// change, its size does not make it likelier.
+// byRank puts changes first that exceed the usual difference between starts most. Changes that noise within the
+// recordings explains come last, whatever their size.
 func (r *Result) byRank(a, b *evidence) int {
 	if !r.c.tooFew() {
 		return 0
@@ -258,7 +258,7 @@ func (r *Result) change(e *evidence, sort string) Change {
 		Noise: e.noise(r.limit*e.weight) + e.byGuesses(), P: e.held, Alone: e.p, Inflation: e.inflation,
 		Significant: e.held <= Risk, Differs: e.differs, New: e.item.sum[Before] == 0, Gone: e.item.sum[After] == 0}
 	if r.c.tooFew() {
-		ch.Usual, ch.Within, ch.Likely = e.usual(), e.within(r.limitWithin*e.weight), r.isLikely(e)
+		ch.Usual, ch.Within, ch.Likely = e.usual(), e.smallest(r.limitWithin*e.weight, e.chanceWithin), r.isLikely(e)
 	}
 	if ch.Name = r.items.name(e.item.number); sort == OfPath {
 		ch.node = r.node(e)

@@ -19,8 +19,8 @@ import (
 type between struct {
 	df       float64        // 0: there is one recording a side, so nothing is known
 	variance float64        // of the share that one recording has
-	assumed  bool           // that is not measured: see assume
-	within   float64        // as much of it as noise within recordings explains
+	assumed  bool           // variance is not measured: see assume
+	within   float64        // the part of variance that noise within recordings explains
 	runs     [sides]float64 // how many recordings of equal length a side has
 	error2   [sides]float64 // the variances of both shares, in the end
 	freedom  float64
@@ -68,8 +68,8 @@ func (c *Comparison) tooFew() bool {
 	return c.starts() != OneJVM && min(len(c.sides[Before].runs), len(c.sides[After].runs)) < fewRuns
 }
 
-// assume takes starts to differ by as much as those of most programs do. A second recording of a side does not make
-// that less: it may be of a start like the first one.
+// assume sets the variance to what starts of most programs differ by. A second recording of a side does not reduce it:
+// it may be of a start like the first one.
 func (b *between) assume(e *evidence) {
 	p := e.pooled()
 	logit := startLogit * p * (1 - p)
@@ -77,7 +77,7 @@ func (b *between) assume(e *evidence) {
 	b.df, b.assumed, b.runs = math.Inf(1), true, [sides]float64{1, 1}
 }
 
-// settle finds the variances of both shares. They are not less than noise within recordings makes them.
+// settle finds the variances of both shares. They are at least as large as noise within recordings.
 func (b *between) settle(e *evidence, p *startPrior) {
 	if b.df == 0 {
 		return
@@ -95,7 +95,7 @@ func (b *between) settle(e *evidence, p *startPrior) {
 	b.freedom = df
 }
 
-// chance is how often recordings of one program alone differ by so much, or more. It is 0 if that is not known.
+// chance is the probability that recordings of an unchanged program differ by as much. It is 0 if nothing is known.
 func (b *between) chance(change float64) float64 {
 	if b.df == 0 {
 		return 0
@@ -136,10 +136,10 @@ func newPrior(list []evidence) (p startPrior) {
 	return p
 }
 
-// expected is the ratio of the variance between recordings to noise within them that is expected of an item.
+// expected is the expected ratio, for this item, of the variance between recordings to the noise within them.
 func (p *startPrior) expected(e *evidence) float64 { return 1 + p.logit*e.perLogit() }
 
-// perLogit is the ratio that a variance of 1 of the logit gives.
+// perLogit is that ratio for a variance of the logit of 1.
 func (e *evidence) perLogit() float64 {
 	share := e.pooled()
 	return share * share * (1 - share) * (1 - share) / e.between.within
@@ -163,18 +163,11 @@ func logitBetween(list []*evidence) float64 {
 	if !more(0) {
 		return 0
 	}
-	low, high := 1e-12, mostLogit
-	for range 60 {
-		if mid := math.Sqrt(low * high); more(mid) {
-			low = mid
-		} else {
-			high = mid
-		}
-	}
-	return low
+	logit, _ := bisect(1e-12, mostLogit, 60, geometric, more)
+	return logit
 }
 
-// fewEnough is the fewest of items with samples enough to measure by.
+// fewEnough is the largest evidence.fewest of items that have enough samples to measure by.
 const fewEnough = 1e-6
 
 // Starts says how much is known of the difference between one start of a JVM and the next.

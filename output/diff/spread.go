@@ -8,7 +8,7 @@ type spread struct {
 	all  [levels]float64 // squares of the counts of all
 }
 
-// between returns the variance of an item's count that the blocks of each level tell.
+// between returns the variance of an item's count between the blocks of each level. It is 0 if there are too few blocks.
 func (sp *spread) between(i *item, s Side, share float64) (v [levels]float64) {
 	for level := range levels {
 		k, b := float64(sp.runs*blocks>>shifts[level]), &i.blocks[s][level]
@@ -20,13 +20,13 @@ func (sp *spread) between(i *item, s Side, share float64) (v [levels]float64) {
 	return v
 }
 
-// long is what the variance tends to as blocks become longer: what the last doubling added is added once more, for that
-// is what blocks of any length still miss, to first order (lugsail batch means; Vats and Flegal, Biometrika 2022).
+// long extrapolates the variance to blocks of any length. What the last doubling of the length added is added once more:
+// to first order, blocks of any length miss as much (lugsail batch means; Vats and Flegal, Biometrika 2022).
 func long(v [levels]float64, level int) float64 {
 	return max(2*v[level]-v[level-1], v[level])
 }
 
-// mostMissed bounds how long what lasts is taken to last, in blocks of the longest level.
+// mostMissed bounds how long a state of the program is assumed to last, in blocks of the longest level.
 const mostMissed = 2.0
 
 // missed corrects for variance that blocks do not show. growth is the variance between the longest blocks divided by
@@ -37,13 +37,6 @@ const mostMissed = 2.0
 // gives too little.
 func missed(growth float64) (half, whole float64) {
 	told := func(x float64) float64 { return 1 - x*(1-math.Exp(-1/x)) }
-	low, high := 1e-3, mostMissed
-	for range 40 {
-		if x := (low + high) / 2; told(x)/told(2*x) < growth {
-			low = x
-		} else {
-			high = x
-		}
-	}
-	return 1 / told(2*low), 1 / told(low)
+	x, _ := bisect(1e-3, mostMissed, 40, middle, func(x float64) bool { return told(x)/told(2*x) < growth })
+	return 1 / told(2*x), 1 / told(x)
 }

@@ -13,7 +13,7 @@ import (
 // JSON writes the result with the field names of Result.
 func (r *Result) JSON(to io.Writer) error { return output.WriteJSON(to, r) }
 
-// Text writes the result as tables, with sentences that say what they are worth.
+// Text writes the result as tables, with sentences that say how reliable they are.
 func (r *Result) Text(to io.Writer) error {
 	w := bufio.NewWriter(to)
 	fmt.Fprintf(w, "before  %s\nafter   %s\n\n", r.Before.line(r), r.After.line(r))
@@ -142,8 +142,8 @@ func (r *Result) table(w *bufio.Writer, sort string) {
 // either is a change in either direction.
 func either(of float64) string { return "±" + strings.TrimPrefix(points(of), "+") }
 
-// mark returns a star for what is significant, a word for what is likely, ~ for what starts may differ by, and whether
-// there was any of it on both sides.
+// mark returns a star for a significant change, "likely", or ~ for a change that starts may differ by, and "new" or
+// "gone" for a key that only one side has.
 func (ch *Change) mark() string {
 	mark := " "
 	switch {

@@ -33,7 +33,7 @@ type node struct {
 	parent, label int32
 	self          [sides]int64
 	squares       [sides]float64 // of the standings that end here: see standing
-	guessed       [sides]int64   // of self, those that were in a method inlined here, and it is not known in which
+	guessed       [sides]int64   // the part of self that was in some method inlined here
 	inlined       bool           // into the parent, in some sample
 }
 

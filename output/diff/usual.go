@@ -21,8 +21,7 @@ const (
 	usualStarts   = 0.22
 )
 
-// usual is the change that two starts of one program usually stay below, of an item with this share, together with the
-// noise within recordings.
+// usual is the usual difference of an item's share between two starts of one program, with the noise within recordings.
 func (e *evidence) usual() float64 {
 	p := e.pooled()
 	within := e.variance[Before]/(e.total[Before]*e.total[Before]) + e.variance[After]/(e.total[After]*e.total[After])

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 
@@ -19,7 +18,7 @@ type dumpGroup struct {
 	all                 []*profile.ThreadDump
 }
 
-// counted is a name, and how often it occurs.
+// counted is a name and the number of threads that have it.
 type counted struct {
 	Name  string `json:"name"`
 	Count int    `json:"count"`
@@ -28,13 +27,9 @@ type counted struct {
 // ordered lists counts, the highest first.
 func ordered(counts map[string]int) []counted {
 	list := make([]counted, 0, len(counts))
-	for name, n := range counts {
-		list = append(list, counted{name, n})
+	for _, name := range profile.ByCount(counts) {
+		list = append(list, counted{name, counts[name]})
 	}
-	sort.Slice(list, func(i, j int) bool {
-		a, b := &list[i], &list[j]
-		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Name, b.Name)) < 0
-	})
 	return list
 }
 
@@ -64,7 +59,7 @@ func groupThreads(threads []profile.ThreadDump) []*dumpGroup {
 	return groups
 }
 
-// groupPart is the part of a dump in which a thread's group stands. main has no part of its own there.
+// groupPart is the part of a dump in which a thread's group stands. A group has no part for the main thread alone.
 func groupPart(t *profile.ThreadDump) profile.DumpPart { return max(t.Part(), profile.Application) }
 
 func groupKey(t *profile.ThreadDump) string {

@@ -3,13 +3,14 @@ package dumps
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"goprof/output"
 	"goprof/profile"
 )
 
-// threadLocks are the lines about a thread's locks, without their beginnings. They are sorted by frame if the
-// frame is known. Other lines stand above all frames or below them.
+// threadLocks are the lines about a thread's locks. A line stands at its frame if the frame is known, and otherwise
+// above or below all frames.
 type threadLocks struct {
 	above, below []string
 	at           map[int][]string
@@ -50,12 +51,7 @@ const unconfirmedText = "seems to wait for a lock of another thread: not confirm
 
 // firstJava returns the topmost Java frame, -1 if there is none.
 func firstJava(s *profile.Stack) int {
-	for i := range s.Frames {
-		if s.Frames[i].Kind.Java() {
-			return i
-		}
-	}
-	return -1
+	return slices.IndexFunc(s.Frames, func(f profile.Frame) bool { return f.Kind.Java() })
 }
 
 func heldText(verb string, l *profile.Lock) string {

@@ -210,14 +210,7 @@ func dumpThread(t *profile.ThreadDump, shape Shape) jsonThread {
 }
 
 func threadLocksJSON(t *profile.ThreadDump) (j jsonThreadLocks) {
-	for i := range t.Holds {
-		h := jsonHeld{jsonLock: lockJSON(&t.Holds[i].Lock), Kind: lockKind(t.Holds[i].Kind)}
-		if frame := t.Holds[i].Frame; frame >= 0 && frame < len(t.Stack.Frames) {
-			h.Frame = &frame
-		}
-		j.Holds = append(j.Holds, h)
-	}
-	j.Unconfirmed = t.Unconfirmed
+	j.Holds, j.Unconfirmed = heldJSON(t), t.Unconfirmed
 	if want := t.WaitsFor; want != nil {
 		j.WaitsFor = &jsonDumpedWait{jsonLock: lockJSON(&want.Lock), Kind: lockKind(want.Kind),
 			How: lockWait(want.How), Timed: want.Timed}
@@ -226,6 +219,17 @@ func threadLocksJSON(t *profile.ThreadDump) (j jsonThreadLocks) {
 		}
 	}
 	return j
+}
+
+func heldJSON(t *profile.ThreadDump) (list []jsonHeld) {
+	for i := range t.Holds {
+		h := jsonHeld{jsonLock: lockJSON(&t.Holds[i].Lock), Kind: lockKind(t.Holds[i].Kind)}
+		if frame := t.Holds[i].Frame; frame >= 0 && frame < len(t.Stack.Frames) {
+			h.Frame = &frame
+		}
+		list = append(list, h)
+	}
+	return list
 }
 
 func dumpFrames(s *profile.Stack, shape Shape) (frames []jsonFrame, truncated string) {

@@ -23,7 +23,7 @@ import (
 func Jstack(to io.Writer, d *profile.Dump) error {
 	w := jstackWriter{bufio.NewWriter(to)}
 	fmt.Fprintf(w, "%s\nFull thread dump %s (%s):\n\n", d.At.Format(time.DateTime),
-		jstackText(cmp.Or(d.VM, "OpenJDK 64-Bit Server VM")), jstackText(cmp.Or(d.Version, "?")))
+		output.Printable(cmp.Or(d.VM, "OpenJDK 64-Bit Server VM")), output.Printable(cmp.Or(d.Version, "?")))
 	for i := range d.Threads {
 		t := &d.Threads[i]
 		if t.TID == 0 {
@@ -63,19 +63,14 @@ func (w jstackWriter) title(t *profile.ThreadDump) {
 		fmt.Fprintf(w, " tid=0x%016x", t.Address)
 	}
 	fmt.Fprintf(w, " nid=0x%x %s  ", t.TID, jstackDoing(t))
-	if t.Address != 0 {
-		fmt.Fprintf(w, "[0x%016x]", lastJavaSP(t)&^0xfff)
+	if t.Address != 0 { // the page of the stack pointer at the topmost Java frame
+		sp := uint64(0)
+		if i := firstJava(&t.Stack); i >= 0 {
+			sp = t.Stack.Frames[i].SP
+		}
+		fmt.Fprintf(w, "[0x%016x]", sp&^0xfff)
 	}
 	w.WriteByte('\n')
-}
-
-// lastJavaSP is the stack pointer at the thread's topmost Java frame, 0 if it has none. HotSpot shows the page of
-// that address.
-func lastJavaSP(t *profile.ThreadDump) uint64 {
-	if i := firstJava(&t.Stack); i >= 0 {
-		return t.Stack.Frames[i].SP
-	}
-	return 0
 }
 
 // jstackStates are Thread.State and the text behind it, for each state of goprof's
@@ -115,10 +110,10 @@ func (w jstackWriter) body(t *profile.ThreadDump) {
 		fmt.Fprintf(w, "   java.lang.Thread.State: %s\n", state)
 	}
 	if compiles {
-		fmt.Fprintf(w, "   Compiling: %s\n", jstackText(what))
+		fmt.Fprintf(w, "   Compiling: %s\n", output.Printable(what))
 	}
 	if t.Err != "" {
-		fmt.Fprintf(w, "   (no stack: %s)\n", jstackText(t.Err))
+		fmt.Fprintf(w, "   (no stack: %s)\n", output.Printable(t.Err))
 	}
 	w.stacks(t)
 	w.synchronizers(t)
@@ -144,7 +139,7 @@ func (w jstackWriter) frames(s *profile.Stack, first int, locks map[int][]string
 	for i := range s.Frames {
 		f := &s.Frames[i]
 		if f.Kind.Java() && f.Func != nil {
-			fmt.Fprintf(w, "\tat %s(%s)\n", jstackText(f.Func.Name), jstackPlace(f))
+			fmt.Fprintf(w, "\tat %s(%s)\n", output.Printable(f.Func.Name), jstackPlace(f))
 		}
 		for _, lock := range locks[first+i] {
 			fmt.Fprintf(w, "\t- %s\n", lock)
@@ -162,9 +157,9 @@ func jstackPlace(f *profile.Frame) string {
 	case f.Func.File == "":
 		return "Unknown Source"
 	case f.Line > 0:
-		return fmt.Sprintf("%s:%d", jstackText(f.Func.File), f.Line)
+		return fmt.Sprintf("%s:%d", output.Printable(f.Func.File), f.Line)
 	}
-	return jstackText(f.Func.File)
+	return output.Printable(f.Func.File)
 }
 
 // jstackLocks returns a thread's monitors, and the lock that it waits for, by frame. A lock without an identity cannot
@@ -175,7 +170,7 @@ func jstackLocks(t *profile.ThreadDump) map[int][]string {
 	if want := t.WaitsFor; want != nil && top >= 0 {
 		switch {
 		case want.Kind == profile.ClassInit:
-			locks[top] = append(locks[top], waitVerbs[want.How]+jstackText(cmp.Or(want.Class, "?")))
+			locks[top] = append(locks[top], waitVerbs[want.How]+output.Printable(cmp.Or(want.Class, "?")))
 		case want.ID != 0:
 			locks[top] = append(locks[top], waitVerbs[want.How]+jstackLock(&want.Lock))
 		case want.How == profile.ToNotify:
@@ -191,7 +186,7 @@ func jstackLocks(t *profile.ThreadDump) map[int][]string {
 }
 
 func jstackLock(l *profile.Lock) string {
-	return fmt.Sprintf("<0x%016x> (a %s)", l.ID, jstackText(cmp.Or(l.Class, "?")))
+	return fmt.Sprintf("<0x%016x> (a %s)", l.ID, output.Printable(cmp.Or(l.Class, "?")))
 }
 
 // synchronizers are the locks of java.util.concurrent that the thread holds exclusively, as jstack -l shows them.
@@ -221,12 +216,8 @@ func (w jstackWriter) deadlocks(d *profile.Dump) {
 		found++
 		w.deadlock(threads)
 	}
-	switch found {
-	case 0:
-	case 1:
-		w.WriteString("Found 1 deadlock.\n\n")
-	default:
-		fmt.Fprintf(w, "Found %d deadlocks.\n\n", found)
+	if found > 0 {
+		fmt.Fprintf(w, "Found %s.\n\n", output.Count(found, "deadlock"))
 	}
 }
 
@@ -237,11 +228,11 @@ func (w jstackWriter) deadlock(threads []*profile.ThreadDump) {
 		fmt.Fprintf(w, "\"%s\":\n", jstackName(t.Name))
 		switch want.Kind {
 		case profile.Monitor:
-			fmt.Fprintf(w, "  waiting to lock monitor (object 0x%016x, a %s),\n", want.ID, jstackText(want.Class))
+			fmt.Fprintf(w, "  waiting to lock monitor (object 0x%016x, a %s),\n", want.ID, output.Printable(want.Class))
 		case profile.ClassInit:
-			fmt.Fprintf(w, "  waiting on the Class initialization monitor for %s,\n", jstackText(want.Class))
+			fmt.Fprintf(w, "  waiting on the Class initialization monitor for %s,\n", output.Printable(want.Class))
 		default:
-			fmt.Fprintf(w, "  waiting for ownable synchronizer 0x%016x, (a %s),\n", want.ID, jstackText(want.Class))
+			fmt.Fprintf(w, "  waiting for ownable synchronizer 0x%016x, (a %s),\n", want.ID, output.Printable(want.Class))
 		}
 		fmt.Fprintf(w, "  which is held by \"%s\"\n\n", jstackName(want.Owner.Name))
 	}
@@ -253,9 +244,6 @@ func (w jstackWriter) deadlock(threads []*profile.ThreadDump) {
 	}
 	w.WriteByte('\n')
 }
-
-// jstackText makes text of the target fit for such a dump: on one line.
-func jstackText(s string) string { return output.Printable(s) }
 
 // jstackName is a thread's name. Readers find the end of a name by a quote, so the name may hold none.
 func jstackName(s string) string { return strings.ReplaceAll(output.Printable(s), `"`, "'") }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"goprof/output"
 	"goprof/profile"
 	"goprof/testdata/jvmtest"
 )
@@ -89,7 +90,7 @@ func expectedOfReader(d *profile.Dump) (lines []string) {
 			if f.Kind == profile.NativeMethod {
 				file = ""
 			}
-			say("FRAME", jstackText(f.Func.Name), file, line, f.Kind == profile.NativeMethod)
+			say("FRAME", output.Printable(f.Func.Name), file, line, f.Kind == profile.NativeMethod)
 		}
 		lines = append(lines, locksOfReader(t)...)
 	}

@@ -84,14 +84,7 @@ func lockerJSON(t *profile.ThreadDump) jsonLocker {
 	j := jsonLocker{TID: t.TID, Name: output.Printable(t.Name), Virtual: virtualID(t),
 		Holds:       make([]jsonHeld, 0, len(t.Holds)),
 		Unconfirmed: t.Unconfirmed}
-	for i := range t.Holds {
-		h := &t.Holds[i]
-		held := jsonHeld{jsonLock: lockJSON(&h.Lock), Kind: lockKind(h.Kind)}
-		if h.Frame >= 0 {
-			held.Frame = &h.Frame
-		}
-		j.Holds = append(j.Holds, held)
-	}
+	j.Holds = append(j.Holds, heldJSON(t)...)
 	if w := t.WaitsFor; w != nil {
 		j.WaitsFor = &jsonWanted{jsonLock: lockJSON(&w.Lock), Kind: lockKind(w.Kind), How: lockWait(w.How), Timed: w.Timed,
 			jsonOwner: ownerJSON(&w.Owner)}
@@ -116,33 +109,15 @@ func virtualID(t *profile.ThreadDump) uint64 {
 	return t.Stack.Virtual.ID
 }
 
-func lockKind(k profile.LockKind) string {
-	switch k {
-	case profile.Monitor:
-		return "monitor"
-	case profile.Exclusive:
-		return "exclusive"
-	case profile.Shared:
-		return "shared"
-	case profile.ClassInit:
-		return "class"
-	case profile.Task:
-		return "task"
-	}
-	return "unownable"
-}
+var lockKinds = map[profile.LockKind]string{profile.Monitor: "monitor", profile.Exclusive: "exclusive",
+	profile.Shared: "shared", profile.ClassInit: "class", profile.Task: "task"}
 
-func lockWait(w profile.LockWait) string {
-	switch w {
-	case profile.ToEnter:
-		return "enter"
-	case profile.ToNotify:
-		return "notify"
-	case profile.ToInitialize:
-		return "initialize"
-	}
-	return "unpark"
-}
+func lockKind(k profile.LockKind) string { return cmp.Or(lockKinds[k], "unownable") }
+
+var lockWaits = map[profile.LockWait]string{profile.ToEnter: "enter", profile.ToNotify: "notify",
+	profile.ToInitialize: "initialize"}
+
+func lockWait(w profile.LockWait) string { return cmp.Or(lockWaits[w], "unpark") }
 
 // LocksText writes who waits for whom for people: deadlocks, chains, and what threads hold.
 func LocksText(to io.Writer, threads []profile.ThreadDump, g *contention.Graph) error {
@@ -192,10 +167,13 @@ func (w *locksText) chains(g *contention.Graph) {
 	w.section("WAITING: who holds or computes what others wait for, the longest queue first")
 	for _, root := range g.Chains {
 		t := &w.threads[root.Thread]
-		fmt.Fprintf(w, "  %s, %s behind it%s\n", title(t), output.Count(root.Behind, "thread"), inDeadlock(root))
+		fmt.Fprintf(w, "  %s, %s behind it", title(t), output.Count(root.Behind, "thread"))
 		if root.Deadlock < 0 {
+			w.WriteByte('\n')
 			w.stack(t)
 			w.notOnStack(t)
+		} else {
+			fmt.Fprintf(w, " (deadlock %d)\n", root.Deadlock+1)
 		}
 		w.waiters(root, 1)
 	}
@@ -208,13 +186,6 @@ func (w *locksText) notOnStack(t *profile.ThreadDump) {
 			fmt.Fprintf(w, "      holds %s; no frame above took it: this stack may be a moment older\n", lockText(&h.Lock))
 		}
 	}
-}
-
-func inDeadlock(n *contention.Node) string {
-	if n.Deadlock < 0 {
-		return ""
-	}
-	return fmt.Sprintf(" (deadlock %d)", n.Deadlock+1)
 }
 
 // maxIndent bounds how far a line is moved to the right.
@@ -331,21 +302,14 @@ func wantedText(l *profile.WantedLock, withOwner bool) string {
 
 func lockText(l *profile.Lock) string {
 	class := cmp.Or(output.CleanName(l.Class), "an object that the collector moves")
-	kind := ""
-	switch l.Kind {
-	case profile.Monitor:
-		kind = "monitor "
-	case profile.Exclusive:
-		kind = "lock "
-	case profile.Shared:
-		kind = "read lock "
-	case profile.ClassInit:
-		kind = "the initialisation of class "
-	case profile.Task:
-		kind, class = "the result of ", strings.TrimSuffix(class, "$Signaller") // which waits for a CompletableFuture
+	if l.Kind == profile.Task {
+		class = strings.TrimSuffix(class, "$Signaller") // which waits for a CompletableFuture
 	}
-	return fmt.Sprintf("%s%s <%s>", kind, class, address(l.ID))
+	return fmt.Sprintf("%s%s <%s>", lockNouns[l.Kind], class, address(l.ID))
 }
+
+var lockNouns = map[profile.LockKind]string{profile.Monitor: "monitor ", profile.Exclusive: "lock ",
+	profile.Shared: "read lock ", profile.ClassInit: "the initialisation of class ", profile.Task: "the result of "}
 
 // refText names a thread by the part of its name that fits on a line.
 func refText(r *profile.ThreadRef) string {

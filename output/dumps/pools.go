@@ -28,7 +28,11 @@ func (w *dumpWriter) pools(d *profile.Dump) {
 	for _, p := range pools.Known(d.Threads, d.Pools) {
 		fmt.Fprintf(w, "\n\"%s\"  %s", output.CleanName(p.Name), p.Load())
 		if len(p.Executors) > 0 {
-			fmt.Fprintf(w, "  %s%s", output.CleanName(simple(p.Executors[0].Class)), schedules(p))
+			class := p.Executors[0].Class
+			fmt.Fprintf(w, "  %s", output.CleanName(class[strings.LastIndexByte(class, '.')+1:]))
+			if p.Executors[0].Kind == profile.Scheduler {
+				w.WriteString(", runs virtual threads")
+			}
 		}
 		w.WriteByte('\n')
 		w.does(p.Members)
@@ -43,17 +47,6 @@ func (w *dumpWriter) pools(d *profile.Dump) {
 		fmt.Fprintf(w, "\n\"%s\"  %s\n", output.CleanName(c.Name), pools.ConnectionsLoad(c))
 		w.does(pools.Users(d.Threads, c, len(d.Pools.Connections) == 1))
 	}
-}
-
-// simple is a class's name without its package.
-func simple(class string) string { return class[strings.LastIndexByte(class, '.')+1:] }
-
-// schedules marks the pool that runs virtual threads.
-func schedules(p *pools.Pool) string {
-	if p.Executors[0].Kind == profile.Scheduler {
-		return ", runs virtual threads"
-	}
-	return ""
 }
 
 func (w *dumpWriter) does(members []pools.Member) {

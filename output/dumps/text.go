@@ -101,16 +101,13 @@ func (w *dumpWriter) header(d *profile.Dump) {
 	}
 	fmt.Fprintf(w, "; %d of the JVM's own\n", own)
 	if n := profile.Unconfirmed(d.Threads); n > 0 {
-		fmt.Fprintf(w, "%s to wait for locks of others, which could not be confirmed: "+
-			"a deadlock of theirs would be missing\n", seeming(n))
+		seem := "seem"
+		if n == 1 {
+			seem = "seems"
+		}
+		fmt.Fprintf(w, "%s %s to wait for locks of others, which could not be confirmed: "+
+			"a deadlock of theirs would be missing\n", output.Count(n, "thread"), seem)
 	}
-}
-
-func seeming(n int) string {
-	if n == 1 {
-		return "1 thread seems"
-	}
-	return fmt.Sprintf("%d threads seem", n)
 }
 
 // partTitles stand above the parts of a dump that are not the application's.

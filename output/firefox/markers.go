@@ -88,11 +88,7 @@ func (w *writer) mark(to *markers, m marker) {
 }
 
 func (w *writer) collectMarks(src recording.Source) error {
-	marked, ok := src.(recording.Marked)
-	if !ok {
-		return nil
-	}
-	return marked.Marks(func(m recording.Mark) error {
+	return recording.Marks(src, func(m recording.Mark) error {
 		at := w.since(m.At.Wall)
 		w.mark(&w.process, marker{sort: markProcess, name: w.strings.index(cmp.Or(m.Kind, "mark")), at: at,
 			end: w.plus(at, int64(m.For)), text: m.Text, category: jvm})

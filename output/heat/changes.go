@@ -142,8 +142,8 @@ func newSearch(src recording.Source, h *heat) *changeSearch {
 	return s
 }
 
-// jumps measures how a share differs between neighbouring windows, and returns the variance in one bin that this stands
-// for. Work that comes in bursts differs by more than independent samples do.
+// jumps measures how a share differs between neighbouring windows, and returns this as the variance of one bin. Work that
+// comes in bursts varies more than independent samples.
 func (s *changeSearch) jumps(sums []float64) float64 {
 	window := s.window()
 	var list []float64
@@ -162,8 +162,8 @@ func (s *changeSearch) jumps(sums []float64) float64 {
 
 func (s *changeSearch) window() int { return max((len(s.total)-1)/usualWindow, leastBins) }
 
-// methods are the names that count, whatever kind of code a method was. A state counts as one, too. Native functions
-// below a Java method do not: which ones these are changes whenever a method is compiled.
+// methods are the names whose shares are followed: methods of all kinds of code, and states. Native functions in stacks
+// with Java are left out, because they change whenever a method is compiled.
 type methods struct {
 	tree  *output.Tree
 	java  []bool // by node: the stack has a Java method
@@ -307,7 +307,7 @@ func (s *changeSearch) steps(from, at, to int) map[string]bool {
 	return found
 }
 
-// jump is by how much a method's share is larger between at and to than between from and at.
+// jump returns the method's share between at and to, less its share between from and at.
 func (s *changeSearch) jump(sums []float64, from, at, to int) float64 {
 	before, after := s.total[at]-s.total[from], s.total[to]-s.total[at]
 	if min(before, after) <= 0 {
@@ -338,8 +338,8 @@ func (s *changeSearch) compare(from, at, to int) ([]diff.Change, error) {
 	return told(r.Changes), nil
 }
 
-// told returns the changes that noise does not explain, the largest first: of paths, whose methods change, too. A path
-// alone changes whenever a method is compiled again.
+// told returns the changes of paths that noise does not explain, the largest first. The path's method must have changed,
+// too: a path alone changes whenever a method is compiled again.
 func told(all []diff.Change) (found []diff.Change) {
 	methods := map[string]float64{}
 	for _, ch := range all {
@@ -372,21 +372,15 @@ func (w *window) Info() recording.Info {
 	return i
 }
 
-func (w *window) only(visit func(*profile.Sample) error) func(*profile.Sample) error {
-	return func(s *profile.Sample) error {
+func (w *window) Each(visit func(*profile.Sample) error) error {
+	return w.Visit(recording.AllStacks, visit)
+}
+
+func (w *window) Visit(stacks recording.Stacks, visit func(*profile.Sample) error) error {
+	return recording.Visit(w.Source, stacks, func(s *profile.Sample) error {
 		if s.At.Wall < w.from || s.At.Wall >= w.to {
 			return nil
 		}
 		return visit(s)
-	}
-}
-
-func (w *window) Each(visit func(*profile.Sample) error) error { return w.Source.Each(w.only(visit)) }
-
-func (w *window) EachLazily(visit func(*profile.Sample) error) error {
-	return recording.EachLazily(w.Source, w.only(visit))
-}
-
-func (w *window) EachBare(visit func(*profile.Sample) error) error {
-	return recording.EachBare(w.Source, w.only(visit))
+	})
 }

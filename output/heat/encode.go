@@ -112,8 +112,8 @@ func (h *heat) reweigh() {
 	}
 }
 
-// place encodes the tree in a shape, and again with all frames if the shape hides some: both without frames of less
-// weight than least if there are too many. It numbers the stacks of entries again.
+// place encodes the tree in a shape, and again with all frames if the shape hides some. If a tree has too many frames,
+// those with a weight of less than least are left out. The stacks of entries get new numbers.
 func (h *heat) place(p *timePage, s output.Shape) (stacks []stackEnd, least int64, err error) {
 	shapes := []output.Shape{s}
 	if s.HideEntries || s.HideWaits {
@@ -172,7 +172,7 @@ func (h *heat) place(p *timePage, s output.Shape) (stacks []stackEnd, least int6
 	return stacks, least, err
 }
 
-// number gives each stack that is shown a number, which entries have for their node from then on.
+// number gives a number to each stack that is shown. From then on, the node of an entry is this number.
 func (h *heat) number(of func(node int32, guess bool) stackEnd) (stacks []stackEnd) {
 	numbers := make(map[stackEnd]int32)
 	for i := range h.list {

@@ -14,7 +14,7 @@ const (
 	maxEntries = 1_300_000
 )
 
-// entry is the weight of some cells in one lane and one stack. It is spread evenly over the cells.
+// entry is a weight in one lane and one stack. It is spread evenly over some cells.
 type entry struct {
 	cell, cells uint32
 	lane, node  int32 // node may have the mark guessed

@@ -90,12 +90,9 @@ func addTime(wall, more int64) int64 {
 	return wall + more
 }
 
-// coarser is by how much cells grow next, so that a column keeps a whole number of them.
+// coarser is the factor by which cells grow next. A column keeps a whole number of cells.
 func (g *grid) coarser() uint32 {
-	switch {
-	case g.rows == 1:
-		return 2
-	case g.rows%2 == 0:
+	if g.rows == 1 || g.rows%2 == 0 {
 		return 2
 	}
 	return 5

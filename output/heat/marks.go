@@ -28,11 +28,7 @@ type mark struct {
 }
 
 func (m *marks) read(src recording.Source, g *grid) error {
-	marked, ok := src.(recording.Marked)
-	if !ok {
-		return nil
-	}
-	err := marked.Marks(func(one recording.Mark) error {
+	err := recording.Marks(src, func(one recording.Mark) error {
 		at := one.At.Wall
 		if at < g.start || uint64(at)-uint64(g.start) > g.length {
 			return nil

@@ -53,7 +53,7 @@ func read(src recording.Source, info *recording.Info, threads bool) (*heat, erro
 	h := &heat{stacks: newStacks(), lanes: newLanes(threads)}
 	h.unit = unit{info.Meta.Weight, info.Meta.Interval}
 	spans, weighs := false, false
-	err := recording.EachBare(src, func(s *profile.Sample) error {
+	err := recording.Visit(src, recording.NoStacks, func(s *profile.Sample) error {
 		x.sample(s)
 		spans = spans || s.Wall && (s.Span > 0 || info.Meta.Interval > 0)
 		weighs = weighs || h.unit.of(s) > 0
@@ -79,7 +79,7 @@ func read(src recording.Source, info *recording.Info, threads bool) (*heat, erro
 	if src, err = recording.Settled(src); err != nil {
 		return nil, err
 	}
-	if err = recording.EachLazily(src, h.add); err == nil {
+	if err = recording.Visit(src, recording.LaterStacks, h.add); err == nil {
 		h.bound(maxEntries, &h.stacks.tree)
 		err = h.marks.read(src, &h.grid)
 	}

@@ -36,15 +36,15 @@ type call struct {
 	kind   profile.Kind
 }
 
-// recentCall is a place of the cache before calls: most frames of a new stack are in other stacks, too.
+// recentCall is an entry of the cache before calls: most frames of a new stack are in other stacks, too.
 type recentCall struct {
 	call
-	node int32 // 0 of an empty place
+	node int32 // 0 of an empty entry
 }
 
 const recentBits = 13
 
-// place is the call's place in the cache. A Func is known by its address.
+// place is the call's index in the cache.
 func (c *call) place() uint64 {
 	h := uint64(uintptr(unsafe.Pointer(c.fn)))>>4 ^ uint64(uint32(c.parent))<<32 ^ uint64(c.kind)
 	return h * 0x9e3779b97f4a7c15 >> (64 - recentBits)
@@ -123,7 +123,7 @@ func (s *stackTree) called(key call, f *profile.Frame) (node int32, ok bool) {
 	return node, ok
 }
 
-// child finds or makes a node. ok is false if there is no room: the parent stands for it.
+// child finds or makes a node. If there is no room, it returns the parent, and false.
 func (s *stackTree) child(parent int32, name output.Name) (node int32, ok bool) {
 	label, known := s.labels[name]
 	if !known {

@@ -17,7 +17,7 @@ import (
 // maxRows bounds the changes that are told of one moment.
 const maxRows = 4
 
-// Told says what Text says of a recording.
+// Told is what Text needs to name a recording.
 type Told struct {
 	Name  string        // as commands take it, with the flags that choose samples; "": no command can read it again
 	After time.Duration // src begins so much later than the recording
@@ -70,11 +70,11 @@ type changeRow struct {
 	place string
 }
 
-// mostOf is the part of a method's change that says what the method does.
+// mostOf is the part of a method's change from which on a callee or state is named.
 const mostOf = 0.5
 
-// rowsOf has one row for each method and direction: the largest change. If one of the method's other changes makes up
-// most of it, it is named, too.
+// rowsOf returns a row for each method and direction, with the largest change. A change within the method that makes up
+// most of that change is named, too.
 func rowsOf(changes []diff.Change) (rows []changeRow) {
 	type key struct {
 		method string

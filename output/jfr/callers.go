@@ -7,12 +7,12 @@ import (
 	"goprof/profile"
 )
 
-// callers knows stacks that were made lately. Most stacks end in the same callers as one of them, in the same bytes, so
-// these frames need not be decoded and looked up again: they are copied.
+// callers keeps stacks that were made lately. Most stacks have the same callers as a kept stack, in the same bytes. The
+// frames of these callers are copied. They are not decoded and looked up again.
 type callers struct {
 	kept   [1 << 8]keptStack
-	next   uint8                 // place of the next one to be kept
-	places [1 << placeBits]uint8 // of stacks, by a hash of their ends
+	next   uint8                 // index in kept of the next stack
+	places [1 << placeBits]uint8 // indexes in kept, by a hash of a stack's end
 }
 
 const (
@@ -30,7 +30,7 @@ type keptStack struct {
 	starts []uint32 // of each frame: the bytes from its first one to the end of b
 	stack  *profile.Stack
 	turn   uint32 // of the space that the stack is in; 0 of an empty place
-	hidden int    // frames at the root that are none of the stack's: they say why it is cut
+	hidden int    // frames at the root that only say why the stack is cut
 }
 
 func (k *callers) clear() {
@@ -57,7 +57,8 @@ func (k *callers) ends(b []byte) (places [len(reaches)]*uint8, n int) {
 	return places, n
 }
 
-// find finds a kept stack that ends as b does, and in how many bytes; nil if there is none.
+// find returns a kept stack that ends as b does, and how many bytes at the ends of both are equal. It returns nil if
+// there is none.
 func (k *callers) find(b []byte, turn uint32) (of *keptStack, same int) {
 	places, n := k.ends(b)
 	for n--; n >= 0; n-- {
@@ -102,7 +103,8 @@ func sameEnd(a, b []byte) int {
 	return n
 }
 
-// decode decodes n frames until those are reached that a kept stack has, too. shared is the number of these.
+// decode decodes up to n frames. It stops at the first frame that the kept stack has, too, and returns how many such
+// frames there are.
 func (m *stackMaker) decode(c *cursor, n int, kept *keptStack, same int) (shared int) {
 	of, last := m.frames, 0
 	if kept != nil {

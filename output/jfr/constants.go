@@ -15,8 +15,8 @@ type constants struct {
 	sources table[sourceRef] // by class: in our files
 	methods table[methodRef]
 	threads map[uint64]*profile.Thread
-	// pieces are the stacks. In our files their keys follow each other: the first inRow of the pieces have the keys from
-	// firstKey on, and stacks holds the places of the others.
+	// pieces are the stacks. In our files their keys are consecutive: the first inRow pieces have the keys from firstKey
+	// on. stacks holds the indexes of the other pieces.
 	pieces   []piece
 	stacks   map[uint64]int32
 	firstKey uint64
@@ -30,8 +30,8 @@ type constants struct {
 	record     record
 }
 
-// A constant of two bytes takes some 100 bytes of memory. So a chunk may have freeConstants constants, and one for each
-// bytesOfConstant of its checkpoints. In files of profilers a constant has some 20 bytes.
+// A constant of two bytes takes some 100 bytes of memory. So the constants of a chunk are bounded: freeConstants, and
+// one more for each bytesOfConstant bytes of its checkpoints. In files of profilers a constant has some 20 bytes.
 const (
 	freeConstants   = 1 << 17
 	bytesOfConstant = 8
@@ -47,7 +47,7 @@ func (t *tally) add(constants int, c *cursor) {
 	}
 }
 
-// piece is a stack: its place in a checkpoint, its number once that is known, and the stack if it was made.
+// piece is the constant of a stack: where its bytes are, its number (0: not known yet), and the stack if it was made.
 type piece struct {
 	of       *checkpoint
 	from, to uint32
@@ -88,8 +88,8 @@ func (k *constants) begin() {
 	k.methods.begin()
 }
 
-// takeChanged reports whether the keys of methods, and all that these refer to, may mean something else than when
-// takeChanged was called last.
+// takeChanged reports whether a key of a method, or of a constant to which methods refer, may have another meaning than
+// at the last call of takeChanged.
 func (k *constants) takeChanged() bool {
 	changed := k.symbols.takeChanged()
 	changed = k.classes.takeChanged() || changed
@@ -97,9 +97,9 @@ func (k *constants) takeChanged() bool {
 	return k.methods.takeChanged() || changed
 }
 
-// eachConstant hands over the constants of a checkpoint, behind its size and type: the cursor stands at the key.
-// Checkpoints are read from the last to the first. It returns how far back the next one is. Stacks that are not wanted
-// are not even skipped if they come last.
+// eachConstant calls one for each constant of a checkpoint, with the cursor before the constant's key. c stands behind
+// the checkpoint's size and type. Checkpoints are read from the last to the first: back is the distance to the one
+// before, and 0 if this is the first. If stacks are not wanted and come last, they are not even skipped.
 func eachConstant(c *cursor, s *schema, stacks bool, met *tally,
 	one func(c *cursor, class *class, of *checkpoint)) (back int64) {
 	of := &checkpoint{c.b, c.base}
@@ -212,7 +212,7 @@ func (k *constants) enter(key uint64, p piece) {
 	k.pieces = append(k.pieces, p)
 }
 
-// recentThread is a place of the cache before the map of threads: each event has one.
+// recentThread is an entry of the cache before the map of threads: each event has a thread.
 type recentThread struct {
 	key uint64
 	t   *profile.Thread // nil of an empty place

@@ -12,8 +12,7 @@ import (
 type BadRecording struct {
 	Offset  int64 // in the file
 	Problem string
-	// Incomplete: nothing is wrong, but the chunk that begins here is not whole. Who wrote it was killed, or writes
-	// still.
+	// Incomplete: nothing is wrong, but the chunk that begins here is not whole. Its writer was killed, or still writes.
 	Incomplete bool
 	// TooMuch says that nothing is wrong, but that there is more than goprof reads.
 	TooMuch bool
@@ -21,8 +20,8 @@ type BadRecording struct {
 
 func (e *BadRecording) Error() string { return fmt.Sprintf("at byte %d: %s", e.Offset, e.Problem) }
 
-// cursor reads numbers and strings of a piece of a file. The first thing that is wrong stays in bad; from then on all
-// that is read is zero, and nothing is left, so a loop over what is there ends.
+// cursor reads numbers and strings from bytes of a file. The first error stays in bad. After an error every read returns
+// zero and no bytes are left, so loops end.
 type cursor struct {
 	b     []byte
 	at    int
@@ -36,11 +35,12 @@ func newCursor(b []byte, base int64) (c cursor) {
 	return c
 }
 
-// open lets a new cursor read b. If cursors read a few bytes each, a copy of the cursor costs more than the reading:
-// the CPU reads the copied fields in other widths than they were just written in, and waits for that.
+// open sets a new cursor at the start of b. It sets the cursor in place because a copy of a cursor costs more than
+// reading a few bytes: the CPU reads the copied fields in other widths than they were just written in, and waits.
 func (c *cursor) open(b []byte, base int64) { c.b, c.base, c.steps = b, base, stepsFor(len(b)) }
 
-// stepsFor is how many fields may be read from so many bytes: all but structures and arrays take one at least.
+// stepsFor returns how many fields may be read from so many bytes. Each field takes at least one byte, except for
+// structures and arrays.
 func stepsFor(bytes int) int { return 4*bytes + 1<<12 }
 
 func (c *cursor) fail(format string, args ...any) {
@@ -50,7 +50,7 @@ func (c *cursor) fail(format string, args ...any) {
 	}
 }
 
-// step counts a piece of work.
+// step counts one field that is read. It returns false after an error, and if there were too many fields.
 func (c *cursor) step() bool {
 	if c.steps--; c.steps < 0 {
 		c.fail("structures without end")
@@ -88,11 +88,11 @@ func (c *cursor) long() (v uint64) {
 	return v
 }
 
-// goesOn are the bits of eight bytes that say that a number does not end there.
+// goesOn has the highest bit of each of eight bytes. Such a bit says that a number does not end with its byte.
 const goesOn = 0x8080808080808080
 
-// ends are the ends of numbers in the eight bytes at a place, as bits: a byte without the highest bit ends a number,
-// unless that is one of nine bytes.
+// ends returns a bit for each of the next eight bytes that ends a number. A number of nine bytes is missed: its last
+// byte may have the highest bit.
 func (c *cursor) ends(at int) uint64 { return ^binary.LittleEndian.Uint64(c.b[at:]) & goesOn }
 
 func (c *cursor) skip(n int) {
@@ -105,12 +105,12 @@ func (c *cursor) skip(n int) {
 	}
 }
 
-// halves reports whether a number ends in each half of a word. Then none has nine bytes: eight of these seem not to
-// end, and four of the eight are a half.
+// halves reports whether a number ends in each half of a word. Then no number has nine bytes: such a number covers at
+// least one half in which nothing ends.
 func halves(ends uint64) bool { return uint32(ends) != 0 && ends>>32 != 0 }
 
-// skipFour passes over the numbers that end in the next four words, and returns how many these are. It is 0 if there
-// are not so many left, or if one of them may have nine bytes.
+// skipFour passes over the numbers that end in the next four words, and returns how many it passed. It passes none, and
+// returns 0, if fewer may be skipped, or if one of the numbers may have nine bytes.
 func (c *cursor) skipFour(n int) int {
 	if n < 32 || c.left() < 32 {
 		return 0
@@ -123,7 +123,7 @@ func (c *cursor) skipFour(n int) int {
 	return bits.OnesCount64(w | x>>1 | y>>2 | z>>3) // of each byte only the highest bit is used
 }
 
-// skipOne is skipFour of one word; if that is too much, it passes over one number.
+// skipOne is skipFour for one word. If that is too much, it passes over one number.
 func (c *cursor) skipOne(n int) int {
 	ends := uint64(0)
 	if c.left() >= 8 {

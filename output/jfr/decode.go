@@ -10,8 +10,8 @@ import (
 	"goprof/profile"
 )
 
-// decode makes the reader's Event from the bytes of an event. Sources and details are not handed out. A detail that is
-// read here belongs to no sample: addDetail reads those of samples.
+// decode fills the reader's Event from the bytes of an event. It keeps sources, and ignores details: addDetail reads the
+// details of samples, so a detail that comes here belongs to no sample.
 func (r *Reader) decode(of *class) (bad *BadRecording) {
 	switch {
 	case of.name == detailName:
@@ -71,7 +71,7 @@ func (r *Reader) link(trace, span slot) profile.Link {
 	return profile.ParseLink(r.k.resolve(t[trace]), r.k.resolve(t[span]))
 }
 
-// tell gives the event the facts that its type has, or the detail behind it.
+// tell sets the fields of e that the type has. Called for the detail behind e, it sets the fields of the detail.
 func (r *Reader) tell(e *Event, of *class) {
 	n := &r.record.numbers
 	for i := range of.fields {
@@ -95,7 +95,7 @@ func (r *Reader) tell(e *Event, of *class) {
 				e.State = r.k.constant(f.class, n[slotState])
 			}
 		case slotClass:
-			e.Class = className(r.k.symbol(r.k.classes.get(n[slotClass]).name))
+			e.Class = className(r.k.symbols.get(r.k.classes.get(n[slotClass]).name))
 		case slotSpanID:
 			if of.name == detailName {
 				e.Link = r.link(slotTrace, slotSpanID)
@@ -160,7 +160,7 @@ func (r *Reader) decodeFields(of *class) *BadRecording {
 func (r *Reader) refText(of *class, key uint64) string {
 	switch of.name {
 	case "java.lang.Class":
-		return className(r.k.symbol(r.k.classes.get(key).name))
+		return className(r.k.symbols.get(r.k.classes.get(key).name))
 	case "java.lang.Thread":
 		if t := r.k.thread(key); t != nil {
 			return cmp.Or(t.JavaName, t.Name)

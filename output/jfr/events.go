@@ -1,6 +1,7 @@
 package jfr
 
 import (
+	"encoding/binary"
 	"encoding/hex"
 	"math"
 	"time"
@@ -105,7 +106,8 @@ func (w *Writer) sample(typ typeID, s *profile.Sample, thread uint64, of trace, 
 	w.detail(s, s.At.Ticks, thread, of.leaf.sure, cpu)
 }
 
-// detail writes what is known of a sample beyond its event's fields, if there is anything. The event has that time.
+// detail writes what is known of a sample beyond the fields of its event. If nothing is, it writes nothing. ticks is
+// the time of the sample's event.
 func (w *Writer) detail(s *profile.Sample, ticks int64, thread uint64, sure profile.Certainty, cpu time.Duration) {
 	tlab := tlabOf(s)
 	if cpu == 0 && sure == profile.Certain && tlab == 0 && !s.Link.Known() && !s.WakerLink.Known() {
@@ -124,8 +126,8 @@ func (w *Writer) detail(s *profile.Sample, ticks int64, thread uint64, sure prof
 	w.unsaved-- // it is no event of its own
 }
 
-// TLAB says where an object was allocated. The kind of the frame that is its class says it too: flame graph tools
-// colour these two apart.
+// TLAB says where an object was allocated: in a new TLAB or outside. The kind of the frame that stands for the object's
+// class says it too, because flame graph tools have a colour for each kind.
 type TLAB uint8
 
 const (
@@ -200,14 +202,7 @@ func (w *Writer) threadEvent(typ typeID, at profile.Instant, t *profile.Thread) 
 
 // Mark writes a mark of a moment or of a span of time.
 func (w *Writer) Mark(at profile.Instant, length time.Duration, kind, text string) error {
-	if err := w.at(at); err != nil {
-		return err
-	}
-	w.event(typeMark, at.Ticks)
-	w.numbers(max(int64(length), 0))
-	w.texts(kind, text)
-	w.end()
-	return nil
+	return w.putAt(at, typeMark, max(length, 0), kind, text)
 }
 
 // ThreadCount is how many Java threads there are.
@@ -217,13 +212,7 @@ type ThreadCount struct {
 
 // Threads writes how many threads there are at a moment.
 func (w *Writer) Threads(at profile.Instant, n ThreadCount) error {
-	if err := w.at(at); err != nil {
-		return err
-	}
-	w.event(typeThreadStatistics, at.Ticks)
-	w.numbers(n.Active, n.Daemon, n.Started, n.Peak)
-	w.end()
-	return nil
+	return w.putAt(at, typeThreadStatistics, n.Active, n.Daemon, n.Started, n.Peak)
 }
 
 // Allocated writes how many bytes a thread has allocated since it began.
@@ -231,10 +220,7 @@ func (w *Writer) Allocated(at profile.Instant, t profile.Thread, bytes uint64) e
 	if err := w.at(at); err != nil {
 		return err
 	}
-	thread := w.pools.thread(&t)
-	w.event(typeThreadAllocation, at.Ticks)
-	w.numbers(int64(min(bytes, math.MaxInt64)), int64(thread))
-	w.end()
+	w.put(typeThreadAllocation, at.Ticks, bytes, w.pools.thread(&t))
 	return nil
 }
 
@@ -244,61 +230,85 @@ func (w *Writer) Account(at profile.Instant, s *profile.Summary) error {
 	if err := w.at(at); err != nil {
 		return err
 	}
-	w.account(at, s)
+	w.account(at.Ticks, s)
 	for i := range s.Parts {
-		w.account(at, &s.Parts[i])
+		w.account(at.Ticks, &s.Parts[i])
 	}
 	return nil
 }
 
-func (w *Writer) account(at profile.Instant, s *profile.Summary) {
-	t := &s.Times
-	w.event(typeAccount, at.Ticks)
-	w.numbers(s.Attempted, s.Whole, s.Truncated, s.Lost, s.LeafLikely, s.LeafGuessed, s.Skipped, int64(s.Threads))
-	w.body = appendDouble(w.body, s.Rate)
-	w.body = appendDouble(w.body, s.RateReached)
-	w.numbers(int64(t.Process), int64(t.Sampled), int64(t.NotSampled), int64(t.Exited), int64(s.OwnCPU))
-	w.texts(string(s.Quality), s.Meta.Part)
-	w.end()
-	w.unseen(at, false, s.TruncatedBy, s.Meta.Part)
-	w.unseen(at, true, s.LostBy, s.Meta.Part)
-	p := &s.Pauses
-	w.event(typePauses, at.Ticks)
-	w.numbers(p.Count, int64(p.P50), int64(p.P99), int64(p.Max), int64(p.Total), int64(p.Bound))
-	w.texts(s.Meta.Part)
-	w.end()
-	w.eventCounts(at, s.Events)
-	w.sums(at, s.IO)
-	for _, n := range s.Notes {
-		w.event(typeNote, at.Ticks)
-		w.texts(n.Name, n.Text, n.Remedy, s.Meta.Part)
-		w.end()
+func (w *Writer) account(at int64, s *profile.Summary) {
+	t, p, part := &s.Times, &s.Pauses, s.Meta.Part
+	w.put(typeAccount, at, s.Attempted, s.Whole, s.Truncated, s.Lost, s.LeafLikely, s.LeafGuessed, s.Skipped,
+		int64(s.Threads), s.Rate, s.RateReached, t.Process, t.Sampled, t.NotSampled, t.Exited, s.OwnCPU,
+		string(s.Quality), part)
+	w.unseen(at, false, s.TruncatedBy, part)
+	w.unseen(at, true, s.LostBy, part)
+	w.put(typePauses, at, p.Count, p.P50, p.P99, p.Max, p.Total, p.Bound, part)
+	for i := range s.Events {
+		e := &s.Events[i]
+		w.put(typeEventCount, at, e.Name, weightNames[e.Unit], e.Hits, e.Amount, e.Taken, e.Stood, e.Missed, e.Interval)
 	}
-}
-
-func (w *Writer) unseen(at profile.Instant, lost bool, by map[string]int64, part string) {
-	for r := range profile.NumReasons { // always in the same order
-		n, ok := by[r.String()]
-		if !ok {
-			continue
+	if s.IO != nil {
+		for i := range s.IO.Sums {
+			c := &s.IO.Sums[i]
+			w.put(typeIOSum, at, c.Kind, c.Target, c.Op, c.Calls, c.Bytes, c.Took, c.Failed, c.Pending, c.Pended)
 		}
-		w.event(typeUnseen, at.Ticks)
-		w.body = appendBool(w.body, lost)
-		w.texts(r.String())
-		w.numbers(n)
-		w.texts(part)
-		w.end()
+	}
+	for _, n := range s.Notes {
+		w.put(typeNote, at, n.Name, n.Text, n.Remedy, part)
 	}
 }
 
-func (w *Writer) numbers(all ...int64) {
-	for _, n := range all {
-		w.body = appendInt(w.body, uint64(n))
+func (w *Writer) unseen(at int64, lost bool, by map[string]int64, part string) {
+	for r := range profile.NumReasons { // always in the same order
+		if n, ok := by[r.String()]; ok {
+			w.put(typeUnseen, at, lost, r.String(), n, part)
+		}
 	}
 }
 
-func (w *Writer) texts(all ...string) {
-	for _, s := range all {
-		w.body = appendString(w.body, s)
+// putAt is put for an event that may begin a chunk.
+func (w *Writer) putAt(at profile.Instant, typ typeID, fields ...any) error {
+	if err := w.at(at); err != nil {
+		return err
 	}
+	w.put(typ, at.Ticks, fields...)
+	return nil
+}
+
+// put writes an event of these fields into the open chunk.
+func (w *Writer) put(typ typeID, ticks int64, fields ...any) {
+	w.event(typ, ticks)
+	w.fields(fields...)
+	w.end()
+}
+
+// fields appends fields to the event that is being made. A field's Go type must be the one that its type in typeTable
+// is written as.
+func (w *Writer) fields(all ...any) {
+	b := w.body
+	for _, f := range all {
+		switch v := f.(type) {
+		case int64:
+			b = appendInt(b, uint64(v))
+		case time.Duration:
+			b = appendInt(b, uint64(v))
+		case uint64:
+			b = appendInt(b, min(v, math.MaxInt64))
+		case int32:
+			b = appendInt32(b, v)
+		case bool:
+			b = appendBool(b, v)
+		case string:
+			b = appendString(b, v)
+		case float64:
+			b = binary.BigEndian.AppendUint64(b, math.Float64bits(v))
+		case float32:
+			b = binary.BigEndian.AppendUint32(b, math.Float32bits(v))
+		default:
+			panic("jfr: a field of a type that fields cannot write") // not with f, which would be allocated then
+		}
+	}
+	w.body = b
 }

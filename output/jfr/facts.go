@@ -1,8 +1,6 @@
 package jfr
 
 import (
-	"encoding/binary"
-	"math"
 	"slices"
 	"strconv"
 	"time"
@@ -117,13 +115,8 @@ func (f *facts) write(w *Writer) {
 }
 
 func (f *facts) writeMeta(w *Writer, m *profile.Meta) {
-	w.event(typeRecording, w.start.Ticks)
-	w.texts(m.Version, m.Host)
-	w.numbers(int64(m.PID))
-	w.texts(m.MainClass, m.JVM, m.Collector, m.Mode, m.Engine)
-	w.numbers(int64(m.Interval))
-	w.texts(weightNames[min(int(m.Weight), len(weightNames)-1)], m.Part)
-	w.end()
+	w.put(typeRecording, w.start.Ticks, m.Version, m.Host, int64(m.PID), m.MainClass, m.JVM, m.Collector, m.Mode, m.Engine,
+		m.Interval, weightNames[min(int(m.Weight), len(weightNames)-1)], m.Part)
 }
 
 var weightNames = []string{profile.Samples: "samples", profile.CPUTime: "cpu time", profile.WallTime: "wall time",
@@ -131,10 +124,7 @@ var weightNames = []string{profile.Samples: "samples", profile.CPUTime: "cpu tim
 
 func (f *facts) writeSettings(w *Writer, from int) {
 	for _, s := range f.settings[from:] {
-		w.event(typeActiveSetting, w.start.Ticks)
-		w.numbers(int64(s.event))
-		w.texts(s.name, s.value)
-		w.end()
+		w.put(typeActiveSetting, w.start.Ticks, int64(s.event), s.name, s.value)
 	}
 }
 
@@ -142,37 +132,21 @@ func (f *facts) writeJVM(w *Writer) {
 	if f.jvm == nil {
 		return
 	}
-	w.event(typeJVMInformation, w.start.Ticks)
-	w.texts(f.jvm.Name, f.jvm.Version, "", "", f.jvm.MainClass)
 	start := int64(0)
 	if !f.jvm.Start.IsZero() {
 		start = f.jvm.Start.UnixMilli()
 	}
-	w.numbers(start, int64(f.jvm.PID))
-	w.end()
+	w.put(typeJVMInformation, w.start.Ticks, f.jvm.Name, f.jvm.Version, "", "", f.jvm.MainClass, start, int64(f.jvm.PID))
 }
 
 func (f *facts) writeOS(w *Writer) {
-	if f.os == "" {
-		return
+	if f.os != "" {
+		w.put(typeOSInformation, w.start.Ticks, f.os)
 	}
-	w.event(typeOSInformation, w.start.Ticks)
-	w.texts(f.os)
-	w.end()
 }
 
 func (f *facts) writeCPU(w *Writer) {
-	if f.cpu == nil {
-		return
+	if c := f.cpu; c != nil {
+		w.put(typeCPUInformation, w.start.Ticks, c.Type, c.Description, int32(c.Sockets), int32(c.Cores), int32(c.Threads))
 	}
-	w.event(typeCPUInformation, w.start.Ticks)
-	w.texts(f.cpu.Type, f.cpu.Description)
-	for _, n := range []int{f.cpu.Sockets, f.cpu.Cores, f.cpu.Threads} {
-		w.body = appendInt32(w.body, int32(n))
-	}
-	w.end()
-}
-
-func appendDouble(b []byte, v float64) []byte {
-	return binary.BigEndian.AppendUint64(b, math.Float64bits(v))
 }

@@ -32,11 +32,11 @@ var knownEvents = map[profile.EventKind]struct {
 	{Name: profile.EventClassLoad}:                  {typeClassDefine, classDefineEvent},
 }
 
-// ownEventPrefix begins the names of types of the others.
-const ownEventPrefix = "goprof.event."
-
-// maxOwnEvents bounds them. Further ones are written as the last of them: no recording has so many.
-const maxOwnEvents = 64
+const (
+	ownEventPrefix = "goprof.event." // of types that the JDK does not have
+	// maxOwnEvents bounds these types. No recording has so many: samples of further events would get the last type.
+	maxOwnEvents = 64
+)
 
 // eventType is an event that samples of a file are of.
 type eventType struct {
@@ -68,7 +68,7 @@ func EventTypeName(event string) string {
 
 const maxEventName = 100
 
-// of finds the type of an event, or makes it. isNew says that the file does not have it yet.
+// of returns the type of an event. isNew says that the file did not have the type yet.
 func (t *eventTypes) of(kind *profile.EventKind) (found *eventType, isNew bool) {
 	for i := range t.list {
 		if t.list[i].kind == *kind {
@@ -92,7 +92,7 @@ func (t *eventTypes) of(kind *profile.EventKind) (found *eventType, isNew bool) 
 	return &t.list[len(t.list)-1], true
 }
 
-// free is a name that no other type has.
+// free returns the name with as many "_" appended as make it unique.
 func (t *eventTypes) free(name string) string {
 	for slices.ContainsFunc(t.list, func(e eventType) bool { return e.name == name }) {
 		name += "_"
@@ -119,11 +119,11 @@ func (e *eventType) definition() typeDef {
 	}
 	stands := hitCount
 	if e.kind.Unit == profile.Bytes {
-		stands = fieldDef{name: "bytes", typ: typeLong, label: "Bytes It Stands For", as: byteCount}
+		stands = size("bytes", "Bytes It Stands For")
 	}
 	return event(e.id, e.name, cut(e.kind.Name), "A sample of an event that goprof was asked for by this name", inHits,
-		ref("eventThread", typeThread, "Event Thread"),
-		ref("stackTrace", typeStackTrace, "Stack Trace"),
+		eventThread,
+		stackTrace,
 		ref("about", typeClass, "About"),
 		stands)
 }
@@ -135,13 +135,9 @@ func (w *Writer) hit(s *profile.Sample) error {
 		return err
 	}
 	typ := w.eventType(s.Event)
-	about, code := uint64(0), profile.Stack{}
-	if s.Stack != nil {
-		code = *s.Stack
-	}
-	if s.About && len(code.Frames) > 0 {
-		about = w.pools.class(classKey{name: descriptor(code.Frames[0].Func.Name)})
-		code.Frames = code.Frames[1:]
+	about, code := uint64(0), codeOf(s)
+	if s.About && s.Stack != nil && len(s.Stack.Frames) > 0 {
+		about = w.pools.class(classKey{name: descriptor(s.Stack.Frames[0].Func.Name)})
 	}
 	thread, trace := w.pools.thread(&s.Thread), w.pools.stack(&code)
 	hits := int32(min(s.Looks(), math.MaxInt32))
@@ -171,6 +167,17 @@ func (w *Writer) hit(s *profile.Sample) error {
 	return nil
 }
 
+// codeOf returns a sample's stack without the frame that says what the sample is about: the event has a field for it.
+func codeOf(s *profile.Sample) (code profile.Stack) {
+	if s.Stack != nil {
+		code = *s.Stack
+	}
+	if s.About && len(code.Frames) > 0 {
+		code.Frames = code.Frames[1:]
+	}
+	return code
+}
+
 func (w *Writer) eventType(kind *profile.EventKind) *eventType {
 	typ, isNew := w.types.of(kind)
 	if isNew {
@@ -180,21 +187,8 @@ func (w *Writer) eventType(kind *profile.EventKind) *eventType {
 }
 
 func (w *Writer) eventKind(e *eventType) {
-	w.event(typeEventKind, w.start.Ticks)
-	w.texts(e.kind.Name, e.name, weightNames[e.kind.Unit])
-	w.end()
+	w.put(typeEventKind, w.start.Ticks, e.kind.Name, e.name, weightNames[e.kind.Unit])
 	w.unsaved-- // it is no event of its own
-}
-
-// eventCounts writes how often events happened, as the kernel has counted them.
-func (w *Writer) eventCounts(at profile.Instant, all []profile.EventCount) {
-	for i := range all {
-		e := &all[i]
-		w.event(typeEventCount, at.Ticks)
-		w.texts(e.Name, weightNames[e.Unit])
-		w.numbers(e.Hits, e.Amount, e.Taken, e.Stood, e.Missed, e.Interval)
-		w.end()
-	}
 }
 
 // unknownClass is profile.UnknownClass as a file has it. No class is called so. JMC takes what begins with a bracket

@@ -12,7 +12,7 @@ import (
 
 const ioCallName = "goprof.IOCall"
 
-// IOTypes are the types of events that are such calls, and what these do; of goprof.IOCall a field tells that.
+// IOTypes are the event types of calls that read and write, and what a call of the type does. NumIOOp: a field says it.
 var IOTypes = map[string]profile.IOOp{"jdk.FileRead": profile.IORead, "jdk.FileWrite": profile.IOWrite,
 	"jdk.FileForce": profile.IOForce, "jdk.SocketRead": profile.IORead, "jdk.SocketWrite": profile.IOWrite,
 	ioCallName: profile.NumIOOp}
@@ -22,16 +22,17 @@ var (
 	host         = value("host", typeString, "Host")
 	address      = value("address", typeString, "Address")
 	port         = value("port", typeInt, "Port")
-	bytesRead    = fieldDef{name: "bytesRead", typ: typeLong, label: "Bytes Read", as: byteCount}
-	bytesWritten = fieldDef{name: "bytesWritten", typ: typeLong, label: "Bytes Written", as: byteCount}
+	bytesRead    = size("bytesRead", "Bytes Read")
+	bytesWritten = size("bytesWritten", "Bytes Written")
 )
 
-// ioEvent is a type of such events. The last field is the number that its samples stand for.
+// ioEvent returns the definition of such a type. Its last fields say how many calls, and how much time, a sample stands
+// for.
 func ioEvent(id typeID, name, label string, fields ...fieldDef) typeDef {
 	return event(id, name, label, "", []string{"Java Application"}, append(append([]fieldDef{
 		{name: "duration", typ: typeLong, label: "Duration", as: tickSpan},
-		ref("eventThread", typeThread, "Event Thread"),
-		ref("stackTrace", typeStackTrace, "Stack Trace")}, fields...),
+		eventThread,
+		stackTrace}, fields...),
 		hitCount, span("timeSpan", "Time It Stands For"))...)
 }
 
@@ -52,42 +53,29 @@ func (w *Writer) call(s *profile.Sample) error {
 	if err := s.Read(); err != nil {
 		return err
 	}
-	c, code := s.IO, profile.Stack{}
-	if s.Stack != nil {
-		code = *s.Stack
-	}
-	if s.About && len(code.Frames) > 0 { // its fields say it
-		code.Frames = code.Frames[1:]
-	}
+	c, code := s.IO, codeOf(s)
 	thread, trace := w.pools.thread(&s.Thread), w.pools.stack(&code)
 	typ := ioType(c)
 	took := max(int64(c.Took), 0)
 	w.event(typ, s.At.Ticks-took)
-	w.numbers(took, int64(thread), int64(trace))
+	w.fields(took, thread, trace)
 	switch typ {
-	case typeFileRead, typeFileWrite, typeFileForce:
-		w.texts(c.Target.Name)
-	case typeSocketRead, typeSocketWrite:
-		w.peer(&c.Target)
-		if typ == typeSocketRead {
-			w.numbers(0) // timeout
-		}
-	default:
-		w.texts(c.Op.String(), c.Target.Name)
-	}
-	if typ != typeFileForce {
-		w.numbers(c.Bytes)
-	}
-	switch typ {
-	case typeFileRead, typeSocketRead:
-		w.body = appendBool(w.body, c.End)
+	case typeFileRead:
+		w.fields(c.Target.Name, c.Bytes, c.End)
+	case typeFileWrite:
+		w.fields(c.Target.Name, c.Bytes)
 	case typeFileForce:
-		w.body = appendBool(w.body, false)
-	case typeIOCall:
-		w.body = appendBool(w.body, c.Failed)
+		w.fields(c.Target.Name, false)
+	case typeSocketRead:
+		w.peer(&c.Target)
+		w.fields(int64(0), c.Bytes, c.End) // the first is the timeout
+	case typeSocketWrite:
+		w.peer(&c.Target)
+		w.fields(c.Bytes)
+	default:
+		w.fields(c.Op.String(), c.Target.Name, c.Bytes, c.Failed)
 	}
-	w.body = appendInt32(w.body, int32(min(s.Looks(), math.MaxInt32)))
-	w.numbers(int64(s.Span))
+	w.fields(int32(min(s.Looks(), math.MaxInt32)), s.Span)
 	w.end()
 	if s.Link.Known() {
 		w.detail(s, s.At.Ticks-took, thread, profile.Certain, 0)
@@ -101,20 +89,5 @@ func (w *Writer) peer(t *profile.IOTarget) {
 	if t.Addr.IsValid() {
 		name = t.Addr.Addr().String()
 	}
-	w.texts(name, name)
-	w.body = appendInt32(w.body, int32(t.Addr.Port()))
-}
-
-// sums writes what files and peers came to.
-func (w *Writer) sums(at profile.Instant, io *profile.IO) {
-	if io == nil {
-		return
-	}
-	for i := range io.Sums {
-		s := &io.Sums[i]
-		w.event(typeIOSum, at.Ticks)
-		w.texts(s.Kind, s.Target, s.Op)
-		w.numbers(s.Calls, s.Bytes, int64(s.Took), s.Failed, s.Pending, int64(s.Pended))
-		w.end()
-	}
+	w.fields(name, name, int32(t.Addr.Port()))
 }

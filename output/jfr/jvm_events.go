@@ -1,7 +1,6 @@
 package jfr
 
 import (
-	"encoding/binary"
 	"math"
 	"slices"
 	"time"
@@ -35,22 +34,12 @@ func (f *facts) writeConfiguration(w *Writer) {
 	if c == nil {
 		return
 	}
-	w.event(typeGCConfiguration, w.start.Ticks)
-	w.words32(w.word(typeGCName, c.Young), w.word(typeGCName, c.Old), int64(c.Parallel), int64(c.Concurrent))
-	for _, v := range []bool{c.Dynamic, c.ExplicitConcurrent, c.ExplicitRefused} {
-		w.body = appendBool(w.body, v)
-	}
-	w.end()
-	w.event(typeHeapConfiguration, w.start.Ticks)
-	w.sizes(c.HeapMax, c.HeapInitial)
-	w.end()
-	w.event(typeCompilerConfiguration, w.start.Ticks)
-	w.words32(int64(c.Compilers))
-	w.body = appendBool(w.body, c.Tiered)
-	w.end()
-	w.event(typeCodeCacheConfiguration, w.start.Ticks)
-	w.sizes(c.CodeReserved)
-	w.end()
+	at := w.start.Ticks
+	w.put(typeGCConfiguration, at, w.word(typeGCName, c.Young), w.word(typeGCName, c.Old), int32(c.Parallel),
+		int32(c.Concurrent), c.Dynamic, c.ExplicitConcurrent, c.ExplicitRefused)
+	w.put(typeHeapConfiguration, at, c.HeapMax, c.HeapInitial)
+	w.put(typeCompilerConfiguration, at, int32(c.Compilers), c.Tiered)
+	w.put(typeCodeCacheConfiguration, at, c.CodeReserved)
 }
 
 // Collection is a collection of the heap, or a pause of one.
@@ -68,34 +57,22 @@ func (w *Writer) Collection(begin profile.Instant, c Collection) error {
 	if err := w.at(begin); err != nil {
 		return err
 	}
-	length := max(int64(c.Length), 0)
+	at, number, length := begin.Ticks, int32(c.Number), max(c.Length, 0)
 	if !c.Part {
 		paused := length
 		if c.Pause == "" {
 			paused = 0
 		}
-		w.event(typeGarbageCollection, begin.Ticks)
-		w.numbers(length)
-		w.words32(c.Number, w.word(typeGCName, c.Name), w.word(typeGCCause, c.Cause))
-		w.numbers(paused, paused)
-		w.end()
-		if c.Young || c.Old {
-			typ := typeYoungCollection
-			if c.Old {
-				typ = typeOldCollection
-			}
-			w.event(typ, begin.Ticks)
-			w.numbers(length)
-			w.words32(c.Number)
-			w.end()
+		w.put(typeGarbageCollection, at, length, number, w.word(typeGCName, c.Name), w.word(typeGCCause, c.Cause), paused,
+			paused)
+		if c.Old {
+			w.put(typeOldCollection, at, length, number)
+		} else if c.Young {
+			w.put(typeYoungCollection, at, length, number)
 		}
 	}
 	if c.Pause != "" {
-		w.event(typeGCPause, begin.Ticks)
-		w.numbers(length, 0) // no thread
-		w.words32(c.Number)
-		w.texts(c.Pause)
-		w.end()
+		w.put(typeGCPause, at, length, int64(0), number, c.Pause) // 0: no thread
 	}
 	return nil
 }
@@ -105,25 +82,17 @@ func (w *Writer) Heap(at profile.Instant, number int64, used, committed, reserve
 	if err := w.at(at); err != nil {
 		return err
 	}
-	w.event(typeHeapSummary, at.Ticks)
-	w.words32(number, w.word(typeGCWhen, "After GC"))
-	w.sizes(committed, reserved, used)
-	w.end()
+	w.put(typeHeapSummary, at.Ticks, int32(number), w.word(typeGCWhen, "After GC"), committed, reserved, used)
 	return nil
 }
 
 // Safepoint writes a safepoint that began at a moment: how long it took until all threads had come to rest, and how
 // long it was altogether.
 func (w *Writer) Safepoint(begin profile.Instant, number int64, sync, length time.Duration) error {
-	if err := w.at(begin); err != nil {
+	if err := w.putAt(begin, typeSafepointBegin, max(sync, 0), number); err != nil {
 		return err
 	}
-	w.event(typeSafepointBegin, begin.Ticks)
-	w.numbers(max(int64(sync), 0), number)
-	w.end()
-	w.event(typeSafepointEnd, begin.Ticks+max(int64(length), 0))
-	w.numbers(0, number)
-	w.end()
+	w.put(typeSafepointEnd, begin.Ticks+max(int64(length), 0), int64(0), number)
 	return nil
 }
 
@@ -136,67 +105,32 @@ type Compiled struct {
 
 // Compiled writes what compilers have done.
 func (w *Writer) Compiled(at profile.Instant, c Compiled) error {
-	if err := w.at(at); err != nil {
-		return err
-	}
-	w.event(typeCompilerStatistics, at.Ticks)
-	for _, n := range []uint64{c.Methods + c.OnStack, c.Bailouts, c.Invalidated, c.OnStack, c.Methods} {
-		w.words32(int64(min(n, math.MaxInt32)))
-	}
-	w.sizes(c.OnStackBytes, c.MethodBytes, c.Size, c.CodeSize, uint64(c.Time.Milliseconds()))
-	w.end()
-	return nil
+	return w.putAt(at, typeCompilerStatistics, number32(c.Methods+c.OnStack), number32(c.Bailouts),
+		number32(c.Invalidated), number32(c.OnStack), number32(c.Methods), c.OnStackBytes, c.MethodBytes, c.Size,
+		c.CodeSize, uint64(c.Time.Milliseconds()))
 }
+
+func number32(n uint64) int32 { return int32(min(n, math.MaxInt32)) }
 
 // CodeHeap writes how many bytes of a part of the code cache are free, and how often there was no room.
 func (w *Writer) CodeHeap(at profile.Instant, name string, free, refused uint64) error {
 	if err := w.at(at); err != nil {
 		return err
 	}
-	w.event(typeCodeCacheStatistics, at.Ticks)
-	w.words32(w.word(typeCodeBlobType, name))
-	w.sizes(free)
-	w.words32(int64(min(refused, math.MaxInt32)))
-	w.end()
+	w.put(typeCodeCacheStatistics, at.Ticks, w.word(typeCodeBlobType, name), free, number32(refused))
 	return nil
 }
 
 // CPULoad writes which part of the machine's CPUs the JVM has used in its own code and in the kernel, and which part is
 // used altogether: 0 to 1.
 func (w *Writer) CPULoad(at profile.Instant, user, kernel, machine float64) error {
-	if err := w.at(at); err != nil {
-		return err
-	}
-	w.event(typeCPULoad, at.Ticks)
-	for _, part := range []float64{user, kernel, machine} {
-		w.body = binary.BigEndian.AppendUint32(w.body, math.Float32bits(float32(min(max(part, 0), 1))))
-	}
-	w.end()
-	return nil
+	share := func(part float64) float32 { return float32(min(max(part, 0), 1)) }
+	return w.putAt(at, typeCPULoad, share(user), share(kernel), share(machine))
 }
 
 // Classes writes how many classes were loaded and unloaded since the JVM began.
 func (w *Writer) Classes(at profile.Instant, loaded, unloaded uint64) error {
-	if err := w.at(at); err != nil {
-		return err
-	}
-	w.event(typeClassLoadingStatistics, at.Ticks)
-	w.sizes(loaded, unloaded)
-	w.end()
-	return nil
-}
-
-func (w *Writer) sizes(all ...uint64) {
-	for _, n := range all {
-		w.body = appendInt(w.body, min(n, math.MaxInt64))
-	}
-}
-
-// words32 appends numbers of 32 bits, and keys.
-func (w *Writer) words32(all ...int64) {
-	for _, n := range all {
-		w.body = appendInt32(w.body, int32(n))
-	}
+	return w.putAt(at, typeClassLoadingStatistics, loaded, unloaded)
 }
 
 // words are constants that are one word: they stay from chunk to chunk. Key 0 is none.
@@ -205,7 +139,7 @@ type words map[typeID][]string
 // maxWords bounds those of a type: a target's memory may be anything.
 const maxWords = 1 << 8
 
-func (w *Writer) word(typ typeID, text string) int64 {
+func (w *Writer) word(typ typeID, text string) int32 {
 	if text == "" {
 		return 0
 	}
@@ -219,7 +153,7 @@ func (w *Writer) word(typ typeID, text string) int64 {
 		}
 		w.words[typ] = append(w.words[typ], text)
 	}
-	return int64(i + 1)
+	return int32(i + 1)
 }
 
 func (all words) constants() (lists []constantList) {

@@ -2,9 +2,9 @@ package jfr
 
 import "goprof/profile"
 
-// metStacks are encoded stacks of earlier chunks. A method keeps its key from chunk to chunk. So if a stack comes again
-// in a later chunk, its encoded form is copied, and its frames need not be read. Stacks are identified by their numbers
-// in the file that is read, so metStacks is used only when a recording file is converted.
+// metStacks are encoded stacks of earlier chunks. A method keeps its key from chunk to chunk. So if a stack occurs again
+// in a later chunk, its encoded form is copied, and its frames are not read. Stacks are identified by their numbers in
+// the file that is read: metStacks is used only when a recording file is converted.
 type metStacks struct {
 	at     profile.ByStack[*metStack]
 	blocks [][]byte   // that hold the bytes of stacks
@@ -41,8 +41,8 @@ func (m *metStacks) addMethod(k methodKey, at *constant) {
 	m.methods = append(m.methods, metMethod{methodKey: k, at: at})
 }
 
-// keep keeps a stack that was encoded, in the chunk of that number, unless it is too large. If there is no room, it
-// forgets all others.
+// keep keeps the encoded bytes of a stack, unless they are too many. If there is no room, it drops all other stacks
+// first.
 func (m *metStacks) keep(number uint64, b []byte, t trace, chunk uint64) {
 	if len(b) > metBlock {
 		return
@@ -65,7 +65,7 @@ func (m *metStacks) keep(number uint64, b []byte, t trace, chunk uint64) {
 	m.at.Put(number, 0, s)
 }
 
-// again returns the constant of a stack that was met, if it was.
+// again returns the constant of a stack that has this number. met is false if no such stack is kept.
 func (p *pools) again(number uint64) (t trace, met bool) {
 	s, met := p.met.at.Get(number, 0)
 	if !met {
@@ -73,12 +73,12 @@ func (p *pools) again(number uint64) (t trace, met bool) {
 	}
 	if s.chunk != p.chunk {
 		p.methodsOf(s)
-		s.chunk, s.key = p.chunk, p.stackOf.find(&p.stacks, s.b)
+		s.chunk, s.key = p.chunk, p.encoded(s.b)
 	}
 	return trace{s.key, s.leaf}, true
 }
 
-// methodsOf sees to it that the chunk has all methods of a stack, in the order of its frames.
+// methodsOf writes the methods of a stack that the chunk lacks, in the order of the frames.
 func (p *pools) methodsOf(s *metStack) {
 	m := &p.met
 	c := newCursor(s.b, 0)

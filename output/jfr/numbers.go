@@ -11,7 +11,7 @@ type numbered struct {
 	number uint64 // 0 of an empty place
 }
 
-// find returns the place of a hash's number. A new hash has the number 0, and the caller sets another one at once.
+// find returns a pointer to the number of a hash. The number of a new hash is 0, and the caller must set it.
 func (t *numberTable) find(hash [2]uint64) *uint64 {
 	if 2*t.used >= len(t.slots) {
 		t.grow()
@@ -24,7 +24,7 @@ func (t *numberTable) find(hash [2]uint64) *uint64 {
 	return &at.number
 }
 
-// get is the number of a hash; 0 of a new one.
+// get returns the number of a hash, and 0 if the table does not have the hash.
 func (t *numberTable) get(hash [2]uint64) uint64 {
 	if t.used == 0 {
 		return 0
@@ -32,7 +32,7 @@ func (t *numberTable) get(hash [2]uint64) uint64 {
 	return t.slot(hash).number
 }
 
-// slot returns where the hash is, or an empty place for it. Some hashes are numbers that follow each other.
+// slot returns the slot of a hash, or the empty slot for it. Some hashes are consecutive numbers: they are mixed first.
 func (t *numberTable) slot(hash [2]uint64) *numbered {
 	h := (hash[0] ^ hash[1]) * 0x9e3779b97f4a7c15
 	most := len(t.slots) - 1

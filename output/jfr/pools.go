@@ -1,7 +1,6 @@
 package jfr
 
 import (
-	"bytes"
 	"hash/maphash"
 	"math/bits"
 	"math/rand/v2"
@@ -54,8 +53,8 @@ type methodKey struct {
 	sort codeSort
 }
 
-// recentMethod is a place of the cache before methodOf, of a method that a chunk has: a recording has tens of millions
-// of frames.
+// recentMethod is an entry of the cache before methodOf. The cache pays because a recording has tens of millions of
+// frames.
 type recentMethod struct {
 	methodKey
 	key   uint64
@@ -64,7 +63,7 @@ type recentMethod struct {
 
 const recentBits = 14
 
-// place is where the method is in the cache.
+// place returns the method's index in the cache.
 func (k *methodKey) place() uint64 {
 	return (uint64(uintptr(unsafe.Pointer(k.fn)))>>4 ^ uint64(k.sort)) * 0x9e3779b97f4a7c15 >> (64 - recentBits)
 }
@@ -124,11 +123,12 @@ type pools struct {
 	methodBy map[methodText]*constant // different Funcs with the same content are one method
 	recent   [1 << recentBits]recentMethod
 
-	stackOf stackIndex
-	seenOf  numberTable // keys of stacks by their frames: a cache before stackOf
-	met     metStacks
-	seeds   [2]uint64
-	scratch []byte
+	stackOf    numberTable // keys of stacks by their bytes
+	seenOf     numberTable // keys of stacks by their frames: a cache before stackOf
+	met        metStacks
+	seeds      [2]uint64
+	stackSeeds [2]maphash.Seed
+	scratch    []byte
 
 	descriptor *constant // of all methods
 }
@@ -141,9 +141,9 @@ const minIdentities = 1 << 10
 
 func newPools() *pools {
 	p := &pools{
-		threads: newThreads(),
-		stackOf: stackIndex{seed: maphash.MakeSeed()},
-		seeds:   [2]uint64{rand.Uint64(), rand.Uint64()},
+		threads:    newThreads(),
+		seeds:      [2]uint64{rand.Uint64(), rand.Uint64()},
+		stackSeeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()},
 	}
 	p.forget()
 	return p
@@ -186,7 +186,7 @@ func (p *pools) size() int {
 	return data + 16*len(p.stackOf.slots) + 32*p.stacks.count + 64*entries
 }
 
-// markWritten reports whether the chunk has the constant already, and notes that it does from now on.
+// markWritten notes that the chunk has the constant. It reports whether the chunk had it before.
 func (p *pools) markWritten(c *constant) bool {
 	if c.chunk == p.chunk {
 		return true
@@ -355,7 +355,7 @@ func (p *pools) stack(s *profile.Stack) uint64 {
 	return *seen
 }
 
-// encode is stack for a stack that was not met before. Two stacks are the same if their encoded frames are the same.
+// encode is stack without the cache seenOf. Two stacks are the same if their encoded frames are the same.
 func (p *pools) encode(s *profile.Stack) uint64 {
 	b := appendBool(p.scratch[:0], s.Truncated != profile.Whole)
 	n := len(s.Frames)
@@ -371,7 +371,7 @@ func (p *pools) encode(s *profile.Stack) uint64 {
 		b = append(b, 0, 0, byte(frameCPP)) // line, bytecode index
 	}
 	p.scratch = b
-	return p.stackOf.find(&p.stacks, b)
+	return p.encoded(b)
 }
 
 // truncations are the frames that say why a stack's root is missing, as collapsed files have them.
@@ -419,57 +419,14 @@ func mix(a, b uint64) uint64 {
 	return hi ^ lo ^ a ^ bits.RotateLeft64(b, 32)
 }
 
-// stackIndex finds stacks by their bytes: open addressing, at most half full.
-type stackIndex struct {
-	seed  maphash.Seed
-	slots []stackSlot
-	used  int
-}
-
-type stackSlot struct {
-	hash     uint32
-	from, to uint32 // in the pool's data, without the key; to is 0 if the slot is free
-	key      uint32
-}
-
 const firstSlots = 1 << 10
 
-func (x *stackIndex) reset() {
-	clear(x.slots)
-	x.used = 0
-}
-
-// find returns the key of an encoded stack, 0 if it is not in the pool.
-func (x *stackIndex) find(in *pool, stack []byte) uint64 {
-	if 2*x.used >= len(x.slots) {
-		x.grow()
+// encoded returns the key of a stack that is encoded as b.
+func (p *pools) encoded(b []byte) uint64 {
+	key := p.stackOf.find([2]uint64{maphash.Bytes(p.stackSeeds[0], b), maphash.Bytes(p.stackSeeds[1], b)})
+	if *key == 0 {
+		*key = p.stacks.open()
+		p.stacks.data = append(p.stacks.data, b...)
 	}
-	hash := uint32(maphash.Bytes(x.seed, stack))
-	at := int(hash) & (len(x.slots) - 1)
-	for ; x.slots[at].to != 0; at = (at + 1) & (len(x.slots) - 1) {
-		if s := &x.slots[at]; s.hash == hash && bytes.Equal(in.data[s.from:s.to], stack) {
-			return uint64(s.key)
-		}
-	}
-	key := in.open()
-	from := len(in.data)
-	in.data = append(in.data, stack...)
-	x.slots[at] = stackSlot{hash: hash, from: uint32(from), to: uint32(len(in.data)), key: uint32(key)}
-	x.used++
-	return key
-}
-
-func (x *stackIndex) grow() {
-	old := x.slots
-	x.slots = make([]stackSlot, max(2*len(old), firstSlots))
-	for _, s := range old {
-		if s.to == 0 {
-			continue
-		}
-		at := int(s.hash) & (len(x.slots) - 1)
-		for x.slots[at].to != 0 {
-			at = (at + 1) & (len(x.slots) - 1)
-		}
-		x.slots[at] = s
-	}
+	return *key
 }

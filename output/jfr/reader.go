@@ -21,8 +21,8 @@ const (
 	eventBuffer  = 256 << 10 // bytes of events
 )
 
-// spareSpace bounds by how much the space for a chunk's metadata and constants is larger than the chunk needs. The next
-// chunk's are about as large.
+// spareSpace bounds the spare room of the buffer for a chunk's metadata and constants. The next chunk needs about as
+// much as this one.
 const spareSpace = 1 << 20
 
 // Event is one event of a recording. It and its Stack are valid until Next is called again, Funcs and texts for ever.
@@ -140,8 +140,8 @@ func (r *Reader) AllFields() { r.allFields, r.noStacks, r.noDetails = true, true
 // Next.
 func (r *Reader) Threads(told func([]profile.Thread)) { r.threads = told }
 
-// NumberStacks gives events the numbers of their stacks, and leaves it to ReadStack to read the stack itself: who has
-// met a number knows its stack. Call it before Next.
+// NumberStacks gives events the numbers of their stacks. The stack itself is then read only by ReadStack: a caller that
+// has seen the number before need not read the stack again. Call it before Next.
 func (r *Reader) NumberStacks() { r.numbered = true }
 
 // Chunks is how many chunks have been begun.
@@ -150,8 +150,8 @@ func (r *Reader) Chunks() int { return r.chunks }
 // Range is the time that the chunks that have been begun say they cover.
 func (r *Reader) Range() (from, to time.Time) { return time.Unix(0, r.from), time.Unix(0, r.to) }
 
-// Ended reports whether the last chunk that has been begun says that its recorder ended with it. The JDK's own files
-// say so where the JVM ended, goprof's where the recording was ended.
+// Ended reports whether the recorder ended with the newest chunk that was begun. In the JDK's own files this means that
+// the JVM ended. In goprof's files it means that the recording was ended.
 func (r *Reader) Ended() bool { return r.head.final }
 
 // maxTally bounds how many names of events are counted. The JDK knows 200.
@@ -255,7 +255,7 @@ const (
 	sourceName = "goprof.Source"
 )
 
-// read reads the next event that is wanted; nil if there is none, and err says why.
+// read returns the next event that is wanted. If it returns nil, r.err says why.
 func (r *Reader) read() *Event {
 	for r.err == nil {
 		if r.at >= r.end {
@@ -398,8 +398,8 @@ func (r *Reader) big(offset int64, typ typeID, most int64) (cursor, *BadRecordin
 	return c, c.bad
 }
 
-// emptySpace takes the last chunk's space for the next one. Space that was mostly unused is given up: one large chunk
-// would hold it until the end of the file.
+// emptySpace empties the buffer for the next chunk. A buffer that was mostly unused is dropped: otherwise one large
+// chunk would keep the memory until the end of the file.
 func (r *Reader) emptySpace() {
 	if cap(r.space) > 2*len(r.space)+spareSpace {
 		r.space = nil
@@ -407,7 +407,7 @@ func (r *Reader) emptySpace() {
 	r.space = r.space[:0]
 }
 
-// room is so many bytes that stay as they are as long as the chunk is read.
+// room returns n bytes that nothing else uses while the chunk is read.
 func (r *Reader) room(n int) []byte {
 	if n > cap(r.space)-len(r.space) {
 		r.space = make([]byte, 0, n+min(n/8, spareSpace))

@@ -4,9 +4,8 @@ import (
 	"bufio"
 	"encoding/binary"
 	"io"
-	"maps"
-	"slices"
 
+	"goprof/profile"
 	"goprof/profile/redact"
 )
 
@@ -28,7 +27,7 @@ type Redacted struct {
 // memory.
 func Redact(to io.Writer, file io.ReaderAt, size int64, by *redact.Redactor, spill func() (Spill, error)) (*Redacted,
 	error) {
-	r := &redactor{in: NewReader(file, size, nil), to: to, by: by, symbols: newSymbolTable(), spill: spill,
+	r := &redactor{in: NewReader(file, size, nil), to: to, by: by, symbols: &symbolTable{keys: make(map[string]uint64)}, spill: spill,
 		out: &Redacted{Dropped: make(map[string]int64)}}
 	for {
 		if r.in.chunk == size && r.out.Chunks > 0 {
@@ -167,8 +166,7 @@ func (r *redactor) event(of *class, b []byte) ([]byte, *BadRecording) {
 	p := r.plan(of)
 	var in *around
 	if of.name == sourceName {
-		r.noteSource(of, c)
-		in = r.aroundSource(of, c)
+		in = r.noteSource(of, c)
 	}
 	if p.asItIs {
 		return append(b, c.b[c.at:]...), nil
@@ -252,10 +250,5 @@ func (s *spilled) close() {
 
 // DroppedNames returns the names of the event types that were left out. The types with most events come first.
 func (r *Redacted) DroppedNames() []string {
-	return slices.SortedFunc(maps.Keys(r.Dropped), func(a, b string) int {
-		if d := r.Dropped[b] - r.Dropped[a]; d != 0 {
-			return int(d)
-		}
-		return slices.Compare([]byte(a), []byte(b))
-	})
+	return profile.ByCount(r.Dropped)
 }

@@ -60,7 +60,6 @@ func (k *rawConstants) one(c *cursor, class *class, of *checkpoint) {
 
 // constants writes them again as one checkpoint. The symbols come last: others decide which there are.
 func (r *redactor) constants() ([]byte, *BadRecording) {
-	used := r.symbols.begin()
 	var lists [][]byte
 	symbol := r.in.schema.byName["jdk.types.Symbol"]
 	for _, id := range slices.Sorted(maps.Keys(r.k.pools)) {
@@ -77,8 +76,8 @@ func (r *redactor) constants() ([]byte, *BadRecording) {
 		}
 		lists = append(lists, list)
 	}
-	if symbol != nil && len(used.list) > 0 {
-		lists = append(lists, used.pool(symbol.id))
+	if symbol != nil && len(r.symbols.list) > 0 {
+		lists = append(lists, r.symbols.pool(symbol.id))
 	}
 	b := appendInt(nil, uint64(typeCheckpoint))
 	b = appendInt(b, uint64(r.in.head.startTicks))
@@ -113,21 +112,16 @@ func (r *redactor) constant(b []byte, class *class, key uint64, at piece) ([]byt
 
 func (r *redactor) nameOf(class uint64) string { return r.k.symbols[r.k.classes[class].name] }
 
-// noteSource keeps which file a class comes from. These events come before the others of a chunk of ours.
-func (r *redactor) noteSource(of *class, c cursor) {
+// noteSource keeps which file a class comes from, and returns what the file's name means. Source events come before the
+// others of a chunk of ours.
+func (r *redactor) noteSource(of *class, c cursor) *around {
 	rec := record{}
 	c.value(of, 0, &rec)
 	keepFirst(r.sources, rec.numbers[slotType], r.k.symbols[rec.numbers[slotSource]])
-}
-
-// aroundSource is what a source event's file means.
-func (r *redactor) aroundSource(of *class, c cursor) *around {
-	rec := record{}
-	c.value(of, 0, &rec)
 	return &around{class: r.nameOf(rec.numbers[slotType])}
 }
 
-// isImage tells the file of native code from a source file.
+// isImage reports whether a file is one of native code, not a source file.
 func isImage(name string) bool {
 	return strings.HasPrefix(name, "/") || strings.HasPrefix(name, "[") || strings.Contains(name, ".so") ||
 		name != "" && !strings.Contains(name, ".")
@@ -141,15 +135,12 @@ func cutImage(file string) (class, rest string, found bool) {
 
 func isSortClass(name string) bool { return name != "" && slices.Contains(sortClasses[:], name) }
 
-// symbolTable gives the new texts of symbols keys. A text keeps its key through all chunks: readers take a key that
-// they know from the last chunk for the same text.
+// symbolTable gives keys to the new texts of symbols. A text keeps its key in all chunks: a reader assumes that a key
+// that it knows from the last chunk has the same text.
 type symbolTable struct {
 	keys map[string]uint64
 	last uint64
-	open *usedSymbols
-}
-
-type usedSymbols struct {
+	// Of the open chunk.
 	seen map[uint64]bool
 	list []usedSymbol
 }
@@ -159,15 +150,8 @@ type usedSymbol struct {
 	text string
 }
 
-func newSymbolTable() *symbolTable {
-	return &symbolTable{keys: make(map[string]uint64), open: &usedSymbols{seen: make(map[uint64]bool)}}
-}
-
-// begin returns the symbols of the chunk that ends: of its events and, from now on, of its constants.
-func (t *symbolTable) begin() *usedSymbols { return t.open }
-
 func (t *symbolTable) beginChunk() {
-	t.open = &usedSymbols{seen: make(map[uint64]bool)}
+	t.seen, t.list = make(map[uint64]bool), nil
 	if len(t.keys) > maxSymbols {
 		clear(t.keys) // a text that comes again gets a new key
 	}
@@ -183,16 +167,16 @@ func (t *symbolTable) key(text string) uint64 {
 		key = t.last
 		t.keys[text] = key
 	}
-	if !t.open.seen[key] {
-		t.open.seen[key] = true
-		t.open.list = append(t.open.list, usedSymbol{key, text})
+	if !t.seen[key] {
+		t.seen[key] = true
+		t.list = append(t.list, usedSymbol{key, text})
 	}
 	return key
 }
 
-func (u *usedSymbols) pool(id int64) []byte {
-	b := appendInt(appendInt(nil, uint64(id)), uint64(len(u.list)))
-	for _, s := range u.list {
+func (t *symbolTable) pool(id int64) []byte {
+	b := appendInt(appendInt(nil, uint64(id)), uint64(len(t.list)))
+	for _, s := range t.list {
 		b = appendText(appendInt(b, s.key), s.text)
 	}
 	return b

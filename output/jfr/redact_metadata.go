@@ -14,21 +14,17 @@ type keptTypes struct {
 // keepTypes leaves out classes that are not listed, and all fields, annotations and settings of such classes.
 func keepTypes(root *element) *keptTypes {
 	k := &keptTypes{classes: make(map[int64]bool)}
-	k.each(root, func(class *element) {
-		if keepsClass(class.attribute("name"), class.attribute("superType")) {
-			k.classes[typeNumber(class.attribute("id"))] = true
-		}
-	})
+	k.choose(root)
 	k.root = k.filter(root)
 	return k
 }
 
-func (k *keptTypes) each(e *element, visit func(*element)) {
-	if e.name == "class" {
-		visit(e)
+func (k *keptTypes) choose(e *element) {
+	if e.name == "class" && keepsClass(e.attribute("name"), e.attribute("superType")) {
+		k.classes[typeNumber(e.attribute("id"))] = true
 	}
 	for _, child := range e.children {
-		k.each(child, visit)
+		k.choose(child)
 	}
 }
 
@@ -36,7 +32,7 @@ func (k *keptTypes) each(e *element, visit func(*element)) {
 func (k *keptTypes) filter(e *element) *element {
 	out := &element{name: e.name}
 	for i := 0; i < len(e.attributes); i += 2 {
-		if key := e.attributes[i]; keepsAttribute(e.name, key) {
+		if key := e.attributes[i]; e.name != "region" || key == "gmtOffset" { // a region says where the machine stands
 			out.attributes = append(out.attributes, key, e.attributes[i+1])
 		}
 	}
@@ -74,9 +70,6 @@ func isIdentifier(name string) bool {
 		return c != '_' && (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z')
 	})
 }
-
-// keepsAttribute reports whether an attribute stays. A region says where the machine stands.
-func keepsAttribute(element, key string) bool { return element != "region" || key == "gmtOffset" }
 
 func (k *keptTypes) event(start int64, id uint64) []byte {
 	b := appendInt(nil, uint64(typeMetadata))

@@ -61,13 +61,13 @@ func (r *redactor) action(f *field) action {
 	return copyField
 }
 
-// around is what a name means by what it belongs to.
+// around is what is known of the owner of a name: the name's meaning depends on it.
 type around struct {
 	class  string // of a method or a source, as the file has it
 	source string // the file that the class comes from, where the recording says it
 }
 
-// value writes a value again. It must read the whole value, even if parts are left out.
+// value appends a redacted value to b. It must read the whole value, even if parts are left out.
 func (r *redactor) value(c *cursor, of *class, b []byte, depth int, in *around) []byte {
 	if depth > maxValueDepth {
 		c.fail("%s: values more than %d deep", of.name, maxValueDepth)
@@ -178,18 +178,14 @@ func (r *redactor) text(m meaning, s string, in *around) string {
 	return ""
 }
 
-// className returns a class, or what stands for one above code that has none: an image's name without its end, a sort.
+// className redacts the name of a class. Code without a class has another name there: its image's name without the
+// ending, or a sort of code.
 func (r *redactor) className(name string, in *around) string {
 	if in != nil && isImage(in.source) {
 		class, _, _ := cutImage(r.by.Path(in.source))
 		return class
 	}
-	for _, own := range sortClasses {
-		if name == own && own != "" {
-			return name
-		}
-	}
-	if name == unknownClass || r.by.OpenLibrary(name) || r.by.OpenLibrary(name+".so") {
+	if isSortClass(name) || name == unknownClass || r.by.OpenLibrary(name) || r.by.OpenLibrary(name+".so") {
 		return name
 	}
 	return r.by.Class(name)

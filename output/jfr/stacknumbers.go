@@ -13,8 +13,8 @@ type stackNumbers struct {
 	byFrames numberTable // by Fingerprint
 	prints   profile.Fingerprinter
 
-	// byBytes is a cache before byFrames, by what the file holds of a stack: a stack that was met needs not be read again
-	// to know its number. It holds as long as keys mean the same, and of stacks whose constants the chunk has.
+	// byBytes is a cache before byFrames, by a stack's bytes in the file: the stack need not be decoded for its number.
+	// It is valid as long as keys keep their meaning, and only for stacks whose constants are in the chunk.
 	byBytes numberTable
 	seeds   [2]maphash.Seed
 	types   map[uint64]string // of frames, by their keys
@@ -95,8 +95,8 @@ func (m *stackMaker) number(key uint64) (uint64, *BadRecording) {
 	return at.number, nil
 }
 
-// whole reports whether the chunk has all methods of a stack. goprof's chunks do. Of others' files each stack is looked
-// at: a chunk may lack what another one has, and then the same bytes are another stack.
+// whole reports whether the chunk has all methods of a stack. goprof's chunks always do. In files of others a chunk may
+// lack a method that another chunk has: then the same bytes mean another stack. So each stack is checked.
 func (m *stackMaker) whole(at *piece) bool {
 	if m.ours {
 		return true

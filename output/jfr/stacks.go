@@ -59,8 +59,8 @@ type recentCode struct {
 
 const recentCodes = 1 << 15
 
-// recentPlace is where a frame's code is in the cache. The methods of each frame type lie side by side: those that were
-// met first mostly have the smallest keys, and are the most frequent.
+// recentPlace returns the index of a frame's code in the cache. The methods of a frame type have neighbouring indexes:
+// the most frequent methods mostly have the smallest keys.
 func recentPlace(raw *rawFrame) uint64 { return (raw.method + raw.kind*recentCodes/8*3) % recentCodes }
 
 // code is what frames of a codeKey have in common.
@@ -208,7 +208,7 @@ func (p *stackSpace) reset() {
 	p.kept = 0
 }
 
-// slabs gives out slices, and takes back all of them together.
+// slabs allocates slices that are all freed together.
 type slabs[T any] struct {
 	all  [][]T
 	at   int // the slab that slices are cut from
@@ -240,8 +240,8 @@ func (s *slabs[T]) reset() {
 	s.at, s.used = 0, 0
 }
 
-// fill makes frames of a stack that has room for them. Some are hidden: they only say why the stack is cut. atRoot says
-// that the last one does.
+// fill makes the frames of a stack that has room for them. hidden is how many of raws are left out because they only say
+// why the stack is cut. atRoot says that the last of raws is such a frame.
 func (m *stackMaker) fill(s *profile.Stack, raws []rawFrame) (hidden int, atRoot bool) {
 	frames, n := s.Frames[:cap(s.Frames)], 0
 	for i := range raws {
@@ -266,7 +266,7 @@ func (m *stackMaker) fill(s *profile.Stack, raws []rawFrame) (hidden int, atRoot
 	return len(raws) - n, atRoot
 }
 
-// lookUp finds what a frame runs. All frames of a method and a type have the same.
+// lookUp finds the code of a frame. All frames with the same method and type have the same code.
 func (m *stackMaker) lookUp(into *recentCode, raw *rawFrame) {
 	into.key = codeKey{raw.method, raw.kind}
 	if c, ok := m.code[into.key]; ok {
@@ -306,7 +306,7 @@ func (m *stackMaker) sort(raw *rawFrame) (codeSort, profile.Kind) {
 		return javaCode, profile.C2
 	}
 	if m.ours {
-		class := m.k.symbol(m.k.classes.get(m.k.methods.get(raw.method).class).name)
+		class := m.k.symbols.get(m.k.classes.get(m.k.methods.get(raw.method).class).name)
 		switch class {
 		case sortClasses[stubCode]:
 			return stubCode, profile.Stub
@@ -324,7 +324,7 @@ func (m *stackMaker) sort(raw *rawFrame) (codeSort, profile.Kind) {
 }
 
 func (m *stackMaker) reason(method uint64) profile.Reason {
-	name := m.k.symbol(m.k.methods.get(method).name)
+	name := m.k.symbols.get(m.k.methods.get(method).name)
 	for r := range profile.NumReasons {
 		if truncations[r].Name == name {
 			return r
@@ -343,11 +343,11 @@ type funcText struct {
 func (m *stackMaker) function(key uint64, sort codeSort) *profile.Func {
 	method := m.k.methods.get(key)
 	from := m.k.sources.get(method.class)
-	text := funcText{name: m.k.symbol(method.name), source: m.k.symbol(from.file), java: sort == javaCode}
+	text := funcText{name: m.k.symbols.get(method.name), source: m.k.symbols.get(from.file), java: sort == javaCode}
 	if text.java {
-		text.class = m.k.symbol(m.k.classes.get(method.class).name)
+		text.class = m.k.symbols.get(m.k.classes.get(method.class).name)
 	} else {
-		text.build = m.k.symbol(from.build)
+		text.build = m.k.symbols.get(from.build)
 	}
 	if last := m.known.last(key); last.text == text && last.fn != nil {
 		return last.fn

@@ -30,7 +30,7 @@ func (t *table[V]) begin() {
 	}
 }
 
-// find returns what the last chunk that had the key had.
+// find returns the newest constant of a key. Its chunk is 0 if no chunk had the key.
 func (t *table[V]) find(key uint64) (c constantOf[V]) {
 	switch {
 	case key >= lowKeys:
@@ -49,7 +49,7 @@ func (t *table[V]) get(key uint64) (v V) {
 	return v
 }
 
-// last is what the last chunk that had the key had.
+// last returns the newest constant of a key, which may be of an earlier chunk.
 func (t *table[V]) last(key uint64) V { return t.find(key).v }
 
 func (t *table[V]) has(key uint64) bool { return t.find(key).chunk == t.chunk }

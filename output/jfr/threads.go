@@ -85,7 +85,8 @@ func (ts *threads) place(t *profile.Thread) int {
 	return len(ts.list) - 1
 }
 
-// isSame reports whether what a sample says is of this thread, with the same tid. The JVM's numbers differ.
+// isSame reports whether a sample with this thread's tid is of this thread. Threads that share a tid have different
+// numbers of the JVM's.
 func (c *chunkThread) isSame(t *profile.Thread) bool {
 	switch {
 	case c.is.Virtual || t.Virtual:
@@ -137,10 +138,7 @@ func (w *Writer) earlierNames() {
 			if name == t.is.JavaName {
 				continue
 			}
-			w.event(typeEarlierName, w.until)
-			w.numbers(int64(t.is.TID), t.is.JavaID)
-			w.texts(name)
-			w.end()
+			w.put(typeEarlierName, w.until, int64(t.is.TID), t.is.JavaID, name)
 			w.unsaved-- // it is no event of its own
 		}
 	}

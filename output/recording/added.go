@@ -7,9 +7,9 @@ import (
 	"goprof/profile"
 )
 
-// added adds up the weights of samples before it passes the samples on. All code that reads a file sums its samples up,
-// and a sum that overflows would be a wrong number. So the reading ends before the sum overflows. No recorder writes
-// such a file: in ns, the largest number is 292 years.
+// added adds up the weights of samples before it passes the samples on. It ends the reading with an error before a sum
+// overflows, because every caller adds samples up. No recorder writes such a file: in ns, the largest number is 292
+// years.
 func added(visit func(*profile.Sample) error) func(*profile.Sample) error {
 	var sums [4]int64
 	return func(s *profile.Sample) error {

@@ -46,8 +46,8 @@ func TestAdded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, each := range []func(func(*profile.Sample) error) error{file.Each, file.EachLazily, file.EachBare} {
-			err := each(func(*profile.Sample) error { return nil })
+		for _, stacks := range []Stacks{AllStacks, LaterStacks, NoStacks} {
+			err := file.Visit(stacks, func(*profile.Sample) error { return nil })
 			if (err != nil) != c.isBad || err != nil && !IsBad(err) {
 				t.Errorf("%s: %v", name, err)
 			}

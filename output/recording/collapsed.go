@@ -51,8 +51,8 @@ func openCollapsed(from io.Reader, name string) (*collapsedFile, error) {
 	return c, nil
 }
 
-// findSummary reads the summary beside the file. If that summary has another sum, it belongs to another recording.
-// Nobody has named the summary's file, so only a regular one is opened: a pipe of that name would hold up the reader.
+// findSummary reads the summary beside the file. A summary with another sum belongs to another recording, and is not
+// used. Only a regular file is opened: the user did not name it, and reading a pipe could take for ever.
 func (c *collapsedFile) findSummary(name string) {
 	path := output.SummaryPath(name)
 	file, err := outfile.OpenRegular(path)
@@ -71,7 +71,7 @@ func (c *collapsedFile) findSummary(name string) {
 	c.Describe(s)
 }
 
-// Describe tells whose account the file's is, and what it counts.
+// Describe gives the file its account, which says what the file counts.
 func (c *collapsedFile) Describe(s *profile.Summary) {
 	c.about.Summary, c.about.Meta, c.tree.Weight = s, s.Meta, s.Meta.Weight
 	c.about.Weights = []profile.Weight{s.Meta.Weight}

@@ -82,7 +82,7 @@ type verdict struct{ include, exclude bool }
 // maxVerdicts bounds how many functions and threads are remembered.
 const maxVerdicts = 1 << 17
 
-// Info returns the recording's. Its account is of all samples, so Info leaves it out.
+// Info returns the recording's Info for the wanted time, without the account, which is of all samples.
 func (p *Filtered) Info() Info {
 	i := p.of.Info()
 	i.Summary = nil
@@ -107,33 +107,19 @@ func (p *Filtered) cut(i *Info, m *profile.Meta) {
 	m.Start, m.Duration = m.Start.Add(p.f.From), max(end-p.f.From, 0)
 }
 
-func (p *Filtered) Each(visit func(*profile.Sample) error) error {
-	return p.EachLazily(func(s *profile.Sample) error {
-		if err := s.Read(); err != nil {
-			return err
-		}
-		return visit(s)
-	})
-}
+func (p *Filtered) Each(visit func(*profile.Sample) error) error { return p.Visit(AllStacks, visit) }
 
-// EachLazily is Each, with stacks that are read later if the recording's are.
-func (p *Filtered) EachLazily(visit func(*profile.Sample) error) error {
-	return p.each(EachLazily, visit)
-}
-
-// EachBare is Each, without stacks if neither the recording nor the filter has them read.
-func (p *Filtered) EachBare(visit func(*profile.Sample) error) error {
-	if p.f.Include != nil || p.f.Exclude != nil {
-		return p.each(EachLazily, visit)
+// Visit reads only the stacks that the filter or the caller needs.
+func (p *Filtered) Visit(stacks Stacks, visit func(*profile.Sample) error) error {
+	if stacks == AllStacks {
+		visit = readFirst(visit)
 	}
-	return p.each(EachBare, visit)
-}
-
-func (p *Filtered) each(of func(Source, func(*profile.Sample) error) error,
-	visit func(*profile.Sample) error) error {
+	if stacks == AllStacks || p.f.Include != nil || p.f.Exclude != nil {
+		stacks = LaterStacks
+	}
 	p.left, p.kept, p.stacks = [numCauses]int64{}, 0, profile.ByStack[bool]{}
 	start := p.of.Info().Meta.Start.UnixNano()
-	return of(p.of, func(s *profile.Sample) error {
+	return Visit(p.of, stacks, func(s *profile.Sample) error {
 		why, err := p.judge(s, start)
 		if err != nil {
 			return err
@@ -149,12 +135,8 @@ func (p *Filtered) each(of func(Source, func(*profile.Sample) error) error,
 
 // Marks returns the marks that touch the wanted time.
 func (p *Filtered) Marks(visit func(Mark) error) error {
-	marked, ok := p.of.(Marked)
-	if !ok {
-		return nil
-	}
 	start := p.of.Info().Meta.Start.UnixNano()
-	return marked.Marks(func(m Mark) error {
+	return Marks(p.of, func(m Mark) error {
 		from := time.Duration(m.At.Wall - start)
 		if from+m.For < p.f.From || p.f.To > 0 && from >= p.f.To {
 			return nil
@@ -197,15 +179,9 @@ func (p *Filtered) judgeStack(s *profile.Sample) (cause, error) {
 }
 
 func (p *Filtered) thread(t *profile.Thread) bool {
-	ok, known := p.threads[*t]
-	if !known {
-		if len(p.threads) >= maxVerdicts {
-			clear(p.threads)
-		}
-		ok = p.named(t, p.f.Thread, true) && !p.named(t, p.f.ExcludeThread, false)
-		p.threads[*t] = ok
-	}
-	return ok
+	return profile.Cached(p.threads, maxVerdicts, *t, func() bool {
+		return p.named(t, p.f.Thread, true) && !p.named(t, p.f.ExcludeThread, false)
+	})
 }
 
 // named reports whether a thread has, or had, a name that is wanted.
@@ -250,18 +226,12 @@ func (p *Filtered) keeps(s *profile.Stack) bool {
 }
 
 func (p *Filtered) verdict(fn *profile.Func) verdict {
-	v, known := p.funcs[fn]
-	if !known {
-		if len(p.funcs) >= maxVerdicts {
-			clear(p.funcs)
-		}
-		v = verdict{matches(p.f.Include, fn.Name, false), matches(p.f.Exclude, fn.Name, false)}
-		p.funcs[fn] = v
-	}
-	return v
+	return profile.Cached(p.funcs, maxVerdicts, fn, func() verdict {
+		return verdict{matches(p.f.Include, fn.Name, false), matches(p.f.Exclude, fn.Name, false)}
+	})
 }
 
-// LeftOut says how many samples the last Each left out, and why: empty if none.
+// LeftOut says how many samples the last Each left out, and why. It is empty if none were.
 func (p *Filtered) LeftOut() string {
 	all := p.kept
 	var list []string

@@ -11,7 +11,7 @@ func Guesses(src Source) (profile.Guesses, error) {
 		return g, nil
 	}
 	var known profile.ByStack[*profile.Func] // of one reading: nil if the leaf is no guess
-	err := EachLazily(src, func(s *profile.Sample) error {
+	err := Visit(src, LaterStacks, func(s *profile.Sample) error {
 		in, met := known.Get(s.StackNumber, 0)
 		if !met {
 			if err := s.Read(); err != nil {
@@ -28,8 +28,9 @@ func Guesses(src Source) (profile.Guesses, error) {
 	return g, err
 }
 
-// Settled returns a recording with stacks as they should be shown: where a compiled method has many guesses, they count
-// for that method. It reads the recording once, for the guesses. It is the recording itself if none is to be moved.
+// Settled returns a recording with stacks as they should be shown: if a compiled method has many guessed leaves, these
+// samples count for the method itself. Settled reads the recording once to count guesses, and returns src itself if
+// nothing changes.
 func Settled(src Source) (Source, error) {
 	if s := src.Info().Summary; s != nil && float64(s.LeafGuessed) < profile.GuessedMuch*float64(s.Samples) {
 		return src, nil // all of them are too few
@@ -49,26 +50,23 @@ type shown struct {
 	unread  func() error    // reads it
 }
 
-func (s *shown) Each(visit func(*profile.Sample) error) error {
-	return s.EachLazily(func(of *profile.Sample) error {
-		if err := of.Read(); err != nil {
-			return err
-		}
-		return visit(of)
-	})
-}
+func (s *shown) Each(visit func(*profile.Sample) error) error { return s.Visit(AllStacks, visit) }
 
-func (s *shown) EachLazily(visit func(*profile.Sample) error) error {
+func (s *shown) Visit(stacks Stacks, visit func(*profile.Sample) error) error {
+	switch stacks {
+	case NoStacks:
+		return Visit(s.Source, NoStacks, visit)
+	case AllStacks:
+		visit = readFirst(visit)
+	}
 	read := s.read
-	return EachLazily(s.Source, func(of *profile.Sample) error {
+	return Visit(s.Source, LaterStacks, func(of *profile.Sample) error {
 		if s.settle(of); of.Unread != nil {
 			s.of, s.unread, of.Unread = of, of.Unread, read
 		}
 		return visit(of)
 	})
 }
-
-func (s *shown) EachBare(visit func(*profile.Sample) error) error { return EachBare(s.Source, visit) }
 
 func (s *shown) read() error {
 	if err := s.unread(); err != nil {
@@ -90,18 +88,5 @@ func (s *shown) settle(of *profile.Sample) {
 	of.Stack = &s.stack
 }
 
-// Marks are the recording's, if it has any.
-func (s *shown) Marks(visit func(Mark) error) error {
-	if m, ok := s.Source.(Marked); ok {
-		return m.Marks(visit)
-	}
-	return nil
-}
-
-// Lives are the recording's, if it has any.
-func (s *shown) Lives(visit func(Life) error) error {
-	if l, ok := s.Source.(Lived); ok {
-		return l.Lives(visit)
-	}
-	return nil
-}
+func (s *shown) Marks(visit func(Mark) error) error { return Marks(s.Source, visit) }
+func (s *shown) Lives(visit func(Life) error) error { return Lives(s.Source, visit) }

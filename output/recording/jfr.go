@@ -79,24 +79,16 @@ func isCutOff(err error) bool {
 	return errors.As(err, &bad) && bad.Incomplete
 }
 
-func (f *jfrFile) Each(visit func(*profile.Sample) error) error {
-	return f.EachLazily(func(s *profile.Sample) error {
-		if err := s.Read(); err != nil {
-			return err
-		}
-		return visit(s)
-	})
-}
+func (f *jfrFile) Each(visit func(*profile.Sample) error) error { return f.Visit(AllStacks, visit) }
 
-func (f *jfrFile) EachLazily(visit func(*profile.Sample) error) error {
-	return f.each((*jfr.Reader).NumberStacks, visit)
-}
-
-func (f *jfrFile) EachBare(visit func(*profile.Sample) error) error {
-	return f.each((*jfr.Reader).NoStacks, visit)
-}
-
-func (f *jfrFile) each(set func(*jfr.Reader), visit func(*profile.Sample) error) error {
+func (f *jfrFile) Visit(stacks Stacks, visit func(*profile.Sample) error) error {
+	set := (*jfr.Reader).NumberStacks
+	switch stacks {
+	case NoStacks:
+		set = (*jfr.Reader).NoStacks
+	case AllStacks:
+		visit = readFirst(visit)
+	}
 	m := sampleMaker{ours: f.ours, sorts: make(map[string]eventSort), classes: make(map[leafKey]profile.Frame),
 		threads: &f.threads}
 	for _, name := range f.events {
@@ -112,7 +104,7 @@ func (f *jfrFile) each(set func(*jfr.Reader), visit func(*profile.Sample) error)
 	})
 }
 
-// partOf is the part that an event's samples belong to, where all parts are read; nil of CPU time.
+// partOf returns the Event of samples if all parts are read. It is nil if one part is read, and for CPU time.
 func (f *jfrFile) partOf(event string) *profile.EventKind {
 	if kind := f.partKind(event); f.about.All && kind.Name != "" {
 		return &kind
@@ -246,15 +238,9 @@ func (m *sampleMaker) leaf(s *profile.Sample, name string, kind profile.Kind) er
 	if err := s.Read(); err != nil {
 		return err
 	}
-	key := leafKey{name, kind}
-	frame, ok := m.classes[key]
-	if !ok {
-		if len(m.classes) >= maxClasses {
-			clear(m.classes)
-		}
-		frame = profile.Frame{Func: &profile.Func{Name: name}, Kind: kind, BCI: -1}
-		m.classes[key] = frame
-	}
+	frame := profile.Cached(m.classes, maxClasses, leafKey{name, kind}, func() profile.Frame {
+		return profile.Frame{Func: &profile.Func{Name: name}, Kind: kind, BCI: -1}
+	})
 	s.StackNumber = 0
 	frames := append(m.stack.Frames[:0], frame)
 	m.stack = profile.Stack{Frames: frames}
@@ -276,8 +262,7 @@ func (m *sampleMaker) sure(s *profile.Sample, e *jfr.Event) {
 	s.Stack = &m.stack
 }
 
-// stackNumber numbers a stack with a leaf of this certainty. The low parts of numbers follow each other, as the reader
-// gives them out.
+// stackNumber returns the number of a stack whose leaf is of this certainty. n is the reader's number. 0 stays 0.
 func stackNumber(n uint64, leaf profile.Certainty) uint64 {
 	if n == 0 {
 		return 0
@@ -285,7 +270,7 @@ func stackNumber(n uint64, leaf profile.Certainty) uint64 {
 	return n | uint64(leaf)<<leafBit
 }
 
-// leafBit lies above all numbers of stacks: no reader counts so far.
+// leafBit lies above the reader's numbers of stacks: no reader counts so far.
 const leafBit = 60
 
 // eventText lists the events that are samples, for Info.Event.
@@ -296,8 +281,8 @@ func cutOffNote(err error, chunks int) string {
 	return fmt.Sprintf("the recording's end is missing, its first %d chunks are read: %v", chunks, err)
 }
 
-// noEndNote says from when on a file of goprof's own lacks what was seen. Its chunks are whole: a goprof that is killed
-// leaves nothing of the open one.
+// noEndNote says up to which time a file of goprof's has samples. All its chunks are whole: a goprof that is killed
+// writes nothing of the open chunk.
 func noEndNote(to time.Time) string {
 	return "the recording was not ended: goprof was killed, or is still recording. What it saw after " +
 		to.Format("15:04:05 MST") + " is not in the file, nor is the account of the run"

@@ -29,7 +29,7 @@ const (
 // EventGroups are what Options.Event can be beside the names of events.
 var EventGroups = []string{"cpu", "native", "wall", "alloc", "lock", "park", profile.EventIO}
 
-// modeOf is the mode of a recording of such events, unless they are goprof's own (kind).
+// modeOf is the mode of a recording of such events. Events of goprof's own kinds have other modes: see mode.
 var modeOf = map[string]string{
 	executionSample: profile.ModeCPU, nativeSample: profile.ModeCPU, cpuTimeSample: profile.ModeCPU,
 	wallSample: profile.ModeWall, monitorEnter: "lock", threadPark: "lock",
@@ -73,7 +73,7 @@ func (c *contents) mode(event string) string {
 	return modeOf[event]
 }
 
-// weights says what events can be counted in, the usual way first.
+// weights returns what events can be counted in, the usual weight first.
 func (c *contents) weights(event string) []profile.Weight {
 	kind := c.kind(event)
 	switch {
@@ -143,8 +143,8 @@ func (c *contents) choose(want string) ([]string, error) {
 	return chosen, nil
 }
 
-// usual returns what is read if the user does not choose. It is the first of these that the file has: the first one
-// that record was asked for, CPU time, wall-clock time, the most frequent event.
+// usual returns the events that are read if the user does not choose: the first that the file has of the event that
+// record named first, CPU time, wall-clock time and the most frequent event.
 func (c *contents) usual() ([]string, error) {
 	if i := slices.IndexFunc(c.first, c.has); i >= 0 {
 		if c.mode(c.first[i]) == profile.ModeCPU {
@@ -234,7 +234,7 @@ func (c *contents) withStacks() []string {
 
 const maxListed = 8
 
-// lacks says what the file has in place of what the user wanted.
+// lacks returns the error for a file without events of this name. It lists the events that the file has.
 func (c *contents) lacks(name string) error {
 	var list []string
 	for _, event := range c.withStacks() {

@@ -54,7 +54,7 @@ func TestLazily(t *testing.T) {
 		if err := src.Each(func(s *profile.Sample) error { want = append(want, sampleText(s)); return nil }); err != nil {
 			t.Fatal(err)
 		}
-		if err := src.EachLazily(func(s *profile.Sample) error {
+		if err := src.Visit(LaterStacks, func(s *profile.Sample) error {
 			stack, known := stacks[s.StackNumber]
 			if !known {
 				if err := s.Read(); err != nil {
@@ -78,7 +78,7 @@ func TestLazily(t *testing.T) {
 			t.Errorf("%s: %d stacks were read", c.mode, read)
 		}
 		n := 0
-		if err := src.EachBare(func(s *profile.Sample) error { n++; return nil }); err != nil || n != len(want) {
+		if err := src.Visit(NoStacks, func(s *profile.Sample) error { n++; return nil }); err != nil || n != len(want) {
 			t.Errorf("%s: %d samples without stacks, not %d: %v", c.mode, n, len(want), err)
 		}
 	}

@@ -21,6 +21,14 @@ type Lived interface {
 	Lives(visit func(Life) error) error
 }
 
+// Lives visits the lives that a source knows, if it knows any.
+func Lives(src Source, visit func(Life) error) error {
+	if l, ok := src.(Lived); ok {
+		return l.Lives(visit)
+	}
+	return nil
+}
+
 const (
 	threadStart = "jdk.ThreadStart"
 	threadEnd   = "jdk.ThreadEnd"
@@ -53,13 +61,9 @@ func lifeOf(r *jfr.Reader, e *jfr.Event) Life {
 
 // Lives returns the lives of the wanted threads, in the wanted time.
 func (p *Filtered) Lives(visit func(Life) error) error {
-	lived, ok := p.of.(Lived)
-	if !ok {
-		return nil
-	}
 	f := &p.f
 	start := p.of.Info().Meta.Start.UnixNano()
-	return lived.Lives(func(l Life) error {
+	return Lives(p.of, func(l Life) error {
 		at := time.Duration(l.At.Wall - start)
 		if at < f.From || f.To > 0 && at >= f.To {
 			return nil

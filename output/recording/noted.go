@@ -2,8 +2,8 @@ package recording
 
 import "goprof/output/jfr"
 
-// noted are the marks of a JFR file, and the first and last moments of its threads. The first reading of the file notes
-// them, so that the file need not be read once more for each. If there are too many, none are kept.
+// noted are the marks of a JFR file, and the first and last moments of its threads. They are noted in the first reading
+// of the file, so that it need not be read again for them. If there are too many, none are kept.
 type noted struct {
 	marks   []Mark
 	lives   []Life
@@ -17,7 +17,7 @@ const (
 	maxNotedTexts = 1 << 20
 )
 
-// take notes an event if it is one of these.
+// take notes an event that is a mark, or the begin or end of a thread.
 func (n *noted) take(r *jfr.Reader, e *jfr.Event, open safepoints) {
 	switch {
 	case n.tooMany:

@@ -9,6 +9,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"goprof/output"
 	"goprof/output/jfr"
@@ -57,24 +59,11 @@ func (f *File) Close() error {
 }
 
 // Each visits the samples. The sum of their weights must fit into a number.
-func (f *File) Each(visit func(*profile.Sample) error) error {
-	return f.source.Each(added(visit))
-}
+func (f *File) Each(visit func(*profile.Sample) error) error { return f.Visit(AllStacks, visit) }
 
-// EachLazily is Each, with stacks that are read later if the format is JFR.
-func (f *File) EachLazily(visit func(*profile.Sample) error) error {
-	if file, ok := f.source.(*jfrFile); ok {
-		return file.EachLazily(added(visit))
-	}
-	return f.Each(visit)
-}
-
-// EachBare is Each, without stacks if the format is JFR.
-func (f *File) EachBare(visit func(*profile.Sample) error) error {
-	if file, ok := f.source.(*jfrFile); ok {
-		return file.EachBare(added(visit))
-	}
-	return f.Each(visit)
+// Visit visits the samples with the stacks that the caller needs. Only samples of JFR files can lack theirs.
+func (f *File) Visit(stacks Stacks, visit func(*profile.Sample) error) error {
+	return Visit(f.source, stacks, added(visit))
 }
 
 // Tree is the tree of a collapsed file, with all that its labels say; nil of any other.
@@ -116,8 +105,8 @@ func Open(name string, o Options) (*File, error) {
 		return nil, err
 	}
 	f, err := in.open(name, o)
-	if err == nil {
-		err = f.weigh(o.Weight)
+	if err == nil && o.Weight != nil {
+		err = setWeight(f.info(), *o.Weight)
 	}
 	if err != nil {
 		in.close()
@@ -131,39 +120,23 @@ func Open(name string, o Options) (*File, error) {
 	return f, nil
 }
 
-func (f *File) weigh(w *profile.Weight) error {
-	if w == nil {
-		return nil
-	}
-	return setWeight(f.info(), *w)
-}
-
 // setWeight chooses what samples are counted in.
 func setWeight(i *Info, w profile.Weight) error {
-	for _, has := range i.Weights {
-		if has == w {
-			i.Meta.Weight, i.Asked = w, true
-			return nil
-		}
+	if slices.Contains(i.Weights, w) {
+		i.Meta.Weight, i.Asked = w, true
+		return nil
 	}
-	return &Lacks{Problem: fmt.Sprintf("it does not say %s; it has %s", weightWords[w], weightList(i.Weights)),
+	var has []string
+	for _, w := range i.Weights {
+		has = append(has, w.String())
+	}
+	return &Lacks{Problem: fmt.Sprintf("it does not say %s; it has %s", weightWords[w], strings.Join(has, ", ")),
 		Remedy: "--weight " + i.Meta.Weight.String()}
 }
 
 var weightWords = map[profile.Weight]string{
 	profile.Samples: "how many samples there are", profile.CPUTime: "how much CPU time samples stand for",
 	profile.WallTime: "how much time samples stand for", profile.Bytes: "how many bytes samples stand for",
-}
-
-func weightList(all []profile.Weight) string {
-	text := ""
-	for i, w := range all {
-		if i > 0 {
-			text += ", "
-		}
-		text += w.String()
-	}
-	return text
 }
 
 // input is a recording's file.
@@ -191,8 +164,7 @@ func openInput(name string, o *Options) (*input, error) {
 		if stdin == nil {
 			stdin = os.Stdin
 		}
-		in := &input{from: bufio.NewReaderSize(stdin, sniffed)}
-		return in, nil
+		return &input{from: bufio.NewReaderSize(stdin, sniffed)}, nil
 	}
 	open := os.Open
 	if o.Regular {
@@ -241,21 +213,15 @@ func (in *input) openSnap() error {
 }
 
 func (in *input) open(name string, o Options) (*File, error) {
-	head, err := in.from.Peek(sniffed)
-	if err != nil && len(head) == 0 && err != io.EOF {
+	head, packed, err := in.head()
+	if err != nil {
 		return nil, err
-	}
-	packed := isGzip(head)
-	if packed {
-		head = unpackedHead(head)
 	}
 	base := filepath.Base(name)
 	switch {
 	case isJFR(head):
-		if packed || in.file == nil {
-			if err := in.spool(packed); err != nil {
-				return nil, err
-			}
+		if err := in.spool(packed); err != nil {
+			return nil, err
 		}
 		return opened(openJFR(in.file, in.size, base, o))
 	case packed && isText(head):
@@ -277,17 +243,22 @@ func opened[S source](s S, err error) (*File, error) {
 	return &File{source: s}, nil
 }
 
-func isGzip(head []byte) bool { return len(head) >= 2 && head[0] == 0x1f && head[1] == 0x8b }
-
-// unpackedHead returns the beginning of a packed file's content.
-func unpackedHead(head []byte) []byte {
+// head returns the beginning of the content, unpacked, and whether the file is packed.
+func (in *input) head() (head []byte, packed bool, err error) {
+	head, err = in.from.Peek(sniffed)
+	if err != nil && len(head) == 0 && err != io.EOF {
+		return nil, false, err
+	}
+	if !bytes.HasPrefix(head, []byte{0x1f, 0x8b}) { // gzip
+		return head, false, nil
+	}
 	z, err := gzip.NewReader(bytes.NewReader(head))
 	if err != nil {
-		return nil
+		return nil, true, nil
 	}
 	start := make([]byte, 512)
 	n, _ := io.ReadFull(z, start)
-	return start[:n]
+	return start[:n], true, nil
 }
 
 func isJFR(head []byte) bool { return bytes.HasPrefix(head, []byte("FLR\x00")) }
@@ -306,8 +277,11 @@ func isText(head []byte) bool {
 	}) < 0
 }
 
-// spool puts the recording where it can be read at any place.
+// spool copies the recording into a file, unless it is in one and not packed: then it can be read at any offset.
 func (in *input) spool(packed bool) error {
+	if in.file != nil && !packed {
+		return nil
+	}
 	file, size, err := Spool(in.from, packed)
 	if err != nil {
 		return err

@@ -26,7 +26,7 @@ type Part struct {
 	values []value  // of a pprof profile
 }
 
-// Part returns the place in Parts of the part that a sample belongs to, where all parts are read. Else it is 0.
+// Part returns the index in Parts of a sample's part. It is 0 if only one part is read.
 func (i *Info) Part(s *profile.Sample) int {
 	if !i.All {
 		return 0

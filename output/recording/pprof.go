@@ -55,8 +55,8 @@ func openPProf(from io.Reader, name string, o Options) (*pprofFile, error) {
 	return p, err
 }
 
-// choose finds out which values the samples of the part have that is read. The default one is the first choice for its
-// weight.
+// choose finds the part to read, and the values that its samples have. Of two values with one weight, the default value
+// of the file is chosen.
 func (p *pprofFile) choose(event string) error {
 	if len(p.file.Types) == 0 {
 		return &pprof.Bad{Problem: "its samples have no values"}
@@ -88,8 +88,8 @@ func (p *pprofFile) choose(event string) error {
 	return nil
 }
 
-// findParts finds the parts of the profile. A part has the number of samples, and what these stand for: the value of a
-// weight that a part has already is another part's.
+// findParts divides the values of the profile into parts. A part has one value of each weight: a second value of the
+// same weight begins the next part.
 func (p *pprofFile) findParts() (parts []Part) {
 	for i, t := range p.file.Types {
 		v := valueOf(t)
@@ -107,7 +107,7 @@ func (p *pprofFile) findParts() (parts []Part) {
 	return parts
 }
 
-// describe names a part by what its samples stand for, as its writers name that.
+// describe names a part after the value that says what its samples stand for.
 func (p *Part) describe(types []string, first bool) {
 	main := p.values[0]
 	for _, v := range p.values {
@@ -136,7 +136,7 @@ func (p *Part) value(index int) *value {
 	return nil
 }
 
-// setParts reports all parts, that which is read first.
+// setParts describes all parts. The part that is read comes first.
 func (p *pprofFile) setParts(parts []Part, read int) {
 	for k := range parts {
 		m := p.about.Meta
@@ -163,7 +163,8 @@ func (p *Part) met(values []int64) {
 	}
 }
 
-// typeNamed returns the type of a name: its own, or that of its part, of which all values are read then.
+// typeNamed returns the index of a value type. event may name the type, which then is read alone, or its part. It
+// returns -1 if nothing has the name.
 func (p *pprofFile) typeNamed(event string, parts []Part) (at int, alone bool) {
 	for i, t := range p.file.Types {
 		name, _, _ := strings.Cut(t, "/")

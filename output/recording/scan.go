@@ -13,7 +13,7 @@ import (
 	"goprof/profile"
 )
 
-// scan is a first reading of a JFR file: which events it has, and what they say of the recording. scan decodes no
+// scan is the first reading of a JFR file: which events the file has, and what they say of the recording. It decodes no
 // samples.
 type scan struct {
 	contents
@@ -51,7 +51,7 @@ func (s *scan) wants(name string, stack bool) bool {
 	return facts[name] != nil || isLife(name) || markEvents[name] != ""
 }
 
-// facts are the events that tell something of the recording.
+// facts are the events that describe the recording.
 var facts = map[string]func(*scan, *jfr.Reader, fields){
 	"goprof.Recording":    (*scan).recording,
 	"goprof.Account":      (*scan).accountOf,
@@ -134,7 +134,7 @@ func (s *scan) recording(_ *jfr.Reader, f fields) {
 	m.Weight = weightNamed(f.text("weight"))
 }
 
-// part returns the part of a name. It is made if it does not exist; it is nil if there are too many.
+// part returns the part of a name, and makes it if there is none. It returns nil if there are too many.
 func (s *scan) part(name string) *recordedPart {
 	for _, p := range s.parts {
 		if p.meta.Part == name {
@@ -156,7 +156,7 @@ func (s *scan) asked() (names []string) {
 	return names
 }
 
-// partOf returns the part that has samples of a type; nil of others' recordings.
+// partOf returns the part that samples of a type belong to. It is nil in recordings of other tools.
 func (s *scan) partOf(event string) *recordedPart {
 	name := cmp.Or(s.waits[event], s.mode(event))
 	for _, p := range s.parts {
@@ -182,7 +182,7 @@ func weightNamed(text string) profile.Weight {
 	return profile.Samples
 }
 
-// eventKind tells the type of the samples of an event, or of a wall-clock part. Each chunk repeats it.
+// eventKind reads which type the samples of an event, or of a wall-clock part, have. Each chunk repeats it.
 func (s *scan) eventKind(_ *jfr.Reader, f fields) {
 	typ, name, unit := f.text("type"), f.text("event"), weightNamed(f.text("unit"))
 	if s.kinds[typ] != nil || s.waits[typ] != "" || len(s.first) >= maxParts {
@@ -196,7 +196,7 @@ func (s *scan) eventKind(_ *jfr.Reader, f fields) {
 	}
 }
 
-// orderKinds sorts the events into the order in which they were asked for. No event tells the type of CPU time.
+// orderKinds sorts the events into the order in which --event named them. The type of CPU time is in no EventKind.
 func (s *scan) orderKinds() {
 	asked := s.asked()
 	if len(s.parts) > 1 {
@@ -235,7 +235,7 @@ func (s *scan) ioSum(_ *jfr.Reader, f fields) {
 	}
 }
 
-// sum returns the account that is being read. It comes in pieces: goprof.Account, and events behind it.
+// sum returns the account that is being read: goprof.Account begins it, and the events behind that add to it.
 func (s *scan) sum() *profile.Summary {
 	if s.account == nil {
 		s.account = cmp.Or(s.part(""), new(recordedPart))
@@ -321,7 +321,7 @@ func (s *scan) samplesLost(_ *jfr.Reader, f fields) { s.lost = plus(s.lost, f.nu
 // plus adds numbers of a file, which may have any size.
 func plus(a, b int64) int64 { return a + min(b, math.MaxInt64-a) }
 
-// parsePeriod reads "20 ms", and a number alone as ns; 0 if it is neither.
+// parsePeriod reads "20 ms", or a number of ns. It returns 0 if the text is neither.
 func parsePeriod(text string) time.Duration {
 	d, err := time.ParseDuration(strings.ReplaceAll(text, " ", ""))
 	if err != nil {

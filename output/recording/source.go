@@ -18,31 +18,40 @@ type Source interface {
 	Each(visit func(*profile.Sample) error) error
 }
 
+// Stacks says which stacks the visited samples have.
+type Stacks uint8
+
+const (
+	AllStacks Stacks = iota
+	// LaterStacks: a sample may have only a StackNumber. Sample.Read reads its stack; visit returns an error of Read as it
+	// is. Most stacks occur again, and a receiver that remembers the number of a stack need not read the stack again.
+	LaterStacks
+	NoStacks // visit does not look at stacks: there may be none
+)
+
 // Lazy is a Source that can read the stacks of samples later, or not at all.
 type Lazy interface {
 	Source
-	// EachLazily is Each, of samples that may have no Stack yet but a StackNumber: Sample.Read reads their stacks.
-	// visit returns an error of Read as it is.
-	EachLazily(visit func(*profile.Sample) error) error
-	// EachBare is Each for a visit that does not look at stacks: there may be none.
-	EachBare(visit func(*profile.Sample) error) error
+	// Visit is Each, with the stacks that the caller needs.
+	Visit(stacks Stacks, visit func(*profile.Sample) error) error
 }
 
-// EachLazily visits the samples of a source, without their stacks where the source can do so. Most stacks come again,
-// and a receiver that remembers what it made of a number need not read them.
-func EachLazily(src Source, visit func(*profile.Sample) error) error {
+// Visit visits the samples of a source. If the source is not Lazy, all samples have their stacks.
+func Visit(src Source, stacks Stacks, visit func(*profile.Sample) error) error {
 	if lazy, ok := src.(Lazy); ok {
-		return lazy.EachLazily(visit)
+		return lazy.Visit(stacks, visit)
 	}
 	return src.Each(visit)
 }
 
-// EachBare visits the samples of a source for all but their stacks.
-func EachBare(src Source, visit func(*profile.Sample) error) error {
-	if lazy, ok := src.(Lazy); ok {
-		return lazy.EachBare(visit)
+// readFirst returns a visit of samples with stacks, for a source whose samples may not have them yet.
+func readFirst(visit func(*profile.Sample) error) func(*profile.Sample) error {
+	return func(s *profile.Sample) error {
+		if err := s.Read(); err != nil {
+			return err
+		}
+		return visit(s)
 	}
-	return src.Each(visit)
 }
 
 // Formats of files, by their content.
@@ -120,4 +129,12 @@ type Marked interface {
 	Source
 	// Marks calls visit for each, in the order of the file.
 	Marks(visit func(Mark) error) error
+}
+
+// Marks visits the marks of a source, if it has any.
+func Marks(src Source, visit func(Mark) error) error {
+	if m, ok := src.(Marked); ok {
+		return m.Marks(visit)
+	}
+	return nil
 }

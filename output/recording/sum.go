@@ -33,7 +33,7 @@ func Sum(src Source, o SumOptions) (*profile.Profile, error) {
 	s := summer{p: profile.NewSize(maxNodes), o: o, weight: i.Meta.Weight, roots: make(map[profile.Thread]root),
 		leaves: make(map[profile.State]*profile.Func), indexed: i.Format == JFR}
 	s.p.Meta = i.Meta
-	if err := EachLazily(src, s.add); err != nil {
+	if err := Visit(src, LaterStacks, s.add); err != nil {
 		return nil, err
 	}
 	switch {
@@ -44,8 +44,12 @@ func Sum(src Source, o SumOptions) (*profile.Profile, error) {
 	}
 	// A collapsed file has these as stacks.
 	if a := i.Summary; a != nil && i.Format == JFR && s.weight == profile.CPUTime {
-		s.addRest(profile.NotSampled, a.Times.NotSampled)
-		s.addRest(profile.ExitedThreads, a.Times.Exited)
+		if d := a.Times.NotSampled; d > 0 {
+			s.p.SetTime(profile.NotSampled, d)
+		}
+		if d := a.Times.Exited; d > 0 {
+			s.p.SetTime(profile.ExitedThreads, d)
+		}
 	}
 	return s.p, nil
 }
@@ -72,10 +76,11 @@ type summer struct {
 	leaves map[profile.State]*profile.Func
 	stack  profile.Stack
 
-	// places are where stacks were added, by root and state. They are found there without a look at their frames.
+	// places says where a stack was added, by its number, root and state: its frames need not be read again.
 	places profile.ByStack[profile.Place]
 	lines  map[methodLine]*profile.Func
-	// indexed: frames have bytecode indexes. One without is somewhere in its method: its line is the method's first.
+	// indexed says that frames have bytecode indexes. A frame without one is somewhere in its method: its line is only the
+	// method's first.
 	indexed bool
 }
 
@@ -84,7 +89,7 @@ type methodLine struct {
 	line int32
 }
 
-// maxLines bounds how many lines are kept. Those that come later are made anew: they are the same by name.
+// maxLines bounds how many lines are kept. Beyond it they are made again, and are equal by name.
 const maxLines = 1 << 20
 
 // root is what stands above the stacks of a thread. Equal numbers are those of the same root.
@@ -140,23 +145,11 @@ func Weigh(s *profile.Sample, w profile.Weight) int64 {
 	return s.Looks()
 }
 
-func (s *summer) addRest(why string, d time.Duration) {
-	if d > 0 {
-		s.p.SetTime(why, d)
-	}
-}
-
 func (s *summer) root(t *profile.Thread) root {
-	r, ok := s.roots[*t]
-	if !ok {
-		if len(s.roots) >= maxVerdicts {
-			clear(s.roots)
-		}
+	return profile.Cached(s.roots, maxVerdicts, *t, func() root {
 		s.rooted++
-		r = root{naming.ThreadLabel(t), s.rooted}
-		s.roots[*t] = r
-	}
-	return r
+		return root{naming.ThreadLabel(t), s.rooted}
+	})
 }
 
 // withLines returns a stack whose methods have their lines in their names.

@@ -53,21 +53,15 @@ func TableOf(name, event, by string, where []Where) (*Table, error) {
 		return nil, err
 	}
 	defer in.close()
-	head, err := in.from.Peek(sniffed)
-	if err != nil && err != io.EOF {
+	head, packed, err := in.head()
+	if err == nil && !isJFR(head) {
+		err = &Lacks{Problem: "fields are of events, and only JFR files have events"}
+	}
+	if err == nil {
+		err = in.spool(packed)
+	}
+	if err != nil {
 		return nil, err
-	}
-	packed := isGzip(head)
-	if packed {
-		head = unpackedHead(head)
-	}
-	switch {
-	case !isJFR(head):
-		return nil, &Lacks{Problem: "fields are of events, and only JFR files have events"}
-	case packed || in.file == nil:
-		if err := in.spool(packed); err != nil {
-			return nil, err
-		}
 	}
 	t := &tabler{table: Table{Event: event, By: by, Rows: []TableRow{}}, where: where, rows: map[string]*TableRow{},
 		fields: map[string]bool{}}
@@ -143,13 +137,17 @@ func fieldText(f *jfr.Field) string {
 	return strconv.FormatInt(f.Number, 10)
 }
 
-// done sorts the rows. An event or a field that is not there is an error that says what is.
+// done sorts the rows. If the event or the field does not exist, the error lists those that do.
 func (t *tabler) done() (*Table, error) {
 	if len(t.fields) == 0 {
 		return nil, &Lacks{Problem: fmt.Sprintf("it has no event %s; it has %s", t.table.Event,
 			someOf(slices.Sorted(maps.Keys(t.all))))}
 	}
-	for _, name := range append([]string{t.table.By}, wheres(t.where)...) {
+	names := []string{t.table.By}
+	for _, w := range t.where {
+		names = append(names, w.Field)
+	}
+	for _, name := range names {
 		read, has := t.fields[name]
 		switch all := someOf(slices.Sorted(maps.Keys(t.fields))); {
 		case !has:
@@ -166,13 +164,6 @@ func (t *tabler) done() (*Table, error) {
 		return cmp.Or(cmp.Compare(b.Count, a.Count), strings.Compare(a.Value, b.Value)) < 0
 	})
 	return &t.table, nil
-}
-
-func wheres(all []Where) (names []string) {
-	for _, w := range all {
-		names = append(names, w.Field)
-	}
-	return names
 }
 
 // someOf names as many as a line of an error has room for.

@@ -24,7 +24,7 @@ type toldThreads struct {
 // maxThreads bounds how many are kept. Those beyond keep the names that their samples have.
 const maxThreads = 1 << 17
 
-// meet notes the threads of a chunk. That with the smallest key comes first.
+// meet notes the threads of a chunk, which come in the order of their keys.
 func (t *toldThreads) meet(all []profile.Thread) {
 	if t.seen == nil {
 		t.seen, t.ended = make(map[profile.Thread]bool), make(map[int]bool)
@@ -49,7 +49,7 @@ func (t *toldThreads) end(tid int) {
 	}
 }
 
-// settled says which thread each of a file's is.
+// settled gives each profile.Thread of a file the last name of its thread.
 type settled struct {
 	is      map[profile.Thread]profile.Thread // those that have another name in the end
 	recent  profile.ByThread[profile.Thread]  // a cache before is
@@ -94,7 +94,7 @@ func (t *toldThreads) settled() settled {
 	return s
 }
 
-// same divides what a file says of a tid into threads.
+// same divides the profile.Threads of one tid into lists: those of a list are one thread.
 func (t *toldThreads) same(all []profile.Thread) (lists [][]profile.Thread) {
 	lives := make(map[int64][]profile.Thread) // by the JVM's number
 	var ids []int64
@@ -124,8 +124,8 @@ func (t *toldThreads) same(all []profile.Thread) (lists [][]profile.Thread) {
 	return lists
 }
 
-// numberOf returns the JVM's number of the thread that is most likely meant where the file does not say it: the only
-// one, if it is not known to have ended; otherwise one to which the kernel gives the same name. 0 if there is none.
+// numberOf guesses the JVM's number of a thread for which the file does not have it: the only thread whose kernel name
+// is the same, or else the only thread of the tid, unless it has ended. It returns 0 if there is none.
 func (t *toldThreads) numberOf(of *profile.Thread, ids []int64, lives map[int64][]profile.Thread) (found int64) {
 	numbers, only := 0, int64(0)
 	for _, id := range ids {
@@ -146,13 +146,13 @@ func (t *toldThreads) numberOf(of *profile.Thread, ids []int64, lives map[int64]
 	return found
 }
 
-// sameKernelName reports whether the kernel's name of a thread is the one that it has for the other one. The JVM gives
-// the kernel the beginning of a Java name.
+// sameKernelName reports whether two threads can have the same kernel name. The JVM sets the beginning of a Java name
+// as the kernel's name.
 func sameKernelName(one, of *profile.Thread) bool {
 	return of.Name == "" || one.Name == of.Name || one.JavaName != "" && strings.HasPrefix(one.JavaName, of.Name)
 }
 
-// settle gives all of a list the last name.
+// settle gives all Threads of a list the last name.
 func (s *settled) settle(same []profile.Thread) {
 	last := same[len(same)-1]
 	for _, one := range same {

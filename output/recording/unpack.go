@@ -12,8 +12,8 @@ import (
 	"goprof/output/outfile"
 )
 
-// A packed file may unfold to freeUnpacked bytes, and to unpackedOfByte for each of its own, but to no more than
-// maxUnpacked. Recordings have up to 40 bytes for each packed one. A file that was made to do harm has 1,000.
+// A packed file may unfold to freeUnpacked bytes and unpackedOfByte more for each byte of its own, but to no more than
+// maxUnpacked. Recordings unfold by up to 40, a file that was made to do harm by 1,000.
 const (
 	freeUnpacked   = 16 << 20
 	unpackedOfByte = 100
@@ -61,11 +61,11 @@ func (c *countedReader) ReadByte() (byte, error) {
 	return b, err
 }
 
-// maxSpooled bounds what is read of a recording that has no place on a disk yet, in bytes.
+// maxSpooled bounds the bytes that are read of a stream or a packed file.
 const maxSpooled = 4 << 30
 
-// Spool copies a recording that cannot be read at any place, or is packed, into a temporary file, which has no name any
-// more. It returns the file and its size.
+// Spool copies a recording from a stream into a temporary file without a name, and unpacks it. It returns the file and
+// its size.
 func Spool(from *bufio.Reader, packed bool) (file *os.File, size int64, err error) {
 	if file, err = outfile.Unnamed(); err != nil {
 		return nil, 0, err

@@ -57,11 +57,7 @@ func (s *Redacted) Each(visit func(*profile.Sample) error) error {
 
 // Marks returns the recording's, if it has any.
 func (s *Redacted) Marks(visit func(recording.Mark) error) error {
-	marked, ok := s.of.(recording.Marked)
-	if !ok {
-		return nil
-	}
-	return marked.Marks(func(m recording.Mark) error {
+	return recording.Marks(s.of, func(m recording.Mark) error {
 		m.Text = s.by.Text(m.Text)
 		return visit(m)
 	})
@@ -69,11 +65,7 @@ func (s *Redacted) Marks(visit func(recording.Mark) error) error {
 
 // Lives returns the recording's, if it has any.
 func (s *Redacted) Lives(visit func(recording.Life) error) error {
-	lived, ok := s.of.(recording.Lived)
-	if !ok {
-		return nil
-	}
-	return lived.Lives(func(l recording.Life) error {
+	return recording.Lives(s.of, func(l recording.Life) error {
 		l.Thread = s.by.Thread(l.Thread)
 		return visit(l)
 	})

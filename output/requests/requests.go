@@ -9,6 +9,7 @@ package requests
 import (
 	"cmp"
 	"maps"
+	"math"
 	"regexp"
 	"slices"
 	"sort"
@@ -144,6 +145,8 @@ type Request struct {
 	Parts   []Part // the largest first; of all threads together
 	// Unseen is the part of For in which no thread had the request.
 	Unseen time.Duration
+	// Cut says that the request was under way at the first look or at the last one. So it may have lasted longer.
+	Cut bool
 }
 
 // Part is time that a request spent in something.
@@ -159,6 +162,7 @@ func (g *Gatherer) Requests() []Request {
 		sort.Slice(g.woken, func(i, j int) bool { return g.woken[i].At.Before(g.woken[j].At) })
 		g.Holds(g.woken)
 	}
+	first, last := g.seen()
 	found := map[int32]*building{}
 	var all []*building
 	g.byWho = map[who][]look{}
@@ -187,12 +191,26 @@ func (g *Gatherer) Requests() []Request {
 	out := make([]Request, len(all))
 	for i, b := range all {
 		out[i] = b.request(g)
+		from := out[i].From.UnixNano()
+		out[i].Cut = from < first || from+int64(out[i].For) > last
 	}
 	sort.Slice(out, func(i, j int) bool {
 		a, b := &out[i], &out[j]
 		return cmp.Or(cmp.Compare(b.For, a.For), a.From.Compare(b.From), cmp.Compare(a.Trace, b.Trace)) < 0
 	})
 	return out
+}
+
+// seen returns between which moments the beginning and the end of a request are seen: each thread was looked at before
+// the first, and again after the second.
+func (g *Gatherer) seen() (from, to int64) {
+	from, to = math.MaxInt64, math.MinInt64
+	for _, looks := range g.threads {
+		for i := range looks {
+			from, to = min(from, looks[i].at), max(to, looks[i].at+looks[i].span)
+		}
+	}
+	return from + int64(g.Interval()), to - int64(g.Interval())
 }
 
 // runs cuts the looks at a thread into requests. With bridge, looks without a request between two of the same one

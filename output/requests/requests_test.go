@@ -121,6 +121,9 @@ func TestMethod(t *testing.T) {
 	if len(all) != 2 || all[0].For != 40*time.Millisecond || all[1].For != 30*time.Millisecond || all[0].Trace != "" {
 		t.Errorf("%+v", all)
 	}
+	if all[0].Cut || !all[1].Cut { // the second was under way at the first look
+		t.Errorf("cut: %v, %v", all[0].Cut, all[1].Cut)
+	}
 }
 
 // TestNotLooks: what has no time, and what is no look of a wall-clock recording, is counted and not kept.

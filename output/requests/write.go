@@ -15,6 +15,7 @@ type Report struct {
 	All      []Request // the longest first
 	Slow     int       // so many of the first are slow
 	By       string    // what a request is: "trace", or a method
+	Methods  bool      // By is a method
 	Interval time.Duration
 	Duration time.Duration // of the recording
 	Left     int64         // samples that there was no room for
@@ -27,6 +28,9 @@ const mostParts = 6
 func (r *Report) Text(w io.Writer) error {
 	var b strings.Builder
 	by, within := "a look each "+round(r.Interval)+", so shorter ones are seen by chance", "within "+round(2*r.Interval)
+	if r.Methods {
+		by += ", and those of a thread that follow one another between two looks count as one"
+	}
 	if r.Waits {
 		by, within = "only their waits are in the recording", "from its first wait to the end of its last one"
 	}
@@ -47,6 +51,9 @@ func (r *Report) Text(w io.Writer) error {
 		fmt.Fprintf(&b, "  %s", output.Printable(one.Thread))
 		if one.Threads > 1 {
 			fmt.Fprintf(&b, " and %d more", one.Threads-1)
+		}
+		if one.Cut && !r.Waits {
+			b.WriteString("  or longer: under way at the recording's beginning or end")
 		}
 		b.WriteByte('\n')
 		for at, p := range one.Parts {
@@ -103,6 +110,7 @@ type requestJSON struct {
 	At      string     `json:"at"`
 	Seconds float64    `json:"seconds"`
 	Unseen  float64    `json:"unseen_seconds,omitempty"`
+	Cut     bool       `json:"may_be_longer,omitempty"`
 	Parts   []partJSON `json:"parts"`
 }
 
@@ -132,7 +140,8 @@ func (r *Report) JSON(w io.Writer) error {
 	for i := range r.All[:r.Slow] {
 		one := &r.All[i]
 		of := requestJSON{Trace: one.Trace, Thread: one.Thread, Threads: one.Threads,
-			At: one.From.UTC().Format(time.RFC3339Nano), Seconds: one.For.Seconds(), Unseen: one.Unseen.Seconds()}
+			At: one.From.UTC().Format(time.RFC3339Nano), Seconds: one.For.Seconds(), Unseen: one.Unseen.Seconds(),
+			Cut: one.Cut && !r.Waits}
 		for _, p := range one.Parts {
 			part := partJSON{What: p.What, Seconds: p.For.Seconds()}
 			for _, h := range p.Holders {

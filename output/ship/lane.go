@@ -199,13 +199,13 @@ func (l *lane) attempt(ctx context.Context, e *spooled, pace *backoff) (wait tim
 		err = l.to.Send(within, message)
 		cancel()
 	}
-	fate := fateOf(e, err)
-	if fate != again {
+	outcome := outcomeOf(e, err)
+	if outcome != again {
 		l.spool.removeFile(e) // before the lock: a disk may hang
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if fate == again {
+	if outcome == again {
 		if ctx.Err() == nil {
 			l.count.Retries++
 			l.failed(err)
@@ -214,15 +214,15 @@ func (l *lane) attempt(ctx context.Context, e *spooled, pace *backoff) (wait tim
 	}
 	pace.reset()
 	l.spool.drop(e)
-	l.done(e, fate, err)
+	l.done(e, outcome, err)
 	return 0
 }
 
-// fate is what becomes of a message after an attempt.
-type fate uint8
+// outcome is what becomes of a message after an attempt.
+type outcome uint8
 
 const (
-	again fate = iota
+	again outcome = iota
 	sent
 	refused
 	torn
@@ -232,8 +232,8 @@ const (
 // a minute.
 const maxDoubts = 6
 
-// fateOf says what happens to a message after an attempt to send it.
-func fateOf(e *spooled, err error) fate {
+// outcomeOf says what happens to a message after an attempt to send it.
+func outcomeOf(e *spooled, err error) outcome {
 	var partial *Partial
 	var bad *damage
 	switch {
@@ -252,7 +252,7 @@ func fateOf(e *spooled, err error) fate {
 }
 
 // done counts a message that left the spool.
-func (l *lane) done(e *spooled, f fate, err error) {
+func (l *lane) done(e *spooled, f outcome, err error) {
 	switch f {
 	case sent:
 		l.count.Sent.add(e.looks)

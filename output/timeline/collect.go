@@ -28,7 +28,7 @@ func Collect(src recording.Source, o Options) ([]*Timeline, error) {
 			all[i].t.Part = info.Parts[i].Name
 		}
 	}
-	err := recording.EachLazily(src, func(s *profile.Sample) error { return all[info.Part(s)].add(s) })
+	err := recording.Visit(src, recording.LaterStacks, func(s *profile.Sample) error { return all[info.Part(s)].add(s) })
 	if err != nil {
 		return nil, err
 	}

@@ -1,9 +1,7 @@
 package pools
 
 import (
-	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -166,10 +164,7 @@ func Does(members []Member) (list []string) {
 			counts[m.does()]++
 		}
 	}
-	texts := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
-		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
-	})
-	for _, text := range texts {
+	for _, text := range profile.ByCount(counts) {
 		list = append(list, fmt.Sprintf("%d: %s", counts[text], text))
 	}
 	return list

@@ -147,28 +147,14 @@ func (f *Functions) Of(fn *profile.Func) *profile.Func {
 	if fn == nil {
 		return nil
 	}
-	out := f.known[fn]
-	if out == nil {
-		if len(f.known) >= maxKept {
-			clear(f.known)
-		}
+	return profile.Cached(f.known, maxKept, fn, func() *profile.Func {
 		made := f.r.Func(*fn)
-		out = &made
-		f.known[fn] = out
-	}
-	return out
+		return &made
+	})
 }
 
 func (f *Functions) thread(t profile.Thread) profile.Thread {
-	out, ok := f.threads[t]
-	if !ok {
-		if len(f.threads) >= maxKept {
-			clear(f.threads)
-		}
-		out = f.r.Thread(t)
-		f.threads[t] = out
-	}
-	return out
+	return profile.Cached(f.threads, maxKept, t, func() profile.Thread { return f.r.Thread(t) })
 }
 
 // Summary redacts the account of a run.

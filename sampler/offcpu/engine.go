@@ -19,8 +19,8 @@ import (
 	"goprof/sampler/ptrace"
 	"goprof/sampler/ring"
 	"goprof/sampler/span"
+	"goprof/sampler/stops"
 	"goprof/sampler/threads"
-	"goprof/sampler/traced"
 )
 
 // Off-CPU time by context switches. The kernel notes each switch of each thread of the process: when the thread left
@@ -58,7 +58,7 @@ func New(pid int, cpu *arch.CPU, opt Options) *Engine {
 
 // Run is sampler.Engine's.
 func (o *Engine) Run(ctx context.Context, cfg sampler.Config, q *sampler.Queue) (sampler.Stats, error) {
-	return traced.Trace(&o.Base, cfg, q,
+	return stops.Trace(&o.Base, cfg, q,
 		func(proc *procfs.Dir, t *ptrace.Tracer) (sampler.Stats, error) {
 			return o.run(ctx, cfg, q, proc, t)
 		})
@@ -82,7 +82,7 @@ const (
 
 // offRun is one run on its own OS thread.
 type offRun struct {
-	traced.Run
+	stops.Run
 	off     *Engine
 	pid     int
 	cpu     *arch.CPU
@@ -131,7 +131,7 @@ type offThread struct {
 
 func (o *Engine) run(ctx context.Context, cfg sampler.Config, q *sampler.Queue,
 	proc *procfs.Dir, t *ptrace.Tracer) (sampler.Stats, error) {
-	r := &offRun{Run: traced.NewRun(t, proc, &o.Progress, ctx.Done(), cfg, q), off: o, pid: o.PID, cpu: o.CPU, opt: o.opt,
+	r := &offRun{Run: stops.NewRun(t, proc, &o.Progress, ctx.Done(), cfg, q), off: o, pid: o.PID, cpu: o.CPU, opt: o.opt,
 		threads: map[int]*offThread{}, known: sampler.KnownHints{}, onLeave: -1}
 	r.Late, r.Sum = func(*look.Look, ptrace.Outcome) {}, r.total
 	defer r.close()

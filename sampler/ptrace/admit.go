@@ -32,8 +32,8 @@ const (
 	// OthersFirst: the sampling thread has real-time priority and had no CPU. Others with such priority had it, or the
 	// kernel held all of them back (kernel.sched_rt_runtime_us).
 	OthersFirst
-	// Stalled: this OS thread could run, as the kernel knows it, and did not let the thread go: as where the host of a
-	// virtual machine has given the CPU to others.
+	// Stalled: this OS thread could run, by the kernel's account, and yet did not let the thread go. The host of a virtual
+	// machine may have given the CPU to others.
 	Stalled
 
 	// NumHindrances is how many there are.
@@ -59,7 +59,7 @@ const (
 	trialNap  = int64(time.Millisecond)
 )
 
-// account is what the kernel says of the sampling thread's chances to have a CPU. The zero account hinders nothing.
+// account has what the kernel says of the sampling thread's chances to get a CPU. The zero account hinders nothing.
 type account struct {
 	urgent   bool   // it has real-time priority
 	waited   uint64 // for how long this OS thread has waited for a CPU so far
@@ -68,7 +68,7 @@ type account struct {
 	groups   []groupAccount
 }
 
-// groupAccount is what a control group with a limit says.
+// groupAccount is the account of a control group with a limit.
 type groupAccount struct {
 	quota     time.Duration // of CPU time in each period
 	period    uint64        // number of the period
@@ -124,8 +124,8 @@ func (g *gate) decide(now int64, a account) Hindrance {
 	return NoHindrance
 }
 
-// hinderedSince returns what has kept the sampling thread from a CPU, or a thread from going on, for long since the
-// last account.
+// hinderedSince returns what has kept the sampling thread from a CPU, or a thread from going on, for a long time since
+// the last account.
 func hinderedSince(before, now *account, held int64) Hindrance {
 	waited := int64(now.waited - before.waited)
 	if before.turns == 0 || now.turns <= before.turns {
@@ -203,13 +203,13 @@ func (g *gate) on(tid int) {
 	}
 }
 
-// Holds is what became of stops that might have lasted too long.
+// Holds counts stops that might have lasted too long.
 type Holds struct {
 	LeftOut [NumHindrances]int64 // stops that were not begun
 	Over    [NumHindrances]int64 // that lasted for longer than StandsAtMost
 }
 
-// lateUnknown stands for how long a visit has waited, for a look that is no visit.
+// lateUnknown is the lateness of a look that is no visit.
 const lateUnknown = -1
 
 // admits reports whether a stop may begin now. late is how long the visit that asks has waited, or lateUnknown. During
@@ -259,8 +259,8 @@ func (t *Tracer) noteHold(ns int64) {
 	}
 }
 
-// keepUp brings up to date for how long the sampling thread has waited for a CPU, after a look of a visit: admits asks
-// the kernel for nothing then, and would not know a long wait from many short ones.
+// keepUp updates the time for which the sampling thread has waited for a CPU, after a look of a visit: admits asks the
+// kernel for nothing then, and could not distinguish a long wait from many short ones.
 func (t *Tracer) keepUp() {
 	if g := t.gate; g.last.urgent && g.longest < longWait {
 		g.last = g.sources.read(g.last, false)
@@ -275,7 +275,7 @@ func (t *Tracer) settleHolds() {
 	}
 }
 
-// Holds is what became of stops so far.
+// Holds returns the counts of stops so far.
 func (t *Tracer) Holds() Holds {
 	if t.over > 0 && t.gate != nil {
 		t.gate.mayStop(Monotonic())
@@ -385,7 +385,7 @@ func (s *sources) file(fd int) []byte {
 	return s.buf[:n]
 }
 
-// ownProcessCPU is the CPU time that goprof has used. It stands in for its group's where the group does not tell.
+// ownProcessCPU is the CPU time that goprof has used. It replaces the group's if the group has no such count.
 func ownProcessCPU() time.Duration {
 	var ts unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &ts) != nil {

@@ -11,15 +11,15 @@ import (
 )
 
 const (
-	// lastWait bounds the time until the next pending stop comes, where no pending thread waits for a CPU to stop on.
+	// lastWait bounds the wait for the next pending stop if no pending thread waits for a CPU to stop on.
 	lastWait = 100 * time.Millisecond
 	// maxWait bounds a wait for all pending stops. They come one after the other: each of thousands of threads needs
 	// the CPU for a moment to stop. If a caller waits longer than usual for one stop, it waits maxWaits times as long
 	// for all.
 	maxWait  = 10 * time.Second
 	maxWaits = 6
-	// mostPending is how many threads are told to stop before the first of them have stopped. With more of them, each
-	// would stand still for longer once it has stopped.
+	// mostPending is how many threads are told to stop before the first of them has stopped. With more pending threads,
+	// each would stand still for longer once it has stopped.
 	mostPending = 32
 )
 
@@ -29,7 +29,7 @@ type Subject struct {
 	Hint Hint
 }
 
-// mostReady is how many snapshots wait at most until no thread stands still.
+// mostReady bounds the snapshots that wait until no thread stands still.
 const mostReady = 64
 
 // mostPasses bounds how often AllUntil looks again at threads that were let go because of others. If a stop was not
@@ -73,8 +73,8 @@ func AllUntil(gaveUp <-chan struct{}, t *Tracer, wait time.Duration, threads []S
 	return !a.over
 }
 
-// pass looks at each of the threads once, unless the Tracer has enough. Afterwards no stop is pending, and a.bystanders
-// has the threads that are to be looked at again. It returns false if a call of each does not return.
+// pass looks at each thread once, unless the Tracer has enough. Afterwards no stop is pending, and a.bystanders has the
+// threads to be looked at again. It returns false if a call of each does not return.
 func (a *all) pass(threads []Subject) bool {
 	t := a.t
 	for _, th := range threads {
@@ -243,8 +243,8 @@ func collectAll(t *Tracer, each func(*look.Look, Outcome)) (some bool) {
 	}
 }
 
-// collectUntil waits for stops until no more than left are pending, or until none comes any more: none for the time
-// wait, or none for lastWait where no pending thread wants a CPU.
+// collectUntil waits for stops until no more than left are pending, or until no further stop comes for the time wait. If
+// no pending thread wants a CPU, it waits only for lastWait.
 func collectUntil(t *Tracer, left int, wait time.Duration, each func(*look.Look, Outcome)) {
 	var ts unix.Timespec
 	now := Monotonic()
@@ -270,7 +270,7 @@ func collectUntil(t *Tracer, left int, wait time.Duration, each func(*look.Look,
 // endWait is how long the end of a recording waits for threads that have no CPU to stop on.
 const endWait = time.Second
 
-// CollectRest collects what is pending for a while and gives up the rest.
+// CollectRest collects pending stops for a while, and gives up the rest.
 func (t *Tracer) CollectRest(each func(*look.Look, Outcome)) {
 	collectUntil(t, 0, endWait, each)
 	t.Abandon(each)

@@ -29,9 +29,9 @@ const (
 	raiseAfter = int64(60_000)
 	// raiseSoonest is how long it waits at least.
 	raiseSoonest = int64(25_000)
-	// promptly is how soon a SCHED_IDLE thread goes on where no other thread waits for its CPU.
+	// promptly is how soon a SCHED_IDLE thread goes on if no other thread waits for its CPU.
 	promptly = int64(25_000)
-	// notAside is for how long threads are let go with real-time priority, after a third thread took the CPU first.
+	// notAside is how long threads are let go with real-time priority, after a third thread took the CPU first.
 	notAside = int64(30_000_000)
 )
 
@@ -51,8 +51,8 @@ func (h *Preempters) ask(now int64) {
 // ServedBy says that preempters call this OS thread. They also bring it back when it has stepped aside.
 func (t *Tracer) ServedBy(h *Preempters) { t.preempters = h }
 
-// GoOnAt says which preempter's CPU no thread needs: LookHeld lets the thread have its own CPU at once, and returns
-// there. -1: no such CPU is known.
+// GoOnAt sets the preempter on whose CPU the sampling thread may go on, because no thread needs that CPU. Then LookHeld
+// lets the thread have its own CPU at once, and returns on the other CPU. -1: no such CPU is known.
 func (t *Tracer) GoOnAt(number int) {
 	if t.preempters != nil {
 		t.preempters.goOn = t.preempters.preempter(number)

@@ -15,8 +15,8 @@ func (t *Tracer) Borrow(from *Tracer) {
 	}
 }
 
-// GiveBack returns the Runner, or the Runner that has come in its place. If a read did not come back, its Runner is
-// kept until the read does. The OS thread may have been brought to another CPU meanwhile (aside.go).
+// GiveBack returns the Runner, or its replacement. If a read did not return, its Runner is kept until it does. The
+// sampling thread may have been brought to another CPU meanwhile (aside.go).
 func (t *Tracer) GiveBack(to *Tracer) {
 	t.Holds() // while there is a gate that tells their cause
 	t.preempters, to.stayAt, t.gate, t.releaser = nil, t.stayAt, nil, nil

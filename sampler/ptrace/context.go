@@ -30,8 +30,7 @@ const (
 
 var contextNumbers atomic.Uint64
 
-// Set says where contexts are from now on. An empty list: nowhere. If nothing has changed, what is remembered of
-// threads stays.
+// Set sets the places of contexts. An empty list means that there are none. If nothing has changed, guesses stay.
 func (c *Contexts) Set(list []process.Local) {
 	if len(list) == 0 {
 		c.ways.Store(nil)
@@ -61,13 +60,13 @@ func (c *Contexts) Ways() (list []process.Local, number uint64) {
 // Published reports whether there may be contexts.
 func (c *Contexts) Published() bool { return c.ways.Load() != nil }
 
-// contextCopy is what finding a thread's record needs, prepared outside the pause, and what it leaves behind.
+// contextCopy holds what is prepared outside the pause to find a thread's record, and the results.
 type contextCopy struct {
 	guess []contextGuess // nil before the first way
 	reads int64          // calls that read, all together: for tests
 }
 
-// contextGuess is where a thread's record was at its last look. Each time that is read again and compared.
+// contextGuess is where a thread's record was at its last look. The guess is read again and compared each time.
 type contextGuess struct {
 	tid     int
 	number  uint64 // of the ways
@@ -75,7 +74,7 @@ type contextGuess struct {
 	at      [MaxContextWays]struct{ table, block, record uint64 }
 }
 
-// contextReads is what is read of one way, in a Runner's room.
+// contextReads holds the reads of one way, in the Runner's memory.
 type contextReads struct {
 	table, block, slot uint64
 	head               [process.MaxLocalHead]byte

@@ -28,8 +28,8 @@ func (t *Tracer) mayMove() bool { return !t.Stay && len(t.pending) == 0 }
 // cpuMask has room for the CPUs of any machine that Linux is built for (NR_CPUS is 8,192 at most).
 type cpuMask [8192 / 64]uint64
 
-// elsewhere makes sure, if it may move, that this OS thread is not on that CPU. It reports whether that is so: it is
-// false for -1, an unknown CPU, and where there is no other CPU to go to.
+// elsewhere moves this OS thread away from a CPU, if it may move. It reports whether the thread is on another CPU then.
+// It returns false for -1 (not known), and if there is no other CPU.
 func (m *cpuMask) elsewhere(cpu int, mayMove bool) bool {
 	return cpu >= 0 && (cpu != CurrentCPU() || mayMove && m.leave(cpu))
 }
@@ -63,7 +63,7 @@ func (m *cpuMask) set(tid int, size uintptr) bool {
 	return e == 0
 }
 
-// setOnly lets an OS thread run on that CPU only. The mask must be empty before the call, and is empty after it.
+// setOnly binds an OS thread to one CPU. The mask must be empty before the call, and is empty after it.
 func (m *cpuMask) setOnly(tid, cpu int) bool {
 	if cpu/64 >= len(m) {
 		return false

@@ -104,7 +104,7 @@ func (h *holding) stopAll(until int64) error {
 	return fmt.Errorf("%w: new ones come again and again", ErrNotHeld)
 }
 
-// seizeNew tells all threads to stop that have not been told yet, and returns how many those are.
+// seizeNew tells new threads to stop, and returns how many there were.
 func (h *holding) seizeNew() (found int, err error) {
 	var tids []int
 	if err := h.t.proc.Threads(make([]byte, 64<<10), func(tid int) { tids = append(tids, tid) }); err != nil {
@@ -181,7 +181,7 @@ func (h *holding) note(tid int, sig uintptr) error {
 	return nil
 }
 
-// during runs f while all stand still.
+// during runs f while all threads stand still.
 func (h *holding) during(most time.Duration, f func([]Held, <-chan struct{})) error {
 	done, cut := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -205,8 +205,8 @@ func (h *holding) during(most time.Duration, f func([]Held, <-chan struct{})) er
 	}
 }
 
-// release lets all go on. It cannot let a thread go that has not stopped yet: the kernel does that when this OS thread
-// ends.
+// release lets all threads go on. A thread that has not stopped yet cannot be released: the kernel does that when this
+// OS thread ends.
 func (h *holding) release() {
 	for _, t := range h.held {
 		ptrace(unix.PTRACE_DETACH, uintptr(t.TID), 0, t.signal)

@@ -127,6 +127,6 @@ func (t *Tracer) Apart(read func()) bool {
 	return t.readsCameBack(t.apart) == Taken
 }
 
-// ApartFailed says that Apart could not read what it was asked for. Apart reads memory by the number of a thread, and
-// that thread may have ended. The next call takes another thread.
+// ApartFailed says that Apart could not read what it was asked for. Apart reads memory through a thread that may have
+// ended. The next call takes another thread.
 func (t *Tracer) ApartFailed() { t.apart = 0 }

@@ -4,8 +4,8 @@ package ptrace
 
 import "goprof/process/procfs"
 
-// MotionOf reads how a thread has moved so far. If two readings of a thread are equal, the thread has not run between
-// them. A thread that is on a CPU (StillRuns) is the exception: of it nothing is known.
+// MotionOf reads how a thread has moved so far. If two readings are equal, the thread has not run in between, unless it
+// is on a CPU (StillRuns): then nothing is known.
 func MotionOf(proc *procfs.Dir, tid int) (Motion, bool) {
 	f := followed{proc, tid, noFollowed}
 	defer f.close()

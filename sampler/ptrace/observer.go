@@ -35,9 +35,9 @@ func NewObserver(pid int, cpu *arch.CPU, stackLimit int) *Observer {
 	return o
 }
 
-// Each calls look for 0 to n-1, on an OS thread that holds no thread of the target. It returns how many of these calls
-// have returned. If fewer than n have, a read of memory hangs in the call after these. Then do not use the Observer
-// again: it makes no more looks, even if that read returns one day (IsBack).
+// Each calls look for 0 to n-1, on an OS thread that holds no thread of the target. It returns how many calls have
+// returned. If these are fewer than n, a read hangs in the next call. Then the Observer must not be used again: it makes
+// no more looks, even if the read returns one day (IsBack).
 func (o *Observer) Each(n int, look func(t *Tracer, i int)) int {
 	var done atomic.Int64
 	ended := make(chan struct{})
@@ -71,13 +71,13 @@ func (o *Observer) Each(n int, look func(t *Tracer, i int)) int {
 	}
 }
 
-// Why is the outcome of the look after which this Observer was left alone: Silent or ReadLate.
+// Why returns the outcome of the look that made this Observer useless: Silent or ReadLate.
 func (o *Observer) Why() Outcome { return o.why }
 
 // Serve makes the Observer read for m, from now on.
 func (o *Observer) Serve(m *Memory) { o.t.Serve(m) }
 
-// IsBack reports whether the read that did not answer has come back, the one for which this Observer was left alone.
+// IsBack reports whether the read that did not return in time has returned.
 func (o *Observer) IsBack() bool { return !isUnderWay(o.reads.count.Load()) }
 
 // Close gives back what the Observer holds. An Observer that was left alone keeps everything: the kernel may still
@@ -96,7 +96,7 @@ type ownReads struct {
 // isUnderWay also holds for counts below 0: givenUp is even.
 func isUnderWay(count int64) bool { return count&1 != 0 }
 
-// giveUp returns false if that read has come back.
+// giveUp gives up the read under way. It returns false if the read has returned.
 func (r *ownReads) giveUp(count int64) bool { return r.count.CompareAndSwap(count, count+givenUp) }
 
 const givenUp = -1 << 62

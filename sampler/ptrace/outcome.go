@@ -28,7 +28,7 @@ const (
 	Silent
 	// ReadLate: the same, but the read was late for want of a CPU (silent.go).
 	ReadLate
-	// Backlog: so many stops are pending that no other was asked for.
+	// Backlog: no stop was asked for, because too many are pending.
 	Backlog
 	// Unadmitted: the stop was not begun, because it might not have ended in time (admit.go).
 	Unadmitted

@@ -25,12 +25,11 @@ const (
 	lost // the thread is no tracee, or no longer by this number
 )
 
-// stop tells tid to stop. It waits for the stop only where the stop comes soon: a thread on another CPU stops within
-// some microseconds, so stop asks again and again for up to 40. A thread on the sampling thread's own CPU cannot stop
-// before the sampling thread leaves that CPU, so it becomes pending at once. A thread that has no CPU, or is in a long
-// system call, becomes pending after those 40 us. Pending threads stop when the sampler sleeps next: one sleep serves
-// all of them. If stop itself slept for each thread, it would each time have to wait for its turn on the CPU, while the
-// thread stands still.
+// stop tells tid to stop. It waits only for a stop that comes soon: a thread on another CPU stops within some
+// microseconds, so stop asks again and again for up to 40. A thread on the sampling thread's own CPU cannot stop before
+// the sampling thread leaves that CPU, so it becomes pending at once. A thread without a CPU, or in a long system call,
+// becomes pending after those 40 us. Pending threads stop when the sampling thread sleeps next: one sleep serves all of
+// them. A sleep for each thread would each time end with a wait for the CPU, while the thread stands still.
 //
 //go:nosplit
 func (t *Tracer) stop(tid int, elsewhere bool) (state, uintptr) {
@@ -110,8 +109,8 @@ func (t *Tracer) copyStopped(tid int, hint *Hint) {
 }
 
 // copyStack copies the stack from look.sp to its top, or as much as the limit allows. The same system call first copies
-// the piece that the hint asks for (Side). A stack pointer outside the thread's own stack is on another stack (a
-// signal's, a coroutine's), of which nothing is known. In that case copyStack copies the thread's own stack as well.
+// the Side. A stack pointer outside the thread's own stack is on another stack (a signal's, a coroutine's), of which
+// nothing is known. Then copyStack copies the thread's own stack as well.
 //
 //go:nosplit
 func (t *Tracer) copyStack(tid int, hint *Hint) {

@@ -13,7 +13,7 @@ import (
 // of each further block. These calls cost time mostly for the pages that they touch, so only the used part is copied.
 // The rules of pause.go hold in this file as well.
 
-// trailCopy is what following a trail needs, prepared outside the pause, and what it leaves behind.
+// trailCopy holds what is prepared outside the pause to follow a trail, and the results.
 type trailCopy struct {
 	list [process.MaxTrailPieces]process.Piece
 	used int // of reader.trail

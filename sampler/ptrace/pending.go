@@ -46,7 +46,7 @@ func (t *Tracer) pendingWantCPU() bool {
 	return false
 }
 
-// HasRoom reports whether tid can be told to stop: it is not pending already, and not too many others are.
+// HasRoom reports whether tid can be told to stop: it is not pending, and not too many other threads are.
 func (t *Tracer) HasRoom(tid int) bool { return len(t.pending) < MaxPending && !t.isPending(tid) }
 
 func (t *Tracer) isPending(tid int) bool {
@@ -133,7 +133,7 @@ func (t *Tracer) stillOurs(p *pendingStop, now int64) bool {
 	return true
 }
 
-// finishLate finishes the look at a thread whose stop has come late, as Look does for other stops.
+// finishLate finishes the look at a thread that has stopped late, as Look does for other threads.
 func (t *Tracer) finishLate(p pendingStop) Outcome {
 	t.lookTID = p.tid
 	want := p.snap != nil && t.reader != nil && !t.readIsUnderWay(p.tid)

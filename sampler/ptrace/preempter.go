@@ -26,20 +26,20 @@ import (
 // need next to no stack, so the compiler gives them no check of the stack either (seen with Go 1.26, both CPUs).
 
 const (
-	// PreempterMoments: a preempter can be told one moment less than that ahead.
+	// PreempterMoments is the size of the ring of moments. A preempter knows at most one fewer.
 	PreempterMoments = 512
 	// settleHere is the least time between two visits to a CPU.
 	settleHere = int64(15_000)
 	// settles is how often a preempter waits for it until another thread has had the CPU.
 	settles = 3
-	// tryAgain is how soon a preempter asks again for the sampling thread where that one is busy, and up to 65
-	// microseconds later. After each triesEach times it waits for twice as long, triesMost times.
+	// tryAgain is how soon a preempter tries again if the sampling thread was busy, plus up to 65 microseconds. After
+	// triesEach tries it doubles the time, up to triesMost times.
 	tryAgain  = int64(80_000)
 	triesEach = 3
 	triesMost = 3
 	// stopWithin is how long a visit may wait for the stop of its thread where any preempter wakes up.
 	stopWithin = int64(100_000)
-	// hurryEach is the longest time after which the sampling thread is told again to go on.
+	// hurryEach bounds the time after which the sampling thread is told again to go on.
 	hurryEach = int64(1_000_000)
 	// watchAfter is the time after which a preempter that has called the sampling thread wakes up to see whether the
 	// visit takes too long. If stops came late recently, or other threads stand still, it wakes up after stopWithin.
@@ -62,7 +62,7 @@ const (
 	callerBusy   = 1<<32 - 1
 )
 
-// takenFor: a CPU counts as idle until so many visits in a row have met a thread there.
+// takenFor: a CPU counts as idle until this many visits in a row have met a thread there.
 const takenFor = 3
 
 // wantedNumbers: processes are wanted by the last bits of their number.
@@ -239,12 +239,12 @@ func (h *preempter) makeVisit(now int64) {
 }
 
 // maySee calls the sampling thread if who, the thread that was on this CPU, is wanted. It returns false if the sampling
-// thread is busy; the preempter then looks again a little later.
+// thread is busy; then the preempter tries again a little later.
 //
-// The sampling thread may be busy in two ways. It may be busy with the visit of another CPU. Then the preempter looks
-// again later, whichever thread is here now: the thread that it meets later must not depend on the one that is here
-// now. Or the sampling thread may wait on this CPU for a thread that is to stop. That thread is likely to be here at
-// the later look, too. So if another thread is here now, maySee counts it at once.
+// The sampling thread may be busy with the visit of another CPU. Then the preempter tries again whichever thread is here
+// now, so that the thread that is met does not depend on the present one. Or the sampling thread waits on this CPU for a
+// thread that is to stop. That thread is likely to be here at the next try, too. So if another thread is here now, maySee
+// counts it at once.
 //
 //go:nosplit
 func (h *preempter) maySee(who int, now int64) bool {
@@ -356,7 +356,7 @@ func (h *preempter) call(now int64) bool {
 	return comes
 }
 
-// watchWhen returns the moment at which the preempter that calls now looks whether the visit takes too long; 0: at its
+// watchWhen returns the moment at which the preempter that calls now checks whether the visit takes too long. 0: at its
 // next visit.
 //
 //go:nosplit
@@ -408,9 +408,9 @@ func (h *preempter) watch(now int64) {
 	}
 }
 
-// hurry has the sampling thread go on if it waits for a thread that does not stop. Each time it waits for longer than
-// the time before, up to hurryEach: on a machine where the handler of the signal takes longer than tryAgain, the
-// sampling thread would never do anything else.
+// hurry makes the sampling thread go on if it waits for a thread that does not stop. Each time it waits longer, up to
+// hurryEach: on a machine where handling the signal takes longer than tryAgain, the sampling thread would do nothing
+// else.
 //
 //go:nosplit
 func (h *preempter) hurry(now int64) {

@@ -13,8 +13,7 @@ import (
 	"goprof/sampler/osthread"
 )
 
-// Preempters are the preempters of one sampling thread: the OS thread that has made them. Its methods are for that
-// thread.
+// Preempters are the preempters of one sampling thread. Its methods are for the OS thread that has made it.
 type Preempters struct {
 	mem    []byte
 	shared *shared
@@ -60,8 +59,8 @@ func NewPreempters() (*Preempters, error) {
 	return h, nil
 }
 
-// Send sends a preempter to a CPU. Its number is that of the preempters before it. Without notes the preempter calls
-// the sampling thread at each visit.
+// Send starts a preempter on a CPU. Preempters are numbered from 0 in the order of Send. Without notes of switches the
+// preempter calls the sampling thread at each visit.
 func (h *Preempters) Send(cpu int, notes *SwitchNotes) error {
 	h.all = append(h.all, nil)
 	return h.SendAgain(len(h.all)-1, cpu, notes)
@@ -70,7 +69,7 @@ func (h *Preempters) Send(cpu int, notes *SwitchNotes) error {
 // SendNobody leaves a number out: its CPU is not there now. SendAgain may send a preempter later.
 func (h *Preempters) SendNobody() { h.all = append(h.all, nil) }
 
-// SendAgain sends another preempter in place of the one of that number.
+// SendAgain replaces the preempter of this number.
 func (h *Preempters) SendAgain(number, cpu int, notes *SwitchNotes) error {
 	h.Recall(number)
 	th, err := osthread.NewThread(int(unsafe.Sizeof(preempter{})))
@@ -115,8 +114,8 @@ func (h *Preempters) prepare(th *osthread.Thread, r *preempter, noted bool) erro
 	if e != 0 {
 		return e
 	}
-	// Who leaves SCHED_IDLE needs more permission than who becomes SCHED_FIFO (kernel/sched/syscalls.c,
-	// user_check_sched_setscheduler): so that is tried on the preempter.
+	// Leaving SCHED_IDLE needs more permission than entering SCHED_FIFO (kernel/sched/syscalls.c,
+	// user_check_sched_setscheduler). So the preempter tries that.
 	unix.SchedSetAttr(th.TID(), &h.idle, 0)
 	if goFirst(th.TID(), preempterPriority) {
 		return nil
@@ -124,7 +123,7 @@ func (h *Preempters) prepare(th *osthread.Thread, r *preempter, noted bool) erro
 	return ErrNoPreempter
 }
 
-// Recall ends the preempter of that number.
+// Recall ends the preempter of this number.
 func (h *Preempters) Recall(number int) {
 	th := h.all[number]
 	if th == nil {
@@ -171,8 +170,8 @@ func (r *preempter) wake() {
 	osthread.Wake(&r.news)
 }
 
-// Tell tells a preempter the moment of its next visit, after all that it was told before, and for how many visits this
-// one stands. It returns false if the preempter knows enough moments.
+// Tell gives a preempter the moment of its next visit, after the moments that it has, and the number of visits that this
+// one stands for. It returns false if the preempter has no room.
 func (h *Preempters) Tell(number int, at, stands int64) bool {
 	r := h.preempter(number)
 	if r == nil {
@@ -190,7 +189,7 @@ func (h *Preempters) Tell(number int, at, stands int64) bool {
 	return true
 }
 
-// Next returns the moment of the next visit that a preempter was told; 0 if there is none.
+// Next returns the next moment that a preempter has. 0: none.
 func (h *Preempters) Next() (at int64) {
 	for number := range h.all {
 		if r := h.preempter(number); r != nil {
@@ -208,8 +207,8 @@ func (h *Preempters) SetPatience(t int64) { h.shared.patience.Store(t) }
 // Rest says that the sampling thread is busy until that moment, whatever preempters meet.
 func (h *Preempters) Rest(until int64) { h.shared.rest.Store(until) }
 
-// Hasten says whether threads that were told to stop are waited for. Then, and while another OS thread of goprof may
-// hold threads, a preempter looks soon whether a visit waits.
+// Hasten says whether threads that were told to stop are waited for. If they are, or if another OS thread of goprof may
+// hold threads, preempters check soon whether a visit waits.
 func (h *Preempters) Hasten(pending bool) {
 	hasty := uint32(0)
 	if pending || holders.n.Load() > 1 {
@@ -218,7 +217,7 @@ func (h *Preempters) Hasten(pending bool) {
 	h.shared.hasty.Store(hasty)
 }
 
-// Want sets whose threads are visited.
+// Want sets the processes whose threads are visited.
 func (h *Preempters) Want(pids ...int) {
 	var bits [wantedNumbers / 32]uint32
 	for _, pid := range pids {
@@ -253,7 +252,7 @@ func (h *Preempters) Await(until int64) int {
 //go:nosplit
 func (h *Preempters) Busy() { h.shared.caller.Store(callerBusy) }
 
-// Visit is a visit for which a preempter has called the sampling thread.
+// Visit is the visit for which a preempter has called the sampling thread.
 type Visit struct {
 	Arrived int64  // when the preempter had the CPU
 	Stands  int64  // for how many visits it stands
@@ -262,7 +261,7 @@ type Visit struct {
 	Account []byte // the preempter's sched (proc(5)) as it was then, if there are no notes
 }
 
-// Visit is what a preempter has called the sampling thread for. It stays as it is until the next Await.
+// Visit returns the visit for which the sampling thread was called. It stays as it is until the next Await.
 func (h *Preempters) Visit(number int) Visit {
 	r := h.preempter(number)
 	return Visit{r.arrived, r.called.stands, r.headThen, int(r.tid), r.accountThen.bytes[:r.accountThen.n]}
@@ -283,7 +282,7 @@ func (h *Preempters) IsIdle(number int) bool {
 	return r != nil && r.all && r.someone.Load() < takenFor
 }
 
-// VisitCounts is what became of visits.
+// VisitCounts counts visits by their results.
 type VisitCounts struct {
 	Held   int64 // at their moment, or soon after it
 	Met    int64 // held, and a thread was there
@@ -299,7 +298,7 @@ func (c *VisitCounts) add(th *osthread.Thread) {
 	c.CPU += int64(th.CPU())
 }
 
-// Counts returns what became of all visits.
+// Counts returns the counts of all visits.
 func (h *Preempters) Counts() VisitCounts {
 	sum := h.past
 	for _, th := range h.all {

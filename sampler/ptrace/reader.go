@@ -157,7 +157,7 @@ func (t *Tracer) pin() {
 	t.here[cpu/64] = 0
 }
 
-// unpin lets this OS thread go wherever it may.
+// unpin lets this OS thread run on all its CPUs again.
 func (t *Tracer) unpin() {
 	if t.pinned > 0 {
 		t.allowed.set(0, t.pinned)

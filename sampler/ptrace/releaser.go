@@ -40,7 +40,7 @@ type releaser struct {
 	busy    bool    // a thread is being stopped, looked at and let go: the handler leaves everything alone
 	seizing *Tracer // that waits for a seize (seize.go)
 	watched [mostWatched]lateStop
-	// unwatched takes the place of those for which there is no room.
+	// unwatched is used for threads for which there is no room.
 	unwatched lateStop
 	ts        unix.Timespec
 	info      siginfo

@@ -14,14 +14,14 @@ import (
 // (chances.go). Any other read is late because the Runner has no CPU, or because a thread of the target has none and
 // holds the lock of the address space: such a look is ReadLate.
 
-// MostSilent bounds the reads that were given up and are still under way: each keeps an OS thread. Once there are so
-// many, nothing is read any more.
+// MostSilent bounds the reads that were given up and have not returned: each keeps an OS thread. If there are as many,
+// nothing is read any more.
 const MostSilent = 8
 
 // ErrSilent ends a run.
 var ErrSilent = errors.New("ptrace: the memory of too many threads does not answer")
 
-// silentThread is a thread of which a read was given up.
+// silentThread is a thread whose read was given up.
 type silentThread struct {
 	born    uint64 // the thread's start: its number may go to another thread
 	chances Chances
@@ -54,8 +54,8 @@ func (t *Tracer) leavesAlone(tid int) Outcome {
 	return Silent
 }
 
-// readIsUnderWay reports whether a read of tid that was given up has not come back. Then no other read of it may begin:
-// a thread has room for one Runner that is waited for.
+// readIsUnderWay reports whether a read of tid that was given up has not returned. Then no other read of tid may begin:
+// a thread has room for one such Runner.
 func (t *Tracer) readIsUnderWay(tid int) bool {
 	s := t.silentThreads[tid]
 	if s != nil && s.reader != nil && s.reader.runner.Returned() {
@@ -64,10 +64,10 @@ func (t *Tracer) readIsUnderWay(tid int) bool {
 	return s != nil && s.reader != nil
 }
 
-// judgeAgain is how soon a late read is judged again. To judge it takes files of /proc, and a thread may stand still.
+// judgeAgain is how soon a late read is judged again. Judging reads files of /proc while a thread may stand still.
 const judgeAgain = int64(10 * time.Millisecond)
 
-// whyLate is Silent if the read of tid that is under way sleeps, or has done so before. Otherwise it is ReadLate.
+// whyLate returns Silent if the late read of tid sleeps, or has slept before. Otherwise it returns ReadLate.
 func (t *Tracer) whyLate(tid int, s *silentThread) Outcome {
 	now := Monotonic()
 	switch {
@@ -106,8 +106,8 @@ func (t *Tracer) takeBack(s *silentThread) {
 	s.reader, s.asleep, s.judged = nil, false, 0
 }
 
-// readsCameBack returns Taken if all reads of a look at tid have come back. If not, it lets all other threads go that
-// have stopped meanwhile, notes tid, finds another Runner, and says why: Silent or ReadLate.
+// readsCameBack returns Taken if all reads of a look at tid have returned. Otherwise it lets all threads go that have
+// stopped meanwhile, notes tid, finds another Runner, and returns Silent or ReadLate.
 func (t *Tracer) readsCameBack(tid int) Outcome {
 	if !t.silent {
 		return Taken
@@ -132,7 +132,7 @@ func (t *Tracer) readsCameBack(tid int) Outcome {
 	return o
 }
 
-// openReader finds a Runner, unless too many have not come back.
+// openReader finds a Runner, unless too many have not returned.
 func (t *Tracer) openReader() bool {
 	if t.reader == nil && t.lateReads >= MostSilent {
 		for _, s := range t.silentThreads {
@@ -151,7 +151,7 @@ func (t *Tracer) openReader() bool {
 	return t.reader != nil
 }
 
-// closeReaders ends the Runners that have come back.
+// closeReaders ends the Runners that have returned.
 func (t *Tracer) closeReaders() {
 	if t.reader != nil && t.ownReads == nil {
 		t.reader.runner.End()

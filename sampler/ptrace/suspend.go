@@ -55,8 +55,7 @@ var holders struct {
 	n atomic.Int32 // changes under the lock
 }
 
-// countHolders counts one more such OS thread (1), or one that has ended (-1). The watchdog is told before the first of
-// them begins.
+// countHolders adds 1 or -1 to the number of such OS threads. The watchdog is informed before the first one begins.
 func countHolders(more int) {
 	holders.Lock()
 	defer holders.Unlock()
@@ -66,7 +65,7 @@ func countHolders(more int) {
 	}
 }
 
-// tellHolders tells a new watchdog whether there are such OS threads.
+// tellHolders informs a new watchdog whether there are such OS threads.
 func tellHolders() {
 	holders.Lock()
 	defer holders.Unlock()
@@ -103,7 +102,7 @@ func OnThreadHoldingNobody(f func()) {
 	awaitEnd(<-ended)
 }
 
-// awaitEnd waits for an OS thread that is about to end: what that OS thread has seized is let go only with its end.
+// awaitEnd waits for the end of an OS thread. Only with its end the kernel lets its tracees go.
 func awaitEnd(tid int) {
 	if tid == 0 {
 		return

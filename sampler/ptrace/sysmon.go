@@ -31,7 +31,7 @@ import (
 // own slack, and has none.
 const sysmonSlack = 40 * time.Millisecond
 
-// sysmon is what is known of that thread.
+// sysmon is the state of Go's sysmon thread.
 var sysmon struct {
 	sync.Mutex
 	allowed  bool
@@ -51,9 +51,8 @@ func LetSysmonRest() {
 	countSleepers(0)
 }
 
-// RestSysmon lets sysmon rest, where that is permitted, until the returned function is called. It is for a goroutine
-// that waits through Go's scheduler and is woken up often. Without RestSysmon, each time sysmon would look for work
-// some fifty times, 20 us apart.
+// RestSysmon gives sysmon its slack, if permitted, until the returned function is called. It is for a goroutine that is
+// woken up often through Go's scheduler. Each time sysmon would otherwise look for work some fifty times, 20 us apart.
 func RestSysmon() (end func()) {
 	countSleepers(1)
 	return func() { countSleepers(-1) }
@@ -113,8 +112,8 @@ func settled() bool {
 	return true
 }
 
-// writeSlack gives the thread of a folder the slack, or what it had before. That is written by the descriptor of the
-// folder: a number could have become another thread's.
+// writeSlack sets the slack of a thread, or the value that it had before. The thread is given by the descriptor of its
+// folder, because a number could have become another thread's.
 func writeSlack(folder int, slack bool) bool {
 	fd, err := unix.Openat(folder, "timerslack_ns", unix.O_WRONLY|unix.O_CLOEXEC, 0)
 	if err != nil {

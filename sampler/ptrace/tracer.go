@@ -40,18 +40,18 @@ type Tracer struct {
 	// After is called with each snapshot as soon as its thread has been let go. It reads what must be read soon, but
 	// not in the pause. released is when the thread was let go, as CLOCK_MONOTONIC, or StandsStill. After may be nil.
 	After func(snap *look.Look, released int64)
-	// Trail is followed in each pause; nil: none. After may change it.
+	// Trail is followed in each pause. After may change it. Nil: there is none.
 	Trail *process.Trail
-	// Contexts says where threads publish what they work for; nil: that is not wanted.
+	// Contexts says where threads publish their contexts. Nil: they are not wanted.
 	Contexts *Contexts
 	// Enough says that looks that are not there yet are no longer wanted. It may be nil.
 	Enough func() bool
-	// Stay keeps this OS thread on its CPU even where the thread that is to stop is on the same CPU (elsewhere.go).
+	// Stay keeps this OS thread on its CPU even if the thread that is to stop is on the same CPU (elsewhere.go).
 	Stay bool
 	// Pauses is how long threads were stopped, as upper bounds. A pause counts from the last moment at which the thread
 	// was seen not to have stopped, to the return of its release.
 	Pauses Histogram
-	// Signals counts looks that met a signal on its way to the thread.
+	// Signals counts looks at threads that were about to get a signal.
 	Signals int64
 	// Voids counts looks without a stop that the thread has made void by running. A repeated look counts too.
 	Voids int64
@@ -117,7 +117,7 @@ type Tracer struct {
 	warmLen int
 }
 
-// pauseLeft is what the pause leaves behind.
+// pauseLeft holds the results of the pause.
 type pauseLeft struct {
 	when    int64
 	regErr  syscall.Errno
@@ -157,7 +157,7 @@ func NewTracer(pid int, cpu *arch.CPU) *Tracer {
 	return t
 }
 
-// Close gives back what the Tracer holds of the system.
+// Close gives back the files and threads that the Tracer holds.
 func (t *Tracer) Close() {
 	t.closeReaders()
 	t.closeGate()
@@ -172,7 +172,7 @@ func (t *Tracer) ChangeOSThread() { t.owner = 0 }
 // Released is when the thread of the last look was let go, as CLOCK_MONOTONIC.
 func (t *Tracer) Released() int64 { return t.released }
 
-// Err tells more of the last Failed.
+// Err returns the error behind the last Failed.
 func (t *Tracer) Err() error { return t.err }
 
 // prstatusOffset finds a register in the kernel's register set. It decodes a register set in which all words are
@@ -234,8 +234,7 @@ func (t *Tracer) LookOn(tid, cpu int, hint Hint, snap *look.Look) Outcome {
 	return t.conclude(tid, s, sig, &hint, snap)
 }
 
-// mayStop reports whether the thread can be told to stop, or else why not. late is for how long the visit that asks has
-// waited.
+// mayStop reports whether the thread can be told to stop, and otherwise why not. late is how long the visit has waited.
 func (t *Tracer) mayStop(tid int, late int64) (why Outcome, ok bool) {
 	switch {
 	case !t.onItsThread() || t.ownReads != nil: // no thread may stand still while an Observer reads
@@ -270,8 +269,7 @@ func (t *Tracer) conclude(tid int, s state, sig uintptr, hint *Hint, snap *look.
 	return t.finish(tid, s, sig, hint, snap)
 }
 
-// undo forgets a thread of which nothing is wanted: the thread turned out to be another process's, or was only to be
-// let go.
+// undo forgets the look at a thread that is another process's, or that was only to be let go.
 func (t *Tracer) undo(tid int, s state) {
 	switch s {
 	case stopped:
@@ -310,7 +308,7 @@ func (t *Tracer) warmCaches(tid int) {
 	Monotonic()
 }
 
-// finish turns what the pause left behind into a Snapshot.
+// finish makes a Snapshot of the results of the pause.
 func (t *Tracer) finish(tid int, s state, sig uintptr, hint *Hint, snap *look.Look) Outcome {
 	switch s {
 	case stopped:
@@ -354,7 +352,7 @@ func (t *Tracer) finish(tid int, s state, sig uintptr, hint *Hint, snap *look.Lo
 	return Taken
 }
 
-// fill makes a snapshot of what the look has copied. The registers and the system call are still to be set.
+// fill makes a snapshot of what the look has copied, without the registers and the system call.
 func (t *Tracer) fill(tid int, hint *Hint, to *look.Look) {
 	d, l, snap := t.reader, &t.look, &to.Snapshot
 	snap.Reset()
@@ -390,8 +388,8 @@ func (t *Tracer) standsAtSyscall(tid int, snap *process.Snapshot) bool {
 	return t.fetch(tid, 0, 1) == n && bytes.Equal(t.reader.small[:n], t.cpu.SyscallInst)
 }
 
-// StandsStill takes the place of the moment when a thread was let go, for a thread that was not stopped. Such a look
-// counts only if the thread does not run before After is done.
+// StandsStill replaces the moment of release for a thread that was not stopped. Its look counts only if the thread does
+// not run before After is done.
 const StandsStill int64 = math.MaxInt64
 
 func (t *Tracer) after(snap *look.Look, released int64) {

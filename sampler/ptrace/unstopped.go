@@ -177,7 +177,7 @@ type Motion struct {
 	Switches uint64 // how often the thread has given up its CPU or lost it; 0 where Charged says
 }
 
-// motion reads the thread's Motion. If the kernel keeps no schedstat, switch counts stand in for it.
+// motion reads the thread's Motion. Without schedstat it uses switch counts instead.
 func (f *followed) motion() (m Motion, ok bool) {
 	stat, _ := procfs.ParseStat(f.read(fileStat))
 	m.State, m.CPU, m.Ticks = stat.State, stat.CPU, stat.Ticks

@@ -172,7 +172,7 @@ func (d *dog) sleep(long time.Duration) {
 	syscall.RawSyscall(unix.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&d.untilThen)), 0, 0)
 }
 
-// await sleeps until goprof has something to tell, or ends.
+// await sleeps until goprof has sent something, or has ended.
 func (d *dog) await() {
 	fds := [1]unix.PollFd{{Fd: int32(d.from), Events: unix.POLLIN}}
 	syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&fds)), 1, 0, 0, 0, 0)
@@ -184,8 +184,8 @@ func (d *dog) hasStopped() bool {
 	return !d.ended && !d.proper && d.isStopped()
 }
 
-// listen reads all that goprof has told so far, and does not wait for more. It sets d.ended if goprof has closed its
-// end of the pipe.
+// listen reads all that goprof has sent so far, and does not wait for more. It sets d.ended if goprof has closed its end
+// of the pipe.
 func (d *dog) listen() {
 	for {
 		n, _, e := syscall.RawSyscall(unix.SYS_READ, uintptr(d.from), uintptr(unsafe.Pointer(&d.buf)), uintptr(len(d.buf)))

@@ -7,14 +7,14 @@ import (
 	"testing"
 
 	"goprof/sampler/ptrace"
-	"goprof/sampler/traced"
+	"goprof/sampler/stops"
 )
 
 // With as many due threads as CPUs, moving to another CPU gains nothing. One thread less now and then does not
 // change that.
 func TestManyDue(t *testing.T) {
 	cpus := int64(runtime.NumCPU())
-	r := &run{Run: traced.Run{Tracer: new(ptrace.Tracer)}}
+	r := &run{Run: stops.Run{Tracer: new(ptrace.Tracer)}}
 	if r.manyDue() {
 		t.Error("before anything was due")
 	}

@@ -11,8 +11,8 @@ import (
 	"goprof/sampler"
 	"goprof/sampler/look"
 	"goprof/sampler/ptrace"
+	"goprof/sampler/stops"
 	"goprof/sampler/threads"
-	"goprof/sampler/traced"
 )
 
 // Engine samples the threads of one process that use CPU time.
@@ -29,14 +29,14 @@ func New(pid int, cpu *arch.CPU) *Engine {
 // Run samples until ctx is done or the process ends; both are normal ends. It closes q.
 // It works on OS threads of its own, which end with it. Run is called once.
 func (s *Engine) Run(ctx context.Context, cfg sampler.Config, q *sampler.Queue) (sampler.Stats, error) {
-	return traced.Trace(&s.Base, cfg, q,
+	return stops.Trace(&s.Base, cfg, q,
 		func(proc *procfs.Dir, t *ptrace.Tracer) (sampler.Stats, error) {
 			return s.run(ctx, cfg, q, proc, t)
 		})
 }
 
 type run struct {
-	traced.Run
+	stops.Run
 	cpu      *arch.CPU
 	hints    *sampler.Hints
 	scan     *threads.List
@@ -56,7 +56,7 @@ func (s *Engine) run(ctx context.Context, cfg sampler.Config, q *sampler.Queue,
 	}
 	visits, why := newVisits(s.PID, &cfg) // this may take a while: the List's accounts begin behind it
 	defer visits.closeNotes()             // deferred, so also if the visits are given up
-	r := &run{Run: traced.NewRun(t, proc, &s.Progress, ctx.Done(), cfg, q), cpu: s.CPU, hints: &s.Hints,
+	r := &run{Run: stops.NewRun(t, proc, &s.Progress, ctx.Done(), cfg, q), cpu: s.CPU, hints: &s.Hints,
 		scan: threads.New(proc, cfg.Interval, fds), visits: visits}
 	defer r.scan.Close()
 	r.Stats.NoVisits = why

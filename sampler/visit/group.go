@@ -11,8 +11,8 @@ import (
 	"goprof/process/procfs"
 	"goprof/sampler"
 	"goprof/sampler/ptrace"
+	"goprof/sampler/stops"
 	"goprof/sampler/threads"
-	"goprof/sampler/traced"
 )
 
 // Group samples the threads of many processes that use CPU time, with one visitor for all of them (visit.go).
@@ -61,7 +61,7 @@ func (g *Group) Member(pid int, cpu *arch.CPU) *Member {
 // the group's business. It closes q.
 func (m *Member) Run(ctx context.Context, cfg sampler.Config, q *sampler.Queue) (sampler.Stats, error) {
 	cfg.Interval, cfg.MaxStack, cfg.MaxOverhead = m.group.Interval(), m.group.MaxStack, 0
-	return traced.Trace(&m.Base, cfg, q,
+	return stops.Trace(&m.Base, cfg, q,
 		func(proc *procfs.Dir, t *ptrace.Tracer) (sampler.Stats, error) {
 			return m.join(ctx, cfg, q, proc, t)
 		})
@@ -69,7 +69,7 @@ func (m *Member) Run(ctx context.Context, cfg sampler.Config, q *sampler.Queue) 
 
 func (m *Member) join(ctx context.Context, cfg sampler.Config, q *sampler.Queue,
 	proc *procfs.Dir, t *ptrace.Tracer) (sampler.Stats, error) {
-	r := &run{Run: traced.NewRun(t, proc, &m.Progress, ctx.Done(), cfg, q), cpu: m.CPU, hints: &m.Hints,
+	r := &run{Run: stops.NewRun(t, proc, &m.Progress, ctx.Done(), cfg, q), cpu: m.CPU, hints: &m.Hints,
 		scan: threads.New(proc, cfg.Interval, threads.GroupFiles()), visiting: true}
 	defer r.scan.Close()
 	r.Late, r.Sum = r.account, r.total

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"goprof/sampler/ptrace"
-	"goprof/sampler/traced"
+	"goprof/sampler/stops"
 )
 
 // Which CPU is visited at which moment.
@@ -29,7 +29,7 @@ const (
 
 // napFor is how long the sampling thread sleeps at most before preempters are told more moments. They know their
 // moments for twice as long: on average, so many that half of their room is full.
-func napFor(interval int64) int64 { return min(traced.MaxNap, ptrace.PreempterMoments/4*interval) }
+func napFor(interval int64) int64 { return min(stops.MaxNap, ptrace.PreempterMoments/4*interval) }
 
 type plan struct {
 	rng     *rand.Rand

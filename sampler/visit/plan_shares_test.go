@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"goprof/sampler/traced"
+	"goprof/sampler/stops"
 )
 
 // The threads of TestPlanShares. From bursts on there are a hundred of one kind.
@@ -51,8 +51,8 @@ func TestPlanShares(t *testing.T) {
 	const cpus, interval, length = 5, int64(2 * time.Millisecond), int64(60 * time.Second)
 	v := planFor(cpus)
 	var met, squares, owed [bursts + 100]float64
-	for now := int64(1e9); now < 1e9+length; now += traced.MaxNap {
-		v.draw(now, now+2*traced.MaxNap, interval, func(which int, at, stands int64) bool {
+	for now := int64(1e9); now < 1e9+length; now += stops.MaxNap {
+		v.draw(now, now+2*stops.MaxNap, interval, func(which int, at, stands int64) bool {
 			if who := ranAt(which, at, interval); who != nobody {
 				v.cpus[which].metAt = at
 				met[who] += float64(stands)

@@ -10,7 +10,7 @@ import (
 
 	"goprof/sampler"
 	"goprof/sampler/ptrace"
-	"goprof/sampler/traced"
+	"goprof/sampler/stops"
 )
 
 // planFor are visits to that many CPUs. No preempter is told.
@@ -25,14 +25,14 @@ func TestPlanKeepsItsRate(t *testing.T) {
 	const cpus, interval = 16, int64(40 * time.Millisecond)
 	v := planFor(cpus)
 	due, made, last := 0.0, 0, int64(0)
-	for now := int64(1e9); now < 2000e9; now += traced.MaxNap {
+	for now := int64(1e9); now < 2000e9; now += stops.MaxNap {
 		for i := range v.cpus {
 			if v.cpus[i].metAt = 0; v.rng.IntN(2) == 0 {
 				v.cpus[i].metAt = now
 			}
 		}
 		from := max(now, v.until)
-		v.draw(now, now+2*traced.MaxNap, interval, func(_ int, at, _ int64) bool {
+		v.draw(now, now+2*stops.MaxNap, interval, func(_ int, at, _ int64) bool {
 			if at < last || at < from || at >= v.until {
 				t.Fatalf("a moment at %d after one at %d, from %d until %d", at, last, from, v.until)
 			}
@@ -54,22 +54,22 @@ func TestPlanStandsForAllCPUs(t *testing.T) {
 	v := planFor(cpus)
 	stands := int64(0)
 	each := make([]int64, cpus)
-	for now := int64(1e9); now < 1e9+naps*traced.MaxNap; now += traced.MaxNap {
+	for now := int64(1e9); now < 1e9+naps*stops.MaxNap; now += stops.MaxNap {
 		for i := range 3 {
 			v.cpus[i].metAt = now
 		}
-		v.draw(now, now+traced.MaxNap, interval, func(which int, _, n int64) bool {
+		v.draw(now, now+stops.MaxNap, interval, func(which int, _, n int64) bool {
 			each[which] += n
 			stands += n
 			return true
 		})
 	}
 	for i, n := range each {
-		if share := float64(n) / float64(naps*traced.MaxNap/interval); math.Abs(share-1) > 0.2 {
+		if share := float64(n) / float64(naps*stops.MaxNap/interval); math.Abs(share-1) > 0.2 {
 			t.Errorf("CPU %d has %.2f of its visits", i, share)
 		}
 	}
-	if share := float64(stands) / float64(cpus*naps*traced.MaxNap/interval); math.Abs(share-1) > 0.02 {
+	if share := float64(stands) / float64(cpus*naps*stops.MaxNap/interval); math.Abs(share-1) > 0.02 {
 		t.Errorf("all CPUs have %.3f of their visits", share)
 	}
 }
@@ -78,7 +78,7 @@ func TestPlanStandsForAllCPUs(t *testing.T) {
 func TestPlanWithoutOnePreempter(t *testing.T) {
 	v := planFor(2)
 	told := 0
-	v.draw(1e9, 1e9+2*traced.MaxNap, int64(time.Millisecond), func(which int, _, _ int64) bool {
+	v.draw(1e9, 1e9+2*stops.MaxNap, int64(time.Millisecond), func(which int, _, _ int64) bool {
 		told += which
 		return which != 0
 	})
@@ -91,7 +91,7 @@ func TestPlanWithoutOnePreempter(t *testing.T) {
 func TestPreemptersHaveRoom(t *testing.T) {
 	for _, interval := range []time.Duration{sampler.MinInterval, 100 * time.Microsecond, time.Millisecond, time.Second} {
 		nap := napFor(int64(interval))
-		if n := 2 * nap / int64(interval); n > ptrace.PreempterMoments/2 || nap > traced.MaxNap ||
+		if n := 2 * nap / int64(interval); n > ptrace.PreempterMoments/2 || nap > stops.MaxNap ||
 			nap < int64(time.Millisecond) {
 			t.Errorf("%v: %d moments, %v", interval, n, time.Duration(nap))
 		}
@@ -110,11 +110,11 @@ func TestPlanCost(t *testing.T) {
 			v := planFor(cpus)
 			made := 0
 			const from, length = int64(1e9), int64(1e9)
-			for now := from; now < from+length; now += traced.MaxNap {
+			for now := from; now < from+length; now += stops.MaxNap {
 				for i := range busy {
 					v.cpus[i].metAt = now
 				}
-				v.draw(now, now+traced.MaxNap, interval, func(int, int64, int64) bool { made++; return true })
+				v.draw(now, now+stops.MaxNap, interval, func(int, int64, int64) bool { made++; return true })
 			}
 			due := float64(busy) * float64(length/interval)
 			if busy < cpus {
@@ -139,8 +139,8 @@ func TestPlanWorth(t *testing.T) {
 			rng := rand.New(rand.NewPCG(uint64(i), uint64(cpus)))
 			v.plan.rng, v.moments.rng = rng, rng
 			busy, until, inA, all, squares := 0, int64(0), 0.0, 0.0, 0.0
-			for now := int64(1e9); now < 1e9+length; now += traced.MaxNap {
-				v.draw(now, now+2*traced.MaxNap, interval, func(which int, at, stands int64) bool {
+			for now := int64(1e9); now < 1e9+length; now += stops.MaxNap {
+				v.draw(now, now+2*stops.MaxNap, interval, func(which int, at, stands int64) bool {
 					for at >= until { // one thread, which moves to another CPU now and then
 						busy, until = rng.IntN(cpus), until+rng.Int64N(int64(600*time.Millisecond))
 						until = max(until, at-int64(time.Second))

@@ -21,8 +21,8 @@ import (
 	"goprof/process/procfs"
 	"goprof/sampler"
 	"goprof/sampler/ptrace"
+	"goprof/sampler/stops"
 	"goprof/sampler/threads"
-	"goprof/sampler/traced"
 	"goprof/testdata/ctest"
 	"goprof/testdata/sampletest"
 )
@@ -203,7 +203,7 @@ func TestAwayWithinALook(t *testing.T) {
 	proc := procfs.OpenDir(p.PID)
 	defer proc.Close()
 	q := sampler.NewQueue(4)
-	r := &run{Run: traced.Run{Proc: proc, Queue: q, Hand: q.Put}, scan: threads.New(proc, 10*time.Millisecond, 10),
+	r := &run{Run: stops.Run{Proc: proc, Queue: q, Hand: q.Put}, scan: threads.New(proc, 10*time.Millisecond, 10),
 		visiting: true}
 	defer r.scan.Close()
 	r.scan.Begin()

@@ -11,8 +11,8 @@ import (
 	"goprof/sampler"
 	"goprof/sampler/look"
 	"goprof/sampler/ptrace"
+	"goprof/sampler/stops"
 	"goprof/sampler/threads"
-	"goprof/sampler/traced"
 )
 
 // How goprof looks at every thread, whatever the thread does.
@@ -67,14 +67,14 @@ func New(pid int, cpu *arch.CPU, opt Options) *Engine {
 
 // Run samples until ctx is done or the process ends; both are normal ends. It closes q.
 func (w *Engine) Run(ctx context.Context, cfg sampler.Config, q *sampler.Queue) (sampler.Stats, error) {
-	return traced.Trace(&w.Base, cfg, q,
+	return stops.Trace(&w.Base, cfg, q,
 		func(proc *procfs.Dir, t *ptrace.Tracer) (sampler.Stats, error) {
 			return w.run(ctx, cfg, q, proc, t)
 		})
 }
 
 type wallRun struct {
-	traced.Run
+	stops.Run
 	cpu     *arch.CPU
 	hints   *sampler.Hints
 	opt     Options
@@ -88,7 +88,7 @@ type wallRun struct {
 
 func (w *Engine) run(ctx context.Context, cfg sampler.Config, q *sampler.Queue,
 	proc *procfs.Dir, t *ptrace.Tracer) (sampler.Stats, error) {
-	r := &wallRun{Run: traced.NewRun(t, proc, &w.Progress, ctx.Done(), cfg, q), cpu: w.CPU, hints: &w.Hints, opt: w.opt,
+	r := &wallRun{Run: stops.NewRun(t, proc, &w.Progress, ctx.Done(), cfg, q), cpu: w.CPU, hints: &w.Hints, opt: w.opt,
 		heldAt: ptrace.Monotonic()}
 	r.threads.open(proc, threads.FilesFor(&cfg))
 	defer r.threads.close()

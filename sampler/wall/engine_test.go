@@ -21,8 +21,8 @@ import (
 	"goprof/sampler"
 	"goprof/sampler/look"
 	"goprof/sampler/ptrace"
+	"goprof/sampler/stops"
 	"goprof/sampler/threads"
-	"goprof/sampler/traced"
 	"goprof/testdata/ctest"
 )
 
@@ -202,7 +202,7 @@ func TestWallKnowsTheCall(t *testing.T) {
 // looks at a ready thread as fell into that time, and never more than there are.
 func TestReadyIsSettled(t *testing.T) {
 	const interval = 10 * time.Millisecond
-	r := &wallRun{Run: traced.Run{Ticks: traced.Ticks{Interval: interval, Rng: rand.New(rand.NewPCG(1, 2))}}}
+	r := &wallRun{Run: stops.Run{Ticks: stops.Ticks{Interval: interval, Rng: rand.New(rand.NewPCG(1, 2))}}}
 	settle := func(waited time.Duration, turns uint64, looks int64) (ready int64) {
 		for range 10_000 {
 			th := &watched{still: true, tally: new(look.Tally), last: procfs.Schedstat{Ran: 5, Waited: 7, Turns: 3}}

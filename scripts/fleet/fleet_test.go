@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"goprof/output/shelf"
+	"goprof/output/batchdir"
 	"goprof/profile"
 	"goprof/profile/batch"
 )
@@ -13,7 +13,7 @@ import (
 // TestFleet: recordings of two JVMs are sent as those of six. Every kind of server counts them.
 func TestFleet(t *testing.T) {
 	dir := t.TempDir()
-	files, err := shelf.New(shelf.Options{Dir: dir})
+	files, err := batchdir.New(batchdir.Options{Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,20 +6,22 @@ import (
 	"goprof/vmstructs"
 )
 
-// Compilers make one load instruction for a getfield, and one for the load of an array's element. So the form of a load
-// shows from which bytecodes it can come: from those that read a field at its displacement, or, if an index register is
-// added, from those that read an element. If only one bytecode on the route fits, the load belongs to it. If several
-// fit, and the route leads through a single method, the load belongs to that method.
+// Compilers make one load instruction for a getfield, and one for the load of an array's element. A load with an index
+// register reads an element. Any other load reads a field at its displacement. If only one bytecode on the route fits,
+// the load belongs to that bytecode. If several fit, and the route leads through a single method, the load belongs to
+// that
+// method.
 //
-// The rule applies to short routes only: on a long route, goprof is more likely to have missed an inlined method. It
-// does not apply to stores: C2 joins stores that fill a new object with the object's allocation, and nobody has
-// measured how often the rule would be right there.
+// The rule applies to short routes only: on a long route, goprof is more likely to have missed an inlined method. The
+// rule
+// does not apply to stores: C2 joins stores that fill a new object with the object's allocation.
 
-// maxAccessLegs bounds the legs of such a route, maxLikelyLegs those of a route on which the only such bytecode is more
-// likely than the place where the route is otherwise.
+// maxAccessLegs bounds the legs of a route on which the only fitting bytecode is certain. maxLikelyLegs bounds those
+// of a
+// route on which it is at least likely.
 const maxAccessLegs, maxLikelyLegs = 2, 7
 
-// loadAt says which bytecodes can be the load of an object's memory at an instruction, nil if there is no such load.
+// loadAt returns a test for the bytecodes that an instruction's load can come from, or nil if it loads from no object.
 func (q *question) loadAt(n int32) callsBytecode {
 	if n < 0 || int(n) >= len(q.code.list) {
 		return nil
@@ -39,12 +41,12 @@ func (q *question) loadAt(n int32) callsBytecode {
 	}
 }
 
-// readsElement reports whether a load is that of an element: its index is no compressed reference.
+// readsElement reports whether a load reads an element: it has an index, and the index is no compressed reference.
 func (f *Finder) readsElement(i *instruction) bool {
 	return i.indexed && !(i.narrow && f.vm.ScalesReferences() && (!f.cpu.FreesHeapBase || f.vm.HeapHasBase()))
 }
 
-// mayReadAt reports whether a getfield may read the field at an offset. If the interpreter has not resolved it, it may.
+// mayReadAt reports whether a getfield may read the field at an offset: true if the interpreter has not resolved it.
 func (f *Finder) mayReadAt(m *vmstructs.Method, b *vmstructs.Bytecode, offset int32) bool {
 	key := invokeSite{m, b.BCI}
 	at, known := f.fields[key]
@@ -70,8 +72,7 @@ func asksForLength(op uint8) bool {
 		op >= vmstructs.OpIastore && op <= vmstructs.OpSastore
 }
 
-// isLoad reports whether it is certain which method on the route has the load: only one bytecode can be it, or there is
-// only one method.
+// isLoad reports whether the method that has the load is certain: only one bytecode fits, or the route has one method.
 func (r *router) isLoad() bool {
 	switch {
 	case r.load == nil || len(r.found) == 0 || r.lost:
@@ -82,10 +83,10 @@ func (r *router) isLoad() bool {
 	return len(r.legs) == 1
 }
 
-// mayBeField reports whether a load that looks like arraylength may as well read an object's first field. The only
-// bytecode that was found asks for the length of an array, but the getfield may stand before the route. Example:
-// AbstractStringBuilder.append reads its count, and the route begins in ensureCapacityInternal, which asks for
-// value.length.
+// mayBeField reports whether a load that looks like arraylength may also read an object's first field, by a getfield
+// that
+// stands before the route. Example: AbstractStringBuilder.append reads its count, and the route begins in
+// ensureCapacityInternal, which reads value.length.
 func (r *router) mayBeField() bool {
 	s := r.found[0].scopes[0]
 	code := r.q.bytecodes(s.Method)
@@ -94,7 +95,7 @@ func (r *router) mayBeField() bool {
 	return i >= 0 && code[i].Op != vmstructs.OpGetfield && load.disp == r.q.vm.ArrayLength() && !r.q.readsElement(load)
 }
 
-// load tells the methods at a load of which it is certain which bytecode, or which method on the route, has it.
+// load returns the methods at a load if isLoad holds.
 func (p *place) load() verdict {
 	if p.loadAt(p.n) != nil && p.route().byLoad {
 		return verdict{p.route().scopes, profile.Certain}
@@ -102,8 +103,9 @@ func (p *place) load() verdict {
 	return verdict{}
 }
 
-// loadsForVM reports whether C2 makes loads of a bytecode that read what is the VM's: a static field, a class's list of
-// those above it, a table of methods.
+// loadsForVM reports whether C2 makes loads for a bytecode that read the VM's own data: a static field, a class's
+// list of
+// superclasses, a table of methods.
 func loadsForVM(b *vmstructs.Bytecode) bool {
 	switch b.Op {
 	case vmstructs.OpGetstatic, vmstructs.OpCheckcast, vmstructs.OpInstanceof, vmstructs.OpInvoke,
@@ -113,8 +115,9 @@ func loadsForVM(b *vmstructs.Bytecode) bool {
 	return false
 }
 
-// mayLoad reports whether C2 may have made a load for a place. It may make one for an intrinsic method, too, for an
-// element whose index is a constant, or for the VM: the rule does not think of these, so the judge of the rule must.
+// mayLoad reports whether C2 may have made a load for a scope's bytecode. Beyond what the rule knows, C2 makes loads
+// for
+// intrinsic methods, for elements whose index is a constant, and for the VM.
 func (p *place) mayLoad(s vmstructs.Scope) bool {
 	b, load := p.bytecodeOf(s), p.loadAt(p.n)
 	return b != nil && (load(s.Method, b, nil) || loadsElement(nil, b, nil) || loadsForVM(b) ||

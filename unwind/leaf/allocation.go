@@ -8,16 +8,15 @@ import (
 	"goprof/vmstructs"
 )
 
-// C2 makes an object in the thread's own buffer (opto/macro.cpp, expand_allocate_common). The code does this in order:
-// it loads the buffer's first free address, compares it with the buffer's end, branches to the slow path if there is no
-// room, stores the new first free address, and prefetches memory for the next objects.
+// C2 makes an object in the thread's own buffer (opto/macro.cpp, expand_allocate_common). The code loads the buffer's
+// first free address, compares it with the buffer's end, branches to the slow path if there is no room, stores the new
+// first free address, and prefetches memory for the next objects.
 //
-// The branch is evidence of the methods. The load belongs to the next such branch in the code. The store and the
-// prefetches belong to the last such branch before them. Another allocation may follow at once, so other code between
-// the store and the next load belongs to neither.
+// The branch is evidence of the methods. The load belongs to the next branch of this kind in the code. The store and
+// the
+// prefetches belong to the last one before them. Other code between the store and the next load belongs to neither.
 
-// maxAllocation bounds the instructions from where an allocation asks for room to the branch to its slow path, and
-// from there to where the allocation is done.
+// maxAllocation bounds the instructions from an allocation's first load to its branch, and from there to its end.
 const maxAllocation = 12
 
 // allocation returns the slow path of the allocation that the instruction is part of.
@@ -46,7 +45,7 @@ func (p *place) allocation() evidence {
 }
 
 // headerAt reports whether an instruction writes the header of a new object: the first word, or the class. Compilers
-// write both for an allocation alone. A byte is not of a header: it may be a card of the collector's.
+// write these for allocations only. The store of a byte may mark a card of the collector's instead.
 func (q *question) headerAt(n int32) bool {
 	m := q.code
 	i := &m.list[n]
@@ -67,16 +66,15 @@ func (q *question) headerAt(n int32) bool {
 	return false
 }
 
-// fillingOf is what an instruction has to do with how far the thread's buffer is filled.
+// fillingOf says whether an instruction reads or writes the first free address of the thread's buffer.
 type fillingOf uint8
 
 const (
 	noFilling   fillingOf = iota
-	asksForRoom           // before the branch to the slow path
-	notesRoom             // behind it
+	asksForRoom           // reads it, before the branch to the slow path
+	notesRoom             // writes it, behind the branch
 )
 
-// filling reports whether an instruction reads or writes how far the thread's buffer is filled.
 func (f *Finder) filling(i *instruction) fillingOf {
 	switch {
 	case i.base != arch.BaseThread || i.disp == 0 || i.disp != f.vm.AllocationTop() || i.flow != arch.FlowNext:
@@ -134,7 +132,7 @@ func (p *place) makesObject(e evidence) bool {
 var makers = []string{"clone", "copyOf", "newArray", "newInstance", "allocate", "toBytes", "toString", "multiplyToLen",
 	"NullRest"}
 
-// mayMake reports whether C2 may have made an allocation for a place.
+// mayMake reports whether C2 may have made an allocation for a scope's bytecode.
 func (f *Finder) mayMake(s vmstructs.Scope) bool {
 	b := f.bytecodeOf(s)
 	if b == nil || b.Allocates() {

@@ -5,7 +5,7 @@ import (
 	"goprof/vmstructs"
 )
 
-// withinMethod says what the records before and behind tell, where that is certain.
+// withinMethod returns the methods between the evidence before and behind, if they are certain.
 func (p *place) withinMethod() verdict {
 	if by := p.route(); by.sure == profile.Certain {
 		return verdict{p.inLoopOf(by.scopes), by.sure}
@@ -13,8 +13,8 @@ func (p *place) withinMethod() verdict {
 	return verdict{}
 }
 
-// inLoopOf returns the place of the poll that is next, if it has the same methods: C2 puts a loop's poll at the loop's
-// end. The methods are known already. This tells one loop of a method from another.
+// inLoopOf returns the scopes of the poll that is next, if the poll has the same methods: C2 puts a loop's poll at the
+// loop's end. The poll's bytecode shows which of a method's loops runs.
 func (p *place) inLoopOf(told []vmstructs.Scope) []vmstructs.Scope {
 	if p.blob.Level != levelC2 {
 		return told
@@ -27,28 +27,28 @@ func (p *place) inLoopOf(told []vmstructs.Scope) []vmstructs.Scope {
 	return told
 }
 
-// onRoute says what is most likely between the records before and behind.
+// onRoute returns the methods that are most likely between the evidence before and behind.
 func (p *place) onRoute() verdict {
 	by := p.route()
 	return verdict{by.scopes, by.sure}
 }
 
-// inferred is what a route says of an instruction.
+// inferred is what a route shows of an instruction.
 type inferred struct {
 	scopes []vmstructs.Scope
 	sure   profile.Certainty
-	byLoad bool  // the instruction is a load of which it is known which bytecode it is
-	legs   []leg // of the route, if one was looked for; valid until the next one is
+	byLoad bool  // the instruction is a load, and its method is certain
+	legs   []leg // of the route; valid until the next route is searched
 }
 
-// between infers the methods between two instructions: the thread is not behind last and not before next. If calls is
-// not nil, it says which bytecodes may have called the code that the thread is in.
+// between infers the methods between two instructions: the thread is neither behind last nor before next. If calls is
+// not nil, it selects the bytecodes that may have called the code that the thread is in.
 func (q *question) between(next, last int32, calls callsBytecode) ([]vmstructs.Scope, profile.Certainty) {
 	by := q.infer(next, last, router{q: q, calls: calls})
 	return by.scopes, by.sure
 }
 
-// infer is between by a router that has what is known of the instruction.
+// infer infers the methods between two instructions with a router that knows which bytecodes the instruction can be.
 func (q *question) infer(next, last int32, r router) inferred {
 	b := q.blob
 	ahead, behind := q.nearest(next, false), q.nearest(last, true)
@@ -95,7 +95,7 @@ func (q *question) infer(next, last int32, r router) inferred {
 	return by
 }
 
-// locate finds the way between what is known before and behind, of which one may be nil, and the place on it.
+// locate finds the route between the evidence before and behind, one of which may be nil, and the scopes on the route.
 func (r *router) locate(from, to []vmstructs.Scope, done, left int) ([]vmstructs.Scope, profile.Certainty) {
 	switch {
 	case from == nil: // from its entry
@@ -104,11 +104,11 @@ func (r *router) locate(from, to []vmstructs.Scope, done, left int) ([]vmstructs
 		leaves := []vmstructs.Scope{{Method: r.q.blob.Method, BCI: toReturn}}
 		return known(r.between(from, leaves, done, maxWay), from), profile.Guessed
 	}
-	told := r.between(from, to, done, left)
+	told := r.between(from, to, done, left) // before sure, which asks for its legs
 	return told, r.sure(from, to)
 }
 
-// known is what was told, but with the line of a place that is known if it is the owner alone, somewhere.
+// known returns told. If told is only the owner at an unknown bytecode, it returns the owner at place's bytecode.
 func known(told, place []vmstructs.Scope) []vmstructs.Scope {
 	if len(told) == 1 && told[0].BCI < 0 {
 		return place[len(place)-1:]
@@ -116,8 +116,9 @@ func known(told, place []vmstructs.Scope) []vmstructs.Scope {
 	return told
 }
 
-// certainty returns how sure the methods are at an instruction that tells them itself. C2 moves instructions, and makes
-// one instruction of several; C1 does neither.
+// certainty returns how sure the methods are at an instruction that is evidence itself. C2 moves and merges
+// instructions;
+// C1 does neither.
 func (q *question) certainty(e evidence, told []vmstructs.Scope) profile.Certainty {
 	if q.blob.Level == levelC2 && e.kind != atCall && e.kind != atPoll && !(e.kind == atCheck && q.surelyOf(e, told)) {
 		r := router{q: q}
@@ -165,9 +166,9 @@ func sameMethods(from, to []vmstructs.Scope) bool {
 // compiler/compilerDefinitions.hpp: CompLevel_full_profile and CompLevel_full_optimization.
 const levelProfiled, levelC2 = 3, 4
 
-// isPoll reports whether pc is recorded as the place of a poll. A poll's record is the only one that describes the
-// instruction at its pc. Every other record, also that of a call's return address, describes the instructions that end
-// at its pc.
+// isPoll reports whether pc has the record of a poll. Only a poll's record describes the instruction at its pc. All
+// other
+// records, also those of return addresses, describe the instructions that end at their pc.
 func (f *Finder) isPoll(b *vmstructs.Blob, pc uint64) bool {
 	if !f.vm.IsSafepoint(b, pc) {
 		return false

@@ -8,17 +8,19 @@ import (
 	"goprof/vmstructs"
 )
 
-// How goprof finds the bytecode of a branch in machine code. Two ways through the code begin at the branch. Evidence
+// This rule finds the bytecode of a branch in machine code. Two ways through the code begin at the branch. Evidence
 // before the branch, and ahead on each way, shows the methods there. So there are two routes through bytecodes, with
-// the same beginning. The last bytecode that both routes have in common is the branch, if it is an ifeq, an if_icmplt
-// and so on (parse2.cpp, do_if, makes one comparison and one branch of each). The code must agree with the bytecode in
-// three points: what is compared (numbers, references, constants), by which relation, and in which case the branch is
-// taken.
+// the
+// same beginning. The last bytecode that both routes share is the branch, if it is an ifeq, an if_icmplt and so on
+// (parse2.cpp, do_if, makes one comparison and one branch of each). The code must agree with the bytecode in three
+// points:
+// what is compared (numbers, references, constants), by which relation, and in which case the branch is taken.
 //
-// C2 also makes branches without such a bytecode: for intrinsic methods, for casts, and to guard a call. Such a branch
-// lies between two bytecodes. Then the routes do not part at a branching bytecode, or the code does not agree with it.
+// C2 also makes branches for intrinsic methods, for casts, and to guard a call. Then the routes do not part at a
+// branching
+// bytecode, or the code does not agree with the bytecode.
 
-// trailed is a bytecode on a route: that at an index of the innermost method of a chain.
+// trailed is a bytecode on a route: the one at bci in the innermost method of a chain of inlined methods.
 type trailed struct {
 	chain []vmstructs.Scope
 	bci   int32
@@ -31,15 +33,14 @@ const maxTrail = 1024
 type branching struct {
 	asked  bool
 	scopes []vmstructs.Scope // nil: nothing
-	// parts: the two routes part there. Else the bytecode is the only branch on both routes with which the code
-	// agrees, or all such branches are of one method.
+	// parts says that the two routes part there. Otherwise the bytecode is the only branch on both routes with
+	// which the
+	// code agrees, or all such branches are of one method.
 	parts bool
-	// meets: the two ways meet before they come to any evidence, so there is but one route. The branch is one of
-	// those that stand on it.
-	meets bool
+	meets bool // the two ways meet before any evidence, so there is only one route
 }
 
-// branch tells the methods at a comparison or at the branch behind it, if it is known which bytecode the branch is.
+// branch returns the methods at a comparison or at the branch behind it, if the routes part at a bytecode.
 func (p *place) branch() verdict {
 	if at := p.fork(); at.parts {
 		return verdict{at.scopes, profile.Certain}
@@ -47,8 +48,8 @@ func (p *place) branch() verdict {
 	return verdict{}
 }
 
-// branchOfOne returns the methods at the only branch of bytecodes that the code may be, or those at all such branches.
-// If the route tells the same, that is certain.
+// branchOfOne returns the methods at the only bytecode that the branch may be. If the route leads to the same methods,
+// they are certain.
 func (p *place) branchOfOne() verdict {
 	at := p.fork()
 	sure := profile.Likely
@@ -71,9 +72,9 @@ func (q *question) branchingAt(n int32) (at branching) {
 	return at
 }
 
-// partedBefore reports whether the branch before this comparison was already found to be the same bytecode. Then the
-// bytecode belongs to the earlier branch, and the bytecode of this one is not known. That happens because routes are
-// the shortest ones: they lead past bytecodes whose branch goes to the same place.
+// partedBefore reports whether the branch before this comparison was found to be the same bytecode. Then the bytecode
+// belongs to the earlier branch, and that of this branch is not known: routes are the shortest ones, and skip
+// bytecodes.
 func (q *question) partedBefore(compare int32, scopes []vmstructs.Scope) bool {
 	m := q.code
 	n := compare
@@ -97,10 +98,10 @@ func (q *question) partedBefore(compare int32, scopes []vmstructs.Scope) bool {
 	return false
 }
 
-// maxSameBranch bounds the instructions between two branches that are told as one bytecode.
+// maxSameBranch bounds the instructions between two branches of one bytecode.
 const maxSameBranch = 12
 
-// partingOf is branchingAt for the comparison and the branch.
+// partingOf finds out which bytecode a comparison and the branch behind it are.
 func (q *question) partingOf(compare, branch int32) (at branching) {
 	m := q.code
 	is, ok := m.cpu.Condition(m.code, m.list[compare].at, m.list[branch].at)
@@ -132,10 +133,11 @@ func (q *question) partingOf(compare, branch int32) (at branching) {
 	return at
 }
 
-// onlyBranch looks on both trails for the bytecodes of which C2 may have made this condition. It returns their methods,
-// or nil if they are of several methods. If an inlined method returns a boolean and its caller branches on the result,
-// C2 makes one branch of two. If an intrinsic method is on the way, C2 may have made branches for it, and the returned
-// meets is false.
+// onlyBranch looks on both trails for the bytecodes from which C2 may have made this condition. It returns their
+// methods,
+// or nil if they are of several methods, or if a caller branches on the boolean that an inlined method returns: C2
+// makes
+// one branch of both. If an intrinsic method is on a trail, C2 may have made branches for it, and meets becomes false.
 func (q *question) onlyBranch(is arch.Condition, meets bool) ([]vmstructs.Scope, bool) {
 	var only *trailed
 	not := is
@@ -175,7 +177,7 @@ func (q *question) trailsIntrinsic() bool {
 	return false
 }
 
-// askedFor reports whether the caller of the innermost of some methods branches by what that method returns.
+// askedFor reports whether the caller of the innermost method branches on what that method returns.
 func (f *Finder) askedFor(chain []vmstructs.Scope) bool {
 	if len(chain) < 2 {
 		return false
@@ -207,7 +209,7 @@ func (m *codeMap) comparisonAndBranch(n int32) (compare, branch int32) {
 	return compare, branch
 }
 
-// toldAhead is told for evidence to which a route leads.
+// toldAhead returns the scopes of evidence to which a route leads.
 func (q *question) toldAhead(e evidence) []vmstructs.Scope {
 	if e.kind == atReturn {
 		return []vmstructs.Scope{{Method: q.blob.Method, BCI: toReturn}}
@@ -215,7 +217,7 @@ func (q *question) toldAhead(e evidence) []vmstructs.Scope {
 	return q.told(e)
 }
 
-// trailOf returns the bytecodes of a route, in the memory of another one.
+// trailOf returns the bytecodes of a route. It overwrites memory.
 func (r *router) trailOf(memory []trailed, from, to []vmstructs.Scope, space int) []trailed {
 	r.trail = memory[:0]
 	r.asked, r.trails = 0, true
@@ -229,8 +231,9 @@ func (r *router) leave(chain []vmstructs.Scope, b *vmstructs.Bytecode) {
 	}
 }
 
-// parting returns the methods at the branch where two routes part, nil if they do not part at one that a condition may
-// have been made of. The first route is that of the branch's target.
+// parting returns the methods at the bytecode where two routes part, or nil if C2 cannot have made the condition from
+// it.
+// The first route is that of the branch's target.
 func (f *Finder) parting(taken, next []trailed, is arch.Condition) []vmstructs.Scope {
 	k := 0
 	for k < len(taken) && k < len(next) && taken[k].same(&next[k]) {
@@ -261,14 +264,16 @@ func (f *Finder) parting(taken, next []trailed, is arch.Condition) []vmstructs.S
 
 func (t *trailed) same(o *trailed) bool { return t.bci == o.bci && t.sameChain(o) }
 
-// sameChain reports whether two bytecodes are of one method at one place.
+// sameChain reports whether two bytecodes belong to the same inlined method.
 func (t *trailed) sameChain(o *trailed) bool {
 	return &t.chain[0] == &o.chain[0] && len(t.chain) == len(o.chain) || sameMethods(t.chain, o.chain)
 }
 
-// asksFor reports whether the branch at an index goes to its target if a condition holds. The bytecode before it pushes
-// the second operand, and shows whether that is a constant. If that bytecode is an invoke, it shows nothing: C2 may
-// have made one branch of two, that in a method which returns a boolean and that of its caller.
+// asksFor reports whether the branch at an index goes to its target if a condition holds. The bytecode before the
+// branch
+// pushes the second operand, and shows whether it is a constant. If that bytecode is an invoke, asksFor returns
+// false: C2
+// may have made one branch of two, one in a method that returns a boolean and one in its caller.
 func asksFor(code []vmstructs.Bytecode, i int, is arch.Condition) bool {
 	op, before := code[i].Op, code[i-1].Op
 	if isInvoke(before) || is.InMemory && is.Constant {
@@ -292,7 +297,8 @@ func asksFor(code []vmstructs.Bytecode, i int, is arch.Condition) bool {
 	return zero && !is.Wide && is.Is == relationOf(op-vmstructs.OpIfeq)
 }
 
-// asksTwo is asksFor for two numbers, of which a bytecode hands on the second. If neither is a constant, either may be
+// asksTwo is asksFor for two numbers. The bytecode second pushes the second one. If neither is a constant, either may
+// be
 // the first.
 func asksTwo(second *vmstructs.Bytecode, want arch.Relation, is arch.Condition) bool {
 	value, constant := second.Constant()
@@ -321,9 +327,10 @@ func (m *codeMap) asksForOrder(n int32) bool {
 
 func (p *place) mayBranch(s vmstructs.Scope) bool { return p.mayBeBranch(s, p.code.asksForOrder(p.n)) }
 
-// mayBeBranch reports whether C2 can have made a comparison and a branch for a place. All bytecodes of which C2 makes
-// comparisons count, whether the rule knows them or not. Checks ask whether two values are equal, or compare numbers
-// without signs. Order is asked for by branches, comparisons, switches, and intrinsic methods.
+// mayBeBranch reports whether C2 can have made a comparison and a branch for a scope's bytecode. Checks ask whether two
+// values are equal, or compare numbers without signs. Only branches, comparisons, switches and intrinsic methods ask
+// for
+// order.
 func (f *Finder) mayBeBranch(s vmstructs.Scope, order bool) bool {
 	b := f.bytecodeOf(s)
 	if b == nil || b.Branches() || b.Op >= vmstructs.OpLcmp && b.Op <= vmstructs.OpDcmpg {

@@ -8,11 +8,11 @@ import (
 )
 
 // C1 makes branches for its checks, such as null checks. They lead to the VM's code, and the record there is that of
-// the check. Other branches are the program's own. Such a branch may lead straight to an allocation, or to a call of
-// Java. The record there describes the code behind the branch, perhaps of another inlined method.
+// the check. Other branches are the program's own. They may lead straight to an allocation, or to a call of Java. The
+// record there describes the code behind the branch, perhaps of another inlined method.
 
-// branchOfC1 returns what a branch of C1's tells that leads to an allocation or to a call of Java: such a way is what
-// the program does behind a branch of its own. It is no slow way of C1's, except for that of an intrinsic method.
+// branchOfC1 returns the evidence of a branch in C1's code that leads to an allocation or to a call of Java. Only an
+// intrinsic method has such a slow path. All other such branches are the program's.
 func (q *question) branchOfC1(n int32, e evidence) evidence {
 	m := q.code
 	if cast := q.castAt(n); cast.kind != noEvidence {
@@ -22,7 +22,7 @@ func (q *question) branchOfC1(n int32, e evidence) evidence {
 		return evidence{}
 	}
 	if q.blob.Level == levelProfiled && m.dataAt(n, q.vm.IsProfile) != 0 {
-		return evidence{} // it is of the profile: see counter.go
+		return evidence{} // the branch is of the profile: see counter.go
 	}
 	s := q.told(e)
 	if s == nil {
@@ -37,8 +37,8 @@ func (q *question) branchOfC1(n int32, e evidence) evidence {
 	return e
 }
 
-// asksOfProgram reports whether a branch may be made of a bytecode: it asks how two values are to each other. C1 itself
-// asks whether a divisor is -1 (c1_LIRAssembler_x86.cpp, corrected_idivl), and what an exchange has left.
+// asksOfProgram reports whether a branch may come from a bytecode: it compares two values. C1 itself asks whether a
+// divisor is -1 (c1_LIRAssembler_x86.cpp, corrected_idivl), and for the result of an exchange.
 func (m *codeMap) asksOfProgram(n int32) bool {
 	compare, branch := m.comparisonAndBranch(n)
 	if branch == notInCode {
@@ -48,8 +48,8 @@ func (m *codeMap) asksOfProgram(n int32) bool {
 	return ok && !(is.Constant && is.Value == -1)
 }
 
-// behindBranch returns how many of some methods, from the innermost one out, a branch to where they are does not come
-// from: no branch of theirs leads to the bytecodes there. So it is that of a caller, into which they are inlined.
+// behindBranch returns how many of the methods at a branch's target cannot have the branch, from the innermost one out:
+// no bytecode of theirs branches to the target. The branch is that of a caller into which they are inlined.
 func (f *Finder) behindBranch(s []vmstructs.Scope) (outer uint8) {
 	for i := 0; i+1 < len(s) && outer < maxInlineLevel; i++ {
 		if slices.ContainsFunc(f.bytecodes(s[i].Method), func(c vmstructs.Bytecode) bool {
@@ -62,8 +62,9 @@ func (f *Finder) behindBranch(s []vmstructs.Scope) (outer uint8) {
 	return outer
 }
 
-// asksForWork reports whether a branch asks for flags that arithmetic right before it sets, as in the loop that clears
-// a new array.
+// asksForWork reports whether a branch tests flags that arithmetic right before it sets, as in the loop that clears a
+// new
+// array.
 func (m *codeMap) asksForWork(n int32) bool {
 	before := m.before(n)
 	if before == notInCode {
@@ -88,8 +89,9 @@ func (m *codeMap) passesLoop(n int32) bool {
 // maxStub bounds the instructions of a stub of a barrier behind its branch.
 const maxStub = 6
 
-// isOfStub reports whether a branch is that of a stub of a collector's barrier, behind all other code: it leads back to
-// where a jump leads behind a call that has no record (gc/g1/c1/g1BarrierSetC1.hpp, G1PostBarrierStub).
+// isOfStub reports whether a branch is in the stub of a collector's barrier, behind all other code. The branch leads to
+// where the stub's last jump leads, and the stub calls without a record (gc/g1/c1/g1BarrierSetC1.hpp,
+// G1PostBarrierStub).
 func (m *codeMap) isOfStub(b *vmstructs.Blob, n int32) bool {
 	back, calls := m.target(n), false
 	for range maxStub {

@@ -122,8 +122,8 @@ func TestTLS(t *testing.T) {
 				call = client.Call
 			}
 			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-			if _, err := call(ctx, &Request{Body: []byte("m")}); fate(err) != c.want {
-				t.Errorf("%s, %s: %s (%v)", name, scheme, fate(err), err)
+			if _, err := call(ctx, &Request{Body: []byte("m")}); verdict(err) != c.want {
+				t.Errorf("%s, %s: %s (%v)", name, scheme, verdict(err), err)
 			}
 			cancel()
 		}

@@ -30,8 +30,8 @@ func client(t *testing.T, o Options) *Client {
 	return c
 }
 
-// fate is what a failure says about its message.
-func fate(err error) string {
+// verdict is what a failure says about its message.
+func verdict(err error) string {
 	var f *ship.Failure
 	switch {
 	case err == nil:
@@ -76,7 +76,7 @@ func TestStatuses(t *testing.T) {
 			header.Set("Retry-After", row.after)
 		}
 		_, err := c.Post(context.Background(), &Request{Body: []byte("m"), Type: "a/b"})
-		if got := fate(err); got != row.want {
+		if got := verdict(err); got != row.want {
 			t.Errorf("%d, %q: %s, want %s", row.status, row.after, got, row.want)
 		}
 		if err != nil && (len(err.Error()) > 400 || strings.ContainsRune(err.Error(), 0x1b)) {
@@ -84,8 +84,8 @@ func TestStatuses(t *testing.T) {
 		}
 	}
 	status = 500
-	if _, err := c.Post(context.Background(), &Request{Is500Final: true}); fate(err) != "final" {
-		t.Errorf("500 of OTLP: %s", fate(err))
+	if _, err := c.Post(context.Background(), &Request{Is500Final: true}); verdict(err) != "final" {
+		t.Errorf("500 of OTLP: %s", verdict(err))
 	}
 }
 
@@ -127,7 +127,7 @@ func TestCodes(t *testing.T) {
 	} {
 		code, details = row.code, row.details
 		answer, err := c.Call(context.Background(), &Request{Body: []byte("abc")})
-		if got := fate(err); got != row.want || err == nil && string(answer) != "ok" {
+		if got := verdict(err); got != row.want || err == nil && string(answer) != "ok" {
 			t.Errorf("code %q, %q: %s %q, want %s", row.code, row.details, got, answer, row.want)
 		}
 	}
@@ -191,8 +191,8 @@ func TestConnections(t *testing.T) {
 			if c.IsGRPC() {
 				call = c.Call
 			}
-			if _, err := call(ctx, &Request{Body: []byte("m")}); fate(err) != "again" {
-				t.Errorf("%s, %s: %s", name, scheme, fate(err))
+			if _, err := call(ctx, &Request{Body: []byte("m")}); verdict(err) != "again" {
+				t.Errorf("%s, %s: %s", name, scheme, verdict(err))
 			}
 			cancel()
 		}
@@ -227,7 +227,7 @@ func TestHeaders(t *testing.T) {
 	for _, text := range []string{"secret", "a b: secret", ": secret", "A: secret\x00",
 		strings.Repeat("x: y\n", maxHeaderFile)} {
 		write(text)
-		if err := post(); fate(err) != "again" || strings.Contains(err.Error(), "secret") {
+		if err := post(); verdict(err) != "again" || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%.20q: %v", text, err)
 		}
 		if _, err := New(Options{URL: "http://" + at, HeaderFile: file}); err == nil {

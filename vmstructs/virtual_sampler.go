@@ -7,21 +7,22 @@ import (
 	"goprof/process"
 )
 
-// Lots draws virtual threads that no carrier runs by lot. There may be a million of them, so a draw reads a bounded
-// number. The JDK keeps virtual threads in concurrent hash sets (containers.go). Each set counts its elements
-// (ConcurrentHashMap.baseCount and counterCells), so the number is known without a visit. A draw reads some bins of
-// each set, at random places of its table. The bin of a thread follows from its number, so threads of one bin may be
-// alike, for example if every fourth thread does the same. So a draw visits one thread of each bin, which stands for
-// the whole bin. On average each thread counts equally, and all visited threads together stand for all threads of the
-// sets.
+// VirtualSampler draws random samples of the virtual threads that no carrier runs. There may be a million of them, so a
+// draw reads a bounded number. The JDK keeps virtual threads in concurrent hash sets (containers.go), which count their
+// elements (ConcurrentHashMap.baseCount and counterCells). A draw reads some random bins of each set. The bin of a
+// thread
+// follows from its number, so threads of one bin may be alike, for example if every fourth thread does the same. So a
+// draw
+// visits one thread of each bin, which stands for the whole bin. On average each thread counts equally, and the visited
+// threads together stand for all threads of the sets.
 //
 // If a virtual thread owns a StructuredTaskScope, only that owner leads to the scope's threads. A draw reads some of
-// them. Together they stand for all threads of the scope, times the number of threads that the owner stands for.
+// them.
+// Together they stand for all threads of the scope, times the number of threads that the owner stands for.
 //
-// A Lots uses a Continuations: both belong to one goroutine.
-type Lots struct {
-	// Blockers and Names: VirtualThread.For is wanted, and VirtualThread.Name.
-	Blockers, Names bool
+// A VirtualSampler uses a Continuations: both belong to one goroutine.
+type VirtualSampler struct {
+	Blockers, Names bool // VirtualThread.For and VirtualThread.Name are wanted
 
 	s       *search
 	looked  int // how often classes were looked for
@@ -31,16 +32,15 @@ type Lots struct {
 	moment  heapMoment
 }
 
-// Lot is what a draw tells beside the threads that it visits.
-type Lot struct {
-	Threads float64 // how many the sets have, with those that carriers run
-	// Left is the part of them for which no thread stands, because a collection began. The next draw may stand for them.
-	Left      float64
-	Untracked int64 // how many are in no set, by a counter of the JDK: they cannot be drawn
+// VirtualSample is the result of a draw, beside the visited threads.
+type VirtualSample struct {
+	Threads   float64 // how many threads the sets have, with those that carriers run
+	Left      float64 // the share of them for which no thread stands, because a collection began
+	Untracked int64   // how many are in no set, by a counter of the JDK: they cannot be drawn
 	Census
 }
 
-// errMany: a draw does not visit all threads that it was to.
+// errMany says that a draw has not visited all chosen threads.
 var errMany = fmt.Errorf("%w: too many in scopes within scopes", ErrBadThread)
 
 type threadSet struct {
@@ -49,57 +49,54 @@ type threadSet struct {
 }
 
 const (
-	// lotTries is how often a draw begins again because a collection has moved the threads.
-	lotTries = 4
-	// scopeLot is how many threads of one scope are drawn.
-	scopeLot = 16
-	// A draw looks at so many nodes, slots and containers at most.
-	lotNodes, lotSlots, lotContainers = 1 << 16, 1 << 22, 1 << 14
-	// lotDepth bounds the bins behind a bin of tables that grow.
-	lotDepth = 8
-	// mostThreads bounds how many threads the sets say that they have: the counters may hold anything.
-	mostThreads = 1 << 31
-	// mostSearches is how often classes are looked for that were not there before.
-	mostSearches = 20
+	drawTries    = 4       // of a draw if a collection has moved the threads
+	drawnOfScope = 16      // threads of one scope
+	maxGrown     = 8       // tables that a growing table leads to
+	mostThreads  = 1 << 31 // that the sets count: their counters may hold anything
+	mostSearches = 20      // for classes that were not there before
+	// A draw reads so many nodes, slots and containers at most.
+	drawNodes, drawSlots, drawContainers = 1 << 16, 1 << 22, 1 << 14
 )
 
 const classCounting = "jdk/internal/vm/ThreadContainers$RootContainer$CountingRootContainer"
 
-// NewLots makes a Lots that reads by c. It is nil if c is nil. With ZGC it draws only while c was told that the
-// collector rests.
-func NewLots(c *Continuations) *Lots {
+// NewVirtualSampler returns a VirtualSampler that reads by c, nil if c is nil. With ZGC it draws only while the collector rests
+// (Continuations.CollectorRests).
+func NewVirtualSampler(c *Continuations) *VirtualSampler {
 	if c == nil {
 		return nil
 	}
-	return &Lots{s: &search{c: c}}
+	return &VirtualSampler{s: &search{c: c}}
 }
 
-// Draw visits about most of the virtual threads that no carrier runs, and says how many each stands for. visit also
-// gets threads that could not be read, with the error, and threads that a carrier runs, marked as Mounted. No thread is
-// stopped, so each is shown as it was at a different moment. platform are the threads that may own a
-// StructuredTaskScope. If Draw returns an error, it has drawn nothing.
-func (l *Lots) Draw(platform []Thread, most int, visit func(v *VirtualThread, stands float64)) (Lot, error) {
+// Draw visits about most virtual threads that no carrier runs, each with the number of threads for which it stands.
+// visit
+// also gets threads that could not be read, with the error, and threads that a carrier runs, marked as Mounted. No
+// thread
+// is stopped, so each is shown as it was at a different moment. platform are the threads that may own a
+// StructuredTaskScope. If Draw returns an error, it has visited no thread.
+func (l *VirtualSampler) Draw(platform []Thread, most int, visit func(v *VirtualThread, stands float64)) (VirtualSample, error) {
 	s := l.s
 	*s = search{c: s.c, klasses: s.klasses, states: s.states, suspended: s.suspended,
-		nodes: maxSetNodes - lotNodes, slots: maxSlots - lotSlots, containers: maxContainers - lotContainers,
+		nodes: maxSetNodes - drawNodes, slots: maxSlots - drawSlots, containers: maxContainers - drawContainers,
 		seen: map[uint64]bool{}, shown: map[uint64]bool{}, nameless: !l.Names}
 	l.visit, l.visited, l.most = visit, 0, 2*most
 	if err := l.Prepare(); err != nil {
-		return Lot{}, err
+		return VirtualSample{}, err
 	}
 	defer s.c.vm.letGoColours()
 	if !l.begin() {
-		return Lot{}, ErrMoved
+		return VirtualSample{}, ErrMoved
 	}
 	if started, err := l.started(); err != nil || !started {
-		return Lot{}, err
+		return VirtualSample{}, err
 	}
-	var lot Lot
-	part := 1.0 // of all threads that are still to be stood for
+	var lot VirtualSample
+	part := 1.0 // of all threads, for which no visited thread stands yet
 	for tries := 0; part > 0; tries++ {
-		if tries == lotTries || !l.begin() {
+		if tries == drawTries || !l.begin() {
 			if part == 1 {
-				return Lot{}, ErrMoved
+				return VirtualSample{}, ErrMoved
 			}
 			lot.Left = part
 			break
@@ -107,7 +104,7 @@ func (l *Lots) Draw(platform []Thread, most int, visit func(v *VirtualThread, st
 		clear(s.seen)
 		s.census = Census{}
 		chosen, all := l.choose(func() { s.lists(platform) }, max(1, most-l.visited), part)
-		if len(s.census.Failed) > 0 && (tries < lotTries-1 || len(chosen) == 0) ||
+		if len(s.census.Failed) > 0 && (tries < drawTries-1 || len(chosen) == 0) ||
 			len(chosen) == 0 && (all > 0 || !l.still()) {
 			continue // a collector was at work, mostly; of few threads a draw may also meet only empty bins
 		}
@@ -129,8 +126,8 @@ func (l *Lots) Draw(platform []Thread, most int, visit func(v *VirtualThread, st
 	return lot, nil
 }
 
-// begin begins a reading. It reports false if a collector is at work.
-func (l *Lots) begin() bool {
+// begin begins a reading. It returns false if a collector is at work.
+func (l *VirtualSampler) begin() bool {
 	vm := l.s.c.vm
 	vm.letGoColours()
 	l.moment = vm.heapMoment()
@@ -138,14 +135,14 @@ func (l *Lots) begin() bool {
 }
 
 // still reports whether no collection has begun since begin.
-func (l *Lots) still() bool {
+func (l *VirtualSampler) still() bool {
 	vm := l.s.c.vm
 	same := vm.letGoColours()
 	return vm.holdColours(&l.s.c.colours) == nil && same && vm.nothingMoved(l.moment)
 }
 
-// Prepare finds what is found once. It looks through all loaded classes, so it may take longer than a draw.
-func (l *Lots) Prepare() error {
+// Prepare finds the classes that a draw needs among all loaded classes. That may take longer than a draw.
+func (l *VirtualSampler) Prepare() error {
 	c := l.s.c
 	if err := c.prepare(); err != nil || l.s.klasses != nil {
 		return err
@@ -153,7 +150,7 @@ func (l *Lots) Prepare() error {
 	return l.findClasses()
 }
 
-func (l *Lots) findClasses() error {
+func (l *VirtualSampler) findClasses() error {
 	l.s.listed = 0
 	found, err := l.s.findKlasses(classContainers, classTrackingRoot, classCounting, classVirtual)
 	if err == nil {
@@ -162,9 +159,9 @@ func (l *Lots) findClasses() error {
 	return err
 }
 
-// started reports whether there have been any virtual threads. VirtualThread is always there. When it is used first it
-// makes a scheduler. Then the classes of the containers are loaded, too.
-func (l *Lots) started() (bool, error) {
+// started reports whether there have been any virtual threads. The first one makes VirtualThread's scheduler. Then the
+// classes of the containers are loaded, too.
+func (l *VirtualSampler) started() (bool, error) {
 	s := l.s
 	has := func(class string) bool { return s.klasses[class] != 0 }
 	if has(classContainers) && (has(classTrackingRoot) || has(classCounting)) {
@@ -178,13 +175,13 @@ func (l *Lots) started() (bool, error) {
 	return true, l.findClasses()
 }
 
-// drawn is a thread that is to be visited, and for how many it stands.
+// drawn is a thread to visit, and the number of threads for which it stands.
 type drawn struct {
 	obj    uint64
 	stands float64
 }
 
-// standFor is for how many threads all of them stand.
+// standFor returns the number of threads for which all chosen ones stand.
 func standFor(chosen []drawn) (sum float64) {
 	for _, d := range chosen {
 		sum += d.stands
@@ -192,9 +189,10 @@ func standFor(chosen []drawn) (sum float64) {
 	return min(sum, mostThreads)
 }
 
-// choose draws threads of the sets that lists leads to, and returns how many there are in all. Together the chosen
-// threads stand for that many, times part.
-func (l *Lots) choose(lists func(), most int, part float64) (chosen []drawn, all int64) {
+// choose draws threads of the sets that lists finds, and returns how many the sets have in all. Together the chosen
+// threads
+// stand for that many, times part.
+func (l *VirtualSampler) choose(lists func(), most int, part float64) (chosen []drawn, all int64) {
 	s := l.s
 	var sets []threadSet
 	s.sets = func(set uint64) {
@@ -221,7 +219,7 @@ func (l *Lots) choose(lists func(), most int, part float64) (chosen []drawn, all
 	return chosen, all
 }
 
-// counted reads where a set has its elements, and how many these are.
+// counted reads the table of a set, and its number of elements.
 func (s *search) counted(set uint64) (t threadSet, err error) {
 	m, err := s.field(set, "map")
 	if err != nil || m == 0 {
@@ -238,11 +236,11 @@ func (s *search) counted(set uint64) (t threadSet, err error) {
 	return t, err
 }
 
-// maxCells bounds the cells of a counter: there are as many as CPUs, or twice that.
+// maxCells bounds the cells of a counter: as many as CPUs, or twice that.
 const maxCells = 1 << 12
 
-// sum returns the value of a counter with cells, for threads that would be in each other's way
-// (java.util.concurrent.atomic.Striped64, and the same in ConcurrentHashMap).
+// sum returns the value of a counter that has a base and cells (java.util.concurrent.atomic.Striped64, and the same in
+// ConcurrentHashMap).
 func (s *search) sum(obj uint64, base, cells string) (int64, error) {
 	o, err := s.read(obj)
 	if err != nil {
@@ -282,14 +280,13 @@ func (s *search) sum(obj uint64, base, cells string) (int64, error) {
 }
 
 const (
-	// moreBins is how many bins are read for each thread that is wanted, where each bin had one: many bins are empty.
-	moreBins = 1.4
+	moreBins = 1.4 // bins that are read for each wanted thread: many bins are empty
 	// maxPieces bounds the pieces of a table that are read, and maxBins the bins in all of them.
 	maxPieces, maxBins = 512, 1 << 18
 )
 
-// some calls each for one element of each bin that is read, or for all elements if the share is all.
-func (l *Lots) some(table uint64, share float64, each func(drawn)) error {
+// some calls each for one element of each bin that it reads. If share is 1 or more, it calls each for all elements.
+func (l *VirtualSampler) some(table uint64, share float64, each func(drawn)) error {
 	s := l.s
 	if share >= 1 {
 		return s.tableOf(table, func(obj uint64) { each(drawn{obj, 1}) })
@@ -298,8 +295,9 @@ func (l *Lots) some(table uint64, share float64, each func(drawn)) error {
 	if err != nil {
 		return err
 	}
-	// One piece of each of some equal parts of the table. A share of a bin is a bin at times. If many threads have ended
-	// most bins are empty, and a piece has more than one.
+	// The table is cut into equal parts, and some reads one piece of each. Their number is rounded at random. If many
+	// threads
+	// have ended, most bins are empty, and a piece has several.
 	n := min(float64(head.n)*min(moreBins*share, 1), maxBins)
 	parts := min(int(n+rand.Float64()), maxPieces)
 	long := max(1, uint64(n)/max(uint64(parts), 1))
@@ -317,7 +315,7 @@ func (l *Lots) some(table uint64, share float64, each func(drawn)) error {
 		}
 		for k := range long {
 			one := drawn{}
-			err := l.bin(pieces[i].Buf[k*size:][:size], uint32(first[i]+k), head.n, lotDepth, func(obj uint64) {
+			err := l.bin(pieces[i].Buf[k*size:][:size], uint32(first[i]+k), head.n, maxGrown, func(obj uint64) {
 				if one.stands++; rand.Float64() < 1/one.stands {
 					one.obj = obj
 				}
@@ -336,9 +334,10 @@ func (l *Lots) some(table uint64, share float64, each func(drawn)) error {
 	return nil
 }
 
-// bin walks the bin that a slot of a table leads to. While the table grows, its elements may be in the next table,
-// which is larger: in the bins whose numbers are as many beyond this one's as the table has, or a multiple (transfer).
-func (l *Lots) bin(slot []byte, number, of uint32, depth int, each func(obj uint64)) error {
+// bin walks the bin of a slot. While the table grows, the bin's elements may be in the next, larger table: in the bins
+// whose
+// numbers are this one's plus multiples of the table's length (ConcurrentHashMap.transfer).
+func (l *VirtualSampler) bin(slot []byte, number, of uint32, depth int, each func(obj uint64)) error {
 	s := l.s
 	if isNull(slot) {
 		return nil
@@ -352,7 +351,7 @@ func (l *Lots) bin(slot []byte, number, of uint32, depth int, each func(obj uint
 		if err != nil {
 			return err
 		}
-		if depth == 0 || of == 0 || head.n > of<<lotDepth {
+		if depth == 0 || of == 0 || head.n > of<<maxGrown {
 			return fmt.Errorf("%w: tables in tables without end", ErrBadThread)
 		}
 		for k := uint64(number); k < uint64(head.n); k += uint64(of) {
@@ -368,19 +367,14 @@ func (l *Lots) bin(slot []byte, number, of uint32, depth int, each func(obj uint
 	}, each)
 }
 
-// lookAt visits one thread. It reports false if a collection has moved objects meanwhile.
-func (l *Lots) lookAt(obj uint64, stands float64) bool {
+// lookAt visits one thread. It returns false if a collection has moved objects meanwhile.
+func (l *VirtualSampler) lookAt(obj uint64, stands float64) bool {
 	s := l.s
 	if class, err := s.classOf(obj); err == nil && !class.is(classVirtual) {
 		return l.still() // a set may have threads of both kinds
 	}
 	l.visited++
-	var t VirtualThread
-	for range virtualTries {
-		if t = s.lookOnce(obj); t.Err == nil {
-			break
-		}
-	}
+	t := s.readThread(obj)
 	scopes, blocker := l.own(obj)
 	if !l.still() {
 		return false
@@ -396,13 +390,13 @@ func (l *Lots) lookAt(obj uint64, stands float64) bool {
 	t.Stack = &s.c.heap
 	l.visit(&t, stands)
 	if scopes != 0 {
-		l.kin(obj, stands)
+		l.ofScopes(obj, stands)
 	}
 	return true
 }
 
-// own reads which scopes a thread owns, the last one, and what it is parked for.
-func (l *Lots) own(obj uint64) (scopes, blocker uint64) {
+// own reads the last scope that a thread owns, and the object for which the thread is parked.
+func (l *VirtualSampler) own(obj uint64) (scopes, blocker uint64) {
 	o, err := l.s.read(obj)
 	if err != nil {
 		return 0, 0
@@ -412,16 +406,17 @@ func (l *Lots) own(obj uint64) (scopes, blocker uint64) {
 	return scopes, blocker
 }
 
-// kin visits some threads of the scopes that owner owns. Together they stand for all threads of these scopes, times
-// stands, the number of threads that the owner stands for.
-func (l *Lots) kin(owner uint64, stands float64) {
+// ofScopes visits some threads of the scopes that owner owns. Together they stand for all threads of these scopes,
+// times
+// stands, the number of threads for which the owner stands.
+func (l *VirtualSampler) ofScopes(owner uint64, stands float64) {
 	s := l.s
 	if err := s.enter(); err != nil {
 		s.census.fail(err)
 		return
 	}
 	defer s.leave()
-	chosen, _ := l.choose(func() { s.scopes(owner) }, scopeLot, stands)
+	chosen, _ := l.choose(func() { s.scopes(owner) }, drawnOfScope, stands)
 	for i, d := range chosen {
 		if l.visited >= l.most {
 			l.visit(&VirtualThread{Err: errMany}, standFor(chosen[i:]))

@@ -1,10 +1,10 @@
-// Package shelf keeps batches as files in one folder. It keeps the folder within a given size and age: it removes the
-// oldest files first.
+// Package batchdir keeps batches as files in one folder. It keeps the folder within a given size and age: it removes
+// the oldest files first.
 //
 // You give it batches; it never makes you wait. You get a file for each batch, in pprof's format or JFR. A file is
 // whole or does not exist. File names begin with the time, so they sort. Only files with such names are ever
 // removed. If the disk is full, or batches come faster than they can be written, batches are dropped and counted.
-package shelf
+package batchdir
 
 import (
 	"errors"
@@ -29,7 +29,7 @@ import (
 	"goprof/profile/resource"
 )
 
-// Options are a Shelf's.
+// Options say where batches go, and how much room they have.
 type Options struct {
 	Dir string
 	JFR bool // otherwise pprof
@@ -55,8 +55,8 @@ type Stats struct {
 	Bytes                             int64 // that are there now
 }
 
-// Shelf is a folder.
-type Shelf struct {
+// Dir writes batches into one folder, and removes old ones.
+type Dir struct {
 	o       Options
 	folder  *os.Root // what happens, happens in this folder, whatever becomes of its name
 	unlock  func()
@@ -79,7 +79,7 @@ type file struct {
 }
 
 // New opens a folder, which is made if it is not there.
-func New(o Options) (*Shelf, error) {
+func New(o Options) (*Dir, error) {
 	if o.MaxBytes <= 0 {
 		o.MaxBytes = usualBytes
 	}
@@ -99,7 +99,7 @@ func New(o Options) (*Shelf, error) {
 		folder.Close()
 		return nil, err
 	}
-	s := &Shelf{o: o, folder: folder, unlock: unlock, waiting: make(chan *batch.Batch, mostWaiting),
+	s := &Dir{o: o, folder: folder, unlock: unlock, waiting: make(chan *batch.Batch, mostWaiting),
 		done: make(chan struct{}), told: map[string]bool{}}
 	if _, err = s.reserve(".goprof-may-write"); err == nil {
 		err = s.list()
@@ -114,20 +114,20 @@ func New(o Options) (*Shelf, error) {
 }
 
 // leave gives the folder back.
-func (s *Shelf) leave() {
+func (s *Dir) leave() {
 	s.unlock()
 	s.folder.Close()
 }
 
-func (s *Shelf) reserve(name string) (*outfile.File, error) {
+func (s *Dir) reserve(name string) (*outfile.File, error) {
 	return outfile.ReserveIn(s.folder, name, filepath.Join(s.o.Dir, name))
 }
 
-// ours are the names that a Shelf gives: time, number, pid, name.
+// ours are the names that a Dir gives: time, number, pid, name.
 var ours = regexp.MustCompile(`^\d{8}T\d{6}Z-\d{4}-\d{1,10}-[A-Za-z0-9._-]{0,80}\.(pb\.gz|jfr)$`)
 
 // list finds the files that an earlier goprof has left. It removes unfinished files of a goprof that was killed.
-func (s *Shelf) list() error {
+func (s *Dir) list() error {
 	entries, err := fs.ReadDir(s.folder.FS(), ".")
 	if err != nil {
 		return err
@@ -147,7 +147,7 @@ func (s *Shelf) list() error {
 }
 
 // Offer takes a batch. It does not wait.
-func (s *Shelf) Offer(b *batch.Batch) {
+func (s *Dir) Offer(b *batch.Batch) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.stats.Offered++
@@ -163,7 +163,7 @@ func (s *Shelf) Offer(b *batch.Batch) {
 }
 
 // Close writes what waits.
-func (s *Shelf) Close() {
+func (s *Dir) Close() {
 	s.mu.Lock()
 	if !s.end {
 		s.end = true
@@ -175,14 +175,14 @@ func (s *Shelf) Close() {
 }
 
 // Stats are the counts so far.
-func (s *Shelf) Stats() Stats {
+func (s *Dir) Stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.stats
 }
 
 // work writes the batches that wait, one after the other.
-func (s *Shelf) work() {
+func (s *Dir) work() {
 	defer close(s.done)
 	for b := range s.waiting {
 		name := s.nameOf(b)
@@ -205,7 +205,7 @@ func (s *Shelf) work() {
 }
 
 // tell tells a failure once, until writing works again.
-func (s *Shelf) tell(err error) {
+func (s *Dir) tell(err error) {
 	var at *outfile.FileError
 	if errors.As(err, &at) {
 		err = at.Err // the name differs each time, so it is left out
@@ -218,7 +218,7 @@ func (s *Shelf) tell(err error) {
 }
 
 // tellStuck tells once that an old file cannot be removed.
-func (s *Shelf) tellStuck(err error) {
+func (s *Dir) tellStuck(err error) {
 	if s.o.Tell != nil && !s.stuck {
 		s.stuck = true
 		s.o.Tell(fmt.Sprintf("cannot remove an old file: %v; it stays, beside what files may take", err))
@@ -226,7 +226,7 @@ func (s *Shelf) tellStuck(err error) {
 }
 
 // nameOf makes a name that no other file of the folder has.
-func (s *Shelf) nameOf(b *batch.Batch) string {
+func (s *Dir) nameOf(b *batch.Batch) string {
 	at := b.From.UTC().Format("20060102T150405Z")
 	if s.last == at {
 		s.same++
@@ -269,7 +269,7 @@ func plain(name string) string {
 	return name[:min(len(name), mostName)]
 }
 
-func (s *Shelf) write(name string, b *batch.Batch) (size int64, err error) {
+func (s *Dir) write(name string, b *batch.Batch) (size int64, err error) {
 	f, err := s.reserve(name)
 	if err != nil {
 		return 0, err
@@ -297,7 +297,7 @@ func (c *counter) Write(p []byte) (int, error) {
 }
 
 // trim removes the oldest files until the bounds hold.
-func (s *Shelf) trim() {
+func (s *Dir) trim() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for len(s.files) > 0 && (s.stats.Bytes > s.o.MaxBytes || len(s.files) > s.o.MaxFiles) {

@@ -1,6 +1,6 @@
 //go:build linux
 
-package traced
+package stops
 
 import (
 	"testing"

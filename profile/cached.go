@@ -1,0 +1,15 @@
+package profile
+
+// Cached returns the value of a key, and makes it if the map does not have it. A map that has most values already is
+// emptied first, so its memory is bounded.
+func Cached[K comparable, V any](m map[K]V, most int, key K, make func() V) V {
+	v, ok := m[key]
+	if !ok {
+		if len(m) >= most {
+			clear(m)
+		}
+		v = make()
+		m[key] = v
+	}
+	return v
+}

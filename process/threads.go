@@ -4,7 +4,6 @@ package process
 
 import (
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"slices"
@@ -27,8 +26,8 @@ type Thread struct {
 	Start uint64 // when it began: hundredths of a second since the machine was started (CLOCK_BOOTTIME)
 }
 
-// Threads lists the threads, lowest number first. Threads that come or go meanwhile may be missing. If one comes while
-// another one goes, a third one may be missing, too (see listOnce).
+// Threads lists the threads, lowest number first. Threads that come or go meanwhile may be missing. All others are there,
+// but where threads end so often that one ends in each of four listings (see completeList and readList).
 func (p *Process) Threads() ([]Thread, error) {
 	tids, err := listThreads(p.pid)
 	if err != nil {
@@ -87,8 +86,8 @@ func listThreads(pid int) ([]int, error) {
 	return completeList(func() ([]int, bool, error) { return listOnce(pid) })
 }
 
-// completeList calls list until a list is complete. If none is, because threads come and go all the time, it returns
-// the threads of all lists. Some of them may have ended.
+// completeList calls list until a list is complete. If none is, because threads end all the time, it returns the threads
+// of all lists. Then some of them may have ended, and a thread that each list has skipped is missing.
 func completeList(list func() (tids []int, complete bool, err error)) (all []int, err error) {
 	for range listings {
 		tids, complete, err := list()
@@ -108,9 +107,7 @@ func completeList(list func() (tids []int, complete bool, err error)) (all []int
 	return slices.Compact(all), nil
 }
 
-// listOnce lists the threads. When a thread ends meanwhile, the kernel ends the list at that thread. It then goes on
-// behind as many threads as it has listed, counted from the first, and skips one that lives (fs/proc/base.c, next_tid
-// and first_tid). So the list is complete only if there were as many threads before and after it was read.
+// listOnce lists the threads.
 func listOnce(pid int) (tids []int, complete bool, err error) {
 	dir, err := os.Open("/proc/" + strconv.Itoa(pid) + "/task")
 	if err != nil {
@@ -118,22 +115,36 @@ func listOnce(pid int) (tids []int, complete bool, err error) {
 	}
 	defer dir.Close()
 	before := countThreads(dir)
-	for len(tids) < maxThreads {
-		names, err := dir.Readdirnames(1024)
-		for _, name := range names {
-			if tid, err := strconv.Atoi(name); err == nil {
-				tids = append(tids, tid)
-			}
-		}
-		if err == io.EOF || len(names) == 0 {
-			after := countThreads(dir)
-			return tids, before <= 0 || before == len(tids) && before == after, nil
-		}
+	buf := make([]byte, (min(max(before, 0), maxThreads)+64)*direntSize) // threads that come meanwhile have room, too
+	return readList(before, func() (tids []int, err error) {
+		n, err := unix.Getdents(int(dir.Fd()), buf)
+		procfs.EachTask(buf[:max(n, 0)], func(tid int) { tids = append(tids, tid) })
+		return tids, err
+	})
+}
+
+// direntSize is the most that getdents64 writes of a thread: 19 bytes, 7 digits and a zero, in whole words.
+const direntSize = 32
+
+// readList reads a list of threads to its end; before is how many there were just before that. The kernel goes from the
+// oldest to the youngest. If the thread that it stands at ends, the call of getdents64 ends there. The next call goes on
+// behind as many threads as were listed, counted from the oldest, and so skips one that lives (fs/proc/base.c, next_tid
+// and first_tid). Hence the first call alone can be complete, and it is if it has as many threads as there were: if it
+// lacked one of them, it would have only older ones, and those are fewer.
+func readList(before int, read func() ([]int, error)) (tids []int, complete bool, err error) {
+	complete = before <= 0 // not known
+	for first := true; len(tids) < maxThreads; first = false {
+		part, err := read()
 		if err != nil {
 			return nil, false, threadError(err)
 		}
+		if len(part) == 0 {
+			break
+		}
+		tids = append(tids, part...)
+		complete = complete || first && len(tids) >= before
 	}
-	return tids, true, nil
+	return tids, complete, nil
 }
 
 // countThreads returns the number of a process's threads: the links of its folder task less two (fs/proc/base.c,

@@ -8,6 +8,7 @@
 # LEAVES=number    samples of each program, compiler and JDK of the stage leaf (300)
 # STOPS, STEPS     of the shadow oracle for each JDK and mode (1000), and of the single-step oracle for each JDK and CPU (100000)
 # ROWS=regexp      modes of the shadow oracle (testdata/oracle/matrix_rows_test.go)
+# LIMIT=seconds    a stage's time at most; TESTS=regexp only these tests of the stages
 # Each stage's whole output is kept in build/arm64. At the end stand tables for docs/evidence/support.md.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -22,7 +23,6 @@ failed=()
 ran=()
 
 prepare() {
-    local package
     scripts/arm64.sh build "${jdks[@]}"
     scripts/jdk.sh >/dev/null
     mkdir -p "$out"
@@ -30,14 +30,16 @@ prepare() {
     rm -rf "$out/classes" "$out/bin"
     [[ ! cores =~ ^(${STAGES:-.*})$ ]] || rm -rf "$out/cores" # of another commit, perhaps
     cp -r "$classes" "$out/classes"
-    for package in $(go list ./... ./testdata/jvmtest ./testdata/captured ./testdata/oracle); do
-        [ -z "$(GOARCH=arm64 go list -f '{{.TestGoFiles}}{{.XTestGoFiles}}' "$package" | tr -d '[]')" ] ||
-            GOARCH=arm64 CGO_ENABLED=0 go test -c -o "$out/bin/$(name_of "$package").test" "$package"
-    done
     GOARCH=arm64 CGO_ENABLED=0 scripts/build.sh -trimpath -o "$out/bin/goprof"
 }
 
 name_of() { echo "${1#goprof/}" | tr / -; }
+
+compile() { # a package's tests
+    local binary
+    binary=$out/bin/$(name_of "$1").test
+    [ -e "$binary" ] || GOARCH=arm64 CGO_ENABLED=0 go test -c -o "$binary" "./${1#goprof/}"
+}
 
 # The JDKs of a list, as GOPROF_JDKS has them.
 homes() { local jdk; for jdk; do printf '%s=/jdk/%s\n' "$jdk" "$jdk"; done | paste -sd :; }
@@ -50,26 +52,33 @@ stage() { # name, timeout in seconds, JDKs, package, test flags...
     shift 4
     [[ $name =~ ^(${STAGES:-.*})$ ]] || return 0
     [ -n "$versions" ] || return 0
+    compile "$package"
+    [ "${LIMIT:-$limit}" -ge "$limit" ] || limit=$LIMIT
     # shellcheck disable=SC2086 # a list
     scripts/arm64.sh run --timeout "$limit" --env GOPROF_EMULATED=1 --env GOPROF_SLOW=40 --env GOPROF_SHOW=1 --env GOPROF_REQUIRE_JVM=1 --env GOPROF_JDKS="$(homes $versions)" \
         --env GOPROF_BINARY="/host/$out/bin/goprof" "${with[@]}" \
         "cp -r $out/classes /tmp/classes; export GOPROF_CLASSES=/tmp/classes
-        cd $package && /host/$out/bin/$(name_of "$package").test -test.v -test.parallel 1 -test.timeout ${limit}s $(printf '%q ' "$@")" >"$log" || status=$?
+        cd $package && /host/$out/bin/$(name_of "$package").test -test.v -test.parallel 1 -test.timeout $((limit - 60))s $(printf '%q ' "$@" ${TESTS:+-test.run "$TESTS"})" >"$log" || status=$?
     tell
 }
 
 tell() {
     ran+=("$name")
     [ "$status" = 0 ] || failed+=("$name")
-    echo "== $name: status $status, $((SECONDS - start)) s, $(grep -c '^ *--- PASS' "$log" || true) passed," \
-        "$(grep -c '^ *--- FAIL' "$log" || true) failed, $(grep -c '^ *--- SKIP' "$log" || true) skipped"
+    echo "| $name | $(count PASS) passed, $(count FAIL) failed, $(count SKIP) skipped | $((SECONDS - start)) s, status $status |"
     grep -E '^ *--- FAIL|^panic:' "$log" || true
 }
 
+count() { grep -c "^ *--- $1" "$log" || true; }
+
 # All that needs no JVM, of every package, in one boot. (What is held against objdump is so on any machine; here it takes an hour.)
 unit() {
-    local name=unit log=$out/unit.log start=$SECONDS status=0
+    local name=unit log=$out/unit.log start=$SECONDS status=0 package
     [[ $name =~ ^(${STAGES:-.*})$ ]] || return 0
+    for package in $(GOARCH=arm64 go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' \
+        ./... ./testdata/jvmtest ./testdata/captured ./testdata/oracle); do
+        compile "$package"
+    done
     # shellcheck disable=SC2016
     scripts/arm64.sh run --timeout 5400 --env GOPROF_EMULATED=1 --env GOPROF_SLOW=40 --env GOPROF_JDKS=none --env BIN="/host/$out/bin" --env GOPROF_BINARY="/host/$out/bin/goprof" 'status=0
         for package in $(cd $BIN && ls *.test | sed s/.test//); do

@@ -102,7 +102,7 @@ func TestPreemptersHaveRoom(t *testing.T) {
 // of them. The others share one visit in each interval.
 func TestPlanCost(t *testing.T) {
 	const interval = int64(time.Millisecond)
-	for _, cpus := range []int{9, 16, 32, 64, 128, 512} {
+	for _, cpus := range []int{9, 16, 32, 64, 128, 256, 512, 1024} {
 		for _, busy := range []int{0, 1, 8, 64, cpus} {
 			if busy > cpus {
 				continue
@@ -132,7 +132,7 @@ func TestPlanCost(t *testing.T) {
 // average.
 func TestPlanWorth(t *testing.T) {
 	const interval, share, runs, length = int64(time.Millisecond), 0.3, 200, int64(2 * time.Second)
-	for _, cpus := range []int{2, 8, 16, 32, 64, 128, 512} {
+	for _, cpus := range []int{2, 8, 16, 64, 256, 512} {
 		spread, expected, plain, shift := 0.0, 0.0, 0.0, 0.0
 		for i := range runs {
 			v := planFor(cpus)

@@ -1,4 +1,5 @@
-# Recordings of truth.Shares, and beside each what the program says of itself -> how far shares are off, and the cost.
+# Recordings of truth.Shares, and beside each what the program says of itself -> a row for each recording (docs/evidence/support.md): how
+# far shares are off, and what goprof used. cpus: how many the guest has.
 FNR == 1 {
     if (file != "") tell()
     file = FILENAME
@@ -13,7 +14,7 @@ FNR == 1 {
     else seen["other"] += n
 }
 END { tell() }
-function tell(    base, line, shares, parts, i, kv, off, worst, where) {
+function tell(    base, line, shares, parts, i, kv, off, worst, number) {
     base = file
     sub(/^\.\//, "", base)
     sub(/\.collapsed$/, "", base)
@@ -25,8 +26,13 @@ function tell(    base, line, shares, parts, i, kv, off, worst, where) {
         split(shares[i], kv, ":")
         off = (seen[kv[1]] / (all ? all : 1) - kv[2]) * 100
         if (off < 0) off = -off
-        if (off > worst) { worst = off; where = kv[1] }
+        if (off > worst) worst = off
     }
-    printf "%s: %d samples, worst %.1f points (%s)\n", base, all, worst, where
-    while ((getline line <(base ".err")) > 0) if (line ~ /^(CPU|Profile|Cost|goprof|rate) /) print "    " line
+    while ((getline line <(base ".summary.json")) > 0)
+        if (match(line, /^  "[a-z_]+": [0-9]+,$|"duration_ns": [0-9]+/)) {
+            split(substr(line, RSTART, RLENGTH), kv, /[": ,]+/)
+            number[kv[2]] = kv[3]
+        }
+    printf "| %d | %s | %d | %d | %.1f points | %d of %d | %d %% |\n", cpus, base, all, number["effective_samples"], worst, number["lost"],
+        number["attempted"], 100 * number["own_cpu_ns"] / number["duration_ns"]
 }

@@ -366,6 +366,7 @@ func (r *perfGroupRun) takeIn() {
 			continue
 		}
 		m.run.join(r)
+		m.run.stats.NoSpans = r.chooser.noSpans
 		m.chosen = m.Share()
 		if err := r.chooser.choose(m.PID, m.chosen); err != nil {
 			m.run.leave()
@@ -411,7 +412,6 @@ func (r *perfGroupRun) endMember(pid int, why error) {
 // join makes a run part of a group: rings and events of CPUs are the group's.
 func (r *perfRun) join(g *perfGroupRun) {
 	r.rings, r.wide, r.spans, r.grouped = g.rings, g.wide, g.rings.spans.Reader, true
-	r.stats.NoSpans = g.chooser.noSpans
 	r.spans.Follow(r.perf.PID, r.cfg.Contexts)
 	files := threads.GroupFiles()
 	r.mostEvents = max(files, len(r.rings.cpus))

@@ -281,8 +281,8 @@ func (s *Others) sample(c *ring.Chain) {
 	s.samples.Add(1)
 }
 
-// purse is the CPU time that Others may use: a share of the agent's budget. To read the rings takes some of it. The rest
-// is for reading about processes. What is left is kept for othersAhead.
+// purse is the CPU time that Others may use: a share of the agent's budget. To read the rings takes some of it. The
+// rest is for reading about processes. What is left is kept for othersAhead.
 type purse struct {
 	left  time.Duration
 	share float64      // CPU time in a second; 0: any

@@ -335,7 +335,8 @@ func TestOthersLeaveTheSamples(t *testing.T) {
 	a.begin()
 	half := a.budget.forAttaching()
 	a.SampleOthers(s)
-	if both := a.budget.forAttaching() + othersPart*a.budget.max*a.budget.cpus; half == 0 || math.Abs(both-half) > half/1e6 {
+	both := a.budget.forAttaching() + othersPart*a.budget.max*a.budget.cpus
+	if half == 0 || math.Abs(both-half) > half/1e6 {
 		t.Errorf("attaching and Others have %v, attaching alone %v", both, half)
 	}
 }

@@ -13,7 +13,8 @@ import (
 	"goprof/profile"
 )
 
-// ReportKeys are the keys of NewReport. NewHottest and NewWakers make reports by other keys: ByHottest, ByWaker, ByChain.
+// ReportKeys are the keys of NewReport. NewHottest and NewWakers make reports by other keys: ByHottest, ByWaker,
+// ByChain.
 var ReportKeys = []string{"method", ByLine, ByClass, ByPackage, "kind", ByThread, ByState}
 
 // Keys that ask for more than a frame's own name.

@@ -10,7 +10,7 @@ import (
 // hostile process cannot use up the memory that others need.
 
 const (
-	maxTables        = 256 << 20 // of all processes: ten times what the largest JVM with full symbols took (docs/operations.md)
+	maxTables        = 256 << 20 // of all processes: ten times what the largest JVM with symbols took (operations.md)
 	maxProcessTables = 160 << 20 // of one process
 	maxSums          = 2 << 30   // bytes of one process's files that are read for checksums: they take time, but no memory
 )

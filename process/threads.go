@@ -26,8 +26,8 @@ type Thread struct {
 	Start uint64 // when it began: hundredths of a second since the machine was started (CLOCK_BOOTTIME)
 }
 
-// Threads lists the threads, lowest number first. Threads that come or go meanwhile may be missing. All others are there,
-// but where threads end so often that one ends in each of four listings (see completeList and readList).
+// Threads lists the threads, lowest number first. Threads that come or go meanwhile may be missing. All others are
+// there, but where threads end so often that one ends in each of four listings (see completeList and readList).
 func (p *Process) Threads() ([]Thread, error) {
 	tids, err := listThreads(p.pid)
 	if err != nil {
@@ -86,8 +86,8 @@ func listThreads(pid int) ([]int, error) {
 	return completeList(func() ([]int, bool, error) { return listOnce(pid) })
 }
 
-// completeList calls list until a list is complete. If none is, because threads end all the time, it returns the threads
-// of all lists. Then some of them may have ended, and a thread that each list has skipped is missing.
+// completeList calls list until a list is complete. If none is, because threads end all the time, it returns the
+// threads of all lists. Then some of them may have ended, and a thread that each list has skipped is missing.
 func completeList(list func() (tids []int, complete bool, err error)) (all []int, err error) {
 	for range listings {
 		tids, complete, err := list()
@@ -127,10 +127,10 @@ func listOnce(pid int) (tids []int, complete bool, err error) {
 const direntSize = 32
 
 // readList reads a list of threads to its end; before is how many there were just before that. The kernel goes from the
-// oldest to the youngest. If the thread that it stands at ends, the call of getdents64 ends there. The next call goes on
-// behind as many threads as were listed, counted from the oldest, and so skips one that lives (fs/proc/base.c, next_tid
-// and first_tid). Hence the first call alone can be complete, and it is if it has as many threads as there were: if it
-// lacked one of them, it would have only older ones, and those are fewer.
+// oldest to the youngest. If the thread that it stands at ends, the call of getdents64 ends there. The next call goes
+// on behind as many threads as were listed, counted from the oldest, and so skips one that lives (fs/proc/base.c,
+// next_tid and first_tid). Hence the first call alone can be complete, and it is if it has as many threads as there
+// were: if it lacked one of them, it would have only older ones, and those are fewer.
 func readList(before int, read func() ([]int, error)) (tids []int, complete bool, err error) {
 	complete = before <= 0 // not known
 	for first := true; len(tids) < maxThreads; first = false {

@@ -70,7 +70,8 @@ type Dump struct {
 	Virtual      *VirtualCensus // nil: virtual threads that no carrier runs were not asked for
 	// Pools are the pools of threads and of connections. nil: they were not asked for.
 	Pools *Pools
-	// Deadlocks are cycles of threads. Each thread waits for something that the next one holds, and the last for the first.
+	// Deadlocks are cycles of threads. Each thread waits for something that the next one holds, and the last for the
+	// first.
 	Deadlocks [][]ThreadRef
 	// Core is set if the dump was taken of a core file.
 	Core *Core
@@ -80,8 +81,8 @@ type Dump struct {
 	NoLocks string
 }
 
-// StoppedNote returns a sentence for a process that is stopped or frozen, with the command that lets it run again. It is
-// empty for other processes.
+// StoppedNote returns a sentence for a process that is stopped or frozen, with the command that lets it run again. It
+// is empty for other processes.
 func (d *Dump) StoppedNote() string {
 	switch {
 	case d.Frozen != "" && d.Unstopped:

@@ -59,7 +59,8 @@ type walk struct {
 	rows  []*row            // of lines, by depth
 }
 
-// row holds the buffers of lines for one depth. The next branch uses them again: a large tree has hundreds of thousands.
+// row holds the buffers of lines for one depth. The next branch uses them again: a large tree has hundreds of
+// thousands.
 type row struct {
 	kids     []int32
 	branches []branch

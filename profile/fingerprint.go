@@ -6,8 +6,8 @@ import (
 	"unsafe"
 )
 
-// Fingerprint is a hash of a stack's frames of 128 bits, with secret seeds: different stacks have different Fingerprints.
-// It is made of the addresses of Funcs, so it is valid as long as these Funcs are kept.
+// Fingerprint is a hash of a stack's frames of 128 bits, with secret seeds: different stacks have different
+// Fingerprints. It is made of the addresses of Funcs, so it is valid as long as these Funcs are kept.
 type Fingerprint [2]uint64
 
 // Fingerprinter makes Fingerprints of stacks. Those of two Fingerprinters have nothing in common.

@@ -10,8 +10,8 @@ import (
 // of one inlined method. So if a compiled method has guessed leaves in GuessedMuch of all samples, they count for that
 // method.
 
-// GuessedMuch is the share of all samples from which on guesses in one compiled method do not count. Half of the guesses
-// may be wrong: this is five points, as much as chance moves a share of few samples (fairSamples).
+// GuessedMuch is the share of all samples from which on guesses in one compiled method do not count. Half of the
+// guesses may be wrong: this is five points, as much as chance moves a share of few samples (fairSamples).
 const GuessedMuch = 0.10
 
 // GuessedIn returns the index of the compiled method in which the leaf is a guess, -1 if the leaf is not a guess.

@@ -26,8 +26,8 @@ type Heap struct {
 	// OldCollections counts the collections of the old generation since the JVM began, or of a heap without generations.
 	// It is nil if the JVM does not count them.
 	OldCollections *uint64 `json:"old_collections,omitempty"`
-	// Swept is how long ago a collection ended that removed all dead objects from the old generation and all dead humongous
-	// objects. It is nil if there was none, if that is not known, or if this collector leaves such objects.
+	// Swept is how long ago a collection ended that removed all dead objects from the old generation and all dead
+	// humongous objects. It is nil if there was none, if that is not known, or if this collector leaves such objects.
 	Swept *time.Duration `json:"old_swept_ago_ns,omitempty"`
 	Notes []string       `json:"notes,omitempty"`
 }

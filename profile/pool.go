@@ -48,7 +48,8 @@ type Connections struct {
 	// Most is how many it may have, All how many it has. Waiting is how many threads want one.
 	Most, Waiting maybe.Value[int64]
 	All           int64
-	// Lent has an entry for each connection that is lent: when the connection was last given back, by a clock of the JVM's.
+	// Lent has an entry for each connection that is lent: when the connection was last given back, by a clock of the
+	// JVM's.
 	Lent []int64
 	// Holders are the threads that hold lent connections, as far as they are known.
 	Holders []int

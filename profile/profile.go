@@ -81,8 +81,8 @@ func (p *Profile) Copy() *Profile {
 		guessed: maps.Clone(p.guessed)}
 }
 
-// TakeStacks removes all stacks from the profile, and returns them to be read. The account stays. Places of p are invalid
-// after that.
+// TakeStacks removes all stacks from the profile, and returns them to be read. The account stays. Places of p are
+// invalid after that.
 func (p *Profile) TakeStacks() *Profile {
 	taken := &Profile{Meta: p.Meta, tree: p.tree, funcs: p.funcs, guesses: p.guesses.copy(), guessed: p.guessed}
 	empty := NewSize(p.maxNodes)

@@ -9,8 +9,9 @@ import (
 )
 
 // Queue hands snapshots from the sampler to a walker. There is a fixed number of snapshots, which are used again and
-// again. Each is made when it is first needed: an agent has hundreds of queues, and few samples in each. When the walker holds all of them, the sampler finds none free. It then counts a lost sample and does not
-// wait, because a snapshot that is walked late points at memory that has changed.
+// again. Each is made when it is first needed: an agent has hundreds of queues, and few samples in each. When the
+// walker holds all of them, the sampler finds none free. It then counts a lost sample and does not wait, because a
+// snapshot that is walked late points at memory that has changed.
 //
 // Stacks may be deep, so waiting snapshots are bounded in bytes, too. The snapshot that was given back last is the
 // first to be filled again. So only the few snapshots that are in use at the same time grow to the size of the deepest

@@ -88,8 +88,8 @@ func (r *recording) beganAfter(tid int, seen int64) bool {
 	return false
 }
 
-// begun notes that a thread that began at start (process.Thread.Start) had begun at the moment by. Later moments need no
-// further check.
+// begun notes that a thread that began at start (process.Thread.Start) had begun at the moment by. Later moments need
+// no further check.
 type begun struct {
 	start uint64
 	by    int64

@@ -14,15 +14,15 @@ import (
 )
 
 // A hit at the end of a buffer shows where objects of a class are allocated, but not how many bytes the class has: a
-// program that repeats itself may move in step with its buffers (sampler/events/buffer.go). The bytes of each class come
-// from two other sources:
+// program that repeats itself may move in step with its buffers (sampler/events/buffer.go). The bytes of each class
+// come from two other sources:
 //
 //   - The contents of buffers, by class, from copies of buffers that were drawn by lot.
 //   - The objects outside of buffers, by class: each object is drawn by itself.
 //
 // The samples at ends of buffers together stand for a number of bytes. These two sources show how the bytes are shared
-// among the classes. goprof holds recent samples back, and gives each class's bytes to the held samples of the class. So
-// each sample stands for bytes that its class allocated around that time, and the sums of classes are right whatever
+// among the classes. goprof holds recent samples back, and gives each class's bytes to the held samples of the class.
+// So each sample stands for bytes that its class allocated around that time, and the sums of classes are right whatever
 // the program does.
 
 const (
@@ -250,8 +250,8 @@ func (r *recording) letGo(c *allocClass, n int) {
 	r.shares.held -= n
 }
 
-// due is what a class has allocated beyond what was paid. If the contents of no buffer are known, each sample stands for
-// its own amount.
+// due is what a class has allocated beyond what was paid. If the contents of no buffer are known, each sample stands
+// for its own amount.
 func (a *allocShares) due(c *allocClass) float64 {
 	if a.inside == 0 {
 		return c.stood - c.paid

@@ -91,8 +91,8 @@ func (c *cpuTime) account(sum *profile.Summary, stats *sampler.Stats) {
 	}
 }
 
-// times says where the CPU time of the process went. The time of snapshots without a stack, and of those not walked yet,
-// does not count as sampled.
+// times says where the CPU time of the process went. The time of snapshots without a stack, and of those not walked
+// yet, does not count as sampled.
 func (c *cpuTime) times(stats *sampler.Stats) profile.Times {
 	t := profile.Times{Process: stats.Times.Process - c.unwanted, Sampled: c.profile.Time, Exited: stats.Times.Exited,
 		Unwatched: stats.Times.Unwatched, Small: stats.Times.Small}

@@ -34,8 +34,8 @@ func (s *Session) DumpVirtual(opt DumpOptions) (all []profile.ThreadDump, census
 	return all, census, err
 }
 
-// dumpVirtual is DumpVirtual without a bound on its time. If the collector is ZGC, it reads again until all threads could
-// be read while ZGC moved no objects. After zgcPatience it returns what it has.
+// dumpVirtual is DumpVirtual without a bound on its time. If the collector is ZGC, it reads again until all threads
+// could be read while ZGC moved no objects. After zgcPatience it returns what it has.
 func (s *Session) dumpVirtual(opt DumpOptions, all *[]profile.ThreadDump, census *profile.VirtualCensus) error {
 	if opt.Depth > 0 {
 		s.Walker.MaxDepth = opt.Depth

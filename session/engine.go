@@ -19,10 +19,10 @@ const (
 	AutoEngine   EngineName = "auto"               // PerfEngine where it works, otherwise PtraceEngine
 )
 
-// When goprof uses ptrace, and when perf_event. Stops by ptrace need no right that containers withhold, and their stacks
-// are whole where those of perf_event end: stacks longer than 64 KB, frames of virtual threads in the heap if the kernel
-// permits goprof no BPF program (half of a server's samples and more), frames during deoptimisation, and frames below
-// native code without unwind information. If none of these matters, perf_event is better
+// When goprof uses ptrace, and when perf_event. Stops by ptrace need no right that containers withhold, and their
+// stacks are whole where those of perf_event end: stacks longer than 64 KB, frames of virtual threads in the heap if
+// the kernel permits goprof no BPF program (half of a server's samples and more), frames during deoptimisation, and
+// frames below native code without unwind information. If none of these matters, perf_event is better
 // (docs/decisions/0024-which-engine-by-default.md).
 
 // Engines are all engines.
@@ -36,8 +36,8 @@ func (e EngineName) name() string {
 	return string(e)
 }
 
-// readSoon sets what the engine reads as soon as a thread runs again, and the trail that it follows in the moment of the
-// look.
+// readSoon sets what the engine reads as soon as a thread runs again, and the trail that it follows in the moment of
+// the look.
 func (r *recording) readSoon(config *sampler.Config) {
 	if r.can.ReadsLate {
 		r.readSamplesSoon(config)

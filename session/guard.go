@@ -132,8 +132,8 @@ func lookOnce() (more bool) {
 	return hangWatches.looking
 }
 
-// OpenInTime runs work, which opens a process and calls opened with it. It returns false if work takes too long, or if a
-// call into the process hangs.
+// OpenInTime runs work, which opens a process and calls opened with it. It returns false if work takes too long, or if
+// a call into the process hangs.
 func OpenInTime[T any](work func(opened func(*process.Process)) T) (result T, ok bool) {
 	done := make(chan T, 1)
 	processes := make(chan *process.Process, 1)

@@ -159,8 +159,8 @@ func (b *ioBook) targetOf(id uint64) *ioTarget {
 	return b.ended[id].ioTarget
 }
 
-// target returns the target of a File. link is the link of its descriptor, empty if it is not known. The result of open,
-// connect or accept is preferred to a link. A socket without a name is looked up again.
+// target returns the target of a File. link is the link of its descriptor, empty if it is not known. The result of
+// open, connect or accept is preferred to a link. A socket without a name is looked up again.
 func (b *ioBook) target(f *events.File, link string) *ioTarget {
 	known := b.named[f.ID]
 	link = cmp.Or(link, known.link)

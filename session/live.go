@@ -282,7 +282,8 @@ func (th *liveThread) leftAlone() bool {
 	return th.waitedFor != nil && (th.chances.Spent(now()) || !th.waitedFor.IsBack())
 }
 
-// take sets a thread's state and topmost Java method after a look. Without a stack, it sets only what the outcome shows.
+// take sets a thread's state and topmost Java method after a look. Without a stack, it sets only what the outcome
+// shows.
 func (l *Live) take(th *liveThread, snap *look.Look, o ptrace.Outcome, stack *profile.Stack) {
 	th.waiting = 0
 	switch o {

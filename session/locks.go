@@ -190,8 +190,8 @@ func (r *lockReader) round(last *lockRound) (*lockRound, error) {
 	return now, nil
 }
 
-// forgetNew takes addresses out of tids that belong to other threads now. If a thread has ended, the JavaThread of a new
-// thread, which is not in the dump, may come to the same address.
+// forgetNew takes addresses out of tids that belong to other threads now. If a thread has ended, the JavaThread of a
+// new thread, which is not in the dump, may come to the same address.
 func (r *lockReader) forgetNew(threads []vmstructs.Thread) {
 	for _, t := range threads {
 		tid, ok := r.tids[t.Addr]
@@ -201,8 +201,8 @@ func (r *lockReader) forgetNew(threads []vmstructs.Thread) {
 	}
 }
 
-// stillness is the state of a thread before a round. If the kernel keeps a charge, the thread's motion need not be read:
-// a thread that was on a CPU at that time has a higher charge when it sleeps after the round.
+// stillness is the state of a thread before a round. If the kernel keeps a charge, the thread's motion need not be
+// read: a thread that was on a CPU at that time has a higher charge when it sleeps after the round.
 type stillness struct {
 	charged procfs.Schedstat
 	told    bool

@@ -10,8 +10,8 @@ import (
 	"goprof/sampler/ptrace"
 )
 
-// zWorkers returns how ZGC's threads have moved, and whether all of them sleep. While they sleep no thread moves objects.
-// The list of threads is read each time because ZGC starts more threads when it needs them.
+// zWorkers returns how ZGC's threads have moved, and whether all of them sleep. While they sleep no thread moves
+// objects. The list of threads is read each time because ZGC starts more threads when it needs them.
 func (s *Session) zWorkers(proc *procfs.Dir) (moved map[int]ptrace.Motion, rest bool) {
 	moved, rest = map[int]ptrace.Motion{}, true
 	err := proc.Threads(func(tid int) {

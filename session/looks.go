@@ -13,8 +13,8 @@ import (
 	"goprof/vmstructs"
 )
 
-// Record and Dump consist of looks at single threads. A caller that needs something else makes the looks itself: Threads
-// and Thread return what must be known of a thread before it is stopped, a Sampling hands over the samples of a
+// Record and Dump consist of looks at single threads. A caller that needs something else makes the looks itself:
+// Threads and Thread return what must be known of a thread before it is stopped, a Sampling hands over the samples of a
 // recording one by one, and Session.Walker makes stacks of them. The oracles of testdata/oracle do that, and compare
 // each stack with what the program itself knows.
 

@@ -23,8 +23,8 @@ import (
 // has both such a name and no Java frames. A look without a stop shows only the first frame of such a thread.
 
 // isIdleOwn reports whether a thread in this state is one of the JVM's own that has nothing to do. If the thread is a
-// Java thread with a name of the JVM's, gap is the index at which a look without a stop left frames out. Otherwise it is
-// -1.
+// Java thread with a name of the JVM's, gap is the index at which a look without a stop left frames out. Otherwise it
+// is -1.
 func isIdleOwn(state profile.State, gap int, stack *profile.Stack) bool {
 	switch state {
 	case profile.Running, profile.Runnable, profile.Blocked, profile.Stopped:

@@ -125,9 +125,9 @@ func schedFiltered() bool {
 	return e == unix.EPERM || e == unix.EACCES || e == unix.ENOSYS
 }
 
-// giveRealTime returns the command that gives real-time to a control group of version 1 (CONFIG_RT_GROUP_SCHED). A group
-// has no more than its parent, and the group of a container runtime has none (kernel/sched/rt.c, tg_rt_schedulable).
-// From within the container none of these files can be written.
+// giveRealTime returns the command that gives real-time to a control group of version 1 (CONFIG_RT_GROUP_SCHED). A
+// group has no more than its parent, and the group of a container runtime has none (kernel/sched/rt.c,
+// tg_rt_schedulable). From within the container none of these files can be written.
 func giveRealTime(group procfs.Group, file string) string {
 	switch {
 	case procfs.ContainerOf([]string{group.Path}).ID != "":

@@ -104,8 +104,8 @@ func (r *recording) tellThread(th *listedThread, ended bool) {
 	t.sink.ThreadStart(t.clock.at(now()), th.at(now()))
 }
 
-// at returns a thread as it was at a moment. Without a known Java name it has only the kernel's name. Then it is another
-// profile.Thread than the same thread with its Java name: samples that were written stay as they are.
+// at returns a thread as it was at a moment. Without a known Java name it has only the kernel's name. Then it is
+// another profile.Thread than the same thread with its Java name: samples that were written stay as they are.
 func (th *listedThread) at(when int64) profile.Thread {
 	t := profile.Thread{TID: th.kernel.TID, Name: th.kernel.Comm}
 	if th.javaNamed {

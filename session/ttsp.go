@@ -29,8 +29,8 @@ type safepoints struct {
 // maxOperations bounds how many names of VM operations are kept. HotSpot has some 100.
 const maxOperations = 256
 
-// WatchSafepoints prepares a recording of TTSPMode. It fails with vmstructs.ErrNoSafepoints if the JVM does not show its
-// safepoints, and with process.ErrSilent if its memory does not answer.
+// WatchSafepoints prepares a recording of TTSPMode. It fails with vmstructs.ErrNoSafepoints if the JVM does not show
+// its safepoints, and with process.ErrSilent if its memory does not answer.
 func (s *Session) WatchSafepoints() (err error) {
 	if s.safepoints != nil {
 		return nil

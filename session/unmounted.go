@@ -17,10 +17,10 @@ import (
 	"goprof/vmstructs"
 )
 
-// A recording of wall-clock time also counts virtual threads that no carrier runs. The engine cannot see them: no thread
-// of the kernel has their stacks. So goprof draws some of them by lot from the heap (vmstructs.VirtualSampler), several
-// times a second, between two walks. Each drawn thread counts for all the threads that it stands for, and for the time
-// since the last draw.
+// A recording of wall-clock time also counts virtual threads that no carrier runs. The engine cannot see them: no
+// thread of the kernel has their stacks. So goprof draws some of them by lot from the heap (vmstructs.VirtualSampler),
+// several times a second, between two walks. Each drawn thread counts for all the threads that it stands for, and for
+// the time since the last draw.
 
 const (
 	// drawEvery is the time between two draws, on average. A draw comes at a random moment, so no program runs in step

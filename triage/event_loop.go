@@ -9,8 +9,8 @@ import (
 )
 
 // An event loop is one thread that serves many connections. It waits for events, and never inside the code that handles
-// one: meanwhile nothing happens on its connections. So a single thread is a finding. Time in which it computes does not
-// count here.
+// one: meanwhile nothing happens on its connections. So a single thread is a finding. Time in which it computes does
+// not count here.
 
 // blockedShare is the part of its time for which an event loop must wait inside its handlers.
 const blockedShare = 0.7

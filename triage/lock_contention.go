@@ -135,8 +135,8 @@ func (x *exam) ownerText(class string, dead map[int]bool) (lines []string) {
 	return lines
 }
 
-// heldBy says who held the lock of that class that most waited for, if that was one thread in all dumps. Otherwise it is
-// empty.
+// heldBy says who held the lock of that class that most waited for, if that was one thread in all dumps. Otherwise it
+// is empty.
 func (x *exam) heldBy(class string, dead map[int]bool) (text string) {
 	var holder profile.ThreadRef
 	for _, d := range x.dumpsWithLocks() {

@@ -18,9 +18,9 @@ import (
 // the same (profile.ThreadDump.FrameSum). Otherwise it is not known. Threads that read from a connection, or enter a
 // monitor, again and again may have the same frames each time.
 //
-// There may be as many virtual threads as there are requests, and in a healthy server nearly all of them may wait for an
-// answer of some milliseconds. So answers must be slow: half of the threads that wait for one have the frames that they
-// had a second ago.
+// There may be as many virtual threads as there are requests, and in a healthy server nearly all of them may wait for
+// an answer of some milliseconds. So answers must be slow: half of the threads that wait for one have the frames that
+// they had a second ago.
 
 // stuckVirtual judges a pool of virtual threads of the last dump.
 func (x *exam) stuckVirtual(p *pools.Pool) *stuckPool {

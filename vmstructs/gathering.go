@@ -12,8 +12,8 @@ import (
 // that it was made from. There are two sources, and either is enough:
 //   - SafepointSynchronize::_state, and since 13 SafepointTracing::_last_safepoint_begin_time_ns: variables that only
 //     .symtab names (11 to 27 of Debian and Temurin; not 8 of Debian, not a stripped libjvm.so).
-//   - Counters for jstat, in all releases, unless -XX:-UsePerfData is set. sun.rt.safepoints grows by one when the VM asks
-//     its threads to stop (services/runtimeService.cpp, record_safepoint_begin). When the last thread has stopped,
+//   - Counters for jstat, in all releases, unless -XX:-UsePerfData is set. sun.rt.safepoints grows by one when the VM
+//     asks its threads to stop (services/runtimeService.cpp, record_safepoint_begin). When the last thread has stopped,
 //     sun.rt.safepointSyncTime grows by the time that took (record_safepoint_synchronized).
 type Safepoints struct {
 	health       *Health

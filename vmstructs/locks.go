@@ -134,7 +134,8 @@ func (vm *VM) NewLocks() (*Locks, error) {
 	k.table = vm.flagOn("UseObjectMonitorTable")
 	k.moves = vm.flagOn("UseShenandoahGC")
 	k.legacy = !vm.l.locks.stack.ok()
-	if mode, told := vm.Flag("LockingMode"); told { // 21 to 25: 0 monitors only, 1 legacy, 2 lightweight (runtime/globals.hpp)
+	// 21 to 25 (runtime/globals.hpp): 0 monitors only, 1 legacy, 2 lightweight.
+	if mode, told := vm.Flag("LockingMode"); told {
 		k.legacy = mode.Int == lockingLegacy
 	}
 	return k, nil

@@ -8,8 +8,8 @@ import "math/bits"
 // references may be stale, the collector keeps a table of the new addresses of moved objects (gc/z/zForwarding.hpp). If
 // the object was not moved, its page must still be in the JVM's table of pages (gc/z/zPageTable.hpp).
 
-// zPagesLayout says where these tables are: gc/z/zHeap.hpp, zPageTable.hpp, zPage.hpp, zForwardingTable.hpp. % is Z. The
-// ZGC without generations of 21 to 23 has X in these names.
+// zPagesLayout says where these tables are: gc/z/zHeap.hpp, zPageTable.hpp, zPage.hpp, zForwardingTable.hpp. % is Z.
+// The ZGC without generations of 21 to 23 has X in these names.
 type zPagesLayout struct {
 	heap    offset `vm:"%CollectedHeap._heap"`
 	table   offset `vm:"%Heap._page_table"`

@@ -138,8 +138,9 @@ func (r *resolver) sized(capability, names string) sized {
 }
 
 // fill makes a layout by the tags of its fields. The tag of an offset or a sized names an instance field; that of a
-// uint64 names a static field or a type, whose size it is; that of an int32 names a constant. "T._a > U._b" is the field
-// U._b in the member T._a. "class X" is the variable with the JVM's class X. % stands for the tag "prefix" of the layout.
+// uint64 names a static field or a type, whose size it is; that of an int32 names a constant. "T._a > U._b" is the
+// field U._b in the member T._a. "class X" is the variable with the JVM's class X. % stands for the tag "prefix" of the
+// layout.
 //
 // If there is no such field, an offset is absent and a number is 0, or what the tag "else" says. With the key "need", a
 // capability is then lost: that of the tag "cap", otherwise that of the call. Fields without a tag stay as they are.

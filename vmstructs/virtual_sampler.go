@@ -57,8 +57,8 @@ const (
 
 const classCounting = "jdk/internal/vm/ThreadContainers$RootContainer$CountingRootContainer"
 
-// NewVirtualSampler returns a VirtualSampler that reads by c, nil if c is nil. With ZGC it draws only while the collector rests
-// (Continuations.CollectorRests).
+// NewVirtualSampler returns a VirtualSampler that reads by c, nil if c is nil. With ZGC it draws only while the
+// collector rests (Continuations.CollectorRests).
 func NewVirtualSampler(c *Continuations) *VirtualSampler {
 	if c == nil {
 		return nil
@@ -70,7 +70,9 @@ func NewVirtualSampler(c *Continuations) *VirtualSampler {
 // visit also gets threads that could not be read, with the error, and threads that a carrier runs, marked as Mounted.
 // No thread is stopped, so each is shown as it was at a different moment. platform are the threads that may own a
 // StructuredTaskScope. If Draw returns an error, it has visited no thread.
-func (l *VirtualSampler) Draw(platform []Thread, most int, visit func(v *VirtualThread, stands float64)) (VirtualSample, error) {
+func (l *VirtualSampler) Draw(platform []Thread, most int, visit func(v *VirtualThread, stands float64)) (
+	VirtualSample, error) {
+
 	s := l.s
 	*s = search{c: s.c, klasses: s.klasses, states: s.states, suspended: s.suspended,
 		nodes: maxSetNodes - drawNodes, slots: maxSlots - drawSlots, containers: maxContainers - drawContainers,

@@ -70,7 +70,8 @@ func (s *side) begin(r run, timed bool) (block int32) {
 	return int32(len(s.runs)-1) * blocks
 }
 
-// assumedLooks returns how many samples a recording has. If it does not say so, one sample is assumed for each interval.
+// assumedLooks returns how many samples a recording has. If it does not say so, one sample is assumed for each
+// interval.
 func assumedLooks(w profile.Weight, total, looks int64, interval time.Duration) int64 {
 	switch {
 	case w == profile.Samples && looks <= 0:
@@ -300,8 +301,9 @@ func (a *adder) root(s *profile.Sample) int32 {
 
 const noLabel = -1
 
-// descend goes to the node of a sample's stack, and makes missing nodes. It returns false if there is no room. The stack
-// has the threads, states and reasons that a collapsed file would have. A guessed leaf counts for its compiled method.
+// descend goes to the node of a sample's stack, and makes missing nodes. It returns false if there is no room. The
+// stack has the threads, states and reasons that a collapsed file would have. A guessed leaf counts for its compiled
+// method.
 func (a *adder) descend(s *profile.Sample, root int32) (leafPlace, bool) {
 	way := descent{tree: &a.c.tree}
 	if root != noLabel {

@@ -136,9 +136,9 @@ func correlation(inner, outer *evidence) float64 {
 	return math.Sqrt(in * (1 - out) / (out * (1 - in)) * least / most)
 }
 
-// both returns the probability that two correlated normal numbers are both, on the same side of 0, as far from 0 as each
-// alone is with the probabilities p and q. The correlation is not negative. It is integrated over (Plackett, Biometrika
-// 1954).
+// both returns the probability that two correlated normal numbers are both, on the same side of 0, as far from 0 as
+// each alone is with the probabilities p and q. The correlation is not negative. It is integrated over (Plackett,
+// Biometrika 1954).
 func both(p, q, correlation float64) float64 {
 	h, k := math.Sqrt2*math.Erfcinv(p), math.Sqrt2*math.Erfcinv(q)
 	const steps = 64

@@ -33,8 +33,8 @@ var slowLevels = []struct {
 // Independent samples have less.
 const slowly = 1.2
 
-// rare is the expected number of items in a comparison whose long blocks count by chance, if the level is corrected: one
-// in two comparisons.
+// rare is the expected number of items in a comparison whose long blocks count by chance, if the level is corrected:
+// one in two comparisons.
 const rare = 0.5
 
 // level is how often chance alone may let an item's own long blocks count.

@@ -7,7 +7,8 @@ import (
 	"goprof/output/flame"
 )
 
-// told is the smallest share of a path for which pages say what noise alone would give, because computing it takes time.
+// told is the smallest share of a path for which pages say what noise alone would give, because computing it takes
+// time.
 const told = 0.001
 
 // Page writes a differential flame graph as a page.

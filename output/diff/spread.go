@@ -8,7 +8,8 @@ type spread struct {
 	all  [levels]float64 // squares of the counts of all
 }
 
-// between returns the variance of an item's count between the blocks of each level. It is 0 if there are too few blocks.
+// between returns the variance of an item's count between the blocks of each level. It is 0 if there are too few
+// blocks.
 func (sp *spread) between(i *item, s Side, share float64) (v [levels]float64) {
 	for level := range levels {
 		k, b := float64(sp.runs*blocks>>shifts[level]), &i.blocks[s][level]
@@ -20,8 +21,8 @@ func (sp *spread) between(i *item, s Side, share float64) (v [levels]float64) {
 	return v
 }
 
-// long extrapolates the variance to blocks of any length. What the last doubling of the length added is added once more:
-// to first order, blocks of any length miss as much (lugsail batch means; Vats and Flegal, Biometrika 2022).
+// long extrapolates the variance to blocks of any length. What the last doubling of the length added is added once
+// more: to first order, blocks of any length miss as much (lugsail batch means; Vats and Flegal, Biometrika 2022).
 func long(v [levels]float64, level int) float64 {
 	return max(2*v[level]-v[level-1], v[level])
 }

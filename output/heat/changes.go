@@ -142,8 +142,8 @@ func newSearch(src recording.Source, h *heat) *changeSearch {
 	return s
 }
 
-// jumps measures how a share differs between neighbouring windows, and returns this as the variance of one bin. Work that
-// comes in bursts varies more than independent samples.
+// jumps measures how a share differs between neighbouring windows, and returns this as the variance of one bin. Work
+// that comes in bursts varies more than independent samples.
 func (s *changeSearch) jumps(sums []float64) float64 {
 	window := s.window()
 	var list []float64
@@ -338,8 +338,8 @@ func (s *changeSearch) compare(from, at, to int) ([]diff.Change, error) {
 	return told(r.Changes), nil
 }
 
-// told returns the changes of paths that noise does not explain, the largest first. The path's method must have changed,
-// too: a path alone changes whenever a method is compiled again.
+// told returns the changes of paths that noise does not explain, the largest first. The path's method must have
+// changed, too: a path alone changes whenever a method is compiled again.
 func told(all []diff.Change) (found []diff.Change) {
 	methods := map[string]float64{}
 	for _, ch := range all {

@@ -20,8 +20,8 @@ type BadRecording struct {
 
 func (e *BadRecording) Error() string { return fmt.Sprintf("at byte %d: %s", e.Offset, e.Problem) }
 
-// cursor reads numbers and strings from bytes of a file. The first error stays in bad. After an error every read returns
-// zero and no bytes are left, so loops end.
+// cursor reads numbers and strings from bytes of a file. The first error stays in bad. After an error every read
+// returns zero and no bytes are left, so loops end.
 type cursor struct {
 	b     []byte
 	at    int

@@ -10,8 +10,8 @@ import (
 	"goprof/profile"
 )
 
-// decode fills the reader's Event from the bytes of an event. It keeps sources, and ignores details: addDetail reads the
-// details of samples, so a detail that comes here belongs to no sample.
+// decode fills the reader's Event from the bytes of an event. It keeps sources, and ignores details: addDetail reads
+// the details of samples, so a detail that comes here belongs to no sample.
 func (r *Reader) decode(of *class) (bad *BadRecording) {
 	switch {
 	case of.name == detailName:

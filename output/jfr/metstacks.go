@@ -2,9 +2,9 @@ package jfr
 
 import "goprof/profile"
 
-// metStacks are encoded stacks of earlier chunks. A method keeps its key from chunk to chunk. So if a stack occurs again
-// in a later chunk, its encoded form is copied, and its frames are not read. Stacks are identified by their numbers in
-// the file that is read: metStacks is used only when a recording file is converted.
+// metStacks are encoded stacks of earlier chunks. A method keeps its key from chunk to chunk. So if a stack occurs
+// again in a later chunk, its encoded form is copied, and its frames are not read. Stacks are identified by their
+// numbers in the file that is read: metStacks is used only when a recording file is converted.
 type metStacks struct {
 	at     profile.ByStack[*metStack]
 	blocks [][]byte   // that hold the bytes of stacks

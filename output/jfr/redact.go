@@ -27,8 +27,8 @@ type Redacted struct {
 // memory.
 func Redact(to io.Writer, file io.ReaderAt, size int64, by *redact.Redactor, spill func() (Spill, error)) (*Redacted,
 	error) {
-	r := &redactor{in: NewReader(file, size, nil), to: to, by: by, symbols: &symbolTable{keys: make(map[string]uint64)}, spill: spill,
-		out: &Redacted{Dropped: make(map[string]int64)}}
+	r := &redactor{in: NewReader(file, size, nil), to: to, by: by, symbols: &symbolTable{keys: make(map[string]uint64)},
+		spill: spill, out: &Redacted{Dropped: make(map[string]int64)}}
 	for {
 		if r.in.chunk == size && r.out.Chunks > 0 {
 			return r.out, nil

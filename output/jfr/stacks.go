@@ -240,8 +240,8 @@ func (s *slabs[T]) reset() {
 	s.at, s.used = 0, 0
 }
 
-// fill makes the frames of a stack that has room for them. hidden is how many of raws are left out because they only say
-// why the stack is cut. atRoot says that the last of raws is such a frame.
+// fill makes the frames of a stack that has room for them. hidden is how many of raws are left out because they only
+// say why the stack is cut. atRoot says that the last of raws is such a frame.
 func (m *stackMaker) fill(s *profile.Stack, raws []rawFrame) (hidden int, atRoot bool) {
 	frames, n := s.Frames[:cap(s.Frames)], 0
 	for i := range raws {

@@ -243,8 +243,8 @@ func collectAll(t *Tracer, each func(*look.Look, Outcome)) (some bool) {
 	}
 }
 
-// collectUntil waits for stops until no more than left are pending, or until no further stop comes for the time wait. If
-// no pending thread wants a CPU, it waits only for lastWait.
+// collectUntil waits for stops until no more than left are pending, or until no further stop comes for the time wait.
+// If no pending thread wants a CPU, it waits only for lastWait.
 func collectUntil(t *Tracer, left int, wait time.Duration, each func(*look.Look, Outcome)) {
 	var ts unix.Timespec
 	now := Monotonic()

@@ -10,8 +10,8 @@ type Hint struct {
 	// Side is the address of SideLen more bytes to be copied in the same moment as the stack, MaxSide at most. 0: none.
 	Side    uint64
 	SideLen int
-	// FollowAt is the offset of a pointer in Side. Unless the pointer is nil, FollowLen bytes from its target are copied as
-	// well, maxFollow at most. FollowLen 0: none.
+	// FollowAt is the offset of a pointer in Side. Unless the pointer is nil, FollowLen bytes from its target are copied
+	// as well, maxFollow at most. FollowLen 0: none.
 	FollowAt  int
 	FollowLen int
 	// Handle is the address of the thread's handle, for Trail.ObjectSize. 0: none.

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Histogram counts durations in buckets of at most 1/16 relative width. It is a fixed array: adding never allocates, and
-// its size does not depend on the length of the run.
+// Histogram counts durations in buckets of at most 1/16 relative width. It is a fixed array: adding never allocates,
+// and its size does not depend on the length of the run.
 type Histogram struct {
 	buckets [60 << histBits]uint32
 	count   int64

@@ -36,8 +36,8 @@ func NewObserver(pid int, cpu *arch.CPU, stackLimit int) *Observer {
 }
 
 // Each calls look for 0 to n-1, on an OS thread that holds no thread of the target. It returns how many calls have
-// returned. If these are fewer than n, a read hangs in the next call. Then the Observer must not be used again: it makes
-// no more looks, even if the read returns one day (IsBack).
+// returned. If these are fewer than n, a read hangs in the next call. Then the Observer must not be used again: it
+// makes no more looks, even if the read returns one day (IsBack).
 func (o *Observer) Each(n int, look func(t *Tracer, i int)) int {
 	var done atomic.Int64
 	ended := make(chan struct{})

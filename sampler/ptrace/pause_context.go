@@ -17,8 +17,8 @@ import (
 // each pointer is compared with the address that was used for the next step. From the first difference on, the chain is
 // read step by step. The rules of pause.go hold in this file as well.
 
-// copyContext copies the record of a stopped thread's context. If the thread pointer is 0, it is taken from the registers,
-// which must have been read.
+// copyContext copies the record of a stopped thread's context. If the thread pointer is 0, it is taken from the
+// registers, which must have been read.
 //
 //go:nosplit
 func (t *Tracer) copyContext(tid int, pointer uint64) {

@@ -241,10 +241,10 @@ func (h *preempter) makeVisit(now int64) {
 // maySee calls the sampling thread if who, the thread that was on this CPU, is wanted. It returns false if the sampling
 // thread is busy; then the preempter tries again a little later.
 //
-// The sampling thread may be busy with the visit of another CPU. Then the preempter tries again whichever thread is here
-// now, so that the thread that is met does not depend on the present one. Or the sampling thread waits on this CPU for a
-// thread that is to stop. That thread is likely to be here at the next try, too. So if another thread is here now, maySee
-// counts it at once.
+// The sampling thread may be busy with the visit of another CPU. Then the preempter tries again whichever thread is
+// here now, so that the thread that is met does not depend on the present one. Or the sampling thread waits on this CPU
+// for a thread that is to stop. That thread is likely to be here at the next try, too. So if another thread is here
+// now, maySee counts it at once.
 //
 //go:nosplit
 func (h *preempter) maySee(who int, now int64) bool {

@@ -170,8 +170,8 @@ func (r *preempter) wake() {
 	osthread.Wake(&r.news)
 }
 
-// Tell gives a preempter the moment of its next visit, after the moments that it has, and the number of visits that this
-// one stands for. It returns false if the preempter has no room.
+// Tell gives a preempter the moment of its next visit, after the moments that it has, and the number of visits that
+// this one stands for. It returns false if the preempter has no room.
 func (h *Preempters) Tell(number int, at, stands int64) bool {
 	r := h.preempter(number)
 	if r == nil {

@@ -184,8 +184,8 @@ func (d *dog) hasStopped() bool {
 	return !d.ended && !d.proper && d.isStopped()
 }
 
-// listen reads all that goprof has sent so far, and does not wait for more. It sets d.ended if goprof has closed its end
-// of the pipe.
+// listen reads all that goprof has sent so far, and does not wait for more. It sets d.ended if goprof has closed its
+// end of the pipe.
 func (d *dog) listen() {
 	for {
 		n, _, e := syscall.RawSyscall(unix.SYS_READ, uintptr(d.from), uintptr(unsafe.Pointer(&d.buf)), uintptr(len(d.buf)))

@@ -149,7 +149,7 @@ func placeOf(s *session.Session, pc uint64, frames []physical) place {
 		return place{what: inNative, name: name}
 	}
 	if c, ok := s.VM.Codelet(pc); ok {
-		return place{what: inInterpreter, name: c.Description, at: c.Begin}
+		return place{what: inInterpreter, name: s.VM.Describe(c), at: c.Begin}
 	}
 	b, err := s.VM.Blob(pc)
 	if err != nil {

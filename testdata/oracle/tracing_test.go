@@ -257,8 +257,8 @@ func (c linkRow) record(t *testing.T, s *session.Session) {
 	}
 }
 
-// TestTraceContextVirtual: the same of virtual threads, whose record is their carrier's. The session has stopped threads
-// before the kernel takes samples.
+// TestTraceContextVirtual: the same of virtual threads, whose record is their carrier's. The session has stopped
+// threads before the kernel takes samples.
 func TestTraceContextVirtual(t *testing.T) {
 	t.Parallel()
 	host.NeedPerf(t)

@@ -78,8 +78,8 @@ test-matrix: ## every JDK of vmstructs/releases.txt with every collector and mod
 test-languages: ## names of real Kotlin, Scala, Groovy and JRuby programs (fetches the compilers; needs Maven, mvn)
 	@programs=$$(scripts/languages.sh) && GOPROF_LANGUAGES=$$programs GOPROF_REQUIRE_JVM=1 $(GO) test -count 1 -timeout $(TIMEOUT) -v -run '^TestLanguages$$' ./testdata/oracle
 
-test-servers: ## stacks of virtual threads of Helidon and Jetty under load (fetches them; needs Maven, mvn, and a JDK from 21 on)
-	@servers=$$(scripts/servers.sh) && GOPROF_SERVERS=$$servers GOPROF_REQUIRE_JVM=1 $(GO) test -count 1 -timeout $(TIMEOUT) -v -run '^TestServers$$' ./testdata/oracle
+test-servers: ## stacks of virtual threads of servers under load; triage's first line for HikariCP with H2, Tomcat, Spring Boot with OpenTelemetry's agent, Kafka, Helidon and Vert.x in trouble (fetches them; needs Maven, mvn, and a JDK from 21 on)
+	@servers=$$(scripts/servers.sh) && GOPROF_SERVERS=$$servers GOPROF_REQUIRE_JVM=1 $(GO) test -count 1 -timeout $(TIMEOUT) -v -run '^Test(Servers|Incidents)$$' ./testdata/oracle
 
 test-readers: ## our files in viewers of others, theirs in ours, and async-profiler beside goprof: JMC, async-profiler, jstall, speedscope, Firefox, jfr of JDK 17, 21 and 25 (fetches them; needs Maven, npm, Chromium)
 	@readers=$$(scripts/readers.sh) && GOPROF_READERS=$$readers GOPROF_REQUIRE_JVM=1 $(GO) test -count 1 -timeout $(TIMEOUT) -v -run '^Test(Converter|ConverterHits|JMC|ReadsAsyncProfiler|AgreesWithConverter|ThreadDumpReader|AllocBesideAsync|LeaksBesideAsync|WaitsBesideOthers|Reader)$$' ./output/dumps ./output/jfr ./output/recording ./heap/heapdump ./testdata/oracle

@@ -16,6 +16,10 @@ type ThreadDump struct {
 	// Virtual is set if the look was at a virtual thread that no carrier ran. TID is 0 then. It is nil for a thread of the
 	// kernel.
 	Virtual *VirtualThread
+	// FrameSum is a hash of the bytes of Virtual's frames, for comparison within this process. A wait for another thread
+	// has an object of its own among them (a node of a queue), so the same hash means that the wait has not ended. A
+	// collector that moves such an object changes the hash, too. 0: not known.
+	FrameSum uint64
 	// Java says that the thread runs Java code, the application's or the JDK's. Other threads are the JVM's own:
 	// collectors, compilers.
 	Java   bool

@@ -19,6 +19,7 @@ type Evidence struct {
 	// CPU and Wall were recorded at the same time; the root of each stack is its thread. Nil: there is none.
 	CPU, Wall *profile.Profile
 	Dumps     []Dump            // oldest first
+	Earlier   FrameSums         // a second before the last dump
 	Readings  []*vitals.Reading // oldest first, about one a second
 	// Rates is what happened between the first reading and the last.
 	Rates vitals.Rates
@@ -37,6 +38,12 @@ type Child struct {
 	Name  string
 	Began bool    // while the JVM was looked at
 	CPU   float64 // CPUs that it used
+}
+
+// FrameSums are what profile.ThreadDump.FrameSum was of virtual threads that no carrier ran, by their IDs.
+type FrameSums struct {
+	At  time.Time
+	Was map[uint64]uint64
 }
 
 // Dump is a look at all threads.

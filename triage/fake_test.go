@@ -128,8 +128,14 @@ func (p *patient) virtualWait(threads int, frames ...string) {
 	for _, i := range []int{0, len(p.Dumps) - 1} {
 		for id := range threads {
 			p.Dumps[i].Virtual = append(p.Dumps[i].Virtual, profile.ThreadDump{State: "parked",
-				Virtual: &profile.VirtualThread{ID: uint64(100 + id)}, Stack: *stack(profile.C2, frames...)})
+				Virtual: &profile.VirtualThread{ID: uint64(100 + id)}, Stack: *stack(profile.C2, frames...),
+				FrameSum: uint64(1 + i)})
 		}
+	}
+	last := p.Dumps[len(p.Dumps)-1]
+	p.Earlier = FrameSums{At: last.At.Add(-time.Second), Was: map[uint64]uint64{}}
+	for _, t := range last.Virtual {
+		p.Earlier.Was[t.Virtual.ID] = t.FrameSum
 	}
 	for _, r := range p.Readings {
 		r.Threads = append(r.Threads, vitals.Thread{TID: 50, Name: "ForkJoinPool-1-worker-1", Role: vitals.Application,

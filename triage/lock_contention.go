@@ -34,8 +34,8 @@ func lockContention(x *exam) *suspicion {
 		claim: fmt.Sprintf("%d threads wait for locks for %s of their time.", len(victims), percent(share)),
 		next:  fmt.Sprintf("goprof locks --pid %d  (who holds it, and who waits)", x.PID)}
 	if class != "" {
-		s.claim = fmt.Sprintf("%d threads wait for locks for %s of their time, most for one of class %s.", len(victims),
-			percent(share), class)
+		s.claim = fmt.Sprintf("%d threads wait for locks for %s of their time, most for one of class %s%s.", len(victims),
+			percent(share), class, x.heldBy(class, dead))
 	}
 	var names []string
 	for _, tid := range victims {
@@ -129,14 +129,36 @@ func (x *exam) ownerText(class string, dead map[int]bool) (lines []string) {
 		if waiters == 0 {
 			continue
 		}
-		line := fmt.Sprintf("dump %d: %s wait for %s, held by %s", n+1, counted(waiters, "thread"), lock.Text(),
-			owner)
-		if t := d.thread(owner.TID); t != nil && len(t.Stack.Frames) > 0 {
-			line += " in " + topJava(&t.Stack)
-		}
-		lines = append(lines, line)
+		lines = append(lines, fmt.Sprintf("dump %d: %s wait for %s%s", n+1, counted(waiters, "thread"), lock.Text(),
+			d.heldBy(owner)))
 	}
 	return lines
+}
+
+// heldBy says who held the lock of that class that most waited for, if that was one thread in all dumps. Otherwise it
+// is empty.
+func (x *exam) heldBy(class string, dead map[int]bool) (text string) {
+	var holder profile.ThreadRef
+	for _, d := range x.dumpsWithLocks() {
+		_, _, owner := busiest(d, class, dead)
+		if owner == (profile.ThreadRef{}) || holder != (profile.ThreadRef{}) && owner != holder {
+			return ""
+		}
+		holder, text = owner, d.heldBy(owner)
+	}
+	return text
+}
+
+// heldBy names the holder of a lock within a sentence, and where it is. It is empty if none is known.
+func (d *Dump) heldBy(holder profile.ThreadRef) string {
+	if holder == (profile.ThreadRef{}) {
+		return ""
+	}
+	text := ", held by " + holder.String()
+	if t := d.thread(holder.TID); t != nil && len(t.Stack.Frames) > 0 {
+		text += " in " + topJava(&t.Stack)
+	}
+	return text
 }
 
 // busiest returns the lock of a class that most threads of a dump wait for.

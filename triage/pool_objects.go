@@ -78,11 +78,7 @@ func (s *stuckPool) objects(x *exam) (lines []string) {
 		text += fmt.Sprintf("; %d did not come back in %s", n, seconds(x.watched()))
 	}
 	lines = append(lines, text)
-	last := x.lastDump()
-	users := append(pools.Users(last.Threads, c, true), pools.Users(last.Virtual, c, true)...)
-	for i := range users {
-		users[i].ThreadDump = withPeer(users[i].ThreadDump, last.Remotes)
-	}
+	users := x.usersOf(c)
 	does := pools.Does(users)
 	for _, text := range does[:min(3, len(does))] {
 		lines = append(lines, "threads that have one of its connections: "+text)
@@ -91,6 +87,46 @@ func (s *stuckPool) objects(x *exam) (lines []string) {
 		lines = append(lines, fmt.Sprintf("lent to threads that are not known: %d", others))
 	}
 	return lines
+}
+
+// usersOf returns the threads that have a connection of a pool.
+func (x *exam) usersOf(c *profile.Connections) []pools.Member {
+	last := x.lastDump()
+	users := append(pools.Users(last.Threads, c, true), pools.Users(last.Virtual, c, true)...)
+	for i := range users {
+		users[i].ThreadDump = withPeer(users[i].ThreadDump, last.Remotes)
+	}
+	return users
+}
+
+// usersText says where the threads are that have the connections: `Of the connections 9 are with threads in a.B.c, 1 is
+// with "d" tid=7 which waits for 10.0.0.7:5432 in e.F.g.` It is empty if no such thread is known.
+func (s *stuckPool) usersText(x *exam) string {
+	c := s.connections(x)
+	if c == nil {
+		return ""
+	}
+	counts, one := map[string]int{}, map[string]profile.ThreadRef{}
+	for _, u := range x.usersOf(c) {
+		at := "in " + topJava(&u.Stack)
+		if u.Peer != "" {
+			at = fmt.Sprintf("that wait for %s %s", u.Peer, at)
+		}
+		counts[at]++
+		one[at] = u.Ref()
+	}
+	var texts []string
+	for _, at := range ranked(counts)[:min(3, len(counts))] {
+		text := fmt.Sprintf("%d are with threads %s", counts[at], at)
+		if counts[at] == 1 {
+			text = fmt.Sprintf("1 is with %s %s", one[at], strings.Replace(at, "that wait", "which waits", 1))
+		}
+		texts = append(texts, text)
+	}
+	if len(texts) == 0 {
+		return ""
+	}
+	return "Of the connections " + strings.Join(texts, ", ") + "."
 }
 
 // keptAll returns how many connections were lent in all dumps without having been given back in between: HikariCP notes

@@ -3,6 +3,7 @@ package triage
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"goprof/profile"
 	"goprof/profile/pools"
@@ -45,12 +46,14 @@ func poolStuck(x *exam) *suspicion {
 			break
 		}
 	}
-	stuck := x.stuckPools()
-	if len(stuck) == 0 {
-		return nil
+	s, stuck := x.blockedLoops(), x.stuckPools()
+	if s == nil {
+		if len(stuck) == 0 {
+			return nil
+		}
+		s, stuck = stuck[0].suspicion(x), stuck[1:]
 	}
-	s := stuck[0].suspicion(x)
-	for _, other := range stuck[1:min(len(stuck), 4)] {
+	for _, other := range stuck[:min(len(stuck), 3)] {
 		s.evidence = append(s.evidence, "also: "+other.claim(x))
 	}
 	return s
@@ -94,6 +97,9 @@ type stuckPool struct {
 	still   bool // none of them has moved
 	members []poolMember
 	peer    string // for which virtual threads wait
+	// slow is how many virtual threads wait with the frames that they had slowFor ago.
+	slow    int
+	slowFor time.Duration
 }
 
 // poolMember is a thread of such a pool: what it did for most of the time.
@@ -108,7 +114,7 @@ func (x *exam) stuckPool(p *pools.Pool) *stuckPool {
 		return nil
 	}
 	s := &stuckPool{Pool: p}
-	var time [pools.ForPeer + 1]float64 // shares of the pool's time
+	var shares [pools.ForPeer + 1]float64 // of the pool's time
 	still := map[pools.Doing][]int{}
 	dry := 0
 	for i := range p.Members {
@@ -119,7 +125,7 @@ func (x *exam) stuckPool(p *pools.Pool) *stuckPool {
 		}
 		most, looks := w.mostly()
 		for spot, n := range w.spots {
-			time[spot.Doing] += float64(n) / float64(w.total) / float64(len(p.Members))
+			shares[spot.Doing] += float64(n) / float64(w.total) / float64(len(p.Members))
 		}
 		s.members = append(s.members, poolMember{most, x.remoteOf(m.TID)})
 		if most.Doing == pools.ForResource && float64(looks) >= remoteShare*float64(w.total) {
@@ -130,11 +136,11 @@ func (x *exam) stuckPool(p *pools.Pool) *stuckPool {
 		}
 	}
 	switch {
-	case time[pools.Idle] > idleShare:
+	case shares[pools.Idle] > idleShare:
 		return nil
-	case time[pools.ForResource] >= dryShare, s.held(dry, still):
+	case shares[pools.ForResource] >= dryShare, s.held(dry, still):
 		s.on = pools.ForResource
-	case time[pools.ForName] >= stuckShare:
+	case shares[pools.ForName] >= stuckShare:
 		s.on = pools.ForName
 	case !s.standsStill(x, still):
 		return nil

@@ -4,20 +4,30 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"time"
 
 	"goprof/profile"
 	"goprof/profile/pools"
+	"goprof/triage/vitals"
 )
 
 // Thousands of virtual threads can be stuck like a pool. A recording of waits does not contain virtual threads that no
 // carrier runs, and no clock shows whether one of them has moved. So the rule compares two dumps: the same number of
 // threads must wait for the same thing in both. Threads that wait for room, for a permit or for a result may have moved
-// in between, and that would be healthy. They certainly stood still only if no carrier got a CPU. If carriers ran, it
-// is not known whether these threads ran.
+// in between, and that would be healthy. They stood still if no carrier got a CPU, or if the bytes of their frames are
+// the same (profile.ThreadDump.FrameSum). Otherwise it is not known. Threads that read from a connection, or enter a
+// monitor, again and again may have the same frames each time.
+//
+// There may be as many virtual threads as there are requests, and in a healthy server nearly all of them may wait for
+// an answer of some milliseconds.
+// So answers must be slow: half of the threads that wait for one have the frames that they
+// had a second ago.
 
 // stuckVirtual judges a pool of virtual threads of the last dump.
 func (x *exam) stuckVirtual(p *pools.Pool) *stuckPool {
-	if len(p.Members) < virtualPool {
+	idle := p.Count(pools.Idle)
+	active := len(p.Members) - x.lastDump().markServing(p)
+	if active < virtualPool || float64(idle) > idleShare*float64(len(p.Members)) {
 		return nil
 	}
 	s := &stuckPool{Pool: p, virtual: true}
@@ -33,12 +43,12 @@ func (x *exam) stuckVirtual(p *pools.Pool) *stuckPool {
 	if s.on == pools.ForResource {
 		least = dryShare
 	}
-	enough := int(math.Ceil(least * float64(len(p.Members))))
-	if s.stuck < enough || s.before(x) < enough || float64(p.Count(pools.Idle)) > idleShare*float64(len(p.Members)) {
+	enough := int(math.Ceil(least * float64(active)))
+	if s.stuck < enough || s.before(x) < enough {
 		return nil
 	}
-	stayed := s.stayed(x)
-	s.still = stayed && x.unmoved(x.carrierThreads())
+	stayed, same := s.stayed(x)
+	s.still = stayed && (same && s.on != pools.ForPeer || x.unmoved(x.carrierThreads()))
 	switch s.on {
 	case pools.ForRoom, pools.ForPermit, pools.ForResult, pools.ForProcess:
 		if x.served(s.on, nil) {
@@ -52,36 +62,91 @@ func (x *exam) stuckVirtual(p *pools.Pool) *stuckPool {
 			return nil
 		}
 	case pools.ForPeer:
-		if !s.asks(x) {
+		if !s.asks(x) || !x.slowAnswers(s) {
 			return nil
+		}
+		if same {
+			s.slow, s.slowFor = s.stuck, x.watched()
 		}
 	}
 	return s
 }
 
+// markServing marks the threads of a server as idle that wait for the next request, and counts them: no client library
+// is on their stacks, and clients have opened connections, at least half as many.
+func (d *Dump) markServing(p *pools.Pool) int {
+	var serving []*pools.Member
+	for i := range p.Members {
+		if m := &p.Members[i]; m.Doing == pools.ForPeer && !pools.IsClient(&m.Stack) {
+			serving = append(serving, m)
+		}
+	}
+	if float64(d.Accepted) < dryShare*float64(len(serving)) {
+		return 0
+	}
+	for _, m := range serving {
+		m.Doing = pools.Idle
+	}
+	return len(serving)
+}
+
+// slowAnswers reports whether half of the threads that wait for an answer did so in the same frames a second ago.
+func (x *exam) slowAnswers(s *stuckPool) bool {
+	last := x.lastDump()
+	for i := range s.Members {
+		if m := &s.Members[i]; m.Doing == s.on && x.Earlier.Was[m.Virtual.ID] == m.FrameSum && m.FrameSum != 0 {
+			s.slow++
+		}
+	}
+	s.slowFor = last.At.Add(last.Took).Sub(x.Earlier.At)
+	why, n := "", len(x.Readings)
+	switch {
+	case s.slowFor < slowAnswer:
+		why = "goprof had no CPU to look at them twice"
+	case s.slow == 0 && n > 1 && vitals.Between(x.Readings[n-2], x.last).Collections.Or(0) > 0:
+		why = "a collector moved objects"
+	}
+	if why != "" {
+		x.cannotTell(fmt.Sprintf("%d of %d %s wait for an answer; %s, so it is not known for how long", s.stuck,
+			len(s.Members), s.who(), why))
+	}
+	return s.slowFor >= slowAnswer && float64(s.slow) >= dryShare*float64(s.stuck)
+}
+
+// slowAnswer is how long threads wait for an answer that is slow, at least.
+const slowAnswer = 500 * time.Millisecond
+
 // before returns how many threads of that name waited for the same in the first dump.
 func (s *stuckPool) before(x *exam) (n int) {
 	for _, p := range pools.Of(x.Dumps[0].Virtual, func(*profile.ThreadDump) bool { return true }) {
 		if p.Name == s.Name {
+			x.Dumps[0].markServing(p)
 			n = p.Count(s.on)
 		}
 	}
 	return n
 }
 
-// stayed reports whether the threads that wait were at the same spot in the first dump.
-func (s *stuckPool) stayed(x *exam) bool {
-	was := map[uint64]pools.Spot{}
+// stayed reports whether the threads that wait were at the same spot in the first dump, and whether they had the same
+// frames.
+func (s *stuckPool) stayed(x *exam) (spot, frames bool) {
+	was := map[uint64]*profile.ThreadDump{}
 	for i := range x.Dumps[0].Virtual {
-		t := &x.Dumps[0].Virtual[i]
-		was[t.Virtual.ID] = pools.At(t)
+		was[x.Dumps[0].Virtual[i].Virtual.ID] = &x.Dumps[0].Virtual[i]
 	}
+	frames = true
 	for i := range s.Members {
-		if m := &s.Members[i]; m.Doing == s.on && was[m.Virtual.ID] != m.Spot {
-			return false
+		m := &s.Members[i]
+		if m.Doing != s.on {
+			continue
 		}
+		t := was[m.Virtual.ID]
+		if t == nil || pools.At(t) != m.Spot {
+			return false, false
+		}
+		frames = frames && t.FrameSum == m.FrameSum && m.FrameSum != 0 && m.State != "blocked"
 	}
-	return true
+	return true, frames
 }
 
 // carrierThreads returns the threads of all ForkJoinPools: carriers are such threads, and their names do not tell them
@@ -96,8 +161,7 @@ func (x *exam) carrierThreads() (tids []int) {
 }
 
 // asks finds the remote for which so many virtual threads wait: the process has opened nearly as many connections to
-// it. There is a healthy case that looks similar: a server whose clients have opened as many connections, and whose
-// threads wait for the next request. Then only a client library on their stacks shows that they wait for an answer.
+// it.
 func (s *stuckPool) asks(x *exam) bool {
 	d := x.lastDump()
 	most := 0
@@ -106,17 +170,5 @@ func (s *stuckPool) asks(x *exam) bool {
 			most, s.peer = n, text
 		}
 	}
-	if float64(most) < stuckShare*float64(s.stuck) {
-		return false
-	}
-	if float64(d.Accepted) < dryShare*float64(s.stuck) {
-		return true
-	}
-	clients := 0
-	for i := range s.Members {
-		if m := &s.Members[i]; m.Doing == s.on && pools.IsClient(&m.Stack) {
-			clients++
-		}
-	}
-	return float64(clients) >= stuckShare*float64(s.stuck)
+	return float64(most) >= stuckShare*float64(s.stuck)
 }

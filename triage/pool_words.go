@@ -41,12 +41,44 @@ func (s *stuckPool) claim(x *exam) string {
 		wait = fmt.Sprintf(wait, cmp.Or(ranked(s.tally(func(m *poolMember) string { return m.From }))[0], "a pool"))
 	case pools.ForPeer:
 		wait = fmt.Sprintf(wait, s.peer)
+	case pools.ForLock:
+		wait += s.heldBy(x.lastDump())
 	}
 	text := fmt.Sprintf("%d of %d %s %s", s.stuck, len(s.Members), s.who(), wait)
-	if s.still {
-		return fmt.Sprintf("%s, for at least %s: %s.", text, seconds(x.watched()), w.still)
+	switch {
+	case s.still:
+		text += fmt.Sprintf(", for at least %s: %s.", seconds(x.watched()), w.still)
+	case s.slow > 0:
+		text += fmt.Sprintf("; %d of them stood in the same frames %s before.", s.slow, seconds(s.slowFor))
+	default:
+		text += ", for most of the time."
 	}
-	return text + ", for most of the time."
+	if has := s.usersText(x); has != "" {
+		text += " " + has
+	}
+	return text
+}
+
+// heldBy says who holds the lock that virtual threads of the pool wait for, as far as that is one thread.
+func (s *stuckPool) heldBy(d *Dump) string {
+	waits := map[uint64]bool{}
+	for i := range s.Members {
+		if m := &s.Members[i]; m.Doing == s.on && m.Virtual != nil {
+			waits[m.Virtual.ID] = true
+		}
+	}
+	var holder profile.ThreadRef
+	for i := range d.Threads {
+		t := &d.Threads[i]
+		if t.Virtual == nil || !waits[t.Virtual.ID] || t.WaitsFor == nil || !t.WaitsFor.OfAnother() {
+			continue
+		}
+		if holder != (profile.ThreadRef{}) && holder != t.WaitsFor.Owner {
+			return ""
+		}
+		holder = t.WaitsFor.Owner
+	}
+	return d.heldBy(holder)
 }
 
 // who names the pool in a sentence.

@@ -40,6 +40,21 @@ func TestUnconfirmedWaits(t *testing.T) {
 	}
 }
 
+// TestSafepointsWithoutCPU: safepoints begin late because threads have no CPU. No thread is at fault.
+func TestSafepointsWithoutCPU(t *testing.T) {
+	p := healthy()
+	p.Rates.SafepointSyncShare = maybe.Known(0.45)
+	if got := Judge(p.Evidence); !slices.Equal(ids(got), []profile.FindingID{profile.SafepointStall}) {
+		t.Errorf("with CPUs to spare: %+v", got)
+	}
+	p.Rates.WaitedCPU, p.Rates.CPU, p.Rates.Busy = maybe.Known(7.0), maybe.Known(0.1), maybe.Known(1.0)
+	got := Judge(p.Evidence)
+	if !slices.Equal(ids(got), []profile.FindingID{profile.CPUShort}) || !slices.ContainsFunc(got.Unknown,
+		func(u profile.Unknown) bool { return u.ID == profile.SafepointStall }) {
+		t.Errorf("without a CPU: %+v", got)
+	}
+}
+
 // TestMemoryUnknown: what is not known of memory is not told as healthy, and the reason is the true one.
 func TestMemoryUnknown(t *testing.T) {
 	for name, c := range map[string]struct {

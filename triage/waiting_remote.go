@@ -2,14 +2,17 @@ package triage
 
 import (
 	"fmt"
+	"net/netip"
 	"slices"
 
 	"goprof/profile"
 	"goprof/profile/naming"
+	"goprof/profile/pools"
 )
 
 // A thread that waits for an answer waits for a connection that the program itself has opened. (A thread that waits
-// for a client's next request has nothing to do.) The finding is that all threads of a pool wait for answers: then no
+// for a client's next request has nothing to do.) Some client libraries have threads of their own for connections, and
+// the program's thread waits for one of those. The finding is that all threads of a pool wait for answers: then no
 // thread is left for the next request.
 const (
 	// poolOf is how many threads are a pool, at least. Fewer may be there only to wait: a consumer of messages, a
@@ -37,7 +40,7 @@ type remotePool struct {
 	name    string
 	threads int
 	first   int            // one of them
-	stuck   map[string]int // by address
+	stuck   map[string]int // by address, or by the client library's method
 	share   float64        // of their time, the sum over those stuck
 	state   string
 	where   map[string]int
@@ -53,25 +56,28 @@ func (p *remotePool) suspicion(x *exam) *suspicion {
 		return nil
 	}
 	share := p.share / float64(n)
-	s := &suspicion{sure: scaled(share, remoteShare, 0.8, 0.9), severity: profile.Warning,
-		claim: fmt.Sprintf("%d of %d threads %s wait for %s, for %s of their time.", n, p.threads, p.name, addresses[0],
-			percent(share)),
-		evidence: []string{fmt.Sprintf("in all of %d dumps they waited for a connection to %s that the process opened (%s)",
-			len(x.Dumps), addresses[0], p.state)},
-		next: fmt.Sprintf("look at %s; goprof record --pid %d --mode wall -d 30s  (which calls wait for it)",
-			addresses[0], x.PID)}
-	if load := x.loadOf(p.first); load != "" {
-		s.evidence = append(s.evidence, load)
+	remote, look, evidence := addresses[0], "look at "+addresses[0], fmt.Sprintf("in all of %d dumps they waited for a "+
+		"connection to %s that the process opened (%s)", len(x.Dumps), addresses[0], p.state)
+	if _, err := netip.ParseAddrPort(addresses[0]); err != nil {
+		remote, look, evidence = x.remoteOfClient(addresses[0], n)
 	}
 	if sites := ranked(p.where); len(sites) > 0 && sites[0] != "" {
-		s.evidence = append(s.evidence, "most wait in "+sites[0])
+		remote += " in " + sites[0]
+	}
+	s := &suspicion{sure: scaled(share, remoteShare, 0.8, 0.9), severity: profile.Warning,
+		claim: fmt.Sprintf("%d of %d threads %s wait for %s, for %s of their time.", n, p.threads, p.name, remote,
+			percent(share)),
+		evidence: []string{evidence},
+		next:     fmt.Sprintf("%s; goprof record --pid %d --mode wall -d 30s  (which calls wait for it)", look, x.PID)}
+	if load := x.loadOf(p.first); load != "" {
+		s.evidence = append(s.evidence, load)
 	}
 	return s
 }
 
 // poolsByRemote returns the pools of threads of the last dump, the largest first.
 func (x *exam) poolsByRemote() []*remotePool {
-	pools := map[string]*remotePool{}
+	byName := map[string]*remotePool{}
 	sizes := map[string]int{}
 	last := x.lastDump()
 	for i := range last.Threads {
@@ -80,10 +86,10 @@ func (x *exam) poolsByRemote() []*remotePool {
 			continue
 		}
 		name := naming.Pool(t.Name)
-		p := pools[name]
+		p := byName[name]
 		if p == nil {
 			p = &remotePool{name: name, first: t.TID, stuck: map[string]int{}, where: map[string]int{}}
-			pools[name] = p
+			byName[name] = p
 		}
 		p.threads++
 		sizes[name]++
@@ -91,16 +97,52 @@ func (x *exam) poolsByRemote() []*remotePool {
 	}
 	var list []*remotePool
 	for _, name := range ranked(sizes) {
-		list = append(list, pools[name])
+		list = append(list, byName[name])
 	}
 	return list
 }
 
-// add counts a thread that waited for the same address in all dumps and nearly all of the time.
+// remoteOfClient says for which remote so many threads wait that call this method of a client library, what to look at,
+// and how that is known.
+func (x *exam) remoteOfClient(method string, threads int) (remote, look, evidence string) {
+	opened := x.lastDump().Opened
+	all, most := 0, netip.AddrPort{}
+	for address, n := range opened {
+		if all += n; n > opened[most] || n == opened[most] && address.Compare(most) < 0 {
+			most = address
+		}
+	}
+	call := "an answer to " + method
+	look = "its log says what it cannot reach"
+	switch {
+	case opened == nil:
+		return call, look, "the connections of the process could not be read"
+	case all == 0:
+		return call + " (no connection is open)", look, "the process had opened no connection at the end"
+	case len(opened) == 1 || float64(opened[most]) >= poolShare*float64(threads):
+		return most.String(), "look at " + most.String(), fmt.Sprintf("they wait for an answer to %s; %d of %d connections "+
+			"that the process has opened lead to %s", method, opened[most], all, most)
+	}
+	return call, look, fmt.Sprintf("the process has connections to %d addresses, most to %s", len(opened), most)
+}
+
+// add counts a thread that waited for the same address, or in the same call of a client library, in all dumps and
+// nearly all of the time.
 func (p *remotePool) add(x *exam, t *profile.ThreadDump) {
 	w := x.waits[t.TID]
+	if w == nil || w.total < leastLooks {
+		return
+	}
+	if at := pools.At(t); at.Doing == pools.ForPeer && at.From != "" {
+		if share := w.doing(at); share >= remoteShare && x.sameInDumps(t.TID, at) {
+			p.stuck[at.From]++
+			p.share += share
+			p.where[at.Site]++
+		}
+		return
+	}
 	remote, ok := x.Dumps[0].Remotes[t.TID]
-	if !ok || w == nil || w.total < leastLooks || w.share(profile.Socket) < remoteShare {
+	if !ok || w.share(profile.Socket) < remoteShare {
 		return
 	}
 	if slices.ContainsFunc(x.Dumps[1:], func(d Dump) bool { return d.Remotes[t.TID].Address != remote.Address }) {

@@ -28,6 +28,9 @@ func (w *waits) lockedShare() float64 { return float64(w.locked) / float64(max(w
 // share is the part of its time in a state.
 func (w *waits) share(s profile.State) float64 { return float64(w.state[s]) / float64(max(w.total, 1)) }
 
+// doing is the part of its time in which it did that, and there.
+func (w *waits) doing(at pools.Spot) float64 { return float64(w.spots[at]) / float64(max(w.total, 1)) }
+
 // waitsOf takes a wall-clock profile apart by threads.
 func (x *exam) waitsOf(p *profile.Profile) map[int]*waits {
 	all := map[int]*waits{}

@@ -37,9 +37,12 @@ const leastSamples = 50
 const starvedText = "the program had too little CPU for samples of what it does: a longer look shows it (-d 1m)"
 
 // starved reports whether the program wanted CPU time and got too little to say what it does.
-func (x *exam) starved() bool {
+func (x *exam) starved() bool { return x.work.app < leastSamples && x.starving() }
+
+// starving reports whether threads of the program waited longer for a CPU than they had one.
+func (x *exam) starving() bool {
 	waited, used := x.Rates.WaitedCPU.Or(0), x.Rates.CPU.Or(0)
-	return x.work.app < leastSamples && waited > used && waited >= shortThreads
+	return waited > used && waited >= shortThreads
 }
 
 // maxNames bounds the methods that are counted. If a program makes names without end, further methods do not count.

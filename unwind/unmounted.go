@@ -2,8 +2,10 @@ package unwind
 
 import (
 	"errors"
+	"hash/maphash"
 	"slices"
 
+	"goprof/process"
 	"goprof/profile"
 	"goprof/vmstructs"
 )
@@ -34,6 +36,7 @@ func (w *Walker) DumpUnmounted(c *vmstructs.Continuations, platform []vmstructs.
 			t.Err = WhyUnread(v.Err)
 		case len(v.Stack.Chunks) > 0:
 			w.WalkContinuation(v.Stack, &stack)
+			t.FrameSum = sumOf(v.Stack.Chunks)
 			if keep(&t, &stack) && t.Stack.Truncated != profile.Whole {
 				census.Unread[t.Stack.Truncated.String()]++
 			}
@@ -50,6 +53,17 @@ func (w *Walker) DumpUnmounted(c *vmstructs.Continuations, platform []vmstructs.
 		census.Unread["a list of threads: "+why] += n
 	}
 	return err
+}
+
+var sumSeed = maphash.MakeSeed()
+
+func sumOf(chunks []process.Chunk) uint64 {
+	var sum maphash.Hash
+	sum.SetSeed(sumSeed)
+	for i := range chunks {
+		sum.Write(chunks[i].Stack)
+	}
+	return sum.Sum64()
 }
 
 // CopyStack gives a thread a copy of a stack, without spare room: there may be very many threads.

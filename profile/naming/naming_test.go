@@ -138,6 +138,8 @@ func TestPool(t *testing.T) {
 		"RMI TCP Connection(2)-127.0.0.1":  "RMI TCP Connection(*)-127.0.0.1",
 		"conn to 10.0.0.7:5432":            "conn to 10.0.0.7:5432",
 		"TLS1.3":                           "TLS1.3",
+		"[0x27dcf714 0x58b088a6] socket":   "[* *] socket",
+		"0xyz":                             "0xyz",
 		"pool-1-thread-17 idle":            "pool-1-thread-17 idle",
 		"Ärzte-7":                          "Ärzte-*",
 	} {

@@ -10,21 +10,24 @@ import (
 )
 
 var (
-	lastNumber = regexp.MustCompile(`(^|[^0-9.:])[0-9]+$`)
-	inBrackets = regexp.MustCompile(`\([0-9]+\)`)
+	lastNumber  = regexp.MustCompile(`(^|[^0-9.:])[0-9]+$`)
+	inBrackets  = regexp.MustCompile(`\([0-9]+\)`)
+	hexadecimal = regexp.MustCompile(`\b0x[0-9a-fA-F]+\b`)
 )
 
 // Pool is the common name of threads whose names differ only by a number. "*" stands for the number at the end of the
-// name, and for numbers alone in parentheses.
+// name, for numbers alone in parentheses, and for hexadecimal numbers.
 //
 //	pool-1-thread-17            pool-1-thread-*
 //	http-nio-8080-exec-12       http-nio-8080-exec-*
 //	C2 CompilerThread0          C2 CompilerThread*
 //	RMI TCP Connection(2)-idle  RMI TCP Connection(*)-idle
+//	[0x27dcf714] Server socket  [*] Server socket
 //
 // A number behind a dot or a colon belongs to an address, and stays.
 func Pool(name string) string {
-	return inBrackets.ReplaceAllString(lastNumber.ReplaceAllString(name, "${1}*"), "(*)")
+	name = lastNumber.ReplaceAllString(hexadecimal.ReplaceAllString(name, "*"), "${1}*")
+	return inBrackets.ReplaceAllString(name, "(*)")
 }
 
 // threadLabel is the frame that stands above a thread's stacks: the name, if there is one, and a number.

@@ -1,6 +1,7 @@
 package pools
 
 import (
+	"slices"
 	"strings"
 
 	"goprof/profile"
@@ -8,10 +9,14 @@ import (
 
 // clients are packages of libraries that ask others: drivers of databases, clients of HTTP and of caches.
 var clients = []string{"java.net.http.", "jdk.internal.net.http.", "sun.net.www.http.", "sun.net.www.protocol.http.",
-	"java.sql.", "org.postgresql.", "com.mysql.", "org.mariadb.", "oracle.jdbc.", "com.microsoft.sqlserver.",
-	"com.ibm.db2.", "org.h2.", "org.hsqldb.", "org.apache.derby.client.", "com.mongodb.", "redis.clients.",
-	"io.lettuce.", "org.redisson.", "org.apache.http.", "org.apache.hc.client5.", "okhttp3.", "com.datastax.",
-	"javax.naming.ldap.", "com.sun.jndi.ldap.", "javax.mail.", "jakarta.mail.", "net.spy.memcached."}
+	"org.postgresql.", "com.mysql.", "org.mariadb.", "oracle.jdbc.", "com.microsoft.sqlserver.",
+	"com.ibm.db2.", "org.h2.engine.SessionRemote.", "org.hsqldb.ClientConnection.", "org.apache.derby.client.",
+	"com.mongodb.", "redis.clients.", "io.lettuce.", "org.redisson.", "org.apache.http.", "org.apache.hc.client5.",
+	"okhttp3.", "com.datastax.",
+	"javax.naming.ldap.", "com.sun.jndi.ldap.", "javax.mail.", "jakarta.mail.", "net.spy.memcached.",
+	"org.apache.kafka.clients.", "com.rabbitmq.client.", "io.grpc.stub.ClientCalls", "org.springframework.http.client.",
+	"org.springframework.web.client.", "io.helidon.webclient.", "org.eclipse.jetty.client.", "org.asynchttpclient.",
+	"org.elasticsearch.client.", "software.amazon.awssdk.", "com.amazonaws.", "feign."}
 
 // IsClient reports whether a client library is on a stack.
 func IsClient(s *profile.Stack) bool {
@@ -20,11 +25,29 @@ func IsClient(s *profile.Stack) bool {
 		if f.Func == nil || !f.Kind.Java() {
 			continue
 		}
-		for _, prefix := range clients {
-			if strings.HasPrefix(f.Func.Name, prefix) {
-				return true
-			}
+		if ofClient(f.Func.Name) {
+			return true
 		}
 	}
 	return false
+}
+
+func ofClient(method string) bool {
+	return slices.ContainsFunc(clients, func(prefix string) bool { return strings.HasPrefix(method, prefix) })
+}
+
+// asked finds the program's method that asks through a client library, and the library's method that it calls. Empty:
+// the library's own thread waits, or none is near.
+func asked(methods []string) (from, site string) {
+	for i, name := range methods {
+		switch {
+		case ofClient(name):
+			from = name
+		case from != "":
+			return from, name
+		case i >= nearby:
+			return "", ""
+		}
+	}
+	return "", ""
 }

@@ -42,7 +42,8 @@ type Spot struct {
 	Doing Doing
 	// Site is the method of the program that waits. Empty: there is none on the stack.
 	Site string
-	// From is the method that should hand out a resource, with Doing ForResource.
+	// From is the method that should hand out a resource, with Doing ForResource. With ForPeer it is the client library's
+	// method that the program calls, where the thread waits for another thread of that library.
 	From string
 }
 
@@ -79,8 +80,17 @@ func (s Spot) of(methods []string) Spot {
 		if from, at := handsOut(near); from != "" {
 			s.Doing, s.From = ForResource, from
 			s.Site = caller(methods, at)
-		} else if s.Doing == ForResult && consumes(near) {
-			s.Doing = Idle
+			return s
+		}
+		if s.Doing == Idle || s.Doing == ForPermit {
+			return s
+		}
+		if consumes(near) {
+			if s.Doing == ForResult {
+				s.Doing = Idle
+			}
+		} else if from, site := asked(methods); from != "" {
+			s.Doing, s.From, s.Site = ForPeer, from, site
 		}
 	}
 	return s

@@ -161,7 +161,7 @@ func Does(members []Member) (list []string) {
 	counts := map[string]int{}
 	for i := range members {
 		if m := &members[i]; m.Doing != Idle {
-			counts[m.does()]++
+			counts[m.Text()]++
 		}
 	}
 	for _, text := range profile.ByCount(counts) {
@@ -170,11 +170,14 @@ func Does(members []Member) (list []string) {
 	return list
 }
 
-func (m *Member) does() string {
+// Text says what a member does: "waits for 10.0.0.7:5432 in shop.Cart.pay".
+func (m *Member) Text() string {
 	text := m.Doing.String()
 	switch {
 	case m.Peer != "" && (m.Doing == ForPeer || m.Doing == Working):
 		text = "waits for " + m.Peer
+	case m.From != "" && m.Doing == ForPeer:
+		text = "waits for an answer in " + m.From + ", called"
 	case m.From != "":
 		text = "waits for " + m.From
 	}

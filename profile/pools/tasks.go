@@ -26,6 +26,17 @@ func MayRunTask(t *profile.ThreadDump) bool {
 	return true
 }
 
+// RunsEventLoop reports whether a thread serves many connections by one loop: Netty's, XNIO's (Undertow).
+func RunsEventLoop(s *profile.Stack) bool {
+	for _, loop := range []string{"io.netty.channel.nio.NioEventLoop.run", "io.netty.channel.epoll.EpollEventLoop.run",
+		"io.netty.channel.SingleThreadIoEventLoop.run", "org.xnio.nio.WorkerThread.run"} {
+		if calls(s, loop) {
+			return true
+		}
+	}
+	return false
+}
+
 // calls reports whether a method whose name begins so is on a stack.
 func calls(s *profile.Stack, prefix string) bool {
 	for i := range s.Frames {

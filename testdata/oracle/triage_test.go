@@ -338,10 +338,12 @@ func acquitAll(t *testing.T, jdk jvmtest.JDK, sideBySide bool) {
 			}
 			pid := jvm(t).PID
 			var of []profile.FindingID
+			var looked acquittal
 			for _, length := range looks() {
 				got, e, unseen := triagedFor(t, pid, length)
 				t.Log(ids(got))
-				if of = accused(got, e); len(of)+len(unseen) == 0 {
+				of = accused(got, e)
+				if looked.is(of, unseen, e) {
 					acquitted.Add(1)
 					return
 				}
@@ -376,6 +378,26 @@ func acquitAll(t *testing.T, jdk jvmtest.JDK, sideBySide bool) {
 		}
 	})
 	t.Logf("%d healthy programs acquitted on %s", acquitted.Load(), jdk)
+}
+
+// acquittal counts the looks at a healthy program. One look that finds nothing acquits it. If one has accused it, the
+// two others must find nothing: what is said falsely in every third look must not pass. The first look is shorter than
+// the command's, so one accusation alone is not an error.
+type acquittal struct {
+	clean   int
+	accused bool
+}
+
+// is adds a look, and reports whether the program is acquitted. What was said while a hypervisor had the CPUs does not
+// count, nor does a look that could not see all.
+func (a *acquittal) is(of []profile.FindingID, unseen []string, e *triage.Evidence) bool {
+	switch {
+	case len(of) > 0:
+		a.accused = a.accused || !stolen(e)
+	case len(unseen) == 0:
+		a.clean++
+	}
+	return a.clean >= 2 || a.clean == 1 && !a.accused
 }
 
 // A program that has less than starving CPUs gives too few samples in some seconds to say what it does.

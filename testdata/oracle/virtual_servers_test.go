@@ -20,19 +20,22 @@ import (
 	"goprof/testdata/jvmtest"
 )
 
+// servers is where scripts/servers.sh has put servers.
+var servers = os.Getenv("GOPROF_SERVERS")
+
 // TestServers records servers that others wrote, whose requests virtual threads answer, under load from this machine:
 // at least 98 of 100 stacks of virtual threads are whole, by either engine. make test-servers fetches them, and runs
 // it with GOPROF_SERVERS.
 func TestServers(t *testing.T) {
-	dir := os.Getenv("GOPROF_SERVERS")
-	if dir == "" {
+	if servers == "" {
 		t.Skip("make test-servers runs it")
 	}
 	virtualJDKs(t, func(t *testing.T, jdk jvmtest.JDK) {
 		for _, name := range []string{"helidon", "jetty"} {
 			for _, connections := range []int{20, 200} {
 				t.Run(fmt.Sprint(name, "-", connections), func(t *testing.T) {
-					pid := startServer(t, jdk, filepath.Join(dir, name), connections)
+					dir := filepath.Join(servers, name)
+					pid := startServer(t, jdk, []string{"-cp", textIn(t, dir, "classpath"), textIn(t, dir, "main")}, connections)
 					for _, engine := range []session.EngineName{session.PtraceEngine, session.PerfEngine} {
 						if engine == session.PerfEngine && perf.TryWide(0) != nil {
 							continue // it needs Linux 5.5, CAP_BPF and CAP_PERFMON
@@ -76,24 +79,28 @@ func recordServer(t *testing.T, pid int, engine session.EngineName) {
 	}
 }
 
-// startServer starts a server and its clients, and lets them work for a while.
-func startServer(t *testing.T, jdk jvmtest.JDK, dir string, connections int) int {
-	t.Helper()
-	text := func(name string) string {
-		b, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return strings.TrimSpace(string(b))
+// textIn reads what scripts/servers.sh has written.
+func textIn(t *testing.T, dir, name string) string {
+	b, err := os.ReadFile(filepath.Join(dir, name))
+	if err != nil {
+		t.Fatal(err)
 	}
+	return strings.TrimSpace(string(b))
+}
+
+// startServer starts a server and its clients, and lets them work for a while.
+func startServer(t *testing.T, jdk jvmtest.JDK, args []string, connections int) int {
+	t.Helper()
 	java := jdk.Tool("java")
-	server, ready := startWorking(t, exec.Command(java, "-cp", text("classpath"), text("main")))
+	server, ready := startWorking(t, exec.Command(java, args...))
 	var port int
 	if _, err := fmt.Sscanf(ready, "READY %d", &port); err != nil {
 		t.Fatalf("%q: %v", ready, err)
 	}
-	startWorking(t, exec.Command(java, "-cp", text("classpath"), "servers.Clients", fmt.Sprint(port),
-		fmt.Sprint(connections)))
+	if connections > 0 {
+		startWorking(t, exec.Command(java, "-cp", filepath.Join(servers, "tomcat", "classes"), "servers.Clients",
+			fmt.Sprint(port), fmt.Sprint(connections)))
+	}
 	time.Sleep(5 * time.Second) // most is compiled then
 	return server.Process.Pid
 }

@@ -11,6 +11,7 @@ import java.nio.charset.StandardCharsets;
  *
  *   port          of the server
  *   connections   how many; a few threads ask on all of theirs, and then read the replies
+ *   pause         milliseconds between two rounds, 0 if it is not there
  */
 public final class Clients {
     private Clients() {}
@@ -21,6 +22,7 @@ public final class Clients {
     public static void main(String[] args) throws Exception {
         int port = Integer.parseInt(args[0]);
         int count = Integer.parseInt(args[1]);
+        int pause = args.length > 2 ? Integer.parseInt(args[2]) : 0;
         Socket[] sockets = new Socket[count];
         for (int i = 0; i < count; i++) {
             sockets[i] = new Socket(InetAddress.getLoopbackAddress(), port);
@@ -28,7 +30,7 @@ public final class Clients {
         }
         for (int t = 0; t < Math.min(THREADS, count); t++) {
             int first = t;
-            Thread thread = new Thread(() -> ask(sockets, first), "client-" + t);
+            Thread thread = new Thread(() -> ask(sockets, first, pause), "client-" + t);
             thread.setDaemon(true);
             thread.start();
         }
@@ -38,7 +40,7 @@ public final class Clients {
         }
     }
 
-    private static void ask(Socket[] sockets, int first) {
+    private static void ask(Socket[] sockets, int first, int pause) {
         byte[] buffer = new byte[8192];
         try {
             for (;;) {
@@ -48,8 +50,9 @@ public final class Clients {
                 for (int i = first; i < sockets.length; i += THREADS) {
                     reply(sockets[i].getInputStream(), buffer);
                 }
+                Thread.sleep(pause);
             }
-        } catch (IOException e) {
+        } catch (IOException | InterruptedException e) {
             e.printStackTrace();
             Runtime.getRuntime().halt(1);
         }

@@ -2,6 +2,8 @@ package servers;
 
 import java.io.IOException;
 import java.io.InputStream;
+import java.net.HttpURLConnection;
+import java.net.URI;
 import java.nio.charset.StandardCharsets;
 
 /** What the servers have in common: what a request makes them do, and how a test talks with them. */
@@ -19,6 +21,14 @@ final class Work {
             b.append(Long.toHexString(x));
         }
         return b.toString();
+    }
+
+    /** Asks a peer on this machine. */
+    static String ask(int peer) throws IOException {
+        HttpURLConnection connection = (HttpURLConnection) URI.create("http://127.0.0.1:" + peer + "/").toURL().openConnection();
+        try (InputStream in = connection.getInputStream()) {
+            return new String(in.readAllBytes(), StandardCharsets.US_ASCII);
+        }
     }
 
     /** Rests until a test says a word, and ends. */

@@ -173,6 +173,9 @@ func (x *examination) look(ctx context.Context) error {
 			memories++
 			x.readMemory(passed >= x.opt.Duration)
 		}
+		if err := x.sumEarlier(passed); err != nil {
+			return err
+		}
 		if taken < len(dumps) && passed >= dumps[taken] {
 			taken++
 			if err := x.dump(ctx); err != nil {

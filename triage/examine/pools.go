@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"goprof/process"
+	"goprof/profile"
 	"goprof/session"
 	"goprof/triage"
 )
@@ -30,13 +31,35 @@ func (x *examination) dumpVirtual(d *triage.Dump) error {
 	if !x.session.HasVirtual() || len(x.evidence.Dumps) == 2 {
 		return nil
 	}
-	threads, _, err := x.session.DumpVirtual(session.DumpOptions{})
+	var err error
+	d.Virtual, d.VirtualErr, err = x.virtual()
+	return err
+}
+
+func (x *examination) virtual() (threads []profile.ThreadDump, unread string, err error) {
+	threads, _, err = x.session.DumpVirtual(session.DumpOptions{})
 	switch {
 	case errors.Is(err, process.ErrSilent), errors.Is(err, process.ErrGone):
-		return err
+		return nil, "", err
 	case err != nil && !errors.Is(err, session.ErrNoVirtual):
-		d.VirtualErr = err.Error()
+		unread = err.Error()
 	}
-	d.Virtual = threads
-	return nil
+	return threads, unread, nil
+}
+
+// earlier is how long before the end virtual threads are read once more.
+const earlier = readEvery
+
+// sumEarlier notes the frames of virtual threads before the last dump has them, if there are threads to compare.
+func (x *examination) sumEarlier(passed time.Duration) error {
+	e := x.evidence
+	if e.Earlier.Was != nil || passed < x.opt.Duration-earlier || len(e.Dumps) == 0 || len(e.Dumps[0].Virtual) == 0 {
+		return nil
+	}
+	threads, _, err := x.virtual()
+	e.Earlier = triage.FrameSums{At: time.Now(), Was: map[uint64]uint64{}}
+	for i := range threads {
+		e.Earlier.Was[threads[i].Virtual.ID] = threads[i].FrameSum
+	}
+	return err
 }

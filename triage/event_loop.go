@@ -67,7 +67,8 @@ func (x *exam) loopsSuspicion(blocked []blockedLoop, loops map[string]int) *susp
 		s.evidence = append(s.evidence, load)
 	}
 	for _, b := range blocked[1:min(len(blocked), 4)] {
-		s.evidence = append(s.evidence, fmt.Sprintf("%s, too: it %s, for %s of its time", b.Ref(), b.Text(), percent(b.share)))
+		s.evidence = append(s.evidence, fmt.Sprintf("%s, too: it %s, for %s of its time", b.Ref(), b.Text(),
+			percent(b.share)))
 	}
 	return s
 }

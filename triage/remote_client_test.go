@@ -10,9 +10,11 @@ import (
 )
 
 var (
-	inSend = []string{"java.lang.Object.wait0", "java.lang.Object.wait", "org.apache.kafka.common.utils.SystemTime.waitObject",
+	inSend = []string{"java.lang.Object.wait0", "java.lang.Object.wait",
+		"org.apache.kafka.common.utils.SystemTime.waitObject",
 		"org.apache.kafka.clients.producer.KafkaProducer.send", "shop.Cart.pay"}
-	inLibrary = []string{"java.lang.Object.wait0", "java.lang.Object.wait", "org.apache.kafka.common.utils.SystemTime.waitObject",
+	inLibrary = []string{"java.lang.Object.wait0", "java.lang.Object.wait",
+		"org.apache.kafka.common.utils.SystemTime.waitObject",
 		"org.apache.kafka.clients.producer.internals.Sender.run"}
 	inHandler = []string{"java.lang.Thread.sleep", "shop.Handler.handle", "io.netty.channel.nio.NioEventLoop.run"}
 )
@@ -50,7 +52,8 @@ func TestClientsOfOthers(t *testing.T) {
 			"The event loop \"pool-1-thread-3\" tid=3 is blocked for 98 % of its time: it sleeps or waits for a notification " +
 				"in shop.Handler.handle."},
 		"an event loop that waits for events": {func(p *patient) {
-			p.waitInTask(3, 3, "sun.nio.ch.EPoll.wait", "sun.nio.ch.SelectorImpl.select", "io.netty.channel.nio.NioEventLoop.run")
+			p.waitInTask(3, 3, "sun.nio.ch.EPoll.wait", "sun.nio.ch.SelectorImpl.select",
+				"io.netty.channel.nio.NioEventLoop.run")
 		}, "", ""},
 		"virtual threads, and quick answers": {func(p *patient) {
 			p.virtualWait(300, virtually(inRead)...)

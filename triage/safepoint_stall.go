@@ -35,8 +35,8 @@ func safepointStall(x *exam) *suspicion {
 		return nil
 	}
 	if lasted < stallLasts && x.starving() {
-		return x.cannotTell(fmt.Sprintf("safepoints began late for %s of the time, and threads without a CPU come late to one",
-			percent(share)))
+		return x.cannotTell(fmt.Sprintf("safepoints began late for %s of the time, and threads without a CPU come "+
+			"late to one", percent(share)))
 	}
 	s := &suspicion{sure: 0.96, severity: profile.Critical,
 		claim: fmt.Sprintf("A safepoint did not begin for %s: the whole program waits for %s.", seconds(lasted),

@@ -361,7 +361,7 @@ func (vm *VM) blobName(addr uint64) (string, error) {
 
 // kindsByName has the names that code/codeBlob.cpp and the callers of its constructors give, in all releases.
 var kindsByName = map[string]BlobKind{"nmethod": Nmethod, "native nmethod": NativeWrapper,
-	"Interpreter": InterpreterBlob,
+	"Interpreter":      InterpreterBlob,
 	"I2C/C2I adapters": Adapter, "adapters": Adapter, "MethodHandles adapters": Adapter,
 	"MethodHandlesAdapterBlob": Adapter, "vtable chunks": VtableStub, "SafepointBlob": Safepoint,
 	"DeoptimizationBlob": Deopt, "UncommonTrapBlob": UncommonTrap, "ExceptionBlob": Exception, "UpcallStub": Upcall}

@@ -11,8 +11,9 @@ import (
 var clients = []string{"java.net.http.", "jdk.internal.net.http.", "sun.net.www.http.", "sun.net.www.protocol.http.",
 	"org.postgresql.", "com.mysql.", "org.mariadb.", "oracle.jdbc.", "com.microsoft.sqlserver.",
 	"com.ibm.db2.", "org.h2.engine.SessionRemote.", "org.hsqldb.ClientConnection.", "org.apache.derby.client.",
-	"com.mongodb.", "redis.clients.", "io.lettuce.", "org.redisson.", "org.apache.http.", "org.apache.hc.client5.", "okhttp3.", "com.datastax.",
-	"javax.naming.ldap.", "com.sun.jndi.ldap.", "javax.mail.", "jakarta.mail.", "net.spy.memcached.",
+	"com.mongodb.", "redis.clients.", "io.lettuce.", "org.redisson.", "org.apache.http.", "org.apache.hc.client5.",
+	"okhttp3.", "com.datastax.", "javax.naming.ldap.", "com.sun.jndi.ldap.", "javax.mail.", "jakarta.mail.",
+	"net.spy.memcached.",
 	"org.apache.kafka.clients.", "com.rabbitmq.client.", "io.grpc.stub.ClientCalls", "org.springframework.http.client.",
 	"org.springframework.web.client.", "io.helidon.webclient.", "org.eclipse.jetty.client.", "org.asynchttpclient.",
 	"org.elasticsearch.client.", "software.amazon.awssdk.", "com.amazonaws.", "feign."}

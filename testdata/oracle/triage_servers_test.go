@@ -39,15 +39,16 @@ const slowPeer = 30 * time.Second
 
 var incidents = []incident{
 	{name: "HikariCP and H2, a row is locked", program: "tomcat", args: []string{"row", "PEER"}, connections: 60,
-		id: profile.PoolStuck, says: []string{"of 40 threads http-nio-", " wait for a connection of orders (10 of 10 are out)",
+		id: profile.PoolStuck, says: []string{"of 40 threads http-nio-",
+			" wait for a connection of orders (10 of 10 are out)",
 			"9 are with threads in org.h2.mvstore.tx.Transaction.waitForThisToEnd",
 			"1 is with \"nightly-report\" tid=", " in servers.Shop.report"}},
 	{name: "Tomcat, a slow peer", program: "tomcat", args: []string{"well", "PEER"}, connections: 60, peer: slowPeer,
 		id: profile.WaitingRemote, says: []string{"of 40 threads http-nio-", " wait for PEER in servers.Work.ask, for "}},
 	{name: "Spring Boot, a slow peer", program: "spring", args: []string{"1", "PEER"}, connections: 60, peer: slowPeer,
 		id: profile.WaitingRemote, says: []string{"of 40 threads http-nio-", " wait for PEER in servers.Spring.work, for "}},
-	{name: "Spring Boot with OpenTelemetry's agent, a slow peer", program: "spring", args: []string{"1", "PEER"}, agent: true,
-		connections: 60, peer: slowPeer,
+	{name: "Spring Boot with OpenTelemetry's agent, a slow peer", program: "spring", args: []string{"1", "PEER"},
+		agent: true, connections: 60, peer: slowPeer,
 		id: profile.WaitingRemote, says: []string{"of 40 threads http-nio-", " wait for PEER in servers.Spring.work, for "}},
 	{name: "Kafka, no broker", program: "kafka", args: []string{"PEER"},
 		id: profile.WaitingRemote, says: []string{"8 of 8 threads order-* wait for an answer to ",
@@ -59,10 +60,10 @@ var incidents = []incident{
 		says: []string{"of 1000 virtual threads [* *] WebServer socket wait for an answer from PEER"}},
 	{name: "Helidon, no permits", program: "helidon", args: []string{"permits", "PEER"}, connections: 1000, oldest: 21,
 		id:   profile.PoolStuck,
-		says: []string{"1000 of 1000 virtual threads [* *] WebServer socket wait for a permit of a Semaphore, for at least "}},
+		says: []string{"1000 of 1000 virtual threads [* *] WebServer socket wait for a permit of a Semaphore, for "}},
 	{name: "Helidon, a lock", program: "helidon", args: []string{"lock", "PEER"}, connections: 1000, oldest: 21,
-		id: profile.PoolStuck, says: []string{"1000 of 1000 virtual threads [* *] WebServer socket wait for a lock, held by " +
-			"\"auditor\" tid=", " in servers.Helidon.keep, for at least "}},
+		id: profile.PoolStuck, says: []string{"1000 of 1000 virtual threads [* *] WebServer socket wait for a lock, " +
+			"held by \"auditor\" tid=", " in servers.Helidon.keep, for at least "}},
 	{name: "Vert.x, a blocked event loop", program: "vertx", args: []string{"sick", "PEER"}, connections: 20,
 		peer: slowPeer, id: profile.PoolStuck, says: []string{"The event loop \"vert.x-eventloop-thread-",
 			" waits for PEER in servers.Work.ask."}},

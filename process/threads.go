@@ -26,8 +26,8 @@ type Thread struct {
 	Start uint64 // when it began: hundredths of a second since the machine was started (CLOCK_BOOTTIME)
 }
 
-// Threads lists the threads, lowest number first. Threads that come or go meanwhile may be missing. All others are there,
-// but where threads end so often that one ends in each of four listings (see completeList and readList).
+// Threads lists the threads, lowest number first. Threads that come or go meanwhile may be missing. Another one is
+// missing only where threads end so often that each of four listings has skipped it (see completeList and readList).
 func (p *Process) Threads() ([]Thread, error) {
 	tids, err := listThreads(p.pid)
 	if err != nil {

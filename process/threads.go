@@ -126,11 +126,11 @@ func listOnce(pid int) (tids []int, complete bool, err error) {
 // direntSize is the most that getdents64 writes of a thread: 19 bytes, 7 digits and a zero, in whole words.
 const direntSize = 32
 
-// readList reads a list of threads to its end; before is how many there were just before that. The kernel goes from the
-// oldest to the youngest. If the thread that it stands at ends, the call of getdents64 ends there. The next call goes on
-// behind as many threads as were listed, counted from the oldest, and so skips one that lives (fs/proc/base.c, next_tid
-// and first_tid). Hence the first call alone can be complete, and it is if it has as many threads as there were: if it
-// lacked one of them, it would have only older ones, and those are fewer.
+// readList reads a list of threads to its end; before is how many there were just before that. The kernel goes from
+// the oldest to the youngest. If the thread that it stands at ends, the call of getdents64 ends there. The next call
+// goes on behind as many threads as were listed, counted from the oldest, and so skips one that lives (fs/proc/base.c,
+// next_tid and first_tid). Hence the first call alone can be complete, and it is if it has as many threads as there
+// were: if it lacked one of them, it would have only older ones, and those are fewer.
 func readList(before int, read func() ([]int, error)) (tids []int, complete bool, err error) {
 	complete = before <= 0 // not known
 	for first := true; len(tids) < maxThreads; first = false {

@@ -69,8 +69,7 @@ func TestCompleteListsHaveAll(t *testing.T) {
 			t.Fatalf("a list is called complete: %v; before %v, after %v", list, before, m.living)
 		}
 	}
-	t.Logf("%d of 100,000 lists are complete; %d lack a thread, and the numbers of threads do not show it", complete,
-		skips)
+	t.Logf("%d of 100,000 lists are complete; %d lack a thread, and the counts do not show it", complete, skips)
 	if complete < 50000 || skips == 0 {
 		t.Error("the model shows nothing")
 	}

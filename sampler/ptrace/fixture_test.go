@@ -37,7 +37,7 @@ func lookAt(tr *Tracer, tid int, hint Hint) (*look.Look, Outcome) {
 		}
 		time.Sleep(time.Millisecond)
 		if o == Unadmitted && os.Getenv("GOPROF_SLOW") != "" {
-			tr.gate.until = 0 // an emulated CPU keeps a thread waiting again and again, and each wait closes the gate for longer
+			tr.gate.until = 0 // each wait for an emulated CPU closes the gate for longer
 		}
 		if o != Pending {
 			o = tr.Look(tid, hint, snap)

@@ -26,13 +26,8 @@ type Thread struct {
 	Start uint64 // when it began: hundredths of a second since the machine was started (CLOCK_BOOTTIME)
 }
 
-<<<<<<< HEAD
-// Threads lists the threads, lowest number first. Threads that come or go meanwhile may be missing. All others are
-// there, but where threads end so often that one ends in each of four listings (see completeList and readList).
-=======
 // Threads lists the threads, lowest number first. Threads that come or go meanwhile may be missing. Another one is
 // missing only where threads end so often that each of four listings has skipped it (see completeList and readList).
->>>>>>> hosts
 func (p *Process) Threads() ([]Thread, error) {
 	tids, err := listThreads(p.pid)
 	if err != nil {
@@ -131,15 +126,9 @@ func listOnce(pid int) (tids []int, complete bool, err error) {
 // direntSize is the most that getdents64 writes of a thread: 19 bytes, 7 digits and a zero, in whole words.
 const direntSize = 32
 
-<<<<<<< HEAD
-// readList reads a list of threads to its end; before is how many there were just before that. The kernel goes from the
-// oldest to the youngest. If the thread that it stands at ends, the call of getdents64 ends there. The next call goes
-// on behind as many threads as were listed, counted from the oldest, and so skips one that lives (fs/proc/base.c,
-=======
 // readList reads a list of threads to its end; before is how many there were just before that. The kernel goes from
 // the oldest to the youngest. If the thread that it stands at ends, the call of getdents64 ends there. The next call
 // goes on behind as many threads as were listed, counted from the oldest, and so skips one that lives (fs/proc/base.c,
->>>>>>> hosts
 // next_tid and first_tid). Hence the first call alone can be complete, and it is if it has as many threads as there
 // were: if it lacked one of them, it would have only older ones, and those are fewer.
 func readList(before int, read func() ([]int, error)) (tids []int, complete bool, err error) {

@@ -169,13 +169,6 @@ func (r *recording) takeBuffer(b *events.Buffer) {
 	}
 }
 
-// forgetSums makes the classes that a copy had ready for the next one.
-func (a *allocShares) forgetSums() {
-	for _, class := range a.met {
-		class.Sum = 0
-	}
-}
-
 // addCopy counts what a buffer held.
 func (a *allocShares) addCopy(bytes float64) {
 	a.inside, a.insideSquares = a.inside+bytes, a.insideSquares+bytes*bytes

@@ -24,9 +24,6 @@ type initLayout struct {
 	span        int    // how much is read of an InstanceKlass
 }
 
-// capInit is lost by JVMs that do not tell all of it.
-const capInit = "who initialises classes"
-
 func (r *resolver) init(l *initLayout) {
 	l.being = uint64(r.int("InstanceKlass::being_initialized", 0))
 	l.mirrorIsOop = r.isOop("Klass._java_mirror")

@@ -17,7 +17,7 @@ type heapModel struct {
 type zModel struct {
 	on      bool
 	badMask uint64                         // address of the mask of bad colours, which changes with each phase
-	shift   uint64                         // ZGC with generations: where the shift is that makes addresses of references; else 0
+	shift   uint64                         // ZGC with generations: where the shift is that makes addresses; else 0
 	held    *zColours                      // see holdColours
 	stale   func(v uint64) (uint64, error) // follows a reference with a bad colour, if not nil
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	"goprof/cmd/goprof/internal/recorder"
 	"goprof/diagnose"
 	"goprof/output"
+	"goprof/output/format"
 )
 
 // chosen says which JVMs the command line means. One of its fields is set.
@@ -150,8 +152,12 @@ func whichJVM(why string) error {
 }
 
 func noneCalled(part string) error {
-	return &exit.Error{Code: exit.NoSuchProcess, What: fmt.Sprintf("no JVM has %q in its main class or jar", part),
+	e := &exit.Error{Code: exit.NoSuchProcess, What: fmt.Sprintf("no JVM has %q in its main class or jar", part),
 		Remedy: "goprof list"}
+	if end := strings.ToLower(filepath.Ext(part)); end == ".zip" || slices.Contains(format.Extensions(), end) {
+		e.Why = "there is no file of that name, either"
+	}
+	return e
 }
 
 // namesOf names JVMs, but not too many.

@@ -260,8 +260,6 @@ func keepFirst[V any](m map[uint64]V, key uint64, v V) {
 	}
 }
 
-func (k *constants) symbol(key uint64) string { return k.symbols.get(key) }
-
 func (k *constants) hasMethod(key uint64) bool {
 	method := k.methods.get(key)
 	return k.methods.has(key) && k.symbols.has(method.name) && k.classes.has(method.class) &&

@@ -107,7 +107,7 @@ func (r *recording) contextNotes(refused error) (notes []profile.Note) {
 	switch {
 	case errors.Is(refused, span.ErrFiles):
 		n.Text, n.Remedy = n.Text+". goprof may not open enough files", "ulimit -n 65536"
-	case r.opt.Event == nil: // no stop takes samples of events
+	case r.opt.Event == nil && !r.opt.Wakers: // no stop takes samples of events, or knows wakers
 		n.Remedy = "--engine ptrace"
 	}
 	return append(notes, n)

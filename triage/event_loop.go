@@ -61,8 +61,13 @@ func (x *exam) loopsSuspicion(blocked []blockedLoop, loops map[string]int) *susp
 			b.Text()),
 		next: fmt.Sprintf("goprof dump --pid %d  (which handler waits; have another thread do that)", x.PID)}
 	name := naming.Pool(b.Name)
-	s.evidence = append(s.evidence, fmt.Sprintf("%d of %d event loops %s wait inside a handler", len(blocked), loops[name],
-		name))
+	same := 0
+	for _, b := range blocked {
+		if naming.Pool(b.Name) == name {
+			same++
+		}
+	}
+	s.evidence = append(s.evidence, fmt.Sprintf("%d of %d event loops %s wait inside a handler", same, loops[name], name))
 	if load := x.loadOf(b.TID); load != "" {
 		s.evidence = append(s.evidence, load)
 	}

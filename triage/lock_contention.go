@@ -171,6 +171,9 @@ func busiest(d *Dump, class string, dead map[int]bool) (lock profile.Lock, waite
 		}
 		counts[w.ID]++
 		if counts[w.ID] > waiters {
+			if lock.ID != w.ID {
+				owner = profile.ThreadRef{}
+			}
 			lock, waiters = w.Lock, counts[w.ID]
 		}
 		if w.ID == lock.ID && w.Owner != (profile.ThreadRef{}) {

@@ -43,10 +43,13 @@ func (x *exam) stuckVirtual(p *pools.Pool) *stuckPool {
 		least = dryShare
 	}
 	enough := int(math.Ceil(least * float64(active)))
-	if s.stuck < enough || s.before(x) < enough {
+	before := s.before(x)
+	if s.stuck < enough || before < enough {
 		return nil
 	}
 	stayed, same := s.stayed(x)
+	// If one has gone on since the first dump, something was given back in between.
+	same = same && before == s.stuck
 	s.still = stayed && (same && s.on != pools.ForPeer || x.unmoved(x.carrierThreads()))
 	switch s.on {
 	case pools.ForRoom, pools.ForPermit, pools.ForResult, pools.ForProcess:
@@ -102,7 +105,9 @@ func (x *exam) slowAnswers(s *stuckPool) bool {
 	switch {
 	case s.slowFor < slowAnswer:
 		why = "goprof had no CPU to look at them twice"
-	case s.slow == 0 && n > 1 && vitals.Between(x.Readings[n-2], x.last).Collections.Or(0) > 0:
+	case len(x.Earlier.Was) == 0:
+		why = "they could not be read twice"
+	case float64(s.slow) < dryShare*float64(s.stuck) && n > 1 && vitals.Between(x.Readings[n-2], x.last).Collections.Or(0) > 0:
 		why = "a collector moved objects"
 	}
 	if why != "" {
@@ -160,9 +165,15 @@ func (x *exam) carrierThreads() (tids []int) {
 }
 
 // asks finds the remote for which so many virtual threads wait: the process has opened nearly as many connections to
-// it.
+// it. If most of the threads wait for threads of a client library, it finds the library's method instead: nothing shows
+// which connections are the library's.
 func (s *stuckPool) asks(x *exam) bool {
 	d := x.lastDump()
+	calls := s.tally(func(m *poolMember) string { return m.From })
+	if call := ranked(calls)[0]; call != "" {
+		s.peer = call
+		return true
+	}
 	most := 0
 	for address, n := range d.Opened {
 		if text := address.String(); n > most || n == most && text < s.peer {

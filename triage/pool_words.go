@@ -68,15 +68,19 @@ func (s *stuckPool) heldBy(d *Dump) string {
 		}
 	}
 	var holder profile.ThreadRef
+	known := 0
 	for i := range d.Threads {
 		t := &d.Threads[i]
 		if t.Virtual == nil || !waits[t.Virtual.ID] || t.WaitsFor == nil || !t.WaitsFor.OfAnother() {
 			continue
 		}
-		if holder != (profile.ThreadRef{}) && holder != t.WaitsFor.Owner {
+		if known > 0 && holder != t.WaitsFor.Owner {
 			return ""
 		}
-		holder = t.WaitsFor.Owner
+		holder, known = t.WaitsFor.Owner, known+1
+	}
+	if float64(known) < dryShare*float64(len(waits)) {
+		return "" // the locks of too few of them are known
 	}
 	return d.heldBy(holder)
 }

@@ -31,21 +31,25 @@ func TestClientsOfOthers(t *testing.T) {
 		"one peer": {func(p *patient) {
 			p.waitInTask(2, 6, inSend...)
 			p.Dumps[2].Opened = map[netip.AddrPort]int{remote: 2}
-		}, profile.WaitingRemote, "5 of 5 threads pool-1-thread-* wait for 10.0.0.7:5432 in shop.Cart.pay, for 98 % of "},
+		}, profile.WaitingRemote, "5 of 5 threads pool-1-thread-* wait for an answer to org.apache.kafka.clients.producer." +
+			"KafkaProducer.send in shop.Cart.pay, for 98 % of their time. 2 of 2 connections that the process has opened " +
+			"lead to 10.0.0.7:5432."},
 		"a connection for each": {func(p *patient) {
 			p.waitInTask(2, 6, inSend...)
 			p.Dumps[2].Opened = map[netip.AddrPort]int{other: 1, remote: 5}
-		}, profile.WaitingRemote, "5 of 5 threads pool-1-thread-* wait for 10.0.0.7:5432 in shop.Cart.pay, for 98 % of "},
+		}, profile.WaitingRemote, "5 of 5 threads pool-1-thread-* wait for an answer to org.apache.kafka.clients.producer." +
+			"KafkaProducer.send in shop.Cart.pay, for 98 % of their time. 5 of 6 connections that the process has opened " +
+			"lead to 10.0.0.7:5432."},
 		"one of two peers": {func(p *patient) {
 			p.waitInTask(2, 6, inSend...)
 			p.Dumps[2].Opened = map[netip.AddrPort]int{other: 1, remote: 2}
 		}, profile.WaitingRemote, "5 of 5 threads pool-1-thread-* wait for an answer to org.apache.kafka.clients.producer." +
-			"KafkaProducer.send in shop.Cart.pay, for "},
+			"KafkaProducer.send in shop.Cart.pay, for 98 % of their time."},
 		"no peer": {func(p *patient) {
 			p.waitInTask(2, 6, inSend...)
 			p.Dumps[2].Opened = map[netip.AddrPort]int{}
 		}, profile.WaitingRemote, "5 of 5 threads pool-1-thread-* wait for an answer to org.apache.kafka.clients.producer." +
-			"KafkaProducer.send (no connection is open) in shop.Cart.pay, for "},
+			"KafkaProducer.send in shop.Cart.pay, for 98 % of their time. The process has no connection that it has opened."},
 		"one of five asks nothing": {func(p *patient) { p.waitInTask(2, 5, inSend...) }, "", ""},
 		"threads of a library":     {func(p *patient) { p.waitInTask(2, 6, inLibrary...) }, "", ""},
 		"a blocked event loop": {func(p *patient) { p.waitInTask(3, 3, inHandler...) }, profile.PoolStuck,

@@ -56,17 +56,18 @@ func (p *remotePool) suspicion(x *exam) *suspicion {
 		return nil
 	}
 	share := p.share / float64(n)
-	remote, look, evidence := addresses[0], "look at "+addresses[0], fmt.Sprintf("in all of %d dumps they waited for a "+
-		"connection to %s that the process opened (%s)", len(x.Dumps), addresses[0], p.state)
+	remote, lead, look, evidence := addresses[0], "", "look at "+addresses[0], fmt.Sprintf("in all of %d dumps they "+
+		"waited for a connection to %s that the process opened (%s)", len(x.Dumps), addresses[0], p.state)
 	if _, err := netip.ParseAddrPort(addresses[0]); err != nil {
-		remote, look, evidence = x.remoteOfClient(addresses[0], n)
+		remote, look = "an answer to "+addresses[0], "its log says what it cannot reach"
+		lead, evidence = x.connectionsLead(n)
 	}
 	if sites := ranked(p.where); len(sites) > 0 && sites[0] != "" {
 		remote += " in " + sites[0]
 	}
 	s := &suspicion{sure: scaled(share, remoteShare, 0.8, 0.9), severity: profile.Warning,
-		claim: fmt.Sprintf("%d of %d threads %s wait for %s, for %s of their time.", n, p.threads, p.name, remote,
-			percent(share)),
+		claim: fmt.Sprintf("%d of %d threads %s wait for %s, for %s of their time.%s", n, p.threads, p.name, remote,
+			percent(share), lead),
 		evidence: []string{evidence},
 		next:     fmt.Sprintf("%s; goprof record --pid %d --mode wall -d 30s  (which calls wait for it)", look, x.PID)}
 	if load := x.loadOf(p.first); load != "" {
@@ -102,9 +103,10 @@ func (x *exam) poolsByRemote() []*remotePool {
 	return list
 }
 
-// remoteOfClient says for which remote so many threads wait that call this method of a client library, what to look at,
-// and how that is known.
-func (x *exam) remoteOfClient(method string, threads int) (remote, look, evidence string) {
+// connectionsLead says where the connections lead that the process has opened: lead in a sentence of its own, if nearly
+// as many lead to one address as threads wait in a client library, and else in the evidence. Nothing shows which
+// connections are the library's.
+func (x *exam) connectionsLead(threads int) (lead, evidence string) {
 	opened := x.lastDump().Opened
 	all, most := 0, netip.AddrPort{}
 	for address, n := range opened {
@@ -112,18 +114,17 @@ func (x *exam) remoteOfClient(method string, threads int) (remote, look, evidenc
 			most = address
 		}
 	}
-	call := "an answer to " + method
-	look = "its log says what it cannot reach"
+	toMost := fmt.Sprintf("%d of %d connections that the process has opened lead to %s", opened[most], all, most)
+	const whose = "which connections are the library's is not known"
 	switch {
 	case opened == nil:
-		return call, look, "the connections of the process could not be read"
+		return "", "the connections of the process could not be read"
 	case all == 0:
-		return call + " (no connection is open)", look, "the process had opened no connection at the end"
+		return " The process has no connection that it has opened.", "that was read at the end"
 	case len(opened) == 1 || float64(opened[most]) >= poolShare*float64(threads):
-		return most.String(), "look at " + most.String(), fmt.Sprintf("they wait for an answer to %s; %d of %d connections "+
-			"that the process has opened lead to %s", method, opened[most], all, most)
+		return " " + toMost + ".", whose
 	}
-	return call, look, fmt.Sprintf("the process has connections to %d addresses, most to %s", len(opened), most)
+	return "", toMost + "; " + whose
 }
 
 // add counts a thread that waited for the same address, or in the same call of a client library, in all dumps and

@@ -59,12 +59,15 @@ func (vm *VM) findReturnBarrier() uint64 {
 	return pc
 }
 
-// global returns the address of a variable of libjvm.so, 0 if that is not known. The variable is looked up once.
+// global returns the address of a variable of libjvm.so, 0 if that is not known. A variable that was found is not looked
+// up again.
 func (vm *VM) global(symbol string) uint64 {
 	at, known := vm.globals[symbol]
 	if !known {
-		at, _ = vm.t.Global(libjvm, symbol)
-		vm.globals[symbol] = at
+		var err error
+		if at, err = vm.t.Global(libjvm, symbol); err == nil {
+			vm.globals[symbol] = at
+		}
 	}
 	return at
 }

@@ -16,6 +16,9 @@ func (vm *VM) Compiling(t Thread) (string, bool) {
 	// fail.
 	env := vm.pointer(t.Addr, l.env)
 	task := vm.pointer(env, l.task)
+	if task == 0 {
+		return "", false
+	}
 	m, err := vm.MethodNow(vm.pointer(task, l.method))
 	if err != nil {
 		return "", false

@@ -218,6 +218,9 @@ func (k *Locks) waitsAt(object uint64) (at uint64, m *monitor) {
 		}
 	}
 	for _, field := range u.waiters {
+		if field.offset > maxFieldOffset {
+			continue
+		}
 		waiter, err := k.vm.mem.U64(object + uint64(field.offset))
 		if err != nil || waiter == 0 || waiter%8 != 0 {
 			continue

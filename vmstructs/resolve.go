@@ -183,6 +183,9 @@ func (r *resolver) fill(l reflect.Value, capability, prefix string) {
 				*to = r.int(names, int32(otherwise))
 			}
 		default:
+			if f.Kind() != reflect.Struct && ok {
+				panic("vmstructs: a tag on a field of a type that fill does not know")
+			}
 			if f.Kind() == reflect.Struct {
 				r.fill(f, cmp.Or(tag.Get("cap"), capability), tag.Get("prefix"))
 			}

@@ -53,7 +53,7 @@ var trapReasons = [TrapBeforeLoop + 1][]string{
 
 func (r *resolver) trap() trapLayout {
 	// The shift is the same in all releases. 8 does not export it, nor that it has five bits for the reason.
-	l := fill[trapLayout](r, "")
+	var l trapLayout
 	l.shift = uint8(r.int("Deoptimization::_reason_shift", 3)) & 31
 	l.bits = uint8(r.int("Deoptimization::_reason_bits", 5)) & 7
 	for reason, names := range trapReasons {

@@ -211,7 +211,9 @@ func (f *heapFlags) live(cmd *cobra.Command, pid int) error {
 			return "", heapError(pid, err)
 		}
 		last = h
-		trend.Add(h)
+		if f.count > 1 {
+			trend.Add(h)
+		}
 		return output.Size(h.Used()) + " used", nil
 	})
 	if err != nil {

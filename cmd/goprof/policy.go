@@ -66,8 +66,8 @@ func (f *redactFlags) runs(run func(*cobra.Command, []string) error,
 			return err
 		}
 		err := run(cmd, args)
-		if e := (*exit.Error)(nil); errors.As(err, &e) && e.Code == exit.General && len(f.words) == 0 {
-			return err // nothing was looked at, so an older map stays
+		if err != nil && len(f.words) == 0 {
+			return err // no name was replaced, so an older map stays
 		}
 		return cmp.Or(f.writeMap(), err)
 	}

@@ -123,7 +123,7 @@ type pools struct {
 	methodBy map[methodText]*constant // different Funcs with the same content are one method
 	recent   [1 << recentBits]recentMethod
 
-	stackOf    numberTable // keys of stacks by their bytes
+	stackOf    numberTable // keys of stacks by 128 bits of hash of their bytes
 	seenOf     numberTable // keys of stacks by their frames: a cache before stackOf
 	met        metStacks
 	seeds      [2]uint64
@@ -183,7 +183,7 @@ func (p *pools) reset() {
 func (p *pools) size() int {
 	data := len(p.sources) + len(p.symbols.data) + len(p.classes.data) + len(p.methods.data) + len(p.stacks.data)
 	entries := p.symbols.count + p.classes.count + 2*p.methods.count + 2*len(p.threads.list)
-	return data + 16*len(p.stackOf.slots) + 32*p.stacks.count + 64*entries
+	return data + 24*len(p.stackOf.slots) + 32*p.stacks.count + 64*entries
 }
 
 // markWritten notes that the chunk has the constant. It reports whether the chunk had it before.
@@ -355,7 +355,7 @@ func (p *pools) stack(s *profile.Stack) uint64 {
 	return *seen
 }
 
-// encode is stack without the cache seenOf. Two stacks are the same if their encoded frames are the same.
+// encode is stack without the cache seenOf. Two stacks are the same if their encoded frames have the same hash.
 func (p *pools) encode(s *profile.Stack) uint64 {
 	b := appendBool(p.scratch[:0], s.Truncated != profile.Whole)
 	n := len(s.Frames)

@@ -62,11 +62,12 @@ func Look(frames []profile.Frame, blocked bool) Spot {
 	case own > 0 && isPrimitive(names[0]):
 		s.Doing = waitOf(names[:own], Paused)
 	}
-	return s.of(program(names[own:]))
+	return s.of(names[own:])
 }
 
-// of completes a spot by the program's methods, leaf first.
-func (s Spot) of(methods []string) Spot {
+// of completes a spot by the methods from the program's first on, leaf first.
+func (s Spot) of(names []string) Spot {
+	methods := program(names)
 	if len(methods) == 0 {
 		if s.Doing != Working {
 			s.Doing = Idle // the class library's own thread
@@ -85,7 +86,7 @@ func (s Spot) of(methods []string) Spot {
 		if s.Doing == Idle || s.Doing == ForPermit {
 			return s
 		}
-		if consumes(near) {
+		if consumes(near) || consumes(proxies(names)) {
 			if s.Doing == ForResult {
 				s.Doing = Idle
 			}
@@ -111,6 +112,17 @@ func javaOnly(frames []profile.Frame) []string {
 func program(names []string) (of []string) {
 	for _, name := range names {
 		if !ofLibrary(name) {
+			of = append(of, name)
+		}
+	}
+	return of
+}
+
+// proxies returns the methods of generated classes (java.lang.reflect.Proxy) that are near. Some clients' interfaces are
+// implemented by these alone.
+func proxies(names []string) (of []string) {
+	for _, name := range names[:min(len(names), 2*nearby)] {
+		if strings.Contains(name, ".$Proxy") {
 			of = append(of, name)
 		}
 	}

@@ -99,6 +99,12 @@ func TestLook(t *testing.T) {
 		"an answer, by a client": {park + "java.util.concurrent.CompletableFuture.waitingGet " +
 			"java.util.concurrent.CompletableFuture.get jdk.internal.net.http.HttpClientImpl.send " +
 			shop, ForPeer},
+		"the next item, by a client behind a proxy": {park + "java.util.concurrent.CompletableFuture.waitingGet " +
+			"java.util.concurrent.CompletableFuture.get io.lettuce.core.protocol.AsyncCommand.await " +
+			"io.lettuce.core.FutureSyncInvocationHandler.handleInvocation jdk.proxy2.$Proxy42.blpop " + shop, Idle},
+		"the next item, by a template": {park + "java.util.concurrent.CompletableFuture.waitingGet " +
+			"java.util.concurrent.CompletableFuture.get io.lettuce.core.protocol.AsyncCommand.await " +
+			"org.springframework.data.redis.core.DefaultListOperations.leftPop " + shop, Idle},
 		"a client": {"sun.nio.ch.Net.accept sun.nio.ch.NioSocketImpl.accept java.net.ServerSocket.implAccept " +
 			"java.net.ServerSocket.accept shop.Shop.main", Idle},
 		"its turn to wait for one": {acquire + "java.util.concurrent.locks.ReentrantLock.lock " +

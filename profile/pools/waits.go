@@ -172,8 +172,9 @@ func caller(names []string, at int) string {
 // consumer are methods that wait for the next item of a source. Clients that work in the background wait for it as for
 // a result (RedissonBlockingQueue.take).
 var consumer = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^(?:take|poll|receive|dequeue|b[lrz]?(?:pop|move)[a-zA-Z]*|bzpop[a-zA-Z]*|` +
-		`xread[a-zA-Z]*|next|next(?:Message|Event|Record|Batch)[a-zA-Z]*|consume[a-zA-Z]*|fetch|listen|subscribe)$`)
+	return regexp.MustCompile(`(?i)^(?:take|poll|receive[a-z]*|dequeue|b?(?:[lrz]|left|right)?(?:pop|move)[a-z]*|` +
+		`bzpop[a-z]*|xread[a-z]*|next|hasNext|waitForNext|next(?:Message|Event|Record|Batch)[a-z]*|consume[a-z]*|fetch|` +
+		`listen|subscribe)$`)
 })
 
 func consumes(names []string) bool {

@@ -280,6 +280,7 @@ func (r *offRun) loop() {
 		for _, th := range r.threads {
 			r.forget(th, r.Began)
 		}
+		r.lostFrom = 0 // what was missing before the beginning is nobody's
 		r.findWaiting(r.Began)
 	}
 	now := ptrace.Monotonic()

@@ -174,6 +174,7 @@ func (r *offRun) endGap(at int64) {
 // wait, until findWaiting has asked. Other CPUs' records of that time say nothing: those that belong to them are
 // missing.
 func (r *offRun) passGap(from, until int64) {
+	from = max(from, r.blind) // a ring that lost its first records knows no beginning
 	for _, th := range r.threads {
 		if th.out != 0 && th.out < from {
 			r.finish(th, max(from, th.counted))

@@ -99,7 +99,7 @@ func (r *perfRun) arm(w *perfThread) {
 	}
 	w.copier = c
 	r.copiers++
-	r.noCopies = !w.attach(c.prog)
+	r.noCopies = !w.attach(c.prog) || r.noCopies
 }
 
 // attach makes a program run with the samples of a thread's events.

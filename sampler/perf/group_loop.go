@@ -41,6 +41,7 @@ type perfGroupRun struct {
 	sample     ring.Sample
 	asked      cpuset.Asked
 	online     []int // the CPUs that there were then
+	anew       bool  // the events are to be opened again, whatever CPUs there are
 	now        int64
 	due        int64 // when the next turn is to be
 	away       bool  // goprof itself was stopped
@@ -235,7 +236,9 @@ func (r *perfGroupRun) follow() {
 	}
 	anew, before := r.asked.MissedMuch(r.now), r.online
 	r.online = cpuset.Online()
-	if !anew && !cpuset.HaveCome(before, r.online) {
+	r.anew = r.anew || anew
+	if !r.anew && !cpuset.HaveCome(before, r.online) {
+		r.Counts.Unsampled.Store(0)
 		return
 	}
 	fresh := r.rings.without(r.online)
@@ -244,6 +247,7 @@ func (r *perfGroupRun) follow() {
 		r.Counts.Unsampled.Store(int64(len(fresh)))
 		return
 	}
+	r.anew = false
 	r.Counts.Unsampled.Store(0)
 	r.stopChecker()
 	defer r.startChecker()

@@ -30,6 +30,7 @@ type Host struct {
 	seen           []ring.Chain
 	lost           *int64 // of the rings that are read now
 
+	blind     bool // the events of processes were opened again, and nobody has been told
 	unsampled atomic.Int64
 }
 
@@ -114,6 +115,9 @@ func (h *Host) Read() (seen []ring.Chain, samples, tasks int64) {
 	h.samples.rings.steady.Drain(h)
 	h.lost = &tasks // read later: the process of each sample is known
 	h.tasks.rings.steady.Drain(h)
+	if h.blind { // between the old events and the new ones there were none
+		tasks, h.blind = tasks+1, false
+	}
 	sort.SliceStable(h.seen, func(i, j int) bool { return h.seen[i].When < h.seen[j].When })
 	for i := range h.seen {
 		h.seen[i].When += ahead
@@ -131,6 +135,7 @@ func (h *Host) followCPUs(now int64) {
 	if !anew && !cpuset.HaveCome(before, h.online) && h.Unsampled() == 0 {
 		return
 	}
+	h.blind = true
 	unsampled := max(h.tasks.reopen(h.online), h.samples.reopen(h.online))
 	if unsampled > 0 {
 		h.online = before // the next time, perhaps

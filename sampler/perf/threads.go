@@ -150,7 +150,7 @@ func (r *perfRun) openEvents(w *perfThread) {
 		r.events++
 	}
 	if w.copier != nil {
-		r.noCopies = !w.attach(w.copier.prog)
+		r.noCopies = !w.attach(w.copier.prog) || r.noCopies
 		return
 	}
 	w.spanned = false

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"io"
 	"maps"

@@ -16,10 +16,14 @@ func TestMapInFolderOfOthers(t *testing.T) {
 	if os.Geteuid() != 0 || os.Chown(dir, 1000, 1000) != nil {
 		t.Skip("needs root, and a folder of another user")
 	}
-	core := filepath.Join(dir, "core")
-	put(t, core, "no core file") // no JVM is needed: goprof writes the map in any case
+	text, err := os.ReadFile("../../triage/hserr/testdata/kill25.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	crash := filepath.Join(dir, "hs_err_pid1.log")
+	put(t, crash, string(text))
 	to := filepath.Join(dir, "map")
-	out, _ := exec.CommandContext(t.Context(), "goprof", "dump", "--core", core, "--redact", "default", "--redact-map",
+	out, _ := exec.CommandContext(t.Context(), "goprof", "triage", crash, "--redact", "default", "--redact-map",
 		to).CombinedOutput()
 	if _, err := os.Stat(to); err != nil {
 		t.Errorf("%v\n%s", err, out)

@@ -9,6 +9,11 @@ cd "$(dirname "$0")/.."
 sources=$PWD/testdata/servers
 cache=${GOPROF_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/goprof}/servers
 javac=${JAVA_HOME:+$JAVA_HOME/bin/}javac
+for other in /usr/lib/jvm/*/bin/javac "${XDG_CACHE_HOME:-$HOME/.cache}"/goprof/jdks/*/bin/javac; do
+    "$javac" --release 21 --version >/dev/null 2>&1 && break
+    [ ! -x "$other" ] || javac=$other
+done
+"$javac" --release 21 --version >/dev/null 2>&1 || { echo "servers.sh: no JDK from 21 on; try: JAVA_HOME=DIR $0" >&2; exit 1; }
 wanted=${*:-helidon jetty spring tomcat kafka vertx}
 
 # server NAME RELEASE MAIN GROUP:ARTIFACT:VERSION... puts the libraries, and what they need, into NAME/lib, and compiles the

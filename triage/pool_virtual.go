@@ -102,19 +102,20 @@ func (x *exam) slowAnswers(s *stuckPool) bool {
 	}
 	s.slowFor = last.At.Add(last.Took).Sub(x.Earlier.At)
 	why, n := "", len(x.Readings)
+	most := float64(s.slow) >= dryShare*float64(s.stuck)
 	switch {
 	case s.slowFor < slowAnswer:
 		why = "goprof had no CPU to look at them twice"
 	case len(x.Earlier.Was) == 0:
 		why = "they could not be read twice"
-	case float64(s.slow) < dryShare*float64(s.stuck) && n > 1 && vitals.Between(x.Readings[n-2], x.last).Collections.Or(0) > 0:
+	case !most && n > 1 && vitals.Between(x.Readings[n-2], x.last).Collections.Or(0) > 0:
 		why = "a collector moved objects"
 	}
 	if why != "" {
 		x.cannotTell(fmt.Sprintf("%d of %d %s wait for an answer; %s, so it is not known for how long", s.stuck,
 			len(s.Members), s.who(), why))
 	}
-	return s.slowFor >= slowAnswer && float64(s.slow) >= dryShare*float64(s.stuck)
+	return s.slowFor >= slowAnswer && most
 }
 
 // slowAnswer is how long threads wait for an answer that is slow, at least.

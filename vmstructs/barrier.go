@@ -59,8 +59,8 @@ func (vm *VM) findReturnBarrier() uint64 {
 	return pc
 }
 
-// global returns the address of a variable of libjvm.so, 0 if that is not known. A variable that was found is not looked
-// up again.
+// global returns the address of a variable of libjvm.so, 0 if that is not known. A variable that was found is not
+// looked up again.
 func (vm *VM) global(symbol string) uint64 {
 	at, known := vm.globals[symbol]
 	if !known {

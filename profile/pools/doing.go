@@ -118,8 +118,8 @@ func program(names []string) (of []string) {
 	return of
 }
 
-// proxies returns the methods of generated classes (java.lang.reflect.Proxy) that are near. Some clients' interfaces are
-// implemented by these alone.
+// proxies returns the methods of generated classes (java.lang.reflect.Proxy) that are near. Some clients' interfaces
+// are implemented by these alone.
 func proxies(names []string) (of []string) {
 	for _, name := range names[:min(len(names), 2*nearby)] {
 		if strings.Contains(name, ".$Proxy") {

@@ -152,21 +152,28 @@ func TestLive(t *testing.T) {
 				}
 				// The first collection behind "rest" takes all objects in old for alive when it begins, so it keeps young ones
 				// that only dead ones hold. The second collection finds both dead.
-				for _, command := range []string{"keep 20", "gc", "gc", "rest", "gc", "gc"} {
+				for _, command := range []string{"keep 20", "gc", "gc", "rest", "gc"} {
 					jvm.Command(command)
 				}
-				h, err := r.Read(Options{All: true})
-				if err != nil {
-					t.Fatal(err)
+				const alive = 4000 + 2000 + 6000 + 2000 // 12,000 and 3,000 more were, at a collection before
+				var h *profile.Heap
+				var orders float64
+				for range 3 { // concurrent G1 of 25 kept 217 dead ones through the second, once in 200 runs
+					jvm.Command("gc")
+					if h, err = r.Read(Options{All: true}); err != nil {
+						t.Fatal(err)
+					}
+					orders = byName(h.Only(profile.HeapLive))[order].Objects
+					t.Logf("%v: %.0f orders, swept %v", jdk, orders, h.Swept)
+					if orders == alive || h.Swept == nil {
+						break
+					}
 				}
-				// 12,000 and 3,000 orders were alive at the collection before, and are no more.
-				orders := byName(h.Only(profile.HeapLive))[order].Objects
-				t.Logf("%v: %.0f orders, swept %v", jdk, orders, h.Swept)
 				swept := r.heap.CollectorName() != "ZGC" && (!strings.Contains(flags, "G1") || jdk.Version >= 20)
 				switch {
 				case swept != (h.Swept != nil):
 					t.Errorf("%v: swept %v", jdk, h.Swept)
-				case swept && (orders != 4000+2000+6000+2000 || *h.Swept > time.Since(began)):
+				case swept && (orders != alive || *h.Swept > time.Since(began)):
 					t.Errorf("%v: %.0f orders are alive, as of %v ago", jdk, orders, *h.Swept)
 				case strings.Contains(strings.Join(h.Notes, ""), "int[]") != (swept && jdk.Version < 19):
 					t.Errorf("%v: which classes stand for dead objects: %q", jdk, h.Notes)

@@ -36,8 +36,10 @@ type readBack struct {
 	seconds map[int64]int64           // samples by the second of their wall time
 	from    int64
 	to      int64
-	started []string // Java names of threads, or the kernel's
 	ended   []string
+	started []string // Java names of threads, or the kernel's
+
+	startedTIDs []int // of the threads in started
 }
 
 func readJFR(t *testing.T, name string) *readBack {
@@ -79,6 +81,7 @@ func (b *readBack) add(e *jfr.Event) {
 	switch e.Name {
 	case "jdk.ThreadStart":
 		b.started = append(b.started, cmp.Or(e.Thread.JavaName, e.Thread.Name))
+		b.startedTIDs = append(b.startedTIDs, e.Thread.TID)
 		return
 	case "jdk.ThreadEnd":
 		b.ended = append(b.ended, cmp.Or(e.Thread.JavaName, e.Thread.Name))

@@ -7,7 +7,25 @@ import (
 	"io"
 )
 
-// WriteMetric writes a metric of an agent in Prometheus' text format.
-func WriteMetric(w io.Writer, name, kind, help string, value any) {
-	fmt.Fprintf(w, "# HELP %s%s %s\n# TYPE %[1]s%[2]s %[4]s\n%[1]s%[2]s %[5]v\n", prefix, name, help, kind, value)
+// Metric is a number that an agent publishes.
+type Metric struct {
+	name, kind, help string
+	value            any
+}
+
+// Counter is a Metric that only grows.
+func Counter(name, help string, value any) Metric { return Metric{name, "counter", help, value} }
+
+// Gauge is a Metric that grows and shrinks.
+func Gauge(name, help string, value any) Metric { return Metric{name, "gauge", help, value} }
+
+// WriteMetrics writes metrics in Prometheus' text format.
+func WriteMetrics(w io.Writer, metrics ...Metric) error {
+	for _, m := range metrics {
+		if _, err := fmt.Fprintf(w, "# HELP %s%s %s\n# TYPE %[1]s%[2]s %[4]s\n%[1]s%[2]s %[5]v\n", prefix, m.name, m.help,
+			m.kind, m.value); err != nil {
+			return err
+		}
+	}
+	return nil
 }

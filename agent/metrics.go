@@ -185,8 +185,7 @@ const prefix = "goprof_agent_"
 // Write writes all in Prometheus' text format.
 func (m *Metrics) Write(w io.Writer) error {
 	for _, e := range exposed {
-		if _, err := fmt.Fprintf(w, "# HELP %s%s %s\n# TYPE %[1]s%[2]s %[4]s\n%[1]s%[2]s %[5]v\n", prefix, e.name, e.help,
-			e.kind, e.value(m)); err != nil {
+		if err := WriteMetrics(w, Metric{e.name, e.kind, e.help, e.value(m)}); err != nil {
 			return err
 		}
 	}

@@ -26,20 +26,21 @@ type DumpField struct {
 // dumpLayout has the fields that only a heap dump needs: classfile/classLoaderData.hpp, oops/instanceKlass.hpp,
 // arrayKlass.hpp, cpCache.hpp, memory/universe.hpp (up to 11), runtime/jniHandles.hpp.
 type dumpLayout struct {
-	head         uint64   `vm:"ClassLoaderDataGraph._head"`
-	nextLoader   offset   `vm:"ClassLoaderData._next"`
-	arrays       offset   `vm:"InstanceKlass._array_klasses"`
-	higher       offset   `vm:"ArrayKlass._higher_dimension"` // the class of arrays with a dimension more
-	primitive    []uint64 // variables with the array classes of primitive types, up to 11
-	klassAt      uint64   `vm:"java_lang_Class._klass_offset"` // a variable: where a java.lang.Class has its Klass
-	poolRefs     offset   `vm:"ConstantPool._resolved_references"`
-	cacheRefs    offset   `vm:"ConstantPoolCache._resolved_references"`            // a handle, since 9; up to 8 poolRefs is
-	handles      offset   `vm:"JavaThread._active_handles|Thread._active_handles"` // its first JNIHandleBlock
-	slots        offset   `vm:"JNIHandleBlock._handles"`
-	top          offset   `vm:"JNIHandleBlock._top"`
-	next         offset   `vm:"JNIHandleBlock._next"`
-	globals      uint64   `vm:"JNIHandles._global_handles"`
-	globalBlocks bool     // up to 8 these are JNIHandleBlocks, too
+	head       uint64   `vm:"ClassLoaderDataGraph._head"`
+	nextLoader offset   `vm:"ClassLoaderData._next"`
+	arrays     offset   `vm:"InstanceKlass._array_klasses"`
+	higher     offset   `vm:"ArrayKlass._higher_dimension"` // the class of arrays with a dimension more
+	primitive  []uint64 // variables with the array classes of primitive types, up to 11
+	klassAt    uint64   `vm:"java_lang_Class._klass_offset"` // a variable: where a java.lang.Class has its Klass
+	poolRefs   offset   `vm:"ConstantPool._resolved_references"`
+	// cacheRefs is a handle, since 9. Up to 8 poolRefs is the handle.
+	cacheRefs    offset `vm:"ConstantPoolCache._resolved_references"`
+	handles      offset `vm:"JavaThread._active_handles|Thread._active_handles"` // its first JNIHandleBlock
+	slots        offset `vm:"JNIHandleBlock._handles"`
+	top          offset `vm:"JNIHandleBlock._top"`
+	next         offset `vm:"JNIHandleBlock._next"`
+	globals      uint64 `vm:"JNIHandles._global_handles"`
+	globalBlocks bool   // up to 8 these are JNIHandleBlocks, too
 }
 
 func (r *resolver) dump() dumpLayout {

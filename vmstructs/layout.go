@@ -138,20 +138,22 @@ func (r *resolver) blob() blobLayout {
 
 // nmethodLayout: code/nmethod.hpp, code/compiledMethod.hpp (9 to 22), code/pcDesc.hpp.
 type nmethodLayout struct {
-	method        offset `need:"nmethod._method|CompiledMethod._method"`
-	compileID     offset `need:"nmethod._compile_id"`
-	level         offset `need:"nmethod._comp_level"` // an int up to 20, then a byte: the low byte is right in both
-	entryBCI      offset `need:"nmethod._entry_bci"`
-	noEntryBCI    int32  `vm:"InvocationEntryBci" else:"-1"`
-	entry         offset `vm:"nmethod._entry_point"` // up to 22: pointers
-	verified      offset `vm:"nmethod._verified_entry_point"`
-	entryOff      sized  `vm:"nmethod._entry_offset"` // since 23: from the code's begin
-	verifiedOff   sized  `vm:"nmethod._verified_entry_offset"`
-	osrEntry      offset `vm:"nmethod._osr_entry_point"` // a pointer in all releases
-	stub          offset `vm:"nmethod._stub_offset"`
-	origPC        offset `need:"nmethod._orig_pc_offset"`
-	scopesPCs     offset `need:"nmethod._scopes_pcs_offset" cap:"inlined frames"`            // from the nmethod, or from its immutable data
-	dependencies  offset `vm:"nmethod._dependencies_offset"`                                 // up to 22: where the PcDescs end
+	method      offset `need:"nmethod._method|CompiledMethod._method"`
+	compileID   offset `need:"nmethod._compile_id"`
+	level       offset `need:"nmethod._comp_level"` // an int up to 20, then a byte: the low byte is right in both
+	entryBCI    offset `need:"nmethod._entry_bci"`
+	noEntryBCI  int32  `vm:"InvocationEntryBci" else:"-1"`
+	entry       offset `vm:"nmethod._entry_point"` // up to 22: pointers
+	verified    offset `vm:"nmethod._verified_entry_point"`
+	entryOff    sized  `vm:"nmethod._entry_offset"` // since 23: from the code's begin
+	verifiedOff sized  `vm:"nmethod._verified_entry_offset"`
+	osrEntry    offset `vm:"nmethod._osr_entry_point"` // a pointer in all releases
+	stub        offset `vm:"nmethod._stub_offset"`
+	origPC      offset `need:"nmethod._orig_pc_offset"`
+	// scopesPCs counts from the nmethod, or from its immutable data.
+	scopesPCs offset `need:"nmethod._scopes_pcs_offset" cap:"inlined frames"`
+	// dependencies is where the PcDescs end, up to 22.
+	dependencies  offset `vm:"nmethod._dependencies_offset"`
 	scopesData    offset `vm:"nmethod._scopes_data_offset"`                                  // 8, and since 23
 	scopesDataPtr offset `vm:"CompiledMethod._scopes_data_begin|nmethod._scopes_data_begin"` // 9 to 22
 	immutable     offset `vm:"nmethod._immutable_data"`                                      // since 23

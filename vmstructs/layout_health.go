@@ -12,10 +12,11 @@ type healthLayout struct {
 
 	heap        uint64 `vm:"Universe._collectedHeap"`
 	collections offset `vm:"CollectedHeap._total_collections"`
-	active      offset `vm:"CollectedHeap._is_stw_gc_active|CollectedHeap._is_gc_active"` // all threads are stopped for a collection
-	reserved    offset `vm:"CollectedHeap._reserved"`                                     // a MemRegion
-	start       offset `vm:"MemRegion._start"`
-	words       offset `vm:"MemRegion._word_size"`
+	// active says that all threads are stopped for a collection.
+	active   offset `vm:"CollectedHeap._is_stw_gc_active|CollectedHeap._is_gc_active"`
+	reserved offset `vm:"CollectedHeap._reserved"` // a MemRegion
+	start    offset `vm:"MemRegion._start"`
+	words    offset `vm:"MemRegion._word_size"`
 
 	serial       serialLayout
 	parallel     parallelLayout
@@ -69,13 +70,14 @@ type parallelLayout struct {
 }
 
 type g1Layout struct {
-	regions    offset   `vm:"G1CollectedHeap._hrm > HeapRegionManager._regions|G1HeapRegionManager._regions"` // a table
-	length     offset   `vm:"G1HeapRegionTable._length"`
-	base       offset   `vm:"G1HeapRegionTable._base"`
-	bottom     offset   `vm:"HeapRegion._bottom|G1HeapRegion._bottom|Space._bottom"`
-	top        offset   `vm:"HeapRegion._top|G1HeapRegion._top|G1ContiguousSpace._top|G1OffsetTableContigSpace._top"`
-	end        offset   `vm:"HeapRegion._end|G1HeapRegion._end|Space._end"`
-	kind       offset   `vm:"HeapRegion._type|G1HeapRegion._type > HeapRegionType._tag|G1HeapRegionType._tag"` // since 9 or so
+	regions offset `vm:"G1CollectedHeap._hrm > HeapRegionManager._regions|G1HeapRegionManager._regions"` // a table
+	length  offset `vm:"G1HeapRegionTable._length"`
+	base    offset `vm:"G1HeapRegionTable._base"`
+	bottom  offset `vm:"HeapRegion._bottom|G1HeapRegion._bottom|Space._bottom"`
+	top     offset `vm:"HeapRegion._top|G1HeapRegion._top|G1ContiguousSpace._top|G1OffsetTableContigSpace._top"`
+	end     offset `vm:"HeapRegion._end|G1HeapRegion._end|Space._end"`
+	// kind is there since about 9.
+	kind       offset   `vm:"HeapRegion._type|G1HeapRegion._type > HeapRegionType._tag|G1HeapRegionType._tag"`
 	young      uint32   // bits of kind; 0: not known
 	grain      uint64   `vm:"HeapRegion.GrainBytes|G1HeapRegion.GrainBytes"`
 	oldSet     offset   // of G1CollectedHeap: how many regions are old

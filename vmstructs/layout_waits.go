@@ -11,7 +11,8 @@ type waitLayout struct {
 	// type for it. But the same change has put monitors into a list (JDK 16, JDK-8256814).
 	handle bool
 
-	narrowBase  uint64 `need:"CompressedKlassPointers._base|CompressedKlassPointers._narrow_klass._base|Universe._narrow_klass._base"` // of class pointers
+	// narrowBase and narrowShift decode class pointers.
+	narrowBase  uint64 `need:"CompressedKlassPointers._base|CompressedKlassPointers._narrow_klass._base|Universe._narrow_klass._base"`
 	narrowShift uint64 `need:"CompressedKlassPointers._shift|CompressedKlassPointers._narrow_klass._shift|Universe._narrow_klass._shift"`
 }
 

@@ -9,8 +9,9 @@ import "sort"
 
 // namedLayout says where the methods that a class declares are: oops/instanceKlass.hpp.
 type namedLayout struct {
-	methods  offset `need:"InstanceKlass._methods"`                                             // an array of pointers
-	defaults offset `need:"InstanceKlass._default_methods" cap:"what calls of interfaces call"` // the same, of methods inherited from interfaces
+	methods offset `need:"InstanceKlass._methods"` // an array of pointers
+	// defaults is such an array of methods that are inherited from interfaces.
+	defaults offset `need:"InstanceKlass._default_methods" cap:"what calls of interfaces call"`
 	data     offset `need:"Array<Method*>._data"`
 	super    offset `need:"Klass._super"`
 }

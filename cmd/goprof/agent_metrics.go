@@ -44,30 +44,25 @@ func writeMetrics(w io.Writer, a *agent.Agent, h *agent.ThisHost, others *agent.
 	a.Metrics().Write(w)
 	g := h.Group()
 	tables, most := process.TableBytes()
-	for _, m := range []struct {
-		name, kind, help string
-		value            any
-	}{
-		{"cpu_visits_total", "counter", "Visits of CPUs.", g.Visits},
-		{"cpu_visits_met_total", "counter", "Visits that met a thread of a recorded JVM.", g.Met},
-		{"cpu_visits_others_total", "counter", "Visits that met another process.", g.Others},
-		{"cpu_visits_missed_total", "counter", "Visits that were left out because their moment had passed long ago.",
-			g.Missed},
-		{"cpus_unsampled", "gauge", "CPUs that are on and have no samples of JVMs: the kernel refused the events.",
-			g.Unsampled},
-		{"library_bytes", "gauge", "Symbols and unwind information of libraries, as they are paid for.",
-			tables},
-		{"library_bytes_max", "gauge", "The most of that; a JVM for which there is no room is refused as tables-full.", most},
-		{"sampling_cpu_seconds_total", "counter", "CPU time of the sampling thread and its preempters.", g.CPU.Seconds()},
-	} {
-		agent.WriteMetric(w, m.name, m.kind, m.help, m.value)
-	}
+	agent.WriteMetrics(w,
+		agent.Counter("cpu_visits_total", "Visits of CPUs.", g.Visits),
+		agent.Counter("cpu_visits_met_total", "Visits that met a thread of a recorded JVM.", g.Met),
+		agent.Counter("cpu_visits_others_total", "Visits that met another process.", g.Others),
+		agent.Counter("cpu_visits_missed_total", "Visits that were left out because their moment had passed long ago.",
+			g.Missed),
+		agent.Gauge("cpus_unsampled", "CPUs that are on and have no samples of JVMs: the kernel refused the events.",
+			g.Unsampled),
+		agent.Gauge("library_bytes", "Symbols and unwind information of libraries, as they are paid for.",
+			tables),
+		agent.Gauge("library_bytes_max", "The most of that; a JVM for which there is no room is refused as tables-full.",
+			most),
+		agent.Counter("sampling_cpu_seconds_total", "CPU time of the sampling thread and its preempters.", g.CPU.Seconds()))
 	if others != nil {
 		samples, lost := others.Counts()
-		agent.WriteMetric(w, "host_samples_total", "counter", "Samples of processes that are not recorded as JVMs.", samples)
-		agent.WriteMetric(w, "host_records_lost_total", "counter", "Records of these for which the kernel had no room.", lost)
-		agent.WriteMetric(w, "host_cpus_unsampled", "gauge", "CPUs that are on and have no samples of these.",
-			others.Unsampled())
+		agent.WriteMetrics(w,
+			agent.Counter("host_samples_total", "Samples of processes that are not recorded as JVMs.", samples),
+			agent.Counter("host_records_lost_total", "Records of these for which the kernel had no room.", lost),
+			agent.Gauge("host_cpus_unsampled", "CPUs that are on and have no samples of these.", others.Unsampled()))
 	}
 	out.Metrics(w)
 }

@@ -27,14 +27,17 @@ const mostParts = 6
 // Text writes a report for people.
 func (r *Report) Text(w io.Writer) error {
 	var b strings.Builder
-	by, within := "a look each "+round(r.Interval)+", so shorter ones are seen by chance", "within "+round(2*r.Interval)
-	if r.Methods {
-		by += ", and those of a thread that follow one another between two looks count as one"
-	}
+	seen, gap, within := "there is a look each "+round(r.Interval)+", so a shorter one is seen by chance", "look",
+		"within "+round(2*r.Interval)
 	if r.Waits {
-		by, within = "only their waits are in the recording", "from its first wait to the end of its last one"
+		seen, gap = "only their waits are in the recording", "other wait"
+		within = "from its first wait to the end of its last one"
 	}
-	fmt.Fprintf(&b, "Requests   %d seen in %s, by %s; %s\n", len(r.All), round(r.Duration), output.Printable(r.By), by)
+	fmt.Fprintf(&b, "Requests   %d seen in %s, by %s\n           %s\n", len(r.All), round(r.Duration),
+		output.Printable(r.By), seen)
+	if r.Methods {
+		fmt.Fprintf(&b, "           those of a thread with no %s between them count as one\n", gap)
+	}
 	if r.Left > 0 {
 		fmt.Fprintf(&b, "Left out   %d samples: there was no room for them\n", r.Left)
 	}

@@ -21,7 +21,6 @@ const maxColumns = 120
 var longLines = []string{
 	"arch/amd64/trace_test.go",      // tables of machine code
 	"cmd/goprof/exit/codes.go",      // a line for each cause
-	"process/imports_test.go",       // a line for each package
 	"process/procfs/bench_test.go",  // lines of /proc
 	"process/symbols_fuzz_test.go",  // notes of ELF files
 	"profile/naming/naming_test.go", // tables of names

@@ -84,7 +84,7 @@ var incidents = []incident{
 // is said. make test-servers runs it.
 func TestIncidents(t *testing.T) {
 	if servers == "" {
-		t.Skip("make test-servers runs it")
+		t.Skip("needs servers of others, which Maven fetches: make test-servers runs it")
 	}
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		var rows []string

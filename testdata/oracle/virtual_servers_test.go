@@ -28,7 +28,7 @@ var servers = os.Getenv("GOPROF_SERVERS")
 // it with GOPROF_SERVERS.
 func TestServers(t *testing.T) {
 	if servers == "" {
-		t.Skip("make test-servers runs it")
+		t.Skip("needs servers of others, which Maven fetches: make test-servers runs it")
 	}
 	virtualJDKs(t, func(t *testing.T, jdk jvmtest.JDK) {
 		for _, name := range []string{"helidon", "jetty"} {

@@ -126,9 +126,9 @@ func (o *Outlets) Close() {
 func (o *Outlets) Metrics(w io.Writer) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	agent.WriteMetric(w, "held", "gauge", "Batches that wait for the agent from which this one takes over.",
-		len(o.waiting))
-	agent.WriteMetric(w, "held_dropped_total", "counter", "Batches for which there was no room then.", o.dropped)
+	agent.WriteMetrics(w,
+		agent.Gauge("held", "Batches that wait for the agent from which this one takes over.", len(o.waiting)),
+		agent.Counter("held_dropped_total", "Batches for which there was no room then.", o.dropped))
 	o.to.metrics(w)
 	fileMetrics(w, o.files)
 }
@@ -160,18 +160,12 @@ func fileMetrics(w io.Writer, files *batchdir.Dir) {
 		return
 	}
 	st := files.Stats()
-	for _, m := range []struct {
-		name, kind, help string
-		value            any
-	}{
-		{"files_offered_total", "counter", "Batches for files.", st.Offered},
-		{"files_written_total", "counter", "Files that were written.", st.Written},
-		{"files_dropped_total", "counter", "Batches that did not become a file.", st.Dropped},
-		{"files_failed_total", "counter", "Of these, those that could not be written.", st.Failed},
-		{"files_removed_total", "counter", "Old files that were removed for want of room.", st.Removed},
-		{"files", "gauge", "Files that are there.", st.Files},
-		{"files_bytes", "gauge", "What they take.", st.Bytes},
-	} {
-		agent.WriteMetric(w, m.name, m.kind, m.help, m.value)
-	}
+	agent.WriteMetrics(w,
+		agent.Counter("files_offered_total", "Batches for files.", st.Offered),
+		agent.Counter("files_written_total", "Files that were written.", st.Written),
+		agent.Counter("files_dropped_total", "Batches that did not become a file.", st.Dropped),
+		agent.Counter("files_failed_total", "Of these, those that could not be written.", st.Failed),
+		agent.Counter("files_removed_total", "Old files that were removed for want of room.", st.Removed),
+		agent.Gauge("files", "Files that are there.", st.Files),
+		agent.Gauge("files_bytes", "What they take.", st.Bytes))
 }

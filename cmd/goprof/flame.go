@@ -92,8 +92,9 @@ func drawFlame(cmd *cobra.Command, input string, f *flameFlags) error {
 		o := caption.Drawing(version(), input, f.title, tree, &info)
 		o.MinShare, o.Whole = f.minwidth/100, whole
 		name, err = file.Write(func(w io.Writer) error { return draw(w, tree, o) })
-		return name, fmt.Sprintf("flame graph: %s (%s, %d stacks, %d frames)", output.Printable(name),
-			output.Amount(tree.Weight, tree.Total), tree.Stacks, len(tree.Nodes)-1), exit.CannotWrite(err)
+		return name, fmt.Sprintf("flame graph: %s (%s, %s, %s)", output.Printable(name),
+			output.Amount(tree.Weight, tree.Total), output.Count(tree.Stacks, "stack"),
+			output.Count(len(tree.Nodes)-1, "frame")), exit.CannotWrite(err)
 	})
 }
 

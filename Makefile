@@ -17,7 +17,7 @@ export GOFLAGS := $(strip $(shell $(GO) env GOFLAGS) -trimpath)
 export CGO_ENABLED := 0
 
 .DEFAULT_GOAL := help
-.PHONY: help build test test-languages test-servers test-readers test-engines test-kubernetes quick demo picture vet staticcheck fmt bench microbench fuzz nightly cover clean prove \
+.PHONY: help build test test-languages test-servers test-readers test-engines test-kubernetes test-cluster quick demo picture vet staticcheck fmt bench microbench fuzz nightly cover clean prove \
 	test-matrix test-arm64 test-kernels dist dist-verify packages test-packages image
 
 help: ## show this list
@@ -91,6 +91,9 @@ test-engines: ## what servers of others store of what goprof sends: an OpenTelem
 
 test-kubernetes: ## the Helm chart, the base for kustomize and the alerts, read by the libraries of Helm, kustomize, Kubernetes and Prometheus (builds them, in a module of their own)
 	@cd testdata/kubernetes && GOFLAGS=-mod=mod $(GO) test -count 1 -timeout $(TIMEOUT) .
+
+test-cluster: ## the agent and the plugin of kubectl in a real Kubernetes of one node (builds it, in a module of its own; root)
+	@scripts/tools.sh runc cni && cd testdata/cluster && GOFLAGS=-mod=mod $(GO) test -count 1 -timeout $(TIMEOUT) -v .
 
 demo: ## build, start a sample JVM with every kind of frame, record it, draw it
 	@scripts/demo.sh

@@ -31,6 +31,7 @@ for tool in "$@"; do
         nix-instantiate) need nix-instantiate nix-bin ;;
         depmod) need depmod kmod ;;
         mke2fs) need mke2fs e2fsprogs ;;
+        cni) [ -x /usr/lib/cni/ptp ] || missing+=(containernetworking-plugins) ;; # the networks of pods
         xz) need xz xz-utils ;;
         *) need "$tool" "$tool" ;;
     esac

@@ -115,9 +115,12 @@ func (l *layout) add(binary, version string) (string, error) {
 func layer(content []byte) (files, packed []byte, err error) {
 	var plain, zipped bytes.Buffer
 	t := tar.NewWriter(&plain)
-	if err = t.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: program, Mode: 0o755, Size: int64(len(content)),
-		Format: tar.FormatUSTAR}); err != nil {
-		return nil, nil, err
+	for _, h := range []tar.Header{{Typeflag: tar.TypeDir, Name: "tmp/", Mode: 0o1777},
+		{Typeflag: tar.TypeReg, Name: program, Mode: 0o755, Size: int64(len(content))}} {
+		h.Format = tar.FormatUSTAR
+		if err = t.WriteHeader(&h); err != nil {
+			return nil, nil, err
+		}
 	}
 	z := gzip.NewWriter(&zipped)
 	if _, err = t.Write(content); err == nil {

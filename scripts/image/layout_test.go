@@ -46,6 +46,10 @@ func TestImage(t *testing.T) {
 		}
 		r := tar.NewReader(bytes.NewReader(files))
 		h, err := r.Next()
+		if err != nil || h.Name != "tmp/" || h.Mode != 0o1777 {
+			t.Errorf("%+v, %v", h, err)
+		}
+		h, err = r.Next()
 		if err != nil || h.Name != "goprof" || h.Mode != 0o755 || h.Uid != 0 || about.Config.Entrypoint[0] != "/goprof" {
 			t.Errorf("%+v, %v, %+v", h, err, about.Config)
 		}

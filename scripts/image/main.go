@@ -1,6 +1,6 @@
 // image makes a container image of the static binaries, without a daemon: a folder in the layout of the Open Container
-// Initiative (image-spec, image-layout.md), which skopeo, podman, crane and others push. The image holds /goprof, and
-// nothing else. The same binaries give the same bytes.
+// Initiative (image-spec, image-layout.md), which skopeo, podman, crane and others push. The image holds /goprof,
+// and an empty /tmp for recordings on their way (goprof snap). The same binaries give the same bytes.
 //
 //	go run ./scripts/image -out build/image -version 1.2 amd64=build/dist/goprof-linux-amd64 arm64=build/dist/goprof-linux-arm64
 package main

@@ -88,19 +88,19 @@ func compileOnce(jdk JDK) (string, error) {
 	return dir, nil
 }
 
-// moduleRoot is the directory of go.mod; a test runs in its package's directory, below it.
+// moduleRoot is the directory above testdata/java; a test runs in its package's directory, below it.
 func moduleRoot() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
 		return "", err
 	}
 	for {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+		if _, err := os.Stat(filepath.Join(dir, "testdata", "java")); err == nil {
 			return dir, nil
 		}
 		up := filepath.Dir(dir)
 		if up == dir {
-			return "", errors.New("no go.mod above the working directory")
+			return "", errors.New("no testdata/java above the working directory")
 		}
 		dir = up
 	}

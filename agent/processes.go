@@ -11,39 +11,40 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// processList is the list of the host's processes, which is read only if it may have changed.
+// processList caches the list of the host's processes. The list is read again only if it may have changed.
 //
 // The kernel needs half a microsecond to list a process, and there are hundreds of them. /proc/loadavg is cheaper. It
-// shows the number of the newest thread or process, and how many threads there are (fs/proc/loadavg.c). If neither has
+// shows the number of the newest thread or process, and the number of threads (fs/proc/loadavg.c). If neither has
 // changed, no process has begun, and so none has ended. There is one gap: a new process gets its number some time
-// before it is listed, so both numbers may be read in between. Then goprof would see the process too late. So a list is
+// before it is listed, and both may be read in between. Then goprof would notice the process too late. So a list is
 // never older than listAnew.
 type processList struct {
-	loadavg *os.File // nil: it is not open, or it is not the kernel's
+	loadavg *os.File // nil: it is not open, or not the kernel's file
 	pids    []int
-	told    []byte // the part of loadavg that counts, before pids was read
+	told    []byte // the relevant part of loadavg, read before pids
 	at      time.Time
 	buf     [128]byte
 }
 
-// listAnew is how often the list is read in any case. A program that restores processes chooses their numbers.
+// listAnew is the largest age of the list. A program that restores processes chooses their numbers, so loadavg may not
+// change.
 const listAnew = 10 * time.Second
 
-// read returns the list. list reads it.
+// read returns the cached list, or the result of list if processes may have changed.
 func (l *processList) read(now time.Time, list func() []int) []int {
 	told := l.threads()
 	if told != nil && bytes.Equal(told, l.told) && now.Sub(l.at) < listAnew {
 		return l.pids
 	}
-	l.told, l.at = append(l.told[:0], told...), now // read before the list: what changes meanwhile is seen the next time
+	l.told, l.at = append(l.told[:0], told...), now // before the list, so the next call sees changes meanwhile
 	if l.pids = list(); l.pids == nil {
 		l.told = l.told[:0]
 	}
 	return l.pids
 }
 
-// threads returns the part of /proc/loadavg that says how many threads there are and which came last: of "0.20 0.18
-// 0.12 1/80 11206" what follows the slash. nil: that is not known.
+// threads returns the part of /proc/loadavg with the number of threads and the number of the newest one: in "0.20 0.18
+// 0.12 1/80 11206" the part behind the slash. It returns nil if that is not known.
 func (l *processList) threads() []byte {
 	if l.loadavg == nil {
 		return nil
@@ -54,7 +55,7 @@ func (l *processList) threads() []byte {
 	}
 	_, told, found := bytes.Cut(l.buf[:n], []byte("/"))
 	if !found || bytes.HasSuffix(bytes.TrimSpace(told), []byte(" 0")) {
-		return nil // no number was given: this is not Linux's own
+		return nil // the number is missing, so this is not the kernel's file
 	}
 	return told
 }

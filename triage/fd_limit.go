@@ -6,8 +6,8 @@ import (
 	"goprof/profile"
 )
 
-// A program that may open no more files cannot accept connections, read its configuration or load a class.
-const nearFDLimit = 0.9 // programs that use many open files on purpose set their limit far above
+// A program at its limit of open files cannot accept connections, read its configuration or load a class.
+const nearFDLimit = 0.9 // programs with many open files set their limit far above that number
 
 func fdLimit(x *exam) *suspicion {
 	open, ok := x.last.Process.FDs.Get()

@@ -10,7 +10,7 @@ import (
 	"goprof/profile/pools"
 )
 
-// waitWords say for what the threads of a stuck pool wait, and what is known of it if none of them moves.
+// waitWords describe the wait of a stuck pool, and what is known if none of its threads moves.
 var waitWords = map[pools.Doing]struct{ wait, still, next string }{
 	pools.ForResource: {"wait for %s to hand something out", "nothing came back to it in that time",
 		"who keeps what it hands out, and for how long; its size"},
@@ -59,7 +59,7 @@ func (s *stuckPool) claim(x *exam) string {
 	return text
 }
 
-// heldBy says who holds the lock that virtual threads of the pool wait for, as far as that is one thread.
+// heldBy names the thread that holds the lock that virtual threads of the pool wait for, if it is one thread.
 func (s *stuckPool) heldBy(d *Dump) string {
 	waits := map[uint64]bool{}
 	for i := range s.Members {
@@ -85,7 +85,7 @@ func (s *stuckPool) heldBy(d *Dump) string {
 	return d.heldBy(holder)
 }
 
-// who names the pool in a sentence.
+// who returns the name of the pool for use in a sentence.
 func (s *stuckPool) who() string {
 	switch {
 	case s.virtual && s.Name == pools.Unnamed:
@@ -96,7 +96,7 @@ func (s *stuckPool) who() string {
 	return "threads " + s.Name
 }
 
-// watched is how long the dumps were apart.
+// watched returns the time between the first dump and the last.
 func (x *exam) watched() time.Duration { return x.lastDump().At.Sub(x.Dumps[0].At) }
 
 // tally counts the members that wait for what the pool is stuck on.
@@ -131,7 +131,7 @@ func (s *stuckPool) suspicion(x *exam) *suspicion {
 	return found
 }
 
-// others say what the rest of the pool does: these may hold what the others wait for.
+// others describes the rest of the pool, which may hold what the stuck threads wait for.
 func (s *stuckPool) others() (lines []string) {
 	counts := map[string]int{}
 	for i := range s.members {

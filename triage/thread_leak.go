@@ -8,14 +8,14 @@ import (
 	"goprof/triage/vitals"
 )
 
-// A pool under load makes threads, too, but these work. Threads that leak come all the time, none of them ends, and
-// they do nothing once they are there.
+// A pool under load starts threads, too, but they work. Threads that leak start all the time, none of them ends, and
+// they soon have nothing to do.
 const (
-	leakThreads = 30   // new ones within the time, that is some thousands an hour
-	leakSteps   = 3    // in each third of the time some must have come: a pool is filled at once
-	leakAlive   = 0.95 // of them, at the end
-	leakIdle    = 0.8  // of those that came in the first two thirds: none of their CPU time is from the last third
-	// nearLimit is the part of all threads that the kernel would grant.
+	leakThreads = 30   // new threads during the examination; some thousands per hour
+	leakSteps   = 3    // thirds of the time in each of which some must start: a pool is filled at once
+	leakAlive   = 0.95 // of the new threads, still alive at the end
+	leakIdle    = 0.8  // of those of the first two thirds: without CPU time in the last third
+	// nearLimit is the part of the threads that the kernel allows.
 	nearLimit = 0.9
 )
 
@@ -50,7 +50,7 @@ func threadLeak(x *exam) *suspicion {
 	return s
 }
 
-// growth is what is known of new threads.
+// growth describes the new threads.
 type growth struct {
 	alive int // at the end
 	pools map[string]int
@@ -101,10 +101,10 @@ func (x *exam) growth() (g growth) {
 
 var digits = regexp.MustCompile(`[0-9]+`)
 
-// kin is the common part of the names of threads whose pools are made one after the other: pool-*-thread-*.
+// kin returns what the names of threads have in common whose pools are created one after the other: pool-*-thread-*.
 func kin(name string) string { return digits.ReplaceAllString(name, "*") }
 
-// threadLimit reports whether the kernel will soon grant no more threads.
+// threadLimit reports whether the limit of threads is nearly reached.
 func (x *exam) threadLimit() (text string, near bool) {
 	if full, ok := x.last.Cgroup.Tasks.Full(); ok && full >= nearLimit {
 		return fmt.Sprintf("its control group has %d of %d tasks", x.last.Cgroup.Tasks.Used.Or(0),

@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// This file is for an agent that watches a host all the time. It reads only what costs little.
+// This file is for an agent that watches a host all the time. It uses only cheap reads.
 
-// PIDs lists the processes of this host, nil if the list cannot be read.
+// PIDs lists the processes of this host. It returns nil if the list cannot be read.
 func (h Host) PIDs() []int { return h.pids() }
 
-// Brief is what one small file says of a process, at a hundredth of the cost of a look.
+// Brief holds the facts of one small file of a process. Reading it costs a hundredth of a look.
 type Brief struct {
-	Started time.Duration // after the host's boot: with its number it distinguishes a process from all others
+	Started time.Duration // after the host's boot; start and number together identify a process
 	Comm    string        // may hold anything
 	Threads int
 	CPU     time.Duration
@@ -43,7 +43,7 @@ func (h Host) Glance(pid int) (JVM, bool) {
 
 func (h Host) glance(pid int) (JVM, bool) {
 	libs, readable := h.libraries(pid)
-	if readable && libs.kind == unknownProgram && !h.hasVMThread(pid) { // first: most processes are none
+	if readable && libs.kind == unknownProgram && !h.hasVMThread(pid) { // first, as most are no JVMs
 		return JVM{}, false
 	}
 	jvm, comm, ok := h.visible(pid)
@@ -69,8 +69,8 @@ func (h Host) glance(pid int) (JVM, bool) {
 	return jvm, true
 }
 
-// Cgroup returns the path of the process's innermost cgroup, in the unified hierarchy if there is one. It is empty if
-// it is not known.
+// Cgroup returns the path of the process's innermost cgroup, in the unified hierarchy if there is one. It returns "" if
+// the path is not known.
 func (h Host) Cgroup(pid int) string {
 	b, _ := h.read(h.file(pid, "cgroup"), procfs.MaxFile)
 	longest := ""

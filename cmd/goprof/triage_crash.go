@@ -12,11 +12,10 @@ import (
 	"goprof/triage/hserr"
 )
 
-// crashHead is how much of a file goprof reads to tell a crash file.
+// crashHead is how much of a file goprof reads to recognize a crash file.
 const crashHead = 4 << 10
 
-// isCrashFile reports whether an argument names the file that a crash of HotSpot leaves. A number is a process, never a
-// file.
+// isCrashFile reports whether an argument is a crash file of HotSpot. A number is a process, never a file.
 func isCrashFile(name string) bool {
 	if _, err := strconv.Atoi(name); err == nil {
 		return false

@@ -1,6 +1,6 @@
 // Package parca sends batches to Parca by its ProfileStoreService/WriteRaw, as gRPC or as JSON over HTTP.
 //
-// A profile has pprof's format, with all facts about threads: Parca keeps labels of samples as columns.
+// Profiles have pprof's format, with all facts about threads, because Parca stores labels of samples as columns.
 package parca
 
 import (

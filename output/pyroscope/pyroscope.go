@@ -1,8 +1,8 @@
 // Package pyroscope sends batches to Grafana Pyroscope by its push API, push.v1.PusherService/Push.
 //
-// The call is one of the Connect protocol over HTTP. Servers accept it since Pyroscope 1.0, and present clients use it.
-// The older /ingest accepts pprof, too, but takes the labels from a name in the query, and guesses types. Pyroscope
-// also accepts OTLP. Use OTLP if threads and single moments matter, and this package if the usual queries matter
+// The call uses the Connect protocol over HTTP. Servers accept it since Pyroscope 1.0, and present clients use it. The
+// older /ingest also accepts pprof, but takes the labels from a name in the query, and guesses types. Pyroscope also
+// accepts OTLP. Use OTLP for threads and single moments, and this package for Pyroscope's usual queries
 // (process_cpu:cpu:nanoseconds).
 //
 // Pyroscope makes a series of each value of each label of a sample, so only the pool of a thread is sent.

@@ -1,5 +1,6 @@
-// Package ptrace stops a thread of another process for a moment, takes a look.Look of it, and lets it go. It
-// knows ptrace, /proc/PID/task and no Java. The caller decides which thread to look at, and when (package sampler).
+// Package ptrace stops a thread of another process for a moment, takes a look.Look of it, and releases it. It knows
+// ptrace and /proc/PID/task, and nothing of Java. The caller decides which thread to look at, and when (package
+// sampler).
 //
 // The contract: no thread is ever left stopped. This package alone ensures that:
 //

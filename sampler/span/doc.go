@@ -1,4 +1,4 @@
-// Package span has the kernel read for which span a thread works (look.Context), when the kernel takes a sample of the
-// thread. A BPF program reads it, so no thread is stopped. The thread stands still meanwhile: the kernel runs the
-// program on the thread's own CPU, in its interrupt or system call. So the record is in one piece.
+// Package span reads the span that a thread works for (look.Context) when the kernel takes a sample of the thread. A
+// BPF program reads it in the kernel, so no thread is stopped. The kernel runs the program on the thread's own CPU, in
+// its interrupt or system call. The thread cannot run meanwhile, so the record is consistent.
 package span

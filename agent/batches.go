@@ -18,13 +18,13 @@ type batches struct {
 	span    *countedTime
 	meta    profile.Meta
 	whose   resource.Attributes
-	event   profile.EventKind // of the samples. It has no Name before the first sample, and never has one in a mode
+	event   profile.EventKind // the event that is sampled; without a Name before the first sample, and in modes
 	began   time.Time
 	samples int64 // in all batches
-	broken  int64 // of samples: the stack does not reach its root
+	broken  int64 // samples whose stack does not reach its root
 	begun   time.Time
 	rest    unsampled
-	rests   bool // rest counts. It does so from the first cut in the counted time on
+	rests   bool // rest is added; from the first cut in the counted time on
 }
 
 func newBatches(pools bool, of *countedTime) *batches {

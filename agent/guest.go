@@ -89,7 +89,7 @@ type event struct {
 	control Control    // the recording has begun
 	beside  *record    // the event's recording that control and err belong to
 	ended   bool
-	unlike  bool // the settings exclude the JVM by a fact of the attached JVM
+	unlike  bool // the settings exclude the JVM because of its version or vendor
 	exec    bool // the process has become another program, or has ended
 	err     error
 	killed  string  // the message, if the kernel killed the JVM for lack of memory

@@ -43,7 +43,7 @@ type Others struct {
 	claims map[int][]claim
 
 	known   map[int]*other
-	changed map[int]int64  // when processes ended, began or became another program, in records that take handles
+	changed map[int]int64  // time of a process's last start, end or exec in the records that take handles
 	names   map[int]string // names of processes that have begun or become another program, and are not sampled yet
 	opened  int
 	purse   purse

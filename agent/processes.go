@@ -62,7 +62,7 @@ func (l *processList) threads() []byte {
 
 func openProcessList() *processList {
 	l := new(processList)
-	// The numbers in loadavg are those of our namespace, and the list may be another one's.
+	// The numbers in loadavg belong to goprof's pid namespace, but /proc may show another one.
 	if self, err := os.Readlink("/proc/self"); err != nil || self != strconv.Itoa(os.Getpid()) {
 		return l
 	}
@@ -70,7 +70,7 @@ func openProcessList() *processList {
 	if err != nil {
 		return l
 	}
-	// In some containers another program stands in for the file, and shows an earlier moment (lxcfs).
+	// In some containers another program provides the file, with older content (lxcfs).
 	var at unix.Statfs_t
 	if unix.Fstatfs(int(f.Fd()), &at) != nil || at.Type != unix.PROC_SUPER_MAGIC {
 		f.Close()

@@ -11,7 +11,7 @@ import (
 // all the time, code generates them: a scripting engine that is created for each request, or proxies that are not
 // reused.
 const (
-	classRate = 20.0 // a second, in both halves of the time
+	classRate = 20.0 // classes per second, in both halves of the time
 	// settled is the least age of the JVM. A large server loads most of its classes within its first minute.
 	settled = time.Minute
 	// leastCounts is the number of readings that two halves need.
@@ -45,7 +45,7 @@ func classLoading(x *exam) *suspicion {
 		next: fmt.Sprintf("goprof record --pid %d -d 30s && goprof flame out.collapsed  (search defineClass)", x.PID)}
 }
 
-// classRates returns the classes loaded a second in both halves of the time.
+// classRates returns the classes loaded per second in both halves of the time.
 func (x *exam) classRates() (first, second float64, ok bool) {
 	n := len(x.Readings)
 	rate := func(a, b int) float64 {

@@ -11,10 +11,10 @@ import (
 // harmless as long as there is room.
 const (
 	fullCode = 0.97
-	// roomy is the least fill of the cache that can explain why compilers take no tasks. It is used only without a
-	// better sign: JDKs up to 8 do not count failures to find room, and the JVM may not have turned its compilers off
-	// for good. It is far below 1 because a full cache may seem to have room. Compilers that end give their buffers
-	// back, and the JVM counts free pieces that are too small to use.
+	// roomy is the least fill of the cache that can explain why compilers take no tasks. It is used only if there is no
+	// better sign: JDKs up to 8 do not count failures to find room, and the JVM has not turned its compilers off for
+	// good. It is far below 1, because a full cache may seem to have room. Compilers that end return their buffers, and
+	// the JVM also counts free pieces that are too small to use.
 	roomy = 0.75
 )
 

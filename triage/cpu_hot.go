@@ -161,7 +161,7 @@ func (x *exam) caught(busy map[int]string) (list []caughtThread) {
 	return list
 }
 
-// neverLong are methods of which a call takes seconds in no healthy program.
+// neverLong are methods whose calls never take seconds in a healthy program.
 var neverLong = map[string][]string{
 	"java.util.regex.Matcher":   {"matches", "find", "lookingAt", "match", "search"},
 	"java.util.HashMap":         {"get", "getNode", "getEntry", "put", "putVal", "containsKey", "remove", "transfer"},

@@ -10,8 +10,8 @@ import (
 // gcReason is a reason for collections, and its cure.
 type gcReason struct{ text, cure string }
 
-// gcReasons are HotSpot's causes (gc/shared/gcCause.cpp, GCCause::to_string; JDK 8 to 27) that a larger heap does not
-// mend.
+// gcReasons are HotSpot's causes (gc/shared/gcCause.cpp, GCCause::to_string; JDK 8 to 27) that a larger heap would not
+// remove.
 var gcReasons = map[string]gcReason{
 	"System.gc()": {"the program asks for it (System.gc())", "leave the call out; -XX:+DisableExplicitGC; with G1 " +
 		"-XX:+ExplicitGCInvokesConcurrent"},
@@ -47,8 +47,8 @@ var directReason = gcReason{
 // noGC is HotSpot's cause between collections.
 const noGC = "No GC"
 
-// gcCauses counts by cause the readings between which the JVM collected. The JVM keeps only the last cause, so each
-// reading shows one collection.
+// gcCauses counts, by cause, the readings that follow a collection. The JVM keeps only the last cause, so each of these
+// readings shows one collection.
 func (x *exam) gcCauses() (causes map[string]int, all int) {
 	causes = map[string]int{}
 	for i := 1; i < len(x.Readings); i++ {
@@ -66,7 +66,7 @@ func (x *exam) gcCauses() (causes map[string]int, all int) {
 	return causes, all
 }
 
-// gcCause returns the commonest known cause, and its part of the readings between which the JVM collected.
+// gcCause returns the commonest known cause, and its share of the readings that follow a collection.
 func (x *exam) gcCause() (cause string, share float64) {
 	causes, all := x.gcCauses()
 	if all == 0 {
@@ -76,9 +76,9 @@ func (x *exam) gcCause() (cause string, share float64) {
 	return cause, float64(causes[cause]) / float64(all)
 }
 
-// A program that requests collections rarely has a reason: a test, or an hourly run. Collections are needless from
-// askedLeast during the examination, and askedRate per second. askedSure is the likelihood of the finding if it rests
-// on that alone.
+// A program that requests collections rarely has a reason: a test, or an hourly run. Requested collections are a
+// finding if there were askedLeast during the examination, and askedRate per second. askedSure is the likelihood of a
+// finding that rests on that alone.
 const (
 	askedLeast = 3
 	askedRate  = 0.7
@@ -98,10 +98,10 @@ func (x *exam) askedFor() int {
 	return n
 }
 
-// reasonShare is the part of the readings from which on a reason other than a full heap is reported.
+// reasonShare is the least share of a reason other than a full heap that is reported.
 const reasonShare = 0.5
 
-// needless reports whether the JVM collected for a reason that a larger heap does not mend.
+// needless reports whether the JVM collected for a reason that a larger heap would not remove.
 func (x *exam) needless() bool {
 	cause, share := x.gcCause()
 	_, special := gcReasons[cause]

@@ -189,7 +189,7 @@ func (s *stuckPool) held(dry int, still map[pools.Doing][]int) bool {
 	return dry >= poolOf && float64(dry+others) >= stuckShare*float64(len(s.Members))
 }
 
-// standsStill finds the commonest wait of the threads that do not move, if nearly all of the pool do not.
+// standsStill finds the commonest wait of the threads that do not move, if these are nearly all threads of the pool.
 func (s *stuckPool) standsStill(x *exam, still map[pools.Doing][]int) bool {
 	var tids []int
 	for _, d := range []pools.Doing{pools.ForRoom, pools.ForPermit, pools.ForResult, pools.ForProcess, pools.ForResource} {

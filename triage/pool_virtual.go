@@ -48,7 +48,7 @@ func (x *exam) stuckVirtual(p *pools.Pool) *stuckPool {
 		return nil
 	}
 	stayed, same := s.stayed(x)
-	// If one has gone on since the first dump, something was given back in between.
+	// If a thread has left its wait since the first dump, a resource was returned in between.
 	same = same && before == s.stuck
 	s.still = stayed && (same && s.on != pools.ForPeer || x.unmoved(x.carrierThreads()))
 	switch s.on {
@@ -165,9 +165,9 @@ func (x *exam) carrierThreads() (tids []int) {
 	return tids
 }
 
-// asks finds the remote that so many virtual threads wait for: the process has opened nearly as many connections to it.
-// If most of the threads wait for threads of a client library, it finds the library's method instead, because nothing
-// shows which connections are the library's.
+// asks finds the remote that the virtual threads wait for: a remote to which the process has opened nearly as many
+// connections as threads wait. If most of the threads wait for threads of a client library, it finds the library's
+// method instead, because nothing shows which connections are the library's.
 func (s *stuckPool) asks(x *exam) bool {
 	d := x.lastDump()
 	calls := s.tally(func(m *poolMember) string { return m.From })

@@ -12,10 +12,10 @@ import (
 // they soon have nothing to do.
 const (
 	leakThreads = 30   // new threads during the examination; some thousands per hour
-	leakSteps   = 3    // thirds of the time in each of which some must start: a pool is filled at once
+	leakSteps   = 3    // parts of the examination, in each of which some threads must start: a pool is filled at once
 	leakAlive   = 0.95 // of the new threads, still alive at the end
-	leakIdle    = 0.8  // of those of the first two thirds: without CPU time in the last third
-	// nearLimit is the part of the threads that the kernel allows.
+	leakIdle    = 0.8  // of the threads that started in the first two thirds: those without CPU time in the last third
+	// nearLimit is the used part of the kernel's limit from which on the limit is reported.
 	nearLimit = 0.9
 )
 
@@ -101,7 +101,7 @@ func (x *exam) growth() (g growth) {
 
 var digits = regexp.MustCompile(`[0-9]+`)
 
-// kin returns what the names of threads have in common whose pools are created one after the other: pool-*-thread-*.
+// kin returns the common form of the names of threads whose pools are created one after the other: pool-*-thread-*.
 func kin(name string) string { return digits.ReplaceAllString(name, "*") }
 
 // threadLimit reports whether the limit of threads is nearly reached.

@@ -41,7 +41,7 @@ type remotePool struct {
 	threads int
 	first   int            // one of its threads
 	stuck   map[string]int // threads by address, or by the client library's method
-	share   float64        // of the time of those in stuck, as a sum
+	share   float64        // sum of the shares of their time that the threads in stuck wait
 	state   string
 	where   map[string]int
 }
@@ -103,9 +103,9 @@ func (x *exam) poolsByRemote() []*remotePool {
 	return list
 }
 
-// connectionsLead says where the connections lead that the process has opened. If nearly as many lead to one address as
-// threads wait in a client library, it returns lead, a sentence of its own. Otherwise it returns evidence. Nothing
-// shows which connections are the library's.
+// connectionsLead says where the connections lead that the process itself has opened. It returns lead, a separate
+// sentence, if the number of connections to one address is close to the number of threads that wait in a client
+// library. Otherwise it returns evidence. Nothing shows which connections are the library's.
 func (x *exam) connectionsLead(threads int) (lead, evidence string) {
 	opened := x.lastDump().Opened
 	all, most := 0, netip.AddrPort{}

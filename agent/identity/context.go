@@ -20,7 +20,7 @@ import (
 //
 //	0   8  "OTEL_CTX"
 //
-// version: 2; 1 was used in development
+//	8   4  version: 2; 1 was used in development
 //
 //	12  4  bytes of the payload
 //	16  8  when the context was published, by CLOCK_BOOTTIME; 0 while it is being changed

@@ -91,7 +91,7 @@ const (
 	// another process ended the JVM by a signal. A watchdog sends such a signal to a JVM that collects all the time and
 	// does not answer. For all other cores, heap-full is listed as not known.
 	fullHeap = 0.9
-	// fullCode and roomy are package triage's, too.
+	// fullCode and roomy have the same values as in package triage.
 	fullCode, roomy = 0.97, 0.75
 )
 
@@ -153,7 +153,7 @@ func codeFull(_ *profile.Dump, f *postmortem.Facts, _ string) *profile.Finding {
 	return found
 }
 
-// full is which part of a limit is used.
+// full returns the used part of a limit.
 func full(used, limit maybe.Value[uint64]) (float64, bool) {
 	u, ok := used.Get()
 	m, ok2 := limit.Get()
@@ -209,7 +209,8 @@ func notes(d *profile.Dump, f *postmortem.Facts) (lines []string) {
 }
 
 const (
-	// poolOf and stuckShare are package triage's: how many threads are a pool, and which part of it must wait.
+	// poolOf and stuckShare have the same values as in package triage: the least number of threads in a pool, and the
+	// part of a pool that must wait.
 	poolOf     = 3
 	stuckShare = 0.9
 )

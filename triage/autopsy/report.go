@@ -53,7 +53,7 @@ func reportOf(d *profile.Dump, f *postmortem.Facts) *hserr.Report {
 // archNames maps our names of CPUs to HotSpot's.
 var archNames = map[string]string{"amd64": "amd64", "arm64": "aarch64"}
 
-// sentCodes maps package postmortem's names for ways to send a signal to HotSpot's.
+// sentCodes maps the way in which a signal was sent, in package postmortem's words, to HotSpot's code.
 var sentCodes = map[string]string{postmortem.SentByKill: "SI_USER", postmortem.SentByTgkill: "SI_TKILL",
 	postmortem.SentByQueue: "SI_QUEUE"}
 

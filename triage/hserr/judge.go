@@ -325,7 +325,7 @@ func vm(r *Report) *profile.Finding {
 	return f
 }
 
-// nearlyFull is the part of its memory limit from which on a container counts as about to be killed.
+// nearlyFull is the used part of its memory limit from which on a container is reported.
 const nearlyFull = 0.95
 
 func container(r *Report) *profile.Finding {

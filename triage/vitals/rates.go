@@ -11,7 +11,7 @@ import (
 type Rates struct {
 	Over time.Duration
 
-	// CPU is the number of CPUs that the process used. CollectorCPU is the part of the collector's threads that are in
+	// CPU is the number of CPUs that the process used. CollectorCPU counts only the collector's threads that are in
 	// both readings. Serial collects in the VM thread, so use Collectors there.
 	CPU, CollectorCPU maybe.Value[float64]
 	// WaitedCPU is the average number of threads that were ready to run and had no CPU.

@@ -165,7 +165,7 @@ func (c *counterValues) count(name string) maybe.Value[uint64] {
 	return maybe.If(uint64(max(n, 0)), ok && n >= 0)
 }
 
-// ticks reads a time in ticks (PerfData::U_Ticks), of os::elapsed_frequency.
+// ticks reads a time that the JVM counts in ticks (PerfData::U_Ticks, os::elapsed_frequency).
 func (c *counterValues) ticks(name string) maybe.Value[time.Duration] {
 	n, ok := c.count(name).Get()
 	d := float64(n) * c.tick

@@ -23,7 +23,7 @@ type Reading struct {
 // Pool is an amount of memory that is used up to a limit, in bytes.
 type Pool struct {
 	Used      maybe.Value[uint64]
-	Committed maybe.Value[uint64] // what the process has now
+	Committed maybe.Value[uint64] // memory that the process has obtained
 	Max       maybe.Value[uint64] // also not known if there is no limit
 }
 

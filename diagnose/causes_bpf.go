@@ -55,7 +55,7 @@ func errnoOf(err error) error {
 	return nil
 }
 
-// bpfFiltered tries whether a seccomp filter forbids the call. It returns false for a faked host.
+// bpfFiltered tests whether a seccomp filter forbids the call. For a faked host it returns false.
 func (h Host) bpfFiltered() bool {
 	if h.Proc == "" {
 		return bpf.Filtered()

@@ -62,8 +62,8 @@ func (h Host) explainPerf(pid int, err error) Cause {
 	return Cause{Name: "perf-failed", Why: "perf_event cannot be used: " + err.Error(), Remedy: byPtrace(pid)}
 }
 
-// perfFiltered tries whether a seccomp filter forbids the call. goprof's own filter (package guard) does not. It
-// returns false for a faked host.
+// perfFiltered tests whether a seccomp filter forbids the call. (goprof's own filter, package guard, permits it.) For a
+// faked host it returns false.
 func (h Host) perfFiltered() bool {
 	if h.Proc == "" {
 		return ring.Filtered()

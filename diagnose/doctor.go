@@ -51,7 +51,7 @@ func (r *Report) warn(name, remedy, format string, args ...any) {
 	r.Checks = append(r.Checks, Check{name, Warn, fmt.Sprintf(format, args...), remedy})
 }
 
-// info reports that something does not work that is not necessary.
+// info reports that an unnecessary thing does not work.
 func (r *Report) info(name, remedy, format string, args ...any) {
 	r.Checks = append(r.Checks, Check{name, Info, fmt.Sprintf(format, args...), remedy})
 }

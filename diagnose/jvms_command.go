@@ -66,7 +66,7 @@ func forLauncher(argv []string) bool {
 // splitCommand parses the JVM's own record of its command (sun.java.command), "main arg arg". Words may contain blanks,
 // and the command line shows where they end. Without a command line, the name ends at the first blank.
 func splitCommand(command string, argv []string) (main string, args []string) {
-	// The last words of argv are the command if their length together is the same. A hostile command line has half a
+	// The last words of argv are the command if they are together as long as command. A hostile command line has half a
 	// million words, so each is examined once.
 	length := -1
 	for i := len(argv) - 1; i >= 0 && length < len(command); i-- {

@@ -19,9 +19,7 @@ import (
 // The header of a process context (OTEP 4719), in the CPU's byte order:
 //
 //	0   8  "OTEL_CTX"
-//
 //	8   4  version: 2; 1 was used in development
-//
 //	12  4  bytes of the payload
 //	16  8  when the context was published, by CLOCK_BOOTTIME; 0 while it is being changed
 //	24  8  address of the payload

@@ -11,7 +11,7 @@ import (
 	"goprof/cmd/goprof/exit"
 )
 
-// Options of async-profiler's asprof, and the same for goprof.
+// Options of async-profiler's asprof, with goprof's equivalents.
 
 // asprofEvents maps events of "asprof -e" to record's flags. An event without flags is record's default. goprof cannot
 // record events that are not in the table.

@@ -36,7 +36,8 @@ func (c *coreFile) addFlags(cmd *cobra.Command) {
 	c.addFiles(cmd, "with --core: ")
 }
 
-// addFiles adds the flags for the folders of files that a core lacks. when says in the help when they apply.
+// addFiles adds the flags for the folders of files that a core lacks. when is the part of their help that says when
+// they apply.
 func (c *coreFile) addFiles(cmd *cobra.Command, when string) {
 	cmd.Flags().StringVar(&c.root, "root", "", when+"the `folder` that was the JVM's root: an unpacked container image")
 	cmd.Flags().StringArrayVar(&c.debugDirs, "debug-dir", nil,

@@ -45,7 +45,7 @@ func beGoodNeighbour(cmd *cobra.Command) {
 	}
 	runtime.GOMAXPROCS(processors)
 	if cmd.Name() == agentName {
-		return // an agent's memory grows with the number of JVMs: with a goal it would collect garbage all the time
+		return // an agent's memory grows with the number of JVMs: with a memory goal it would collect garbage all the time
 	}
 	debug.SetMemoryLimit(session.MemoryGoal)
 }

@@ -14,7 +14,7 @@ import (
 	"goprof/profile"
 )
 
-// readings say how often something is read that may grow.
+// readings say how often something that may grow is read.
 type readings struct {
 	count int
 	every time.Duration

@@ -115,7 +115,7 @@ func (f *reportFlags) run(cmd *cobra.Command, name string) error {
 	in.notes(cmd) // a summary shows the unit
 	sum := in.sumOptions()
 	sum.Threads = sum.Threads || (f.by == output.ByThread || f.shape.GroupThreads) && in.file.Info().Threads
-	sum.States = true // the state decides which frame counts a thread's time
+	sum.States = true // a thread's state decides for which frame its time counts
 	sum.Lines = f.by == output.ByLine
 	tree, err := in.tree(sum)
 	if err != nil {

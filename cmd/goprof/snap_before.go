@@ -52,7 +52,7 @@ func (p *snapPart) before() error {
 	return err
 }
 
-// batchFile matches the name of an agent's file: its beginning, and the process (package batchdir).
+// batchFile matches the name of an agent's file, and captures its start time and its pid (package batchdir).
 var batchFile = regexp.MustCompile(`^(\d{8}T\d{6}Z)-\d{4}-(\d+)-.*\.(pb\.gz|jfr)$`)
 
 // joined are recordings of one JVM, in order of time.

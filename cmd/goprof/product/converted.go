@@ -51,7 +51,7 @@ func (p *convertedProduct) SoFar(r *Recorded) (string, error) {
 	return p.write()
 }
 
-// Finish writes the result. If the disk of the spool was full, the result holds the samples before.
+// Finish writes the result. If the disk of the spool was full, the result holds the samples up to then.
 func (p *convertedProduct) Finish(r *Recorded) (string, error) {
 	defer p.spool.Close()
 	if _, err := p.stream.Finish(r); err != nil {

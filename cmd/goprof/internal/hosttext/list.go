@@ -62,7 +62,7 @@ func List(w io.Writer, jvms []diagnose.JVM, withArgs bool, columns int) error {
 	return listProblems(w, jvms)
 }
 
-// columns says whether the columns are shown that only containers need.
+// columns says which of the columns for containers are shown.
 type columns struct{ inner, container bool }
 
 func containerColumns(jvms []diagnose.JVM) (c columns) {

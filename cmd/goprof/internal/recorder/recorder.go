@@ -205,7 +205,7 @@ func (r *Recorder) once(ctx context.Context, length time.Duration) result {
 	p, sum, err := r.recordParts(ctx, length, sink, stop)
 	stopCounting()
 	used := sum.Times.Process
-	if used == 0 { // wall-clock modes do not measure it, and summary lacks unwanted threads
+	if used == 0 { // wall-clock modes do not measure CPU time, and the summary lacks excluded threads
 		used = max(r.session.CPUTime()-before, 0)
 	}
 	return result{p, sum, r.session.Now(), used, err}

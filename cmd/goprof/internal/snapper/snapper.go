@@ -1,9 +1,9 @@
 //go:build linux
 
 // Package snapper takes snaps of JVMs at alarms. An agent with alarms has a second process that watches the JVMs and
-// takes the snaps. That process starts before the agent gives up rights, because a snap needs more rights than samples
-// do. It ends with the agent. The agent starts it (Keep). It writes the list of JVMs to its standard input ("jvms 12
-// 34"), or a request for snaps of all JVMs ("all"). The process runs Watch.
+// takes the snaps. The agent starts that process (Keep) before it gives up rights, because a snap needs more rights
+// than samples do. The process runs Watch, and ends with the agent. The agent writes to the process's standard input:
+// the list of JVMs ("jvms 12 34"), or a request for snaps of all JVMs ("all").
 //
 // Watch stops no thread. It takes one snap at a time, by "goprof snap" in another process, and at most one of a JVM in
 // 10 minutes. The newest snaps in the folder are kept.

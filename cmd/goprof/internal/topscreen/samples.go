@@ -43,8 +43,8 @@ type samples struct {
 	err    error // set when the sampling has ended
 }
 
-// seenFrame is the Java method of a thread at its last sample, and the method that the time counts for if the thread
-// now waits.
+// seenFrame holds two Java methods of a thread at its last sample: the running one, and the one that waiting time
+// counts for.
 type seenFrame struct {
 	running, waiting string
 	at               time.Time
@@ -222,7 +222,7 @@ func (t *samples) endSegment() {
 	}
 }
 
-// visitTime limits how long a reading waits for the pauses. A stack may be under way, and nothing answers between two
+// visitTime limits how long a reading waits for the pauses. A walk may be running, and nothing answers between two
 // segments.
 const visitTime = 200 * time.Millisecond
 

@@ -185,7 +185,7 @@ func (w *Watch) compare(before, now *moment, threads []session.LiveThread) *top.
 	return r
 }
 
-// perTime returns part as a share of of, never below 0.
+// perTime returns the growth part as a share of the time of, never below 0.
 func perTime(part, of time.Duration) float64 {
 	if of <= 0 {
 		return 0

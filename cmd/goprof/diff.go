@@ -270,7 +270,7 @@ func (f *diffFlags) read(cmd *cobra.Command, c *diff.Comparison, side diff.Side,
 	o := diff.Reading{SumOptions: in.sumOptions(), HideInternal: f.shape.HideInternal,
 		AllFrames: f.allFrames}
 	o.Threads = o.Threads || f.by == output.ByThread && in.file.Info().Threads
-	o.States = f.by != diff.ByPath // a thread's state decides for which frame its time counts; paths keep all frames
+	o.States = f.by != diff.ByPath // a thread's state decides for which frame its time counts; paths end as in the file
 	if err := c.AddSource(side, in.src, o); err != nil {
 		return "", exit.CannotRead(name, err)
 	}

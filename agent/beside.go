@@ -59,7 +59,7 @@ func (s *Settings) has(event string) bool {
 	return slices.ContainsFunc(s.Events, func(e session.AskedEvent) bool { return e.Name == event })
 }
 
-// EventsOf returns the events that are wanted of an attached JVM.
+// EventsOf returns the events to record in an attached JVM.
 func (s *Settings) EventsOf(j *Candidate) []session.AskedEvent {
 	if len(s.EventMatch) > 0 && anyFits(s.EventMatch, j, true) != Wanted {
 		return nil

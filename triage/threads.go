@@ -20,8 +20,8 @@ func (d *Dump) thread(tid int) *profile.ThreadDump {
 	return nil
 }
 
-// topJava returns the innermost Java frame outside of the class library's code for waiting, or else any innermost Java
-// frame.
+// topJava returns the innermost Java frame that is not the class library's code for waiting. If there is none, it
+// returns the innermost Java frame.
 func topJava(s *profile.Stack) string {
 	first := ""
 	for i := range s.Frames {

@@ -21,8 +21,8 @@ func addShape(flags *pflag.FlagSet, s *output.Shape) {
 	flags.BoolVar(&s.GroupThreads, "group-threads", false, groupThreadsUsage+", if stacks begin with threads")
 }
 
-// drawing holds the flags for drawings. By default a drawing has a method once under its caller, one frame for the
-// frames with which a thread begins, and no frames that only wait.
+// drawing holds two flags of drawings. splitKinds draws a method as one frame for each way in which it was compiled.
+// allFrames also draws frames that only wait, and each of the frames with which a thread begins.
 type drawing struct{ splitKinds, allFrames bool }
 
 func (d *drawing) add(flags *pflag.FlagSet) {

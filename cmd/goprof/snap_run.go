@@ -76,7 +76,7 @@ func (s *snapping) run() (err error) {
 	s.line.Wipe()
 	s.redactContents()
 	s.failed = cmp.Or(s.failed, s.zip.Close(&s.contents), buffered.Flush())
-	if s.failed == nil { // otherwise the file keeps no name
+	if s.failed == nil { // after a failure the file gets no name
 		s.failed = growing.Publish()
 	}
 	if s.failed = cmp.Or(s.failed, growing.Close()); s.failed != nil {

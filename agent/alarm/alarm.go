@@ -17,7 +17,7 @@ import (
 // Rules are the alarms that a user wants. The zero value wants none.
 type Rules struct {
 	Stuck, OutOfMemory, Signal bool
-	CPU                        float64       // the CPU use that is too high, as a share of all CPUs of the JVM; 0: no such alarm
+	CPU                        float64       // CPU use that is too high, a share of the CPUs of the JVM; 0: no alarm
 	For                        time.Duration // how long the JVM must use more than CPU
 }
 

@@ -200,7 +200,7 @@ func (t *hostTarget) recordEvent(ctx context.Context, how *Recording, b *Beside,
 
 type eventControl struct {
 	latest
-	events *events.Engine // nil: waits
+	events *events.Engine // nil for a recording of waits
 	pace   *atomic.Int64
 	base   time.Duration // CPU time between two samples, as configured
 	drop   func()

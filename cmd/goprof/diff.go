@@ -128,7 +128,7 @@ func (f *diffFlags) sides(cmd *cobra.Command, args []string) (names [2][]string,
 		return names, usageError(cmd, "more than two recordings need -- between those of before and those of after: "+
 			"goprof diff before1.jfr before2.jfr -- after1.jfr after2.jfr")
 	}
-	if dash <= 0 { // a -- before all names only ends the flags
+	if dash <= 0 { // a leading -- only ends the flags; it does not divide the names
 		dash = min(len(args), 1)
 	}
 	names = [2][]string{matching(args[:dash]), matching(args[dash:])}

@@ -361,7 +361,8 @@ func (m *Server) find(name string) (string, error) {
 	return path, nil
 }
 
-// readable returns the path of a recording without hidden names. It redacts a file that this server has not made.
+// readable returns the path of a recording that the client may see. If names are to be hidden, it redacts a copy of any
+// file that this server has not made.
 func (m *Server) readable(ctx context.Context, name string) (string, error) {
 	path, err := m.find(name)
 	if err != nil || m.by == nil || m.made[name] {

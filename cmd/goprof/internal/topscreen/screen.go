@@ -212,7 +212,7 @@ const (
 	mostBetween  = 10 * time.Second
 )
 
-// ended unites all errors that mean that the process has ended.
+// ended returns errTargetEnded for any error after the process has ended, and other errors unchanged.
 func (w *Watch) ended(err error) error {
 	if errors.Is(err, process.ErrGone) || w.aside.Process.Alive() != nil {
 		return errTargetEnded

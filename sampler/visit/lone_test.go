@@ -33,6 +33,9 @@ func TestLoneThreadIsMetAsOftenAsItRuns(t *testing.T) {
 			100*got.CPU.Seconds()/got.Wall.Seconds())
 		sampletest.NeedTicks(t, &got.Stats)
 		least := held(owed, &got.Stats)*4/5 - sampletest.Chance(owed)
+		if sampletest.MayMiss() { // a visit takes milliseconds there, and the thread is moved before goprof asks for it
+			least = 1
+		}
 		if got.Attempted < least || got.Attempted > owed+sampletest.Chance(owed)+owed/20 {
 			t.Errorf("%v: %d samples of %d owed", interval, got.Attempted, owed)
 		}

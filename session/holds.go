@@ -51,8 +51,8 @@ func inWords(h ptrace.Hindrance) (why, cure string) {
 		return "goprof's own control group has a limit on CPU time, and uses it up",
 			"a higher CPU limit for goprof's container"
 	case ptrace.OthersFirst:
-		// kernel.sched_rt_runtime_us=-1 is no remedy: it takes the guard against such threads from the machine. They
-		// still go before goprof, whose priority is 1 to 3 of 99.
+		// kernel.sched_rt_runtime_us=-1 is no remedy. It removes the machine's guard against such threads, and those of a
+		// higher priority than goprof's (1 to 3 of 99) still go first.
 		return "goprof has real-time priority, but others with such priority had the CPUs, or " +
 				"kernel.sched_rt_runtime_us ran out",
 			"fewer programs with real-time priority"

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"goprof/sampler/look"
 	"goprof/testdata/ctest"
 )
@@ -18,6 +20,9 @@ func onTracer(t testing.TB, pid int, f func(tr *Tracer)) {
 	OnOwnThread(func() {
 		tr := NewTracer(pid, cpu)
 		defer tr.Close()
+		if os.Getenv("GOPROF_SLOW") != "" { // each wait for an emulated CPU would close the gate for longer
+			tr.gate = &gate{tid: unix.Gettid(), sources: sources{urgent: true, schedstat: -1, loadavg: -1}}
+		}
 		f(tr)
 	})
 }
@@ -36,9 +41,6 @@ func lookAt(tr *Tracer, tid int, hint Hint) (*look.Look, Outcome) {
 			return snap, o
 		}
 		time.Sleep(time.Millisecond)
-		if o == Unadmitted && os.Getenv("GOPROF_SLOW") != "" {
-			tr.gate.until = 0 // each wait for an emulated CPU closes the gate for longer
-		}
 		if o != Pending {
 			o = tr.Look(tid, hint, snap)
 			continue

@@ -46,7 +46,7 @@ func (t *Tracer) LookHeld(met Met, hint Hint, snap *look.Look) Outcome {
 	}
 	switch {
 	case s == running:
-		t.releaser.watch(tid, t.missed)
+		t.guard = t.releaser.watch(tid, t.missed)
 	case s != stopped:
 	case aside && !t.silent && ours:
 		t.releaseAside(tid, sig)

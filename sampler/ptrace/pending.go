@@ -28,8 +28,8 @@ type pendingStop struct {
 // twice as long.
 const verifyAfter = int64(5 * time.Millisecond)
 
-func (t *Tracer) newPending(tid int, hint Hint, snap *look.Look, now int64) pendingStop {
-	return pendingStop{tid, hint, snap, now, now, now + verifyAfter, false, false, t.releaser.watch(tid, now)}
+func (t *Tracer) newPending(tid int, hint Hint, snap *look.Look, now int64, guard *lateStop) pendingStop {
+	return pendingStop{tid, hint, snap, now, now, now + verifyAfter, false, false, guard}
 }
 
 // Pending is how many threads have been told to stop and have not stopped yet. While there are any, call Collect often
@@ -220,7 +220,7 @@ func (t *Tracer) expectEnd(tid int) {
 // an exec may come between seizing it and telling it.
 func (t *Tracer) letGoLater(tid int) {
 	now := Monotonic()
-	p := t.newPending(tid, Hint{}, nil, now)
+	p := t.newPending(tid, Hint{}, nil, now, t.releaser.watch(tid, now))
 	ptrace(unix.PTRACE_INTERRUPT, uintptr(tid), 0, 0)
 	t.pending = append(t.pending, p)
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"goprof/sampler/look"
 	"goprof/testdata/ctest"
 )
@@ -37,6 +39,33 @@ func TestReleaser(t *testing.T) {
 		}
 		if snap, o := lookPatiently(tr, p.PID, 0); o != Taken || len(snap.Stack) == 0 {
 			t.Errorf("a look after that: %v", o)
+		}
+	})
+}
+
+// TestReleasedBeforeItIsPending: the handler lets a thread go right after the pause, before the look is on the list.
+// The look came too late, and the thread lives on.
+func TestReleasedBeforeItIsPending(t *testing.T) {
+	needHandler(t)
+	p := ctest.Run(t, ctest.Spin)
+	p.Line(t)
+	onTracer(t, p.PID, func(tr *Tracer) {
+		tr.onItsThread()
+		if e := tr.seize(p.PID); e != 0 {
+			t.Fatal(e)
+		}
+		if !tr.openReader() {
+			t.Fatal(tr.Err())
+		}
+		tr.guard = tr.releaser.watch(p.PID, Monotonic())
+		ptrace(unix.PTRACE_INTERRUPT, uintptr(p.PID), 0, 0)
+		ctest.Eventually(t, "let go", func() bool { return ctest.TracerOf(p.PID) == 0 })
+		snap := new(look.Look)
+		if o := tr.conclude(p.PID, running, 0, &Hint{}, snap); o != Pending {
+			t.Fatalf("%v, want pending", o)
+		}
+		if s, o, ok := tr.Collect(); !ok || s != snap || o != Missed || tr.Pending() != 0 {
+			t.Errorf("%v, pending %d", o, tr.Pending())
 		}
 	})
 }

@@ -64,6 +64,7 @@ type Tracer struct {
 	err   error // behind the last Failed
 
 	releaser *releaser // nil before the first stop
+	guard    *lateStop // of the thread that was told to stop last, and did not in the pause
 
 	gate  *gate // nil before the first stop
 	holds Holds
@@ -225,7 +226,7 @@ func (t *Tracer) LookOn(tid, cpu int, hint Hint, snap *look.Look) Outcome {
 		}
 		t.release(tid, sig)
 	} else if s == running {
-		t.releaser.watch(tid, t.missed)
+		t.guard = t.releaser.watch(tid, t.missed)
 	}
 	t.endPause()
 
@@ -265,7 +266,7 @@ func (t *Tracer) conclude(tid int, s state, sig uintptr, hint *Hint, snap *look.
 		return o
 	}
 	if s == running {
-		t.pending = append(t.pending, t.newPending(tid, *hint, snap, t.missed))
+		t.pending = append(t.pending, t.newPending(tid, *hint, snap, t.missed, t.guard))
 		return Pending
 	}
 	return t.finish(tid, s, sig, hint, snap)

@@ -34,7 +34,7 @@ func eachGroup(t *testing.T, interval time.Duration, test func(t *testing.T, g s
 
 // A member has as many samples as its CPU time has intervals, whatever other members there are.
 func TestGroupSharesFairly(t *testing.T) {
-	const interval = 2 * time.Millisecond
+	interval := sampletest.Interval(2 * time.Millisecond)
 	eachGroup(t, interval, func(t *testing.T, g sampletest.Group) { checkGroupSharesFairly(t, g, interval) })
 }
 

@@ -189,7 +189,7 @@ func (u *unharmed) works(t *testing.T) {
 //
 //	GOPROF_KILLS=10000 go test ./sampler/visit -run TestEndsOfGoprof -v -timeout 4h
 func TestEndsOfGoprof(t *testing.T) {
-	kills := 100
+	kills := ctest.Rounds(100)
 	if n, err := strconv.Atoi(os.Getenv("GOPROF_KILLS")); err == nil {
 		kills = n
 	}

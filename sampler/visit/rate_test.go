@@ -92,7 +92,8 @@ func TestWaitingThreadsAreNoSamples(t *testing.T) {
 	for _, tid := range tids {
 		before[tid] = ctest.Ran(t, p.PID, tid)
 	}
-	got := session(t, p.PID, sampler.Config{Interval: time.Millisecond}, 8, sampletest.UntilSamples(1000))
+	got := session(t, p.PID, sampler.Config{Interval: sampletest.Interval(time.Millisecond)}, 8,
+		sampletest.UntilSamples(1000))
 	if got.Waiting == 0 && !got.Visits {
 		t.Error("four threads on one CPU, and none was seen to wait")
 	}

@@ -99,7 +99,7 @@ func (w *fakeWorld) Brief(pid int) (diagnose.Brief, bool) {
 	return diagnose.Brief{Started: j.started, Comm: j.comm, Threads: 20, State: state}, true
 }
 
-func (w *fakeWorld) Glance(pid int) (diagnose.JVM, bool) {
+func (w *fakeWorld) Glance(pid int, _ bool) (diagnose.JVM, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if j := w.jvms[pid]; j != nil && j.comm == "java" {

@@ -115,7 +115,7 @@ func (f *finder) look(pid int, p *seenProcess, brief diagnose.Brief, now time.Ti
 		p.comm, p.wait = brief.Comm, firstLook/2 // by exec, or it has a new name
 	}
 	if brief.Threads > 1 || brief.Comm == "java" {
-		if jvm, ok := f.world.Glance(pid); ok {
+		if jvm, ok := f.world.Glance(pid, p.wait >= seldomLook); ok {
 			p.jvm, p.next = true, now.Add(jvmLook)
 			news.born = append(news.born, jvm)
 			return

@@ -18,7 +18,7 @@ type World interface {
 	// PIDs, Brief and Glance are diagnose.Host's. PIDs is nil if the list cannot be read.
 	PIDs() []int
 	Brief(pid int) (diagnose.Brief, bool)
-	Glance(pid int) (diagnose.JVM, bool)
+	Glance(pid int, closely bool) (diagnose.JVM, bool)
 	// Place fills in where the JVM runs. It costs more than Glance, so only JVMs are placed.
 	Place(j *Candidate)
 	// CPU is the CPU time that the process has used so far, 0 if there is no such process.

@@ -96,7 +96,7 @@ func (w *fakeWorld) Brief(pid int) (diagnose.Brief, bool) {
 	if j.stopped {
 		state = 'T'
 	}
-	return diagnose.Brief{Started: j.started, Comm: j.comm, Threads: 20, State: state}, true
+	return diagnose.Brief{Started: j.started, Comm: j.comm, Threads: 20, State: state, Space: 1 << 30}, true
 }
 
 func (w *fakeWorld) Glance(pid int, _ bool) (diagnose.JVM, bool) {

@@ -23,7 +23,8 @@ type Brief struct {
 	Comm    string        // may hold anything
 	Threads int
 	CPU     time.Duration
-	State   byte // proc(5): T is stopped
+	State   byte   // proc(5): T is stopped
+	Space   uint64 // bytes of address space
 }
 
 // Brief reads that file. ok is false for threads of the kernel and for processes that have ended.
@@ -33,7 +34,7 @@ func (h Host) Brief(pid int) (Brief, bool) {
 		return Brief{}, false
 	}
 	return Brief{Started: procfs.Ticks(stat.Start), Comm: comm, Threads: stat.Threads, CPU: procfs.Ticks(stat.Ticks),
-		State: stat.State}, true
+		State: stat.State, Space: stat.Memory}, true
 }
 
 // Glance reports whether a process is a JVM, by /proc alone. It does not read the process's memory. So version, vendor

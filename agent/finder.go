@@ -25,7 +25,7 @@ type seenProcess struct {
 	round   uint32
 	next    time.Time     // look again
 	wait    time.Duration // until then
-	space   uint64        // its smallest address space since Glance saw that it was no JVM
+	space   uint64        // its smallest address space since Glance found no JVM; 0: it was not asked
 }
 
 const (

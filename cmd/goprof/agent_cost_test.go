@@ -83,7 +83,7 @@ func costInTurns(t *testing.T, jdk jvmtest.JDK, before string) {
 		}
 		for _, program := range programs {
 			port := freePort(t)
-			a := startProgram(t, program, append(ofShares, "--every", "15s", "--max-cpu", "0", "--listen", port)...)
+			a := startAgentOf(t, program, append(ofShares, "--every", "15s", "--max-cpu", "0", "--listen", port)...)
 			a.awaitRecorded(t, port, 2)
 			used[program] = a.costOf(t, port)
 			a.end(t)

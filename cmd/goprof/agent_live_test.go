@@ -59,11 +59,11 @@ var ofShares = []string{"--match", "main=Shares"}
 // startAgent starts an agent. Its arguments choose the JVMs of a test: other JVMs may run on this machine.
 func startAgent(t *testing.T, args ...string) *liveAgent {
 	t.Helper()
-	return startProgram(t, "goprof", args...)
+	return startAgentOf(t, "goprof", args...)
 }
 
-// startProgram starts an agent of some goprof.
-func startProgram(t *testing.T, program string, args ...string) *liveAgent {
+// startAgentOf starts an agent of some goprof.
+func startAgentOf(t *testing.T, program string, args ...string) *liveAgent {
 	t.Helper()
 	a := &liveAgent{dir: filepath.Join(t.TempDir(), "files")}
 	a.cmd = exec.Command(program, append([]string{"agent", "--files", a.dir, "--every", "1s", "--max-cpu", "0"},

@@ -25,6 +25,7 @@ type seenProcess struct {
 	round   uint32
 	next    time.Time     // the time of the next look
 	wait    time.Duration // the time between the last look and the next
+	space   uint64        // its smallest address space since Glance found no JVM; 0 if it was not asked
 }
 
 const (
@@ -35,6 +36,8 @@ const (
 	// jvmLook is the time between two looks at a JVM. Its number may now belong to another process, it may have become
 	// another program, or it may be stopped. The list of processes shows at each beat whether it has ended.
 	jvmLook = 5 * time.Second
+	// leastJVM is the least growth of the address space of a program that loads a JVM. libjvm.so alone is larger.
+	leastJVM = 16 << 20
 	// mostProcesses limits the processes that are remembered.
 	mostProcesses = 1 << 16
 )
@@ -112,15 +115,19 @@ func (f *finder) look(pid int, p *seenProcess, brief diagnose.Brief, now time.Ti
 		return
 	}
 	if brief.Comm != p.comm {
-		p.comm, p.wait = brief.Comm, firstLook/2 // by exec, or it has a new name
+		p.comm, p.wait, p.space = brief.Comm, firstLook/2, 0 // by exec, or it has a new name
 	}
-	if brief.Threads > 1 || brief.Comm == "java" {
-		if jvm, ok := f.world.Glance(pid); ok {
+	isJava := brief.Comm == "java"
+	closely := isJava || p.wait >= seldomLook/2
+	if (isJava || brief.Threads > 1) && (closely || brief.Space >= p.space+leastJVM) {
+		if jvm, ok := f.world.Glance(pid, closely); ok {
 			p.jvm, p.next = true, now.Add(jvmLook)
 			news.born = append(news.born, jvm)
 			return
 		}
+		p.space = brief.Space
 	}
+	p.space = min(p.space, brief.Space)
 	p.wait = min(p.wait*2, seldomLook)
 	p.next = now.Add(p.wait)
 }

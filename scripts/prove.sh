@@ -28,6 +28,7 @@ go test -c -o "$out/oracle.test" ./testdata/oracle
 go test -c -o "$out/visit.test" ./sampler/visit
 go test -c -o "$out/perf.test" ./sampler/perf
 go test -c -o "$out/heap.test" ./heap
+go test -c -o "$out/wall.test" ./sampler/wall
 if grep -qxE "$which" <<<TestPrograms; then
     GOPROF_SERVERS=$(scripts/servers.sh lucene h2 spring) || echo "NOT TRIED: TestPrograms, which needs Maven" >&2
     export GOPROF_SERVERS
@@ -55,8 +56,9 @@ prove() { # folder, test binary, tests
     done
 }
 prove testdata/oracle "$PWD/$out/oracle.test" "$tests"
-prove sampler/visit "$PWD/$out/visit.test" 'TestEndsOfGoprof|TestCrowd|TestShortBursts|TestPools|TestShortLives|TestLoneThreadIsMetAsOftenAsItRuns'
+prove sampler/visit "$PWD/$out/visit.test" 'TestEndsOfGoprof|TestCrowd|TestShortBursts|TestPools|TestShortLives|TestLoneThreadIsMetAsOftenAsItRuns|TestGroupSharesFairly|TestNothingIsCaughtUpWith'
 prove sampler/perf "$PWD/$out/perf.test" TestPerfIsNotInStep
+prove sampler/wall "$PWD/$out/wall.test" TestWallCost
 prove heap "$PWD/$out/heap.test" 'TestWithinErrors|TestPrograms'
 if [ $ran = 0 ]; then
     echo "there is no oracle $which" >&2

@@ -29,14 +29,15 @@ go test -c -o "$out/visit.test" ./sampler/visit
 go test -c -o "$out/perf.test" ./sampler/perf
 go test -c -o "$out/heap.test" ./heap
 go test -c -o "$out/wall.test" ./sampler/wall
+go test -c -o "$out/heat.test" ./output/heat
 if grep -qxE "$which" <<<TestPrograms; then
     GOPROF_SERVERS=$(scripts/servers.sh lucene h2 spring) || echo "NOT TRIED: TestPrograms, which needs Maven" >&2
     export GOPROF_SERVERS
 fi
 tests='TestLeaf|TestLeafCalls|TestShadow|TestSteps|TestJNI|TestSignals|TestWitnesses|TestContendedNatives|TestThrowing|TestIntrinsics|TestJavacIsWhole|TestShares|TestSharesBesideJFR|TestChurn|TestShadowVirtual|TestVirtualLoad|TestVirtualParked|TestMix|TestAnHourIsSmall|TestHourOfJFR|TestGoprofStoppedByForce|TestPerfJavacIsWhole|TestLocks|TestLocksWhileObjectsMove|TestLocksBeside.*|TestLocksOfVirtualThreads|TestLocksBusy|TestCore.*|TestTriage.*|TestAlloc|TestAllocBesideAsync|TestAllocSlowdown|TestWaitsBesideOthers|TestEventCounts|TestEventFunctions|TestEventStacks|TestProbesEnd|TestTTSP|TestOffCPUBySwitches|TestAllocatedWhileRecorded|TestHeapGrowth'
 # make test runs these with the newest JDK alone.
-tests+='|TestTrouble|TestManyThreads|TestContainers|TestSilent(Stacks|Variables)|TestRecord(IsSmall|Threads|UntilTarget.*|OfStoppedJVM|ChangesNothing)|TestWall(Shares|Time|OnlyStates|NeverStopsTheBlocked|NonBlocking)'
-tests+='|TestPlaces|TestSmallLeaf|TestRecursive|TestMadeCode|TestCritical|TestLateNames|TestDeepStacks.*|TestDumpOfStoppedJVM'
+tests+='|TestTrouble|TestManyThreads|TestContainers|TestSilent(Stacks|Variables)|TestRecord(IsSmall|Threads|UntilTarget.*|OfStoppedJVM|ChangesNothing)|TestWall(WhileObjectsMove|Shares|Time|OnlyStates|NeverStopsTheBlocked|NonBlocking)'
+tests+='|TestInside|TestPlaces|TestSmallLeaf|TestRecursive|TestMadeCode|TestCritical|TestLateNames|TestDeepStacks.*|TestDumpOfStoppedJVM'
 # make test has a part of what these try, or fewer samples.
 tests+='|TestKinds|TestUnknownJVM|TestLibrariesReplaced|TestFiltersAreNamed|TestCertainOfAll|TestLateWalks|TestHandOver|TestRequestPools|TestOverloaded.*|TestPerfVirtualServer|TestVirtualServer|TestDeadlocksOfEachKind|TestFirstSightsCount|TestRhythm'
 # make test measures these again if something is wrong.
@@ -59,7 +60,8 @@ prove testdata/oracle "$PWD/$out/oracle.test" "$tests"
 prove sampler/visit "$PWD/$out/visit.test" 'TestEndsOfGoprof|TestCrowd|TestShortBursts|TestPools|TestShortLives|TestLoneThreadIsMetAsOftenAsItRuns|TestGroupSharesFairly|TestNothingIsCaughtUpWith'
 prove sampler/perf "$PWD/$out/perf.test" TestPerfIsNotInStep
 prove sampler/wall "$PWD/$out/wall.test" TestWallCost
-prove heap "$PWD/$out/heap.test" 'TestWithinErrors|TestPrograms'
+prove heap "$PWD/$out/heap.test" 'TestWithinErrors|TestPrograms|TestLiveTruth'
+prove output/heat "$PWD/$out/heat.test" TestSixHundredThousandSamples
 if [ $ran = 0 ]; then
     echo "there is no oracle $which" >&2
     exit 1

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"goprof/process"
+	"goprof/testdata/jvmtest"
 )
 
 func TestLiveVersionAndFlags(t *testing.T) {

@@ -65,7 +65,7 @@ func TestAllocated(t *testing.T) {
 
 // TestFinalizers: a finalizer never ends. Other finalizers wait behind it.
 func TestFinalizers(t *testing.T) {
-	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+	jvmtest.ForDrawnJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		for _, name := range []string{"Serial", "G1", "ZGC", "Shenandoah"} {
 			if !has(jdk, name) {
 				continue

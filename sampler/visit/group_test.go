@@ -15,6 +15,7 @@ import (
 	"goprof/sampler/perf"
 	"goprof/sampler/threads"
 	"goprof/testdata/ctest"
+	"goprof/testdata/jvmtest"
 	"goprof/testdata/sampletest"
 )
 
@@ -28,14 +29,30 @@ func memberOf(g sampletest.Group, pid int) sampletest.Member {
 
 // eachGroup runs a test with each kind of group.
 func eachGroup(t *testing.T, interval time.Duration, test func(t *testing.T, g sampletest.Group)) {
-	t.Run("visits", func(t *testing.T) { test(t, NewGroup(interval, 0)) })
-	t.Run("perf", func(t *testing.T) { test(t, perf.NewGroup(interval, 0)) })
+	someGroups(t, groups, interval, test)
+}
+
+// groups are their kinds.
+var groups = []string{"visits", "perf"}
+
+func someGroups(t *testing.T, kinds []string, interval time.Duration, test func(t *testing.T, g sampletest.Group)) {
+	for _, kind := range kinds {
+		t.Run(kind, func(t *testing.T) {
+			if kind == "perf" {
+				test(t, perf.NewGroup(interval, 0))
+				return
+			}
+			test(t, NewGroup(interval, 0))
+		})
+	}
 }
 
 // A member has as many samples as its CPU time has intervals, whatever other members there are.
 func TestGroupSharesFairly(t *testing.T) {
 	interval := sampletest.Interval(2 * time.Millisecond)
-	eachGroup(t, interval, func(t *testing.T, g sampletest.Group) { checkGroupSharesFairly(t, g, interval) })
+	someGroups(t, jvmtest.Drawn(t, 1, groups), interval, func(t *testing.T, g sampletest.Group) {
+		checkGroupSharesFairly(t, g, interval)
+	})
 }
 
 func checkGroupSharesFairly(t *testing.T, g sampletest.Group, interval time.Duration) {

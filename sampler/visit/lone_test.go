@@ -9,6 +9,7 @@ import (
 
 	"goprof/sampler"
 	"goprof/testdata/ctest"
+	"goprof/testdata/jvmtest"
 	"goprof/testdata/sampletest"
 )
 
@@ -19,7 +20,7 @@ func TestLoneThreadIsMetAsOftenAsItRuns(t *testing.T) {
 	if os.Getenv("GOPROF_PROVE") != "" || sampletest.MayMiss() {
 		length = 4 * time.Second
 	}
-	for _, interval := range []time.Duration{time.Millisecond, 10 * time.Millisecond} {
+	for _, interval := range jvmtest.Drawn(t, 1, []time.Duration{time.Millisecond, 10 * time.Millisecond}) {
 		interval = sampletest.Interval(interval)
 		p := ctest.Run(t, ctest.Spin)
 		p.Number(t)

@@ -24,6 +24,7 @@ import (
 	"goprof/sampler/stops"
 	"goprof/sampler/threads"
 	"goprof/testdata/ctest"
+	"goprof/testdata/jvmtest"
 	"goprof/testdata/sampletest"
 )
 
@@ -150,11 +151,13 @@ func onOneCPU(t testing.TB) (back func()) {
 // A sampling process was stopped for a time. It does not catch up, gives that time to no thread, and says so.
 func TestNothingIsCaughtUpWith(t *testing.T) {
 	const away = 1500 * time.Millisecond
-	for _, c := range []struct {
+	type stop struct {
 		name   string
 		sig    unix.Signal
 		oneCPU bool // then no CPU can be visited
-	}{{"SIGSTOP", unix.SIGSTOP, false}, {"SIGTSTP", unix.SIGTSTP, false}, {"SIGTSTP, one CPU", unix.SIGTSTP, true}} {
+	}
+	for _, c := range jvmtest.Drawn(t, 2, []stop{{"SIGSTOP", unix.SIGSTOP, false}, {"SIGTSTP", unix.SIGTSTP, false},
+		{"SIGTSTP, one CPU", unix.SIGTSTP, true}}) {
 		t.Run(c.name, func(t *testing.T) {
 			p := ctest.Run(t, ctest.Spin)
 			p.Number(t)

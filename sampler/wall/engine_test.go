@@ -24,6 +24,7 @@ import (
 	"goprof/sampler/stops"
 	"goprof/sampler/threads"
 	"goprof/testdata/ctest"
+	"goprof/testdata/sampletest"
 )
 
 // wallSeen is what an Engine has told of one thread.
@@ -253,6 +254,7 @@ const wallCosts = 3
 // TestWallCost: a look at an idle thread costs little more than reading what the kernel has charged that thread.
 // Both are CPU times of the same run. GOPROF_WALL_THREADS is how many threads there are.
 func TestWallCost(t *testing.T) {
+	sampletest.Proof(t)
 	threads, rounds := 1000, int64(20)
 	if n := os.Getenv("GOPROF_WALL_THREADS"); n != "" {
 		fmt.Sscan(n, &threads)

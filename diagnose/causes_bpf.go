@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -72,7 +73,8 @@ func (h Host) lockedMemory() (limit uint64, limited bool) {
 	limits, _ := h.read(h.file(0, "limits"), procfs.MaxFile)
 	for line := range strings.Lines(string(limits)) {
 		if rest, ok := strings.CutPrefix(line, "Max locked memory "); ok { // soft, hard, unit (fs/proc/base.c)
-			_, err := fmt.Sscan(rest, &limit)
+			soft, _, _ := strings.Cut(strings.TrimLeft(rest, " "), " ")
+			limit, err := strconv.ParseUint(soft, 10, 64)
 			return limit, err == nil // or "unlimited"
 		}
 	}

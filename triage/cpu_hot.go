@@ -91,7 +91,7 @@ func methodsText(names []string) string {
 
 // hottest returns the fewest methods that make up hotShare of the program's CPU time.
 func (w *work) hottest() (names []string, samples int64) {
-	for _, name := range ranked(w.methods) {
+	for _, name := range profile.ByCount(w.methods) {
 		if float64(samples) >= hotShare*float64(w.app) || len(names) > hotMethods {
 			break
 		}

@@ -34,11 +34,11 @@ func exceptions(x *exam) *suspicion {
 		claim: fmt.Sprintf("Exceptions are thrown all the time: %s of the program's CPU time goes into them.",
 			percent(share)),
 		next: fmt.Sprintf("goprof record --pid %d -d 30s && goprof flame out.collapsed  (search fillInStackTrace)", x.PID)}
-	for _, c := range ranked(w.throwing.classes)[:min(3, len(w.throwing.classes))] {
+	for _, c := range profile.ByCount(w.throwing.classes)[:min(3, len(w.throwing.classes))] {
 		s.evidence = append(s.evidence, fmt.Sprintf("%s of that makes %s", percent(w.throwing.part(w.throwing.classes[c])),
 			c))
 	}
-	for _, m := range ranked(w.throwing.sites)[:min(3, len(w.throwing.sites))] {
+	for _, m := range profile.ByCount(w.throwing.sites)[:min(3, len(w.throwing.sites))] {
 		s.evidence = append(s.evidence, fmt.Sprintf("%s of that in %s", percent(w.throwing.part(w.throwing.sites[m])), m))
 	}
 	return s

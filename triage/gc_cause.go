@@ -72,7 +72,7 @@ func (x *exam) gcCause() (cause string, share float64) {
 	if all == 0 {
 		return "", 0
 	}
-	cause = ranked(causes)[0]
+	cause = profile.ByCount(causes)[0]
 	return cause, float64(causes[cause]) / float64(all)
 }
 
@@ -125,7 +125,7 @@ func (x *exam) gcCauseText() (lines []string, cure string) {
 	}
 	lines = append(lines, fmt.Sprintf("why it collected: %s, at %s of the readings", reason.text, percent(share)))
 	if cause == "System.gc()" {
-		for _, caller := range ranked(callers)[:min(2, len(callers))] {
+		for _, caller := range profile.ByCount(callers)[:min(2, len(callers))] {
 			lines = append(lines, "it is asked for in "+caller)
 		}
 	}

@@ -63,7 +63,7 @@ func (x *exam) victims(dead map[int]bool) (tids []int, site string) {
 		}
 	}
 	slices.Sort(tids)
-	if names := ranked(sites); len(names) > 0 {
+	if names := profile.ByCount(sites); len(names) > 0 {
 		site = names[0]
 	}
 	return tids, site
@@ -79,7 +79,7 @@ func (x *exam) lockClass(dead map[int]bool) string {
 			}
 		}
 	}
-	if names := ranked(classes); len(names) > 0 {
+	if names := profile.ByCount(classes); len(names) > 0 {
 		return names[0]
 	}
 	return ""

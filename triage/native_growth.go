@@ -71,7 +71,7 @@ func growersText(from, to *profile.Memory) (lines []string) {
 			grown[p.Name] = int64(p.Resident - before)
 		}
 	}
-	for _, name := range ranked(grown) {
+	for _, name := range profile.ByCount(grown) {
 		after := to.Part(name).Resident
 		lines = append(lines, fmt.Sprintf("%s grew by %s to %s", name, size(uint64(grown[name])), size(after)))
 	}

@@ -117,7 +117,7 @@ func (s *stuckPool) usersText(x *exam) string {
 		one[at] = u.Ref()
 	}
 	var texts []string
-	for _, at := range ranked(counts)[:min(3, len(counts))] {
+	for _, at := range profile.ByCount(counts)[:min(3, len(counts))] {
 		text := fmt.Sprintf("%d are with threads %s", counts[at], at)
 		if counts[at] == 1 {
 			text = fmt.Sprintf("1 is with %s %s", one[at], strings.Replace(at, "that wait", "which waits", 1))

@@ -171,7 +171,7 @@ func (x *exam) carrierThreads() (tids []int) {
 func (s *stuckPool) asks(x *exam) bool {
 	d := x.lastDump()
 	calls := s.tally(func(m *poolMember) string { return m.From })
-	if call := ranked(calls)[0]; call != "" {
+	if call := profile.ByCount(calls)[0]; call != "" {
 		s.peer = call
 		return true
 	}

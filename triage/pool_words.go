@@ -38,7 +38,7 @@ func (s *stuckPool) claim(x *exam) string {
 				max(c.All, c.Most.Or(0)))
 			break
 		}
-		wait = fmt.Sprintf(wait, cmp.Or(ranked(s.tally(func(m *poolMember) string { return m.From }))[0], "a pool"))
+		wait = fmt.Sprintf(wait, cmp.Or(profile.ByCount(s.tally(func(m *poolMember) string { return m.From }))[0], "a pool"))
 	case pools.ForPeer:
 		wait = fmt.Sprintf(wait, s.peer)
 	case pools.ForLock:
@@ -121,7 +121,7 @@ func (s *stuckPool) suspicion(x *exam) *suspicion {
 	}
 	found.evidence = s.objects(x)
 	sites := s.tally(func(m *poolMember) string { return m.Site })
-	for _, site := range ranked(sites)[:min(3, len(sites))] {
+	for _, site := range profile.ByCount(sites)[:min(3, len(sites))] {
 		found.evidence = append(found.evidence, fmt.Sprintf("%d in %s", sites[site], site))
 	}
 	found.evidence = append(found.evidence, s.others()...)
@@ -146,7 +146,7 @@ func (s *stuckPool) others() (lines []string) {
 		}
 		counts[what+" in "+m.Site]++
 	}
-	for _, text := range ranked(counts)[:min(4, len(counts))] {
+	for _, text := range profile.ByCount(counts)[:min(4, len(counts))] {
 		lines = append(lines, fmt.Sprintf("%d of the same pool: %s", counts[text], text))
 	}
 	if len(counts) == 0 && s.on == pools.ForResource {
@@ -162,7 +162,7 @@ func (x *exam) childrenText() string {
 		names[c.Name]++
 	}
 	var list []string
-	for _, name := range ranked(names) {
+	for _, name := range profile.ByCount(names) {
 		list = append(list, fmt.Sprintf("%d %s", names[name], name))
 	}
 	slices.Sort(list)

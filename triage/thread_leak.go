@@ -40,7 +40,7 @@ func threadLeak(x *exam) *suspicion {
 		}
 		s.evidence = append(s.evidence, limit)
 	}
-	for _, pool := range ranked(g.pools)[:min(3, len(g.pools))] {
+	for _, pool := range profile.ByCount(g.pools)[:min(3, len(g.pools))] {
 		s.evidence = append(s.evidence, fmt.Sprintf("%d new threads %s", g.pools[pool], pool))
 	}
 	if started, ok := x.last.JVM.Threads.Started.Get(); ok {

@@ -47,7 +47,7 @@ type remotePool struct {
 }
 
 func (p *remotePool) suspicion(x *exam) *suspicion {
-	addresses := ranked(p.stuck)
+	addresses := profile.ByCount(p.stuck)
 	if len(addresses) == 0 {
 		return nil
 	}
@@ -62,7 +62,7 @@ func (p *remotePool) suspicion(x *exam) *suspicion {
 		remote, look = "an answer to "+addresses[0], "its log says what it cannot reach"
 		lead, evidence = x.connectionsLead(n)
 	}
-	if sites := ranked(p.where); len(sites) > 0 && sites[0] != "" {
+	if sites := profile.ByCount(p.where); len(sites) > 0 && sites[0] != "" {
 		remote += " in " + sites[0]
 	}
 	s := &suspicion{sure: scaled(share, remoteShare, 0.8, 0.9), severity: profile.Warning,
@@ -97,7 +97,7 @@ func (x *exam) poolsByRemote() []*remotePool {
 		p.add(x, t)
 	}
 	var list []*remotePool
-	for _, name := range ranked(sizes) {
+	for _, name := range profile.ByCount(sizes) {
 		list = append(list, byName[name])
 	}
 	return list

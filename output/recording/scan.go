@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -209,7 +210,7 @@ func (s *scan) orderKinds() {
 		}
 		return len(asked)
 	}
-	slices.SortStableFunc(s.first, func(a, b string) int { return cmp.Compare(place(a), place(b)) })
+	sort.SliceStable(s.first, func(i, j int) bool { return place(s.first[i]) < place(s.first[j]) })
 }
 
 func (s *scan) eventCount(_ *jfr.Reader, f fields) {

@@ -5,7 +5,8 @@ package offcpu
 import (
 	"context"
 	"errors"
-	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -166,9 +167,10 @@ var ErrUnmarked = errors.New("sampler: records of switches do not distinguish wa
 // marksTaken reports whether records say that (SwitchReady; kernel/events/core.c, perf_event_switch). No trial
 // says: a record without the mark may be of a thread that waits.
 func marksTaken(release string) bool {
-	var major, minor int
-	n, _ := fmt.Sscanf(release, "%d.%d", &major, &minor)
-	return n < 2 || major > 4 || major == 4 && minor >= 17
+	numbers := append(strings.FieldsFunc(release, func(c rune) bool { return c < '0' || c > '9' }), "", "")
+	major, err := strconv.Atoi(numbers[0])
+	minor, _ := strconv.Atoi(numbers[1])
+	return err != nil || major > 4 || major == 4 && minor >= 17
 }
 
 func kernelRelease() string {

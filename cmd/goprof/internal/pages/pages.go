@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"html"
 	"io"
 	"io/fs"
 	"net/http"
@@ -16,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sort"
 	"strings"
 	"sync"
 
@@ -64,7 +64,7 @@ func (s *Shelf) list() (files []fs.FileInfo) {
 			files = append(files, info)
 		}
 	}
-	slices.SortFunc(files, func(a, b fs.FileInfo) int { return b.ModTime().Compare(a.ModTime()) })
+	sort.Slice(files, func(i, j int) bool { return files[j].ModTime().Before(files[i].ModTime()) })
 	return files[:min(len(files), mostServed)]
 }
 
@@ -240,7 +240,7 @@ func (p *handler) index(w http.ResponseWriter) {
 		`text-align:left}</style><h1>Recordings</h1><table><tr><th>file<th>written<th>size<th>look<th>load` + "\n")
 	files := p.list()
 	for _, f := range files {
-		fmt.Fprintf(&b, "<tr><td>%s<td>%s<td>%s", html.EscapeString(output.Printable(f.Name())),
+		fmt.Fprintf(&b, "<tr><td>%s<td>%s<td>%s", output.EscapeHTML(output.Printable(f.Name())),
 			f.ModTime().Format("2006-01-02 15:04:05"), output.Size(uint64(f.Size())))
 		for _, download := range []bool{false, true} {
 			b.WriteString("<td>")
@@ -252,7 +252,7 @@ func (p *handler) index(w http.ResponseWriter) {
 		}
 		b.WriteByte('\n')
 		for _, part := range p.parts.listed(filepath.Join(p.dir, f.Name()), f) {
-			fmt.Fprintf(&b, "<tr><td colspan=3>&emsp;%s<td>", html.EscapeString(output.Printable(part)))
+			fmt.Fprintf(&b, "<tr><td colspan=3>&emsp;%s<td>", output.EscapeHTML(output.Printable(part)))
 			for i := range views {
 				if v := &views[i]; !v.download && (!v.times || strings.HasSuffix(f.Name(), ".jfr")) {
 					fmt.Fprintf(&b, `<a href="%s?file=%s&amp;part=%s">%[1]s</a> `, v.name, url.QueryEscape(f.Name()),
@@ -263,7 +263,7 @@ func (p *handler) index(w http.ResponseWriter) {
 		}
 		for i := range views {
 			if said := p.said.get(views[i].name, f.Name()); said != "" {
-				fmt.Fprintf(&b, "<tr><td colspan=5>%s<pre>%s</pre>\n", views[i].name, html.EscapeString(said))
+				fmt.Fprintf(&b, "<tr><td colspan=5>%s<pre>%s</pre>\n", views[i].name, output.EscapeHTML(said))
 			}
 		}
 	}

@@ -61,6 +61,7 @@ func (s *Engine) run(ctx context.Context, cfg sampler.Config, q *sampler.Queue,
 	defer r.scan.Close()
 	r.Stats.NoVisits = why
 	r.Late, r.Sum, r.Hand = r.account, r.total, q.Keep
+	q.MakeAll()
 	q.Begin(ptrace.Monotonic())
 	return r.RunInShifts(r.loop, r.scan.ReadAllCharges)
 }

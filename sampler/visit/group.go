@@ -74,6 +74,7 @@ func (m *Member) join(ctx context.Context, cfg sampler.Config, q *sampler.Queue,
 	defer r.scan.Close()
 	r.Late, r.Sum = r.account, r.total
 	r.scan.Keep(threads.Upkeep{HotFor: visitHot, Relist: threads.ListEvery, Pools: true})
+	q.MakeAll()
 	m.run = r
 	if !m.group.Join(m) {
 		return sampler.Stats{}, m.group.WhyEnded()

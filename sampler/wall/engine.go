@@ -93,6 +93,7 @@ func (w *Engine) run(ctx context.Context, cfg sampler.Config, q *sampler.Queue,
 	r.threads.open(proc, threads.FilesFor(&cfg))
 	defer r.threads.close()
 	r.Late, r.Sum = r.account, r.total
+	q.MakeAll()
 	if w.opt.Gather != nil {
 		g := newGatherRun(r)
 		return r.RunInShifts(g.loop, func() { g.close(ptrace.Monotonic(), nil) })

@@ -34,7 +34,7 @@ func (h Host) explainPerf(pid int, err error) Cause {
 	case errors.Is(err, unix.ESRCH):
 		return h.explainGone(pid)
 	case errors.Is(err, unix.EMFILE), errors.Is(err, unix.ENFILE):
-		return Cause{Name: "fd-limit", Why: "goprof may not open more files", Remedy: "ulimit -n 65536; " + h.command()}
+		return h.fewFiles()
 	case errors.Is(err, ring.ErrFull):
 		return Cause{Name: "perf-rings", Remedy: byPtrace(pid),
 			Why: fmt.Sprintf("the rings of perf events would lock more than %s, which is all that goprof allows them",

@@ -195,8 +195,7 @@ func (h Host) checkPerf(r *Report, n *need, pid int) {
 func (h Host) tryPerf(pid int) (cause *Cause, admin bool) {
 	admin = guard.With(guard.ToRecord, func() {
 		if err := perf.TryWide(pid); err != nil {
-			c := h.Explain(pid, err)
-			cause = &c
+			cause = new(h.Explain(pid, err))
 		}
 	})
 	return cause, admin

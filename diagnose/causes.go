@@ -122,9 +122,18 @@ func (h Host) Explain(pid int, err error) Cause {
 	case isPerfError(err):
 		return h.explainPerf(pid, err)
 	case errors.Is(err, unix.EMFILE), errors.Is(err, unix.ENFILE):
-		return Cause{Name: "fd-limit", Why: "goprof may not open more files", Remedy: "ulimit -n 65536; " + h.command()}
+		return h.fewFiles()
 	}
 	return Cause{Name: "unknown", Why: err.Error(), Remedy: h.doctor(pid)}
+}
+
+// fewFiles: goprof has raised its soft limit to the hard one by then, and only root raises that one.
+func (h Host) fewFiles() Cause {
+	mend := "ulimit -n 65536; "
+	if self, _ := h.status(0); self.EUID != 0 {
+		mend = "sudo prlimit --pid $$ --nofile=65536; "
+	}
+	return Cause{Name: "fd-limit", Why: "goprof may not open more files", Remedy: mend + h.command()}
 }
 
 // explainGone distinguishes an exec from an exit.

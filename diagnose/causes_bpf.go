@@ -116,8 +116,7 @@ func (h Host) checkProbes(r *Report, n *need, _ int) {
 	var cause *Cause
 	guard.With(guard.ToProbe, func() {
 		if err := events.TryProbes(); err != nil {
-			c := h.Explain(0, err)
-			cause = &c
+			cause = new(h.Explain(0, err))
 		}
 	})
 	if cause == nil {

@@ -17,8 +17,7 @@ func (h Host) CheckProc() *Cause {
 		return nil // a test's /proc
 	}
 	if err := process.CheckProc(); err != nil {
-		c := h.explainProc(err)
-		return &c
+		return new(h.explainProc(err))
 	}
 	return nil
 }

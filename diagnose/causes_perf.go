@@ -34,7 +34,7 @@ func (h Host) explainPerf(pid int, err error) Cause {
 	case errors.Is(err, unix.ESRCH):
 		return h.explainGone(pid)
 	case errors.Is(err, unix.EMFILE), errors.Is(err, unix.ENFILE):
-		return Cause{Name: "fd-limit", Why: "goprof may not open more files", Remedy: "ulimit -n 65536; " + h.command()}
+		return h.fewFiles()
 	case errors.Is(err, ring.ErrFull):
 		return Cause{Name: "perf-rings", Remedy: byPtrace(pid),
 			Why: fmt.Sprintf("the rings of perf events would lock more than %s, which is all that goprof allows them",
@@ -195,8 +195,7 @@ func (h Host) checkPerf(r *Report, n *need, pid int) {
 func (h Host) tryPerf(pid int) (cause *Cause, admin bool) {
 	admin = guard.With(guard.ToRecord, func() {
 		if err := perf.TryWide(pid); err != nil {
-			c := h.Explain(pid, err)
-			cause = &c
+			cause = new(h.Explain(pid, err))
 		}
 	})
 	return cause, admin

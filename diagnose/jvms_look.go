@@ -32,16 +32,14 @@ func (h Host) lookAt(pid int) (JVM, bool) {
 	case readable && libs.kind == hotSpot:
 		h.lookInto(&jvm, argv)
 	case readable && libs.kind == openJ9:
-		c := h.explainOtherProgram(pid)
-		jvm.Problem = &c
+		jvm.Problem = new(h.explainOtherProgram(pid))
 	case readable && libs.kind == unknownProgram && h.hasVMThread(pid):
 		h.lookInto(&jvm, argv) // its libjvm.so may have another name
 		if c := jvm.Problem; c != nil && c.Name == notJava {
 			return JVM{}, false
 		}
 	case readable && launched && libs.launcher:
-		c := h.Explain(pid, vmstructs.ErrStarting)
-		jvm.Problem = &c
+		jvm.Problem = new(h.Explain(pid, vmstructs.ErrStarting))
 	case !readable && (launched || h.hasVMThread(pid)):
 		c := h.ExplainForbidden(pid)
 		if c.Class == Gone {
@@ -62,16 +60,14 @@ const vmThreadName = "VM Thread"
 func (h Host) lookInto(jvm *JVM, argv []string) {
 	p, err := process.Open(jvm.PID)
 	if err != nil {
-		c := h.Explain(jvm.PID, err)
-		jvm.Problem = &c
+		jvm.Problem = new(h.Explain(jvm.PID, err))
 		return
 	}
 	defer p.Close()
 	jvm.Vendor = Vendor(p)
 	vm, err := vmstructs.Open(p)
 	if err != nil {
-		c := h.Explain(jvm.PID, err)
-		jvm.Problem = &c
+		jvm.Problem = new(h.Explain(jvm.PID, err))
 		return
 	}
 	jvm.Version = vm.Version().JDK()

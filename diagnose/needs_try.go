@@ -67,8 +67,7 @@ func (h Host) checkPressure(r *Report, n *need, _ int) {
 func (h Host) asRecorder(keep guard.Keep, pid int, try func() error) (cause *Cause) {
 	guard.With(keep, func() {
 		if err := try(); err != nil {
-			c := h.Explain(pid, err)
-			cause = &c
+			cause = new(h.Explain(pid, err))
 		}
 	})
 	return cause

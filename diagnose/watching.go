@@ -118,8 +118,7 @@ func (h Host) glance(pid int) (JVM, bool) {
 	jvm.Main, jvm.Args, jvm.Options = line.main, line.args, line.options
 	switch {
 	case readable && libs.kind == openJ9:
-		c := h.explainOtherProgram(pid)
-		jvm.Problem = &c
+		jvm.Problem = new(h.explainOtherProgram(pid))
 	case readable:
 	case comm == "java" || h.hasVMThread(pid):
 		c := h.ExplainForbidden(pid)

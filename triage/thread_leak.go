@@ -23,7 +23,7 @@ func threadLeak(x *exam) *suspicion {
 	if len(x.Readings) <= leakSteps || len(x.first.Threads) == 0 {
 		return x.cannotTell("its threads could not be listed often enough")
 	}
-	limit, near := x.threadLimit()
+	limit, cure, near := x.threadLimit()
 	g := x.growth()
 	if !g.leaks && !near {
 		return nil
@@ -39,6 +39,7 @@ func threadLeak(x *exam) *suspicion {
 			s.claim = fmt.Sprintf("The process has %d threads, nearly as many as it may.", len(x.last.Threads))
 		}
 		s.evidence = append(s.evidence, limit)
+		s.next += "; a higher limit: " + cure
 	}
 	for _, pool := range profile.ByCount(g.pools)[:min(3, len(g.pools))] {
 		s.evidence = append(s.evidence, fmt.Sprintf("%d new threads %s", g.pools[pool], pool))
@@ -104,17 +105,18 @@ var digits = regexp.MustCompile(`[0-9]+`)
 // kin returns the common form of the names of threads whose pools are created one after the other: pool-*-thread-*.
 func kin(name string) string { return digits.ReplaceAllString(name, "*") }
 
-// threadLimit reports whether the limit of threads is nearly reached.
-func (x *exam) threadLimit() (text string, near bool) {
+// threadLimit reports whether the limit of threads is nearly reached, and what raises it.
+func (x *exam) threadLimit() (text, cure string, near bool) {
 	if full, ok := x.last.Cgroup.Tasks.Full(); ok && full >= nearLimit {
 		return fmt.Sprintf("its control group has %d of %d tasks", x.last.Cgroup.Tasks.Used.Or(0),
-			x.last.Cgroup.Tasks.Max.Or(0)), true
+				x.last.Cgroup.Tasks.Max.Or(0)),
+			"TasksMax= in its unit (a service) or --pids-limit (a container), and a restart", true
 	}
 	have, ok := x.last.Process.Threads.Get()
 	may, ok2 := x.last.Process.ThreadLimit.Get()
 	if ok && ok2 && may > 0 && float64(have) >= nearLimit*float64(may) {
 		return fmt.Sprintf("%d of %d threads that it may have (ulimit -u, kernel.threads-max, kernel.pid_max)", have,
-			may), true
+			may), x.higher("NPROC", "--nproc", may) + "; or sysctl kernel.threads-max, kernel.pid_max", true
 	}
-	return "", false
+	return "", "", false
 }

@@ -82,12 +82,8 @@ func mappings(maps io.Reader) (found []uint64) {
 }
 
 func named(path string) bool {
-	for _, name := range []string{"[anon_shmem:" + signature + "]", "[anon:" + signature + "]", "/memfd:" + signature} {
-		if strings.HasPrefix(path, name) {
-			return true
-		}
-	}
-	return false
+	return strings.HasPrefix(path, "[anon_shmem:"+signature+"]") || strings.HasPrefix(path, "[anon:"+signature+"]") ||
+		strings.HasPrefix(path, "/memfd:"+signature)
 }
 
 var errNoContext = errors.New("no process context")

@@ -47,8 +47,7 @@ func (p *snapPart) list() error {
 		j.Main, j.User, j.Vendor, j.Version = by.Program(j.Main), by.Text(j.User), by.Version(j.Vendor), by.Version(j.Version)
 		j.Container = by.Text(j.Container)
 		if j.Problem != nil {
-			problem := p.withoutNames(*j.Problem)
-			j.Problem = &problem
+			j.Problem = new(p.withoutNames(*j.Problem))
 		}
 	}
 	p.add("list.txt", func(w io.Writer) error { return hosttext.List(w, []diagnose.JVM{j}, false, 0) })
@@ -70,8 +69,7 @@ func (p *snapPart) doctor() error {
 			c.Text, c.Remedy = by.Text(c.Text), by.Text(c.Remedy)
 		}
 		if r.Cause != nil {
-			cause := p.withoutNames(*r.Cause)
-			r.Cause = &cause
+			r.Cause = new(p.withoutNames(*r.Cause))
 		}
 	}
 	p.add("doctor.txt", func(w io.Writer) error { return hosttext.Doctor(w, &r) })

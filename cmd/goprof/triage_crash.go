@@ -1,7 +1,6 @@
 package main
 
 import (
-	"io"
 	"os"
 	"strconv"
 
@@ -9,6 +8,7 @@ import (
 
 	"goprof/cmd/goprof/exit"
 	"goprof/output"
+	"goprof/output/snap"
 	"goprof/triage/hserr"
 )
 
@@ -20,18 +20,7 @@ func isCrashFile(name string) bool {
 	if _, err := strconv.Atoi(name); err == nil {
 		return false
 	}
-	info, err := os.Stat(name)
-	if err != nil || !info.Mode().IsRegular() {
-		return false
-	}
-	file, err := os.Open(name)
-	if err != nil {
-		return false
-	}
-	defer file.Close()
-	head := make([]byte, crashHead)
-	n, _ := io.ReadFull(file, head)
-	return hserr.Is(head[:n])
+	return hserr.Is(snap.Head(name, crashHead))
 }
 
 func explainCrash(cmd *cobra.Command, name string, to triageOutput) error {

@@ -22,23 +22,14 @@ import (
 const path = "/push.v1.PusherService/Push"
 
 // Destination is a Pyroscope server.
-type Destination struct {
-	client *wire.Client
-	name   string
-}
+type Destination struct{ *wire.Client }
 
 // New makes a Destination. It makes no connection. The tenant of a server with several is a header, X-Scope-OrgID.
 func New(o wire.Options) (*Destination, error) {
-	o.Path, o.Method = path, path
+	o.Kind, o.Path, o.Method = "pyroscope", path, path
 	client, err := wire.New(o)
-	if err != nil {
-		return nil, err
-	}
-	return &Destination{client: client, name: "pyroscope " + o.URL}, nil
+	return &Destination{client}, err
 }
-
-// Name is "pyroscope" and the URL.
-func (d *Destination) Name() string { return d.name }
 
 // Encode makes a PushRequest.
 func (d *Destination) Encode(b *batch.Batch) ([]byte, error) {
@@ -57,11 +48,7 @@ func (d *Destination) Encode(b *batch.Batch) ([]byte, error) {
 
 // Send delivers a message. Connect's failures have the statuses of HTTP.
 func (d *Destination) Send(ctx context.Context, message []byte) error {
-	if d.client.IsGRPC() {
-		_, err := d.client.Call(ctx, &wire.Request{Body: message})
-		return err
-	}
-	_, err := d.client.Post(ctx, &wire.Request{Body: message, Type: "application/proto",
+	_, err := d.Deliver(ctx, &wire.Request{Body: message, Type: "application/proto",
 		Header: http.Header{"Connect-Protocol-Version": {"1"}}})
 	return err
 }

@@ -340,8 +340,7 @@ func (s *scan) fill(i *Info, events []string) {
 	if p := s.partOf(events[0]); p != nil {
 		i.Meta = p.meta
 		if p.summary != nil {
-			sum := *p.summary
-			i.Summary = &sum
+			i.Summary = new(*p.summary)
 		}
 		m := &i.Meta
 		m.Start, m.Duration = s.meta.Start, s.meta.Duration

@@ -12,7 +12,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"goprof/arch"
-	"goprof/process/procfs"
 	"goprof/sampler"
 	"goprof/sampler/bpf"
 	"goprof/sampler/cpuset"
@@ -59,10 +58,7 @@ func New(pid int, cpu *arch.CPU, opt Options) *Engine {
 
 // Run is sampler.Engine's.
 func (o *Engine) Run(ctx context.Context, cfg sampler.Config, q *sampler.Queue) (sampler.Stats, error) {
-	return stops.Trace(&o.Base, cfg, q,
-		func(proc *procfs.Dir, t *ptrace.Tracer) (sampler.Stats, error) {
-			return o.run(ctx, cfg, q, proc, t)
-		})
+	return stops.Trace(ctx, &o.Base, cfg, q, o.run)
 }
 
 const (
@@ -137,9 +133,8 @@ type offThread struct {
 	owed    time.Duration // of its waits that were thinned out: thin.go
 }
 
-func (o *Engine) run(ctx context.Context, cfg sampler.Config, q *sampler.Queue,
-	proc *procfs.Dir, t *ptrace.Tracer) (sampler.Stats, error) {
-	r := &offRun{Run: stops.NewRun(t, proc, &o.Progress, ctx.Done(), cfg, q), off: o, pid: o.PID, cpu: o.CPU, opt: o.opt,
+func (o *Engine) run(c stops.Run, cfg sampler.Config) (sampler.Stats, error) {
+	r := &offRun{Run: c, off: o, pid: o.PID, cpu: o.CPU, opt: o.opt,
 		threads: map[int]*offThread{}, known: sampler.KnownHints{}, onLeave: -1, gap: -1}
 	r.Late, r.Sum = func(*look.Look, ptrace.Outcome) {}, r.total
 	defer r.close()

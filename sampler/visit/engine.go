@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"goprof/arch"
-	"goprof/process/procfs"
 	"goprof/sampler"
 	"goprof/sampler/look"
 	"goprof/sampler/ptrace"
@@ -29,10 +28,7 @@ func New(pid int, cpu *arch.CPU) *Engine {
 // Run samples until ctx is done or the process ends; both are normal ends. It closes q.
 // It works on OS threads of its own, which end with it. Run is called once.
 func (s *Engine) Run(ctx context.Context, cfg sampler.Config, q *sampler.Queue) (sampler.Stats, error) {
-	return stops.Trace(&s.Base, cfg, q,
-		func(proc *procfs.Dir, t *ptrace.Tracer) (sampler.Stats, error) {
-			return s.run(ctx, cfg, q, proc, t)
-		})
+	return stops.Trace(ctx, &s.Base, cfg, q, s.run)
 }
 
 type run struct {
@@ -48,20 +44,19 @@ type run struct {
 	dueMean     int64 // threads due in a tick, in dueUnit: see manyDue
 }
 
-func (s *Engine) run(ctx context.Context, cfg sampler.Config, q *sampler.Queue,
-	proc *procfs.Dir, t *ptrace.Tracer) (sampler.Stats, error) {
+func (s *Engine) run(c stops.Run, cfg sampler.Config) (sampler.Stats, error) {
 	fds := threads.FilesFor(&cfg)
 	if s.fds > 0 {
 		fds = s.fds
 	}
 	visits, why := newVisits(s.PID, &cfg) // this may take a while: the List's accounts begin behind it
 	defer visits.closeNotes()             // deferred, so also if the visits are given up
-	r := &run{Run: stops.NewRun(t, proc, &s.Progress, ctx.Done(), cfg, q), cpu: s.CPU, hints: &s.Hints,
-		scan: threads.New(proc, cfg.Interval, fds), visits: visits}
+	r := &run{Run: c, cpu: s.CPU, hints: &s.Hints, scan: threads.New(c.Proc, cfg.Interval, fds), visits: visits}
 	defer r.scan.Close()
 	r.Stats.NoVisits = why
-	r.Late, r.Sum, r.Hand = r.account, r.total, q.Keep
-	q.Begin(ptrace.Monotonic())
+	r.Late, r.Sum, r.Hand = r.account, r.total, r.Queue.Keep
+	r.Queue.MakeAll()
+	r.Queue.Begin(ptrace.Monotonic())
 	return r.RunInShifts(r.loop, r.scan.ReadAllCharges)
 }
 

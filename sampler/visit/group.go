@@ -8,9 +8,7 @@ import (
 	"time"
 
 	"goprof/arch"
-	"goprof/process/procfs"
 	"goprof/sampler"
-	"goprof/sampler/ptrace"
 	"goprof/sampler/stops"
 	"goprof/sampler/threads"
 )
@@ -61,19 +59,16 @@ func (g *Group) Member(pid int, cpu *arch.CPU) *Member {
 // the group's business. It closes q.
 func (m *Member) Run(ctx context.Context, cfg sampler.Config, q *sampler.Queue) (sampler.Stats, error) {
 	cfg.Interval, cfg.MaxStack, cfg.MaxOverhead = m.group.Interval(), m.group.MaxStack, 0
-	return stops.Trace(&m.Base, cfg, q,
-		func(proc *procfs.Dir, t *ptrace.Tracer) (sampler.Stats, error) {
-			return m.join(ctx, cfg, q, proc, t)
-		})
+	return stops.Trace(ctx, &m.Base, cfg, q, m.join)
 }
 
-func (m *Member) join(ctx context.Context, cfg sampler.Config, q *sampler.Queue,
-	proc *procfs.Dir, t *ptrace.Tracer) (sampler.Stats, error) {
-	r := &run{Run: stops.NewRun(t, proc, &m.Progress, ctx.Done(), cfg, q), cpu: m.CPU, hints: &m.Hints,
-		scan: threads.New(proc, cfg.Interval, threads.GroupFiles()), visiting: true}
+func (m *Member) join(c stops.Run, cfg sampler.Config) (sampler.Stats, error) {
+	r := &run{Run: c, cpu: m.CPU, hints: &m.Hints, scan: threads.New(c.Proc, cfg.Interval, threads.GroupFiles()),
+		visiting: true}
 	defer r.scan.Close()
 	r.Late, r.Sum = r.account, r.total
 	r.scan.Keep(threads.Upkeep{HotFor: visitHot, Relist: threads.ListEvery, Pools: true})
+	r.Queue.MakeAll()
 	m.run = r
 	if !m.group.Join(m) {
 		return sampler.Stats{}, m.group.WhyEnded()

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"goprof/arch"
-	"goprof/process/procfs"
 	"goprof/sampler"
 	"goprof/sampler/look"
 	"goprof/sampler/ptrace"
@@ -67,10 +66,7 @@ func New(pid int, cpu *arch.CPU, opt Options) *Engine {
 
 // Run samples until ctx is done or the process ends; both are normal ends. It closes q.
 func (w *Engine) Run(ctx context.Context, cfg sampler.Config, q *sampler.Queue) (sampler.Stats, error) {
-	return stops.Trace(&w.Base, cfg, q,
-		func(proc *procfs.Dir, t *ptrace.Tracer) (sampler.Stats, error) {
-			return w.run(ctx, cfg, q, proc, t)
-		})
+	return stops.Trace(ctx, &w.Base, cfg, q, w.run)
 }
 
 type wallRun struct {
@@ -86,13 +82,12 @@ type wallRun struct {
 	looked  bool  // the last visit did more than read one file
 }
 
-func (w *Engine) run(ctx context.Context, cfg sampler.Config, q *sampler.Queue,
-	proc *procfs.Dir, t *ptrace.Tracer) (sampler.Stats, error) {
-	r := &wallRun{Run: stops.NewRun(t, proc, &w.Progress, ctx.Done(), cfg, q), cpu: w.CPU, hints: &w.Hints, opt: w.opt,
-		heldAt: ptrace.Monotonic()}
-	r.threads.open(proc, threads.FilesFor(&cfg))
+func (w *Engine) run(c stops.Run, cfg sampler.Config) (sampler.Stats, error) {
+	r := &wallRun{Run: c, cpu: w.CPU, hints: &w.Hints, opt: w.opt, heldAt: c.Began}
+	r.threads.open(c.Proc, threads.FilesFor(&cfg))
 	defer r.threads.close()
 	r.Late, r.Sum = r.account, r.total
+	r.Queue.MakeAll()
 	if w.opt.Gather != nil {
 		g := newGatherRun(r)
 		return r.RunInShifts(g.loop, func() { g.close(ptrace.Monotonic(), nil) })

@@ -31,7 +31,7 @@ var Codes = []Meaning{
 		{nil, "the program after -- cannot be started", "its path"},
 		{nil, "top without a terminal", "goprof top PID --once"},
 		{[]string{"no-virtual"}, "dump --virtual of a JVM that has no virtual threads", "goprof dump --pid PID"},
-		{[]string{"fd-limit"}, "goprof may not open more files", "ulimit -n 65536"},
+		{[]string{"fd-limit"}, "goprof may not open more files", "sudo prlimit --pid $$ --nofile=65536"},
 		{[]string{"tables-full"}, "an agent reads so many JVMs that there is no room for another one's symbols", "goprof agent --max-jvms 100"},
 		{[]string{"starved"}, "the machine is short of CPU: goprof got none in time", "once more, later"},
 		{[]string{"no-perf", "no-bpf", "perf-failed", "perf-rings", "time-namespace"}, "--engine perf or --event, and the kernel's perf_event or BPF cannot do that, or the rings would need more memory than goprof takes", "--engine ptrace"},

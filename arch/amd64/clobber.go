@@ -3,8 +3,8 @@ package amd64
 import "goprof/arch"
 
 // The tracer forgets the registers that are written by instructions which it does not model. This file lists these
-// registers, by Intel SDM volume 2. If one were missing, the tracer would report a value that the register no longer
-// has. So a test compares the list with objdump (TestClobberAgainstObjdump).
+// registers, by Intel SDM volume 2. If a register were missing here, the tracer would report a value that the register
+// no longer has. So a test compares the list with objdump (TestClobberAgainstObjdump).
 
 func (s state) forget(regs ...uint8) {
 	for _, r := range regs {

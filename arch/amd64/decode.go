@@ -48,7 +48,7 @@ func buildOneByte() (t [256]uint8) {
 		t[base+4], t[base+5], t[base+6], t[base+7] = 1, immZ, bad, bad
 	}
 	for op := 0x40; op < 0x50; op++ {
-		t[op] = bad // REX before another prefix counts for nothing: no compiler writes that
+		t[op] = bad // REX before another prefix has no effect: no compiler writes that
 	}
 	for _, op := range []int{0x26, 0x2e, 0x36, 0x3e, 0x64, 0x65, 0x66, 0x67, 0xf0, 0xf2, 0xf3} {
 		t[op] = bad
@@ -234,7 +234,7 @@ func (in *inst) attributes(op uint8) uint8 {
 	return bad // map 4 is APX's
 }
 
-// takeVEX takes the last byte of a VEX prefix, or the one of EVEX that is like it.
+// takeVEX takes the last byte of a VEX prefix, or the similar byte of EVEX.
 func (in *inst) takeVEX(b byte) {
 	in.Vec, in.V, in.Rep = true, ^b>>3&15, b&3 >= 2
 }

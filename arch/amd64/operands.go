@@ -94,7 +94,7 @@ func (in *inst) operands0F(o arch.Operands, reg, rm uint32) (arch.Operands, bool
 	case in.Vec || op >= 0x10 && op <= 0x17 || op >= 0x28 && op <= 0x29 || op >= 0x51 && op <= 0x7f ||
 		op == 0x2e || op == 0x2f || op >= 0xd0:
 		switch {
-		case op == 0x2a, op == 0x6e, op == 0xc4: // an int made a double, a register to a vector, or into one
+		case op == 0x2a, op == 0x6e, op == 0xc4: // cvtsi2sd, movd, pinsrw
 			o.Reads |= rm
 		case op == 0x7e && !in.Rep:
 			o.Writes = rm

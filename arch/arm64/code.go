@@ -29,14 +29,14 @@ func (code) AfterLeave(code []byte, off uint64) bool {
 			return true
 		}
 		if !decode(code[at-4:], &in) || in.Op == opBranch || in.Op == opJump || in.Op == opRet || in.Op == opTrap {
-			return false // code behind a return or a jump is reached by another way
+			return false // another path leads to code behind a return or a jump
 		}
 	}
 	return false
 }
 
-// Enters looks for STP x29, x30, [sp, #-16]!; MOV x29, sp, behind one or two instructions that sign x30 or make it
-// plain.
+// Enters looks for STP x29, x30, [sp, #-16]!; MOV x29, sp, behind one or two instructions that sign x30 or remove its
+// signature.
 func (code) Enters(code []byte) int {
 	n := 0
 	for len(code)-n >= 12 && n < 8 && signs(binary.LittleEndian.Uint32(code[n:])) {

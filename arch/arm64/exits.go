@@ -2,7 +2,7 @@ package arm64
 
 import "goprof/arch"
 
-// Exit returns the exit of a way. The last instruction says how the way ends.
+// Exit returns the exit of a path. The last instruction says how the path ends.
 func (t *tracer) Exit(at *arch.State, w arch.Way) arch.Exit {
 	s := state{at}
 	switch w {
@@ -80,15 +80,15 @@ func (t *tracer) exit(s state, ra arch.Loc) arch.Exit {
 		_, writes := s.Stored(at)
 		e.WritesRA = e.WritesRA || writes && e.RA.Kind == arch.Unknown
 		if e.RA.Kind == arch.Unknown && at.Reg < arch.FirstToken && (at.Reg != regSP || at.Off >= 0) {
-			// The code ahead writes its own return address, as exception stubs do. Until then the word is what it
-			// was.
+			// The code ahead writes its own return address, as exception stubs do. RA is the word that is there until
+			// then.
 			e.RA = arch.MemAt(at.Reg, at.Off)
 		}
 	}
 	return e
 }
 
-// built returns the exit of code that has just made a standard frame: the words that it has saved are its caller's.
+// built returns the exit of code that has just made a standard frame: the words in the frame are the caller's.
 func (t *tracer) built(s state) arch.Exit {
 	fp := s.Regs[x29]
 	e := t.exit(s, s.load(plus(fp, 8)))

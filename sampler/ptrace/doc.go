@@ -1,7 +1,7 @@
-// Package ptrace stops a thread of another process for a moment, takes a look.Look of it, and lets it go. It
-// knows ptrace, /proc/PID/task and no Java. The caller decides which thread to look at, and when (package sampler).
+// Package ptrace stops a thread of another process for a moment, takes a look.Look of it, and releases it. The package
+// knows ptrace and /proc/PID/task, but no Java. The caller decides which thread to look at, and when (package sampler).
 //
-// The contract: no thread is ever left stopped. This package alone ensures that:
+// The contract: no thread is ever left stopped. These rules ensure it:
 //
 //   - One look stops one thread for two system calls: its registers and one copy of its stack. A thread that runs a
 //     virtual thread needs some more calls, for the frames that lie in the heap (pause_trail.go). Between the stop and
@@ -30,8 +30,8 @@
 //   - When goprof itself is to be stopped, all such OS threads end first (suspend.go). If goprof is stopped by
 //     force, another process wakes it up to do that (watchdog.go).
 //
-// HoldAll is the exception: for a heap dump all threads stand still, for as long as a user has agreed to. They, too, go
-// on when the OS thread that seized them ends (hold.go).
+// HoldAll is the exception: for a heap dump all threads are stopped, for as long as a user has agreed to. These
+// threads, too, go on when the OS thread that seized them ends (hold.go).
 //
 // A Tracer looks in three ways. Look stops a thread wherever it is, and All does that for many. LookHeld stops a thread
 // that has just lost its CPU to a preempter. LookUnstopped looks at a thread that sleeps, without a stop.

@@ -25,8 +25,8 @@ const (
 
 const pPID = 1 // waitid(2): P_PID
 
-// ntARMPACMask is the arm64 register set of pointer authentication masks (include/uapi/linux/elf.h). goprof reads it on
-// CPUs that return in a register.
+// ntARMPACMask is the arm64 register set of pointer authentication masks (include/uapi/linux/elf.h). Only a CPU with
+// arch.Facts.Signs has it.
 const ntARMPACMask = 0x406
 
 // siginfo is the part of siginfo_t that waitid fills in, on 64-bit machines.

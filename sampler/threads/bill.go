@@ -35,7 +35,7 @@ type bills struct {
 	Excused int64 // used while goprof could not look (forgive.go)
 	skipped int64 // as left, for threads that are to be skipped
 	stopped bool
-	owed    int64 // charged, but not given, to living threads that have their own bills or are to be skipped
+	owed    int64 // charged, but not given, to living threads with own bills or to be skipped
 }
 
 // ProcessClock returns the clock of all CPU time of a process, including ended threads
@@ -60,7 +60,7 @@ func (b *bills) read() {
 	}
 	var ts unix.Timespec
 	clock, at := uintptr(int(b.clock)), uintptr(unsafe.Pointer(&ts))
-	if _, _, e := syscall.RawSyscall(unix.SYS_CLOCK_GETTIME, clock, at, 0); e == 0 { // charged, but not given, to living threads with own bills or to be skipped
+	if _, _, e := syscall.RawSyscall(unix.SYS_CLOCK_GETTIME, clock, at, 0); e == 0 { // no allocation: a thread may be stopped
 		b.Now = ts.Nano()
 	}
 }

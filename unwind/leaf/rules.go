@@ -9,25 +9,25 @@ import (
 type rule struct {
 	name  string
 	tiers tiers
-	// itself: the rule finds the bytecode for which the instruction was made, so other instructions may rely on it (see
-	// certainly). Other rules only find the records around the instruction.
+	// itself: the rule finds the bytecode for which the instruction was made, so the rules of other instructions may
+	// use the result (see certainly). Other rules only find the records around the instruction.
 	itself bool
 	tells  func(*place) verdict
 	// mayBe reports whether C2 can have made such an instruction for the bytecode that a record names: see Judge. The
-	// result must not depend on the bytecode that the rule finds: otherwise the judge would leave out just those samples
-	// where the rule is wrong. If mayBe is nil, the judge believes every record.
+	// result must not depend on the bytecode that the rule finds. Otherwise the judge would leave out exactly the
+	// samples for which the rule is wrong. If mayBe is nil, the judge believes every record.
 	mayBe func(*place, vmstructs.Scope) bool
 }
 
 type verdict struct {
-	scopes []vmstructs.Scope // nil: nothing
+	scopes []vmstructs.Scope // nil: the rule does not decide
 	sure   profile.Certainty
 }
 
-// rules are tried in this order. The first that returns methods decides.
+// rules are tried in this order. The first rule that returns methods decides.
 var rules []rule
 
-// Not an initial value, because rules refer to one another.
+// init sets rules because they refer to one another.
 func init() {
 	rules = []rule{
 		{"intrinsic", anyTier, true, (*place).intrinsic, (*place).mayBeIntrinsic},
@@ -68,7 +68,7 @@ func (p *place) tell() verdict {
 	return verdict{p.blob.OwnScope(), profile.Guessed}
 }
 
-// certainly returns the methods at the instruction, nil unless it is certain for which bytecode it was made.
+// certainly returns the methods at the instruction if it is certain for which bytecode it was made, otherwise nil.
 func (p *place) certainly() []vmstructs.Scope {
 	for i := range rules {
 		r := &rules[i]
@@ -82,7 +82,7 @@ func (p *place) certainly() []vmstructs.Scope {
 	return nil
 }
 
-// part makes a rule for instructions that are part of evidence.
+// part makes the tells of a rule for instructions that are part of evidence.
 func part(of func(*place) evidence) func(*place) verdict {
 	return func(p *place) verdict {
 		e := of(p)
@@ -100,7 +100,7 @@ type tiers uint8
 const (
 	anyTier tiers = iota
 	c1
-	c1Profiled // code that counts, for C2
+	c1Profiled // C1's code that counts, for C2
 	c2
 )
 

@@ -130,8 +130,8 @@ type Code interface {
 	// It is for callers without ptrace: the kernel reports these bits only by ptrace. Without Signs the result is 0.
 	Signed(highest uint64) uint64
 
-	// SenderSP finds the register Java.SenderSP in code: the last MaxSenderSP bytes up to the end of the call stub's
-	// call.
+	// SenderSP finds the register Java.SenderSP in code: the last MaxSenderSP bytes of the call stub's code up to the
+	// end of its call.
 	SenderSP(code []byte) (reg int, ok bool)
 
 	// NewTracer makes a reader of code ahead (see Exit). java are the registers of the JVM whose code it is.
@@ -189,8 +189,9 @@ type Code interface {
 	// changes neither the stack nor the registers. The walker calls LinkerStub and Detour where there are no unwind rules.
 	LinkerStub(code []byte) bool
 
-	// Detour reports whether code is an instruction that a linker has moved away and a jump back, or that jump alone. by
-	// is the distance from the start of code to the jump's target. The unwind rules of the target hold here, too.
+	// Detour reports whether code is an instruction that a linker has moved, with the jump back behind it, or that jump
+	// alone. by is the distance from the start of code to the jump's target. The unwind rules of the target hold here,
+	// too.
 	Detour(code []byte) (by int64, ok bool)
 }
 

@@ -27,7 +27,7 @@ var intrinsicMarks = [...]struct {
 // maxIntrinsic bounds the piece: with AVX-512 it has some 700 bytes.
 const maxIntrinsic = 2048
 
-// cmovle is what stands behind the push.
+// cmovle begins the instruction behind the push.
 var cmovle = []byte{0x0f, 0x4e}
 
 type found struct {
@@ -87,7 +87,7 @@ func intrinsic(code []byte, at uint32) (name string, end uint32) {
 				return "string_compare", uint32(n + 1)
 			}
 			if n > push && code[n] == m.rest[0] {
-				break // here the next piece begins: without this end, code of beginnings alone would be read again for each
+				break // here the next piece begins; without this end, the time would be quadratic in hostile code
 			}
 		}
 	}

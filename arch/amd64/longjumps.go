@@ -27,7 +27,8 @@ func eachByte(code []byte, b byte, each func(at int)) {
 	}
 }
 
-// longJump calls each if the four bytes of the distance lie in the code and the target does, too.
+// longJump reads the distance of a jump at an offset. It calls each if the distance and the jump's target both lie in
+// the code.
 func longJump(code []byte, at, distance int, each func(at, target uint32)) {
 	if end := distance + 4; end <= len(code) {
 		to := int64(end) + int64(int32(binary.LittleEndian.Uint32(code[distance:])))

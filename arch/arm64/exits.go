@@ -46,8 +46,8 @@ func (t *tracer) IsBetter(e, than *arch.Exit) bool {
 	return than.SP.Kind == arch.Unknown && e.SP.Kind != arch.Unknown
 }
 
-// hasSetSender reports whether the code before the start has put its stack pointer where an adapter passes it on
-// (sharedRuntime_aarch64.cpp, gen_c2i_adapter: from there on it does not branch).
+// hasSetSender reports whether the code before the start has already put its stack pointer into the register in which
+// an adapter passes it on (sharedRuntime_aarch64.cpp, gen_c2i_adapter: the adapter does not branch after that).
 func (t *tracer) hasSetSender() bool {
 	var in inst
 	for at := t.Start; at >= 4 && decode(t.Code[at-4:], &in); at -= 4 {

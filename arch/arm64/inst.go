@@ -72,7 +72,7 @@ const nop = 0xd503201f
 // C4.1.94). Loads of two vectors, of structures and of literals are of other classes.
 func isSingle(w uint32) bool { return field(w, 27, 3) == 7 }
 
-// baseOf: HotSpot keeps the thread in x28 (aarch64.ad, rthread).
+// baseOf returns what a base register holds. HotSpot keeps the thread in x28 (aarch64.ad, rthread).
 func baseOf(r uint8) arch.Base {
 	switch r {
 	case regSP:

@@ -55,7 +55,7 @@ func halves(w uint32) bool { return w == halvesFirst || w == halvesSecond }
 func endOfCompare(code []byte, begin int) int {
 	for at := begin + len(compareMark); at+4 <= len(code) && at-begin < maxIntrinsic; at += 4 {
 		if bytes.HasPrefix(code[at:], compareMark) {
-			break // here the next piece begins: without this end, code of beginnings alone would be read again for each
+			break // here the next piece begins; without this end, the time would be quadratic in hostile code
 		}
 		w := binary.LittleEndian.Uint32(code[at:])
 		if w&0x7f00001f != 0x34000004 { // cbz w4, or x4

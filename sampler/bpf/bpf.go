@@ -112,7 +112,7 @@ func (c *Code) Value(dst Reg, fd int) {
 	c.Op(0, 0, 0, 0, 0)
 }
 
-// Load loads what lies at from + off. op says how many bytes.
+// Load loads the memory at from + off. op says how many bytes.
 func (c *Code) Load(op uint8, dst, from Reg, off int) { c.Op(op, dst, from, off, 0) }
 
 // Store stores the 64 bits of src at to + off.
@@ -159,7 +159,7 @@ func (c *Code) Jump(op uint8, dst, src Reg, v int, label string) {
 	c.Op(op, dst, src, 0, int64(v))
 }
 
-// Label is where jumps to it go.
+// Label places a label: jumps to it lead here.
 func (c *Code) Label(name string) {
 	for _, at := range c.jumps[name] {
 		c.insns[at].off = int16(len(c.insns) - at - 1)
@@ -183,7 +183,7 @@ const (
 	bpfMmapable      = 1 << 10
 )
 
-// Label places a label: jumps to it lead here.
+// NewMap makes a map of a kind. key and value are sizes in bytes.
 func NewMap(kind, key, value, entries int) (fd int, err error) {
 	return bpfMapWith(kind, key, value, entries, 0)
 }

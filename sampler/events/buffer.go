@@ -48,13 +48,13 @@ const (
 // The fields that the program keeps for each thread.
 const (
 	bufferOwed   = 0  // bytes for the next sample; below 0: the samples before have counted too many
-	bufferSize   = 8  // of the buffer, without the object for which it was made; 0: not known
+	bufferSize   = 8  // the buffer's size without the object for which it was made; 0: not known
 	bufferPast   = 16 // not 0: an object did not fit into this buffer
-	bufferBegin  = 24 // where the buffer begins
-	bufferWhole  = 32 // its size
-	bufferMoment = 40 // how many collections there had been when the thread got the buffer
-	bufferCount  = 48 // how many bytes the thread had allocated then, in the buffers before and outside
-	bufferBeside = 56 // bytes that the thread has put outside since then
+	bufferBegin  = 24 // the buffer's beginning
+	bufferWhole  = 32 // the buffer's size
+	bufferMoment = 40 // the count of collections when the thread got the buffer
+	bufferCount  = 48 // the thread's count of allocated bytes at that time
+	bufferBeside = 56 // bytes that the thread has allocated outside of buffers since then
 	bufferState  = 64
 	bufferKey    = 8
 	// mostBuffered is how many threads are kept. Beyond that, the kernel drops those that have not allocated for
@@ -71,7 +71,7 @@ func bufferMap() (int, error) { return bpf.NewMap(bpfMapLRUHash, bufferKey, buff
 
 // The words behind the copies of a hit about buffers.
 const (
-	lotChance = 0  // the amount by which the hit was drawn, if that is less than the interval
+	lotChance = 0  // the chance of the hit, as a part of its amount, if that is less than 1
 	lotSort   = 8  // a look.HitSort
 	lotBegin  = 16 // the buffer that the thread has left; 0: a collection took it, or there was none
 	lotWhole  = 24 // its size; 0: there was none
@@ -83,7 +83,7 @@ const (
 // ofBuffer reads the hit's own amount in r8, and replaces it with the amount that the hit may stand for. A hit that is
 // no sample may still be reported, for the buffer that its thread has left. goprof draws these hits by lot, in
 // proportion to their amount, and each then counts for several. If nothing is to be reported, the program ends. lot is
-// the place of the words about the buffer on the program's stack. The stack below the place below is free.
+// the place of the words about the buffer on the program's stack. Below the offset below, the stack is free.
 func (c *probeCode) ofBuffer(e *Event, layout *arch.ProbeLayout, buffers, lot, below int) {
 	none := "end"
 	if e.Retired != nil {

@@ -27,7 +27,7 @@ import (
 // goprof draws by lot which buffers it copies, so that it reads no more than contentBudget. The chance of each buffer
 // is known. So each copied byte stands for a known number of bytes, whatever the program does.
 
-// Retired says how a probe learns of the buffer that a thread has left. Arguments are numbers + 1.
+// Retired says how a probe learns of the buffer that a thread has left. Its arguments are given as numbers + 1.
 type Retired struct {
 	At        int    // the argument with the address of the object: a new buffer begins there
 	Thread    int    // the argument with the thread
@@ -98,7 +98,7 @@ func (c *Contents) Done(b *Buffer) {
 	}
 }
 
-// Held returns how many bytes the buffers held that threads have left, estimated from the hits.
+// Held returns an estimate, from the hits, of the bytes in all buffers that threads have left.
 func (c *Contents) Held() float64 { return math.Float64frombits(c.held.Load()) }
 
 // Hold adds to Held. Only one goroutine may call it.

@@ -59,8 +59,8 @@ func (e *Engine) Run(ctx context.Context, cfg sampler.Config, q *sampler.Queue) 
 const (
 	// eventTick is the mean time between two looks into the rings.
 	eventTick = int64(4 * time.Millisecond)
-	// eventRest is how long goprof does not read the rings after it has found a record. It applies where samples are
-	// only some of many hits. To read, goprof takes a CPU from a thread, often from the one that was hit. On a busy
+	// eventRest is how long goprof does not read the rings after it has found a record. There is a rest only if samples
+	// are some of many hits. To read, goprof takes a CPU from a thread, often from the one that was hit. On a busy
 	// machine this costs the thread more than its hits. The first record after a rest is read at once. If each hit is
 	// to be a sample there is no rest: the rings might have no room for hundreds of hits that come at once. There is no
 	// rest either where virtual threads run: their frames in the heap have to be read within microseconds.
@@ -79,7 +79,7 @@ type eventRun struct {
 	rings      ring.Set
 	polls      []unix.PollFd
 	waiter     *ring.Waiter // of a Lean run
-	outputs    []int        // the events behind which programs write, by CPU
+	outputs    []int        // the events to which programs write, by CPU
 	array      int          // the map that leads to outputs
 	spans      *span.Reader // nil: spans cannot be read here
 	buffers    int          // the map of threads, for events with a Buffer

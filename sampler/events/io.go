@@ -165,13 +165,13 @@ type Ledger struct {
 	IOLost
 	files   int // the map, for Find and Rest
 	threads int
-	// Over is when the run no longer used the maps; 0 before that.
+	// Over is the time at which the run stopped using the maps, 0 before that.
 	Over atomic.Int64
 }
 
 // IOLost counts what the sums of files lack.
 type IOLost struct {
-	// Full are calls for which a map had no room. During the calls of Closed, their descriptor was closed. Untold are
+	// Full are calls for which a map had no room. Closed are calls during which their descriptor was closed. Untold are
 	// calls of files that ended while the queue was full.
 	Full, Closed, Untold IOCalls
 	Polls                IOCalls // waits for several descriptors

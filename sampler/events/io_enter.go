@@ -202,7 +202,7 @@ func (o *IO) dropTry(c *probeCode) {
 	c.Label("no try")
 }
 
-// addPolls adds the thread's waits to a number of calls at to + at, and to their time at to + nanos.
+// addPolls adds the thread's waits to a count at to + at, and their time to the sum nanos bytes behind the count.
 func (c *probeCode) addPolls(to bpf.Reg, at, nanos int) {
 	c.Load(bpf.Load64, bpf.R1, bpf.R8, callPolls)
 	c.Op(bpfAtomicAdd, to, bpf.R1, at, 0)
@@ -229,7 +229,7 @@ func (o *IO) follow(c *probeCode, arg func(int) int) {
 	c.Jump(bpf.Goto, 0, 0, 0, "end")
 	c.Label("watch")
 	c.Load(bpf.Load64, bpf.R1, bpf.R8, callTried)
-	c.Jump(bpf.JumpEqImm, bpf.R1, 0, 0, "end") // the thread tries this descriptor: dropTry
+	c.Jump(bpf.JumpEqImm, bpf.R1, 0, 0, "end") // dropTry has left only a try of this descriptor
 	c.Load(bpf.Load64, bpf.R3, bpf.R10, arg(4))
 	c.readUser(ioTmp, 8) // struct epoll_event
 	c.Jump(bpf.JumpNeImm, bpf.R0, 0, 0, "end")

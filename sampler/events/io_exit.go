@@ -49,7 +49,7 @@ func (o *IO) exitProgram(e *Event, number, pid, counts, zero, output int) *probe
 	return c.end()
 }
 
-// took stores at ioTook the time since the moment at a place on the stack.
+// took stores at ioTook the time since a moment. since is the place of that moment on the stack.
 func (c *probeCode) took(since int) {
 	c.Load(bpf.Load64, bpf.R1, bpf.R10, ioNow)
 	c.Load(bpf.Load64, bpf.R3, bpf.R10, since)
@@ -159,7 +159,7 @@ func (o *IO) sum(c *probeCode) {
 	c.Label("sample")
 }
 
-// sumAt sets r2 so that fileSums bytes behind it is the sum of the call's kind, in the File in r6.
+// sumAt sets r2 for access to a sum in the File at r6: the sum of the call's kind is then at r2 + fileSums.
 func (c *probeCode) sumAt() {
 	c.Load(bpf.Load64, bpf.R2, bpf.R10, ioCallKind)
 	c.Imm(bpf.AndImm, bpf.R2, 7)

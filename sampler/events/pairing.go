@@ -36,7 +36,7 @@ type Pairing struct {
 	// second argument is 0.
 	Clearing []Probe
 	// Frees are the functions that give back the piece of their first argument. Length is the number + 1 of the
-	// argument that says how much of the piece, 0: all of it.
+	// argument that says how many bytes are given back, 0: all of the piece.
 	Frees  []Probe
 	Length int
 	Kept   *Kept
@@ -48,8 +48,8 @@ type Pairing struct {
 // Begin is the first instruction of a function that allocates. Its fields are numbers of arguments + 1; 0: none.
 type Begin struct {
 	Probe
-	Size, Times int // the size of the piece
-	Out         int // the argument Out says where the function writes the address; the function then returns 0
+	Size, Times int // the size of the piece, or its two factors
+	Out         int // where the function writes the address; the function then returns 0
 	Old         int // a piece that the call gives back
 	Access      int // if this argument is 0, the memory of the first one becomes inaccessible: the call gives it back
 }
@@ -59,7 +59,7 @@ type Kept struct {
 	// Times of the run. They are set when the run is over.
 	Began, Over int64 // CLOCK_MONOTONIC
 	Stopped     int64 // when the probes at allocations were removed, because they cost too much; 0: they stayed
-	Closed      int64 // when the probes at free were removed, for the same reason: then this is Over
+	Closed      int64 // when the probes at free were removed, for the same reason: Over is then the same time
 	PairCounts
 	fd int // the map, by address
 }

@@ -20,8 +20,6 @@ import (
 	"goprof/sampler/span"
 )
 
-// -
-
 func (r *eventRun) openProbes() error {
 	for i := range r.list {
 		if r.list[i].isCounter() {

@@ -24,7 +24,7 @@ type eventCounts struct {
 	pairCounts          // of an event with a Pairing
 }
 
-// Their offsets.
+// The offsets of these fields.
 const (
 	countHits     = 0
 	countAmount   = 8
@@ -61,7 +61,7 @@ type probeCode struct{ *bpf.Code }
 func probeProgram(e *Event, number int, cpu *arch.CPU, counts, buffers, output int) *probeCode {
 	c, layout := &probeCode{bpf.New()}, &cpu.Probe
 	size := e.dataSize()
-	data := -size // its place on the stack
+	data := -size // the offset of the data on the stack
 	lot := data + dataCopies + e.size()
 	c.Mov(bpf.R6, bpf.R1)
 	c.Value(bpf.R7, counts)

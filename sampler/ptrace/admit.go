@@ -36,7 +36,6 @@ const (
 	// machine may have given the CPU to others.
 	Stalled
 
-	// -
 	NumHindrances = int(iota)
 )
 

@@ -11,6 +11,14 @@ import (
 
 // The sampling thread must not use the CPU of the thread that it stops. To stop, that thread needs its CPU for a
 // moment, and the sampling thread would keep the CPU from it.
+//
+// A sampling thread with real-time priority always wakes up on the CPU on which it went to sleep, even if other CPUs
+// are idle (kernel/sched/rt.c, select_task_rq_rt). Without a move it would share that CPU with a busy thread until the
+// busy thread goes elsewhere. Each stop of the busy thread would begin only when the sampling thread goes to sleep, and
+// would last until the sampling thread wakes up. So the sampling thread moves to another CPU first.
+//
+// The sampling thread stays (Tracer.Stay) if all CPUs are busy with threads to look at: each move takes the CPU of
+// another thread, and costs more than it saves (docs/evidence/performance.md).
 
 // mayMove reports whether this OS thread may move to another CPU. It may not if Stay is set. It may not either while
 // stops are pending: a thread with a higher real-time priority may use the other CPU for long, and the threads that

@@ -50,7 +50,6 @@ const (
 	// Failed: a system call failed in a way that has no name here (Tracer.Err).
 	Failed
 
-	// -
 	NumOutcomes = int(iota)
 )
 

@@ -177,9 +177,10 @@ func (t *Tracer) finishLate(p pendingStop) Outcome {
 	return t.gone()
 }
 
-// Patience returns how long the next Collect may wait. A stopped thread waits for that Collect for an eighth of the
-// time that it had waited for its CPU, but at least 20 us and at most 0.5 ms. On a machine with one CPU, each stop
-// comes while the sampling thread sleeps, and lasts until the sampling thread wakes up (docs/evidence/performance.md).
+// Patience returns how long the caller may wait before the next Collect, because a stopped thread waits for that
+// Collect. It is an eighth of the time for which the thread has waited for its CPU, but at least 20 us and at most 0.5
+// ms. On a machine with one CPU, each stop comes while the sampling thread sleeps, and lasts until the sampling thread
+// wakes up (docs/evidence/performance.md).
 func (t *Tracer) Patience() time.Duration {
 	if len(t.pending) == 0 {
 		return time.Hour

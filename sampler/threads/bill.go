@@ -30,7 +30,7 @@ type bills struct {
 	Base    int64 // the clock at the beginning
 	Now     int64 // the clock's last reading: it ends with the process
 	given   int64 // CPU time that samples carry
-	left    int64 // of ended threads: charged, but not given
+	left    int64 // charged to threads that have ended, but not given
 	pooled  int64 // charged to threads that have used little, but not given, as far as these threads were read
 	Excused int64 // used while goprof could not look (forgive.go)
 	skipped int64 // as left, for threads that are to be skipped

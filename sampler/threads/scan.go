@@ -380,8 +380,8 @@ func HadNoCPU(before, after procfs.Schedstat, now, lookAt int64) bool {
 	if after.Turns == before.Turns {
 		return false // the thread has had its CPU all the time
 	}
-	// The thread waited for a CPU before it could stop. If it lost its CPU when the sampling thread woke up, the
-	// sampling thread took the CPU: this is a sample. If it lost its CPU earlier, another thread took the CPU: this is
-	// no sample.
+	// The thread waited for a CPU before it could stop. If its wait began when the sampling thread woke up, the
+	// sampling thread has taken the CPU from it: the look is a sample. If its wait began earlier, another thread has
+	// taken the CPU: the look is no sample.
 	return now-int64(after.Waited-before.Waited) < lookAt
 }

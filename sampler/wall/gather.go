@@ -102,7 +102,7 @@ func (r *gatherRun) loop() {
 	}
 }
 
-// noteHint sets a thread's hint, and notes by which Side Missing names the thread.
+// noteHint sets a thread's hint, and enters the thread into bySide, because Missing names threads by their Side.
 func (r *gatherRun) noteHint(tid int, hint ptrace.Hint) bool {
 	if r.setHint(tid, hint); r.threads.byTID[tid] == nil {
 		return false

@@ -7,9 +7,9 @@ import "goprof/vmstructs"
 type weights struct {
 	arrayLoad, arrayStore, cast, allocation, monitor, field, jump, branch, static, length, arithmetic, compare, invoke,
 	returns, other int
-	// How many sixteenths of their work count: of methods that the program enters at the end of the route (entering),
-	// and of inlined methods on the route that have records elsewhere (told). Most of the work of the latter is between
-	// these records.
+	// Only a part of the work of some methods counts, in sixteenths. entering is for methods that the program enters at
+	// the end of the route. told is for inlined methods on the route that have records elsewhere: most of their work is
+	// between these records.
 	entering, told int
 }
 

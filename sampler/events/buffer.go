@@ -71,7 +71,7 @@ func bufferMap() (int, error) { return bpf.NewMap(bpfMapLRUHash, bufferKey, buff
 
 // The words behind the copies of a hit about buffers.
 const (
-	lotChance = 0  // the chance of the hit, as a part of its amount, if that is less than 1
+	lotChance = 0  // the hit counts dataAmount / this times; 0: once
 	lotSort   = 8  // a look.HitSort
 	lotBegin  = 16 // the buffer that the thread has left; 0: a collection took it, or there was none
 	lotWhole  = 24 // its size; 0: there was none

@@ -67,7 +67,7 @@ type checker struct {
 	sp    uint64  // the register that holds the stack pointer
 
 	lying   int32 // samples found since the last call, or since all were read
-	due     int64 // when to call for the samples in the rings; 0: there is none
+	due     int64 // when to call for the samples in the rings; 0: there are none
 	foundAt int64
 	often   int // finds in a row that came soon, up to oftenMost
 	ts      unix.Timespec
@@ -139,7 +139,7 @@ func (s *checker) sleep() {
 		return
 	}
 	for i := range s.events[:min(uint(n), uint(len(s.events)))] {
-		if s.events[i].Events&^unix.EPOLLIN != 0 { // its owner has ended
+		if s.events[i].Events&^unix.EPOLLIN != 0 { // the ring's owner has ended
 			s.ringLost = true
 		}
 	}
@@ -178,7 +178,7 @@ func (s *checker) lookIntoRings(now int64) {
 	}
 }
 
-// noteFind counts finds in a row that came soon.
+// noteFind counts how many finds in a row came soon (oftenMost).
 //
 //go:nosplit
 func (s *checker) noteFind(found bool, now int64) {

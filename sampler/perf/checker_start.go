@@ -149,7 +149,7 @@ func (d *checkerThread) watch(pid int, q *sampler.Queue, keepIn func(*process.Kn
 	}
 }
 
-// leave makes watch undone. For a moment the checker may still use the process's place: then it calls for nothing.
+// leave undoes watch. For a moment the checker may still use the process's place, and call without need.
 func (d *checkerThread) leave(pid int, keepIn func(*process.KnownCode)) {
 	if d == nil || keepIn == nil {
 		return

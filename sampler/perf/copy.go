@@ -49,7 +49,7 @@ const (
 	// The used parts of the blocks.
 	halfUsed     = halfHeads + process.MaxTrailBlocks*process.MaxTrailHead
 	halfUsedMost = 48 << 10
-	halfSize     = halfUsed + 2*halfUsedMost // room for two: the verifier adds the largest offset and the largest size
+	halfSize     = halfUsed + 2*halfUsedMost // twice, because the verifier adds the largest offset and the largest size
 
 	copySize = copyHead + 2*halfSize
 )

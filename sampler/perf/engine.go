@@ -163,7 +163,7 @@ func (r *perfRun) end() {
 	r.q.HandOver()
 }
 
-// listen makes the end of the process and wake end a sleep.
+// listen makes a sleep end when the process ends or wake is called.
 func (r *perfRun) listen() error {
 	if err := r.perf.waker.open(); err != nil {
 		return err

@@ -48,7 +48,7 @@ type perfGroupRun struct {
 	away       bool  // goprof itself was stopped
 	failed     error
 	rng        *rand.Rand
-	checkerCPU time.Duration // the part of its CPU time that is counted
+	checkerCPU time.Duration // CPU time of the checker that is already counted
 }
 
 // Run samples until ctx is done. If events of CPUs are not permitted, it returns ErrNoWide at once. Run is called once.

@@ -25,7 +25,7 @@ const (
 
 type perfEvent struct {
 	fd       int32
-	starting bool   // its period is a first one
+	starting bool   // the period is the event's first
 	gaps     int32  // samples since its period was set
 	period   uint64 // ns
 	credit   uint64 // while starting: CPU time since the last sample that counted

@@ -25,19 +25,19 @@ import (
 
 const (
 	factorMost = 64
-	// judgeEvery is how often goprof judges whether samples are lost. judgeFewest is how many samples it judges by at
-	// least.
+	// judgeEvery is how often goprof judges whether samples are lost. judgeFewest is the least number of samples for a
+	// judgment.
 	judgeEvery, judgeFewest = perfLook, 16
 	// The factor grows if more than one in fewLost samples was lost. It shrinks after calmFor without a loss.
 	fewLost = 16
 	calmFor = int64(4 * time.Second)
-	// A sample makes up for one in owedShare of the samples that its thread lacks, or for one.
+	// A sample makes up for at most 1/owedShare of the samples that its thread lacks, but for at least one.
 	owedShare = 8
 )
 
 // pace is how many intervals an event's period lasts. Its samples count for as many.
 type pace struct {
-	factor, before int32 // 0: 1
+	factor, before int32 // 0 means 1
 	since          int64 // when factor took effect
 }
 

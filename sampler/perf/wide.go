@@ -45,7 +45,7 @@ type wideEvents struct {
 	attr     *unix.PerfEventAttr // of events without such a program; nil: they have one
 	most     int                 // the largest copy of a stack
 	keeps    float64             // for how many intervals events keep their periods
-	until    int64               // when the events get other periods, or soon afterwards
+	until    int64               // the events get other periods at this time, or soon afterwards
 	pace     pace
 	copies   stackFit
 	events   []perfEvent

@@ -63,7 +63,7 @@ func (v *visits) takeIn(cpus []int, anew bool) bool {
 		case cpu.gone:
 			v.preempters.Recall(i)
 		case back || anew:
-			v.preempters.Recall(i) // it reads the notes
+			v.preempters.Recall(i) // the preempter reads the notes
 			v.renewNotes(cpu)
 			if v.preempters.SendAgain(i, cpu.number, cpu.notes.shared()) != nil {
 				return false

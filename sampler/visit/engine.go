@@ -41,7 +41,7 @@ type run struct {
 	hints    *sampler.Hints
 	scan     *threads.List
 	visits   *visits    // nil where visits cannot be made
-	visiting bool       // CPUs, from this OS thread (visit.go)
+	visiting bool       // CPUs are visited, from this OS thread (visit.go)
 	spare    *look.Look // for the next look to fill; nil: there is none
 
 	spentBefore int64 // CPU time of this OS thread at the end of the last tick

@@ -136,7 +136,7 @@ func (n *switchNotes) preempted(came uint64, tid int) bool {
 
 type noted struct {
 	end            uint64 // where the next older note begins
-	out, preempted bool   // the thread left; and left the CPU, but not its queue
+	out, preempted bool   // out: the thread left the CPU; preempted: but not the CPU's queue
 	process, other int    // the other thread of the switch, and its process
 	now            int    // the thread that the note is about
 }
@@ -146,7 +146,7 @@ func (n *switchNotes) switchAt(at uint64) (noted, bool) {
 	if !ok || rec.Kind != perfSwitchCPUWide || rec.End-rec.At < 16 {
 		return noted{}, false
 	}
-	// u32 next_prev_pid, next_prev_tid; u32 pid, tid of the thread that the note is about.
+	// The fields of the record: u32 next_prev_pid, next_prev_tid; u32 pid, tid of the thread that the note is about.
 	return noted{rec.End, rec.Misc&perfMiscSwitchOut != 0, rec.Misc&perfMiscPreempted != 0,
 		int(int32(n.data.U32(rec.At))), int(int32(n.data.U32(rec.At + 4))), int(int32(n.data.U32(rec.At + 12)))}, true
 }

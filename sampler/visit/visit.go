@@ -56,7 +56,7 @@ type visits struct {
 	visit      ptrace.Visit       // the present visit
 	process    int                // the process of the met thread, by the kernel's notes; 0: not known
 	meets      int64              // visits that met a thread of the process (Group)
-	metFor     int64              // how many visits stand for those that met a thread (Engine)
+	metFor     int64              // how many visits the ones that met a thread stand for (Engine)
 	tid        int                // the sampling thread's
 	// restless is twice the time that visits took, less the time that has passed, as of restAt.
 	restless, restAt int64
@@ -78,7 +78,7 @@ type visited struct {
 func (v *visits) knows() bool { return v.at >= 0 && v.cpus[v.at].notes != nil }
 
 // newVisits prepares to visit the CPUs on which the threads of the process may run. It returns nil and a reason if that
-// cannot be done. There are three reasons. Without real-time priority, the running thread would choose the moment of
+// cannot be done. The main reasons are these. Without real-time priority, the running thread would choose the moment of
 // the visit. Or goprof may not use all of these CPUs. Or the kernel does not report from which thread the CPU was
 // taken.
 func newVisits(pid int, cfg *sampler.Config) (*visits, sampler.NoVisits) {
@@ -264,7 +264,7 @@ func (v *visits) meetsNobody(expected, now int64) bool {
 	return expected > few && v.metFor < expected/8 && now-v.began > provesWithin
 }
 
-// fewMeets is how many meetings must be expected before it means something that hardly any happened.
+// fewMeets is how many meetings must be expected before a lack of them is a sign.
 const fewMeets = 50
 
 // provesWithin is how long visits may meet no thread. On a busy machine the first visits of goprof come late.

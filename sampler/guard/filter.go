@@ -42,7 +42,7 @@ var never = []uint32{
 	unix.SYS_SETRESUID, unix.SYS_SETRESGID, unix.SYS_SETGROUPS,
 	// The network. A profile leaves goprof as a file.
 	unix.SYS_SOCKETPAIR, unix.SYS_BIND, unix.SYS_LISTEN,
-	// Calls that the filter could not check.
+	// io_uring makes other calls without asking the filter.
 	unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER,
 }
 
@@ -117,7 +117,7 @@ const (
 // x32 marks the calls of x86-64's other interface (arch/x86/include/uapi/asm/unistd.h, __X32_SYSCALL_BIT).
 const x32 = 0x4000_0000
 
-// auditArch is the kernel's number for the CPU that goprof was built for.
+// auditArch has the kernel's numbers of the CPUs that goprof is built for.
 var auditArch = map[string]uint32{"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AUDIT_ARCH_AARCH64}
 
 // program returns the filter in the kernel's classic BPF, which only jumps forward. If to.sends is set, goprof may

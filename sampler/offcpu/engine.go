@@ -104,7 +104,7 @@ type offRun struct {
 	reading int     // the ring that is being read
 	seen    []int64 // the time of each ring's last record
 	gap     int     // the index in records of a gap whose end is not known yet; -1: there is none
-	blind   int64   // nothing is known of the time before, or it is worked off
+	blind   int64   // the time before this is unknown, or its records are worked off
 	// lostFrom is the beginning of the first gap in the records since goprof last asked which threads wait, 0 if there
 	// is no gap. foundAt is when goprof last asked, findAt when it may ask again.
 	lostFrom, foundAt, findAt int64

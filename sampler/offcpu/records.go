@@ -190,8 +190,8 @@ func (r *offRun) passGap(from, until int64) {
 	}
 }
 
-// forget is called when goprof does not know whether a thread waits. A wake-up from before at may end an unknown wait,
-// so it counts for no wait.
+// forget is called when goprof does not know whether a thread waits. A wake-up before the moment at may end an unknown
+// wait, so it counts for no wait.
 func (r *offRun) forget(th *offThread, at int64) {
 	r.dropHeld(th)
 	th.out, th.ran, th.tally, th.copied.has, th.woken, th.slept = 0, at, nil, false, nil, [mostSlept]slept{}

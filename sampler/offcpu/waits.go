@@ -118,8 +118,8 @@ func (r *offRun) pass(th *offThread, until int64) {
 	r.put(th, snap, 0, time.Duration(until-th.counted), until)
 }
 
-// put hands a look over. The look stands for a number of waits, with the time of in all, up to the moment until. finish
-// adds the end of a wait that goes on.
+// put hands over a look that stands for a number of waits. of is their time in all, and until is the moment up to which
+// it counts. finish adds the end of a wait that goes on.
 func (r *offRun) put(th *offThread, snap *look.Look, waits int64, of time.Duration, until int64) {
 	th.tally, th.before = new(look.Tally), th.counted
 	if snap.Waiting.Unstopped {

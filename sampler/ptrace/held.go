@@ -83,5 +83,5 @@ func (t *Tracer) stopOnOurCPU(tid int, arrived int64) (state, uintptr) {
 	if e != 0 {
 		return t.peek(tid)
 	}
-	return t.info.told()
+	return t.info.decode()
 }

@@ -68,13 +68,13 @@ func (t *Tracer) peek(tid int) (state, uintptr) {
 	if e := waitPeek(tid, &t.info); e != 0 {
 		return lost, 0
 	}
-	return t.info.told()
+	return t.info.decode()
 }
 
-// told interprets what waitid has returned. Its results are those of peek.
+// decode interprets what waitid has returned. Its results are those of peek.
 //
 //go:nosplit
-func (info *siginfo) told() (state, uintptr) {
+func (info *siginfo) decode() (state, uintptr) {
 	if info.pid == 0 {
 		return running, 0
 	}

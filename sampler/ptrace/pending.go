@@ -114,7 +114,7 @@ func (t *Tracer) Collect() (snap *look.Look, o Outcome, ok bool) {
 	return nil, Taken, false
 }
 
-// seenLate takes over when the releaser last saw that the thread had not stopped.
+// seenLate takes over the time at which the releaser last saw that the thread had not stopped.
 func (p *pendingStop) seenLate() { p.missed = max(p.missed, p.guard.clear) }
 
 // stillOurs reports whether a pending thread is still a tracee, so that goprof does not wait forever. An exec gives the

@@ -26,7 +26,7 @@ import (
 // need next to no stack, so the compiler gives them no check of the stack either (seen with Go 1.26, both CPUs).
 
 const (
-	// PreempterMoments is the size of the ring of moments. A preempter has at most one moment fewer.
+	// PreempterMoments is the size of the ring of moments. A preempter holds at most one moment fewer than that.
 	PreempterMoments = 512
 	// settleHere is the shortest time between two visits to a CPU.
 	settleHere = int64(15_000)
@@ -97,12 +97,12 @@ type preempter struct {
 	mask   cpuMask // its CPU alone
 	over   atomic.Uint32
 
-	news  atomic.Uint32 // changes when there is news; the preempter sleeps on this word
-	dry   atomic.Uint32 // 1: the preempter waits for moments
-	put   atomic.Uint32
-	taken atomic.Uint32
-	told  [PreempterMoments]told
-	until unix.Timespec
+	news    atomic.Uint32 // changes when there is news; the preempter sleeps on this word
+	dry     atomic.Uint32 // 1: the preempter waits for moments
+	put     atomic.Uint32
+	taken   atomic.Uint32
+	planned [PreempterMoments]plannedVisit
+	until   unix.Timespec
 
 	head    *uint64 // the head of the kernel's notes of switches; nil: there are none
 	notes   unsafe.Pointer
@@ -112,9 +112,9 @@ type preempter struct {
 	sched   uintptr // a descriptor of the preempter's own sched, if there are no notes
 	account schedFile
 
-	visit   told   // the present visit
-	met     uint32 // the thread that it has met, if known
-	again   int64  // when to try the visit again; 0: there is none
+	visit   plannedVisit // the present visit
+	met     uint32       // the thread that it has met, if known
+	again   int64        // when to try the visit again; 0: there is none
 	settled int
 	tries   uint32       // how often the sampling thread was busy at this visit
 	redo    atomic.Int64 // when to repeat the visit of the last call; 0: not at all
@@ -125,16 +125,16 @@ type preempter struct {
 	// The visit of the last call. It stays the same until the sampling thread is free again, even if the preempter
 	// wakes up meanwhile.
 	arrived     int64
-	called      told
+	called      plannedVisit
 	whom        uint32 // the thread that was met
 	headThen    uint64 // seen
 	accountThen schedFile
 
-	someone atomic.Int32 // how many visits in a row have found a thread there, up to takenFor
-	counts  preempterCounts
+	metInARow atomic.Int32 // how many visits in a row have found a thread there, up to takenFor
+	counts    preempterCounts
 }
 
-type told struct{ at, stands int64 }
+type plannedVisit struct{ at, stands int64 }
 
 // schedFile is the content of a preempter's own sched (proc(5)).
 type schedFile struct {
@@ -206,7 +206,7 @@ func (h *preempter) takeMoment() bool {
 			return false
 		}
 	}
-	h.visit = h.told[n%PreempterMoments]
+	h.visit = h.planned[n%PreempterMoments]
 	h.settled, h.tries = 0, 0
 	h.taken.Store(n + 1)
 	return true
@@ -245,9 +245,8 @@ func (h *preempter) makeVisit(now int64) {
 // thread is busy. Then the preempter tries again a little later.
 //
 // If the sampling thread is busy with another CPU, the preempter tries again whichever thread is here now. So the
-// choice of the sampled thread does not depend on the present one. Or the sampling thread waits on this CPU for a
-// thread to stop. That thread is likely to be here at the next try as well. So if another thread is here now, maySee
-// counts it at once.
+// choice of the sampled thread does not depend on the present one. If the sampling thread waits on this CPU for a
+// thread to stop, that thread is likely to be here at the next try as well. So maySee counts any other thread at once.
 //
 //go:nosplit
 func (h *preempter) maySee(who int, now int64) bool {
@@ -307,7 +306,7 @@ func (h *preempter) whoWasHere() int {
 	}
 	if was>>32 == 0 { // the idle thread, or a thread outside of goprof's namespace
 		if h.all {
-			h.someone.Store(0)
+			h.metInARow.Store(0)
 		}
 		return nobody
 	}
@@ -315,8 +314,8 @@ func (h *preempter) whoWasHere() int {
 	if pid == h.shared.pid {
 		return ourselves // from this goprof cannot know whether the CPU is idle
 	}
-	if n := h.someone.Load(); n < takenFor {
-		h.someone.Store(n + 1)
+	if n := h.metInARow.Load(); n < takenFor {
+		h.metInARow.Store(n + 1)
 	}
 	h.met = uint32(was >> 32)
 	if h.shared.wanted[pid%wantedNumbers/32].Load()>>(pid%32)&1 == 0 {
@@ -346,7 +345,7 @@ func (h *preempter) call(now int64) bool {
 	l.since.Store(now)
 	coming := int64(0)
 	if n := h.taken.Load(); n != h.put.Load() {
-		coming = h.told[n%PreempterMoments].at
+		coming = h.planned[n%PreempterMoments].at
 	}
 	l.coming.Store(coming)
 	comes := l.at.Load() == h.number || h.bindSampling()

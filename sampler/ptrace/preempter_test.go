@@ -76,13 +76,13 @@ func TestWhoWasHere(t *testing.T) {
 // TestCPUIsIdle: a CPU is idle until some visits in a row have met somebody there. goprof itself does not count.
 func TestCPUIsIdle(t *testing.T) {
 	h := newPreempter()
-	for i, c := range []struct{ pid, someone int32 }{
+	for i, c := range []struct{ pid, metInARow int32 }{
 		{stranger, 1}, {sampled, 2}, {ours, 2}, {stranger, 3}, {stranger, 3}, {0, 0}, {ours, 0}, {stranger, 1},
 	} {
 		h.comes(NoteOfSwitch, 0, c.pid, c.pid, ourPreempter)
 		h.whoWasHere()
-		if got := h.someone.Load(); got != c.someone {
-			t.Errorf("%d: %d, want %d", i, got, c.someone)
+		if got := h.metInARow.Load(); got != c.metInARow {
+			t.Errorf("%d: %d, want %d", i, got, c.metInARow)
 		}
 	}
 }
@@ -97,8 +97,8 @@ func TestNoCPUIsIdle(t *testing.T) {
 		h.whoWasHere()
 	}
 	h.comes(NoteOfSwitch, 0, 0, 0, ourPreempter)
-	if who := h.whoWasHere(); who != nobody || h.someone.Load() != takenFor {
-		t.Errorf("%d was here, and %d visits have met somebody", who, h.someone.Load())
+	if who := h.whoWasHere(); who != nobody || h.metInARow.Load() != takenFor {
+		t.Errorf("%d was here, and %d visits have met somebody", who, h.metInARow.Load())
 	}
 }
 

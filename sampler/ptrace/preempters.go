@@ -182,7 +182,7 @@ func (h *Preempters) Tell(number int, at, stands int64) bool {
 	if n-r.taken.Load() >= PreempterMoments-1 { // the preempter may return to the moment that it took last
 		return false
 	}
-	r.told[n%PreempterMoments] = told{at, stands}
+	r.planned[n%PreempterMoments] = plannedVisit{at, stands}
 	r.put.Store(n + 1)
 	if r.dry.Swap(0) != 0 {
 		r.wake()
@@ -195,7 +195,7 @@ func (h *Preempters) Next() (at int64) {
 	for number := range h.all {
 		if r := h.preempter(number); r != nil {
 			if n := r.taken.Load(); n != r.put.Load() {
-				at = earlier(at, r.told[n%PreempterMoments].at)
+				at = earlier(at, r.planned[n%PreempterMoments].at)
 			}
 		}
 	}
@@ -280,7 +280,7 @@ func (h *Preempters) Again(number int) {
 // IsIdle reports whether a preempter's CPU was idle lately.
 func (h *Preempters) IsIdle(number int) bool {
 	r := h.preempter(number)
-	return r != nil && r.all && r.someone.Load() < takenFor
+	return r != nil && r.all && r.metInARow.Load() < takenFor
 }
 
 // VisitCounts counts visits by their results.

@@ -199,7 +199,7 @@ func (r *releaser) lookAfter(w *lateStop) {
 	if waitPeek(w.tid, &r.info) != 0 {
 		return
 	}
-	switch s, sig := r.info.told(); {
+	switch s, sig := r.info.decode(); {
 	case s == running:
 		w.clear, w.found = now, 0
 	case s == stopped && w.found == 0:

@@ -54,7 +54,7 @@ func tellDog(what byte) {
 	}
 }
 
-// StartWatchdog starts this program again with these arguments, with which the program must call Watch. The new process
+// StartWatchdog starts this program again with these arguments. With them the program must call Watch. The new process
 // watches goprof until the function end is called. If no process can be started, there is no watchdog.
 func StartWatchdog(args ...string) (end func()) {
 	toUs, fromDog, err := os.Pipe()
@@ -69,7 +69,7 @@ func StartWatchdog(args ...string) (end func()) {
 	}
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Args = append([]string{os.Args[0]}, args...) // so that ps shows which program it is
-	cmd.ExtraFiles = []*os.File{toDog, fromDog}      // 3 and 4
+	cmd.ExtraFiles = []*os.File{toDog, fromDog}      // descriptors 3 and 4
 	// Without asyncpreemptoff sysmon would end each sleep of the watchdog by a signal (sysmon.go).
 	cmd.Env = append(os.Environ(), "GOMAXPROCS=1", "GODEBUG=asyncpreemptoff=1")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-Z and Ctrl-C do not reach the watchdog

@@ -184,7 +184,7 @@ func (w *way) read(helper, size int, otherwise string) {
 	w.Jump(bpf.JumpNeImm, bpf.R0, 0, 0, otherwise)
 }
 
-// word reads a word into r3, from the address r3 + the way's field of + more.
+// word reads the word at r3 + field + more into r3. of is the offset of the field in the way.
 func (w *way) word(of, more int) {
 	w.Load(bpf.Load64, bpf.R1, bpf.R8, of)
 	w.Op(bpf.Add, bpf.R3, bpf.R1, 0, 0)

@@ -58,7 +58,7 @@ type gatherRun struct {
 	// The present gathering.
 	open  bool
 	began int64
-	exact bool // the process has reported began
+	exact bool // began is what the process reports
 	late  map[int]*lateThread
 }
 
@@ -225,8 +225,8 @@ func (r *gatherRun) lookAtLate(th *watched) {
 	r.lookAnew(th)
 }
 
-// count adds the time up to until to the last look at a thread. If the last look has no result, the time goes to the
-// next look.
+// count gives the last look at a thread the time up to the moment until. If the last look has no result, the time goes
+// to the next look.
 func (l *lateThread) count(until int64) {
 	if l.th.tally != nil && until > l.since {
 		l.th.tally.Add(1, time.Duration(until-l.since), until)

@@ -34,9 +34,9 @@ import (
 // quiet is this account for a watchList.
 type quiet struct {
 	clock int32
-	sum   int64 // of the last readings of all threads
+	sum   int64 // the sum of all threads' last readings
 	left  int64 // the difference if no thread has run; unknown if a thread has ended since
-	other int64 // another difference, first seen at the read since
+	other int64 // another difference, first seen at read number since
 	since uint64
 	reads uint64
 	vain  int  // comparisons in a row without result

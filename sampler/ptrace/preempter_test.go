@@ -118,7 +118,7 @@ func TestPreempterWaitsLonger(t *testing.T) {
 		t.Errorf("while we rest: after %d us", (h.again-now)/1000)
 	}
 	h.shared.rest.Store(0)
-	h.told[0], h.again = told{2 * now, 1}, 0
+	h.planned[0], h.again = plannedVisit{2 * now, 1}, 0
 	h.put.Store(1)
 	if h.next(); h.maySee(other, now) || h.again != now+tryAgain {
 		t.Errorf("the next visit: after %d us", (h.again-now)/1000)
@@ -223,7 +223,7 @@ func TestPreempterLooksAgain(t *testing.T) {
 func TestPreempterCalls(t *testing.T) {
 	h := newPreempter()
 	h.shared.at.Store(h.number) // we need not be moved
-	h.visit, h.again = told{990_000, 5}, 990_000
+	h.visit, h.again = plannedVisit{990_000, 5}, 990_000
 	h.comes(NoteOfSwitch, 0, sampled, sampled+1, ourPreempter)
 	if h.makeVisit(1_000_000); h.shared.caller.Load() != uint32(h.number)+1 {
 		t.Fatal("we were not called")
@@ -242,11 +242,11 @@ func TestPreempterCalls(t *testing.T) {
 func TestCallStandsStill(t *testing.T) {
 	h := newPreempter()
 	h.shared.at.Store(h.number)
-	h.visit, h.again = told{990_000, 5}, 990_000
+	h.visit, h.again = plannedVisit{990_000, 5}, 990_000
 	h.comes(NoteOfSwitch, 0, sampled, sampled+1, ourPreempter)
 	came := *h.head
 	h.makeVisit(1_000_000)
-	h.visit, h.again = told{1_040_000, 1}, 1_040_000
+	h.visit, h.again = plannedVisit{1_040_000, 1}, 1_040_000
 	h.comes(NoteOfSwitch, 0, ours, ours+1, ourPreempter)
 	h.makeVisit(1_040_000)
 	if h.seen == came || h.arrived != 1_000_000 || h.called.stands != 5 || h.whom != sampled+1 || h.headThen != came {
@@ -257,7 +257,7 @@ func TestCallStandsStill(t *testing.T) {
 // TestCallThatFails: we cannot be bound to the preempter's CPU, so we are free again and the preempter looks again.
 func TestCallThatFails(t *testing.T) {
 	h := newPreempter() // its CPU has no bit in its mask
-	h.visit, h.again = told{990_000, 1}, 990_000
+	h.visit, h.again = plannedVisit{990_000, 1}, 990_000
 	h.comes(NoteOfSwitch, 0, sampled, sampled+1, ourPreempter)
 	h.makeVisit(1_000_000)
 	if h.shared.caller.Load() != callerNone || h.again < 1_000_000+tryAgain || h.watchAt != 0 ||
@@ -332,7 +332,7 @@ func TestHurriesLessAndLess(t *testing.T) {
 func TestPreempterKeepsMoments(t *testing.T) {
 	h := newPreempter()
 	for i := range int64(3) {
-		h.told[i] = told{100_000 * (i + 1), i}
+		h.planned[i] = plannedVisit{100_000 * (i + 1), i}
 		h.put.Add(1)
 	}
 	if at := h.next(); at != 100_000 || h.next() != 100_000 {

@@ -44,7 +44,8 @@ func (f *Finder) readsElement(i *instruction) bool {
 	return i.indexed && !(i.narrow && f.vm.ScalesReferences() && (!f.cpu.FreesHeapBase || f.vm.HeapHasBase()))
 }
 
-// mayReadAt reports whether a getfield may read the field at an offset: true if the interpreter has not resolved it.
+// mayReadAt reports whether a getfield may read the field at an offset. If the interpreter has not resolved the
+// getfield, it may.
 func (f *Finder) mayReadAt(m *vmstructs.Method, b *vmstructs.Bytecode, offset int32) bool {
 	key := invokeSite{m, b.BCI}
 	at, known := f.fields[key]

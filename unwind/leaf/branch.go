@@ -29,7 +29,7 @@ const maxTrail = 1024
 // branching is what is known of the bytecode of a branch.
 type branching struct {
 	asked  bool
-	scopes []vmstructs.Scope // nil: nothing
+	scopes []vmstructs.Scope // nil: not known
 	// parts: the two routes part at the bytecode. Otherwise it is the only branch on both routes with which the code
 	// agrees, or one of several such branches of one method.
 	parts bool
@@ -264,7 +264,7 @@ func (t *trailed) sameChain(o *trailed) bool {
 
 // asksFor reports whether the bytecode at an index branches to its target under the condition is. The bytecode before
 // the branch pushes the second operand, and shows whether it is a constant. If that bytecode is an invoke, asksFor
-// returns false: C2 may have merged two branches: one in a method that returns a boolean, and one in its caller.
+// returns false: C2 may have merged a branch in a method that returns a boolean with one in its caller.
 func asksFor(code []vmstructs.Bytecode, i int, is arch.Condition) bool {
 	op, before := code[i].Op, code[i-1].Op
 	if isInvoke(before) || is.InMemory && is.Constant {

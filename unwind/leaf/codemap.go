@@ -146,7 +146,7 @@ func (m *codeMap) begin(code []byte, base uint64, records iter.Seq[uint64]) {
 
 // chunkAt returns the number of the chunk at an offset.
 func (m *codeMap) chunkAt(at uint32) int {
-	low, high := 0, len(m.chunks) // by hand, also in place: callbacks take a tenth of a first sight
+	low, high := 0, len(m.chunks) // by hand, also in place: callbacks would take a tenth of the time
 	for low < high {
 		if mid := int(uint(low+high) / 2); m.chunks[mid].begin <= at {
 			low = mid + 1

@@ -192,8 +192,8 @@ func (q *question) ahead(n int32) evidence {
 	return evidence{}
 }
 
-// behind finds the last evidence in the code that leads to an instruction. If no instruction falls through to an
-// instruction, behind continues at the first jump that leads there.
+// behind finds the last evidence in the code that leads to an instruction. If the instruction is reached only by jumps,
+// behind continues at the first of these.
 func (q *question) behind(n int32) evidence {
 	var way leftBehind
 	for far := 1; n >= 0 && far < maxWay; far++ {

@@ -28,7 +28,7 @@ type Finder struct {
 	mapped       int                   // bytes of code in codeMaps
 	targets      map[uint64]calledCode // of calls: see recordedCallee
 	bytecode     map[*vmstructs.Method][]vmstructs.Bytecode
-	bytecodeSize int // of all of bytecode
+	bytecodeSize int // how many bytecodes the map bytecode has
 	callees      map[invokeSite]knownInvoke
 	fields       map[invokeSite]int32 // the offsets of the fields that getfields read
 

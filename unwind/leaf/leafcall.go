@@ -125,7 +125,7 @@ func alike(stub, method string) bool {
 	return false
 }
 
-// nearestCall returns the call whose work is nearest to the fraction at/of of all work.
+// nearestCall returns the call whose place in the work is nearest to the fraction at/of.
 func nearestCall(found []foundCall, at, of int) []vmstructs.Scope {
 	best, least := 0, -1
 	for i, f := range found {

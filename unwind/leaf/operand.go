@@ -54,8 +54,8 @@ func stackOf(op uint8) (takes, puts int, ok bool) {
 	return int(stackEffects[i].takes), int(stackEffects[i].puts), true
 }
 
-// stackEffect is the effect of the opcodes up to last, behind the last of the entry before it. takes is -1 if stackOf
-// returns false.
+// stackEffect is the effect of the opcodes up to last that are not in an entry before. takes is -1 if stackOf returns
+// false.
 type stackEffect struct {
 	last        uint8
 	takes, puts int8
@@ -86,9 +86,9 @@ var stackEffects = [...]stackEffect{
 	{vmstructs.OpPutfield, 2, 0},  //
 	{vmstructs.OpInvokeLast, -1, 0},
 	{vmstructs.OpNew, 0, 1},
-	{vmstructs.OpArraylength, 1, 1}, // with new arrays
+	{vmstructs.OpArraylength, 1, 1}, // and newarray, anewarray
 	{vmstructs.OpAthrow, -1, 0},
-	{vmstructs.OpInstanceof, 1, 1}, // with checkcast
+	{vmstructs.OpInstanceof, 1, 1}, // and checkcast
 	{vmstructs.OpMonitorexit, 1, 0},
 	{0xc5, -1, 0}, // wide, multianewarray
 	{0xc7, 1, 0},  // if with null

@@ -14,12 +14,12 @@ import (
 // maxLoop bounds the instructions that are read to find the path around a loop.
 const maxLoop = 400
 
-// inOwnLoop reports whether an instruction is in a loop of the innermost method. from and to are the evidence before
-// and behind. One case is: both have the same methods, at bytecodes of one loop into which nothing is inlined. The
-// other case is: the code jumps back without a call or a poll, as a small loop does. Then from and to must be at two
-// bytecodes. Between two pieces of code for the same bytecode, C2 may also put the rest of a method that the loop
-// called before. One error remains: a method with a loop of its own may be inlined between the two bytecodes without
-// being on the route.
+// inOwnLoop reports whether an instruction is in a loop of the innermost method. from and to are the methods at the
+// last evidence and at the next. In one case both have the same methods, at bytecodes of one loop into which nothing is
+// inlined. In the other case the code jumps back without a call or a poll, as a small loop does. Then from and to must
+// be at two bytecodes. Between two pieces of code for the same bytecode, C2 may also put the rest of a method that the
+// loop called before. One error remains: a method with a loop of its own may be inlined between the two bytecodes
+// without being on the route.
 func (r *router) inOwnLoop(n int32, from, to []vmstructs.Scope) bool {
 	if to[0].BCI < 0 || from[0].BCI < 0 {
 		return false

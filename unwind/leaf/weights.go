@@ -38,8 +38,8 @@ const (
 	workUnknown = 64
 	// workUnread is the work of a method whose bytecodes cannot be read.
 	workUnread = 16
-	// maxRound bounds the work of a path once around a loop: for each instruction around, twice the work of an
-	// instruction.
+	// maxRound bounds the work of a path once around a loop, for each instruction of the code around the loop: twice
+	// the work of an instruction.
 	maxRound = 128
 )
 

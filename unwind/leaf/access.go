@@ -32,7 +32,7 @@ func (q *question) loadAt(n int32) callsBytecode {
 		return loadsElement
 	}
 	return func(in *vmstructs.Method, b *vmstructs.Bytecode, _ *vmstructs.Method) bool {
-		if i.disp == q.vm.ArrayLength() && asksForLength(b.Op) {
+		if i.disp == q.vm.ArrayLength() && loadsLength(b.Op) {
 			return true
 		}
 		return b.Op == vmstructs.OpGetfield && q.mayReadAt(in, b, i.disp)
@@ -65,8 +65,8 @@ func loadsElement(_ *vmstructs.Method, b *vmstructs.Bytecode, _ *vmstructs.Metho
 	return b.Op >= vmstructs.OpIaload && b.Op <= vmstructs.OpSaload
 }
 
-// asksForLength reports whether compilers load the length of an array for a bytecode with this opcode.
-func asksForLength(op uint8) bool {
+// loadsLength reports whether compilers load the length of an array for a bytecode with this opcode.
+func loadsLength(op uint8) bool {
 	return op == vmstructs.OpArraylength || op >= vmstructs.OpIaload && op <= vmstructs.OpSaload ||
 		op >= vmstructs.OpIastore && op <= vmstructs.OpSastore
 }

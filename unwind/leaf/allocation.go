@@ -25,7 +25,7 @@ func (p *place) allocation() evidence {
 	if p.evidenceAt(p.n).kind != noEvidence {
 		return evidence{}
 	}
-	if i := &m.list[p.n]; i.kindOf == arch.KindPrefetch || p.filling(i) == notesRoom || p.headerAt(p.n) {
+	if i := &m.list[p.n]; i.kindOf == arch.KindPrefetch || p.filling(i) == writesRoom || p.headerAt(p.n) {
 		return p.slowPath(m.before)
 	}
 	at := p.n
@@ -34,9 +34,9 @@ func (p *place) allocation() evidence {
 			break
 		}
 		switch p.filling(&m.list[at]) {
-		case asksForRoom:
+		case readsRoom:
 			return p.slowPath(m.next)
-		case notesRoom:
+		case writesRoom:
 			return evidence{}
 		}
 		at = m.before(at)
@@ -59,7 +59,7 @@ func (q *question) headerAt(n int32) bool {
 		if n = m.before(n); n == notInCode || m.list[n].flow != arch.FlowNext || len(m.jumpsTo(n)) > 0 {
 			return false
 		}
-		if q.filling(&m.list[n]) == notesRoom {
+		if q.filling(&m.list[n]) == writesRoom {
 			return true
 		}
 	}
@@ -70,9 +70,9 @@ func (q *question) headerAt(n int32) bool {
 type fillingOf uint8
 
 const (
-	noFilling   fillingOf = iota
-	asksForRoom           // reads it, before the branch to the slow path
-	notesRoom             // writes it, behind the branch
+	noFilling  fillingOf = iota
+	readsRoom            // reads it, before the branch to the slow path
+	writesRoom           // writes it, behind the branch
 )
 
 func (f *Finder) filling(i *instruction) fillingOf {
@@ -80,9 +80,9 @@ func (f *Finder) filling(i *instruction) fillingOf {
 	case i.base != arch.BaseThread || i.disp == 0 || i.disp != f.vm.AllocationTop() || i.flow != arch.FlowNext:
 		return noFilling
 	case i.stores:
-		return notesRoom
+		return writesRoom
 	}
-	return asksForRoom
+	return readsRoom
 }
 
 // slowPath returns the evidence of the branch to the slow path of an allocation, ahead of the instruction or before it.
@@ -107,7 +107,7 @@ func (p *place) slowPath(step func(int32) int32) evidence {
 
 // allocates reports whether evidence belongs to a bytecode that makes an object.
 func (q *question) allocates(e evidence) bool {
-	s := q.told(e)
+	s := q.methodsOf(e)
 	if s == nil {
 		return false
 	}

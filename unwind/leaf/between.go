@@ -20,7 +20,7 @@ func (p *place) inLoopOf(told []vmstructs.Scope) []vmstructs.Scope {
 		return told
 	}
 	if ahead := p.nearest(p.n, false); ahead.kind == atPoll {
-		if to := p.told(ahead); to != nil && sameMethods(told, to) {
+		if to := p.methodsOf(ahead); to != nil && sameMethods(told, to) {
 			return to
 		}
 	}
@@ -52,7 +52,7 @@ func (q *question) between(next, last int32, calls callsBytecode) ([]vmstructs.S
 func (q *question) infer(next, last int32, r router) inferred {
 	b := q.blob
 	ahead, behind := q.nearest(next, false), q.nearest(last, true)
-	to, from := q.told(ahead), q.told(behind)
+	to, from := q.methodsOf(ahead), q.methodsOf(behind)
 	if to == nil || from == nil {
 		r.load = nil
 	}

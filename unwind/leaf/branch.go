@@ -104,9 +104,9 @@ func (q *question) partingOf(compare, branch int32) (at branching) {
 		return at
 	}
 	behind := q.nearest(compare, true)
-	from := q.told(behind)
+	from := q.methodsOf(behind)
 	taken, next := q.nearest(m.target(branch), false), q.nearest(m.next(branch), false)
-	toTaken, toNext := q.toldAhead(taken), q.toldAhead(next)
+	toTaken, toNext := q.methodsAhead(taken), q.methodsAhead(next)
 	if from == nil || toTaken == nil || toNext == nil {
 		return at
 	}
@@ -141,10 +141,10 @@ func (q *question) onlyBranch(is arch.Condition, meets bool) ([]vmstructs.Scope,
 			at := &trail[k]
 			code := q.bytecodes(at.chain[0].Method)
 			i := vmstructs.BytecodeAt(code, at.bci)
-			if i < 1 || !code[i].Branches() || !asksFor(code, i, is) && !asksFor(code, i, not) {
+			if i < 1 || !code[i].Branches() || !branchesOn(code, i, is) && !branchesOn(code, i, not) {
 				continue
 			}
-			if only != nil && !only.sameChain(at) || q.askedFor(at.chain) {
+			if only != nil && !only.sameChain(at) || q.callerBranches(at.chain) {
 				return nil, false
 			}
 			if only == nil {
@@ -171,8 +171,8 @@ func (q *question) trailsIntrinsic() bool {
 	return false
 }
 
-// askedFor reports whether the caller of the innermost method branches on that method's result.
-func (f *Finder) askedFor(chain []vmstructs.Scope) bool {
+// callerBranches reports whether the caller of the innermost method branches on that method's result.
+func (f *Finder) callerBranches(chain []vmstructs.Scope) bool {
 	if len(chain) < 2 {
 		return false
 	}
@@ -203,12 +203,12 @@ func (m *codeMap) comparisonAndBranch(n int32) (compare, branch int32) {
 	return compare, branch
 }
 
-// toldAhead returns the scopes at the end of a route that leads to evidence.
-func (q *question) toldAhead(e evidence) []vmstructs.Scope {
+// methodsAhead returns the scopes at the end of a route that leads to evidence.
+func (q *question) methodsAhead(e evidence) []vmstructs.Scope {
 	if e.kind == atReturn {
 		return []vmstructs.Scope{{Method: q.blob.Method, BCI: toReturn}}
 	}
-	return q.told(e)
+	return q.methodsOf(e)
 }
 
 // trailOf returns the bytecodes of a route. It writes into memory.
@@ -249,7 +249,7 @@ func (f *Finder) parting(taken, next []trailed, is arch.Condition) []vmstructs.S
 	default:
 		return nil
 	}
-	if !asksFor(code, i, is) {
+	if !branchesOn(code, i, is) {
 		return nil
 	}
 	return at.scopes()
@@ -262,10 +262,10 @@ func (t *trailed) sameChain(o *trailed) bool {
 	return &t.chain[0] == &o.chain[0] && len(t.chain) == len(o.chain) || sameMethods(t.chain, o.chain)
 }
 
-// asksFor reports whether the bytecode at an index branches to its target under the condition is. The bytecode before
-// the branch pushes the second operand, and shows whether it is a constant. If that bytecode is an invoke, asksFor
-// returns false: C2 may have merged a branch in a method that returns a boolean with one in its caller.
-func asksFor(code []vmstructs.Bytecode, i int, is arch.Condition) bool {
+// branchesOn reports whether the bytecode at an index branches to its target under the condition is. The bytecode
+// before the branch pushes the second operand, and shows whether it is a constant. If that bytecode is an invoke,
+// branchesOn returns false: C2 may have merged a branch in a method that returns a boolean with one in its caller.
+func branchesOn(code []vmstructs.Bytecode, i int, is arch.Condition) bool {
 	op, before := code[i].Op, code[i-1].Op
 	if isInvoke(before) || is.InMemory && is.Constant {
 		return false
@@ -277,20 +277,20 @@ func asksFor(code []vmstructs.Bytecode, i int, is arch.Condition) bool {
 	case op == vmstructs.OpIfacmpeq || op == vmstructs.OpIfacmpne:
 		return !is.Constant && is.Is == relationOf(op-vmstructs.OpIfacmpeq)
 	case op >= vmstructs.OpIficmpeq && op <= vmstructs.OpIficmple:
-		return !is.Wide && asksTwo(&code[i-1], relationOf(op-vmstructs.OpIficmpeq), is)
+		return !is.Wide && branchesOnTwo(&code[i-1], relationOf(op-vmstructs.OpIficmpeq), is)
 	case op < vmstructs.OpIfeq || op > vmstructs.OpIfle:
 		return false
 	case before == vmstructs.OpLcmp && i > 1:
-		return is.Wide && asksTwo(&code[i-2], relationOf(op-vmstructs.OpIfeq), is)
+		return is.Wide && branchesOnTwo(&code[i-2], relationOf(op-vmstructs.OpIfeq), is)
 	case before > vmstructs.OpLcmp && before <= vmstructs.OpDcmpg:
 		return false // a comparison of doubles
 	}
 	return zero && !is.Wide && is.Is == relationOf(op-vmstructs.OpIfeq)
 }
 
-// asksTwo is asksFor for a comparison of two numbers. The bytecode second pushes the second number. If neither is a
-// constant, either number may be the first in the code.
-func asksTwo(second *vmstructs.Bytecode, want arch.Relation, is arch.Condition) bool {
+// branchesOnTwo is branchesOn for a comparison of two numbers. The bytecode second pushes the second number. If neither
+// is a constant, either number may be the first in the code.
+func branchesOnTwo(second *vmstructs.Bytecode, want arch.Relation, is arch.Condition) bool {
 	value, constant := second.Constant()
 	switch {
 	case second.Op >= vmstructs.OpLdc && second.Op <= vmstructs.OpLdc2W:
@@ -304,8 +304,8 @@ func asksTwo(second *vmstructs.Bytecode, want arch.Relation, is arch.Condition) 
 // relationOf returns the relation of a branch's opcode, in the order of the opcodes: eq, ne, lt, ge, gt, le.
 func relationOf(n uint8) arch.Relation { return arch.Relation(n) }
 
-// asksForOrder reports whether a comparison and its branch test which of two signed numbers is less.
-func (m *codeMap) asksForOrder(n int32) bool {
+// testsOrder reports whether a comparison and its branch test which of two signed numbers is less.
+func (m *codeMap) testsOrder(n int32) bool {
 	compare, branch := m.comparisonAndBranch(n)
 	if branch == notInCode {
 		return false
@@ -314,7 +314,7 @@ func (m *codeMap) asksForOrder(n int32) bool {
 	return ok && is.Is >= arch.Less
 }
 
-func (p *place) mayBranch(s vmstructs.Scope) bool { return p.mayBeBranch(s, p.code.asksForOrder(p.n)) }
+func (p *place) mayBranch(s vmstructs.Scope) bool { return p.mayBeBranch(s, p.code.testsOrder(p.n)) }
 
 // mayBeBranch reports whether C2 can have made a comparison and a branch for a scope's bytecode. order: the code
 // compares signed numbers. Checks test whether two values are equal, or compare unsigned numbers. Only branches,

@@ -75,7 +75,7 @@ func TestAsksFor(t *testing.T) {
 		{"two doubles", ops(local, local, dcmpg, iflt), zero(arch.Less), false},
 		{"a jump", ops(local, vmstructs.OpGoto), zero(arch.Equal), false},
 	} {
-		if got := asksFor(r.code, len(r.code)-1, r.is); got != r.want {
+		if got := branchesOn(r.code, len(r.code)-1, r.is); got != r.want {
 			t.Errorf("%s: %v", r.name, got)
 		}
 	}

@@ -18,29 +18,29 @@ func (q *question) branchOfC1(n int32, e evidence) evidence {
 	if cast := q.castAt(n); cast.kind != noEvidence {
 		return cast
 	}
-	if m.asksForWork(n) || m.passesLoop(n) || m.isOfStub(q.blob, n) {
+	if m.testsArithmetic(n) || m.passesLoop(n) || m.isOfStub(q.blob, n) {
 		return evidence{}
 	}
 	if q.blob.Level == levelProfiled && m.dataAt(n, q.vm.IsProfile) != 0 {
 		return evidence{} // a branch of a profile: see counter.go
 	}
-	s := q.told(e)
+	s := q.methodsOf(e)
 	if s == nil {
 		return e
 	}
 	if c := q.bytecodeOf(s[0]); c != nil && isInvoke(c.Op) && q.invoked(s[0].Method, c).Intrinsic {
 		return e
 	}
-	if m.asksOfProgram(n) {
+	if m.isOfProgram(n) {
 		e.outer = q.behindBranch(s)
 	}
 	return e
 }
 
-// asksOfProgram reports whether a branch may come from a bytecode, because it compares two values. C1 itself makes two
+// isOfProgram reports whether a branch may come from a bytecode, because it compares two values. C1 itself makes two
 // comparisons: whether a divisor is -1 (c1_LIRAssembler_x86.cpp, corrected_idivl), and one of the result of an
 // exchange.
-func (m *codeMap) asksOfProgram(n int32) bool {
+func (m *codeMap) isOfProgram(n int32) bool {
 	compare, branch := m.comparisonAndBranch(n)
 	if branch == notInCode {
 		return false
@@ -64,9 +64,9 @@ func (f *Finder) behindBranch(s []vmstructs.Scope) (outer uint8) {
 	return outer
 }
 
-// asksForWork reports whether a branch tests flags that arithmetic right before it sets, as C1 does in the loop that
-// clears a new array.
-func (m *codeMap) asksForWork(n int32) bool {
+// testsArithmetic reports whether a branch tests flags that arithmetic right before it sets, as C1 does in the loop
+// that clears a new array.
+func (m *codeMap) testsArithmetic(n int32) bool {
 	before := m.before(n)
 	if before == notInCode {
 		return false

@@ -72,7 +72,7 @@ func TestBranchOfC1(t *testing.T) {
 		u.f.bytecode[caller.Method] = []vmstructs.Bytecode{branch(0, vmstructs.OpIfeq, caller.BCI)}
 		b := inC1(u)
 		e := questionIn(u.f, b, u.m).evidenceAt(1)
-		told := questionIn(u.f, b, nil).told(e)
+		told := questionIn(u.f, b, nil).methodsOf(e)
 		if e.kind != r.kind || told != nil && (told[0].Method == caller.Method) != r.outer {
 			t.Errorf("%s: %+v, %+v", r.name, e, told)
 		}

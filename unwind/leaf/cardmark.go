@@ -44,9 +44,9 @@ func (p *place) barrier() verdict {
 func (m *codeMap) inBarrier(n int32) bool {
 	before := m.before(n)
 	switch f := m.list[n].flow; {
-	case m.asksForMarking(n):
+	case m.testsMarking(n):
 		return true
-	case f == arch.FlowBranch && before != notInCode && m.asksForMarking(before):
+	case f == arch.FlowBranch && before != notInCode && m.testsMarking(before):
 		return true
 	case f != arch.FlowNext && f != arch.FlowBranch:
 		return false
@@ -61,7 +61,7 @@ func (m *codeMap) inBarrier(n int32) bool {
 	}
 	for at, k := n, 0; k < maxRegion+maxBefore; k++ { // n is before the shift
 		if m.shiftsToCard(at) {
-			return m.asksForRegion(n, at)
+			return m.testsRegion(n, at)
 		}
 		f := m.list[at].flow
 		if at = m.next(at); at == notInCode || f != arch.FlowNext && f != arch.FlowBranch {
@@ -99,8 +99,8 @@ func (m *codeMap) endsMark(n int32) bool {
 	return i.byte && i.base == arch.BaseOther && i.stores
 }
 
-// asksForRegion reports whether instruction n is part of a test of the region before the shift.
-func (m *codeMap) asksForRegion(n, shift int32) bool {
+// testsRegion reports whether instruction n is part of a test of the region before the shift.
+func (m *codeMap) testsRegion(n, shift int32) bool {
 	begin, found := shift, false
 	for range maxRegion {
 		before := m.before(begin)
@@ -120,9 +120,9 @@ func (m *codeMap) asksForRegion(n, shift int32) bool {
 	return found && m.isWithin(n, begin, maxRegion+maxBefore, func(at int32) bool { return at == shift })
 }
 
-// asksForMarking reports whether an instruction tests the byte that is set while the collector marks. On arm64 this is
+// testsMarking reports whether an instruction tests the byte that is set while the collector marks. On arm64 this is
 // a load of the byte and the branch behind it.
-func (m *codeMap) asksForMarking(n int32) bool {
+func (m *codeMap) testsMarking(n int32) bool {
 	i := &m.list[n]
 	return i.base == arch.BaseThread && i.byte && (i.kindOf == arch.KindCompare || i.loads)
 }

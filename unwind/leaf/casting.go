@@ -21,11 +21,11 @@ func (q *question) castAt(n int32) evidence {
 	if e := q.passesNull(n); e.kind != noEvidence {
 		return e
 	}
-	return q.asksForClass(n)
+	return q.testsClass(n)
 }
 
-// asksForClass is castAt without the cast's first branch, for null.
-func (q *question) asksForClass(n int32) evidence {
+// testsClass is castAt without the cast's first branch, for null.
+func (q *question) testsClass(n int32) evidence {
 	m := q.code
 	class, passed := q.classBefore(n)
 	for range maxCast {
@@ -121,7 +121,7 @@ func (q *question) passesNull(n int32) evidence {
 	}
 	e := q.castBefore(m.target(n))
 	if next := m.next(n); e.kind == noEvidence || m.list[next].flow != arch.FlowNext ||
-		q.asksForClass(next).scope != e.scope {
+		q.testsClass(next).scope != e.scope {
 		return evidence{}
 	}
 	return e
@@ -154,7 +154,7 @@ func casts(op uint8) bool {
 
 // opcodeOf returns the opcode of the bytecode of evidence, 0 if it has none.
 func (q *question) opcodeOf(e evidence) uint8 {
-	if s := q.told(e); s != nil {
+	if s := q.methodsOf(e); s != nil {
 		if c := q.bytecodeOf(s[0]); c != nil {
 			return c.Op
 		}

@@ -85,7 +85,7 @@ const maxBase = 32
 // dataAt returns the address of a profile that an instruction uses: it loads the address into a register, accesses
 // memory at an offset from it, or uses a value computed or loaded from it. It returns 0 if there is none.
 func (m *codeMap) dataAt(n int32, isProfile func(data uint64) bool) uint64 {
-	n = m.asked(m.wholeAddress(n))
+	n = m.comparisonOf(m.wholeAddress(n))
 	o, ok := m.operands(n)
 	if !ok || o.Constant != 0 {
 		if isProfile(o.Constant) {
@@ -117,8 +117,8 @@ func (m *codeMap) dataAt(n int32, isProfile func(data uint64) bool) uint64 {
 	return 0
 }
 
-// asked returns the comparison right before instruction n if n is a branch, otherwise n.
-func (m *codeMap) asked(n int32) int32 {
+// comparisonOf returns the comparison right before instruction n if n is a branch, otherwise n.
+func (m *codeMap) comparisonOf(n int32) int32 {
 	if n != notInCode && m.list[n].flow == arch.FlowBranch {
 		if before := m.before(n); before != notInCode && m.list[before].kindOf == arch.KindCompare {
 			return before

@@ -144,7 +144,7 @@ func (q *question) detour(n int32) (way detour) {
 		case arch.FlowReturn, arch.FlowEnds, flowUnknown:
 			return detour{}
 		default:
-			allocates = allocates || b.Level < levelC2 && q.filling(i) == asksForRoom
+			allocates = allocates || b.Level < levelC2 && q.filling(i) == readsRoom
 			way.works = way.works || !preparesCall(i.kindOf)
 			n = m.next(n)
 		}
@@ -243,8 +243,8 @@ func (s *leftBehind) step(m *codeMap, n int32) (before int32, ok bool) {
 	return before, true
 }
 
-// told returns the methods of evidence, nil if there are none or they cannot be read.
-func (q *question) told(e evidence) []vmstructs.Scope {
+// methodsOf returns the methods of evidence, nil if there are none or they cannot be read.
+func (q *question) methodsOf(e evidence) []vmstructs.Scope {
 	switch {
 	case e.kind == noEvidence:
 		return nil

@@ -70,7 +70,7 @@ func (f *Finder) At(b *vmstructs.Blob, pc uint64) ([]vmstructs.Scope, profile.Ce
 	if b.Level < levelC2 && p.markAt(p.n) == 0 {
 		p.n = p.notedWith(p.n)
 	}
-	v := p.tell()
+	v := p.decide()
 	return v.scopes, v.sure
 }
 

@@ -38,7 +38,7 @@ func (f *Finder) Judge(b *vmstructs.Blob, pc uint64, record vmstructs.Scope) (ru
 		if r.mayBe == nil || !r.tiers.has(b.Level) {
 			continue
 		}
-		if v := r.tells(p); v.scopes != nil && v.sure == profile.Certain {
+		if v := r.decides(p); v.scopes != nil && v.sure == profile.Certain {
 			return r.name, r.mayBe(p, record)
 		}
 	}

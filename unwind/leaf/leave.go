@@ -15,7 +15,7 @@ func (p *place) leave() verdict {
 		return verdict{}
 	}
 	if p.blob.Level != levelC2 { // with the last known line
-		if from := p.told(p.nearest(p.n, true)); from != nil {
+		if from := p.methodsOf(p.nearest(p.n, true)); from != nil {
 			return verdict{from[len(from)-1:], profile.Certain}
 		}
 	}

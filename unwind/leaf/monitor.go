@@ -18,7 +18,7 @@ func (p *place) monitor() verdict {
 	if e.kind != atTrap && e.kind != atCheck {
 		return verdict{}
 	}
-	if s := p.told(e); s != nil && p.locks(s[0]) {
+	if s := p.methodsOf(e); s != nil && p.locks(s[0]) {
 		return verdict{s, profile.Certain}
 	}
 	return verdict{}

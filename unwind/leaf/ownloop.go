@@ -176,6 +176,6 @@ func (r *router) isInLoop(n int32, chain []vmstructs.Scope, begin, end int32) bo
 	if e.kind == atCall && r.q.recordedCallee(e.scope) == callsTrap {
 		return false
 	}
-	s := r.q.told(e)
+	s := r.q.methodsOf(e)
 	return s != nil && sameMethods(s, chain) && s[0].BCI >= begin && s[0].BCI <= end
 }

@@ -56,7 +56,7 @@ func (p *place) intrinsic() verdict {
 	if of == nil {
 		return verdict{}
 	}
-	s := p.askPiece(of)
+	s := p.methodsOfPiece(of)
 	return verdict{s, of.sure}
 }
 
@@ -68,14 +68,14 @@ func (p *place) mayBeIntrinsic(s vmstructs.Scope) bool {
 // pieceEvidence returns the evidence of a piece, for the code before and behind it. While goprof searches the methods
 // of a piece, pieces are no evidence.
 func (q *question) pieceEvidence(of *piece) evidence {
-	if q.inPiece || q.askPiece(of) == nil {
+	if q.inPiece || q.methodsOfPiece(of) == nil {
 		return evidence{}
 	}
 	return evidence{kind: atPiece, piece: of}
 }
 
-// askPiece returns the methods of a piece, which it finds at the first call.
-func (q *question) askPiece(of *piece) []vmstructs.Scope {
+// methodsOfPiece returns the methods of a piece, which it finds at the first call.
+func (q *question) methodsOfPiece(of *piece) []vmstructs.Scope {
 	if of.asked {
 		return of.scopes
 	}

@@ -11,8 +11,8 @@ type rule struct {
 	tiers tiers
 	// itself: the rule finds the bytecode for which the instruction was made, so the rules of other instructions may
 	// use the result (see certainly). Other rules only find the records around the instruction.
-	itself bool
-	tells  func(*place) verdict
+	itself  bool
+	decides func(*place) verdict
 	// mayBe reports whether C2 can have made such an instruction for the bytecode that a record names: see Judge. The
 	// result must not depend on the bytecode that the rule finds. Otherwise the judge would leave out exactly the
 	// samples for which the rule is wrong. If mayBe is nil, the judge believes every record.
@@ -52,15 +52,15 @@ func init() {
 	}
 }
 
-// tell returns the verdict of the first rule that has one. The last rule always has one. If there is no instruction,
+// decide returns the verdict of the first rule that has one. The last rule always has one. If there is no instruction,
 // the verdict is the method that owns the code.
-func (p *place) tell() verdict {
+func (p *place) decide() verdict {
 	for i := 0; p.n != notInCode && i < len(rules); i++ {
 		r := &rules[i]
 		if !r.tiers.has(p.blob.Level) {
 			continue
 		}
-		if v := r.tells(p); v.scopes != nil {
+		if v := r.decides(p); v.scopes != nil {
 			p.decided = r.name
 			return v
 		}
@@ -75,18 +75,18 @@ func (p *place) certainly() []vmstructs.Scope {
 		if !r.itself || !r.tiers.has(p.blob.Level) {
 			continue
 		}
-		if v := r.tells(p); v.scopes != nil && v.sure == profile.Certain {
+		if v := r.decides(p); v.scopes != nil && v.sure == profile.Certain {
 			return v.scopes
 		}
 	}
 	return nil
 }
 
-// part makes the tells of a rule for instructions that are part of evidence.
+// part makes the decides of a rule for instructions that are part of evidence.
 func part(of func(*place) evidence) func(*place) verdict {
 	return func(p *place) verdict {
 		e := of(p)
-		if s := p.told(e); s != nil {
+		if s := p.methodsOf(e); s != nil {
 			return verdict{s, p.certainty(e, s)}
 		}
 		return verdict{}

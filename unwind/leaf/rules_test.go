@@ -22,7 +22,7 @@ func TestRules(t *testing.T) {
 	u.assemble(t, "90", vmCall)
 	last := &rules[len(rules)-1]
 	for _, level := range []uint8{1, levelProfiled, levelC2} {
-		if v := last.tells(u.question().at(0)); !last.tiers.has(level) || v.scopes == nil {
+		if v := last.decides(u.question().at(0)); !last.tiers.has(level) || v.scopes == nil {
 			t.Errorf("%s, level %d: %+v", last.name, level, v)
 		}
 	}

@@ -87,7 +87,7 @@ type ways struct {
 }
 
 // mostNested bounds the nested searches. A search that reaches an unknown piece needs the piece's methods, and finding
-// these may need another search (askPiece).
+// these may need another search (methodsOfPiece).
 const mostNested = 4
 
 // beginWays returns scratch memory for a search, nil if too many searches are under way.

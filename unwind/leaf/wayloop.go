@@ -33,7 +33,7 @@ func (p *place) loop() verdict {
 // the supposed methods.
 func (p *place) loopBesides(supposed []vmstructs.Scope) []vmstructs.Scope {
 	ahead, behind := p.nearest(p.n, false), p.nearest(p.n, true)
-	to, from := p.told(ahead), p.told(behind)
+	to, from := p.methodsOf(ahead), p.methodsOf(behind)
 	if to == nil && from == nil {
 		return nil
 	}

@@ -60,7 +60,7 @@ func (b *bills) read() {
 	}
 	var ts unix.Timespec
 	clock, at := uintptr(int(b.clock)), uintptr(unsafe.Pointer(&ts))
-	if _, _, e := syscall.RawSyscall(unix.SYS_CLOCK_GETTIME, clock, at, 0); e == 0 { // no allocation: a thread may be stopped
+	if _, _, e := syscall.RawSyscall(unix.SYS_CLOCK_GETTIME, clock, at, 0); e == 0 { // no allocation: a pause
 		b.Now = ts.Nano()
 	}
 }

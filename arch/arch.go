@@ -35,8 +35,8 @@ func NewCPU(facts Facts, code Code) *CPU { return &CPU{facts, code} }
 
 // Facts are the constants of a CPU.
 type Facts struct {
-	Name    string      // as GOARCH spells it
-	Machine elf.Machine // as ELF headers spell it
+	Name    string      // the name in GOARCH
+	Machine elf.Machine // the machine in ELF headers
 
 	// Indexes into Regs. PC is the DWARF return address column on amd64. On arm64, where the return address column is LR,
 	// it is a number that only goprof uses.
@@ -199,7 +199,7 @@ type Code interface {
 type JavaRegs struct {
 	BCP      int // interpreter: bytecode pointer
 	Method   int // interpreter, at method entry: Method*
-	SenderSP int // at method entry: sp of the caller before adapters moved it
+	SenderSP int // at method entry: the caller's sp before adapters moved it
 	ThrownAt int // when an exception leaves a method: the address to which the method would have returned
 }
 
@@ -215,7 +215,7 @@ func (c *CPU) ReturnSlots(sp, callerSP uint64) (first, end uint64) {
 
 // InterpLayouts are the layouts of all JDKs.
 type InterpLayouts struct {
-	JDK8, JDK9 InterpLayout // up to JDK 8, and since 9
+	JDK8, JDK9 InterpLayout // the layout up to JDK 8, and since 9
 }
 
 // InterpLayout gives the slots of an interpreter frame in words from the frame pointer.

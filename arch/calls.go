@@ -38,7 +38,7 @@ var callNames = [...]string{
 	CallPoll: "poll", CallOpen: "", CallOpenAt: "", CallClose: "", CallReplace: "", CallEpoll: "",
 }
 
-// String is the call in one word, empty if there is none for it.
+// String returns the call in one word, "" if there is none for it.
 func (c Call) String() string {
 	if int(c) < len(callNames) {
 		return callNames[c]

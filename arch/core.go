@@ -9,5 +9,5 @@ const (
 	CoreSystem  = 64 // CPU time in the kernel
 	CoreRegs    = 112
 	MaxSigInfo  = 128
-	SigInfoAddr = 16 // in a siginfo_t: the address of a fault
+	SigInfoAddr = 16 // the offset in a siginfo_t of the address of a fault
 )

@@ -72,10 +72,10 @@ type Loc struct {
 	Off  int32
 }
 
-// RegPlus is the value of register reg plus off.
+// RegPlus returns the Loc for register reg plus off.
 func RegPlus(reg uint8, off int32) Loc { return Loc{Value, reg, off} }
 
-// MemAt is the word at the address reg plus off.
+// MemAt returns the Loc for the word at register reg plus off.
 func MemAt(reg uint8, off int32) Loc { return Loc{AtMem, reg, off} }
 
 // Errors of a Tracer.

@@ -25,7 +25,7 @@ type Follower struct {
 	state   State
 	taken   int                  // steps taken on all paths
 	frame   int32                // stop when sp is this many bytes below the caller's
-	whole   func(pc uint64) bool // or where whole says that the frame is complete
+	whole   func(pc uint64) bool // or when whole says that the frame is complete
 	jump    Exit                 // the best exit by a jump
 	found   bool                 // jump is set
 }
@@ -51,9 +51,9 @@ type Way uint8
 const (
 	WayGoesOn      Way = iota
 	WayEnds            // the path cannot be followed, or leads nowhere
-	WayReturns         // to the caller
-	WayJumps           // to a known address outside the code
-	WayJumpsAnyhow     // by a register or by memory, to an unknown address
+	WayReturns         // the code returns to the caller
+	WayJumps           // the code jumps to a known address outside of itself
+	WayJumpsAnyhow     // the code jumps to an unknown address, in a register or in memory
 	WayBuildsFrame     // a standard frame is complete (Entry)
 )
 

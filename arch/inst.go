@@ -67,7 +67,7 @@ type Flow uint8
 const (
 	FlowNext   Flow = iota
 	FlowBranch      // behind the instruction, or at its target
-	FlowJump        // at its target, or at an unknown place
+	FlowJump        // at the target, which may not be known
 	FlowCall        // behind the instruction, after a call
 	FlowReturn
 	FlowEnds // a trap
@@ -107,7 +107,7 @@ const (
 	NotGreater
 )
 
-// Not is the opposite of a relation.
+// Not returns the opposite relation.
 func (r Relation) Not() Relation { return r ^ 1 }
 
 // Swapped returns the relation of the second number to the first.

@@ -28,5 +28,5 @@ func (p *PerfLayout) Decode(values func(i int) uint64, r *Regs) (unknown uint64)
 	return p.Untold
 }
 
-// Len is how many registers a sample has.
+// Len returns how many registers a sample has.
 func (p *PerfLayout) Len() int { return len(p.Order) }

@@ -130,8 +130,8 @@ func (t *tracer) stepTwoByte(s state, in *inst) arch.Way {
 	return arch.WayGoesOn
 }
 
-// clobberVector deals with vector instructions and with all others of VEX, EVEX and the maps 0F38 and 0F3A: few of them
-// write a general register.
+// clobberVector forgets what vector instructions write, and all others of VEX, EVEX and the maps 0F38 and 0F3A. Few of
+// them write a general register.
 func (s state) clobberVector(in *inst) {
 	switch op := in.Op; in.Map {
 	case 1:

@@ -54,8 +54,8 @@ func (code) CallTarget(b []byte, ret uint64) (uint64, bool) {
 // SenderSP finds none: on this CPU all JDKs have the same register, Java.SenderSP.
 func (code) SenderSP([]byte) (int, bool) { return 0, false }
 
-// Pops is 0: on this CPU no word is pushed for a call alone.
+// Pops returns 0: on this CPU no word is pushed for a call alone.
 func (code) Pops([]byte) uint64 { return 0 }
 
-// Signed is 0: on this CPU no address has a signature.
+// Signed returns 0: on this CPU no address has a signature.
 func (code) Signed(uint64) uint64 { return 0 }

@@ -14,7 +14,7 @@ func (code) Condition(code []byte, compare, branch uint32) (c arch.Condition, ok
 	case op == 0x85 && !cmp.Mem && cmp.Reg == cmp.RM: // test of a register with itself
 		c.Constant = true
 	case op == 0x39, op == 0x3b: // cmp
-	case op == 0x3d, (op == 0x81 || op == 0x83) && cmp.OpX == 7: // with a constant
+	case op == 0x3d, (op == 0x81 || op == 0x83) && cmp.OpX == 7: // cmp with a constant
 		c.Constant, c.Value = true, cmp.Imm
 	default:
 		return c, false

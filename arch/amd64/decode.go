@@ -15,8 +15,8 @@ type inst struct {
 	Lock  bool  // F0
 	V     uint8 // VEX.vvvv
 	Mod   uint8
-	Reg   uint8 // with REX.R
-	RM    uint8 // with REX.B; for Mod 3 a register
+	Reg   uint8 // the reg field with REX.R
+	RM    uint8 // the r/m field with REX.B; for Mod 3 a register
 	OpX   uint8 // the reg field without REX: an opcode extension
 	Mem   bool  // RM is memory: Base + Disp (+ an index)
 	Base  int8  // -1: none, or relative to rip
@@ -155,7 +155,7 @@ prefixes:
 		return false
 	}
 	in.Op, in.W = op, rex&8 != 0
-	in.RM = op&7 | rex&1<<3 // for push, pop and mov with the register in the opcode
+	in.RM = op&7 | rex&1<<3 // the register in the opcode of push, pop and mov
 	if attr&mrm != 0 {
 		n := in.modRM(b[i:], rex)
 		if n == 0 {

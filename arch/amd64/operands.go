@@ -33,10 +33,10 @@ func (code) Operands(code []byte, at uint32) (o arch.Operands, ok bool) {
 		return arithmetic(o, op, reg, rm)
 	case op >= 0x38 && op <= 0x3b, op == 0x84, op == 0x85: // cmp, test
 		o.Reads |= reg | rm
-	case op == 0x3c, op == 0x3d, op == 0xa8, op == 0xa9: // with rax
+	case op == 0x3c, op == 0x3d, op == 0xa8, op == 0xa9: // cmp, test of rax
 		o.Reads |= rax
 	case op >= 0x80 && op <= 0x83, (op == 0xf6 || op == 0xf7) && in.OpX < 4, op == 0xff && in.OpX < 2,
-		op == 0xc1, op == 0xd1: // with a constant; test, not, neg; inc, dec; shifts
+		op == 0xc1, op == 0xd1: // arithmetic with a constant; test, not, neg; inc, dec; shifts
 		o.Reads |= rm
 		if !(op <= 0x83 && in.OpX == 7 || op&^1 == 0xf6 && in.OpX < 2) {
 			o.Writes, o.Computes = rm, !in.Mem

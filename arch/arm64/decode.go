@@ -93,7 +93,7 @@ func field(w uint32, lo, n int) uint32 { return w >> lo & (1<<n - 1) }
 // sext returns n bits of w from bit lo as a signed number.
 func sext(w uint32, lo, n int) int64 { return int64(w) << (64 - lo - n) >> (64 - n) }
 
-// orZR is r where 31 stands for the zero register.
+// orZR returns zr for 31, which stands for the zero register here, and r for any other register.
 func orZR(r uint8) uint8 {
 	if r == 31 {
 		return zr

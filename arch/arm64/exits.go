@@ -108,13 +108,13 @@ func (t *tracer) Framed(at *arch.State, size int32, before int) (arch.Exit, bool
 	}
 	const atMost = 4
 	switch sp.Off {
-	case -size, 0: // from before the frame; from behind the sub
+	case -size, 0: // the path began before the frame, or right behind the sub
 		ra, ok := s.Stored(plus(sp, int64(size)-8))
 		fp, ok2 := s.Stored(plus(sp, int64(size)-16))
 		if !ok || !ok2 || ra != arch.RegPlus(x30, 0) || fp != arch.RegPlus(x29, 0) {
 			return arch.Exit{}, false
 		}
-	case 16 - size: // from behind the push
+	case 16 - size: // the path began right behind the push
 		if before > atMost || size <= 16 {
 			return arch.Exit{}, false
 		}

@@ -147,7 +147,7 @@ func addressOf(code []byte, at uint32, base uint8) (known, indexed, narrow bool)
 			return true, false, false
 		case w>>24 == 0x8b: // add of a register
 			return true, true, widens(w)
-		case w>>24 == 0x91: // of a constant
+		case w>>24 == 0x91: // add of a constant
 			return false, false, false
 		case w&0xffe0ffe0 == 0xaa0003e0: // mov
 			base = uint8(field(w, 16, 5))

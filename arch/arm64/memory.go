@@ -220,7 +220,7 @@ func (in *inst) structure(w uint32) {
 	n := int64(field(w, 13, 1)*2+field(w, 21, 1)) + 1
 	scale := field(w, 14, 2)
 	switch {
-	case scale == 3: // to all lanes
+	case scale == 3: // loads one element to all lanes
 		scale = field(w, 10, 2)
 	case scale == 2 && field(w, 10, 1) == 1:
 		scale = 3

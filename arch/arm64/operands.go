@@ -35,10 +35,10 @@ func (code) Operands(code []byte, at uint32) (o arch.Operands, ok bool) {
 // operandRegs are the registers at the places where most instructions have them, by bit. The zero register has no bit.
 type operandRegs struct{ rd, rn, rm uint32 }
 
-// reg is the register from a bit on.
+// reg returns the bit of the register whose number begins at bit lo of w. The zero register has no bit.
 func reg(w uint32, lo int) uint32 { return 1 << field(w, lo, 5) &^ (1 << 31) }
 
-// regOrSP is reg where 31 is the stack pointer.
+// regOrSP is reg for an operand in which 31 is the stack pointer.
 func regOrSP(w uint32, lo int) uint32 { return 1 << field(w, lo, 5) }
 
 // computes returns the operands of an instruction that does arithmetic. An instruction that writes no register is a
@@ -127,7 +127,7 @@ func (r *operandRegs) register(w uint32) (arch.Operands, bool) {
 		return computes(r.rn|r.rm, r.rd)
 	case op == 2 && field(w, 11, 1) == 0: // ccmp
 		return arch.Operands{Reads: r.rn | r.rm}, true
-	case op == 2: // with a constant
+	case op == 2: // ccmp, ccmn with a constant
 		return arch.Operands{Reads: r.rn}, true
 	case op == 4: // csel
 		return arch.Operands{Reads: r.rn | r.rm, Writes: r.rd}, true
@@ -169,12 +169,12 @@ func (r *operandRegs) memory(w uint32) (o arch.Operands, ok bool) {
 			general = 0
 		}
 		switch {
-		case field(w, 24, 2) == 1: // at an offset
+		case field(w, 24, 2) == 1: // a load or a store at an offset
 		case field(w, 21, 1) == 0:
 			if field(w, 10, 1) == 1 { // pre- or post-indexed: the base register changes
 				o.Writes = base
 			}
-		case field(w, 10, 2) == 2: // at an index
+		case field(w, 10, 2) == 2: // a load or a store at an index
 			o.Reads |= r.rm
 		default:
 			return o, false // atomic operations

@@ -163,7 +163,7 @@ func isTracked(v arch.Loc) bool {
 	return v.Reg >= x19 || v.Reg == x13 || v.Reg == x3
 }
 
-// access does what a load or a store does to the registers and the stack. by is what indexPostReg adds.
+// access makes the changes of a load or a store to the registers and the stack. by is what indexPostReg adds.
 func (s state) access(in *inst, by arch.Loc) {
 	base := s.get(in.Rn)
 	addr := base

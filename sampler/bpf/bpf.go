@@ -61,8 +61,8 @@ const (
 	Goto      = 0x05
 	Mul       = 0x2f
 
-	MapFD       = 1 // of LoadWide: a map
-	bpfMapValue = 2 // of LoadWide: the address of a map's only value
+	MapFD       = 1 // the source of a LoadWide that loads a map
+	bpfMapValue = 2 // the source of a LoadWide that loads the address of a map's only value
 
 	MapLookup         = 1   // bpf_map_lookup_elem(map, key): the value's address, or 0
 	MapUpdate         = 2   // bpf_map_update_elem(map, key, value, flags)

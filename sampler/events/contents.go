@@ -87,7 +87,7 @@ func NewContents(memory process.Memory) *Contents {
 // Buffers delivers the contents of buffers. The receiver gives each back with Done.
 func (c *Contents) Buffers() <-chan *Buffer { return c.full }
 
-// Done gives a buffer back.
+// Done returns a buffer to c, to be used again.
 func (c *Contents) Done(b *Buffer) {
 	if cap(b.Bytes) > keptCopy {
 		b.Bytes = nil

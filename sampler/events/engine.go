@@ -78,7 +78,7 @@ type eventRun struct {
 	cpus       []int
 	rings      ring.Set
 	polls      []unix.PollFd
-	waiter     *ring.Waiter // of a Lean run
+	waiter     *ring.Waiter // set in a Lean run
 	outputs    []int        // the events to which programs write, by CPU
 	array      int          // the map that leads to outputs
 	spans      *span.Reader // nil: spans cannot be read here
@@ -110,7 +110,7 @@ type eventRun struct {
 type eventProbe struct {
 	number  int // the event's
 	at      []Probe
-	frees   bool   // at functions that give memory back
+	frees   bool   // its functions give memory back
 	point   string // the raw tracepoint of the program, if it has no probes
 	prog    int    // -1: it is closed
 	mem     []byte
@@ -146,7 +146,7 @@ func (e *Engine) run(ctx context.Context, cfg sampler.Config, q *sampler.Queue) 
 	r.over = ptrace.Monotonic()
 	r.readCounters()
 	r.counters.close()
-	r.closeProbes() // from here on no record comes
+	r.closeProbes() // the last record has come
 	r.takeFiles()
 	r.drain()
 	r.closeFiles()

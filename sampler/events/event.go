@@ -79,7 +79,7 @@ func (e *Event) isCounter() bool { return len(e.Probes) == 0 && e.IO == nil }
 // Probe is an instruction in a file.
 type Probe struct {
 	File   *os.File // the mapped file itself: the kernel finds it by this descriptor
-	Offset uint64   // in the file
+	Offset uint64   // the instruction's offset in the file
 }
 
 // Copy is a piece of memory that is read at the moment of a hit.
@@ -111,7 +111,7 @@ func (e *Event) size() (n int) {
 	return n
 }
 
-// dataSize is how many bytes the program writes for a hit.
+// dataSize returns how many bytes the program writes for a hit.
 func (e *Event) dataSize() int {
 	n := dataCopies + e.size()
 	if e.Retired != nil {

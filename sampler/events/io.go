@@ -67,7 +67,7 @@ const (
 	IOWait    // until a descriptor is ready, if no call then used it: a selector's wait
 	IOOpen    // open; for a host's name, the look-up
 	NumIO     // the kinds above have sums
-	ioPoll    // from here on: calls that the programs must follow
+	ioPoll    // the kinds from here on have no sums, but the programs must follow them
 	ioEpoll   // epoll_ctl
 	ioClose   // close
 	ioDup     // dup2
@@ -391,7 +391,7 @@ type Pending struct {
 	FD    int64
 	ID    uint64
 	Kind  IOKind
-	Nanos int64 // so far
+	Nanos int64 // how long it has lasted so far
 }
 
 // Pending calls do for each call that has not ended. It is for after the run. A poll of one descriptor counts as a
@@ -481,7 +481,7 @@ func (o *IO) setKind(number uint32, kind IOKind) error {
 
 // Call is what a sample says of its call.
 type Call struct {
-	ID     uint64 // of the File
+	ID     uint64 // the File's number
 	FD     int64
 	Kind   IOKind
 	Result int64

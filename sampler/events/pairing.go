@@ -208,7 +208,7 @@ func (r *eventRun) boundPairs(now int64) {
 		case kept.Stopped == 0 && calls+frees > may:
 			kept.Stopped = now
 		case kept.Stopped > 0 && kept.Closed == 0 && frees > may:
-			atomic.StoreUint64(&p.counts.Paused, 1) // at once for all probes
+			atomic.StoreUint64(&p.counts.Paused, 1) // all probes stop counting at once
 			kept.Closed = now
 		default:
 			continue

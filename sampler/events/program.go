@@ -17,11 +17,11 @@ import (
 
 // eventCounts is the memory that a program shares with goprof: the only value of a BPF map, which goprof has mapped.
 type eventCounts struct {
-	Hits, Amount uint64 // of all hits
+	Hits, Amount uint64 // the sums of all hits
 	Interval     uint64 // goprof may change it
 	Missed       uint64 // records for which the ring had no room
 	Paused       uint64 // set by goprof: no hit counts
-	pairCounts          // of an event with a Pairing
+	pairCounts          // counts of an event with a Pairing
 }
 
 // The offsets of these fields.

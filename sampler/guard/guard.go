@@ -78,8 +78,8 @@ func EnterSending(keep Keep) (g Given) { return enter(keep, purpose{looks: true,
 
 // purpose is what goprof does besides reading files.
 type purpose struct {
-	looks bool // at processes
-	sends bool // profiles to servers
+	looks bool // goprof looks at processes
+	sends bool // goprof sends profiles to servers
 }
 
 // enter drops capabilities, installs the filter, and returns what was given up.

@@ -49,8 +49,8 @@ type offRecord struct {
 	tid   int
 	kind  offKind
 	copy  offCopy
-	until int64   // of offLost
-	woke  *wakeup // of offWoken
+	until int64   // for offLost: the end of the gap
+	woke  *wakeup // for offWoken
 }
 
 type offKind uint8

@@ -71,7 +71,7 @@ type wakeup struct {
 	pid, tid int // the waker
 	when     int64
 	out      int64   // when the woken thread left its CPU
-	lot      float64 // from 0 to 1
+	lot      float64 // a random number from 0 to 1
 	comm     string
 	kernel   []uint64
 	copy     offCopy

@@ -53,7 +53,7 @@ type checker struct {
 	most   atomic.Int32  // how many samples may stay in the rings
 	wakeFD uintptr       // the sampling thread waits for this descriptor
 
-	n        int     // of rings
+	n        int     // number of rings
 	epoll    uintptr // waits for the rings, for timer, and for the descriptor that ends a sleep
 	timer    uintptr
 	armed    int64 // the time that timer is set to
@@ -75,7 +75,7 @@ type checker struct {
 
 	pids    [mostProcesses]atomic.Int32 // 0: none
 	rings   [mostChecked]checkedRing
-	threads [knownTIDs]checkedThread // by the last bits of their number
+	threads [knownTIDs]checkedThread // the index is the last bits of a thread's number
 	codes   [mostProcesses]process.KnownCode
 }
 
@@ -88,7 +88,7 @@ type checkedRing struct {
 	head, tail *uint64
 	data       unsafe.Pointer
 	size       uint64
-	seen       uint64 // up to where the checker has looked
+	seen       uint64 // the checker has looked at the ring up to here
 }
 
 // runChecker is the loop of a checker.

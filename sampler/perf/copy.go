@@ -40,7 +40,7 @@ const (
 	halfHandle     = 32 // the word that the handle held
 	halfObject     = 40 // the object's address
 	halfBlocks     = 48 // the number of blocks
-	halfBlock      = 56 // of each block: its address, the address of its used part, and how much of that was copied
+	halfBlock      = 56 // for each block: its address, that of its used part, and how many bytes of that were copied
 	halfBlockSize  = 24
 	halfSide       = 192
 	halfOwnerBytes = halfSide + ptrace.MaxSide

@@ -102,7 +102,7 @@ type perfRun struct {
 	threads    map[int]*perfThread
 	events     int // open events of threads
 	mostEvents int
-	round      uint32 // of the last listing of the List that was seen
+	round      uint32 // the last listing of the List that was seen
 	failed     error
 	over       bool // all threads have been read a last time
 	copiers    int
@@ -111,13 +111,13 @@ type perfRun struct {
 	// The present reading of the rings.
 	sample  ring.Sample
 	batch   uint64
-	sampled []*perfThread // with new samples
+	sampled []*perfThread // threads with new samples
 	now     int64
 	handed  int64 // when looks were last handed over
 
 	began      int64
 	cpuAtStart time.Duration
-	checkerCPU time.Duration // of checkers that have ended
+	checkerCPU time.Duration // CPU time of checkers that have ended
 }
 
 // run opens all events, reads their rings until the end, and returns the account.
@@ -227,7 +227,7 @@ func (r *perfRun) open() (err error) {
 	return err
 }
 
-// inKernel says what samples have of threads in the kernel.
+// inKernel returns what samples contain for threads in the kernel.
 func (r *perfRun) inKernel() ring.Kernel {
 	if r.perf.kernel {
 		return ring.KernelFrames
@@ -327,7 +327,7 @@ func (r *perfRun) lookAround() {
 	r.stats.Ticks++
 }
 
-// nextLookAround is when to look around again. The moment is random, so that it does not follow any rhythm of the
+// nextLookAround returns when to look around again. The moment is random, so that it does not follow any rhythm of the
 // program. Looking around costs at most a tenth of a CPU.
 func (r *perfRun) nextLookAround(began int64) int64 {
 	took := ptrace.Monotonic() - began

@@ -33,7 +33,7 @@ type perfGroupRun struct {
 	chooser    *chooser
 	rings      *perfRings
 	wide       *wideEvents
-	waiter     *ring.Waiter // for waited descriptors
+	waiter     *ring.Waiter // waits for rings.polls, when these were waited many
 	waited     int
 	members    map[int]*Member
 	last       *Member // the member of the last sample

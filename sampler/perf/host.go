@@ -28,7 +28,7 @@ type Host struct {
 	asked          cpuset.Asked
 	online         []int
 	seen           []ring.Chain
-	lost           *int64 // of the rings that are being read
+	lost           *int64 // lost records of the rings that are being read
 
 	blind     bool // the events of processes were opened again, and Read has not reported it yet
 	unsampled atomic.Int64

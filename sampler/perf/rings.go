@@ -21,8 +21,8 @@ type perfRings struct {
 	prompt  ring.Set // for threads with Hint.Soon; nil until there is such a thread
 	spans   ringSpans
 	polls   []unix.PollFd
-	checker *checkerThread // of steady; nil: the sampling thread looks into these rings every perfSoon
-	size    int            // of each ring of steady, if there is room
+	checker *checkerThread // the checker of steady; nil: the sampling thread looks into these rings every perfSoon
+	size    int            // the size of each ring of steady, if there is room
 	denied  bool           // there was no room for prompt on these CPUs
 
 	// The present reading, or the last one.

@@ -56,7 +56,7 @@ func (p *pace) at(when int64) int64 {
 // paceKeeper decides on the factor.
 type paceKeeper struct {
 	factor      int32
-	taken, lost int64 // since judgedAt; a sample counts once, whatever it stands for
+	taken, lost int64 // samples since judgedAt; each counts once, whatever it stands for
 	judgedAt    int64
 	lostAt      int64 // when a sample was last lost, or the factor changed
 	lacking     int64 // lost samples that were not made up for

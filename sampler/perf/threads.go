@@ -29,7 +29,7 @@ const mostEvents = 1 << 15
 type perfThread struct {
 	tid    int
 	th     *threads.Thread
-	events []perfEvent // by index of CPU; fd is -1 where the thread may not run
+	events []perfEvent // the index is that of the CPU; fd is -1 where the thread may not run
 	copies stackFit
 	allows unix.CPUSet
 
@@ -38,7 +38,7 @@ type perfThread struct {
 
 	batch   uint64 // the last batch with a sample of the thread
 	from    uint64 // the thread's CPU time when it was first seen
-	counted int64  // for how many samples its samples count in sum
+	counted int64  // how many samples its samples stand for together
 	lacks   int64  // how many samples it lacks, as of the last batch
 	charged uint64 // the thread's CPU time at that batch
 	heardAt uint64 // the thread's CPU time at its last sample, or when its events were opened
@@ -94,7 +94,7 @@ func (r *perfRun) needsEvents(th *threads.Thread) bool { return th.Hint.Soon && 
 // hasEvents reports whether a thread has events of its own. The events of the CPUs serve the other threads.
 func (w *perfThread) hasEvents() bool { return len(w.events) > 0 }
 
-// mostStack is the largest size of a copy of a stack.
+// mostStack returns the largest size of a copy of a stack.
 func (r *perfRun) mostStack() int {
 	if r.cfg.MaxStack > 0 {
 		return min(ring.StackFor(r.rings.size), r.cfg.MaxStack)

@@ -42,9 +42,9 @@ type wideEvents struct {
 	exact    bool                // periods are multiples of the interval: for tests
 	next     int64               // when the next look around is; 0: the sampling thread also wakes up to change periods
 	filter   int                 // the program that selects samples
-	attr     *unix.PerfEventAttr // of events without such a program; nil: they have one
+	attr     *unix.PerfEventAttr // attributes of events without such a program; nil: the events have one
 	most     int                 // the largest copy of a stack
-	keeps    float64             // for how many intervals events keep their periods
+	keeps    float64             // events keep their periods for this many intervals
 	until    int64               // the events get other periods at this time, or soon afterwards
 	pace     pace
 	copies   stackFit

@@ -71,16 +71,16 @@ type account struct {
 
 // groupAccount is the account of a control group with a limit.
 type groupAccount struct {
-	quota     time.Duration // of CPU time in each period
+	quota     time.Duration // the group's CPU time for each period
 	period    uint64        // number of the period
 	throttled uint64        // how often the group has had to wait for the next period
-	used      time.Duration // by the group so far
+	used      time.Duration // CPU time of the group so far
 }
 
 // gate decides whether a stop may begin. It belongs to one OS thread.
 type gate struct {
 	sources sources
-	tid     int // of the OS thread
+	tid     int // the OS thread's number
 	last    account
 	began   []time.Duration // for each group, an upper bound of what it had used when its period began
 	askedAt int64           // when runnable was last read
@@ -169,7 +169,7 @@ func (g *gate) close(now int64) {
 // quota in slices of 5 ms for each CPU (kernel/sched/fair.c, sched_cfs_bandwidth_slice), so a CPU may have no quota
 // left before all of the quota is used.
 func (g *gate) lacks(before, now *account) (lacks bool) {
-	for len(g.began) < len(now.groups) { // in the first period, its use before is not known
+	for len(g.began) < len(now.groups) { // nothing is known of the first period's use before now
 		group := &now.groups[len(g.began)]
 		g.began = append(g.began, group.used-group.quota)
 	}
@@ -367,7 +367,7 @@ func (s *sources) read(last account, runnable bool) account {
 			g.period, g.throttled = t.Periods, t.Throttled
 		}
 		g.used = ownProcessCPU()
-		if n, ok := procfs.Keyed(b, "usage_usec"); ok { // in version 2
+		if n, ok := procfs.Keyed(b, "usage_usec"); ok { // control groups of version 2
 			g.used = procfs.Microseconds(n)
 		}
 		a.groups = append(a.groups, g)
@@ -386,7 +386,8 @@ func (s *sources) file(fd int) []byte {
 	return s.buf[:n]
 }
 
-// ownProcessCPU is the CPU time that goprof has used. It replaces the group's CPU time if the group has no such count.
+// ownProcessCPU returns the CPU time that goprof has used. It replaces the group's CPU time if the group has no such
+// count.
 func ownProcessCPU() time.Duration {
 	var ts unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &ts) != nil {

@@ -70,7 +70,7 @@ type contextCopy struct {
 // contextGuess is where a thread's record was at its last look. Each look reads these addresses again and compares.
 type contextGuess struct {
 	tid     int
-	number  uint64 // of the ways
+	number  uint64 // the number of the ways
 	pointer uint64 // the thread pointer
 	at      [MaxContextWays]struct{ table, block, record uint64 }
 }

@@ -29,7 +29,7 @@ func (t *Tracer) LookHeld(met Met, hint Hint, snap *look.Look) Outcome {
 	if why, ok := t.mayStop(tid, Monotonic()-arrived); !ok {
 		return why
 	}
-	t.pin() // to this CPU
+	t.pin() // keeps this OS thread on this CPU
 	t.lookTID = tid
 	aside := t.WillStepAside(&hint, arrived)
 	setSignalMask(&t.mask, &t.oldMask)

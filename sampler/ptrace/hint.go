@@ -14,7 +14,7 @@ type Hint struct {
 	// as well, maxFollow at most. FollowLen 0: none.
 	FollowAt  int
 	FollowLen int
-	// Handle is the address of the thread's handle, for Trail.ObjectSize. 0: none.
+	// Handle is the address of the handle of a virtual thread that the thread runs, for Trail.ObjectSize. 0: none.
 	Handle uint64
 	// Pointer is the thread's thread pointer. 0: not known. Looks without a stop need it for Contexts.
 	Pointer uint64

@@ -12,7 +12,7 @@ func MotionOf(proc *procfs.Dir, tid int) (Motion, bool) {
 	return f.motion()
 }
 
-// ChargeOf is the cheapest part of MotionOf: the thread's CPU time, and how often it had a CPU.
+// ChargeOf reads the cheapest part of MotionOf: the thread's CPU time, and how often it had a CPU.
 func ChargeOf(proc *procfs.Dir, tid int) (procfs.Schedstat, bool) {
 	f := followed{proc, tid, noFollowed}
 	defer f.close()

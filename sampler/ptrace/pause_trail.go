@@ -16,7 +16,7 @@ import (
 // trailCopy holds what is prepared outside the pause for following a trail, and the results.
 type trailCopy struct {
 	list [process.MaxTrailPieces]process.Piece
-	used int // of reader.trail
+	used int // used bytes of reader.trail
 }
 
 // copyTrail follows the trail from the copies of the Side and of the stack. If a step fails, the pieces that were

@@ -92,7 +92,7 @@ type shared struct {
 // preempter is the Room of a preempter's Thread.
 type preempter struct {
 	shared *shared
-	number int32 // from 0 on
+	number int32 // counted from 0
 	tid    uint32
 	mask   cpuMask // its CPU alone
 	over   atomic.Uint32
@@ -312,7 +312,7 @@ func (h *preempter) whoWasHere() int {
 	}
 	pid := uintptr(uint32(was))
 	if pid == h.shared.pid {
-		return ourselves // from this goprof cannot know whether the CPU is idle
+		return ourselves // this does not show whether the CPU is idle
 	}
 	if n := h.metInARow.Load(); n < takenFor {
 		h.metInARow.Store(n + 1)

@@ -18,8 +18,8 @@ import (
 type Preempters struct {
 	mem    []byte
 	shared *shared
-	all    []*osthread.Thread // by number; nil: recalled
-	past   VisitCounts        // of ended preempters
+	all    []*osthread.Thread // the index is the preempter's number; nil: recalled
+	past   VisitCounts        // counts of ended preempters
 	raises bool               // preempters may raise the sampling thread's priority from SCHED_IDLE
 	resume int64              // the moment before which the sampling thread does not step aside
 	goOn   *preempter         // the preempter that brings the sampling thread back; nil: there is none
@@ -257,7 +257,7 @@ func (h *Preempters) Busy() { h.shared.caller.Store(callerBusy) }
 type Visit struct {
 	Arrived int64  // when the preempter had the CPU
 	Stands  int64  // the number of visits that it stands for
-	Head    uint64 // of the notes, when the newest note was about the preempter
+	Head    uint64 // the head of the notes when the newest note was about the preempter
 	TID     int    // the preempter's
 	Account []byte // the preempter's sched (proc(5)) at that time, if there are no notes
 }

@@ -115,7 +115,7 @@ func (r *releaser) watch(tid int, missed int64) *lateStop {
 	var w *lateStop
 	for i := range r.watched {
 		if at := &r.watched[i]; at.tid == tid {
-			if at.letGo != 0 { // of an earlier stop, which its caller has given up
+			if at.letGo != 0 { // the caller has given up this earlier stop
 				at.clear, at.found, at.letGo = missed, 0, 0
 			}
 			return at

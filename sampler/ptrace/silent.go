@@ -25,7 +25,7 @@ var ErrSilent = errors.New("ptrace: the memory of too many threads does not answ
 type silentThread struct {
 	born    uint64 // when the thread began: its number may pass to another thread
 	chances Chances
-	reader  *reader // of the read that has not returned; nil: it has
+	reader  *reader // the reader whose read has not returned; nil: it has
 	asleep  bool    // the read was seen asleep
 	judged  int64   // when the read was last seen not asleep
 }

@@ -74,7 +74,7 @@ type Tracer struct {
 
 	// These fields serve reads of the target's memory (reader.go, silent.go).
 	reader        *reader
-	ownReads      *ownReads // of an Observer: its reader has no Runner
+	ownReads      *ownReads // set in an Observer: its reader has no Runner
 	readUntil     int64     // when the reads of this look are given up
 	silent        bool      // a read of this look was given up
 	lookTID       int       // the thread of the present look
@@ -126,7 +126,7 @@ type pauseLeft struct {
 	side    int // bytes in reader.side
 	cut     bool
 	follow  int // bytes in reader.followed
-	pieces  int // in reader.trail
+	pieces  int // pieces in reader.trail
 	under   int // bytes in reader.under, which are from underSP
 	underSP uint64
 	context look.ContextState // ContextRead: the record is in reader.context

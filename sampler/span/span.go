@@ -26,8 +26,8 @@ type Reader struct {
 // The fields of a way to records in the map. A way that does not exist is zero.
 const (
 	wayKind   = 0  // wayStatic or wayTable; 0: there is no way
-	wayOffset = 8  // from here on, as in process.Local
-	wayAt     = 16 // from here on, only for wayTable
+	wayOffset = 8  // this field and those below are as in process.Local
+	wayAt     = 16 // this field and those below are only for wayTable
 	wayHead   = 24
 	wayBlock  = 32
 	wayModule = 40

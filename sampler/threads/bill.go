@@ -33,7 +33,7 @@ type bills struct {
 	left    int64 // charged to threads that have ended, but not given
 	pooled  int64 // charged to threads that have used little, but not given, as far as these threads were read
 	Excused int64 // used while goprof could not look (forgive.go)
-	skipped int64 // as left, for threads that are to be skipped
+	skipped int64 // charged to ended threads that were to be skipped
 	stopped bool
 	owed    int64 // charged, but not given, to living threads with own bills or to be skipped
 }
@@ -126,7 +126,7 @@ func (b *bills) sum(threads map[int]*Thread, over bool, interval int64) sampler.
 		t.Exited += time.Duration(rest)
 	case rest > 0:
 		unsampled += rest
-		small += rest // in the pool, or not read yet
+		small += rest // threads in the pool, or threads that were not read yet
 	case b.stopped: // the threads were read after the process's clock
 		unsampled = max(unsampled+rest, 0)
 	}

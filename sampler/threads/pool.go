@@ -25,7 +25,7 @@ func (s *List) noteCharge(th *Thread, ran uint64, used int64) {
 		b.owed += used
 		return
 	}
-	b.owed -= int64(ran) - used - int64(th.Billed) // from before the thread was in the pool
+	b.owed -= int64(ran) - used - int64(th.Billed) // its time from before it was in the pool
 	b.pooled += used
 	th.Billed = ran
 	if th.Spent += used; th.Spent >= poolBelow*s.Interval {

@@ -69,7 +69,7 @@ type Thread struct {
 	Hint    ptrace.Hint
 	Credit  int64
 	Last    procfs.Schedstat
-	Spent   int64            // since the thread was first seen
+	Spent   int64            // CPU time since the thread was first seen
 	Billed  uint64           // the thread's CPU time that samples carry, or that must be left out
 	AtLook  procfs.Schedstat // the thread's charge at its last look
 	LookAt  int64            // when the tick of that look began
@@ -98,7 +98,7 @@ var noFDs = [numFDs]int32{-1, -1, -1, -1}
 
 // Upkeep says how a List is kept.
 type Upkeep struct {
-	HotFor int64 // for how long a thread stays hot
+	HotFor int64 // how long a thread stays hot
 	Relist int64 // how often threads are listed if their number is the same
 	Pools  bool  // threads that have used little are billed together (pool.go)
 }
@@ -127,7 +127,7 @@ type List struct {
 	ofHot    int
 	nextCold int
 	coldLeft int
-	coldRead int   // in this tick
+	coldRead int   // cold threads that were read in this tick
 	coldCost int64 // CPU time of one cold read, averaged
 	lastTick int64
 

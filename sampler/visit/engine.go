@@ -42,7 +42,7 @@ type run struct {
 	scan     *threads.List
 	visits   *visits    // nil where visits cannot be made
 	visiting bool       // CPUs are visited, from this OS thread (visit.go)
-	spare    *look.Look // for the next look to fill; nil: there is none
+	spare    *look.Look // the next look fills it; nil: there is none
 
 	spentBefore int64 // CPU time of this OS thread at the end of the last tick
 	dueMean     int64 // threads due in a tick, in dueUnit: see manyDue

@@ -44,7 +44,7 @@ type groupRun struct {
 	called   int           // the preempter that has called, by number; -1: none
 	rest     int64         // no preempter may call before that moment
 	failed   error
-	cpuOf    time.Duration // of earlier OS threads
+	cpuOf    time.Duration // CPU time of earlier OS threads
 }
 
 // Run samples until ctx is done. If CPUs cannot be visited, it returns ErrNoVisits at once. Run is called once.
@@ -155,7 +155,7 @@ func (r *groupRun) countVisits() {
 	r.Counts.Visits.Store(v.all)
 	r.Counts.Met.Store(v.meets)
 	r.Counts.Others.Store(max(v.meeting-v.meets, 0))
-	if v.all > blindAfter && v.meeting == 0 && ring.KnowsPIDs() { // in a namespace, threads outside have no numbers
+	if v.all > blindAfter && v.meeting == 0 && ring.KnowsPIDs() { // in a namespace, threads outside of it have no numbers
 		r.failed = ErrNoVisits
 	}
 	for _, m := range r.members {
@@ -215,7 +215,7 @@ func (r *groupRun) sleep() bool {
 		}
 		r.collect()
 		if r.called >= 0 {
-			return true // at once: a thread is held
+			return true // return at once, because a thread is held
 		}
 	}
 }

@@ -26,8 +26,8 @@ type moments struct {
 	exact  bool // multiples of the mean gap: for tests
 	step   int64
 	start  int64
-	width  int64                 // of this round
-	offset [momentsInRound]int64 // from start, in order
+	width  int64                 // the length of this round
+	offset [momentsInRound]int64 // the moments in order, counted from start
 	next   int
 }
 
@@ -71,7 +71,7 @@ func (m *moments) skipRounds(now int64) (missed int64) {
 	return missed
 }
 
-// patience is how late a visit may be.
+// patience returns how late a visit may be.
 func (m *moments) patience() int64 { return m.step * momentsInRound / 4 }
 
 func (m *moments) skip() {

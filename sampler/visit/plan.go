@@ -28,8 +28,8 @@ const (
 	metLately = int64(time.Second)
 )
 
-// napFor is the longest time that the sampling thread sleeps before it gives the preempters their next moments. They
-// get moments for twice that time: on average they fill half of a preempter's room.
+// napFor returns the longest time that the sampling thread sleeps before it gives the preempters their next moments.
+// They get moments for twice that time: on average they fill half of a preempter's room.
 func napFor(interval int64) int64 { return min(stops.MaxNap, ptrace.PreempterMoments/4*interval) }
 
 type plan struct {

@@ -51,7 +51,7 @@ type visits struct {
 	plan
 	of         int // a thread that may run on all CPUs to visit
 	cpus       []visited
-	preempters *ptrace.Preempters // of this OS thread; nil: there are none
+	preempters *ptrace.Preempters // the preempters of this OS thread; nil: there are none
 	at         int                // the number of the visited CPU and its preempter
 	visit      ptrace.Visit       // the present visit
 	process    int                // the process of the met thread, by the kernel's notes; 0: not known

@@ -38,7 +38,7 @@ type inferred struct {
 	scopes []vmstructs.Scope
 	sure   profile.Certainty
 	byLoad bool  // the instruction is a load, and its method is certain
-	legs   []leg // of the route; valid until the next search of a route
+	legs   []leg // the route's legs; valid until the next search of a route
 }
 
 // between infers the methods between two instructions: the thread is before next, and not behind last. If calls is not
@@ -99,7 +99,7 @@ func (q *question) infer(next, last int32, r router) inferred {
 // two may be nil.
 func (r *router) locate(from, to []vmstructs.Scope, done, left int) ([]vmstructs.Scope, profile.Certainty) {
 	switch {
-	case from == nil: // from the method's entry
+	case from == nil: // begin at the method's entry
 		return known(r.between(r.q.blob.OwnScope(), to, maxWay, left), to), profile.Guessed
 	case to == nil:
 		leaves := []vmstructs.Scope{{Method: r.q.blob.Method, BCI: toReturn}}

@@ -40,7 +40,7 @@ type chunk struct {
 type instruction struct {
 	at     uint32
 	to     uint32 // the target of a branch or a jump, if jumps is set
-	disp   int32  // see arch.Inst, as arg, swaps, stores, kindOf, base, shift, widens, byte, loads, indexed and narrow
+	disp   int32  // as in arch.Inst, like arg, swaps, stores, kindOf, base, shift, widens, byte, loads, indexed, narrow
 	arg    int32
 	record uint32
 	len    uint8
@@ -53,7 +53,7 @@ type instruction struct {
 	stores      bool
 	kindOf      arch.Kind
 	reason      vmstructs.TrapReason
-	outer       uint8 // see evidence
+	outer       uint8 // as in evidence
 	base        arch.Base
 	shift       uint8
 	widens      bool

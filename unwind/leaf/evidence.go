@@ -13,8 +13,8 @@ type evidence struct {
 	far    int                  // instructions between the beginning of the search and the evidence
 	scope  uint64               // the pc whose record has the methods; 0: only the owner of the code
 	field  bool                 // for atNull: the access is to a field, not to the class
-	piece  *piece               // for atPiece
-	reason vmstructs.TrapReason // for atCheck
+	piece  *piece               // set for atPiece
+	reason vmstructs.TrapReason // set for atCheck
 	outer  uint8                // how many of the record's methods, from the innermost one, do not run at the evidence
 }
 
@@ -102,7 +102,7 @@ func (q *question) findEvidence(n int32) evidence {
 
 // detour is a path that can only lead to a call with a record.
 type detour struct {
-	record uint64 // of the call; 0: there is no such path
+	record uint64 // the record of the call; 0: there is no such path
 	// request is the last constant that the path puts into the register of the call's first argument.
 	request int32
 	// works: the path does more than prepare a call (by copies of registers, constants and jumps). Then the path may

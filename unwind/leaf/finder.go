@@ -26,7 +26,7 @@ type Finder struct {
 
 	codeMaps     map[*vmstructs.Blob]*codeMap
 	mapped       int                   // bytes of code in codeMaps
-	targets      map[uint64]calledCode // of calls: see recordedCallee
+	targets      map[uint64]calledCode // targets of calls: see recordedCallee
 	bytecode     map[*vmstructs.Method][]vmstructs.Bytecode
 	bytecodeSize int // how many bytecodes the map bytecode has
 	callees      map[invokeSite]knownInvoke
@@ -74,7 +74,7 @@ func (f *Finder) At(b *vmstructs.Blob, pc uint64) ([]vmstructs.Scope, profile.Ce
 	return v.scopes, v.sure
 }
 
-// DecidedBy is the name of the rule that decided At's last result, "" if no rule was needed.
+// DecidedBy returns the name of the rule that decided At's last result, "" if no rule was needed.
 func (f *Finder) DecidedBy() string { return f.asked.decided }
 
 // Called infers, at a return address, the methods that have called code of that name by a call without a record. If the

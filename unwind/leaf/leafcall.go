@@ -57,7 +57,7 @@ func bytecodesOf(name string) callsBytecode {
 		return func(_ *vmstructs.Method, b *vmstructs.Bytecode, _ *vmstructs.Method) bool {
 			return b.Op == vmstructs.OpCheckcast || b.Op == vmstructs.OpInstanceof || b.Op == vmstructs.OpAastore
 		}
-	case has("loadbarrier", "loadref"): // of ZGC and Shenandoah
+	case has("loadbarrier", "loadref"): // barriers of ZGC and Shenandoah
 		return func(_ *vmstructs.Method, b *vmstructs.Bytecode, _ *vmstructs.Method) bool {
 			return b.Op == vmstructs.OpGetfield || b.Op == vmstructs.OpGetstatic || b.Op == vmstructs.OpAaload
 		}
@@ -125,7 +125,7 @@ func alike(stub, method string) bool {
 	return false
 }
 
-// nearestCall returns the call whose place in the work is nearest to the fraction at/of.
+// nearestCall returns the call that is nearest to the fraction at/of of the route's work.
 func nearestCall(found []foundCall, at, of int) []vmstructs.Scope {
 	best, least := 0, -1
 	for i, f := range found {

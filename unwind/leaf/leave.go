@@ -14,7 +14,7 @@ func (p *place) leave() verdict {
 	if !p.code.leavesAt(p.n) {
 		return verdict{}
 	}
-	if p.blob.Level != levelC2 { // with the last known line
+	if p.blob.Level != levelC2 { // C1's code: with the last known line
 		if from := p.methodsOf(p.nearest(p.n, true)); from != nil {
 			return verdict{from[len(from)-1:], profile.Certain}
 		}

@@ -50,9 +50,9 @@ func (m *codeMap) constant(n int32) uint64 {
 	return o.Constant
 }
 
-// endsCast returns the branch of a cast to its slow path. The instruction must be behind that branch: a jump to the
-// next instruction, or the copy of the object there (c1/c1_LIRAssembler_aarch64.cpp, emit_opTypeCheck). For any other
-// instruction endsCast returns notInCode.
+// endsCast returns the branch of a cast to its slow path, for one of the two instructions behind that branch: a jump to
+// the next instruction, or the copy of the object there (c1/c1_LIRAssembler_aarch64.cpp, emit_opTypeCheck). For any
+// other instruction it returns notInCode.
 func (m *codeMap) endsCast(n int32) int32 {
 	if i := &m.list[n]; i.kindOf == arch.KindCopy && i.base == arch.BaseNone {
 		n = m.before(n)

@@ -66,8 +66,8 @@ var stackEffects = [...]stackEffect{
 	{0x00, 0, 0},                  // nop
 	{0x2d, 0, 1},                  // constants and locals
 	{vmstructs.OpSaload, 2, 1},    // elements of arrays
-	{0x4e, 1, 0},                  // to locals
-	{vmstructs.OpSastore, 3, 0},   // to elements
+	{0x4e, 1, 0},                  // stores to locals
+	{vmstructs.OpSastore, 3, 0},   // stores to elements
 	{0x5f, -1, 0},                 // pop, dup, swap
 	{0x73, 2, 1},                  // arithmetic
 	{0x77, 1, 1},                  // negations
@@ -86,9 +86,9 @@ var stackEffects = [...]stackEffect{
 	{vmstructs.OpPutfield, 2, 0},  //
 	{vmstructs.OpInvokeLast, -1, 0},
 	{vmstructs.OpNew, 0, 1},
-	{vmstructs.OpArraylength, 1, 1}, // and newarray, anewarray
+	{vmstructs.OpArraylength, 1, 1}, // newarray, anewarray, arraylength
 	{vmstructs.OpAthrow, -1, 0},
-	{vmstructs.OpInstanceof, 1, 1}, // and checkcast
+	{vmstructs.OpInstanceof, 1, 1}, // checkcast, instanceof
 	{vmstructs.OpMonitorexit, 1, 0},
 	{0xc5, -1, 0}, // wide, multianewarray
 	{0xc7, 1, 0},  // if with null

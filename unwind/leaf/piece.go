@@ -12,7 +12,7 @@ import (
 
 // piece is one of these pieces in an nmethod's code.
 type piece struct {
-	name       string // as arch.Code has it
+	name       string // the name in arch.Code.Intrinsics
 	begin, end uint32 // offsets in the code
 	// scopes are the methods at the piece, once asked is true. The innermost one is at the invoke. scopes is nil if no
 	// invoke was found.

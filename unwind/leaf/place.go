@@ -6,8 +6,8 @@ import "goprof/vmstructs"
 type place struct {
 	*question
 	n      int32     // the instruction's place in code.list, notInCode if not known
-	routed inferred  // see route
-	forked branching // see fork
+	routed inferred  // the result of route
+	forked branching // the result of fork
 }
 
 type question struct {

@@ -60,7 +60,7 @@ func (r *router) between(from, to []vmstructs.Scope, done, left int) []vmstructs
 	for _, l := range r.legs {
 		total += l.work
 	}
-	at := total * (2*done + 1) // in half instructions, of 2 * (done + left)
+	at := total * (2*done + 1) // position in half instructions, of 2 * (done + left)
 	if r.calls != nil {
 		if len(r.found) == 0 {
 			r.anywhere(from, to)

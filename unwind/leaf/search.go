@@ -105,7 +105,7 @@ func (f *Finder) beginWays() *ways {
 func (s *ways) end() { s.busy = false }
 
 func (s *ways) begin() {
-	for _, r := range s.queue { // of the last search
+	for _, r := range s.queue { // clears what the last search has reached
 		s.seen[r.n/64] = 0
 	}
 	s.queue = s.queue[:0]

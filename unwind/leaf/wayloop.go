@@ -178,8 +178,8 @@ func (l *wayLoop) first() []vmstructs.Scope {
 // belongs to a loop that the route passes.
 func (l leg) hasNoPosition() bool { return l.byProfile || l.entered }
 
-// heaviest returns the methods of the leg with two thirds of the work in a loop, if that leg has no position. Legs with
-// a position are found by their position.
+// heaviest returns the methods of the leg with two thirds of the work in a loop, if that leg has no position. The
+// position on the route finds the other legs.
 func (r *router) heaviest(l *wayLoop) (scopes []vmstructs.Scope) {
 	most, all := 0, 0
 	for i := range r.legs {

@@ -47,7 +47,7 @@ const (
 func (w *weights) weigh(b *vmstructs.Bytecode) int {
 	switch op := b.Op; {
 	case op >= vmstructs.OpIaload && op <= vmstructs.OpSaload:
-		return w.arrayLoad // with the check of bounds
+		return w.arrayLoad // the check of bounds included
 	case op >= vmstructs.OpIastore && op <= vmstructs.OpSastore:
 		return w.arrayStore
 	case op == vmstructs.OpCheckcast, op == vmstructs.OpInstanceof:

@@ -71,8 +71,8 @@ func (s *State) slot(addr Loc) int {
 		func(slot slot) bool { return slot.reg == addr.Reg && slot.off == addr.Off })
 }
 
-// Store remembers the value v at addr. If all slots are used, it forgets the word whose last store is the oldest. Code
-// may have stored to the slot of the return address long ago, and a barrier may have spilled all registers just before.
+// Store remembers the value v at addr. If all slots are used, it forgets the word whose last store is the oldest. There
+// are enough slots for code that stored its return address long ago, before a barrier spilled all registers.
 func (s *State) Store(addr, v Loc) {
 	old := s.slot(addr)
 	if old < 0 && int(s.stored) == len(s.slots) {

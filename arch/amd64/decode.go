@@ -27,7 +27,7 @@ type inst struct {
 	Imm   int64
 }
 
-// These stand in the tables of opcodes in place of the number of immediate bytes.
+// These values are in the tables of opcodes in place of the number of immediate bytes.
 const (
 	immZ  = 0x10 // 2 with prefix 66, otherwise 4
 	immV  = 0x11 // 8 with REX.W, 2 with prefix 66, otherwise 4

@@ -85,8 +85,8 @@ func (r *perfRun) adapt(w *perfThread) {
 	}
 }
 
-// randomPeriod returns a period near the interval. It draws the rate, the inverse of the period, evenly. A period is
-// replaced after a time that does not depend on it. So the mean of the rates must be right, not the mean of the
+// randomPeriod returns a period near the interval. It draws the rate, the inverse of the period, evenly. An event keeps
+// its period for a time that does not depend on the period. So the mean of the rates must be right, not the mean of the
 // periods.
 func randomPeriod(interval uint64, at float64) uint64 {
 	return uint64(float64(interval) / (1 + (2*at-1)/jitterShare))

@@ -206,8 +206,8 @@ func (h *holding) during(most time.Duration, f func([]Held, <-chan struct{})) er
 	}
 }
 
-// release lets all threads go on. A thread that has not stopped yet cannot be released: the kernel does that when this
-// OS thread ends.
+// release releases all threads. A thread that has not stopped yet cannot be released: the kernel does that when this OS
+// thread ends.
 func (h *holding) release() {
 	for _, t := range h.held {
 		ptrace(unix.PTRACE_DETACH, uintptr(t.TID), 0, t.signal)

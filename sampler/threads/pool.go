@@ -73,7 +73,7 @@ func (s *List) BillPooled(th *Thread, snap *look.Look) {
 	s.askOwners()
 	b := &s.Bills
 	pool := b.pool()
-	if s.skipping { // whether threads that were not read must be skipped is not known
+	if s.skipping { // threads that were not read may have to be skipped
 		pool = min(pool, b.pooled)
 	}
 	pool = max(min(pool, max(2*s.Interval, pool/poolShare)), 0)

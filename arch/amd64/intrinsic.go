@@ -101,7 +101,7 @@ func intrinsic(code []byte, at uint32) (name string, end uint32) {
 //
 // For 64 bits the code is the same, but an instruction before it puts the smallest number into rdx.
 
-// divisionMarks are the beginnings: the comparison.
+// divisionMarks are the first bytes of the pieces: the comparison.
 var divisionMarks = [...]struct {
 	name  string
 	begin []byte

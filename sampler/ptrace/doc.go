@@ -33,8 +33,8 @@
 // HoldAll is the exception: for a heap dump all threads are stopped, for as long as a user has agreed to. These
 // threads, too, go on when the OS thread that seized them ends (hold.go).
 //
-// A Tracer looks in three ways. Look stops a thread wherever it is, and All does that for many. LookHeld stops a thread
-// that has just lost its CPU to a preempter. LookUnstopped looks at a thread that sleeps, without a stop.
+// A Tracer looks in three ways. Look stops a thread wherever it is, and AllUntil does that for many. LookHeld stops a
+// thread that has just lost its CPU to a preempter. LookUnstopped looks at a thread that sleeps, without a stop.
 //
 // Each look has an Outcome, one of a closed list. The caller owns a snapshot again as soon as the outcome is not
 // Pending. Collect or Abandon gives a pending snapshot back.

@@ -179,7 +179,7 @@ func (h *Preempters) Tell(number int, at, stands int64) bool {
 		return true
 	}
 	n := r.put.Load()
-	if n-r.taken.Load() >= PreempterMoments-1 { // the preempter may return to the moment that it took last
+	if n-r.taken.Load() >= PreempterMoments-1 { // one stays free: the preempter may put back the moment that it took last
 		return false
 	}
 	r.planned[n%PreempterMoments] = plannedVisit{at, stands}

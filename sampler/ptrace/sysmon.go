@@ -113,8 +113,8 @@ func settled() bool {
 	return true
 }
 
-// writeSlack sets the slack of a thread, or the value that it had before. The descriptor of its folder identifies the
-// thread, because its number could belong to another thread by now.
+// writeSlack sets the timer slack of an OS thread to sysmonSlack, or to the default. The descriptor of the thread's
+// folder identifies the thread, because its number could belong to another thread by now.
 func writeSlack(folder int, slack bool) bool {
 	fd, err := unix.Openat(folder, "timerslack_ns", unix.O_WRONLY|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -45,7 +45,7 @@ type Member struct {
 	stop   <-chan struct{}
 	chosen float64 // the share in the chooser's table
 	kept   int64   // when its lists were last refreshed
-	busy   bool    // it has had a sample since
+	busy   bool    // it has had a sample since kept
 	result chan error
 }
 

@@ -46,7 +46,7 @@ type Member struct {
 	// The fields of the sampling thread.
 	run     *run
 	kept    int64 // when its lists were last refreshed
-	busy    bool  // a visit has met it since
+	busy    bool  // a visit has met it since kept
 	leaving int64 // since when the member has been leaving; 0: it stays
 	result  chan error
 }

@@ -31,12 +31,12 @@ import (
 // moments, and every thread was read between them, then the difference is the time of ended threads. If a living thread
 // had used time that was not read before the first moment, its reading would have made the difference smaller.
 
-// quiet is this account for a watchList.
+// quiet is what goprof knows of this difference for a watchList.
 type quiet struct {
 	clock int32
 	sum   int64 // the sum of all threads' last readings
-	left  int64 // the difference if no thread has run; unknown if a thread has ended since
-	other int64 // another difference, first seen at read number since
+	left  int64 // the difference if no thread has run; unknown after a thread has ended
+	other int64 // a second value of the difference, first seen at read number since
 	since uint64
 	reads uint64
 	vain  int  // comparisons in a row without result

@@ -44,8 +44,8 @@ type watched struct {
 	waited   time.Duration    // the part of owedTime in which it waited for its stop
 	before   procfs.Schedstat // the thread's charge when the look began
 	beganAt  int64
-	atRest   bool         // it was stopped for NativeOnce
-	resting  look.Waiting // what the thread waited for then
+	atRest   bool         // the look stopped it for NativeOnce
+	resting  look.Waiting // what the thread waited for at that stop
 
 	rests    [maxRests]rest
 	nextRest int

@@ -13,8 +13,8 @@ func (p *place) withinMethod() verdict {
 	return verdict{}
 }
 
-// inLoopOf returns the scopes of the next poll if it has the same methods, otherwise told. C2 puts a loop's poll at the
-// loop's end, so the poll's bytecode shows which of a method's loops runs.
+// inLoopOf returns the scopes of the next poll if they have the same methods as told, otherwise told. C2 puts a loop's
+// poll at the loop's end, so the poll's bytecode shows which of a method's loops runs.
 func (p *place) inLoopOf(told []vmstructs.Scope) []vmstructs.Scope {
 	if p.blob.Level != levelC2 {
 		return told

@@ -257,8 +257,8 @@ func (r *router) longIntrinsic(m *vmstructs.Method, b *vmstructs.Bytecode) int {
 	return 0
 }
 
-// longIntrinsics are the names of these intrinsic methods (opto/intrinsicnode.hpp, cpu/x86/x86.ad: string_compare and
-// others).
+// longIntrinsics are the names of the methods whose calls C2 replaces by loops (opto/intrinsicnode.hpp, cpu/x86/x86.ad:
+// string_compare and others).
 var longIntrinsics = map[string]bool{"compareTo": true, "compareToUTF16": true, "compareToLatin1": true, "equals": true,
 	"indexOf": true, "indexOfUL": true, "indexOfChar": true, "hasNegatives": true, "countPositives": true,
 	"vectorizedHashCode": true, "inflate": true, "compress": true, "encodeISOArray": true, "implEncodeISOArray": true,

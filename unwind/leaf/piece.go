@@ -10,7 +10,7 @@ import (
 // C2 makes one piece of code for a call of some intrinsic methods. The piece's instructions show which method it stands
 // for, whatever the records say. So the thread is at an invoke of that method on the route.
 
-// piece is one of these pieces in an nmethod's code.
+// piece is the code of one such call in an nmethod.
 type piece struct {
 	name       string // the name in arch.Code.Intrinsics
 	begin, end uint32 // offsets in the code

@@ -24,7 +24,6 @@ type State struct {
 	slots  [MaxSlots]slot
 }
 
-// slot is a word that was stored.
 type slot struct {
 	reg uint8
 	off int32

@@ -115,7 +115,6 @@ func buildTwoByte() (t [256]uint8) {
 	return t
 }
 
-// decode decodes the instruction at the start of b.
 func decode(b []byte, in *inst) bool {
 	*in = inst{Base: -1}
 	var rex uint8

@@ -61,7 +61,6 @@ const (
 	indexNoAddr           // the address is not base and offset
 )
 
-// decode decodes the instruction at the start of b.
 func decode(b []byte, in *inst) bool {
 	if len(b) < 4 {
 		return false

@@ -25,7 +25,6 @@ type counters struct {
 	last  map[int]lastHit
 }
 
-// lastHit is the last hit of a thread.
 type lastHit struct {
 	when int64
 	sp   uint64

@@ -201,8 +201,7 @@ const (
 	mostFiles     = 1 << 14
 	mostFresh     = 1 << 12
 	mostIOThreads = 1 << 14
-	// mostNotes bounds the notes that wait.
-	mostNotes = 1 << 16
+	mostNotes     = 1 << 16
 	// mostCalls is larger than all numbers of system calls.
 	mostCalls = 512
 

@@ -9,7 +9,6 @@ import (
 
 // The programs at the beginning and the ends of getaddrinfo.
 
-// lookupProgram makes the program that runs where getaddrinfo begins.
 func (o *IO) lookupProgram(pid, counts int, cpu *arch.CPU) *probeCode {
 	c := o.newIOCode(pid, counts)
 	c.Load(bpf.Load64, bpf.R1, bpf.R6, int(cpu.Probe.Offsets[cpu.SP]))

@@ -251,7 +251,6 @@ func (c *probeCode) end() *probeCode {
 	return c
 }
 
-// count adds 1 to a count.
 func (c *probeCode) count(at int) {
 	c.Imm(bpf.MovImm, bpf.R1, 1)
 	c.Op(bpfAtomicAdd, bpf.R7, bpf.R1, at, 0)

@@ -126,7 +126,6 @@ func (r *eventRun) loadProgram(number int) error {
 	})
 }
 
-// load loads the program of r.probes[i].
 func (r *eventRun) load(c *probeCode, i int) error {
 	kind := uint32(bpfProgKprobe)
 	if r.probes[i].point != "" {

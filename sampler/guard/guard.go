@@ -131,7 +131,6 @@ func dropCapabilities(keep Keep, to purpose) (gone uint64) {
 // capset are the capabilities of an OS thread: those in effect, and those that it may take.
 type capset struct{ effective, permitted uint64 }
 
-// capabilities returns the capabilities of this OS thread.
 func capabilities() (c capset, err error) {
 	header, have := c.words()
 	if err := unix.Capget(&header, &have[0]); err != nil {

@@ -115,7 +115,6 @@ type offRun struct {
 	pruneAt                   int   // at this number of threads, prune looks for ended ones
 }
 
-// offThread is one thread.
 type offThread struct {
 	tid     int
 	out     int64 // when the thread left its CPU; 0: it is on a CPU, or this is not known

@@ -43,7 +43,6 @@ func (x *wakeup) own() {
 	}
 }
 
-// offRecord is a record that was read.
 type offRecord struct {
 	when  int64
 	tid   int

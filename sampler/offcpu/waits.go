@@ -13,7 +13,6 @@ import (
 
 // The sample of a wait: either the look that counts for the wait, or the stack with which the wait began.
 
-// work handles one record.
 func (r *offRun) work(x *offRecord) {
 	if x.kind == offLost {
 		r.passGap(x.when, x.until)

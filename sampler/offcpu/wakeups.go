@@ -66,7 +66,6 @@ type wakeups struct {
 	lostAt           int64 // when records were last found missing, because the kernel had no room
 }
 
-// wakeup is the record of one wake-up.
 type wakeup struct {
 	pid, tid int // the waker
 	when     int64
@@ -78,7 +77,6 @@ type wakeup struct {
 	after    *look.Tally // look.Waker.After
 }
 
-// slept is a finished wait.
 type slept struct {
 	tally   *look.Tally // nil: the wait has none
 	out, in int64

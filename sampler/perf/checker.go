@@ -36,8 +36,7 @@ const (
 	// mostProcesses bounds the processes whose code a checker knows. That is more than an agent records, unless
 	// max-jvms is raised. The known code of one more process takes a megabyte of Go's heap.
 	mostProcesses = 256
-	// knownTIDs is how many threads are remembered.
-	knownTIDs = 1 << 12
+	knownTIDs     = 1 << 12
 	// unwanted stands in checkedThread.top for a thread of which no sample is wanted.
 	unwanted = 1
 	// mostLooked bounds how much of a stack the checker looks at (vmstructs/sightings.go, mostScanned).

@@ -177,7 +177,6 @@ func (th *checkedThread) know(tid int, hint *ptrace.Hint) {
 	th.tid.Store(uint32(tid))
 }
 
-// hasCalled reports whether the checker has called since answer.
 func (d *checkerThread) hasCalled() bool { return d.s.calls.Load() != 0 }
 
 // answer resets the call. Call answer before the rings are read.

@@ -153,7 +153,7 @@ func (r *perfRun) begin() {
 
 // end ends the account and the events, and then reads the samples that are left in the rings.
 func (r *perfRun) end() {
-	r.stats.Ended = r.proc.Ended() // whoever noticed the end first
+	r.stats.Ended = r.proc.Ended() // another thread may have noticed the end first
 	r.scan.Bills.Stop()
 	r.wide.closeEvents()
 	r.stopChecker()

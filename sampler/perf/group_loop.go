@@ -399,7 +399,6 @@ func (r *perfGroupRun) sendAway() {
 	}
 }
 
-// endMember closes a member's account and ends the member.
 func (r *perfGroupRun) endMember(pid int, why error) {
 	m := r.members[pid]
 	delete(r.members, pid)
@@ -436,7 +435,6 @@ func (r *perfRun) leave() {
 	r.scan.Close()
 }
 
-// setInterval changes the time between two samples.
 func (r *perfRun) setInterval(d time.Duration) {
 	r.cfg.Interval, r.scan.Interval = d, int64(d)
 }

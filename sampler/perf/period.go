@@ -33,7 +33,6 @@ type perfEvent struct {
 	pace     pace
 }
 
-// firstPeriod draws the first period of a new event.
 func (r *perfRun) firstPeriod(e *perfEvent) {
 	interval := r.interval()
 	e.pace = pace{factor: r.thin.factor}

@@ -238,7 +238,6 @@ func (t *Tracer) closeGate() {
 	}
 }
 
-// openGate returns the gate of this OS thread.
 func (t *Tracer) openGate() *gate {
 	if t.gate == nil {
 		t.gate = new(gate)

@@ -51,7 +51,6 @@ type readerRoom struct {
 	trail    [process.MaxTrailBytes]byte // uses no memory before it is needed
 }
 
-// newReader starts a Runner for stacks of that size.
 func newReader(stackLimit int) (*reader, error) {
 	head := int(unsafe.Sizeof(readerRoom{})+63) &^ 63
 	stackLimit = (stackLimit + 63) &^ 63

@@ -440,7 +440,6 @@ func (t *Tracer) ended(tid int) Outcome {
 	return Zombie
 }
 
-// gone returns ProcessGone if the process has ended, otherwise ThreadGone.
 func (t *Tracer) gone() Outcome {
 	if t.proc.Ended() {
 		return ProcessGone

@@ -67,7 +67,6 @@ func find(mem []byte, word uint64) (at int, err error) {
 	return at, err
 }
 
-// taskProgram copies the task_struct of the thread that runs it.
 func taskProgram(fd int) *bpf.Code {
 	c := bpf.New()
 	c.Call(bpf.GetCurrentTask)

@@ -24,7 +24,6 @@ import (
 // NotSampled. When a thread ends, the rest of its time can no longer be read. Some threads come and go between two
 // listings. Only the process's own clock includes the time of these threads.
 
-// bills keeps the account.
 type bills struct {
 	clock   int32 // the process's CPU clock
 	Base    int64 // the clock at the beginning

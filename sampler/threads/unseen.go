@@ -24,7 +24,6 @@ const (
 	unseenMost  = int64(10 * time.Millisecond)
 )
 
-// unseen keeps this account.
 type unseen struct {
 	base   int64 // the clock at the beginning, and all that was written off since
 	found  int64 // CPU time that readings have found since the beginning

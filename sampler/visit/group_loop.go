@@ -374,7 +374,6 @@ func (r *groupRun) sendAway() {
 	}
 }
 
-// endMember closes a member's account and ends the member.
 func (r *groupRun) endMember(pid int, why error) {
 	m := r.members[pid]
 	delete(r.members, pid)
@@ -384,7 +383,6 @@ func (r *groupRun) endMember(pid int, why error) {
 	m.result <- why
 }
 
-// collect handles the late stops that have taken effect.
 func (r *groupRun) collect() {
 	if r.pending == 0 {
 		return

@@ -136,7 +136,6 @@ func (v *visits) draw(now, until, interval int64, tell func(which int, at, stand
 	}
 }
 
-// miss counts missed visits.
 func (v *visits) miss(n int64) {
 	v.missed += n
 	v.left += n

@@ -171,7 +171,6 @@ func (r *gatherRun) begin(g *Gathering) {
 // mostLate is how many threads are looked at in one tick. The others are left to the next tick.
 const mostLate = 64
 
-// lookAtMissing looks at all threads that have not stopped yet.
 func (r *gatherRun) lookAtMissing() {
 	ok := false
 	r.Tracer.Apart(func() { r.missing, ok = r.ask.Missing(r.missing[:0]) })
@@ -275,7 +274,6 @@ func (r *gatherRun) close(now int64, g *Gathering) {
 	}
 }
 
-// total returns all counts.
 func (r *gatherRun) total() sampler.Stats {
 	s := r.wallRun.total()
 	c := r.counts

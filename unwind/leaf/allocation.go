@@ -71,8 +71,8 @@ type fillingOf uint8
 
 const (
 	noFilling  fillingOf = iota
-	readsRoom            // reads it, before the branch to the slow path
-	writesRoom           // writes it, behind the branch
+	readsRoom            // the instruction reads the address, before the branch to the slow path
+	writesRoom           // the instruction writes the address, behind the branch
 )
 
 func (f *Finder) filling(i *instruction) fillingOf {

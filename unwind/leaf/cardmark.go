@@ -30,7 +30,6 @@ const (
 	maxTable = 3
 )
 
-// storeBarrier is the name of a barrier's code.
 const storeBarrier = "store barrier"
 
 func (p *place) barrier() verdict {

@@ -166,7 +166,6 @@ func (m *codeMap) decoded(number int) []instruction {
 	return m.list[c.first : c.first+c.n]
 }
 
-// decode decodes one chunk, from one record to the next.
 func (m *codeMap) decode(number int) {
 	c, end := &m.chunks[number], uint32(len(m.code))
 	if number+1 < len(m.chunks) {

@@ -32,7 +32,6 @@ func (p *place) onRouteFor(name string) verdict {
 	return verdict{s, sure}
 }
 
-// swap is the name of a compare-and-swap.
 const swap = "swap"
 
 // swaps reports whether compilers make a compare-and-swap for a bytecode: for an atomic operation, or to lock or unlock

@@ -119,7 +119,6 @@ func resolvesCall(kind vmstructs.BlobKind, name string) bool {
 }
 
 const (
-	// maxCallees bounds the callees that one route looks up.
 	maxCallees = 32
 	// These bound the bytes of a method that C2 inlines if it is called often (FreqInlineSize), and of one that C1
 	// inlines (C1MaxInlineSize).

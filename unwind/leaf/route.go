@@ -376,7 +376,6 @@ type invokeSite struct {
 	bci    int32
 }
 
-// maxInvoked bounds the invokes that are kept.
 const maxInvoked = 1 << 12
 
 // maxBytecodes bounds the bytecodes of all methods together, of 12 bytes each.

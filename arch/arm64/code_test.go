@@ -6,7 +6,7 @@ import (
 	"goprof/arch"
 )
 
-// TestCode: what the CPU knows of pieces of code.
+// TestCode: what the CPU finds out from pieces of code.
 func TestCode(t *testing.T) {
 	var r arch.Regs
 	r[regPC], r[8] = 0x800000000, 0x7f0b5c001240

@@ -40,7 +40,7 @@ func TestIOPrograms(t *testing.T) {
 		_, err := e.Run(ctx, sampler.Config{Interval: 10 * time.Millisecond}, q)
 		done <- err
 	}()
-	e.Progress.Stats() // it has begun
+	e.Progress.Stats() // Stats returns once the run has begun
 
 	unix.Write(polled[1], []byte("x"))
 	unix.Read(polled[0], make([]byte, 1))
@@ -72,7 +72,7 @@ func TestIOPrograms(t *testing.T) {
 	for tid := range tids {
 		for end := time.Now().Add(10 * time.Second); unix.Tgkill(os.Getpid(), int(tid), 0) == nil; {
 			if time.Sleep(time.Millisecond); time.Now().After(end) {
-				delete(tids, tid) // the main thread does not end
+				delete(tids, tid) // the main thread never ends
 				break
 			}
 		}
@@ -114,7 +114,7 @@ func TestIOPrograms(t *testing.T) {
 	})
 }
 
-// park waits for a descriptor as virtual threads do: after a read that finds nothing, epoll is asked to tell once.
+// park waits for a descriptor as virtual threads do: after a read without result, epoll is asked for one event.
 func park(t *testing.T, fd int) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -158,7 +158,7 @@ func handleWithoutRestart(t *testing.T, sig unix.Signal) {
 	call(unsafe.Pointer(&action), nil)
 }
 
-// between is the pause between two reads of readAfterSignal.
+// between is the pause between the two reads of readAfterSignal.
 const between = 500 * time.Millisecond
 
 // readAfterSignal reads from one descriptor until a signal comes, rests, and reads from another one.

@@ -437,7 +437,7 @@ func TestPerfGone(t *testing.T) {
 	r := &perfRun{perf: New(os.Getpid(), ctest.CPU()), threads: map[int]*perfThread{}, mostEvents: 100,
 		cfg: sampler.Config{Interval: time.Millisecond}, rng: rand.New(rand.NewPCG(1, 2)),
 		rings: &perfRings{cpus: cpuset.Online(), prompt: make([]*ring.Ring, len(cpuset.Online()))}}
-	const nobody = 1 << 22 // above the kernel's PID_MAX_LIMIT
+	const nobody = 1 << 22 // this number is above the kernel's PID_MAX_LIMIT
 	for range 3 {
 		w := &perfThread{tid: nobody, th: &threads.Thread{TID: nobody}, copies: stackFit{stack: stackLeast}}
 		r.threads[nobody] = w

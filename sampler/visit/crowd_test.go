@@ -19,9 +19,9 @@ import (
 	"goprof/testdata/sampletest"
 )
 
-// TestCrowd: of thousands of threads some run. Their samples follow the CPU time that they use, whether or not there
-// are descriptors for all threads. The other threads cost next to nothing. With GOPROF_CROWD=10s the test takes 10 s
-// and has 10,000 threads.
+// TestCrowd: of thousands of threads some run. The numbers of their samples follow the CPU time that they use, whether
+// or not there are descriptors for all threads. The other threads cost next to nothing. With GOPROF_CROWD=10s the test
+// takes 10 s and has 10,000 threads.
 func TestCrowd(t *testing.T) {
 	sampletest.Proof(t)
 	sleeping, samples, length := "2000", int64(1500), time.Duration(0)

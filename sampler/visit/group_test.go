@@ -55,7 +55,7 @@ func checkGroupSharesFairly(t *testing.T, g sampletest.Group, interval time.Dura
 	for threads.ProcessCPU(one.PID)-before[0] < 3*time.Second {
 		time.Sleep(20 * time.Millisecond)
 	}
-	// This is NeedTicks for what a group counts.
+	// This is NeedTicks for the counts of a group.
 	asked := int64(time.Since(began)/interval) * int64(len(cpuset.Online()))
 	_, visits := g.(*Group)
 	if held := g.Stats().Visits - visitsBefore; visits && held < asked*3/4 {
@@ -86,7 +86,7 @@ func checkGroupSharesFairly(t *testing.T, g sampletest.Group, interval time.Dura
 	}
 }
 
-// A member whose process ends is sent away. A process that comes in its place becomes a member.
+// If the process of a member ends, the group ends the member. A process that comes in its place becomes a member.
 func TestGroupMembersComeAndGo(t *testing.T) {
 	eachGroup(t, 2*time.Millisecond, checkGroupMembersComeAndGo)
 }

@@ -75,8 +75,8 @@ func TestStatsMeanwhile(t *testing.T) {
 	}
 }
 
-// Threads that share a CPU stand still most of the time. A look at a thread without a CPU is no sample. Still each
-// thread gets as many samples as its CPU time is worth.
+// Threads that share a CPU wait most of the time. A look at a thread without a CPU is no sample. Still each thread gets
+// as many samples as its CPU time is worth.
 func TestWaitingThreadsAreNoSamples(t *testing.T) {
 	p := ctest.Run(t, ctest.Shares, "4", "1", "0")
 	one := ctest.AnyCPU(t)
@@ -113,7 +113,7 @@ func TestWaitingThreadsAreNoSamples(t *testing.T) {
 	}
 }
 
-// A thread saves up for one sample, however long the interval is.
+// However long the interval is, a thread gets a sample once its CPU time adds up to one.
 func TestLongIntervals(t *testing.T) {
 	p := ctest.Run(t, ctest.Spin)
 	p.Number(t)

@@ -139,7 +139,7 @@ func TestEveryThreadIsGuarded(t *testing.T) {
 	}
 }
 
-// ours are the capabilities of this process.
+// ours returns the capabilities of this process.
 func ours(t *testing.T) uint64 {
 	t.Helper()
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
@@ -297,7 +297,7 @@ func childWrite() {
 	}
 }
 
-// stackOf is an address on a process's stack.
+// stackOf returns an address on a process's stack.
 func stackOf(pid int) uintptr {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
 	var from uintptr

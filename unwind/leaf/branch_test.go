@@ -14,8 +14,8 @@ func constant(bci int32, value int16) vmstructs.Bytecode {
 	return vmstructs.Bytecode{BCI: bci, Op: 0x11, Index: uint16(value), Target: -1}
 }
 
-// TestAsksFor: which branches a condition may have been made of. The last bytecode is the branch.
-func TestAsksFor(t *testing.T) {
+// TestBranchesOn: for which branches C2 can have made a condition. The last bytecode is the branch.
+func TestBranchesOn(t *testing.T) {
 	const local, lcmp, dcmpg, ldc = 0x1a, vmstructs.OpLcmp, vmstructs.OpDcmpg, vmstructs.OpLdc
 	const ifeq, iflt, ifle, icmpne, icmplt = vmstructs.OpIfeq, 0x9b, vmstructs.OpIfle, 0xa0, 0xa1
 	ops := func(ops ...uint8) (code []vmstructs.Bytecode) {
@@ -85,7 +85,7 @@ func TestAsksFor(t *testing.T) {
 //
 //	0 load, 1 ifeq 5, 4 load, 5 load, 6 invoke inner, 9 load, 10 load, 11 if_icmplt 16, 14 load, 16 return
 //
-// inner: 0 load, 1 ifnull 5, 4 return, 5 return. Its caller does not ask for what it returns.
+// inner: 0 load, 1 ifnull 5, 4 return, 5 return. Its caller does not test what it returns.
 type parted struct {
 	f            *Finder
 	outer, inner *vmstructs.Method
@@ -150,7 +150,7 @@ func TestParting(t *testing.T) {
 	}
 }
 
-// TestOnlyBranch: the branches with which the code agrees are all of one method, or nothing is known.
+// TestOnlyBranch: if all branches that agree with the code are of one method, that method is known. Otherwise none is.
 func TestOnlyBranch(t *testing.T) {
 	p := newParted()
 	equal, two := arch.Condition{Is: arch.Equal, Constant: true}, arch.Condition{Is: arch.Less}
@@ -177,7 +177,7 @@ func TestOnlyBranch(t *testing.T) {
 			t.Errorf("%s: %+v, %v", r.name, s, meets)
 		}
 	}
-	// If the caller asks for what inner returns, C2 makes one branch of two.
+	// If the caller tests what inner returns, C2 makes one branch of two.
 	p.f.bytecode[p.outer][5] = branch(9, vmstructs.OpIfeq, 14)
 	at := question{Finder: p.f, trails: [2][]trailed{p.trail(6, -1, -2, -6), nil}}
 	if s, _ := at.onlyBranch(equal, true); s != nil {
@@ -185,7 +185,7 @@ func TestOnlyBranch(t *testing.T) {
 	}
 }
 
-// TestComparisonAndBranch: a comparison is that of the branch right behind.
+// TestComparisonAndBranch: a comparison belongs to the branch right behind.
 func TestComparisonAndBranch(t *testing.T) {
 	for _, r := range []struct {
 		name, code      string

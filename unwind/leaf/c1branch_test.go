@@ -6,7 +6,7 @@ import (
 	"goprof/vmstructs"
 )
 
-// TestBehindBranch: a branch to what an inlined method does first is that of its caller.
+// TestBehindBranch: a branch to the first code of an inlined method belongs to its caller.
 func TestBehindBranch(t *testing.T) {
 	outer, middle := &vmstructs.Method{Name: "outer"}, &vmstructs.Method{Name: "middle"}
 	inner := &vmstructs.Method{Name: "inner"}
@@ -33,7 +33,7 @@ func TestBehindBranch(t *testing.T) {
 	}
 }
 
-// TestBranchOfC1: what a branch to an allocation tells. The record there is of what stands behind the branch.
+// TestBranchOfC1: what a branch to an allocation shows. The record there describes the code behind the branch.
 func TestBranchOfC1(t *testing.T) {
 	for _, r := range []struct {
 		name, code string

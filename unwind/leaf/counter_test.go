@@ -86,7 +86,7 @@ func (u *madeUp) profiled(t *testing.T) (s []vmstructs.Scope, data uint64) {
 	return nil, 0
 }
 
-// TestAtCounter: a counter is that of the method on the route that has the MethodData.
+// TestAtCounter: a counter belongs to the method on the route that has the MethodData.
 func TestAtCounter(t *testing.T) {
 	u := newMadeUp(t)
 	s, data := u.profiled(t)
@@ -165,8 +165,8 @@ func TestDataAt(t *testing.T) {
 	}
 }
 
-// TestDataOfReceivers: what is made of the address of a profile, by code of C1 that counts of which class a receiver is
-// (17, arm64). A caret marks what is not.
+// TestDataOfReceivers: C1 makes code that counts the classes of receivers (17, arm64). Instructions without a caret use
+// the address of the profile.
 func TestDataOfReceivers(t *testing.T) {
 	const text = "020080d2 " + // mov x2, 0
 		// mov x3, data: three instructions; ldr w0, [x1, 8]; eor x0, x0, 0x2000000000

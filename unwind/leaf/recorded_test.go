@@ -9,7 +9,7 @@ import (
 	"goprof/vmstructs"
 )
 
-// recordings are the recordings of a folder of the walker's testdata.
+// recordings returns the recordings of a folder of the walker's testdata.
 func recordings(t testing.TB, folder string) []string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("..", "testdata", folder, "*.walks"))
@@ -38,7 +38,7 @@ func recorded(t testing.TB, file string) (*captured.Recording, *Finder) {
 	return rec, New(rec, vm)
 }
 
-// questionIn is a question about code that a test has made.
+// questionIn makes a question about code that a test has made.
 func questionIn(f *Finder, b *vmstructs.Blob, m *codeMap) *question {
 	return &question{Finder: f, blob: b, code: m}
 }

@@ -8,7 +8,7 @@ import (
 	"goprof/vmstructs"
 )
 
-// TestRules: each rule has a name of its own, and the last one is for all code: it always tells something.
+// TestRules: each rule has a name of its own, and the last rule is for all code: it always returns methods.
 func TestRules(t *testing.T) {
 	var names []string
 	for i := range rules {
@@ -42,10 +42,10 @@ func TestTiers(t *testing.T) {
 	}
 }
 
-// TestDecidedBy: the first rule that tells anything decides.
+// TestDecidedBy: the first rule that returns methods decides.
 func TestDecidedBy(t *testing.T) {
 	for _, r := range []struct {
-		code  string // its first instruction is asked about
+		code  string // the question is about its first instruction
 		level uint8
 		want  string
 		sure  profile.Certainty

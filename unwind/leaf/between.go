@@ -13,18 +13,18 @@ func (p *place) withinMethod() verdict {
 	return verdict{}
 }
 
-// inLoopOf returns the scopes of the next poll if they have the same methods as told, otherwise told. C2 puts a loop's
-// poll at the loop's end, so the poll's bytecode shows which of a method's loops runs.
-func (p *place) inLoopOf(told []vmstructs.Scope) []vmstructs.Scope {
+// inLoopOf returns the scopes of the next poll if these have the same methods as scopes, otherwise scopes. C2 puts a
+// loop's poll at the loop's end, so the poll's bytecode shows which of a method's loops runs.
+func (p *place) inLoopOf(scopes []vmstructs.Scope) []vmstructs.Scope {
 	if p.blob.Level != levelC2 {
-		return told
+		return scopes
 	}
 	if ahead := p.nearest(p.n, false); ahead.kind == atPoll {
-		if to := p.methodsOf(ahead); to != nil && sameMethods(told, to) {
+		if to := p.methodsOf(ahead); to != nil && sameMethods(scopes, to) {
 			return to
 		}
 	}
-	return told
+	return scopes
 }
 
 // onRoute returns the likeliest methods between the last evidence and the next.
@@ -105,23 +105,23 @@ func (r *router) locate(from, to []vmstructs.Scope, done, left int) ([]vmstructs
 		leaves := []vmstructs.Scope{{Method: r.q.blob.Method, BCI: toReturn}}
 		return known(r.between(from, leaves, done, maxWay), from), profile.Guessed
 	}
-	told := r.between(from, to, done, left) // before sure, which reads the legs
-	return told, r.sure(from, to)
+	scopes := r.between(from, to, done, left) // before sure, which reads the legs
+	return scopes, r.sure(from, to)
 }
 
-// known returns told. If told is only the owner at an unknown bytecode, known returns the owner at the bytecode that
-// place has.
-func known(told, place []vmstructs.Scope) []vmstructs.Scope {
-	if len(told) == 1 && told[0].BCI < 0 {
+// known returns scopes. If scopes is only the owner at an unknown bytecode, known returns the owner at the bytecode
+// that place has.
+func known(scopes, place []vmstructs.Scope) []vmstructs.Scope {
+	if len(scopes) == 1 && scopes[0].BCI < 0 {
 		return place[len(place)-1:]
 	}
-	return told
+	return scopes
 }
 
 // certainty returns how sure the methods are at an instruction that is evidence itself. C2 moves and merges
 // instructions, and C1 does neither.
-func (q *question) certainty(e evidence, told []vmstructs.Scope) profile.Certainty {
-	if q.blob.Level == levelC2 && e.kind != atCall && e.kind != atPoll && !(e.kind == atCheck && q.surelyOf(e, told)) {
+func (q *question) certainty(e evidence, scopes []vmstructs.Scope) profile.Certainty {
+	if q.blob.Level == levelC2 && e.kind != atCall && e.kind != atPoll && !(e.kind == atCheck && q.surelyOf(e, scopes)) {
 		r := router{q: q}
 		if !r.alone() {
 			return profile.Likely

@@ -46,23 +46,23 @@ type instruction struct {
 	len    uint8
 	flow   arch.Flow
 	kind   evidenceKind
-	// told: the instruction's own evidence is filled in: the fields kind, record, field, reason and outer.
-	told, field bool
-	jumps       bool // it jumps to a known target in this code
-	swaps       bool
-	stores      bool
-	kindOf      arch.Kind
-	reason      vmstructs.TrapReason
-	outer       uint8 // as in evidence
-	base        arch.Base
-	shift       uint8
-	widens      bool
-	byte        bool
-	loads       bool
-	indexed     bool
-	narrow      bool
-	begins      bool // it is the first of its chunk
-	ends        bool // it is the last of its chunk
+	// filled: the instruction's own evidence is filled in: the fields kind, record, field, reason and outer.
+	filled, field bool
+	jumps         bool // it jumps to a known target in this code
+	swaps         bool
+	stores        bool
+	kindOf        arch.Kind
+	reason        vmstructs.TrapReason
+	outer         uint8 // as in evidence
+	base          arch.Base
+	shift         uint8
+	widens        bool
+	byte          bool
+	loads         bool
+	indexed       bool
+	narrow        bool
+	begins        bool // it is the first of its chunk
+	ends          bool // it is the last of its chunk
 }
 
 const instructionSize = 40

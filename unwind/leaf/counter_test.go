@@ -94,12 +94,12 @@ func TestAtCounter(t *testing.T) {
 	elsewhere := append(s[:1:1], other[0])
 	b := &vmstructs.Blob{Level: levelProfiled}
 	for _, r := range []struct {
-		name string
-		code string
-		told []vmstructs.Scope
-		legs []leg
-		want bool
-		sure profile.Certainty
+		name   string
+		code   string
+		scopes []vmstructs.Scope
+		legs   []leg
+		want   bool
+		sure   profile.Certainty
 	}{
 		{"what the route tells", countedBranch, s, nil, true, profile.Certain},
 		{"a caller of it", countedBranch, append(other, s...), nil, true, profile.Certain},
@@ -123,7 +123,7 @@ func TestAtCounter(t *testing.T) {
 		m := &codeMap{cpu: u.f.cpu}
 		m.begin(code, 0, func(func(uint64) bool) {})
 		m.place(0)
-		by := inferred{scopes: r.told, legs: r.legs}
+		by := inferred{scopes: r.scopes, legs: r.legs}
 		p := questionIn(u.f, b, m).at(1)
 		p.routed = by
 		v := p.counter()

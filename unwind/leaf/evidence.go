@@ -45,10 +45,10 @@ func (q *question) evidenceAt(n int32) evidence {
 		return q.pieceEvidence(of)
 	}
 	i := &m.list[n]
-	if !i.told {
+	if !i.filled {
 		e := q.findEvidence(n)
 		i = &m.list[n] // the list may have grown
-		i.told, i.kind, i.field, i.reason, i.outer = true, e.kind, e.field, e.reason, e.outer
+		i.filled, i.kind, i.field, i.reason, i.outer = true, e.kind, e.field, e.reason, e.outer
 		if e.scope != 0 {
 			i.record = uint32(e.scope - q.blob.Begin)
 		}

@@ -338,7 +338,7 @@ func TestMarkBehindCall(t *testing.T) {
 		u.m = &codeMap{cpu: u.f.cpu}
 		u.m.begin(code, u.b.Begin, u.b.Records())
 		n := u.m.place(u.records[0])
-		u.m.list[n].told = true // it is no poll
+		u.m.list[n].filled = true // it is no poll
 		if e := u.part(n); e.kind != r.want || e.kind == atCall && e.scope != u.b.Begin+uint64(u.records[0]) {
 			t.Errorf("%s: %+v", r.name, e)
 		}

@@ -153,7 +153,7 @@ func (r *router) isStop(n int32) bool {
 	}
 	i := &m.list[n]
 	switch {
-	case i.told:
+	case i.filled:
 		return i.kind == atCall || i.kind == atPoll
 	case i.flow == flowUnknown:
 		return false

@@ -82,7 +82,7 @@ func loopRouter(t *testing.T, text string, op uint8, invoked vmstructs.Invocatio
 	m.place(0)
 	for i := range m.list {
 		k := &m.list[i]
-		k.told = true // nothing
+		k.filled = true // nothing
 		switch {
 		case k.flow == arch.FlowReturn:
 			k.kind = atReturn
@@ -171,7 +171,7 @@ func TestBehindPoll(t *testing.T) {
 		u.assemble(t, "ffc0 90 01c8 90 ebf8", vmCall)
 		for n, kind := range map[int32]evidenceKind{1: r.behind, 3: atTrap} {
 			i := &u.m.list[n]
-			i.told, i.kind, i.record = true, kind, u.records[0]
+			i.filled, i.kind, i.record = true, kind, u.records[0]
 		}
 		u.m.aloneKnown = true // something is inlined elsewhere
 		own := u.scopes(0)[0] // whose bytecode has no loop
@@ -209,7 +209,7 @@ func TestGoesAround(t *testing.T) {
 			m.place(0)
 			n := m.place(poll)
 			for i := range m.list {
-				m.list[i].told = true // nothing
+				m.list[i].filled = true // nothing
 			}
 			m.list[n].kind = atPoll
 			return &router{q: questionIn(&Finder{cpu: amd64.CPU}, &vmstructs.Blob{Level: levelC2}, m)}

@@ -177,7 +177,7 @@ func (r *router) through(chain []vmstructs.Scope, from int32, behind bool, to in
 		begin := len(r.legs)
 		r.through(enter(chain, b, callee), -1, false, toReturn, unresolved || around)
 		if r.inlinedAt(place.Site(b.BCI)) != 0 {
-			share(r.legs[begin:], r.told)
+			share(r.legs[begin:], r.elsewhere)
 		}
 		for k := begin; byProfile && k < len(r.legs); k++ {
 			r.legs[k].byProfile = true

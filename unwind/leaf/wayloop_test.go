@@ -54,7 +54,7 @@ func TestLoopOnWay(t *testing.T) {
 		m.begin(code, 0, func(func(uint64) bool) {})
 		m.place(0)
 		for i := range m.list {
-			m.list[i].told = true // nothing
+			m.list[i].filled = true // nothing
 			if m.list[i].flow == arch.FlowReturn {
 				m.list[i].kind = atReturn
 			}
@@ -153,7 +153,7 @@ func TestEnterLoops(t *testing.T) {
 		m.begin(code, 0, func(func(uint64) bool) {})
 		m.place(0)
 		for i := range m.list {
-			m.list[i].told = true // nothing
+			m.list[i].filled = true // nothing
 		}
 		way := router{q: questionIn(f, &vmstructs.Blob{Level: levelC2}, m), guess: true}
 		way.weights = weightsOf(levelC2)

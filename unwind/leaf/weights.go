@@ -8,9 +8,9 @@ type weights struct {
 	arrayLoad, arrayStore, cast, allocation, monitor, field, jump, branch, static, length, arithmetic, compare, invoke,
 	returns, other int
 	// Only a part of the work of some methods counts, in sixteenths. entering is for methods that the program enters at
-	// the end of the route. told is for inlined methods on the route that have records elsewhere: most of their work is
-	// between these records.
-	entering, told int
+	// the end of the route. elsewhere is for inlined methods on the route that have records elsewhere: most of their
+	// work is between these records.
+	entering, elsewhere int
 }
 
 // With weightsC2 most leaves were right in the programs that rules are tuned on. The weights were found by halving and
@@ -18,10 +18,10 @@ type weights struct {
 var (
 	weightsC1 = weights{arrayLoad: 192, arrayStore: 192, cast: 192, allocation: 1280, monitor: 1280, field: 128,
 		jump: 128, branch: 128, static: 96, length: 96, arithmetic: 64, compare: 64, invoke: 64, returns: 16, other: 16,
-		entering: 16, told: 4}
+		entering: 16, elsewhere: 4}
 	weightsC2 = weights{arrayLoad: 768, arrayStore: 192, cast: 192, allocation: 1280, monitor: 5120, field: 32,
 		jump: 32, branch: 128, static: 96, length: 96, arithmetic: 256, compare: 16, invoke: 8, returns: 4, other: 16,
-		entering: 8, told: 1}
+		entering: 8, elsewhere: 1}
 )
 
 func weightsOf(level uint8) *weights {

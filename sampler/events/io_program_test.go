@@ -141,7 +141,7 @@ func newPipe(t *testing.T) (fds [2]int) {
 	return fds
 }
 
-// handleWithoutRestart has a signal end the calls that it interrupts. Go's handlers have SA_RESTART.
+// handleWithoutRestart makes a signal end the calls that it interrupts. Go's own handlers restart them (SA_RESTART).
 func handleWithoutRestart(t *testing.T, sig unix.Signal) {
 	c := make(chan os.Signal, 1)
 	signal.Notify(c, sig)

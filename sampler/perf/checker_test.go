@@ -59,7 +59,7 @@ func (r *checkerRing) calls(now int64) bool {
 	return r.s.calls.Load() != 0
 }
 
-// withWord is a sample with a word in place of one of its own: 0 is pid and tid, 3 the first register.
+// withWord returns a sample with one word replaced: 0 is pid and tid, 3 the first register.
 func withWord(sample []byte, at int, word uint64) []byte {
 	binary.LittleEndian.PutUint64(sample[8+8*at:], word)
 	return sample

@@ -61,7 +61,7 @@ func perfSession(t *testing.T, pid int, cfg sampler.Config, each func(*look.Look
 	return got
 }
 
-// standardFiles are the descriptors that no test may close.
+// standardFiles returns what the standard descriptors lead to. No test may close these descriptors.
 func standardFiles() (links [3]string) {
 	for fd := range links {
 		links[fd], _ = os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd))

@@ -142,7 +142,7 @@ func (r *perfRun) endEvents(t *testing.T) {
 	}
 }
 
-// eventIDs are the kernel's numbers of events, which no other event ever has.
+// eventIDs returns the kernel's numbers of events, which no other event ever has.
 func eventIDs(t *testing.T, events []perfEvent) (ids []uint64) {
 	for _, e := range events {
 		var id uint64

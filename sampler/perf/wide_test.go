@@ -106,7 +106,7 @@ func TestWidePeriods(t *testing.T) {
 	}
 }
 
-// nextLook is a look around after another one, as nextLookAround has it.
+// nextLook returns the moment of the look around that follows one at after, as nextLookAround does.
 func nextLook(after int64, rng *rand.Rand) int64 { return after + perfLook/2 + rng.Int64N(perfLook) }
 
 // TestPerfSleepEnds: perf sleeps until there is something to do. Any request, and the end of the process, ends the

@@ -42,7 +42,7 @@ type reader struct {
 
 type readerRoom struct {
 	args     [6]uintptr
-	local    [5]vector // side, stack; or the way to a context
+	local    [5]vector // goprof's memory for a read
 	remote   [64]vector
 	side     [MaxSide]byte
 	followed [maxFollow]byte

@@ -72,7 +72,7 @@ func TestMovedInALook(t *testing.T) {
 	})
 }
 
-// stackTop is the end of the main thread's stack.
+// stackTop returns the end of the main thread's stack.
 func stackTop(t *testing.T, pid int) (top uint64) {
 	t.Helper()
 	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))

@@ -89,7 +89,7 @@ func needPointer(t testing.TB) (own uint64) {
 	return own
 }
 
-// published is the way to a record of this OS thread, whose pointer is own.
+// published returns the way to a record of this OS thread, whose thread pointer is own.
 func published(t testing.TB, own uint64) process.Local {
 	record := &[4]uint64{7, 8, 9, 1}
 	pointer := new(uint64)

@@ -108,8 +108,8 @@ func TestCrowd(t *testing.T) {
 	}
 }
 
-// bareScan is the CPU time that it takes to read schedstat of all threads once. It reads by kept descriptors, as far
-// as these suffice.
+// bareScan returns the CPU time of reading schedstat of all threads once. It reads by kept descriptors, as far as these
+// suffice.
 func bareScan(t *testing.T, pid int) (each time.Duration) {
 	ptrace.OnOwnThread(func() {
 		d := procfs.OpenDir(pid)

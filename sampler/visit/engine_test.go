@@ -321,10 +321,10 @@ func poolsRun(t *testing.T, noNotes bool) {
 // of eight ticks, it was 0.51 and 0.56.
 const busierPool = 0.65
 
-// shareOfLonger is the share of samples that threads with this share of the time get, if only the part met of the owed
-// samples is taken. It supposes that visits miss the other threads, which run half as long at a time, twice as often,
-// because they have more often moved before goprof asks for them. No run showed more than that. In seven runs the share
-// was 0.61 to 0.74, and 0.65 is true.
+// shareOfLonger returns the share of samples that threads with this share of the time get, if only the part met of the
+// owed samples is taken. It supposes that visits miss the other threads, which run half as long at a time, twice as
+// often, because they have more often moved before goprof asks for them. No run showed more than that. In seven runs
+// the share was 0.61 to 0.74, and 0.65 is true.
 func shareOfLonger(share, met float64) float64 {
 	if met >= 1 {
 		return share

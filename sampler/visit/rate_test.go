@@ -123,7 +123,8 @@ func TestLongIntervals(t *testing.T) {
 	}
 }
 
-// held is how many of the owed samples goprof had ticks for. A skipped tick is counted, and its samples are missing.
+// held returns how many of the owed samples goprof had ticks for. A skipped tick is counted, and its samples are
+// missing.
 func held(owed int64, got *sampler.Stats) int64 {
 	if got.Skipped == 0 {
 		return owed

@@ -282,8 +282,8 @@ func TestWallCost(t *testing.T) {
 	}
 }
 
-// bareReads is the CPU time of one pread of a thread's schedstat. It makes as many reads as an Engine, through kept
-// descriptors: one after the other, or like an Engine 256 at a time, so that a round takes the interval.
+// bareReads returns the CPU time of one pread of a thread's schedstat. It makes as many reads as an Engine, through
+// kept descriptors: one after the other, or like an Engine 256 at a time, so that a round takes the interval.
 func bareReads(t *testing.T, pid, rounds int, interval time.Duration) (each time.Duration) {
 	ptrace.OnOwnThread(func() {
 		d := procfs.OpenDir(pid)

@@ -110,8 +110,8 @@ func TestReadsElement(t *testing.T) {
 	}
 }
 
-// scaledVM is a VM whose references count eight bytes from zero, basedVM one whose heap begins elsewhere, emptyVM one
-// whose references are not compressed.
+// scaledVM makes a VM whose references count eight bytes from zero, basedVM one whose heap begins elsewhere, emptyVM
+// one whose references are not compressed.
 func scaledVM(t *testing.T) *vmstructs.VM { return vmOfHeap(t, 3, 0) }
 
 func basedVM(t *testing.T) *vmstructs.VM { return vmOfHeap(t, 3, 1<<40) }

@@ -9,7 +9,7 @@ import (
 	"goprof/vmstructs"
 )
 
-// constant is a bytecode that puts a number onto the operand stack: sipush.
+// constant makes a bytecode that puts a number onto the operand stack: sipush.
 func constant(bci int32, value int16) vmstructs.Bytecode {
 	return vmstructs.Bytecode{BCI: bci, Op: 0x11, Index: uint16(value), Target: -1}
 }
@@ -104,7 +104,7 @@ func newParted() *parted {
 	return p
 }
 
-// trail is a route: the bytecodes of outer, and below zero those of inner: -1 is its first, at 0.
+// trail makes a route from bytecodes of outer. Numbers below zero are bytecodes of inner: -1 is the first, at 0.
 func (p *parted) trail(bcis ...int32) (trail []trailed) {
 	for _, bci := range bcis {
 		chain := []vmstructs.Scope{{Method: p.outer}}

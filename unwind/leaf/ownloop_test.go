@@ -64,7 +64,7 @@ func TestInOwnLoop(t *testing.T) {
 	}
 }
 
-// loopRouter is a router in code of a method with a loop of bytecodes from 0 to 4, in which op stands. Each test of
+// loopRouter makes a router in code of a method with a loop of bytecodes from 0 to 4, in which op stands. Each test of
 // memory in the code is a poll.
 func loopRouter(t *testing.T, text string, op uint8, invoked vmstructs.Invocation) (way router,
 	own func(bci int32) []vmstructs.Scope) {

@@ -25,7 +25,7 @@ func (t *tracer) Exit(at *arch.State, w arch.Way) arch.Exit {
 	return e
 }
 
-// IsBetter prefers an indirect jump.
+// IsBetter reports whether e is preferred: an indirect jump is.
 func (t *tracer) IsBetter(e, than *arch.Exit) bool { return e.Indirect && !than.Indirect }
 
 // exit returns the state at a return (or where one would be) in terms of the start.

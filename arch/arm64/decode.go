@@ -183,7 +183,7 @@ func (in *inst) logicalImm(w uint32, wide bool) {
 	}
 }
 
-// bitMask decodes the mask of a logical instruction (Arm ARM, DecodeBitMasks).
+// bitMask returns the mask of a logical instruction (Arm ARM, DecodeBitMasks).
 func bitMask(n, immr, imms uint32) (uint64, bool) {
 	size := bits.Len32(n<<6|^imms&0x3f) - 1
 	if size < 1 {

@@ -14,7 +14,7 @@ import (
 // without characters. The registers are fixed (aarch64.ad: string_compareL and others). Other long intrinsic methods
 // need no entry here: C2 calls stubs for most of their work, and stubs have names.
 
-// compareMark is that beginning, from the subs on.
+// compareMark is the beginning of that piece, from the subs on.
 var compareMark = []byte{0x40, 0x00, 0x04, 0x6b, 0x44, 0xd0, 0x84, 0x1a}
 
 const (

@@ -39,7 +39,7 @@ type operandRegs struct{ rd, rn, rm uint32 }
 // reg returns the bit of the register whose number begins at bit lo of w. The zero register has no bit.
 func reg(w uint32, lo int) uint32 { return 1 << field(w, lo, 5) &^ (1 << 31) }
 
-// regOrSP is reg for an operand in which 31 is the stack pointer.
+// regOrSP returns the bit of a register whose number 31 is the stack pointer.
 func regOrSP(w uint32, lo int) uint32 { return 1 << field(w, lo, 5) }
 
 // computes returns the operands of an instruction that does arithmetic. An instruction that writes no register is a

@@ -23,7 +23,7 @@ func (code) NewTracer(java arch.JavaRegs) arch.Tracer {
 	return t.Follower
 }
 
-// Step executes one instruction.
+// Step executes one instruction, and returns how the path goes on.
 func (t *tracer) Step(on *arch.State) arch.Way {
 	s, in, at := state{on}, &t.in, on.PC
 	if !decode(t.Code[at:], in) {

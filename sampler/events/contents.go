@@ -84,7 +84,7 @@ func NewContents(memory process.Memory) *Contents {
 	return &Contents{memory: memory, full: make(chan *Buffer, maxCopies), free: make(chan *Buffer, maxCopies)}
 }
 
-// Buffers delivers the contents of buffers. The receiver gives each back with Done.
+// Buffers returns the channel of copied buffers. The receiver gives each back with Done.
 func (c *Contents) Buffers() <-chan *Buffer { return c.full }
 
 // Done returns a buffer to c, to be used again.
@@ -131,7 +131,7 @@ type hitLot struct {
 	used, moment uint64
 }
 
-// lotOf reads a record's words about buffers.
+// lotOf returns what a record contains about buffers.
 func (r *eventRun) lotOf(b ring.Bytes, e *ring.Hit, number int) (lot hitLot) {
 	event := &r.list[number]
 	if event.Retired == nil || len(event.Probes) == 0 {

@@ -412,7 +412,7 @@ func believableAmount(n uint64) int64 {
 	return int64(n)
 }
 
-// appendTo appends bytes of a record, which begin at a multiple of 4.
+// appendTo returns to with bytes of a record appended. The bytes begin at a multiple of 4.
 func appendTo(b ring.Bytes, to []byte, at uint64, n int) []byte {
 	for range n {
 		to = append(to, b[at&uint64(len(b)-1)])

@@ -487,7 +487,7 @@ type Call struct {
 	Took   int64 // nanoseconds
 }
 
-// ReadCall reads what a hit says of its call.
+// ReadCall returns the call of a hit from the record's data.
 func ReadCall(data []byte) (c Call, ok bool) {
 	if len(data) < ioDataSize {
 		return c, false

@@ -74,8 +74,8 @@ const (
 	pollBroken   = unix.POLLERR | unix.POLLHUP
 )
 
-// newIOCode begins a program. The program ends for other processes, and while hits do not count. The thread is at
-// ioKey.
+// newIOCode returns the beginning of a program. The program ends for other processes, and while hits do not count. The
+// thread is at ioKey.
 func (o *IO) newIOCode(pid, counts int) *probeCode {
 	c := &probeCode{bpf.New()}
 	c.Mov(bpf.R6, bpf.R1)

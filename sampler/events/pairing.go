@@ -121,7 +121,7 @@ const (
 	PairedSize = 16
 )
 
-// Paired reads which piece a hit is about.
+// Paired returns the address and the time of a hit's piece of memory.
 func Paired(data []byte) (addr uint64, when int64, ok bool) {
 	if len(data) < PairedSize {
 		return 0, 0, false
@@ -233,8 +233,8 @@ func (p *Pairing) end(began, over int64, c *pairCounts) {
 		atomic.LoadUint64(&c.Unended), atomic.LoadUint64(&c.Parts)}
 }
 
-// newPairCode begins a program. r6 are the registers of the thread, r7 the counts. The program ends while hits do not
-// count.
+// newPairCode returns the beginning of a program. r6 are the registers of the thread, r7 the counts. The program ends
+// while hits do not count.
 func newPairCode(counts int) *probeCode {
 	c := &probeCode{bpf.New()}
 	c.Mov(bpf.R6, bpf.R1)
@@ -265,7 +265,7 @@ func (c *probeCode) argument(dst bpf.Reg, number int, cpu *arch.CPU) {
 	c.Load(bpf.Load64, dst, bpf.R6, cpu.Probe.Arg(number))
 }
 
-// beginProgram notes a call for its thread.
+// beginProgram makes the program that notes a call for its thread.
 func (p *Pairing) beginProgram(b *Begin, cpu *arch.CPU, counts int) *probeCode {
 	const key, value = -pairKey, -pairKey - pendingAll
 	c := newPairCode(counts)
@@ -361,7 +361,7 @@ func (c *probeCode) onlyWhole(p *Pairing, length int, cpu *arch.CPU) {
 	c.Label("all")
 }
 
-// oldProgram removes the piece that a call replaces by a new one.
+// oldProgram makes the program that removes the piece that a call replaces by a new one.
 func (p *Pairing) oldProgram(b *Begin, cpu *arch.CPU, counts int) *probeCode {
 	c := newPairCode(counts)
 	c.argument(bpf.R8, b.Old, cpu)

@@ -196,7 +196,8 @@ func (p *eventProbe) attach() error {
 // ProbeCall is the call that sets a probe, in a ring.Error.
 const ProbeCall = "perf_event_open (uprobe)"
 
-// setProbe sets one probe. It names the file by goprof's own descriptor, because a path may lead elsewhere by now.
+// setProbe sets one probe, and returns its descriptor. It names the file by goprof's own descriptor, because a path may
+// lead elsewhere by now.
 func setProbe(kind uint32, tid int, at Probe, prog int) (int, error) {
 	path := append([]byte("/proc/self/fd/"+strconv.Itoa(int(at.File.Fd()))), 0)
 	var pin runtime.Pinner

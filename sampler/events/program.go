@@ -57,7 +57,7 @@ const (
 // probeCode is the program of an event as it is written.
 type probeCode struct{ *bpf.Code }
 
-// probeProgram writes the program. r6 are the registers of the thread, r7 the counts, r8 the hit's amount.
+// probeProgram makes the program of a probe. r6 are the registers of the thread, r7 the counts, r8 the hit's amount.
 func probeProgram(e *Event, number int, cpu *arch.CPU, counts, buffers, output int) *probeCode {
 	c, layout := &probeCode{bpf.New()}, &cpu.Probe
 	size := e.dataSize()

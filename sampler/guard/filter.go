@@ -170,8 +170,8 @@ func ret(what uint32) unix.SockFilter {
 	return unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: what}
 }
 
-// install puts the filter on all OS threads. Without SPEC_ALLOW, kernels before 5.16 would switch off a CPU's
-// speculation for processes with a filter, which costs more than the filter.
+// install puts the filter on all OS threads, and reports whether that worked. Without SPEC_ALLOW, kernels before 5.16
+// would switch off a CPU's speculation for processes with a filter, which costs more than the filter.
 func install(filter []unix.SockFilter) bool {
 	if auditArch[runtime.GOARCH] == 0 {
 		return false

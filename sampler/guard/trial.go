@@ -24,7 +24,8 @@ func With(keep Keep, f func()) (admin bool) {
 	return admin
 }
 
-// forPerf adds CAP_SYS_ADMIN if perf_event is wanted, is refused without CAP_SYS_ADMIN, and is permitted with it.
+// forPerf returns k with CAP_SYS_ADMIN added if perf_event is wanted, is refused without CAP_SYS_ADMIN, and is
+// permitted with it.
 func (k Keep) forPerf() (all Keep, admin bool) {
 	if !k.has(unix.CAP_PERFMON) || k.has(unix.CAP_SYS_ADMIN) {
 		return k, false

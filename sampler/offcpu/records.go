@@ -63,8 +63,8 @@ const (
 	offLost // records are missing
 )
 
-// offAttr asks for all switches of a thread, and of the threads that this thread starts. There is a sample when a
-// thread leaves its CPU, a record when it leaves its CPU, and another when it gets one.
+// offAttr returns the attributes of an event for all switches of a thread, and of the threads that this thread starts.
+// There is a sample when a thread leaves its CPU, a record when it leaves its CPU, and another when it gets one.
 func offAttr(cpu *arch.CPU, stack int) unix.PerfEventAttr {
 	attr := ring.SampleAttr(cpu, 1, stack, ring.InKernel, false)
 	attr.Config = unix.PERF_COUNT_SW_CONTEXT_SWITCHES

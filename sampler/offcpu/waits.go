@@ -247,7 +247,6 @@ func (r *offRun) settle(until int64) {
 	}
 }
 
-// finishAll ends all waits with the run.
 func (r *offRun) finishAll() {
 	r.ended = ptrace.Monotonic()
 	r.drain(r.ended)

@@ -223,7 +223,8 @@ func (w *wakeups) noteLeaving(c *bpf.Code) {
 	c.Label("left")
 }
 
-// freeProgram forgets a thread whose struct task_struct is freed. The tracepoint's first argument points to the struct.
+// freeProgram makes the program that forgets a thread whose struct task_struct is freed. The tracepoint's first
+// argument points to the struct.
 func (w *wakeups) freeProgram() *bpf.Code {
 	c := bpf.New()
 	c.Load(bpf.Load64, bpf.R1, bpf.R1, 0)

@@ -292,7 +292,7 @@ func (s *checker) codeOf(pid int32) *process.KnownCode {
 	return nil
 }
 
-// word reads a word of the ring.
+// word returns a word of the ring.
 //
 //go:nosplit
 func (r *checkedRing) word(at uint64) uint64 {

@@ -120,7 +120,6 @@ func (d *checkerThread) stopChecker() {
 	}
 }
 
-// endSleep wakes the checker up.
 func (d *checkerThread) endSleep() {
 	one := uint64(1)
 	syscall.RawSyscall(unix.SYS_WRITE, uintptr(d.end), uintptr(unsafe.Pointer(&one)), unsafe.Sizeof(one))

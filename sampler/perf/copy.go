@@ -297,9 +297,9 @@ func (c *copyCode) block(w *process.Trail, i int) {
 	c.reference(w, head+w.Next)
 }
 
-// take adds to a sample the memory that the BPF program copied for it. The program runs once for each sample: some
-// microseconds after the sample's time was taken, or, up to Linux 6.2, before. The runs of other samples are an
-// interval away. So the run nearest in time belongs to the sample.
+// take adds to a sample the memory that the BPF program copied for it. It returns false if there is no such copy. The
+// program runs once for each sample: some microseconds after the sample's time was taken, or, up to Linux 6.2, before.
+// The runs of other samples are an interval away. So the run nearest in time belongs to the sample.
 func (c *perfCopier) take(when, interval int64, snap *process.Snapshot) bool {
 	best, bestWhen := -1, uint64(0)
 	nearest := min(copyDelay, interval/2)

@@ -384,7 +384,6 @@ func (r *perfGroupRun) takeIn() {
 	r.Counts.Members.Store(int64(len(r.members)))
 }
 
-// sendAway ends the members that are to leave.
 func (r *perfGroupRun) sendAway() {
 	for pid, m := range r.members {
 		stopped := false

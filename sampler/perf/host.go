@@ -34,7 +34,6 @@ type Host struct {
 	unsampled atomic.Int64
 }
 
-// hostEvents are events of one sort.
 type hostEvents struct {
 	rings *perfRings
 	wide  *wideEvents

@@ -91,7 +91,7 @@ func TryWide(pid int) error {
 	return nil
 }
 
-// filterProgram lets the samples of one process pass, each with its span.
+// filterProgram makes a program that lets the samples of one process pass, each with its span.
 func filterProgram(pid int, outputs *span.Outputs) *bpf.Code {
 	c := bpf.New()
 	c.Mov(bpf.R6, bpf.R1)

@@ -203,7 +203,6 @@ func (a *all) handOver() {
 	}
 }
 
-// collect handles the stops that have come.
 func (a *all) collect() { collectAll(a.t, a.keep) }
 
 // collectUntil waits until no more than left stops are pending, or until no further stop comes.

@@ -34,7 +34,8 @@ func (m *cpuMask) elsewhere(cpu int, mayMove bool) bool {
 	return cpu >= 0 && (cpu != CurrentCPU() || mayMove && m.leave(cpu))
 }
 
-// leave moves this OS thread to another of its CPUs. Then it allows all of these CPUs again.
+// leave moves this OS thread to another of its CPUs, and reports whether there was one. Then it allows all of these
+// CPUs again.
 func (m *cpuMask) leave(cpu int) bool {
 	size, ok := m.get(0)
 	if !ok || cpu/64 >= len(m) {
@@ -50,20 +51,21 @@ func (m *cpuMask) leave(cpu int) bool {
 	return moved
 }
 
-// get reads on which CPUs an OS thread may run. A tid of 0 is this OS thread.
+// get reads on which CPUs an OS thread may run (tid 0: this one), and returns the size of the kernel's mask.
 func (m *cpuMask) get(tid int) (size uintptr, ok bool) {
 	size, _, e := syscall.RawSyscall(unix.SYS_SCHED_GETAFFINITY, uintptr(tid), unsafe.Sizeof(*m),
 		uintptr(unsafe.Pointer(m)))
 	return size, e == 0
 }
 
-// set sets on which CPUs an OS thread may run. It fails if no CPU is left.
+// set sets on which CPUs an OS thread may run. It returns false if no CPU is left.
 func (m *cpuMask) set(tid int, size uintptr) bool {
 	_, _, e := syscall.RawSyscall(unix.SYS_SCHED_SETAFFINITY, uintptr(tid), size, uintptr(unsafe.Pointer(m)))
 	return e == 0
 }
 
-// setOnly binds an OS thread to one CPU. The mask must be empty before the call, and is empty after it.
+// setOnly binds an OS thread to one CPU. It returns false if that is not possible. The mask must be empty before the
+// call, and is empty after it.
 func (m *cpuMask) setOnly(tid, cpu int) bool {
 	if cpu/64 >= len(m) {
 		return false

@@ -66,7 +66,7 @@ func (t *Tracer) LookHeld(met Met, hint Hint, snap *look.Look) Outcome {
 }
 
 // stopOnOurCPU stops a thread that waits for this OS thread's CPU. It asks for the stop, and then gives the CPU up to
-// the thread.
+// the thread. Its results are those of peek.
 //
 //go:nosplit
 func (t *Tracer) stopOnOurCPU(tid int, arrived int64) (state, uintptr) {

@@ -64,7 +64,7 @@ func (m *Memory) Global(image, symbol string) (uint64, error) {
 	return 0, process.ErrNoSymbol
 }
 
-// readFor copies as much of the target's memory as fits into the Runner's room.
+// readFor copies as much of the target's memory as fits into the Runner's room. It returns how many bytes it copied.
 func (t *Tracer) readFor(addr uint64, b []byte) int {
 	d := t.reader
 	if d == nil {

@@ -4,7 +4,7 @@ package ptrace
 
 import "goprof/process/procfs"
 
-// MotionOf reads how a thread has moved so far. If two readings are equal, the thread has not run in between. For a
+// MotionOf returns how a thread has moved so far. If two readings are equal, the thread has not run in between. For a
 // thread on a CPU (StillRuns), equal readings mean nothing.
 func MotionOf(proc *procfs.Dir, tid int) (Motion, bool) {
 	f := followed{proc, tid, noFollowed}
@@ -12,7 +12,7 @@ func MotionOf(proc *procfs.Dir, tid int) (Motion, bool) {
 	return f.motion()
 }
 
-// ChargeOf reads the cheapest part of MotionOf: the thread's CPU time, and how often it had a CPU.
+// ChargeOf returns the cheapest part of MotionOf: the thread's CPU time, and how often it had a CPU.
 func ChargeOf(proc *procfs.Dir, tid int) (procfs.Schedstat, bool) {
 	f := followed{proc, tid, noFollowed}
 	defer f.close()

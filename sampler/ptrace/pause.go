@@ -71,7 +71,7 @@ func (t *Tracer) peek(tid int) (state, uintptr) {
 	return t.info.decode()
 }
 
-// decode interprets what waitid has returned. Its results are those of peek.
+// decode interprets the answer of waitid. Its results are those of peek.
 //
 //go:nosplit
 func (info *siginfo) decode() (state, uintptr) {

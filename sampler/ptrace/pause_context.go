@@ -97,7 +97,7 @@ func (t *Tracer) copyRecord(tid int, v *process.Local, g *contextGuess, i int) l
 	return look.ContextRead
 }
 
-// readGuess reads a whole chain that goes through a table, at the guessed addresses.
+// readGuess reads a whole chain that goes through a table, at the guessed addresses. It returns how many bytes it read.
 //
 //go:nosplit
 func (t *Tracer) readGuess(tid int, v *process.Local, g *contextGuess, i int) int {
@@ -108,7 +108,8 @@ func (t *Tracer) readGuess(tid int, v *process.Local, g *contextGuess, i int) in
 	return t.fetchContext(tid, 3+t.setRecord(3, at.block+uint64(v.Offset), at.record))
 }
 
-// readRecord reads the variable in one call with the record, which it expects at its last address.
+// readRecord reads the variable in one call with the record, which it expects at its last address. It returns how many
+// bytes it read.
 //
 //go:nosplit
 func (t *Tracer) readRecord(tid int, slot, record uint64) int {
@@ -167,8 +168,8 @@ func tableServes(v *process.Local, d *contextReads) bool {
 	return size >= v.Module && (v.Least == 0 || count >= v.Least)
 }
 
-// fetchContext reads what n vectors describe. It reads nothing once the time for all reads of this look is over: each
-// read may take some ms longer, and a context may need many.
+// fetchContext is fetch for a context. It reads nothing once the time for all reads of this look is over: each read may
+// take some ms longer, and a context may need many.
 //
 //go:nosplit
 func (t *Tracer) fetchContext(tid int, n int) int {

@@ -59,7 +59,7 @@ func (t *Tracer) copyTrail(tid int) {
 	}
 }
 
-// stackWord reads a word of the copy of the thread's own stack.
+// stackWord returns a word of the copy of the thread's own stack.
 //
 //go:nosplit
 func (t *Tracer) stackWord(addr uint64) (uint64, bool) {

@@ -324,7 +324,7 @@ func (h *preempter) whoWasHere() int {
 	return wanted
 }
 
-// note reads a word of the kernel's notes. Records begin at multiples of 8.
+// note returns a word of the kernel's notes. Records begin at multiples of 8.
 //
 //go:nosplit
 func (h *preempter) note(at uint64) uint64 {

@@ -116,7 +116,6 @@ type Tracer struct {
 	warmLen int
 }
 
-// pauseLeft holds the results of the pause.
 type pauseLeft struct {
 	when    int64
 	regErr  syscall.Errno

@@ -177,7 +177,7 @@ type Motion struct {
 	Switches uint64 // how often the thread gave up its CPU or lost it; 0 if Charged is known
 }
 
-// motion reads the thread's Motion. Without schedstat it uses counts of switches instead.
+// motion returns the thread's Motion. Without schedstat it uses counts of switches instead.
 func (f *followed) motion() (m Motion, ok bool) {
 	stat, _ := procfs.ParseStat(f.read(fileStat))
 	m.State, m.CPU, m.Ticks = stat.State, stat.CPU, stat.Ticks

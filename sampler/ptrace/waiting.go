@@ -44,8 +44,8 @@ func (t *Tracer) polled(tid int, addr uint64) look.FileKind {
 	return t.fileKind(uint64(fd))
 }
 
-// fileKind follows a link in /proc/PID/fd: "socket:[4711]", "pipe:[1]", "anon_inode:[eventpoll]" or a path
-// (fs/proc/fd.c; net/socket.c, sockfs_dname; fs/pipe.c; fs/anon_inodes.c).
+// fileKind returns what kind of file a descriptor is, from its link in /proc/PID/fd: "socket:[4711]", "pipe:[1]",
+// "anon_inode:[eventpoll]" or a path (fs/proc/fd.c; net/socket.c, sockfs_dname; fs/pipe.c; fs/anon_inodes.c).
 func (t *Tracer) fileKind(fd uint64) look.FileKind {
 	link := t.proc.FileLink(fd)
 	if link == nil {

@@ -213,8 +213,8 @@ func (d *dog) hear(words []byte) {
 	}
 }
 
-// isStopped reads the state of goprof's main thread: a signal stops all threads. T means that a signal has stopped the
-// process. t means that a tracer has, and then the watchdog does nothing.
+// isStopped reports whether a signal has stopped goprof: the state of its main thread is T then, as of all others. If a
+// tracer has stopped it, the state is t, and the watchdog does nothing.
 func (d *dog) isStopped() bool {
 	n, _, e := syscall.RawSyscall6(unix.SYS_PREAD64, uintptr(d.stat), uintptr(unsafe.Pointer(&d.buf)), uintptr(len(d.buf)),
 		0, 0, 0)

@@ -53,5 +53,4 @@ func (k *KeptFiles) Close(kept *int32) {
 	}
 }
 
-// isShort reports whether few descriptors are left.
 func (k *KeptFiles) isShort() bool { return k.left <= k.most/4 }

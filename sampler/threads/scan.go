@@ -345,7 +345,7 @@ func (s *List) OwnCPUTime() int64 {
 // PayForSample takes one sample's price from a thread's account.
 func (s *List) PayForSample(th *Thread) { th.Credit -= s.Interval }
 
-// Charged reads what the kernel has charged a thread.
+// Charged returns what the kernel has charged a thread.
 func (s *List) Charged(th *Thread) (procfs.Schedstat, bool) {
 	if !s.noStats {
 		return procfs.ParseSchedstat(s.readFile(th, fdSchedstat))

@@ -103,8 +103,8 @@ func (s *List) updateHot() {
 // unfound returns the CPU time of the process that no reading of a thread has shown.
 func (s *List) unfound() int64 { return s.Bills.Now - s.unseen.base - s.unseen.found }
 
-// askCold reads the files of the cold threads. It does not stop when all time is found, because threads use more time
-// while it reads.
+// askCold returns the cold thread that was charged at the moment at. It reads the threads' files. It does not stop when
+// all time is found, because threads use more time while it reads.
 func (s *List) askCold(at uint64) *Thread {
 	u := &s.unseen
 	for range s.cold {
@@ -124,8 +124,8 @@ func (s *List) askCold(at uint64) *Thread {
 	return nil
 }
 
-// askNew lists the threads, because a thread that is not in the list has run. Time that is still not found belongs to
-// threads that have ended.
+// askNew lists the threads, because a thread that is not in the list has run. It returns the new thread that was
+// charged at the moment at. Time that is still not found belongs to threads that have ended.
 func (s *List) askNew(at uint64) *Thread {
 	u := &s.unseen
 	if !s.listAgain() {

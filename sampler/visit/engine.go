@@ -140,7 +140,6 @@ func (r *run) takeHints() {
 	r.hints.Take(r.scan.SetHint, true)
 }
 
-// total adds up the counts of all parts of the run.
 func (r *run) total() sampler.Stats {
 	r.countVisits()
 	s := r.SoFar()

@@ -35,7 +35,7 @@ type switchNotes struct {
 	data ring.Bytes
 }
 
-// switchAttr asks for switches. Each note has the number of the thread that gets the CPU.
+// switchAttr returns the attributes of an event for switches. Each note has the number of the thread that gets the CPU.
 func switchAttr() unix.PerfEventAttr {
 	return unix.PerfEventAttr{
 		Type:        unix.PERF_TYPE_SOFTWARE,

@@ -237,7 +237,6 @@ func (r *run) visitNext() {
 	r.Collect()
 }
 
-// refresh updates the lists of threads and CPUs.
 func (r *run) refresh() {
 	v := r.visits
 	r.Stats.Gap = max(r.Stats.Gap, time.Duration(r.scan.Begin()))
@@ -332,7 +331,7 @@ func (r *run) visit(called int) {
 	r.lookHeld(v, th, v.visit.Arrived, count)
 }
 
-// randomRounding rounds x up or down at random, so that the mean is x.
+// randomRounding returns x rounded up or down at random, so that the mean is x.
 func (v *visits) randomRounding(x float64) int64 {
 	n := int64(x)
 	if v.rng.Float64() < x-float64(n) {

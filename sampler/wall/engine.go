@@ -195,7 +195,6 @@ func (r *wallRun) setHint(tid int, hint ptrace.Hint) bool {
 	return th != nil
 }
 
-// total adds up the counts of all parts of the run.
 func (r *wallRun) total() sampler.Stats {
 	s := r.SoFar()
 	s.Threads = len(r.threads.byTID)

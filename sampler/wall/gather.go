@@ -102,7 +102,8 @@ func (r *gatherRun) loop() {
 	}
 }
 
-// noteHint sets a thread's hint, and enters the thread into bySide, because Missing names threads by their Side.
+// noteHint sets a thread's hint, and enters the thread into bySide, because Missing names threads by their Side. It
+// returns false for an unknown thread.
 func (r *gatherRun) noteHint(tid int, hint ptrace.Hint) bool {
 	if r.setHint(tid, hint); r.threads.byTID[tid] == nil {
 		return false

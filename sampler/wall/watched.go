@@ -83,7 +83,6 @@ func (th *watched) addRest(r rest) {
 	th.nextRest++
 }
 
-// forgetRest removes the rest that was added last.
 func (th *watched) forgetRest() {
 	th.nextRest--
 	th.rests[th.nextRest%maxRests] = rest{}
@@ -188,8 +187,8 @@ func (l *watchList) forget(th *watched) {
 	th.tid = 0
 }
 
-// readCharged reads what the kernel has charged a thread, through a kept descriptor if there are enough. False: the
-// thread has ended.
+// readCharged returns what the kernel has charged a thread, false if the thread has ended. It keeps the descriptor if
+// there are enough.
 func (l *watchList) readCharged(th *watched) (procfs.Schedstat, bool) {
 	name := "schedstat"
 	if l.noStats {

@@ -41,14 +41,15 @@ type inferred struct {
 	legs   []leg // the route's legs; valid until the next search of a route
 }
 
-// between infers the methods between two instructions: the thread is before next, and not behind last. If calls is not
-// nil, it selects the bytecodes that may have called the code in which the thread is.
+// between returns the likeliest methods between two instructions: the thread is before next, and not behind last. If
+// calls is not nil, it selects the bytecodes that may have called the code in which the thread is.
 func (q *question) between(next, last int32, calls callsBytecode) ([]vmstructs.Scope, profile.Certainty) {
 	by := q.infer(next, last, router{q: q, calls: calls})
 	return by.scopes, by.sure
 }
 
-// infer infers the methods between two instructions with a router that knows which bytecodes the instruction can be.
+// infer returns the route between two instructions, found by a router that knows which bytecodes the instruction can
+// be.
 func (q *question) infer(next, last int32, r router) inferred {
 	b := q.blob
 	ahead, behind := q.nearest(next, false), q.nearest(last, true)

@@ -27,8 +27,7 @@ const (
 	maxCounter = 8
 	// maxAhead bounds the instructions that make the address.
 	maxAhead = 2
-	// maxData bounds the methods whose MethodData is read.
-	maxData = 32
+	maxData  = 32
 )
 
 type counterKind uint8

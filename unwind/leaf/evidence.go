@@ -112,8 +112,9 @@ type detour struct {
 	makes bool
 }
 
-// detour follows code from an instruction to a call with a record. C1 compiles rare code like any other: a throw, for
-// example, first allocates the exception. So in C1's code the path may lead to the slow path of an allocation.
+// detour follows code from an instruction to a call with a record, and returns what it finds. C1 compiles rare code
+// like any other: a throw, for example, first allocates the exception. So in C1's code the path may lead to the slow
+// path of an allocation.
 func (q *question) detour(n int32) (way detour) {
 	m, b := q.code, q.blob
 	allocates := false

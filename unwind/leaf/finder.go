@@ -58,7 +58,7 @@ func (f *Finder) Forget() {
 	f.asked = question{}
 }
 
-// At infers the methods at a pc where a thread was stopped, in code with records only at safepoints.
+// At returns the likeliest methods at a pc where a thread was stopped, in code with records only at safepoints.
 func (f *Finder) At(b *vmstructs.Blob, pc uint64) ([]vmstructs.Scope, profile.Certainty) {
 	f.asked.decided = ""
 	if s, sure := withoutCode(b, pc); s != nil {

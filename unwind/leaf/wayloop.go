@@ -29,8 +29,8 @@ func (p *place) loop() verdict {
 	return verdict{}
 }
 
-// loopBesides returns the methods of that loop. It returns nil if there is none, or if all loops on the route are in
-// the supposed methods.
+// loopBesides returns the methods of the loop on the route in which the thread is. It returns nil if there is none, or
+// if all loops on the route are in the supposed methods.
 func (p *place) loopBesides(supposed []vmstructs.Scope) []vmstructs.Scope {
 	ahead, behind := p.nearest(p.n, false), p.nearest(p.n, true)
 	to, from := p.methodsOf(ahead), p.methodsOf(behind)

@@ -43,7 +43,6 @@ const (
 	maxRound = 128
 )
 
-// weigh returns the work of a bytecode itself.
 func (w *weights) weigh(b *vmstructs.Bytecode) int {
 	switch op := b.Op; {
 	case op >= vmstructs.OpIaload && op <= vmstructs.OpSaload:

@@ -18,7 +18,6 @@ import (
 	"goprof/sampler"
 )
 
-// TestIOPrograms runs the programs on calls of this process.
 func TestIOPrograms(t *testing.T) {
 	if err := TryIO(); err != nil {
 		t.Skipf("no programs here: %v", err)

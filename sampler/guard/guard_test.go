@@ -92,7 +92,6 @@ func childState() {
 	childSays()
 }
 
-// childSays prints the rights of each OS thread.
 func childSays() {
 	started := make(chan struct{})
 	go func() { // and one thread that is made afterwards
@@ -139,7 +138,6 @@ func TestEveryThreadIsGuarded(t *testing.T) {
 	}
 }
 
-// ours returns the capabilities of this process.
 func ours(t *testing.T) uint64 {
 	t.Helper()
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}

@@ -102,7 +102,6 @@ type benchKind struct {
 	rate   int
 }
 
-// sample does a piece of work under sampling.
 func (k benchKind) sample(b *testing.B, pid int, piece func() float64) (sampler.Stats, float64) {
 	var e sampler.Engine = visit.New(pid, ctest.CPU())
 	if k.engine == "perf" {

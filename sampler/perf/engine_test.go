@@ -353,7 +353,6 @@ func TestPerfQueueFull(t *testing.T) {
 	}
 }
 
-// The end of the process ends the run.
 func TestPerfEnds(t *testing.T) {
 	p := ctest.Run(t, ctest.Spin)
 	got := perfSession(t, p.PID, sampler.Config{Interval: time.Millisecond}, nil, func(_ *Engine, seen *atomic.Int64) {
@@ -387,7 +386,6 @@ func TestPerfRefusals(t *testing.T) {
 	}
 }
 
-// openEventsOfOurs counts this process's descriptors of events.
 func openEventsOfOurs(t *testing.T) (n int) {
 	dir, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
@@ -449,7 +447,6 @@ func TestPerfGone(t *testing.T) {
 	}
 }
 
-// Threads that begin during a run get samples.
 func TestPerfMeetsNewThreads(t *testing.T) {
 	cfg := sampler.Config{Interval: time.Millisecond}
 	p := ctest.Run(t, `

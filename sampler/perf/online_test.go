@@ -87,7 +87,6 @@ func TestPerfAfterSuspend(t *testing.T) {
 	ctest.Eventually(t, "the thread is sampled again", again)
 }
 
-// TestPerfGroupAfterSuspend is TestPerfAfterSuspend for a group of processes.
 func TestPerfGroupAfterSuspend(t *testing.T) {
 	needWide(t)
 	r := &perfGroupRun{Group: NewGroup(time.Millisecond, 0), rng: rand.New(rand.NewPCG(1, 2))}

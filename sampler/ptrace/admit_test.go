@@ -9,7 +9,6 @@ import (
 	"time"
 )
 
-// step is one question to the gate.
 type step struct {
 	after time.Duration  // since the last question
 	tell  func(*account) // what the kernel reports that it did not report before

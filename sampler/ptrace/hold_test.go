@@ -11,7 +11,6 @@ import (
 	"goprof/testdata/ctest"
 )
 
-// tasks lists the threads of a process.
 func tasks(t *testing.T, pid int) (tids []int) {
 	t.Helper()
 	tr := NewTracer(pid, ctest.NeedCPU(t))

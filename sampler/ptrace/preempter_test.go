@@ -318,7 +318,7 @@ func TestNobodyHurriesACall(t *testing.T) {
 // CPU the handler of the signal takes 80 us.
 func TestHurriesLessAndLess(t *testing.T) {
 	h := newPreempter()
-	h.shared.tid = 1 << 30 // no thread has this number
+	h.shared.tid = 1 << 30
 	h.shared.caller.Store(2)
 	hurries, before := 0, int64(0)
 	for now := int64(0); now < 100*stopWithin; now += tryAgain / 2 {

@@ -49,7 +49,6 @@ func hasSysNice(t *testing.T) bool {
 	return sets[0].Effective&(1<<unix.CAP_SYS_NICE) != 0
 }
 
-// dropSysNice takes CAP_SYS_NICE from this OS thread.
 func dropSysNice(t *testing.T) {
 	head, sets := rightsOf(t)
 	sets[0].Effective &^= 1 << unix.CAP_SYS_NICE
@@ -58,7 +57,6 @@ func dropSysNice(t *testing.T) {
 	}
 }
 
-// rightsOf returns the capabilities of this OS thread.
 func rightsOf(t *testing.T) (head unix.CapUserHeader, sets [2]unix.CapUserData) {
 	t.Helper()
 	head.Version = unix.LINUX_CAPABILITY_VERSION_3

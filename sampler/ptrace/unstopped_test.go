@@ -72,7 +72,6 @@ func TestMovedInALook(t *testing.T) {
 	})
 }
 
-// stackTop returns the end of the main thread's stack.
 func stackTop(t *testing.T, pid int) (top uint64) {
 	t.Helper()
 	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))

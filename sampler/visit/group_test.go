@@ -18,7 +18,6 @@ import (
 	"goprof/testdata/sampletest"
 )
 
-// memberOf makes a member.
 func memberOf(g sampletest.Group, pid int) sampletest.Member {
 	if g, ok := g.(*perf.Group); ok {
 		return g.Member(pid)
@@ -26,7 +25,6 @@ func memberOf(g sampletest.Group, pid int) sampletest.Member {
 	return g.(*Group).Member(pid, ctest.CPU())
 }
 
-// eachGroup runs a test with each kind of group.
 func eachGroup(t *testing.T, interval time.Duration, test func(t *testing.T, g sampletest.Group)) {
 	t.Run("visits", func(t *testing.T) { test(t, NewGroup(interval, 0)) })
 	t.Run("perf", func(t *testing.T) { test(t, perf.NewGroup(interval, 0)) })
@@ -158,7 +156,6 @@ func checkGroupTakesAProcessOnce(t *testing.T, g sampletest.Group) {
 	m.End()
 }
 
-// A group that has ended takes no new members.
 func TestGroupEnds(t *testing.T) { eachGroup(t, time.Millisecond, checkGroupEnds) }
 
 func checkGroupEnds(t *testing.T, g sampletest.Group) {

@@ -152,7 +152,6 @@ func (u *unharmed) counted(t *testing.T) []int64 {
 	return counts
 }
 
-// isFree checks that no thread is traced or stopped.
 func (u *unharmed) isFree(t *testing.T) {
 	t.Helper()
 	entries, err := os.ReadDir("/proc/" + strconv.Itoa(u.pid) + "/task")
@@ -170,7 +169,6 @@ func (u *unharmed) isFree(t *testing.T) {
 	}
 }
 
-// works checks that all threads go on.
 func (u *unharmed) works(t *testing.T) {
 	t.Helper()
 	before := u.counted(t)

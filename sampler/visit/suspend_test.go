@@ -105,7 +105,6 @@ func startHelper(t testing.TB, pid int, env ...string) *ctest.Program {
 	return p
 }
 
-// endHelper ends the helper and reads its figures.
 func endHelper(t testing.TB, p *ctest.Program) (got helperRun) {
 	t.Helper()
 	p.Process.Signal(unix.SIGTERM)

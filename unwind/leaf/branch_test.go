@@ -158,7 +158,7 @@ func TestOnlyBranch(t *testing.T) {
 		name      string
 		one, more []trailed
 		is        arch.Condition
-		intrinsic bool // inner is
+		intrinsic bool // whether inner is an intrinsic method
 		want      *vmstructs.Method
 		meets     bool
 	}{
@@ -185,7 +185,6 @@ func TestOnlyBranch(t *testing.T) {
 	}
 }
 
-// TestComparisonAndBranch: a comparison belongs to the branch right behind.
 func TestComparisonAndBranch(t *testing.T) {
 	for _, r := range []struct {
 		name, code      string

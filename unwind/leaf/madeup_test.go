@@ -82,7 +82,6 @@ func madeUpOf(f *Finder, b *vmstructs.Blob) *madeUp {
 	return made
 }
 
-// question returns a question about the code.
 func (u *madeUp) question() *question { return questionIn(u.f, u.b, u.m) }
 
 // part returns the evidence for an instruction from the first rule that has some.
@@ -97,7 +96,6 @@ func (u *madeUp) part(n int32) evidence {
 	return evidence{}
 }
 
-// scopes returns the methods of a record.
 func (u *madeUp) scopes(number int) []vmstructs.Scope {
 	s, _ := u.f.vm.Scopes(u.b, u.b.Begin+uint64(u.records[number]), true)
 	return s

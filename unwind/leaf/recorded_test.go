@@ -19,7 +19,6 @@ func recordings(t testing.TB, folder string) []string {
 	return files
 }
 
-// recorded opens a recording and a Finder over it.
 func recorded(t testing.TB, file string) (*captured.Recording, *Finder) {
 	t.Helper()
 	in, err := os.Open(file)

@@ -30,7 +30,7 @@ func TestLoopOnWay(t *testing.T) {
 		code               string
 		caller, one, other []vmstructs.Bytecode
 		work               int  // of one; other has 2, and the caller 3
-		byProfile          bool // one is
+		byProfile          bool // a profile shows one
 		want               *vmstructs.Method
 	}{
 		{"the only loop", "ffc0 ffc1 7cfa c3", calls, round, straight, 1, false, one},

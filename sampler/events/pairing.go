@@ -29,7 +29,7 @@ import (
 // calls malloc), the inner call replaces the outer one, and the end of the outer call finds no beginning.
 
 // Pairing names the probes of calls that allocate memory and of calls that give it back. The event's Probes are the
-// instructions that end the functions of Begins. Each then has its result in its register.
+// instructions that end the functions of Begins. There the result is in its register.
 type Pairing struct {
 	Begins []Begin
 	// Clearing are jumps to memset with which functions end: memset returns its first argument. A jump counts if the

@@ -96,7 +96,7 @@ func (r *perfRings) promptRings() ring.Set {
 		}
 	}
 	if r.prompt == nil {
-		return r.steady // then the threads' memory is read later, and their looks say so
+		return r.steady // samples there wake nothing: the memory of threads is read later, and the looks are marked so
 	}
 	return r.prompt
 }

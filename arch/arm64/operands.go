@@ -32,8 +32,8 @@ func (code) Operands(code []byte, at uint32) (o arch.Operands, ok bool) {
 	return o, false
 }
 
-// operandRegs has the registers at the places where most instructions name them, each as a bit. The zero register has no
-// bit.
+// operandRegs has the registers at the places where most instructions name them, each as a bit. The zero register has
+// no bit.
 type operandRegs struct{ rd, rn, rm uint32 }
 
 // reg returns the bit of the register whose number begins at bit lo of w. The zero register has no bit.

@@ -56,11 +56,11 @@ func (t *Tracer) stop(tid int, elsewhere bool) (state, uintptr) {
 //
 // Three stops look alike; si_status distinguishes them (ptrace(2)):
 //   - The stop that was asked for: SIGTRAP with PTRACE_EVENT_STOP in the second byte.
-//   - A group stop: SIGSTOP and its like, with the same event. The thread was stopped before, and is stopped again after
-//     its release.
-//   - A signal about to be delivered: no event. This is as good a moment to look as any: the thread is exactly where the
-//     signal met it. The look is taken, and the thread is released with that signal, which delivers the signal with its
-//     siginfo. The stop that was asked for is still to come then, and the release cancels it
+//   - A group stop: SIGSTOP and its like, with the same event. The thread was stopped before, and is stopped again
+//     after its release.
+//   - A signal about to be delivered: no event. This is as good a moment to look as any: the thread is exactly where
+//     the signal met it. The look is taken, and the thread is released with that signal, which delivers the signal
+//     with its siginfo. The stop that was asked for is still to come then, and the release cancels it
 //     (kernel/ptrace.c, __ptrace_unlink).
 //
 //go:nosplit

@@ -27,8 +27,8 @@ func onTracer(t testing.TB, pid int, f func(tr *Tracer)) {
 	})
 }
 
-// lookPatiently is Look. If the stop comes late, Collect follows. A stop that is not admitted is asked for again, one
-// that comes while this goroutine has no turn, and a look whose read was late for want of a CPU.
+// lookPatiently is Look. If the stop comes late, Collect follows. It looks again if a stop was not admitted, if a stop
+// came while this goroutine had no turn, and if a read was late because this OS thread had no CPU.
 func lookPatiently(tr *Tracer, tid int, top uint64) (*look.Look, Outcome) {
 	return lookAt(tr, tid, Hint{StackTop: top})
 }

@@ -11,7 +11,6 @@ import (
 	"goprof/testdata/ctest"
 )
 
-// tasks lists the threads of a process.
 func tasks(t *testing.T, pid int) (tids []int) {
 	t.Helper()
 	tr := NewTracer(pid, ctest.NeedCPU(t))
@@ -22,7 +21,7 @@ func tasks(t *testing.T, pid int) (tids []int) {
 	return tids
 }
 
-// goOn checks that nobody stands still or is traced any more.
+// goOn checks that no thread of a process is stopped or traced any more.
 func goOn(t *testing.T, pid int) {
 	t.Helper()
 	for _, tid := range tasks(t, pid) {
@@ -33,7 +32,7 @@ func goOn(t *testing.T, pid int) {
 	}
 }
 
-// TestHoldAll: all threads stand still while f runs, and go on afterwards.
+// TestHoldAll: all threads are stopped while f runs, and go on afterwards.
 func TestHoldAll(t *testing.T) {
 	p := ctest.Run(t, ctest.Shares, "12", "1", "0")
 	for range 12 {

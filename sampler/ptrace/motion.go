@@ -4,15 +4,15 @@ package ptrace
 
 import "goprof/process/procfs"
 
-// MotionOf reads how a thread has moved so far. If two readings are equal, the thread has not run in between, unless it
-// is on a CPU (StillRuns): then nothing is known.
+// MotionOf returns how a thread has moved so far. If two readings are equal, the thread has not run in between. For a
+// thread on a CPU (StillRuns), equal readings mean nothing.
 func MotionOf(proc *procfs.Dir, tid int) (Motion, bool) {
 	f := followed{proc, tid, noFollowed}
 	defer f.close()
 	return f.motion()
 }
 
-// ChargeOf is the part of MotionOf that costs least: how much CPU time the thread has had, and how often.
+// ChargeOf returns the cheapest part of MotionOf: the thread's CPU time, and how often it had a CPU.
 func ChargeOf(proc *procfs.Dir, tid int) (procfs.Schedstat, bool) {
 	f := followed{proc, tid, noFollowed}
 	defer f.close()
@@ -29,8 +29,8 @@ func (m Motion) StillRuns() bool {
 	return false
 }
 
-// InCall reports whether a thread waits in a system call. It is true as well for a thread that a signal has stopped
-// there.
+// InCall reports whether a thread waits in a system call. The result is also true for a thread that a signal has
+// stopped there.
 func InCall(proc *procfs.Dir, tid int) bool {
 	f := followed{proc, tid, noFollowed}
 	defer f.close()

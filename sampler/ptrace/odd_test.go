@@ -17,7 +17,7 @@ import (
 	"goprof/testdata/ctest"
 )
 
-// The rows of this file are the odd states in which a look may find a thread.
+// The tests of this file look at threads in odd states.
 
 func TestGroupStoppedThreadStaysStopped(t *testing.T) {
 	p := ctest.Run(t, ctest.Spin)
@@ -114,7 +114,8 @@ func TestUninterruptibleThreadIsCollected(t *testing.T) {
 	ctest.Eventually(t, "runs on", func() bool { return ctest.State(p.PID, p.PID) == 'R' })
 }
 
-// A stop is still to come when the tracing thread ends. It never comes. All looks at the thread without a stop.
+// A stop is still pending when the tracing thread ends. The stop never comes. AllUntil looks at the thread without a
+// stop.
 func TestPendingStopIsDroppedWithTheTracer(t *testing.T) {
 	p := ctest.Run(t, vforkProgram)
 	ctest.Eventually(t, "in vfork", func() bool { return ctest.State(p.PID, p.PID) == 'D' })
@@ -198,7 +199,7 @@ func TestGone(t *testing.T) {
 	})
 }
 
-// A thread of another process is let go at once. The look brings nothing.
+// A thread of another process is released at once. The look has no result.
 func TestThreadOfAnotherProcess(t *testing.T) {
 	p, other := ctest.Run(t, ctest.Spin), ctest.Run(t, ctest.Spin)
 	onTracer(t, p.PID, func(tr *Tracer) {
@@ -270,7 +271,7 @@ func TestThreadsThatEndDuringTheLook(t *testing.T) {
 					seen[o]++
 				}
 			}
-			time.Sleep(100 * time.Microsecond) // the program shares our CPUs
+			time.Sleep(100 * time.Microsecond) // the program shares the CPUs of the test
 		}
 		ctest.Eventually(t, "all collected", func() bool { tr.Collect(); return tr.Pending() == 0 })
 		ctest.Eventually(t, "all reads have come back", func() bool {
@@ -301,7 +302,7 @@ func TestThreadsThatEndDuringTheLook(t *testing.T) {
 	}
 }
 
-// execProgram executes itself anew from a second thread, over and over. It prints how often.
+// execProgram executes itself anew from a second thread, over and over. It prints how often it did so.
 const execProgram = `
 static char **args;
 static void *again(void *x) {
@@ -353,7 +354,8 @@ func TestExecDuringTheLook(t *testing.T) {
 				return
 			default:
 			}
-			// Without a break, a thread that shares our CPU is told to stop again before it has run one instruction.
+			// Without a break, a thread that shares the tracing thread's CPU is told to stop again before it has run
+			// one instruction.
 			time.Sleep(100 * time.Microsecond)
 		}
 	})

@@ -12,8 +12,8 @@ import (
 	"goprof/testdata/ctest"
 )
 
-// TestReleaser: a stop comes while this goroutine sleeps as Go knows it, so its OS thread makes no call. The thread is
-// let go nevertheless, again and again. Collect says what became of the look.
+// TestReleaser: a stop comes while this goroutine sleeps in Go's scheduler, so its OS thread makes no call. The thread
+// is released nevertheless, each time. Collect returns the outcome of the look.
 func TestReleaser(t *testing.T) {
 	needHandler(t)
 	p := ctest.Run(t, stopsLate, "3")
@@ -86,8 +86,8 @@ int main(int argc, char **argv) {
 	for (volatile long i = 0;; i++);
 }`
 
-// TestReleaserLeavesPausesAlone: the handler does nothing to a thread that this OS thread looks at, however long that
-// takes.
+// TestReleaserLeavesPausesAlone: the handler releases no thread that this OS thread is looking at, however long the
+// look takes.
 func TestReleaserLeavesPausesAlone(t *testing.T) {
 	needHandler(t)
 	p := ctest.Run(t, ctest.Spin)
@@ -102,7 +102,7 @@ func TestReleaserLeavesPausesAlone(t *testing.T) {
 		tr.beginPause()
 		ctest.Eventually(t, "stopped", func() bool { return ctest.State(p.PID, p.PID) == 't' })
 		w := tr.pending[0].guard
-		w.found = 1 // so it has stood for too long
+		w.found = 1 // the thread has been stopped for too long
 		for range 3 {
 			if r.look(); w.letGo != 0 || ctest.TracerOf(p.PID) == 0 {
 				t.Fatal("it was let go in a pause")

@@ -88,8 +88,8 @@ func lookUntilSaid(t *testing.T, p *ctest.Program) (said int, met int64, seen [N
 			case said = <-done:
 				met = tr.Signals
 				// The Runner had no CPU for a while. Or the thread had none while it held the lock of its memory, in
-				// mprotect. Both are the machine's affair, and such a read comes back. A read that was never begun
-				// does not.
+				// mprotect. Both are the machine's fault, and such a read returns. A read that was never begun does
+				// not.
 				ctest.Eventually(t, "reads have come back", func() bool { return tr.leavesAlone(p.PID) == Taken })
 				seen[ReadLate] = 0
 				ctest.Eventually(t, "all collected", func() bool { tr.Collect(); return tr.Pending() == 0 })

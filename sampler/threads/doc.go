@@ -1,4 +1,4 @@
-// Package threads keeps the account of CPU time of one process: its threads, their CPU time by the kernel's count,
-// which of them are due for a sample, and how much time each sample carries. It reads as little as possible of
-// /proc/PID/task, and takes no looks.
+// Package threads keeps the account of CPU time of one process: its threads, how much CPU time the kernel has charged
+// to each, which of them are due for a sample, and how much time each sample carries. It reads /proc/PID/task as little
+// as it can, and looks at no thread.
 package threads

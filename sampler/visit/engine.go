@@ -37,8 +37,8 @@ type run struct {
 	hints    *sampler.Hints
 	scan     *threads.List
 	visits   *visits    // nil where visits cannot be made
-	visiting bool       // CPUs, from this OS thread (visit.go)
-	spare    *look.Look // to be filled by the next look; nil: there is none
+	visiting bool       // CPUs are visited, from this OS thread (visit.go)
+	spare    *look.Look // the next look fills it; nil: there is none
 
 	spentBefore int64 // CPU time of this OS thread at the end of the last tick
 	dueMean     int64 // threads due in a tick, in dueUnit: see manyDue
@@ -49,8 +49,8 @@ func (s *Engine) run(c stops.Run, cfg sampler.Config) (sampler.Stats, error) {
 	if s.fds > 0 {
 		fds = s.fds
 	}
-	visits, why := newVisits(s.PID, &cfg) // this may take a while: the List's accounts begin behind it
-	defer visits.closeNotes()             // deferred, so also if the visits are given up
+	visits, why := newVisits(s.PID, &cfg) // this may take a while, so the List's accounts begin later
+	defer visits.closeNotes()             // deferred, so that it is also done if the visits are given up
 	r := &run{Run: c, cpu: s.CPU, hints: &s.Hints, scan: threads.New(c.Proc, cfg.Interval, fds), visits: visits}
 	defer r.scan.Close()
 	r.Stats.NoVisits = why
@@ -75,8 +75,8 @@ func (r *run) loop() {
 		}
 		r.scan.Keep(upkeep)
 		r.Stats.Gap = max(r.Stats.Gap, time.Duration(r.scan.Begin()))
-		r.takeHints() // already the first look at a thread needs them
-	} else if r.notVisiting(); visited || r.Stats.Ticks == 0 { // else the ticks since the last shift are missed ones
+		r.takeHints() // the first look at a thread already needs them
+	} else if r.notVisiting(); visited || r.Stats.Ticks == 0 { // otherwise the ticks since the last shift were missed
 		r.beginTicks()
 	}
 	r.spentBefore = r.scan.OwnCPUTime()
@@ -106,8 +106,8 @@ func (r *run) loop() {
 	}
 }
 
-// nextLook returns the moment of the next tick, which is not before rest. Where CPUs are visited, it is when to refresh
-// the lists, at the latest.
+// nextLook returns the moment of the next tick, which is not before rest. If CPUs are visited, it returns when to
+// refresh the lists, at the latest.
 func (r *run) nextLook(rest int64) int64 {
 	if r.visiting {
 		now := ptrace.Monotonic()
@@ -135,7 +135,6 @@ func (r *run) takeHints() {
 	r.hints.Take(r.scan.SetHint, true)
 }
 
-// total adds up the counts of all parts of the run.
 func (r *run) total() sampler.Stats {
 	r.countVisits()
 	s := r.SoFar()

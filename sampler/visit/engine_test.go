@@ -66,7 +66,7 @@ func TestSamplesFollowCPUTime(t *testing.T) {
 			t.Errorf("%s: %d samples, %.0f by CPU time", name, samples, want)
 		}
 	}
-	// The threads print their tids in any order. Their CPU times tell them apart.
+	// The threads print their tids in any order. Their CPU times show which is which.
 	var bursts []int
 	for _, tid := range tids {
 		if used[tid] < usedAll/20 {
@@ -82,7 +82,8 @@ func TestSamplesFollowCPUTime(t *testing.T) {
 	sampletest.NeedTicks(t, &got.Stats)
 }
 
-// There are more runnable threads than CPUs: all are in state R all the time, but have a share of a CPU.
+// There are more runnable threads than CPUs: all threads are in state R all the time, but each has only a share of a
+// CPU.
 func TestSamplesWhenCPUsAreShort(t *testing.T) {
 	p := ctest.Run(t, ctest.Shares, "12", "1", "0")
 	tids := make([]int, 12)
@@ -129,7 +130,7 @@ func endsNormally(t *testing.T, noNotes bool) {
 		sampletest.UntilSamples(20)(seen)
 		p.Process.Kill()
 		p.Wait()
-		time.Sleep(time.Minute) // Run notices the end by itself
+		time.Sleep(time.Minute) // Run finds out by itself that the process has ended
 	})
 	if got.Err != nil || !got.Ended {
 		t.Errorf("error %v, ended %v", got.Err, got.Ended)
@@ -217,7 +218,7 @@ func TestSkippedThreads(t *testing.T) {
 	got, err := s.Run(ctx, sampler.Config{Interval: time.Millisecond}, q)
 	<-consumed
 	used := time.Duration(ctest.Ran(t, p.PID, want) - before)
-	if late > 20 { // without the hint there would be 200; some looks were under way
+	if late > 20 { // without the hint there would be 200; some looks had already begun
 		t.Errorf("%d samples of %d, which was to be skipped", late, other)
 	}
 	if err != nil || got.Times.Process > used*11/10+50*time.Millisecond {
@@ -327,9 +328,9 @@ func poolsRun(t *testing.T, noNotes bool) {
 // of eight ticks, it was 0.51 and 0.56.
 const busierPool = 0.65
 
-// shareOfLonger is the share of samples that threads with this share of the time get, if only the part met of the
-// owed samples is taken. It supposes that the other threads, which run half as long at a time, are missed twice as
-// often. No run showed more than that: such threads have more often moved before goprof asks for them. In seven runs
+// shareOfLonger returns the share of samples that threads with this share of the time get, if only the part met of the
+// owed samples is taken. It supposes that visits miss the other threads, which run half as long at a time, twice as
+// often, because they have more often moved before goprof asks for them. No run showed more than that. In seven runs
 // the share was 0.61 to 0.74, and 0.65 is true.
 func shareOfLonger(share, met float64) float64 {
 	if met >= 1 {

@@ -19,7 +19,6 @@ import (
 	"goprof/testdata/sampletest"
 )
 
-// memberOf makes a member.
 func memberOf(g sampletest.Group, pid int) sampletest.Member {
 	if g, ok := g.(*perf.Group); ok {
 		return g.Member(pid)
@@ -27,7 +26,6 @@ func memberOf(g sampletest.Group, pid int) sampletest.Member {
 	return g.(*Group).Member(pid, ctest.CPU())
 }
 
-// eachGroup runs a test with each kind of group.
 func eachGroup(t *testing.T, interval time.Duration, test func(t *testing.T, g sampletest.Group)) {
 	someGroups(t, groups, interval, test)
 }
@@ -72,7 +70,7 @@ func checkGroupSharesFairly(t *testing.T, g sampletest.Group, interval time.Dura
 	for threads.ProcessCPU(one.PID)-before[0] < 3*time.Second {
 		time.Sleep(20 * time.Millisecond)
 	}
-	// This is NeedTicks for what a group counts.
+	// This is NeedTicks for the counts of a group.
 	asked := int64(time.Since(began)/interval) * int64(len(cpuset.Online()))
 	_, visits := g.(*Group)
 	if held := g.Stats().Visits - visitsBefore; visits && held < asked*3/4 {
@@ -103,7 +101,7 @@ func checkGroupSharesFairly(t *testing.T, g sampletest.Group, interval time.Dura
 	}
 }
 
-// A member whose process ends is sent away. A process that comes in its place becomes a member.
+// If the process of a member ends, the group ends the member. A process that comes in its place becomes a member.
 func TestGroupMembersComeAndGo(t *testing.T) {
 	eachGroup(t, 2*time.Millisecond, checkGroupMembersComeAndGo)
 }
@@ -175,7 +173,6 @@ func checkGroupTakesAProcessOnce(t *testing.T, g sampletest.Group) {
 	m.End()
 }
 
-// A group that has ended takes no new members.
 func TestGroupEnds(t *testing.T) { eachGroup(t, time.Millisecond, checkGroupEnds) }
 
 func checkGroupEnds(t *testing.T, g sampletest.Group) {

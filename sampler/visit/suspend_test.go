@@ -99,19 +99,18 @@ func startHelper(t testing.TB, pid int, env ...string) *ctest.Program {
 	// a job of its own, as a shell makes it: otherwise Ctrl-Z does nothing
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	p := ctest.StartCommand(t, cmd)
-	unix.Setpriority(unix.PRIO_PROCESS, p.PID, -19) // with this priority it is soon done, if that is permitted
+	unix.Setpriority(unix.PRIO_PROCESS, p.PID, -19) // with this priority the process is soon done, if that is permitted
 	if p.Line(t) != "begun" {
 		t.Fatal("the helper did not begin")
 	}
 	return p
 }
 
-// endHelper ends the helper and reads its figures.
 func endHelper(t testing.TB, p *ctest.Program) (got helperRun) {
 	t.Helper()
 	p.Process.Signal(unix.SIGTERM)
 	line := p.Line(t)
-	for strings.HasPrefix(line, "goes on") { // the whole machine may have stood still, too
+	for strings.HasPrefix(line, "goes on") { // the whole machine may have been suspended, too
 		line = p.Line(t)
 	}
 	if err := json.Unmarshal([]byte(line), &got); err != nil {
@@ -148,7 +147,7 @@ func onOneCPU(t testing.TB) (back func()) {
 	}
 }
 
-// A sampling process was stopped for a time. It does not catch up, gives that time to no thread, and says so.
+// A sampling process was stopped for a time. It does not catch up, assigns that time to no thread, and reports the gap.
 func TestNothingIsCaughtUpWith(t *testing.T) {
 	const away = 1500 * time.Millisecond
 	type stop struct {

@@ -18,10 +18,10 @@ import (
 //
 // The kernel needs microseconds to list a process, and there are hundreds of them. /proc/loadavg is cheaper. It shows
 // the number of the newest thread or process, and how many threads there are (fs/proc/loadavg.c). If neither has
-// changed, no process has begun, and so none has ended. Otherwise goprof asks which of the listed processes still exist,
-// and which of the numbers given since the last change are processes. A new process gets its number some time before it
-// can be found, so goprof also asks for the numbers of the change before. This may miss a process. So all processes are
-// listed again after listAnew.
+// changed, no process has begun, and so none has ended. Otherwise goprof asks which of the listed processes still
+// exist, and which of the numbers given since the last change are processes. A new process gets its number some time
+// before it can be found, so goprof also asks for the numbers of the change before. This may miss a process. So all
+// processes are listed again after listAnew.
 type processList struct {
 	loadavg *os.File // nil: it is not open, or not the kernel's file
 	pids    []int
@@ -60,9 +60,11 @@ func (l *processList) read(now time.Time, list func() []int) []int {
 }
 
 // update brings the list up to date without reading it. It returns false if too much has changed, or if the kernel has
-// begun with low numbers again.
+// begun with low numbers again. It also returns false if goprof does not find itself: then /proc is of other numbers, or
+// the kernel does not answer.
 func (l *processList) update() bool {
-	if l.pids == nil || l.newest < l.before || l.newest-l.before > mostNew {
+	own := os.Getpid()
+	if !slices.Contains(l.pids, own) || !isProcess(own) || l.newest < l.before || l.newest-l.before > mostNew {
 		return false
 	}
 	l.pids = slices.DeleteFunc(l.pids, func(pid int) bool { return pid > l.before && pid <= l.newest || !isProcess(pid) })

@@ -75,7 +75,7 @@ func TestProcessListUpdate(t *testing.T) {
 	if high-low > mostNew-1 {
 		t.Skip("the kernel has begun with low numbers again, or others have begun many threads")
 	}
-	l := &processList{pids: []int{os.Getppid()}, before: low - 1, newest: high}
+	l := &processList{pids: []int{os.Getppid(), os.Getpid()}, before: low - 1, newest: high}
 	if !l.update() || !slices.Contains(l.pids, pid) || !slices.Contains(l.pids, os.Getppid()) {
 		t.Errorf("a process is missing: %v", l.pids)
 	}
@@ -88,8 +88,9 @@ func TestProcessListUpdate(t *testing.T) {
 	if !l.update() || slices.Contains(l.pids, pid) {
 		t.Error("a process that has ended is in the list")
 	}
-	for _, l := range []processList{{before: 1, newest: 2}, {pids: []int{1}, before: 2, newest: 1},
-		{pids: []int{1}, newest: mostNew + 1}} {
+	own := []int{os.Getpid()}
+	for _, l := range []processList{{before: 1, newest: 2}, {pids: []int{own[0] + 1}, before: 1, newest: 2},
+		{pids: own, before: 2, newest: 1}, {pids: own, newest: mostNew + 1}} {
 		if l.update() {
 			t.Errorf("%+v was brought up to date without a list", l)
 		}

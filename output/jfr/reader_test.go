@@ -256,7 +256,8 @@ func TestHostile(t *testing.T) {
 		}},
 		{"constants of no type", "of type 99", func(b []byte) []byte { return withCheckpoint(b, 1, []byte{1, 99, 1, 1}) }},
 		{"types in a loop", "more than 16 deep", func(b []byte) []byte {
-			return withTypes(t, []typeDef{{id: 200, name: "Loop", fields: []fieldDef{{name: "a", typ: 200}, {name: "b", typ: 200}}}})
+			loop := []fieldDef{{name: "a", typ: 200}, {name: "b", typ: 200}}
+			return withTypes(t, []typeDef{{id: 200, name: "Loop", fields: loop}})
 		}},
 		{"types without a byte", "structures without end", func(b []byte) []byte {
 			var types []typeDef

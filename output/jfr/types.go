@@ -158,8 +158,8 @@ const (
 	superAnnotation = "java.lang.annotation.Annotation"
 )
 
-// typeRow is a typeDef as text. Rows are data of the program; typeDefs in their place would be 58 kB of code that runs at
-// each start.
+// typeRow is a typeDef as text. Rows are data of the program; typeDefs in their place would be 58 kB of code that runs
+// at each start.
 type typeRow struct {
 	id                       typeID // says what the type is: a simple one, an annotation, an event
 	name, label, description string
@@ -439,7 +439,8 @@ var typeRows = []typeRow{
 		"reservedSize size Reserved Size"},
 
 	{typeRecording, "goprof.Recording", "Recording", "How goprof made this recording", inAccount,
-		"version text goprof Version; host text Host; pid long Process Identifier; mainClass text Main Class; jvm text JVM; " +
+		"version text goprof Version; host text Host; pid long Process Identifier; mainClass text Main Class; " +
+			"jvm text JVM; " +
 			"collector text Garbage Collector; mode text Mode; engine text Engine; interval nanos Interval; " +
 			"weight text Weight; part"},
 	{typeAccount, "goprof.Account", "Account",

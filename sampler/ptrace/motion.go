@@ -2,7 +2,12 @@
 
 package ptrace
 
-import "goprof/process/procfs"
+import (
+	"bytes"
+
+	"goprof/arch"
+	"goprof/process/procfs"
+)
 
 // MotionOf reads how a thread has moved so far. If two readings are equal, the thread has not run in between, unless it
 // is on a CPU (StillRuns): then nothing is known.
@@ -30,10 +35,15 @@ func (m Motion) StillRuns() bool {
 }
 
 // InCall reports whether a thread waits in a system call. It is true as well for a thread that a signal has stopped
-// there.
-func InCall(proc *procfs.Dir, tid int) bool {
+// there. aarch64 then tells no system call, and the thread stands at the instruction of the call
+// (arch/arm64/kernel/signal.c, do_signal). read reads the thread's memory.
+func InCall(proc *procfs.Dir, tid int, cpu *arch.CPU, read func(addr uint64, b []byte) error) bool {
 	f := followed{proc, tid, noFollowed}
 	defer f.close()
-	call, _, _, _, ok := procfs.ParseSyscall(f.read(fileSyscall))
+	call, _, _, pc, ok := procfs.ParseSyscall(f.read(fileSyscall))
+	if ok && call < 0 && cpu.SetsBack() {
+		at := make([]byte, len(cpu.SyscallInst))
+		return read(pc, at) == nil && bytes.Equal(at, cpu.SyscallInst)
+	}
 	return ok && call >= 0
 }

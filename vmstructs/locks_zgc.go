@@ -162,7 +162,7 @@ func (k *Locks) stale(v uint64) (uint64, error) {
 }
 
 // zColourOf returns the number of the bit that is a reference's colour, and of the bit that is good now. On aarch64 the
-// four bits are inverted (gc/z/zAddress_aarch64.inline.hpp, ZPointer::remap_bits), so that one bit is bad and not three.
+// four bits are inverted (gc/z/zAddress_aarch64.inline.hpp, ZPointer::remap_bits): one bit is bad, not three.
 func zColourOf(v, badMask uint64) (colour, good int, ok bool) {
 	is, bad := v>>12&15, badMask>>12&15
 	if bits.OnesCount64(bad) == 1 {

@@ -184,7 +184,11 @@ func TestNothingIsCaughtUpWith(t *testing.T) {
 			got := endHelper(t, h)
 			t.Logf("gap %v, %d ticks skipped of %d, most within 0.1 s %d; %+v",
 				got.Stats.Gap, got.Stats.Skipped, got.Stats.Ticks, got.Burst, got.Stats.Times)
-			if got.Stats.Gap < away || got.Stats.Skipped < int64(away/time.Millisecond)*9/10 {
+			least := int64(away/time.Millisecond) * 9 / 10
+			if sampletest.MayMiss() {
+				least = 1 // how many ticks a slow CPU would have had is not known
+			}
+			if got.Stats.Gap < away || got.Stats.Skipped < least {
 				t.Error("it does not say that it was away")
 			}
 			if got.Burst > 100+int(sampletest.Chance(100)) {

@@ -60,8 +60,8 @@ func (l *processList) read(now time.Time, list func() []int) []int {
 }
 
 // update brings the list up to date without reading it. It returns false if too much has changed, or if the kernel has
-// begun with low numbers again. It also returns false if goprof does not find itself: then /proc is of other numbers, or
-// the kernel does not answer.
+// begun with low numbers again. It also returns false if goprof does not find itself: then /proc is of other numbers,
+// or the kernel does not answer.
 func (l *processList) update() bool {
 	own := os.Getpid()
 	if !slices.Contains(l.pids, own) || !isProcess(own) || l.newest < l.before || l.newest-l.before > mostNew {

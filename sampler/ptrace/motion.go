@@ -34,8 +34,8 @@ func (m Motion) StillRuns() bool {
 	return false
 }
 
-// InCall reports whether a thread waits in a system call. The result is also true for a thread that a signal has stopped
-// there. aarch64 then tells no system call, and the thread stands at the instruction of the call
+// InCall reports whether a thread waits in a system call. The result is also true for a thread that a signal has
+// stopped there. aarch64 then tells no system call, and the thread stands at the instruction of the call
 // (arch/arm64/kernel/signal.c, do_signal). read reads the thread's memory.
 func InCall(proc *procfs.Dir, tid int, cpu *arch.CPU, read func(addr uint64, b []byte) error) bool {
 	f := followed{proc, tid, noFollowed}

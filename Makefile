@@ -28,9 +28,12 @@ build: ## the static binary ./goprof
 	@printf 'built ./%s, %s bytes\n' $(BINARY) "$$(wc -c < $(BINARY))"
 
 # These have tests that measure, or that need the CPUs for themselves: they run one at a time (-p 1), after all others.
-CALM    := ./sampler/... ./testdata/oracle
+CALM    := $(addprefix ./sampler/,events offcpu osthread perf ptrace stops threads visit wall) ./testdata/oracle
+# Of the others these take longest. They begin first, so that at the end none runs on alone.
+LONG    := ./cmd/goprof ./vmstructs ./heap ./output/heat ./output/jfr ./output/recording
 ALONE    = $(filter $(shell $(GO) list $(CALM)),$(shell $(GO) list $(PKG)))
-BESIDE   = $(filter-out $(shell $(GO) list $(CALM)),$(shell $(GO) list $(PKG)))
+BESIDE   = $(filter $(shell $(GO) list $(LONG)),$(shell $(GO) list $(PKG))) \
+	$(filter-out $(shell $(GO) list $(CALM) $(LONG)),$(shell $(GO) list $(PKG)))
 
 # Tests that begin with t.Parallel mostly wait, and measure nothing that others change: so many run side by side.
 # make vet has vetted them.

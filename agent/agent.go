@@ -19,10 +19,10 @@ import (
 // Agent watches a host.
 type Agent struct {
 	world    World
-	offer    func(*batch.Batch)  // takes a batch and does not wait
-	say      func(string)        // tells whoever reads the log
-	hide     func(string) string // takes names out of what it says
-	watcher  func(pids []int)    // is told of the JVMs that are wanted; nil: nothing wants to know
+	offer    func(*batch.Batch)  // must not block
+	say      func(string)        // writes a line to the log
+	hide     func(string) string // removes names from log lines
+	watcher  func(pids []int)    // receives the JVMs that the rules want; may be nil
 	told     []int
 	others   *Others // nil: other processes are not sampled
 	settings Settings
@@ -37,7 +37,7 @@ type Agent struct {
 	running  sync.WaitGroup
 
 	span       *countedTime
-	rehearses  bool // no samples are taken yet
+	rehearses  bool // rehearsing: no samples are taken yet
 	begins     chan struct{}
 	beats      int
 	settled    chan struct{}
@@ -45,21 +45,21 @@ type Agent struct {
 }
 
 const (
-	// beatEvery is how often the host is looked at.
+	// beatEvery is the time between two rounds over the host.
 	beatEvery = time.Second
-	// releaseAfter is how long a JVM may do next to nothing before it is let go.
+	// releaseAfter is the time after which a nearly idle JVM is released.
 	releaseAfter = time.Minute
-	// mostOpening is how many JVMs are attached to at a time: each takes a CPU for a moment.
+	// mostOpening limits concurrent attachments, because each uses a whole CPU for a moment.
 	mostOpening = 1
-	// openAgain is how soon a JVM that could not be attached to is tried again, at first; then after twice as long.
+	// openAgain is the first delay before a failed attachment is tried again. The delay doubles up to openSeldom.
 	openAgain, openSeldom = 30 * time.Second, time.Hour
-	// openPatience is how long a JVM that is attached to may keep others waiting: its memory may not answer.
+	// openPatience limits how long an attachment may delay others. The memory of the JVM may not answer.
 	openPatience = 30 * time.Second
-	// endPatience is how long the last batches are waited for.
+	// endPatience limits the wait for the last batches.
 	endPatience = 20 * time.Second
 )
 
-// New makes an agent. Settings are to be checked before.
+// New makes an agent. The caller checks the settings before.
 func New(w World, s Settings, offer func(*batch.Batch), say func(string)) *Agent {
 	a := &Agent{world: w, offer: offer, say: say, hide: func(s string) string { return s }, settings: s,
 		reload: make(chan Settings, 1), events: make(chan event, 64), guests: map[int]*guest{},
@@ -69,14 +69,13 @@ func New(w World, s Settings, offer func(*batch.Batch), say func(string)) *Agent
 	return a
 }
 
-// Metrics is what the agent counts, for any goroutine.
+// Metrics returns the agent's counters. Any goroutine may call it.
 func (a *Agent) Metrics() *Metrics { return a.metrics }
 
-// Reload has the agent take other settings, from any goroutine. The agent lets JVMs go that the new settings do not
-// want.
+// Reload replaces the settings. Any goroutine may call it. JVMs that the new settings do not want are released.
 func (a *Agent) Reload(s Settings) {
 	select {
-	case <-a.reload: // settings that were not taken yet
+	case <-a.reload: // drop settings that Run has not taken yet
 	default:
 	}
 	a.reload <- s
@@ -106,7 +105,7 @@ func (a *Agent) Run(ctx context.Context) {
 	}
 }
 
-// drain handles the events that have come meanwhile.
+// drain handles the events that are already waiting.
 func (a *Agent) drain() {
 	for {
 		select {
@@ -141,7 +140,6 @@ func (a *Agent) begin() {
 	a.metrics.factor.Store(1)
 }
 
-// end detaches from all JVMs.
 func (a *Agent) end() {
 	for _, g := range a.guests {
 		a.release(g)
@@ -166,14 +164,14 @@ func (a *Agent) end() {
 	}
 }
 
-// take begins to use new settings. It ends the recordings of JVMs that are no longer wanted, and those that must begin
-// again with other settings. The budget begins again for all others.
+// take begins to use new settings. It ends the recordings of JVMs that are no longer wanted, and restarts those that
+// the new settings change. The budget is reset for all others.
 func (a *Agent) take(s Settings) {
 	old, now := a.settings, time.Now()
 	for _, g := range a.guests {
 		if g.record != nil {
 			for _, r := range g.record.all() {
-				a.cut(r, now, false) // a sample of the next batch stands for another time
+				a.cut(r, now, false) // samples of the next batch have another interval
 			}
 		}
 	}
@@ -195,7 +193,7 @@ func (a *Agent) take(s Settings) {
 	for _, g := range a.guests {
 		if g.record != nil {
 			for _, r := range g.record.all() {
-				r.share = 1 // as the budget begins again
+				r.share = 1 // the budget starts from its full rate
 				a.budget.govern(r)
 			}
 		}
@@ -204,7 +202,7 @@ func (a *Agent) take(s Settings) {
 	a.say("the configuration was read again")
 }
 
-// beat makes one round: it looks which JVMs there are, and attaches, samples and cuts batches as needed.
+// beat makes one round: it finds the JVMs of the host, and attaches, samples and cuts batches as needed.
 func (a *Agent) beat(ctx context.Context, now time.Time) {
 	delayed := a.metrics.delayed.Load()
 	news := a.finder.beat(now)
@@ -226,8 +224,8 @@ func (a *Agent) beat(ctx context.Context, now time.Time) {
 	a.noteSettled(delayed)
 }
 
-// Watch sets a function that is told which JVMs there are that the rules want, whenever they change. It does not wait.
-// Call Watch before Run.
+// Watch sets a function that receives the JVMs that the rules want, whenever their list changes. The function must not
+// block. Call Watch before Run.
 func (a *Agent) Watch(watcher func(pids []int)) { a.watcher = watcher }
 
 func (a *Agent) tellWanted() {
@@ -246,7 +244,7 @@ func (a *Agent) tellWanted() {
 	}
 }
 
-// meet adds a JVM that was not there before.
+// meet adds a new JVM.
 func (a *Agent) meet(j diagnose.JVM, now time.Time) {
 	g := &guest{Candidate: Candidate{JVM: j}, said: map[string]bool{}}
 	a.guests[j.PID] = g
@@ -258,7 +256,7 @@ func (a *Agent) meet(j diagnose.JVM, now time.Time) {
 	case j.Problem != nil:
 		a.bar(g, *j.Problem, now)
 	case j.Uptime > a.settings.Every:
-		g.atWindow = a.world.CPU(j.PID) // a younger JVM has used all of it in this window
+		g.atWindow = a.world.CPU(j.PID) // a JVM that started in this window has used all its CPU time in it
 		fallthrough
 	default:
 		g.window = now
@@ -280,7 +278,7 @@ func (a *Agent) lose(pid int) {
 	a.metrics.ended.Add(1)
 }
 
-// bar notes that a JVM cannot be recorded. It tells each cause once for each JVM.
+// bar notes that a JVM cannot be recorded. Each cause is logged once for each JVM.
 func (a *Agent) bar(g *guest, c diagnose.Cause, now time.Time) {
 	g.state = barred
 	g.retry = time.Time{}
@@ -295,15 +293,15 @@ func (a *Agent) bar(g *guest, c diagnose.Cause, now time.Time) {
 	}
 }
 
-// Hide sets a function that takes names out of what the agent says of processes. Call Hide before Run.
+// Hide sets a function that removes names of processes from the log. Call Hide before Run.
 func (a *Agent) Hide(names func(string) string) { a.hide = names }
 
-// called is what messages call a JVM.
+// called returns the name of a JVM for messages.
 func (a *Agent) called(g *guest) string {
 	return fmt.Sprintf("process %d (%s)", g.PID, a.hide(g.Name()))
 }
 
-// tell writes a line to the log, unless too much was written lately.
+// tell writes a line to the log, unless many lines were written in the last minute.
 func (a *Agent) tell(now time.Time, text string) {
 	if a.said.may(now) {
 		a.say(text)
@@ -312,8 +310,8 @@ func (a *Agent) tell(now time.Time, text string) {
 	}
 }
 
-// readClocks reads how much CPU time each JVM has used. It returns the JVMs that have used enough for a sample, the
-// hungriest first, and lets a JVM go that has used less for long.
+// readClocks reads the CPU time of each JVM. It returns the JVMs that have used enough for a sample, ordered by use. It
+// releases a JVM that has used little for releaseAfter.
 func (a *Agent) readClocks(now time.Time) (hungry []*guest) {
 	interval := a.settings.interval()
 	for _, g := range a.guests {
@@ -349,8 +347,8 @@ func (a *Agent) readClocks(now time.Time) (hungry []*guest) {
 	return hungry
 }
 
-// noteStop says where a signal or a debugger has stopped a JVM. Such a JVM uses no CPU time, but must not be let go as
-// one that has nothing to do.
+// noteStop logs that a signal or a debugger has stopped a JVM. A stopped JVM uses no CPU time, but must not be released
+// as idle.
 func (a *Agent) noteStop(g *guest, cpu time.Duration, now time.Time) {
 	if cpu != g.read || !a.finder.isStopped(g.PID) {
 		if g.still >= stillBeats {
@@ -375,7 +373,7 @@ func (a *Agent) attaches() bool {
 	return false
 }
 
-// wake attaches to as many of the hungry JVMs as the budget and the settings have room for.
+// wake attaches to as many of the hungry JVMs as the budget and the settings allow.
 func (a *Agent) wake(ctx context.Context, hungry []*guest, now time.Time) {
 	busy, at := 0, 0
 	for _, g := range a.guests {
@@ -401,7 +399,6 @@ func (a *Agent) wake(ctx context.Context, hungry []*guest, now time.Time) {
 	}
 }
 
-// open begins to record a JVM.
 func (a *Agent) open(ctx context.Context, g *guest, now time.Time) {
 	ctx, stop := context.WithCancel(ctx)
 	r := &record{batches: newBatches(a.settings.Pools, a.span), stop: stop, cut: now, share: 1}
@@ -444,7 +441,7 @@ func (a *Agent) serve(ctx context.Context, pid int, facts Candidate, s *Settings
 	send(event{ended: true, err: err, exec: err == nil && ctx.Err() == nil && !t.Alive(), killed: a.killed(&facts, &sum)})
 }
 
-// killed is what to say where the kernel has killed a JVM for want of memory, while it was recorded.
+// killed returns the message for a JVM that the kernel killed for lack of memory while it was recorded.
 func (a *Agent) killed(j *Candidate, sum *profile.Summary) string {
 	for _, n := range sum.Notes {
 		if n.Name == profile.OutOfMemory {
@@ -509,12 +506,12 @@ func (a *Agent) endRecording(g *guest, e event, now time.Time) {
 		if _, there := a.world.Brief(g.PID); there {
 			a.metrics.execs.Add(1)
 		} else {
-			a.metrics.endedRecorded.Add(1) // lose will not see that it was recorded
+			a.metrics.endedRecorded.Add(1) // lose no longer finds it as recorded
 		}
 	}
 }
 
-// release ends a recording from our side. Its last batch comes with the event of its end.
+// release asks a recording to end. Its last batch comes with the event of its end.
 func (a *Agent) release(g *guest) {
 	if g.record == nil {
 		return
@@ -538,8 +535,8 @@ func (a *Agent) cutBatches(now time.Time) {
 	}
 }
 
-// cut hands over what a recording has seen. It does not change when the next batch is due. Otherwise all batches of a
-// host would come at one moment after the budget or a reload has cut them all.
+// cut hands over the samples of a recording. It does not change when the next batch is due. Otherwise all batches of a
+// host would be due at once after the budget or a reload has cut them all.
 func (a *Agent) cut(r *record, now time.Time, last bool) {
 	if b := r.batches.cut(now, a.budget.intervalOf(r), a.used(r), last); b != nil {
 		a.metrics.batches.Add(1)
@@ -552,7 +549,7 @@ func (a *Agent) cut(r *record, now time.Time, last bool) {
 	}
 }
 
-// used is how much CPU time the process has used since its recording began; 0 if the recording is of something else.
+// used returns the CPU time that the process has used since its recording began. It is 0 for recordings of events.
 func (a *Agent) used(r *record) time.Duration {
 	if r.control == nil || r.event.Name != "" || a.settings.Mode != session.CPUMode {
 		return 0
@@ -560,7 +557,7 @@ func (a *Agent) used(r *record) time.Duration {
 	return r.control.Latest().Times.Process
 }
 
-// settle is the last cut, and the last account.
+// settle cuts the last batch and adds up the recording's account.
 func (a *Agent) settle(r *record, now time.Time) {
 	for _, part := range r.all() {
 		a.budget.count(a, part)

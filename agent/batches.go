@@ -11,20 +11,20 @@ import (
 	"goprof/profile/resource"
 )
 
-// batches is a recording's Sink: it gathers samples and cuts a batch when the agent says so.
+// batches is a recording's Sink. It gathers samples until the agent cuts a batch.
 type batches struct {
 	mu      sync.Mutex
 	gather  *batch.Gatherer
 	span    *countedTime
 	meta    profile.Meta
 	whose   resource.Attributes
-	event   profile.EventKind // of the samples; without a Name until there is one, and for good if they are of a mode
+	event   profile.EventKind // the event that is sampled; without a Name before the first sample, and in modes
 	began   time.Time
-	samples int64 // of all batches
-	broken  int64 // of them, those with a stack that does not reach its root
+	samples int64 // in all batches
+	broken  int64 // samples whose stack does not reach its root
 	begun   time.Time
 	rest    unsampled
-	rests   bool // rest counts: from the first cut on that lies in the counted time
+	rests   bool // rest is added; from the first cut in the counted time on
 }
 
 func newBatches(pools bool, of *countedTime) *batches {
@@ -37,8 +37,8 @@ func (b *batches) belongTo(whose resource.Attributes) {
 	b.whose = whose
 }
 
-// cut makes a batch of the samples since the last one. It is nil if there are none. interval is the CPU time that each
-// sample stood for. used is what the process has used since the recording began, or 0 if that is not known. last says
+// cut makes a batch of the samples since the last cut, or nil if there are none. interval is the CPU time that each
+// sample stood for. used is the CPU time of the process since the recording began, or 0 if that is not known. last says
 // that no further sample comes.
 func (b *batches) cut(now time.Time, interval, used time.Duration, last bool) *batch.Batch {
 	b.mu.Lock()
@@ -57,7 +57,7 @@ func (b *batches) cut(now time.Time, interval, used time.Duration, last bool) *b
 	return batch
 }
 
-// addRest adds the CPU time of which there is no sample.
+// addRest adds the CPU time that no sample covers.
 func (b *batches) addRest(now time.Time, used time.Duration, last bool) {
 	if used == 0 || !b.span.has(now.UnixNano()) {
 		return
@@ -71,7 +71,7 @@ func (b *batches) addRest(now time.Time, used time.Duration, last bool) {
 	}
 }
 
-// counts is how many samples there were so far.
+// counts returns the numbers of samples so far.
 func (b *batches) counts() (samples, broken int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -89,7 +89,7 @@ func (b *batches) Sample(s *profile.Sample) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !b.span.has(s.At.Wall) {
-		return // another agent's
+		return // another agent counts them
 	}
 	if s.Event != nil {
 		b.event = *s.Event

@@ -21,19 +21,19 @@ import (
 // exceptions, libc:write), and waits. Each of these has its own recording, its own batches and its own share of the
 // budget. An event that is not available is reported once for each JVM, and the JVM is recorded without it.
 
-// waits maps the events that are waits to the states of threads that count for them. nil: all states.
+// waits maps each event that is a kind of waiting to the thread states that count for it. nil stands for all states.
 var waits = map[string][]profile.State{
 	"off-cpu": nil,
 	"lock":    {profile.Blocked, profile.Parked},
 }
 
-// IsWait reports whether an event is a sort of waiting.
+// IsWait reports whether an event is a kind of waiting.
 func IsWait(event string) bool {
 	_, is := waits[event]
 	return is
 }
 
-// MostEvents bounds the events of one configuration: each is a recording of each JVM.
+// MostEvents limits the events of a configuration, because each event needs a recording in each JVM.
 const MostEvents = 8
 
 func (s *Settings) checkEvents() error {
@@ -59,7 +59,7 @@ func (s *Settings) has(event string) bool {
 	return slices.ContainsFunc(s.Events, func(e session.AskedEvent) bool { return e.Name == event })
 }
 
-// EventsOf are the events that are wanted of a JVM that is attached to.
+// EventsOf returns the events to record in an attached JVM.
 func (s *Settings) EventsOf(j *Candidate) []session.AskedEvent {
 	if len(s.EventMatch) > 0 && anyFits(s.EventMatch, j, true) != Wanted {
 		return nil
@@ -72,13 +72,13 @@ type Beside struct {
 	Event session.AskedEvent
 	Sink  session.Sink
 	Begin func() // called first
-	// Started is called when the event's recording has begun, with what governs it.
+	// Started is called when the event's recording has begun. The Control governs that recording.
 	Started func(Control)
 	// Failed is called once if the event is not available.
 	Failed func(error)
 }
 
-// besides makes what a recording needs for those of its events that are wanted.
+// besides makes the wanted events of a recording.
 func (a *Agent) besides(r *record, wanted []session.AskedEvent, send func(event)) (list []Beside) {
 	for _, b := range r.beside {
 		if !slices.Contains(wanted, b.event) {
@@ -107,7 +107,7 @@ func (a *Agent) handleBeside(g *guest, e event, now time.Time) {
 	a.refuseEvent(g, e.beside.event.Name, why, now)
 }
 
-// refuseEvent says that an event is not recorded of a JVM, once for each JVM and event.
+// refuseEvent logs, once for each JVM and event, that the event is not recorded.
 func (a *Agent) refuseEvent(g *guest, name, why string, now time.Time) {
 	a.metrics.refuseEvent(name)
 	if cause := "event " + name; !g.said[cause] {
@@ -118,7 +118,7 @@ func (a *Agent) refuseEvent(g *guest, name, why string, now time.Time) {
 
 func (r *record) all() []*record { return append([]*record{r}, r.beside...) }
 
-// recordBeside records the events until ctx is done, one after the other begun, each with a session of its own.
+// recordBeside records the events until ctx is done. It begins them one after the other. Each has its own session.
 func (t *hostTarget) recordBeside(ctx context.Context, how *Recording) {
 	done := make(chan struct{}, len(how.Beside))
 	for i := range how.Beside {
@@ -140,7 +140,7 @@ func (t *hostTarget) recordBeside(ctx context.Context, how *Recording) {
 	}
 }
 
-// keepEvent records one event. If it was dropped, it is recorded again when the agent says so.
+// keepEvent records one event. If the agent drops the event, keepEvent waits until the agent starts it again.
 func (t *hostTarget) keepEvent(ctx context.Context, how *Recording, b *Beside, begun func()) error {
 	again := make(chan struct{}, 1)
 	for retry := false; ; retry = true {
@@ -200,14 +200,14 @@ func (t *hostTarget) recordEvent(ctx context.Context, how *Recording, b *Beside,
 
 type eventControl struct {
 	latest
-	events *events.Engine // nil: waits
+	events *events.Engine // nil for a recording of waits
 	pace   *atomic.Int64
-	base   time.Duration // the interval of CPU time that was asked for
+	base   time.Duration // CPU time between two samples, as configured
 	drop   func()
 	again  chan<- struct{}
 }
 
-// Govern makes samples rarer as those of CPU time are.
+// Govern reduces the samples by the same factor as those of CPU time.
 func (c *eventControl) Govern(interval time.Duration, share float64) bool {
 	if c.events == nil {
 		c.pace.Store(int64(float64(interval) / max(share, leastShare)))
@@ -217,13 +217,11 @@ func (c *eventControl) Govern(interval time.Duration, share float64) bool {
 	return true
 }
 
-// Drop ends the recording.
 func (c *eventControl) Drop() { c.drop() }
 
-// Again starts it again.
 func (c *eventControl) Again() {
 	select {
 	case c.again <- struct{}{}:
-	default: // it was asked to already
+	default: // a restart was already requested
 	}
 }

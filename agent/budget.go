@@ -9,58 +9,57 @@ import (
 
 // budget limits what goprof costs the host. Both goprof's CPU time and its pauses of threads count as cost.
 //
-// Samples are the largest cost. If the cost is too high, fewer samples are taken. If half of the samples or more must
-// go, the interval is doubled. If fewer must go, there is a largest number of samples for a JVM, the same for all JVMs.
-// Only the JVMs that are due more samples than that lose some. So a busy JVM takes nothing from the others.
+// Samples are the largest cost. If the cost is too high, fewer samples are taken. To remove half of the samples or
+// more, the interval is doubled. To remove fewer, the budget sets a maximum number of samples for a JVM. The maximum is
+// the same for all JVMs, so a busy JVM takes nothing from the others.
 //
-// Attaching to a JVM costs much. Half of the budget is for attaching. The unused part of that half is kept for 20 s at
-// most, so that goprof can attach to a new JVM soon. An agent that starts has enough for one JVM.
+// Attaching to a JVM is expensive. Half of the budget is reserved for attaching. The unused part of that half is kept
+// for at most 20 s, so that goprof can soon attach to a new JVM. A new agent starts with enough for one JVM.
 //
-// If goprof has spent more than the budget, it spends less in the next windows until the excess is paid back. So it
-// keeps the limit in each minute, also in the first one.
+// If goprof has spent more than the budget, it spends less in the next windows until the excess is paid back. So the
+// limit holds in each minute, the first included.
 type budget struct {
-	max      float64 // 0: any
+	max      float64 // share of the host; 0: no limit
 	cpus     float64
-	base     time.Duration // the interval that was asked for
-	slower   int           // the interval is that many times base
-	factor   float64       // the part of the samples due then that may be taken
+	base     time.Duration // the configured interval
+	slower   int           // the current interval is slower * base
+	factor   float64       // the share of the then due samples that may be taken
 	began    time.Time
 	at       time.Time
-	excess   float64       // what was spent too much so far: seconds of the whole host
-	own      time.Duration // goprof's CPU time then
-	paused   time.Duration // since then
-	attached time.Duration // of own since then, for attaching
-	debt     time.Duration // for attaching
-	others   time.Duration // of Others, that is in attached
+	excess   float64       // CPU time over the budget so far, in seconds of the whole host
+	own      time.Duration // goprof's CPU time at the last comparison
+	paused   time.Duration // pauses since the last comparison
+	attached time.Duration // the part of own since then that went into attaching
+	debt     time.Duration // CPU time for attaching that is not yet paid
+	others   time.Duration // the part of attached that Others used
 	debtAt   time.Time
-	rate     float64 // CPU time in a second that goprof used in the last window in which it did not attach
-	aside    float64 // the part of the budget that Others may use, of that for attaching
+	rate     float64 // goprof's CPU time per second in the last window without an attachment
+	aside    float64 // the part of the budget for attaching that Others may use
 }
 
 const (
-	// holdEvery is how often the agent compares its cost with the budget. beginEvery holds in the first beginFor and
-	// after an attachment: it is not known yet what a sample costs here, and the first walks cost most.
+	// holdEvery is the time between two comparisons of cost and budget. beginEvery replaces it during beginFor and
+	// after an attachment. In that time the cost of a sample is not yet known, and the first walks cost most.
 	holdEvery  = 10 * time.Second
 	beginEvery = 2 * time.Second
 	beginFor   = time.Minute
-	// payWithin is the time in which an excess is paid back, and mostPart the largest part of the budget that goes into
-	// that.
+	// payWithin is the time in which an excess is paid back. mostPart is the largest part of the budget that may be
+	// used for paying back.
 	payWithin = 15 * time.Second
 	mostPart  = 0.9
-	// mostSlower bounds how much the interval grows.
+	// mostSlower limits the growth of the interval.
 	mostSlower = 1 << 10
-	// attachPart is the part of the budget for attaching, attachAhead the time for which it may be spent in advance.
+	// attachPart is the part of the budget for attaching. It may be spent up to attachAhead in advance.
 	attachPart  = 0.5
 	attachAhead = 20 * time.Second
-	// near is the part of the budget that the agent aims at. low is a part of that: where less is used, rates grow
-	// again.
+	// near is the part of the budget that the agent aims at. If less than low of that is used, the rates grow again.
 	near, low = 0.9, 0.7
 )
 
 func (b *budget) begin(s Settings, w World) {
 	b.max, b.cpus = s.MaxCPU, float64(max(w.CPUs(), 1))
 	b.base, b.slower, b.factor = s.interval(), 1, 1
-	if b.began.IsZero() { // otherwise the configuration was read again, and the account goes on
+	if b.began.IsZero() { // otherwise the configuration was reloaded, and the account continues
 		b.began = time.Now()
 		b.at, b.debtAt, b.debt = b.began, b.began, max(b.most()-1, 0)
 		b.excess = w.Own().Seconds() / b.cpus
@@ -68,16 +67,16 @@ func (b *budget) begin(s Settings, w World) {
 	}
 }
 
-// forAttaching is how much CPU time in a second may go into attaching.
+// forAttaching returns the CPU time per second that attaching may use.
 func (b *budget) forAttaching() float64 { return b.max * b.cpus * (attachPart - b.aside) }
 
-// most is the largest debt with which goprof attaches to another JVM.
+// most returns the largest debt at which goprof still attaches to another JVM.
 func (b *budget) most() time.Duration { return time.Duration(float64(attachAhead) * b.forAttaching()) }
 
-// interval is the CPU time between two samples of a JVM that has its whole share.
+// interval returns the CPU time between two samples of a JVM whose samples are all taken.
 func (b *budget) interval() time.Duration { return b.base * time.Duration(b.slower) }
 
-// intervalOf is what a sample of a recording stands for.
+// intervalOf returns the CPU time that a sample of a recording stands for.
 func (b *budget) intervalOf(r *record) time.Duration {
 	if r.fixed {
 		return b.base
@@ -85,10 +84,10 @@ func (b *budget) intervalOf(r *record) time.Duration {
 	return time.Duration(float64(b.interval()) / max(r.share, leastShare))
 }
 
-// leastShare is the part of its samples that every JVM keeps.
+// leastShare is the share of its samples that every JVM keeps at least.
 const leastShare = 0.02
 
-// mayAttach reports whether there is something left for attaching.
+// mayAttach reports whether the budget allows an attachment.
 func (b *budget) mayAttach(now time.Time) bool {
 	if b.max == 0 {
 		return true
@@ -104,15 +103,15 @@ type expense struct {
 	took time.Duration
 }
 
-// meter begins to measure an expense, and returns a function that ends the measurement.
+// meter begins to measure an expense. The returned function ends the measurement.
 func (a *Agent) meter() func() expense {
 	own, at := a.world.Own(), time.Now()
 	return func() expense { return expense{a.world.Own() - own, time.Since(at)} }
 }
 
-// alone returns the cost of an attachment by itself. Samples of other JVMs were taken meanwhile. alone assumes that
-// they cost as much as in the window before. The kernel's clocks cannot separate the two: goroutines change their OS
-// threads, and the garbage collector serves all of them.
+// alone estimates the cost of an attachment without the samples of other JVMs that were taken meanwhile. It assumes
+// that those samples cost as much as in the window before. The kernel's clocks cannot separate the two, because
+// goroutines change their OS threads and the garbage collector works for all of them.
 func (b *budget) alone(e expense) time.Duration {
 	return max(e.cpu-time.Duration(b.rate*float64(e.took)), 0)
 }
@@ -146,7 +145,7 @@ func (b *budget) govern(r *record) {
 	}
 }
 
-// hold compares the cost with the budget, and lowers or raises the rates.
+// hold compares the cost with the budget, and changes the rates.
 func (b *budget) hold(a *Agent, now time.Time) {
 	passed := now.Sub(b.at)
 	every := holdEvery
@@ -174,7 +173,7 @@ func (b *budget) hold(a *Agent, now time.Time) {
 	host := float64(passed) * b.cpus
 	used := float64(own-b.own+b.paused) / host
 	steady := max(float64(own-b.own+b.paused-b.attached), 0) / host
-	if !a.attaches() { // what an attachment under way has used is not charged yet
+	if !a.attaches() { // the cost of an attachment under way is charged later
 		b.rate = max(float64(own-b.own-b.attached), 0) / float64(passed)
 	}
 	a.metrics.used.Store(used)
@@ -196,8 +195,8 @@ func (b *budget) hold(a *Agent, now time.Time) {
 	a.metrics.factor.Store(b.factor)
 }
 
-// adjust finds what part of the samples may be taken from now on. steady and attaching are shares of the host in the
-// time that has passed.
+// adjust sets the share of the samples that may be taken from now on. steady and attaching are shares of the host's CPU
+// time during passed.
 func (b *budget) adjust(steady, attaching float64, passed time.Duration) {
 	b.excess = max(b.excess+(steady+attaching-b.max)*passed.Seconds(), 0)
 	left := b.max*near - min(attaching+b.excess/payWithin.Seconds(), b.max*mostPart)
@@ -208,7 +207,7 @@ func (b *budget) adjust(steady, attaching float64, passed time.Duration) {
 		b.factor = min(b.factor*1.25, 1)
 	case steady < left*low/2 && b.slower > 1:
 		b.slower /= 2
-		b.factor = 0.6 // 0.5 would leave as many samples as before
+		b.factor = 0.6 // with 0.5 the number of samples would stay the same
 	}
 	for b.factor < 0.5 && b.slower < mostSlower {
 		b.slower *= 2
@@ -217,8 +216,8 @@ func (b *budget) adjust(steady, attaching float64, passed time.Duration) {
 	b.factor = min(max(b.factor, leastShare), 1)
 }
 
-// share gives each recording its share. It cuts the batches first, because a sample of the next batch stands for
-// another time.
+// share sets the share of each recording. It cuts the batches first, because samples of the next batch have another
+// interval.
 func (b *budget) share(a *Agent, records []*record, slower int, now time.Time) {
 	due := make([]float64, len(records))
 	for i, r := range records {
@@ -233,7 +232,7 @@ func (b *budget) share(a *Agent, records []*record, slower int, now time.Time) {
 		if share == r.share && slower == b.slower {
 			continue
 		}
-		if r.event.Name == "" { // a sample of an event tells itself for how much it stands
+		if r.event.Name == "" { // a sample of an event carries its own amount
 			was := b.slower
 			b.slower = slower
 			a.cut(r, now, false)
@@ -244,7 +243,8 @@ func (b *budget) share(a *Agent, records []*record, slower int, now time.Time) {
 	}
 }
 
-// fill finds the most samples that one recording may get, so that all together get that part of what is due.
+// fill returns the maximum number of samples of one recording at which all recordings together take the given part of
+// what is due.
 func fill(due []float64, part float64) (most float64) {
 	sorted := slices.Sorted(slices.Values(due))
 	left := 0.0

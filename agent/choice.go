@@ -10,12 +10,12 @@ import (
 	"goprof/diagnose"
 )
 
-// Candidate holds the facts by which JVMs are chosen and batches are named. All text comes from the target or its
-// container and may hold anything.
+// Candidate holds the facts by which JVMs are chosen and batches are named. All of its text comes from the target or
+// the target's container, and may hold anything.
 type Candidate struct {
 	diagnose.JVM
 	Cgroup    string
-	Namespace string // of its pod, as Kubernetes puts it into the container; empty elsewhere
+	Namespace string // of its pod, from a file that Kubernetes puts into the container; empty elsewhere
 }
 
 // Choice says which JVMs to record: those that fit a rule of Match and no rule of Deny. Without rules in Match, every
@@ -25,13 +25,13 @@ type Choice struct{ Match, Deny []Rule }
 // Rule is a list of parts. A JVM fits the rule if it fits each part.
 type Rule []Part
 
-// Part is the name of a fact and what the fact has to contain.
+// Part is the name of a fact and a pattern that the fact must match.
 type Part struct {
 	Field string
 	Want  *regexp.Regexp
 }
 
-// Fields are the facts that a rule may be about.
+// Fields are the names of the facts that a rule may use.
 var Fields = []string{"name", "main", "user", "cgroup", "container", "namespace", "version", "vendor"}
 
 func (j *Candidate) fact(field string) string {
@@ -56,13 +56,13 @@ func (j *Candidate) fact(field string) string {
 	return ""
 }
 
-// isInside tells facts that are known only once a JVM is attached to.
+// isInside reports whether a fact is known only of an attached JVM.
 func isInside(field string) bool { return field == "version" || field == "vendor" }
 
-// fieldLike matches what looks like the name of a fact.
+// fieldLike matches text that could be the name of a fact.
 var fieldLike = regexp.MustCompile(`^[A-Za-z]+$`)
 
-// mostPattern bounds a pattern: a rule is a line that a person wrote.
+// mostPattern limits a pattern: a person wrote the rule on one line.
 const mostPattern = 1000
 
 // NewPart makes a part of a rule.
@@ -84,9 +84,9 @@ func NewPart(field, pattern string) (Part, error) {
 	return Part{field, re}, nil
 }
 
-// ParseRule reads a rule of the command line. "PATTERN" is a pattern for the JVM's name, "FIELD=PATTERN" one for
-// another fact. A pattern for the name that itself begins with a word and "=" must be written "name=...". So a misspelt
-// FIELD is an error, and is not mistaken for a pattern that fits no JVM.
+// ParseRule reads a rule of the command line. "PATTERN" is a pattern for the JVM's name. "FIELD=PATTERN" is one for
+// another fact. A pattern for the name that begins with a word and "=" must be written "name=...". So a misspelt FIELD
+// is an error, and not a pattern that matches no JVM.
 func ParseRule(text string) (Rule, error) {
 	field, pattern := "name", text
 	if before, after, ok := strings.Cut(text, "="); ok && fieldLike.MatchString(before) {
@@ -99,16 +99,16 @@ func ParseRule(text string) (Rule, error) {
 	return Rule{part}, nil
 }
 
-// Verdict is what a choice says of a JVM.
+// Verdict is the result of a choice for one JVM.
 type Verdict uint8
 
 const (
 	Wanted   Verdict = iota
-	Unwanted         // whatever the JVM itself will tell
-	Unsure           // only what the JVM itself tells decides
+	Unwanted         // whatever the attached JVM would say
+	Unsure           // the answer depends on facts of the attached JVM
 )
 
-// Judge says whether a JVM is wanted. inside says that the facts are known that only an attached JVM has.
+// Judge decides whether a JVM is wanted. inside says that the JVM is attached, so all facts are known.
 func (c *Choice) Judge(j *Candidate, inside bool) Verdict {
 	verdict := Wanted
 	if len(c.Match) > 0 {
@@ -126,7 +126,7 @@ func (c *Choice) Judge(j *Candidate, inside bool) Verdict {
 	return verdict
 }
 
-// anyFits is Wanted if a rule fits, Unwanted if none can, otherwise Unsure.
+// anyFits returns Wanted if a rule fits, Unwanted if none can, and Unsure otherwise.
 func anyFits(rules []Rule, j *Candidate, inside bool) Verdict {
 	verdict := Unwanted
 	for _, r := range rules {

@@ -9,25 +9,24 @@ import (
 	"goprof/sampler"
 )
 
-// goprof cannot lower the cost of an event's hits. So an event of a JVM that costs too much is dropped. A program that
-// begins may throw many exceptions, and few later: so the event is tried again, after a minute at first.
+// goprof cannot make the hits of an event cheaper. So an event that costs too much in a JVM is dropped. A program may
+// throw many exceptions at its start and few later, so the event is tried again, at first after a minute.
 
-// hitCost is what a hit of a probe costs its thread at most: the breakpoint, the BPF program and one step over the
-// instruction. 0.63 us were measured (docs/evidence/events.md).
+// hitCost is an upper bound of what a probe's hit costs its thread: the breakpoint, the BPF program and one step over
+// the instruction. 0.63 us were measured (docs/evidence/events.md).
 const hitCost = time.Microsecond
 
 const (
-	// dearAgain is how soon an event that was dropped is tried again, at first; then after twice as long, up to
-	// dearSeldom.
+	// dearAgain is the first delay before a dropped event is tried again. The delay doubles up to dearSeldom.
 	dearAgain, dearSeldom = time.Minute, time.Hour
-	// tolerable is how long an event has to be recorded until it is no longer known as one that was dropped.
+	// tolerable is how long an event must be recorded until its earlier drops are forgotten.
 	tolerable = 10 * time.Minute
 )
 
-// dropping is what the agent asks of the recording of an event, beside Control.
+// dropping extends Control for the recording of an event.
 type dropping interface {
-	Drop()  // ends it
-	Again() // begins it again, once it has ended
+	Drop()  // ends the recording
+	Again() // begins the recording again, once it has ended
 }
 
 func hitsOf(s *sampler.Stats) (n int64) {
@@ -38,15 +37,15 @@ func hitsOf(s *sampler.Stats) (n int64) {
 }
 
 // dropDear ends the recording of an event if its hits alone have cost more than half of the budget twice in a row. Once
-// is not enough: a program may throw many exceptions for a moment. Fewer samples would not help, because each hit costs
-// its thread the breakpoint. If the event was dropped before, once is enough.
+// is not enough, because a program may throw many exceptions for a moment. Once is enough if the event was dropped
+// before. Fewer samples would not help: each hit costs its thread the breakpoint.
 func (b *budget) dropDear(a *Agent, g *guest, passed time.Duration, now time.Time) {
 	if b.max == 0 {
 		return
 	}
 	for _, r := range g.record.beside {
 		hits, over := r.hits, passed
-		if r.drops > 0 { // it may have begun again meanwhile
+		if r.drops > 0 { // it may have begun again since
 			over = min(over, max(now.Sub(r.again), beatEvery))
 		}
 		r.hits = 0
@@ -68,8 +67,8 @@ func (b *budget) dropDear(a *Agent, g *guest, passed time.Duration, now time.Tim
 	}
 }
 
-// tryDear begins one event again that was dropped and has waited, if the budget allows an attachment: to begin an event
-// costs about as much.
+// tryDear begins one dropped event again if its delay is over and the budget allows an attachment. To begin an event
+// costs about as much as to attach.
 func (a *Agent) tryDear(now time.Time) {
 	for _, g := range a.guests {
 		if g.state != recorded {
@@ -89,10 +88,10 @@ func (a *Agent) tryDear(now time.Time) {
 	}
 }
 
-// patience is how long an event that is dropped now waits until it is tried again.
+// patience returns the delay until an event that is dropped now is tried again.
 func (r *record) patience() time.Duration { return min(dearAgain<<min(r.drops, 8), dearSeldom) }
 
-// postpone has an event that was dropped, and could not be begun again, wait as if it had been dropped again.
+// postpone extends the delay of a dropped event that could not be begun again, as if it had been dropped again.
 func (r *record) postpone(now time.Time) {
 	if r.dropped {
 		r.again = now.Add(r.patience())
@@ -100,7 +99,7 @@ func (r *record) postpone(now time.Time) {
 	}
 }
 
-// resume takes in that an event which was dropped is recorded again.
+// resume notes that a dropped event is recorded again.
 func (r *record) resume(now time.Time) {
 	if r.dropped {
 		r.dropped, r.dear, r.hits, r.counted, r.again = false, false, 0, lookCounts{}, now

@@ -9,8 +9,8 @@
 // tries again after 30 s, and then less and less often, unless goprof can never read that JVM.
 //
 // At first the agent only reads a JVM's CPU clock each second. It attaches when the JVM uses enough CPU time for one
-// sample in each batch. It lets the JVM go again if the JVM uses less than half of that for a minute. In mode wall it
-// attaches to every JVM that the settings want, and lets none go because it is idle.
+// sample in each batch. It releases a JVM that uses less than half of that for a minute. In mode wall it attaches to
+// every JVM that the settings want, and does not release idle JVMs.
 //
 // All of the agent's state belongs to the goroutine of Agent.Run. Each recording has a goroutine of its own, which
 // reports to Run; batches are cut under a lock.

@@ -96,10 +96,10 @@ func (w *fakeWorld) Brief(pid int) (diagnose.Brief, bool) {
 	if j.stopped {
 		state = 'T'
 	}
-	return diagnose.Brief{Started: j.started, Comm: j.comm, Threads: 20, State: state}, true
+	return diagnose.Brief{Started: j.started, Comm: j.comm, Threads: 20, State: state, Space: 1 << 30}, true
 }
 
-func (w *fakeWorld) Glance(pid int) (diagnose.JVM, bool) {
+func (w *fakeWorld) Glance(pid int, _ bool) (diagnose.JVM, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if j := w.jvms[pid]; j != nil && j.comm == "java" {

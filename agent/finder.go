@@ -8,9 +8,9 @@ import (
 	"goprof/diagnose"
 )
 
-// finder notices JVMs as they start and end. Most processes of a host never become JVMs. So finder looks at a process
-// soon after its start, and then at growing intervals: a shell becomes java by exec, and a program may load a JVM at
-// any time.
+// finder notices JVMs as they start and end. Most processes of a host never become JVMs. But a shell may become java by
+// exec, and a program may load a JVM at any time. So finder looks at a process soon after its start, and then at
+// growing intervals.
 type finder struct {
 	world World
 	known map[int]*seenProcess
@@ -23,19 +23,22 @@ type seenProcess struct {
 	stopped bool
 	jvm     bool
 	round   uint32
-	next    time.Time     // look again
-	wait    time.Duration // until then
+	next    time.Time     // the time of the next look
+	wait    time.Duration // the time between the last look and the next
+	space   uint64        // its smallest address space since Glance found no JVM; 0 if it was not asked
 }
 
 const (
-	// firstLook is how soon finder looks at a new process again. seldomLook is how often it looks at one that was no
-	// JVM for long.
+	// firstLook is the delay between the first two looks at a new process. seldomLook is the delay for a process that
+	// has not become a JVM for long.
 	firstLook  = time.Second
 	seldomLook = time.Minute
-	// jvmLook is how often finder looks at a JVM: its number may be another process's by now, it may have become
-	// another program, or it may be stopped. The list of processes tells at each beat whether it has ended.
+	// jvmLook is the time between two looks at a JVM. Its number may now belong to another process, it may have become
+	// another program, or it may be stopped. The list of processes shows at each beat whether it has ended.
 	jvmLook = 5 * time.Second
-	// mostProcesses bounds how many processes are kept.
+	// leastJVM is the least growth of the address space of a program that loads a JVM. libjvm.so alone is larger.
+	leastJVM = 16 << 20
+	// mostProcesses limits the processes that are remembered.
 	mostProcesses = 1 << 16
 )
 
@@ -44,11 +47,11 @@ type found struct {
 	gone []int
 }
 
-// beat compares what runs with what ran.
+// beat compares the list of processes with the last one.
 func (f *finder) beat(now time.Time) (news found) {
 	pids := f.world.PIDs()
 	if pids == nil {
-		return news // the list could not be read: that does not say that a process has ended
+		return news // an unreadable list does not mean that processes have ended
 	}
 	f.round++
 	for _, pid := range pids {
@@ -97,30 +100,34 @@ func (n *found) lose(pid int, p *seenProcess) {
 	}
 }
 
-// ignore notes a process of which nothing can be read: it is a thread of the kernel, or has just ended. The next beat's
-// list says which.
+// ignore notes a process of which nothing can be read: a thread of the kernel, or a process that has just ended. The
+// list of the next beat shows which of the two.
 func (f *finder) ignore(pid int, p *seenProcess, now time.Time) {
 	if p == nil && len(f.known) < mostProcesses {
 		f.known[pid] = &seenProcess{round: f.round, next: now.Add(seldomLook)}
 	}
 }
 
-// look looks at a process, and says when the next time is.
+// look looks at a process and sets the time of the next look.
 func (f *finder) look(pid int, p *seenProcess, brief diagnose.Brief, now time.Time, news *found) {
 	if p.jvm {
 		p.next = now.Add(jvmLook)
 		return
 	}
 	if brief.Comm != p.comm {
-		p.comm, p.wait = brief.Comm, firstLook/2 // by exec, or it has a new name
+		p.comm, p.wait, p.space = brief.Comm, firstLook/2, 0 // by exec, or it has a new name
 	}
-	if brief.Threads > 1 || brief.Comm == "java" {
-		if jvm, ok := f.world.Glance(pid); ok {
+	isJava := brief.Comm == "java"
+	closely := isJava || p.wait >= seldomLook/2
+	if (isJava || brief.Threads > 1) && (closely || brief.Space >= p.space+leastJVM) {
+		if jvm, ok := f.world.Glance(pid, closely); ok {
 			p.jvm, p.next = true, now.Add(jvmLook)
 			news.born = append(news.born, jvm)
 			return
 		}
+		p.space = brief.Space
 	}
+	p.space = min(p.space, brief.Space)
 	p.wait = min(p.wait*2, seldomLook)
 	p.next = now.Add(p.wait)
 }

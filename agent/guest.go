@@ -10,61 +10,61 @@ import (
 	"goprof/session"
 )
 
-// guestState is what an agent does with a JVM.
+// guestState says what the agent does with a JVM.
 type guestState uint8
 
 const (
-	idle     guestState = iota // its CPU clock is read
-	opening                    // it is attached to
+	idle     guestState = iota // only its CPU clock is read
+	opening                    // goprof attaches to it
 	recorded                   // its samples are taken
-	denied                     // the settings do not want it
+	denied                     // the settings exclude it
 	barred                     // it cannot be recorded: see why
-	halted                     // of the census only: idle or recorded, and stopped by a signal or a debugger
+	halted                     // only in the census: idle or recorded, and stopped by a signal or a debugger
 
 	numStates
 )
 
 var stateNames = [numStates]string{"idle", "attaching", "recorded", "denied", "unsupported", "stopped"}
 
-// stillBeats is how many beats in a row must find a JVM stopped before the agent says so: goprof itself stops threads,
-// for a shorter time.
+// stillBeats is how many beats in a row must find a JVM stopped before the agent reports it. goprof itself stops
+// threads, but for a shorter time.
 const stillBeats = 2
 
 type guest struct {
 	Candidate
 	state guestState
-	said  map[string]bool // causes that were told
-	retry time.Time       // of barred: try again; zero: never
+	said  map[string]bool // causes that were logged
+	retry time.Time       // of barred: when to try again; zero: never
 	tries int
 
-	// How much CPU time the JVM uses. read is the last reading of its CPU clock.
+	// CPU time of the JVM. read is the last reading of its CPU clock.
 	read     time.Duration
-	window   time.Time     // the time since which use is counted
-	atWindow time.Duration // the CPU clock then
-	leave    time.Time     // do not attach before: there was no memory for the JVM
+	window   time.Time     // the beginning of the time over which use is counted
+	atWindow time.Duration // the CPU clock at that time
+	leave    time.Time     // do not attach before this time: memory was short
 	still    int           // beats in a row that found the JVM stopped
 
 	record *record
 }
 
-// record is a guest's recording. The fields above end belong to the goroutine of Agent.Run.
+// record is a guest's recording. Only the goroutine of Agent.Run uses the fields above end.
 type record struct {
 	batches *batches
-	control Control // nil until it has begun
+	control Control // nil until the recording has begun
 	cut     time.Time
 	share   float64
-	fixed   bool       // it cannot be governed
-	counted lookCounts // of the last reading
-	due     float64    // samples that were due since the budget was last held, whatever the share
+	fixed   bool       // its rate cannot change
+	counted lookCounts // at the last reading
+	due     float64    // samples due since the last budget.hold, at a share of 1
 	stop    context.CancelFunc
 
-	beside  []*record          // those of events; never changed
-	event   session.AskedEvent // what one of these is of
-	hits    int64              // of the event's probes, since the budget was last held
-	dear    bool               // the event was too dear when it was looked at last
-	dropped bool               // it was so twice in a row, and is not recorded
-	drops   int                // how often it was dropped
-	again   time.Time          // when it is tried again; zero while it begins; then when it has begun
+	beside  []*record          // the recordings of events; never changed
+	event   session.AskedEvent // the event, if this is a recording of an event
+	hits    int64              // of the event's probes, since the last budget.hold
+	dear    bool               // the event was too expensive at the last budget.hold
+	dropped bool               // the event was too expensive twice in a row, and is not recorded
+	drops   int                // how often the event was dropped
+	again   time.Time          // when the event is tried again; zero while it begins; then when it has begun
 }
 
 type lookCounts struct {
@@ -81,17 +81,17 @@ func countsOf(s *sampler.Stats) lookCounts {
 	return c
 }
 
-// event is what a recording's goroutine tells Run.
+// event is a report of a recording's goroutine to Run.
 type event struct {
 	pid     int
 	record  *record
-	jvm     *Candidate // it was attached to, and this is what it says
-	control Control    // it has begun
-	beside  *record    // control and err are of this event's recording
+	jvm     *Candidate // goprof is attached; these are the facts of the JVM
+	control Control    // the recording has begun
+	beside  *record    // the event's recording that control and err belong to
 	ended   bool
-	unlike  bool // the settings do not want it, by what it says
-	exec    bool // it has become another program, or ended
+	unlike  bool // the settings exclude the JVM because of its version or vendor
+	exec    bool // the process has become another program, or has ended
 	err     error
-	killed  string  // for want of memory: what to say of that
+	killed  string  // the message, if the kernel killed the JVM for lack of memory
 	cost    expense // of attaching
 }

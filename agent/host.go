@@ -25,7 +25,7 @@ import (
 type ThisHost struct {
 	diagnose.Host
 	version string
-	growth  int64 // what LetGrow has set
+	growth  int64 // the last value of LetGrow
 	visits  together[*visit.Group]
 	perf    together[*perf.Group]
 	stops   stopped
@@ -33,13 +33,13 @@ type ThisHost struct {
 	enrich  func(pid int, a *resource.Attributes)
 }
 
-// together is a group that takes samples of all JVMs.
+// together is a group that samples all JVMs.
 type together[G sampling] struct {
 	group G
-	ended chan struct{} // closed when the group has
+	ended chan struct{} // closed when the group has ended
 }
 
-// sampling is what both kinds of groups can do.
+// sampling holds the methods that both kinds of groups share.
 type sampling interface {
 	Run(context.Context) error
 	SetInterval(time.Duration)
@@ -63,8 +63,7 @@ func (t *together[G]) works() bool {
 	}
 }
 
-// NewHost makes a World of this machine. enrich adds to the attributes that say whose the batches of a process are. It
-// may be nil.
+// NewHost makes a World of this machine. enrich adds attributes of the process to a batch's resource. It may be nil.
 func NewHost(h diagnose.Host, version string, enrich func(pid int, a *resource.Attributes)) *ThisHost {
 	const usual = time.Second / 19
 	listed := new(processList)
@@ -75,11 +74,11 @@ func NewHost(h diagnose.Host, version string, enrich func(pid int, a *resource.A
 		visits: sampleTogether(visit.NewGroup(usual, 0)), perf: sampleTogether(perf.NewGroup(usual, 0))}
 }
 
-// Run takes samples for all JVMs together, until ctx is done: by perf events of CPUs, and by visits of CPUs. If one
-// of the two cannot be done, say gets what that means for an agent that was asked for that engine.
+// Run samples all JVMs together until ctx is done: by perf events of CPUs, and by visits to CPUs. If one of the two is
+// not possible, say receives the consequence for an agent that was configured for that engine.
 func (h *ThisHost) Run(ctx context.Context, want session.EngineName, say func(string)) {
 	var groups sync.WaitGroup
-	var said sync.Map // both may mean the same
+	var said sync.Map // both may have the same consequence
 	for _, run := range []func(context.Context) error{h.perf.run, h.visits.run} {
 		groups.Go(func() {
 			told := h.meaning(run(ctx), want)
@@ -91,7 +90,7 @@ func (h *ThisHost) Run(ctx context.Context, want session.EngineName, say func(st
 	groups.Wait()
 }
 
-// meaning returns what it means for JVMs that a group has ended; empty if it means nothing.
+// meaning returns the consequence for JVMs if a group has ended, or "" if there is none.
 func (h *ThisHost) meaning(err error, want session.EngineName) string {
 	const visits = "one for all JVMs needs CAP_PERFMON, CAP_SYS_NICE and two CPUs"
 	wide := "one for all JVMs needs CAP_PERFMON, CAP_BPF and the first PID namespace"
@@ -113,7 +112,7 @@ func (h *ThisHost) meaning(err error, want session.EngineName) string {
 	return ""
 }
 
-// Group is what was done for all JVMs together.
+// Group returns the counters of the group.
 func (h *ThisHost) Group() sampler.GroupStats {
 	s, p := h.visits.group.Stats(), h.perf.group.Stats()
 	s.Met += p.Met
@@ -123,8 +122,8 @@ func (h *ThisHost) Group() sampler.GroupStats {
 	return s
 }
 
-// PIDs lists the processes of this host, nil if the list cannot be read. It belongs to one goroutine, and so does the
-// list, until the next call.
+// PIDs lists the processes of this host. It returns nil if the list cannot be read. Only one goroutine may call it. The
+// list is valid until the next call.
 func (h *ThisHost) PIDs() []int { return h.listed.read(time.Now(), h.Host.PIDs) }
 
 func (h *ThisHost) CPU(pid int) time.Duration { return threads.ProcessCPU(pid) }
@@ -144,7 +143,6 @@ func (h *ThisHost) Place(j *Candidate) {
 	}
 }
 
-// Attach opens a JVM.
 func (h *ThisHost) Attach(pid int) (Target, error) {
 	s, err := session.Attach(pid)
 	if err != nil {
@@ -173,14 +171,14 @@ func (t *hostTarget) Tell(j *Candidate) {
 func (t *hostTarget) Alive() bool { return t.session.Process.Alive() == nil }
 func (t *hostTarget) Close()      { t.session.Close() }
 
-// Resource returns the attributes that enrich finds, and those that goprof knows by itself.
+// Resource returns the attributes from enrich and those that goprof itself finds.
 func (t *hostTarget) Resource() (a resource.Attributes) {
 	if pid := t.jvm.PID; t.host.enrich != nil {
 		a, _ = inTime(func() (a resource.Attributes) {
 			t.host.enrich(pid, &a)
 			return a
 		})
-		if !t.Alive() { // the number may be another process's by now
+		if !t.Alive() { // the number may now belong to another process
 			a = nil
 		}
 	}
@@ -221,15 +219,15 @@ func (t *hostTarget) Record(ctx context.Context, how Recording) (profile.Summary
 	_, sum, err := t.session.Record(ctx, opt)
 	switch {
 	case opt.Member != nil && t.member(opt.Engine) == nil:
-		err = nil // the group has ended: the JVM is taken up again
+		err = nil // the group has ended: the agent attaches again
 	case errors.Is(err, session.ErrCut):
 		t.host.stops.note(&t.jvm)
-		err = nil // it is taken up again by the other engine
+		err = nil // the agent attaches again, with the other engine
 	}
 	return sum, err
 }
 
-// chooseEngine chooses how samples are taken. One sampler for all JVMs costs less than one for each.
+// chooseEngine chooses the engine. One sampler for all JVMs costs less than one for each.
 func (t *hostTarget) chooseEngine(want session.EngineName) (session.EngineName, error) {
 	auto := want == session.AutoEngine
 	if auto && (t.host.stops.has(&t.jvm) || !t.host.perf.works() && t.host.visits.works()) {
@@ -239,7 +237,7 @@ func (t *hostTarget) chooseEngine(want session.EngineName) (session.EngineName, 
 	return c.Engine, err
 }
 
-// member makes members of the group that takes samples in that way; nil if there is none.
+// member returns the function that adds a JVM to the group of an engine, or nil if there is no such group.
 func (t *hostTarget) member(by session.EngineName) func(pid int) sampler.Engine {
 	switch {
 	case by == session.PerfEngine && t.host.perf.works():
@@ -250,7 +248,7 @@ func (t *hostTarget) member(by session.EngineName) func(pid int) sampler.Engine 
 	return nil
 }
 
-// latest is what all engines can tell.
+// latest is common to all engines.
 type latest interface{ Latest() sampler.Stats }
 
 // sharing is a member of a group.
@@ -268,7 +266,7 @@ func (c *control) Govern(interval time.Duration, share float64) bool {
 	switch {
 	case c.fixed:
 		return false
-	case c.member != nil: // the interval is the group's
+	case c.member != nil: // the interval belongs to the group
 		c.member.SetShare(share)
 	default:
 		c.pace.Store(int64(float64(interval) / max(share, leastShare)))
@@ -276,7 +274,7 @@ func (c *control) Govern(interval time.Duration, share float64) bool {
 	return true
 }
 
-// versioned notes which goprof it was.
+// versioned adds goprof's version to a Sink's summary.
 type versioned struct {
 	session.Sink
 	version string

@@ -4,7 +4,7 @@ package agent
 
 import "time"
 
-// limiter bounds how many lines the agent writes: each of thousands of JVMs may be the cause of one.
+// limiter limits how many lines the agent writes, because each of thousands of JVMs may cause one.
 type limiter struct {
 	since time.Time
 	n     int

@@ -9,31 +9,33 @@ import (
 	"time"
 )
 
-// memory bounds what goprof keeps, however many JVMs there are. The data that goprof keeps of a JVM (names, debug
-// information, threads) grow with that JVM, and can be dropped only as a whole. So if they need too much memory, goprof
-// detaches from the JVM that uses the least CPU time, and for some time attaches to no more JVMs than fit.
+// memory limits the memory of goprof, however many JVMs there are. The data that goprof keeps of a JVM (names, debug
+// information, threads) grow with that JVM, and can only be dropped as a whole. If too much memory is in use, goprof
+// detaches from the JVM that uses the least CPU time. For some time it then attaches only to as many JVMs as fit.
 //
 // The Go runtime keeps garbage within the same bound (debug.SetMemoryLimit).
 type memory struct {
-	after uint64 // the garbage collection after which JVMs that were let go or have ended are no longer counted
+	after uint64 // the collection after which the memory of released or ended JVMs is no longer counted
 }
 
 const (
-	// mostLive is the part of the bound that may be in use after a garbage collection. The rest is for garbage, and for
-	// the Go runtime itself.
+	// mostLive is the part of the limit that may be in use after a garbage collection. The rest is for garbage and the
+	// Go runtime.
 	mostLive = 0.6
-	// leftFor is how long a JVM is left alone after it was let go for want of memory.
+	// leftFor is how long goprof stays detached from a JVM after memory was short.
 	leftFor = 5 * time.Minute
-	// growth is how much garbage there may be: a collection costs tens of milliseconds of CPU time, most of which it
-	// waits for the thread that makes visits (ptrace.LeaveInPeace). growth is at most growthPart of the bound.
+	// growth is the garbage that may pile up between two collections. A collection costs tens of milliseconds of CPU
+	// time, mostly in waiting for the thread that makes visits (ptrace.LeaveInPeace). growth is at most growthPart of
+	// the limit.
 	growth, growthPart = 16 << 20, 0.1
-	// leastGrowth and mostGrowth bound the same, in percent of what is in use. leastGrowth overrules the other bounds.
+	// leastGrowth and mostGrowth limit the same, in percent of the memory in use. leastGrowth overrides the other
+	// limits.
 	leastGrowth, mostGrowth = 30, 400
 )
 
-// hasRoom reports whether one more JVM of average size fits beside n of them. There is always room for one. If there
-// are no JVMs, the memory in use belongs to JVMs that have ended. It stays until the next garbage collection, which may
-// be minutes away in an idle agent.
+// hasRoom reports whether one more JVM of average size fits beside n JVMs. One JVM always fits: without JVMs, the
+// memory in use belongs to JVMs that have ended. It is freed at the next garbage collection, which may be minutes away
+// in an idle agent.
 func (a *Agent) hasRoom(n int) bool {
 	if a.settings.MaxMemory == 0 || n == 0 {
 		return true
@@ -57,11 +59,11 @@ func (a *Agent) holdMemory(now time.Time) {
 		return
 	}
 	g := a.leastBusy(now)
-	if g == nil { // what is in use belongs to JVMs that have ended
+	if g == nil { // the memory in use belongs to JVMs that have ended
 		a.memory.after = collections + 1
 		return
 	}
-	a.memory.after = collections + 2 // one may be under way
+	a.memory.after = collections + 2 // one collection may be under way
 	a.release(g)
 	g.leave = now.Add(leftFor)
 	a.metrics.evicted.Add(1)
@@ -69,7 +71,7 @@ func (a *Agent) holdMemory(now time.Time) {
 		live>>20, bound>>20))
 }
 
-// growth is how much garbage there may be.
+// growth returns the garbage that may pile up between two collections.
 func (a *Agent) growth() int64 {
 	if bound := a.settings.MaxMemory; bound != 0 {
 		return min(growth, int64(growthPart*float64(bound)))
@@ -77,7 +79,7 @@ func (a *Agent) growth() int64 {
 	return growth
 }
 
-// leastBusy returns the JVM that is recorded and has used the least CPU time lately, nil if none is.
+// leastBusy returns the recorded JVM that has lately used the least CPU time, or nil.
 func (a *Agent) leastBusy(now time.Time) (least *guest) {
 	use := func(g *guest) float64 {
 		return float64(g.read-g.atWindow) / float64(max(now.Sub(g.window), time.Second))
@@ -90,7 +92,7 @@ func (a *Agent) leastBusy(now time.Time) (least *guest) {
 	return least
 }
 
-// LetGrow sets how much the heap may grow, where that is another percentage than before.
+// LetGrow sets how much the heap may grow. It changes the runtime's percentage only if that differs.
 func (h *ThisHost) LetGrow(live, growth int64) {
 	percent := growthPercent(live, growth)
 	if percent > h.growth*5/4 || percent < h.growth*4/5 {
@@ -103,7 +105,7 @@ func growthPercent(live, growth int64) int64 {
 	return min(max(100*growth/max(live, 1), leastGrowth), mostGrowth)
 }
 
-// Memory is what was in use after the last garbage collection, and how many collections there have been.
+// Memory returns the memory in use after the last garbage collection, and the number of collections.
 func (h *ThisHost) Memory() (live int64, collections uint64) {
 	read := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/cycles/total:gc-cycles"}}
 	metrics.Read(read)

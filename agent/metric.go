@@ -13,10 +13,10 @@ type Metric struct {
 	value            any
 }
 
-// Counter is a Metric that only grows.
+// Counter makes a Metric that only grows.
 func Counter(name, help string, value any) Metric { return Metric{name, "counter", help, value} }
 
-// Gauge is a Metric that grows and shrinks.
+// Gauge makes a Metric that can grow and shrink.
 func Gauge(name, help string, value any) Metric { return Metric{name, "gauge", help, value} }
 
 // WriteMetrics writes metrics in Prometheus' text format.

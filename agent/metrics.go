@@ -16,7 +16,7 @@ import (
 	"goprof/session"
 )
 
-// Metrics is what an agent counts. It can be read from any goroutine.
+// Metrics holds the counters of an agent. Any goroutine may read them.
 type Metrics struct {
 	found, ended, endedRecorded, attached, released, delayed, execs atomic.Int64
 	evicted, leftOut                                                atomic.Int64
@@ -32,7 +32,7 @@ type Metrics struct {
 	events  map[string]*eventMetrics
 }
 
-// eventMetrics are those of one event. The configuration names the events, so they are few.
+// eventMetrics are the counters of one event. Events come from the configuration, so they are few.
 type eventMetrics struct{ samples, refused, dropped, retried int64 }
 
 // float is an atomic float64.
@@ -44,14 +44,14 @@ func (f *float) Load() float64   { return math.Float64frombits(f.bits.Load()) }
 func newMetrics() *Metrics {
 	m := &Metrics{began: time.Now(), refused: map[string]int64{}, events: map[string]*eventMetrics{}}
 	m.factor.Store(1)
-	m.beat.Store(-int64(healthyWithin)) // there was none yet
+	m.beat.Store(-int64(healthyWithin)) // there was no beat yet
 	return m
 }
 
 func (m *Metrics) refuse(cause string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.refused[cause]++ // bounded: the names of causes are goprof's own
+	m.refused[cause]++ // bounded: causes have fixed names
 }
 
 // ofEvent returns the metrics of an event. The caller holds the lock.
@@ -64,14 +64,14 @@ func (m *Metrics) ofEvent(name string) *eventMetrics {
 	return e
 }
 
-// refuseEvent counts an event that a JVM is recorded without.
+// refuseEvent counts an event that could not be recorded in a JVM.
 func (m *Metrics) refuseEvent(name string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.ofEvent(name).refused++
 }
 
-// dropEvent counts an event that was dropped as too dear, and retryEvent one that is tried again.
+// dropEvent counts an event that was dropped because of its cost. retryEvent counts one that is tried again.
 func (m *Metrics) dropEvent(name string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -102,7 +102,7 @@ func (m *Metrics) census(guests map[int]*guest) {
 			states[g.state]++
 		}
 	}
-	m.beat.Store(int64(time.Since(m.began))) // the wall clock may be set
+	m.beat.Store(int64(time.Since(m.began))) // monotonic, because the wall clock may be set
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.states = states
@@ -111,8 +111,8 @@ func (m *Metrics) census(guests map[int]*guest) {
 // Counts holds some metrics as numbers.
 type Counts struct {
 	Found, Ended, Batches, Samples, Lost int64
-	LeftOut                              int64   // stops that were not begun, as they might have lasted too long
-	Used                                 float64 // of the host, in the last 10 s
+	LeftOut                              int64   // stops that were not begun, because they might have lasted too long
+	Used                                 float64 // share of the host's CPU time in the last 10 s
 }
 
 // Healthy reports whether the agent has looked at its host lately.
@@ -120,16 +120,16 @@ func (m *Metrics) Healthy() bool {
 	return time.Since(m.began)-time.Duration(m.beat.Load()) < healthyWithin
 }
 
-// healthyWithin is how old the last beat may be.
+// healthyWithin is the largest age of the last beat in a healthy agent.
 const healthyWithin = 30 * time.Second
 
-// Counts reads these metrics.
+// Counts returns some metrics as numbers.
 func (m *Metrics) Counts() Counts {
 	return Counts{Found: m.found.Load(), Ended: m.ended.Load(), Batches: m.batches.Load(), Samples: m.samples.Load(),
 		Lost: m.lost.Load(), LeftOut: m.leftOut.Load(), Used: m.used.Load()}
 }
 
-// metric is one line of the exposition, or several with a label.
+// metric is one line of the output, or several lines with a label.
 type metric struct {
 	name, kind, help string
 	value            func(m *Metrics) float64
@@ -182,7 +182,7 @@ var exposed = []metric{
 
 const prefix = "goprof_agent_"
 
-// Write writes all in Prometheus' text format.
+// Write writes all metrics in Prometheus' text format.
 func (m *Metrics) Write(w io.Writer) error {
 	for _, e := range exposed {
 		if err := WriteMetrics(w, Metric{e.name, e.kind, e.help, e.value(m)}); err != nil {

@@ -8,11 +8,11 @@ import (
 	"goprof/process"
 )
 
-// namespaceFile is where Kubernetes puts the namespace of a pod into its containers, with the account of the pod.
+// namespaceFile holds the namespace of a pod. Kubernetes puts it into the pod's containers, beside the service account.
 const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
-// podNamespace reads that file. The result is empty if there is none. Links that the container has put there are
-// followed within its root.
+// podNamespace reads that file. It returns "" if there is none. Links in the container are resolved within the
+// container's root.
 func podNamespace(pid int) string {
 	b, err := process.ReadInside(pid, namespaceFile, maxNamespace+1)
 	if err != nil {
@@ -24,7 +24,7 @@ func podNamespace(pid int) string {
 // maxNamespace is the longest name by Kubernetes' rules (RFC 1123: a label).
 const maxNamespace = 63
 
-// namespaceOf returns the name in the file, empty if it breaks these rules.
+// namespaceOf returns the name in the file, or "" if the name breaks these rules.
 func namespaceOf(text string) string {
 	name := strings.TrimSpace(text)
 	if len(name) > maxNamespace {

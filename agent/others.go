@@ -22,39 +22,39 @@ import (
 	"goprof/sampler/ring"
 )
 
-// Others samples the processes that the agent does not record: programs that are no JVM, JVMs that cannot be recorded
-// or do next to nothing, and the kernel's threads. The kernel takes the samples (perf.Host). A sample has the calls to
-// which frame pointers lead, so code without frame pointers ends a stack early. Such a stack is marked as truncated.
+// Others samples the processes that the agent does not record: programs other than JVMs, JVMs that cannot be recorded
+// or are nearly idle, and the kernel's threads. The kernel takes the samples (perf.Host). A sample holds the calls that
+// frame pointers lead to, so a stack ends early at code without frame pointers. Such a stack is marked as truncated.
 //
-// Others reads the rings once in a beat. All of it belongs to the goroutine of Run, but claims and what is atomic.
+// Others reads the rings once in a beat. Its fields belong to the goroutine of Run, except claims and the atomic ones.
 type Others struct {
 	host     *perf.Host
 	o        OthersOptions
 	interval atomic.Int64
 	every    atomic.Int64  // from one batch to the next
 	maxCPU   atomic.Uint64 // the bits of Settings.MaxCPU
-	rests    atomic.Int64  // until when no process is read: there is no memory for it
+	rests    atomic.Int64  // until then no process is read, because memory is short
 	samples  atomic.Int64
 	lost     atomic.Int64
 	at       time.Time     // of the last reading
-	each     time.Duration // what a sample stands for that was not read yet
+	each     time.Duration // the interval of the samples that are not read yet
 
 	mu     sync.Mutex
 	claims map[int][]claim
 
 	known   map[int]*other
-	changed map[int]int64  // when processes last ended, began or became another program, of what take works off
-	names   map[int]string // of processes that have begun, or have become another program, and were not sampled yet
+	changed map[int]int64  // time of a process's last start, end or exec in the records that take handles
+	names   map[int]string // names of processes that have begun or become another program, and are not sampled yet
 	opened  int
 	purse   purse
 	funcs   map[profile.Func]*profile.Func
 	groups  map[string]*othersGroup
-	began   time.Time // of the batches
-	machine string    // its name
+	began   time.Time // when the current batches began
+	machine string    // its host name
 	span    *countedTime
 }
 
-// OthersOptions are how Others works.
+// OthersOptions are the settings of Others.
 type OthersOptions struct {
 	Settings Settings
 	Version  string // of goprof
@@ -63,21 +63,20 @@ type OthersOptions struct {
 	Offer    func(*batch.Batch)
 }
 
-// claim is a time in which batches of a process come from elsewhere, or are not wanted.
+// claim is a time in which Others makes no batches of a process: other batches cover it, or the rules exclude it.
 type claim struct{ from, until int64 }
 
 const forGood = int64(1<<63 - 1)
 
-// The bounds of what is kept.
+// Limits of what is kept.
 const (
 	mostKnown = 4096 // processes
 	mostNames = 1 << 14
 	mostFuncs = 1 << 16
-	// quietFor is how long a process that is not sampled is kept, where there is no room for others.
+	// quietFor is how long an unsampled process is kept if there is no room for others.
 	quietFor = int64(time.Minute)
 )
 
-// OpenOthers begins to take samples.
 func OpenOthers(o OthersOptions) (*Others, error) {
 	host, err := perf.OpenHost(o.Settings.interval())
 	if err != nil {
@@ -100,7 +99,7 @@ func newOthers(o OthersOptions) *Others {
 	return s
 }
 
-// machineName is the host's name. In a container the kernel tells another one, and enrich knows better.
+// machineName returns the host's name. In a container the kernel reports the container's name, so enrich comes first.
 func machineName(enrich func(pid int, a *resource.Attributes)) string {
 	var a resource.Attributes
 	if enrich != nil {
@@ -126,15 +125,15 @@ func (s *Others) Run(ctx context.Context) {
 	s.forgetAll()
 }
 
-// beat takes in what has happened since the last time, and cuts batches when it is time to.
+// beat handles the records since the last beat, and cuts batches that are due.
 func (s *Others) beat(now time.Time, over bool) {
-	runtime.LockOSThread() // its CPU time is counted
+	runtime.LockOSThread() // the CPU time of this thread is counted
 	defer runtime.UnlockOSThread()
 	began := sampler.ThreadCPU()
 	s.purse.share = math.Float64frombits(s.maxCPU.Load()) * float64(s.o.CPUs) * othersPart
 	s.purse.add(now.Sub(s.at))
 	s.at = now
-	if process.TablesShort() { // a JVM needs them more
+	if process.TablesShort() { // JVMs need the space more
 		s.letGo(now)
 	}
 	if s.isResting() && s.opened > 0 {
@@ -149,11 +148,11 @@ func (s *Others) beat(now time.Time, over bool) {
 	s.purse.owed.Add(int64(sampler.ThreadCPU() - began))
 }
 
-// SampleOthers has the agent say to o which processes it leaves to o, and when samples count. Call SampleOthers before
-// Run.
+// SampleOthers connects the agent with o: the agent reports to o which processes it leaves to o, and when samples
+// count. Call SampleOthers before Run.
 func (a *Agent) SampleOthers(o *Others) { a.others, o.span, a.budget.aside = o, a.span, othersPart }
 
-// leaveToOthers says which processes are not for Others: JVMs that are recorded, and those that the rules do not want.
+// leaveToOthers excludes from Others the JVMs that are recorded, and those that the rules do not want.
 func (a *Agent) leaveToOthers() {
 	if a.others == nil {
 		return
@@ -169,8 +168,8 @@ func (a *Agent) leaveToOthers() {
 	a.others.leaveOut(out, time.Duration(float64(a.budget.interval())/max(a.budget.factor, leastShare)))
 }
 
-// letGo has Others drop what it has read of processes, and read nothing for leftFor. It returns false where that was
-// so already.
+// letGo makes Others drop what it has read of processes, and read nothing for leftFor. It returns false if Others was
+// already in that state.
 func (s *Others) letGo(now time.Time) bool {
 	if s == nil || now.UnixNano() < s.rests.Load() {
 		return false
@@ -181,12 +180,12 @@ func (s *Others) letGo(now time.Time) bool {
 
 func (s *Others) isResting() bool { return s.at.UnixNano() < s.rests.Load() }
 
-// mayRead reports whether processes may be read. If half of the questions that may hang do so, the others are for JVMs.
+// mayRead reports whether processes may be read. If half of mostHanging requests hang, the other half is kept for JVMs.
 func (s *Others) mayRead() bool {
 	return s.purse.mayPay() && !s.isResting() && hanging.Load() < mostHanging/2
 }
 
-// spent is the CPU time that Others has used so far.
+// spent returns the CPU time that Others has used.
 func (s *Others) spent() time.Duration {
 	if s == nil {
 		return 0
@@ -194,13 +193,13 @@ func (s *Others) spent() time.Duration {
 	return time.Duration(s.purse.paid.Load())
 }
 
-// Counts is how many samples there were, and how many records the kernel had no room for.
+// Counts returns the number of samples, and the number of records that the kernel had no room for.
 func (s *Others) Counts() (samples, lost int64) { return s.samples.Load(), s.lost.Load() }
 
-// Unsampled is how many CPUs are on and have no samples of other processes.
+// Unsampled returns how many online CPUs have no samples of other processes.
 func (s *Others) Unsampled() int { return s.host.Unsampled() }
 
-// leaveOut says which processes are left out from now on, and at which interval the others are sampled.
+// leaveOut sets the processes that are left out from now on, and the interval of the samples.
 func (s *Others) leaveOut(pids map[int]bool, interval time.Duration) {
 	s.interval.Store(int64(interval))
 	now := time.Now().UnixNano()
@@ -224,7 +223,7 @@ func (s *Others) isClaimed(pid int, when int64) bool {
 	return slices.ContainsFunc(s.claims[pid], func(c claim) bool { return when >= c.from && when < c.until })
 }
 
-// dropClaims forgets what is over: all samples up to a moment have been read.
+// dropClaims forgets claims that ended before a moment. All samples up to that moment have been read.
 func (s *Others) dropClaims(until int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -237,10 +236,10 @@ func (s *Others) dropClaims(until int64) {
 	}
 }
 
-// take takes in what has happened since the last time. samples and tasks are how many of these are missing.
+// take handles the records since the last call. samples and tasks are the numbers of missing records of each kind.
 func (s *Others) take(seen []ring.Chain, samples, tasks int64) {
 	s.lost.Add(samples + tasks)
-	if tasks > 0 { // the end of a process may be among them, and its number another one's by now
+	if tasks > 0 { // the end of a process may be missing, and its number may now belong to another one
 		s.doubt()
 	}
 	clear(s.changed)
@@ -281,17 +280,17 @@ func (s *Others) sample(c *ring.Chain) {
 	s.samples.Add(1)
 }
 
-// purse is the CPU time that Others may use: a share of the agent's budget. To read the rings takes some of it. The
-// rest is for reading about processes. What is left is kept for othersAhead.
+// purse is the CPU time that Others may use: a share of the agent's budget. Reading the rings is paid from it first.
+// The rest is for reading about processes. An unused rest is kept for othersAhead.
 type purse struct {
 	left  time.Duration
-	share float64      // CPU time in a second; 0: any
-	owed  atomic.Int64 // and not yet paid
-	paid  atomic.Int64 // so far
+	share float64      // CPU time per second; 0: no limit
+	owed  atomic.Int64 // used and not yet paid
+	paid  atomic.Int64 // paid so far
 }
 
-// othersPart is the part of the budget for that. It is taken from the part for attaching, so the samples of JVMs keep
-// theirs. Samples of other processes cost next to nothing.
+// othersPart is the purse's part of the budget. It is taken from the part for attaching, so the samples of JVMs do not
+// get fewer. Samples of other processes cost next to nothing.
 const (
 	othersPart  = 0.15
 	othersAhead = 5 * time.Second
@@ -305,7 +304,6 @@ func (p *purse) add(passed time.Duration) {
 	p.pay()
 }
 
-// pay pays what is owed.
 func (p *purse) pay() {
 	cost := p.owed.Swap(0)
 	p.left -= time.Duration(cost)

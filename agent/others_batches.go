@@ -13,14 +13,14 @@ import (
 	"goprof/profile/resource"
 )
 
-// Processes with the same attributes are one group, which has a batch of its own: the workers of a web server, the
-// shells of a build. A group that has used little goes into the batch of all such groups, where threads have the
-// processes' names. So there are not more batches than a server, or a folder, can bear.
+// Processes with the same attributes form one group, for example the workers of a web server or the shells of a build.
+// A group has its own batch. Groups that have used little share one batch, where threads have the names of the
+// processes. So a server or a folder does not get too many batches.
 
 const (
-	// smallPart: a group is small if it has used less than that part of a CPU.
+	// smallPart is the part of a CPU below which a group is small.
 	smallPart = 0.01
-	// mostGroups bounds the groups of a batch's time.
+	// mostGroups limits the groups between two cuts.
 	mostGroups = 256
 	// othersName is the service of small groups.
 	othersName = "other-processes"
@@ -29,11 +29,11 @@ const (
 type othersGroup struct {
 	*batch.Gatherer
 	whose resource.Attributes
-	pid   int // 0: of several processes
+	pid   int // 0: the group has several processes
 	name  string
 }
 
-// group returns the group of a process, and makes it if there is room.
+// group returns the group of a process. It makes the group if there is room.
 func (s *Others) group(p *other) *othersGroup {
 	at := p.key
 	if s.groups[at] == nil && len(s.groups) >= mostGroups {
@@ -51,7 +51,7 @@ func (s *Others) group(p *other) *othersGroup {
 	return g
 }
 
-// keyOf is the same for processes with the same attributes.
+// keyOf returns the same text for processes with the same attributes.
 func keyOf(whose resource.Attributes) string {
 	var key strings.Builder
 	for i := range whose {
@@ -60,7 +60,6 @@ func keyOf(whose resource.Attributes) string {
 	return key.String()
 }
 
-// cut hands over what all groups have used.
 func (s *Others) cut(now time.Time) {
 	from := s.began
 	s.began = now

@@ -20,21 +20,21 @@ import (
 	"goprof/unwind"
 )
 
-// other is a process that was sampled. Its second sample has goprof read about it, once, if there is CPU time for that
-// in the purse: most processes live too briefly for two.
+// other is a process that was sampled. At its second sample goprof reads about it, once, if the purse allows that. Most
+// processes do not live long enough for two samples.
 type other struct {
 	pid     int
-	name    string // the kernel's name for it
-	newest  int64  // when it was sampled last
+	name    string // as the kernel knows it
+	newest  int64  // the time of its last sample
 	samples int
-	read    bool // what follows is known, or cannot be
+	read    bool // the fields below are known, or cannot be known
 	kernel  bool // it is a thread of the kernel
 	whose   resource.Attributes
 	code    *process.Process // nil: its code cannot be read
 	silent  bool             // its memory or files do not answer
 	sites   map[siteKey]site
-	sitesOf uint64 // the code's generation to which sites belong
-	key     string // of its group; empty as long as whose is not known
+	sitesOf uint64 // the generation of code that sites belong to
+	key     string // of its group; empty until whose is known
 }
 
 type siteKey struct {
@@ -42,15 +42,15 @@ type siteKey struct {
 	leaf bool
 }
 
-// site is what is known of an address. It is no code if fn is nil.
+// site is what is known of an address. If fn is nil, the address holds no code.
 type site struct {
 	fn   *profile.Func
-	root bool // a thread begins there
+	root bool // a thread begins with this function
 }
 
-// The bounds of what is kept of processes.
+// Limits of what is kept of processes.
 const (
-	mostOpened   = 128 // processes whose code is read at a time
+	mostOpened   = 128 // processes whose code can be read at a time
 	mostMappings = 1 << 14
 	mostSites    = 4096 // of a process
 )
@@ -58,12 +58,12 @@ const (
 // kthreadd is the parent of the kernel's threads (init/main.c, rest_init).
 const kthreadd = 2
 
-// Names of what has none.
+// Names in place of unknown ones.
 const (
-	endedName   = "[ended]" // a process that was gone, or another program, before goprof had its name
+	endedName   = "[ended]" // the process ended or became another program before goprof read its name
 	kernelName  = "[kernel]"
-	unknownName = "[unknown]"  // code that goprof may not read
-	unreadName  = "[not read]" // code of a process that was not sampled before, or for which the budget had no room
+	unknownName = "[unknown]"  // goprof may not read this code
+	unreadName  = "[not read]" // code of a process with only one sample, or the budget was used up
 )
 
 func (s *Others) forgetAll() {
@@ -73,7 +73,7 @@ func (s *Others) forgetAll() {
 	clear(s.names)
 }
 
-// doubt forgets the processes that may be others by now.
+// doubt forgets the processes whose numbers may now belong to others.
 func (s *Others) doubt() {
 	clear(s.names)
 	codes := map[int]*process.Process{}
@@ -100,7 +100,7 @@ func (s *Others) doubt() {
 	}
 	if !ok {
 		for pid := range codes {
-			s.known[pid].code = nil // which closes late
+			s.known[pid].code = nil // late closes code
 			delete(s.known, pid)
 			s.opened--
 		}
@@ -119,7 +119,7 @@ func (s *Others) close(p *other) {
 	if p.code != nil {
 		p.code.Close()
 		p.code = nil
-		p.sites = map[siteKey]site{} // other code may be there when it is opened again
+		p.sites = map[siteKey]site{} // the code may have changed by the time it is opened again
 		s.opened--
 	}
 }
@@ -129,7 +129,7 @@ func (s *Others) name(pid int, name string) {
 		return
 	}
 	if len(s.names) >= mostNames {
-		clear(s.names) // they can be read of those that are still there
+		clear(s.names) // the names can be read again of processes that still run
 	}
 	s.names[pid] = strings.ToValidUTF8(name, "\uFFFD")
 }
@@ -141,7 +141,7 @@ func (s *Others) nameOf(pid int) string {
 	return s.names[pid]
 }
 
-// process returns the process with that number, about which it reads what can be read.
+// process returns the process with that number, with all that can be read of it.
 func (s *Others) process(pid int, when int64) *other {
 	p := s.known[pid]
 	if p == nil {
@@ -152,7 +152,7 @@ func (s *Others) process(pid int, when int64) *other {
 	}
 	p.newest = when
 	p.samples++
-	stays := when >= s.changed[pid] // /proc still shows what the sample has met
+	stays := when >= s.changed[pid] // /proc still shows the process that was sampled
 	if p.name == "" {
 		name := ""
 		if stays {
@@ -166,7 +166,7 @@ func (s *Others) process(pid int, when int64) *other {
 	return p
 }
 
-// read reads about a process. If the answer comes too late, the process is not read again.
+// read reads about a process. If the answer comes too late, goprof does not read that process again.
 func (s *Others) read(p *other) {
 	p.read = true
 	s.makeRoomToRead()
@@ -184,7 +184,7 @@ func (s *Others) read(p *other) {
 	}
 }
 
-// paid is inTimeOr for what takes CPU time of the purse. An answer that comes too late is paid, too.
+// paid is inTimeOr for work that the purse pays. A late answer is paid, too.
 func paid[T any](s *Others, ask func() T, late func(T)) (answer T, ok bool) {
 	answer, ok = inTimeOr(func() T {
 		runtime.LockOSThread()
@@ -197,7 +197,7 @@ func paid[T any](s *Others, ask func() T, late func(T)) (answer T, ok bool) {
 	return answer, ok
 }
 
-// makeRoom forgets processes that are quiet, or all if there are none.
+// makeRoom forgets quiet processes, or all processes if none is quiet.
 func (s *Others) makeRoom(now int64) {
 	if len(s.known) < mostKnown {
 		return
@@ -212,7 +212,7 @@ func (s *Others) makeRoom(now int64) {
 	}
 }
 
-// makeRoomToRead closes the process that was sampled the longest time ago, if too many are open.
+// makeRoomToRead closes the process with the oldest last sample if too many are open.
 func (s *Others) makeRoomToRead() {
 	if s.opened < mostOpened {
 		return
@@ -225,18 +225,19 @@ func (s *Others) makeRoomToRead() {
 	}
 	if oldest != nil {
 		s.close(oldest)
-		oldest.read = false // and may be read again
+		oldest.read = false // it may be read again
 	}
 }
 
-// about reads about a process. It waits for the process's memory and files, and touches nothing of Others that changes.
+// about reads about a process. It may block on the process's memory and files, so it does not touch mutable fields of
+// Others.
 func (s *Others) about(pid int) *other {
 	p := &other{pid: pid}
 	stat, name, err := procfs.ReadStat(pid, pid)
 	if err != nil {
 		return p
 	}
-	name = cmp.Or(name, unknownName) // a process may have an empty name
+	name = cmp.Or(name, unknownName) // the kernel's name of a process may be empty
 	p.name = name
 	if p.kernel = stat.Memory == 0 && (pid == kthreadd || stat.Parent == kthreadd); p.kernel {
 		p.whose = s.named("kernel", kernelRuntime)
@@ -261,12 +262,12 @@ func (s *Others) about(pid int) *other {
 	whose.Add(s.named(name, kind))
 	whose.Set(resource.RuntimeName, kind)
 	whose.Set(resource.ProcessExecutable, exe)
-	whose.Remove(resource.ProcessPID) // a group may have several
+	whose.Remove(resource.ProcessPID) // a group may have several processes
 	p.whose = whose
 	return p
 }
 
-// named are the attributes of a process that says nothing of itself.
+// named returns the attributes of a process that publishes none.
 func (s *Others) named(name, kind string) resource.Attributes {
 	own := resource.Process{Service: name, Host: s.machine}
 	a := slices.Clone(s.o.Settings.Attributes)
@@ -275,13 +276,13 @@ func (s *Others) named(name, kind string) resource.Attributes {
 	return a
 }
 
-// stack is the stack of a sample. A stack that does not end where a thread begins is truncated: code without frame
-// pointers has led nowhere, or to a place that is no code behind a call.
+// stack makes the stack of a sample. A stack is truncated if its end is not the beginning of a thread: code without
+// frame pointers has ended it, or has led to an address that is not behind a call.
 func (s *Others) stack(p *other, c *ring.Chain) *profile.Stack {
 	stack := &profile.Stack{Truncated: profile.NoUnwindInfo}
 	put := func(fn *profile.Func, kind profile.Kind) {
 		if n := len(stack.Frames); n > 0 && stack.Frames[n-1].Func == fn && fn.Name == fn.Module {
-			return // code of one library, of whose functions no name is known
+			return // code of one library without names of functions
 		}
 		stack.Frames = append(stack.Frames, profile.Frame{Func: fn, Kind: kind, BCI: -1})
 	}
@@ -326,7 +327,7 @@ func (s *Others) shared(f profile.Func) *profile.Func {
 	return fn
 }
 
-// learn finds out what code is at addresses. If a process's files or memory do not answer, none of it is read again.
+// learn finds out what is at addresses. If a process's files or memory do not answer, it is not read again.
 func (s *Others) learn(p *other, calls []uint64) {
 	var fresh []siteKey
 	if p.code != nil && p.code.Generation() != p.sitesOf {
@@ -368,14 +369,14 @@ func (s *Others) learn(p *other, calls []uint64) {
 	}
 }
 
-// foundCode is what code is at an address.
+// foundCode describes the code at an address.
 type foundCode struct {
 	fn       profile.Func
 	is, root bool
 }
 
-// codeAt looks an address up. A return address is one only behind a call, or where a thread begins: Go puts the address
-// behind the first instruction of runtime.goexit at the root of a goroutine.
+// codeAt looks an address up. A return address is valid only behind a call or where a thread begins: at the root of a
+// goroutine, Go puts the address behind the first instruction of runtime.goexit.
 func codeAt(p *process.Process, at siteKey) (f foundCode) {
 	code, ok := p.Code(at.pc, at.leaf)
 	if !ok {
@@ -390,7 +391,7 @@ func codeAt(p *process.Process, at siteKey) (f foundCode) {
 	return foundCode{profile.Func{Name: name, Module: code.Image, Build: code.BuildID}, true, root}
 }
 
-// roots are functions that a thread begins with and that have no unwind rules which say so.
+// roots are functions that threads begin with, and whose unwind rules do not mark them as outermost.
 var roots = []string{"_start", "clone", "__clone", "clone3", "__clone3", "start_thread", "thread_start",
 	"__libc_start_main", "__libc_start_main_impl", "__libc_start_call_main", "runtime.goexit", "runtime.mstart",
 	"runtime.rt0_go"}
@@ -411,8 +412,8 @@ func isRoot(p *process.Process, code *process.Code, pc uint64) bool {
 		strings.HasPrefix(code.Image, "ld-musl")) && callsMain(p, code.Image, pc)
 }
 
-// callsMain reports whether code of a C library without a name calls a program's main, or a thread's function. Both are
-// static functions, which compilers put next to the exported function of the same file (glibc: csu/libc-start.c,
+// callsMain reports whether unnamed code of a C library calls a program's main or a thread's function. Both callers are
+// static functions. Compilers place them next to the exported function of the same file (glibc: csu/libc-start.c,
 // __libc_start_call_main; nptl/pthread_create.c, start_thread).
 func callsMain(p *process.Process, image string, pc uint64) bool {
 	for _, near := range []struct {

@@ -10,7 +10,7 @@ import (
 	"goprof/process"
 )
 
-// The kinds of runtimes, as process.runtime.name has them.
+// The values of the attribute process.runtime.name.
 const (
 	jvmRuntime    = "jvm"
 	goRuntime     = "go"
@@ -21,14 +21,13 @@ const (
 	kernelRuntime = "kernel"
 )
 
-// IsRuntime reports whether a text is one of these.
+// IsRuntime reports whether a text is one of these values.
 func IsRuntime(text string) bool {
 	return slices.Contains([]string{jvmRuntime, goRuntime, nodeRuntime, pythonRuntime, dotnetRuntime, nativeRuntime,
 		kernelRuntime}, text)
 }
 
-// byLibrary and byProgram say which runtime a mapped library, or the program itself, belongs to, by how its name
-// begins.
+// byLibrary and byProgram give the runtime for the beginning of a library's name, and of the program's own name.
 var byLibrary = []struct{ begins, runtime string }{
 	{"libjvm.so", jvmRuntime}, {"libj9vm", jvmRuntime},
 	{"libcoreclr.so", dotnetRuntime}, {"libpython", pythonRuntime}, {"libnode.so", nodeRuntime},
@@ -38,11 +37,10 @@ var byProgram = []struct{ begins, runtime string }{
 	{"node", nodeRuntime}, {"python", pythonRuntime}, {"pypy", pythonRuntime}, {"dotnet", dotnetRuntime},
 }
 
-// goNote is the section with the note in which Go's linker puts its build id (cmd/link/internal/ld, ELF_NOTE_GO_NAME).
+// goNote is the section in which Go's linker puts its build id (cmd/link/internal/ld, ELF_NOTE_GO_NAME).
 const goNote = ".note.go.buildid"
 
-// runtimeOf decides which runtime a process has, by the name of its program, its libraries, and the note of Go's
-// linker.
+// runtimeOf returns the runtime of a process by the names of its program and libraries, and by the note of Go's linker.
 func runtimeOf(program string, p *process.Process) string {
 	var libraries []string
 	for _, m := range p.Mappings() {

@@ -7,21 +7,20 @@ import (
 	"time"
 )
 
-// answerWithin bounds the wait for an answer that depends on the target. A file in its root may lie on a file system
-// that hangs, or that the target itself serves. So may what is mapped into its memory.
+// answerWithin limits the wait for an answer that depends on the target. A file in the target's root may lie on a file
+// system that hangs, or that the target itself serves. The same is true of files that are mapped into its memory.
 const answerWithin = 2 * time.Second
 
-// mostHanging bounds the questions without an answer. Each holds an OS thread, for ever if the target wants that. With
-// so many, nothing more is asked.
+// mostHanging limits the requests without an answer. Each holds an OS thread, and the target can make it hang for ever.
+// At the limit no further request begins.
 const mostHanging = 32
 
 var hanging atomic.Int32
 
-// inTime asks, and returns the answer if it comes in time.
+// inTime calls ask in another goroutine, and returns the answer if it comes within answerWithin.
 func inTime[T any](ask func() T) (answer T, ok bool) { return inTimeOr(ask, func(T) {}) }
 
-// inTimeOr is inTime for a question that uses what must be given back: late is called where there is no answer in time,
-// once ask no longer runs.
+// inTimeOr is inTime for answers that must be released: late gets an answer that comes too late.
 func inTimeOr[T any](ask func() T, late func(T)) (answer T, ok bool) {
 	if hanging.Load() >= mostHanging {
 		late(answer)

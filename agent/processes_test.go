@@ -5,9 +5,12 @@ package agent
 import (
 	"os"
 	"os/exec"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // TestProcessList: a process that has come is in the list at once, and one that has ended is not. The list is not read
@@ -49,6 +52,48 @@ func TestProcessList(t *testing.T) {
 	l.read(time.Now().Add(listAnew), list)
 	if read == before {
 		t.Error("the list was not read anew after its time")
+	}
+}
+
+// TestProcessListUpdate: without the list, a new process is found and its threads are not. A process that has ended is
+// left out.
+func TestProcessListUpdate(t *testing.T) {
+	threads := make(chan int)
+	go func() {
+		runtime.LockOSThread() // and never unlocked: the thread ends with its goroutine
+		threads <- unix.Gettid()
+		<-threads
+	}()
+	thread := <-threads
+	defer close(threads)
+	child := exec.Command("sleep", "1000")
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	pid := child.Process.Pid
+	low, high := min(thread, pid), max(thread, pid)
+	if high-low > mostNew-1 {
+		t.Skip("the kernel has begun with low numbers again, or others have begun many threads")
+	}
+	l := &processList{pids: []int{os.Getppid(), os.Getpid()}, before: low - 1, newest: high}
+	if !l.update() || !slices.Contains(l.pids, pid) || !slices.Contains(l.pids, os.Getppid()) {
+		t.Errorf("a process is missing: %v", l.pids)
+	}
+	if thread != os.Getpid() && slices.Contains(l.pids, thread) {
+		t.Error("a thread is taken for a process")
+	}
+	child.Process.Kill()
+	child.Wait()
+	l.before, l.newest = high, high
+	if !l.update() || slices.Contains(l.pids, pid) {
+		t.Error("a process that has ended is in the list")
+	}
+	own := []int{os.Getpid()}
+	for _, l := range []processList{{before: 1, newest: 2}, {pids: []int{own[0] + 1}, before: 1, newest: 2},
+		{pids: own, before: 2, newest: 1}, {pids: own, newest: mostNew + 1}} {
+		if l.update() {
+			t.Errorf("%+v was brought up to date without a list", l)
+		}
 	}
 }
 

@@ -12,44 +12,45 @@ import (
 	"goprof/session"
 )
 
-// Settings say whom to record, and how.
+// Settings say which JVMs to record, and how.
 type Settings struct {
-	Rate   float64            // samples for each second of CPU time; in other modes than cpu, looks at each thread
+	Rate   float64            // samples per second of CPU time; in other modes than cpu, looks per second at each thread
 	Mode   session.Mode       // session.CPUMode ...
 	Engine session.EngineName // of CPUMode
 	Every  time.Duration      // from one batch to the next
-	// MaxCPU is the share of the host's CPU time that goprof and the pauses of all JVMs may take together, 0 to 1. 0
-	// sets no bound.
+	// MaxCPU limits goprof's CPU time plus the pauses of all JVMs, as a share of the host's CPU time from 0 to 1. 0
+	// sets no limit.
 	MaxCPU float64
-	// MaxJVMs bounds how many JVMs are recorded at a time. The hungriest come first.
+	// MaxJVMs limits how many JVMs are recorded at a time. Those that use the most CPU time come first.
 	MaxJVMs int
-	// MaxMemory bounds what goprof keeps, in bytes. 0 sets no bound.
+	// MaxMemory limits the memory of goprof, in bytes. 0 sets no limit.
 	MaxMemory int64
 	Choice    Choice
-	// Events are recorded beside the samples of Mode, of JVMs that fit a rule of EventMatch. Without a rule that is all.
+	// Events are recorded beside the samples of Mode, in JVMs that fit a rule of EventMatch. Without a rule every JVM
+	// fits.
 	Events     []session.AskedEvent
 	EventMatch []Rule
-	// Attributes are added to what is known of each process, and go before it.
+	// Attributes are added to the attributes of each process, and override them.
 	Attributes resource.Attributes
-	// Pools takes threads together whose names differ only by a number.
+	// Pools merges threads whose names differ only by a number.
 	Pools bool
 }
 
-// Default is how an agent works that was told nothing.
+// Default returns the settings of an agent without options.
 func Default() Settings {
 	return Settings{Rate: 19, Mode: session.CPUMode, Engine: session.AutoEngine, Every: 15 * time.Second, MaxCPU: 0.01,
 		MaxJVMs: 200, MaxMemory: 400e6}
 }
 
-// The bounds of settings.
+// Limits of settings.
 const (
 	MinRate, MaxRate   = 0.1, 1000
 	MinEvery, MaxEvery = time.Second, 10 * time.Minute
 	MostJVMs           = 1000
-	LeastMemory        = 50e6 // some JVMs fit into that
+	LeastMemory        = 50e6 // some JVMs fit into this
 )
 
-// Check says what is wrong with settings, by the names of flags.
+// Check returns an error that names the flag with a wrong value.
 func (s *Settings) Check() error {
 	switch {
 	case !(s.Rate >= MinRate && s.Rate <= MaxRate):
@@ -72,5 +73,5 @@ func (s *Settings) Check() error {
 	return fmt.Errorf("mode is cpu, wall or off-cpu, not %q", string(s.Mode))
 }
 
-// interval is the CPU time that a sample stands for.
+// interval returns the CPU time that a sample stands for.
 func (s *Settings) interval() time.Duration { return time.Duration(float64(time.Second) / s.Rate) }

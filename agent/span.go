@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// countedTime is the time in which samples count. An agent that takes over from another one attaches to JVMs before
-// that. The other agent ends when this one begins, so exactly one agent counts each moment.
+// countedTime is the time in which samples count. An agent that takes over from another one attaches to JVMs before its
+// counted time begins. The other agent's counted time ends at that moment, so each moment is counted exactly once.
 type countedTime struct {
 	from, until atomic.Int64 // ns since 1970
 }
@@ -22,7 +22,7 @@ func newSpan() *countedTime {
 
 func (s *countedTime) has(at int64) bool { return at >= s.from.Load() && at < s.until.Load() }
 
-// within returns the part of a batch's time that counts.
+// within returns the part of a batch's time that is counted.
 func (s *countedTime) within(from, to time.Time) (time.Time, time.Time) {
 	if at := s.from.Load(); from.UnixNano() < at {
 		from = time.Unix(0, at)
@@ -33,19 +33,19 @@ func (s *countedTime) within(from, to time.Time) (time.Time, time.Time) {
 	return from, to
 }
 
-// Rehearse lets the agent find and attach to JVMs without samples until Begin. Call Rehearse before Run.
+// Rehearse lets the agent find JVMs and attach to them, without samples until Begin. Call Rehearse before Run.
 func (a *Agent) Rehearse() {
 	a.rehearses = true
 	a.span.from.Store(math.MaxInt64)
 }
 
-// Begin ends the rehearsal: samples from that moment on count. It may be called from any goroutine.
+// Begin ends the rehearsal. Samples count from that moment on. Any goroutine may call it.
 func (a *Agent) Begin(at time.Time) {
 	a.span.from.Store(at.UnixNano())
 	a.begins <- struct{}{}
 }
 
-// EndAt sets the moment from which samples no longer count. It may be called from any goroutine. Run goes on.
+// EndAt sets the moment from which samples no longer count. Run goes on. Any goroutine may call EndAt.
 func (a *Agent) EndAt(at time.Time) { a.span.until.Store(at.UnixNano()) }
 
 // Settled is closed once a few beats have passed and no JVM waits for an attachment.
@@ -63,10 +63,10 @@ func (a *Agent) perform() {
 	}
 }
 
-// settleBeats is how many beats an agent takes until it knows who is busy.
+// settleBeats is how many beats an agent needs to know which JVMs are busy.
 const settleBeats = 3
 
-// noteSettled is called after each beat. delayed is the count of delays before the beat.
+// noteSettled is called after each beat. delayed is the number of delayed attachments before the beat.
 func (a *Agent) noteSettled(delayed int64) {
 	if a.beats++; a.beats < settleBeats || a.metrics.delayed.Load() != delayed {
 		return

@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// stopped remembers JVMs of which stops tell more than perf_event does (session.ErrCut).
+// stopped remembers the JVMs whose stacks perf_event cuts too often (session.ErrCut). They are sampled by stops.
 type stopped struct {
 	mu      sync.Mutex
 	started map[int]time.Duration // when the process began, by its number
 }
 
-// mostStopped bounds how many are remembered. A JVM that was forgotten is found out about once more.
+// mostStopped limits how many JVMs are remembered. A forgotten JVM is tried with perf_event once more.
 const mostStopped = 1 << 12
 
 func (s *stopped) note(j *Candidate) {

@@ -9,24 +9,24 @@ import (
 	"goprof/profile"
 )
 
-// Samples carry the CPU time of their threads. Some CPU time has no sample: that of threads that ended before their
-// first sample, and that of lost looks. It goes into the batches as the stack "[not sampled]", so that the sum of the
-// batches is the CPU time of the process.
+// Samples carry the CPU time of their threads. Some CPU time has no sample: the time of threads that ended before their
+// first sample, and the time of lost looks. The batches show it as the stack "[not sampled]", so their sum is the CPU
+// time of the process.
 //
-// A thread's time since its last sample is missing, too, but comes with its next sample. So time counts as not sampled
-// only if it was missing in each of the last few batches. A later sample may still carry such time. Then the sum is too
-// large, and nothing is added until as much time is missing again. So the error does not grow.
+// A thread's time since its last sample comes with its next sample. So time is added as not sampled only if it was
+// missing in each of the last few batches. A later sample may still carry such time. Then the sum is too large, and
+// nothing is added until as much time is missing again. So the error does not grow.
 
-// restCuts is how many cuts in a row miss time that is not sampled.
+// restCuts is the number of cuts in a row that must miss time before the time counts as not sampled.
 const restCuts = 4
 
-// unsampled finds out how much of a process's CPU time has no sample.
+// unsampled computes how much of a process's CPU time has no sample.
 type unsampled struct {
-	sent    time.Duration // in samples, and as not sampled
+	sent    time.Duration // CPU time in samples and as not sampled
 	missing []time.Duration
 }
 
-// take returns how much to add to a batch that is cut when the process has used so much since the recording began.
+// take returns the CPU time to add to a batch. used is the CPU time of the process since the recording began.
 func (r *unsampled) take(used time.Duration, last bool) time.Duration {
 	r.missing = append(r.missing, used-r.sent)
 	if len(r.missing) > restCuts {
@@ -46,7 +46,7 @@ func (r *unsampled) take(used time.Duration, last bool) time.Duration {
 	return due
 }
 
-// begin leaves out what has been used so far: another agent counted until then.
+// begin leaves out the CPU time used so far, because another agent counted it.
 func (r *unsampled) begin(used time.Duration) { *r = unsampled{sent: used} }
 
 var notSampled = &profile.Stack{Frames: []profile.Frame{

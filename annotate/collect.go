@@ -1,9 +1,9 @@
-// Package annotate shows where the samples of one method are: its lines and bytecodes with their samples, and the
-// machine code that a compiler made of them.
+// Package annotate shows where the samples of one method are: on its source lines, its bytecodes, and the machine code
+// that a compiler made of it.
 //
 // A Collector takes stacks. It finds the method that a user names, by a part of its name, and returns it as a Page.
-// Package machine adds to the Page the facts that only the JVM knows. This package writes text and JSON, and adds the
-// lines of the source. Names, lines and bytecode indices come from a target or a file, and are not trusted.
+// Package machine adds the facts that only the JVM knows. Package annotate adds the source text, and writes text and
+// JSON. Names, lines and bytecode indices come from a target or a file, and are not trusted.
 package annotate
 
 import (
@@ -15,16 +15,16 @@ import (
 	"goprof/profile/naming"
 )
 
-// Count is how many samples a place has, in the unit of the page.
+// Count is the number of samples at a place, in the unit of the page.
 type Count struct {
-	Self  int64 `json:"self"`  // on top, or in native code that was called there
-	Total int64 `json:"total"` // anywhere on the stack, each sample once
-	// Likely and Guessed are the parts of Self for which the place is inferred.
+	Self  int64 `json:"self"`  // at the top of the stack, or in native code that was called there
+	Total int64 `json:"total"` // anywhere on the stack; each sample counts once
+	// Likely and Guessed are the parts of Self whose place is inferred.
 	Likely  int64 `json:"likely,omitempty"`
 	Guessed int64 `json:"guessed,omitempty"`
 }
 
-// Add adds n to Self. sure says how certain the place is.
+// Add adds n to Self. sure is the certainty of the place.
 func (c *Count) Add(n int64, sure profile.Certainty) {
 	c.Self += n
 	switch sure {
@@ -40,35 +40,35 @@ func (c *Count) Sum(o *Count) {
 	c.Self, c.Total, c.Likely, c.Guessed = c.Self+o.Self, c.Total+o.Total, c.Likely+o.Likely, c.Guessed+o.Guessed
 }
 
-// Bounds of what a Collector keeps. Samples beyond these bounds count for the method, but not for a place in it.
+// Limits of what a Collector keeps. Samples beyond these limits count for the method, but not for a place in it.
 const (
 	maxMethods = 1 << 14
-	maxPlaces  = 1 << 17 // of a method, a method may have 65,535 bytecodes, and overloads
+	maxPlaces  = 1 << 17 // of a method. A method may have 65,535 bytecodes, and overloads
 	maxOwners  = 1 << 10 // of a method
 )
 
-// Collector gathers what samples show of the methods that a name may mean.
+// Collector gathers the samples of all methods that a name can mean.
 type Collector struct {
-	All     int64 // of all samples
-	Waiting bool  // of the sample that is added next: its thread waits
-	// LinesAlone: frames have lines but no bytecode indexes, as in pprof files. In other files, a frame without an
-	// index may be anywhere in its method, and its line is the method's first line.
+	All     int64 // number of all samples
+	Waiting bool  // the thread of the next sample waits
+	// LinesAlone says that frames have lines but no bytecode indices, as in pprof files. In other files, a frame
+	// without an index may be anywhere in its method, and its line is the method's first line.
 	LinesAlone bool
-	Unnamed    int64 // samples that count for compiled methods because the methods inlined into them are guesses
+	Unnamed    int64 // samples that count for the compiled method, because the methods inlined into it are guesses
 	want       string
 	methods    map[string]*found // by name
 	known      map[*profile.Func]*found
-	met        uint64 // a number for each stack that is added
+	met        uint64 // the number of the last added stack
 }
 
-// found has the samples of one method.
+// found holds the samples of one method.
 type found struct {
 	Count
 	name, file string
 	met        uint64
 	places     map[place]*placed
 	lines      map[int32]*placed
-	inside     map[string]*Count // by the compiled method into which it was inlined
+	inside     map[string]*Count // by the compiled method that contains the inlined method
 }
 
 type place struct{ bci, line int32 }
@@ -78,17 +78,17 @@ type placed struct {
 	met uint64
 }
 
-// New makes a Collector for a method's name, or a part of it: Class.method, Class::method, Class#method(int).
+// New makes a Collector for a method's name or a part of it: Class.method, Class::method, Class#method(int).
 func New(name string) *Collector {
 	name, _, _ = strings.Cut(name, "(")
 	name = strings.NewReplacer("::", ".", "#", ".", "/", ".").Replace(name)
 	return &Collector{want: name, methods: map[string]*found{}, known: map[*profile.Func]*found{}}
 }
 
-// Wants reports whether a user may mean the method with this name.
+// Wants reports whether a user can mean the method with this name.
 func (c *Collector) Wants(name string) bool { return strings.Contains(name, c.want) }
 
-// of returns the samples of a function, nil if the function is not wanted.
+// of returns the samples of a function, or nil if the function is not wanted.
 func (c *Collector) of(fn *profile.Func) *found {
 	m, met := c.known[fn]
 	if met || fn == nil {
@@ -156,7 +156,7 @@ func (c *Collector) Add(s *profile.Stack, n int64) {
 	}
 }
 
-// keep returns the counts of a place. If the table is full, the caller gets counts that are not kept.
+// keep returns the counts of a place. If the table is full, it returns new counts that are not kept.
 func keep[K comparable](in map[K]*placed, at K) *placed {
 	p := in[at]
 	if p == nil {
@@ -168,8 +168,8 @@ func keep[K comparable](in map[K]*placed, at K) *placed {
 	return p
 }
 
-// interrupted reports whether a frame is compiled code that was interrupted and has called nothing. A JVM has lines of
-// compiled code only for calls and safepoints, so the line of this frame is the line of the nearest of those.
+// interrupted reports whether a frame is compiled code that was interrupted outside of a call. A JVM has lines of
+// compiled code only for calls and safepoints. So the line of this frame is the line of the nearest of these.
 func interrupted(s *profile.Stack, i int) bool {
 	for k := 0; k < i; k++ {
 		if s.Frames[k].Kind != profile.Inlined {
@@ -179,7 +179,7 @@ func interrupted(s *profile.Stack, i int) bool {
 	return s.Frames[i].Kind == profile.Inlined || s.Frames[i].Kind == profile.C1 || s.Frames[i].Kind == profile.C2
 }
 
-// owner returns the compiled method whose code a frame runs, "" if the frame is not compiled.
+// owner returns the compiled method whose code a frame runs, or "" if the frame is not compiled.
 func owner(s *profile.Stack, i int) string {
 	for ; i < len(s.Frames); i++ {
 		switch f := &s.Frames[i]; f.Kind {
@@ -193,8 +193,9 @@ func owner(s *profile.Stack, i int) string {
 	return ""
 }
 
-// Top returns the index of the Java frame for which a sample counts, as in "report --by line". That is the topmost Java
-// frame. If the thread waits, it is the topmost one that is not a mere wait (naming.Waits). -1: there is no Java frame.
+// Top returns the index of the Java frame that a sample counts for, as in "report --by line": the topmost Java frame.
+// If the thread waits, it is the topmost Java frame that is not in a waiting function (naming.Waits). Top returns -1 if
+// there is no such frame.
 func Top(s *profile.Stack, waits bool) int {
 	first := -1
 	for i := range s.Frames {
@@ -211,7 +212,7 @@ func Top(s *profile.Stack, waits bool) int {
 	return first
 }
 
-// Candidate is a method that a name may mean.
+// Candidate is a method that a name can mean.
 type Candidate struct {
 	Name string `json:"method"`
 	Count

@@ -15,11 +15,11 @@ import (
 )
 
 const (
-	maxSourceFiles = 1 << 18 // that are looked at below a folder
-	maxSourceLine  = 1 << 12 // bytes of a line that are shown
+	maxSourceFiles = 1 << 18 // examined in a folder
+	maxSourceLine  = 1 << 12 // bytes shown of a line
 	maxSource      = 64 << 20
-	maxHead        = 1 << 16 // bytes in which a package is looked for
-	maxFits        = 4       // files that are named if several fit
+	maxHead        = 1 << 16 // bytes searched for the package
+	maxFits        = 4       // files named if several fit
 )
 
 // ReadSource adds the source text to the lines of a page. dir is a folder with sources: dir/pkg/File.java, or a folder
@@ -85,8 +85,8 @@ func (p *Page) ReadSource(dir string) error {
 	return nil
 }
 
-// findSource lists the files that may have the source: dir/pkg/File.java if it can have the class, or else up to
-// maxFits files whose path ends with pkg/File.java. all reports whether all files of the folder were searched.
+// findSource lists the files that may hold the source: dir/pkg/File.java if the class can be in it, and otherwise up to
+// maxFits files whose path ends with pkg/File.java. all reports whether the whole folder was searched.
 func findSource(root *os.Root, wanted string) (found []string, all bool, err error) {
 	if mayDeclare(root, wanted, wanted) {
 		return []string{wanted}, true, nil
@@ -97,7 +97,7 @@ func findSource(root *os.Root, wanted string) (found []string, all bool, err err
 			return fs.SkipAll
 		}
 		if err != nil {
-			return nil // a folder that may not be read
+			return nil // an unreadable folder
 		}
 		if !d.IsDir() && strings.HasSuffix(name, "/"+wanted) && mayDeclare(root, name, wanted) {
 			found = append(found, name)
@@ -107,11 +107,11 @@ func findSource(root *os.Root, wanted string) (found []string, all bool, err err
 	return found, n <= maxSourceFiles, err
 }
 
-// packageLine is the package that a file declares. Java, Kotlin and Groovy have one of them.
+// packageLine matches the package declaration of a file in Java, Kotlin or Groovy.
 var packageLine = regexp.MustCompile(`(?m)^\x{FEFF}?\s*package\s+([\w.$]+)\s*;?\s*(?://.*)?$`)
 
-// mayDeclare reports whether a class of the package of wanted can be in a file. The end of a file's path fits several
-// packages: b/Two.java is the end of a/b/Two.java.
+// mayDeclare reports whether the file can declare a class of wanted's package. The end of a file's path fits several
+// packages: b/Two.java is also the end of a/b/Two.java.
 func mayDeclare(root *os.Root, name, wanted string) bool {
 	file, err := openRegular(root, name)
 	if err != nil {
@@ -134,7 +134,7 @@ func openRegular(root *os.Root, name string) (*os.File, error) {
 	} else if !st.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s is no regular file", name)
 	}
-	file, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // something else may be there by now
+	file, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // the file may have been replaced since
 	if err != nil {
 		return nil, err
 	}

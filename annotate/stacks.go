@@ -6,17 +6,17 @@ import (
 	"goprof/profile"
 )
 
-// maxKeptFrames bounds the frames that Stacks keeps, of 56 bytes each.
+// maxKeptFrames limits the frames that Stacks keeps. A frame takes 56 bytes.
 const maxKeptFrames = 1 << 20
 
-// Stacks keeps the stacks of a recording that is not in a file, until it is known which guesses count
+// Stacks keeps the stacks of a live recording until all guesses are known. Only then is it decided which guesses count
 // (profile.Guesses).
 type Stacks struct {
 	prints  profile.Fingerprinter
 	kept    map[profile.Fingerprint]*keptStack
 	frames  int
 	guesses profile.Guesses
-	rest    *Collector // gets what there was no room for, as it is
+	rest    *Collector // gets the stacks for which there is no room, unchanged
 }
 
 type keptStack struct {
@@ -24,7 +24,7 @@ type keptStack struct {
 	n int64
 }
 
-// NewStacks makes an empty Stacks. The Collector gets the stacks in the end.
+// NewStacks makes an empty Stacks. Collect later passes the stacks to the Collector.
 func NewStacks(to *Collector) *Stacks {
 	return &Stacks{prints: profile.NewFingerprinter(), kept: map[profile.Fingerprint]*keptStack{}, rest: to}
 }
@@ -46,7 +46,7 @@ func (s *Stacks) Add(stack *profile.Stack, n int64) {
 	s.guesses.Add(stack.Guessed(), n)
 }
 
-// Collect gives all stacks to the Collector. If a compiled method has many guesses, its samples count for the compiled
+// Collect passes all stacks to the Collector. If a compiled method has many guesses, its samples count for the compiled
 // method, as in all reports.
 func (s *Stacks) Collect() {
 	for _, k := range s.kept {

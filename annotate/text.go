@@ -10,7 +10,7 @@ import (
 	"goprof/profile"
 )
 
-// JSON writes a page with the names of its fields.
+// JSON writes a page as JSON.
 func (p *Page) JSON(to io.Writer) error {
 	for i := range p.Code {
 		for k := range p.Code[i].Instructions {
@@ -22,10 +22,10 @@ func (p *Page) JSON(to io.Writer) error {
 	return output.WriteJSON(to, p)
 }
 
-// around is how many rows without samples are shown beside one that has some. all shows all of them.
+// around is the number of rows without samples that are shown next to a row with samples.
 const around = 3
 
-// Text writes a page for people. all leaves no rows out.
+// Text writes a page as text. all shows all rows.
 func (p *Page) Text(to io.Writer, all bool) error {
 	w := &writer{Writer: bufio.NewWriter(to), page: p, all: all}
 	w.head()
@@ -76,7 +76,7 @@ func (w *writer) head() {
 
 func (w *writer) share(n int64) string { return output.Percent(n, w.page.All) }
 
-// counts begins a row. Its sign says that at least half of the samples have an inferred place.
+// counts begins a row. The row gets a sign if at least half of its samples have an inferred place.
 func (w *writer) counts(c *Count) {
 	sign := " "
 	switch {
@@ -94,7 +94,7 @@ func (w *writer) counts(c *Count) {
 	fmt.Fprintf(w, "%s%s %s  ", figure(c.Self), sign, figure(c.Total))
 }
 
-// shown says which rows are shown: those with samples, and some beside them.
+// shown decides which rows are shown: those with samples, and some next to them.
 func (w *writer) shown(n int, count func(int) *Count) []bool {
 	show := make([]bool, n)
 	for i := range show {
@@ -109,7 +109,7 @@ func (w *writer) shown(n int, count func(int) *Count) []bool {
 	return show
 }
 
-// gap says that rows are left out.
+// gap shows that rows are left out.
 func (w *writer) gap() {
 	w.wider = true
 	fmt.Fprintf(w, "%40s...\n", "")
@@ -146,10 +146,10 @@ func (w *writer) method(m *Method) {
 				c = &Count{}
 			}
 			w.counts(c)
-			counts[line] = nil // a line that comes again has no figures there
+			counts[line] = nil // figures stand only at the first row of a line
 			w.WriteString(lineText(line, w.page.texts[line]))
 		}
-		if r.BCI < 0 { // the line above says it
+		if r.BCI < 0 { // the line above it has the number
 			continue
 		}
 		w.counts(&r.Count)
@@ -217,7 +217,7 @@ func (w *writer) instruction(in *Instruction) {
 	fmt.Fprintf(w, "%s\n", strings.TrimRight(text, " "))
 }
 
-// foot explains the signs, and what a sample is.
+// foot explains the signs and the unit.
 func (w *writer) foot() {
 	w.WriteByte('\n')
 	if w.likely {

@@ -35,13 +35,14 @@ func NewCPU(facts Facts, code Code) *CPU { return &CPU{facts, code} }
 
 // Facts are the constants of a CPU.
 type Facts struct {
-	Name    string      // as GOARCH spells it
-	Machine elf.Machine // as ELF headers spell it
+	Name    string      // the name in GOARCH
+	Machine elf.Machine // the machine in ELF headers
 
 	// Indexes into Regs. PC is the DWARF return address column on amd64. On arm64, where the return address column is LR,
 	// it is a number that only goprof uses.
 	PC, SP, FP int
-	// ReturnsInRegister: a call leaves the return address in LR. Elsewhere calls push it, and LR is -1.
+	// ReturnsInRegister: a call leaves the return address in LR. On other CPUs a call pushes the return address, and LR
+	// is -1.
 	ReturnsInRegister bool
 	// ConstantsApart: few constants fit into an instruction, so compilers load them into registers right before it.
 	ConstantsApart bool
@@ -77,7 +78,7 @@ type Facts struct {
 	// Probe is where a BPF program at a probe finds the registers.
 	Probe ProbeLayout
 
-	// Signs: code addresses may carry a signature.
+	// Signs: code addresses may carry a signature (pointer authentication).
 	Signs bool
 
 	// Calls has, by number, the system calls in which threads wait for something that goprof reports.
@@ -107,12 +108,12 @@ type Facts struct {
 	// short jumps.
 	ShortJump uint32
 
-	// Sigreturn is the code to which a signal handler returns. SigRegs is the distance there from the stack pointer up to
-	// the interrupted registers, which have the form of DecodeRegs. Sigreturn is empty on a CPU where unwind rules
-	// describe all of that.
+	// Sigreturn is the code to which a signal handler returns. SigRegs is the distance from the stack pointer at
+	// Sigreturn up to the interrupted registers, which have the form of DecodeRegs. Sigreturn is empty on a CPU where
+	// unwind rules describe all of that.
 	Sigreturn []byte
 	SigRegs   int
-	// SigInfo is the distance there from the stack pointer up to the signal's siginfo_t.
+	// SigInfo is the distance from the stack pointer at Sigreturn up to the signal's siginfo_t.
 	SigInfo int
 }
 
@@ -125,11 +126,12 @@ type Code interface {
 	// in, or -1 for none or unknown.
 	DecodeRegs(prstatus []byte, r *Regs) (syscall int64, ok bool)
 
-	// Signed returns the bits of a code address that may carry a signature, in a process whose memory ends at highest. It
-	// is for callers without ptrace: the kernel reports these bits only by ptrace. Without Signs it is 0.
+	// Signed returns the bits of a code address that may carry a signature, in a process whose memory ends at highest.
+	// It is for callers without ptrace: the kernel reports these bits only by ptrace. Without Signs the result is 0.
 	Signed(highest uint64) uint64
 
-	// SenderSP finds Java.SenderSP in the code that ends with the call stub's call, MaxSenderSP bytes of it.
+	// SenderSP finds the register Java.SenderSP in code: the last MaxSenderSP bytes of the call stub's code up to the
+	// end of its call.
 	SenderSP(code []byte) (reg int, ok bool)
 
 	// NewTracer makes a reader of code ahead (see Exit). java are the registers of the JVM whose code it is.
@@ -172,8 +174,8 @@ type Code interface {
 	// instruction.
 	Intrinsics(code []byte, each func(name string, begin, end uint32) bool)
 
-	// Pops returns how many bytes the first instruction behind a call takes off the stack: they were pushed for that call
-	// alone.
+	// Pops returns how many bytes the first instruction behind a call takes off the stack that were pushed for that
+	// call alone.
 	Pops(code []byte) uint64
 
 	// Trampoline returns the target of code that only jumps, with the registers r. ok is false for other code.
@@ -187,8 +189,9 @@ type Code interface {
 	// changes neither the stack nor the registers. The walker calls LinkerStub and Detour where there are no unwind rules.
 	LinkerStub(code []byte) bool
 
-	// Detour reports whether code is an instruction that a linker has moved away and a jump back, or that jump alone. by
-	// is the distance from the start of code to the jump's target. The unwind rules of the target hold here, too.
+	// Detour reports whether code is an instruction that a linker has moved, with the jump back behind it, or that jump
+	// alone. by is the distance from the start of code to the jump's target. The unwind rules of the target hold here,
+	// too.
 	Detour(code []byte) (by int64, ok bool)
 }
 
@@ -196,7 +199,7 @@ type Code interface {
 type JavaRegs struct {
 	BCP      int // interpreter: bytecode pointer
 	Method   int // interpreter, at method entry: Method*
-	SenderSP int // at method entry: sp of the caller before adapters moved it
+	SenderSP int // at method entry: the caller's sp before adapters moved it
 	ThrownAt int // when an exception leaves a method: the address to which the method would have returned
 }
 
@@ -212,16 +215,16 @@ func (c *CPU) ReturnSlots(sp, callerSP uint64) (first, end uint64) {
 
 // InterpLayouts are the layouts of all JDKs.
 type InterpLayouts struct {
-	JDK8, JDK9 InterpLayout // up to JDK 8, and since 9
+	JDK8, JDK9 InterpLayout // the layout up to JDK 8, and since 9
 }
 
 // InterpLayout gives the slots of an interpreter frame in words from the frame pointer.
 type InterpLayout struct {
 	SenderSP, LastSP, Method, Locals, BCP int
-	// OperandSP: the operand stack has its own stack pointer, above the machine's, and LastSP is its slot. A callee's
-	// frame begins where the operands end, so the frame may lie above its SenderSP.
+	// OperandSP: the operand stack has a stack pointer of its own, above the machine's. LastSP is the slot of that
+	// pointer. A callee's frame begins where the operands end, so the frame may lie above its SenderSP.
 	OperandSP bool
-	// ExtendedSP is the slot of the machine's stack pointer in such a frame, 0 if there is none.
+	// ExtendedSP is the slot of the machine's stack pointer in a frame with OperandSP, 0 if there is none.
 	ExtendedSP int
 }
 

@@ -17,8 +17,8 @@ const (
 	CallReceive
 	CallSend
 	CallSync   // wait until a file is on its disk
-	CallFile   // others that change or lock a file
-	CallSelect // wait for any of those that an epoll instance has been told of
+	CallFile   // any other call that changes or locks a file
+	CallSelect // wait for any descriptor of an epoll instance
 	// CallPoll waits for the file descriptors in an array, its first argument (struct pollfd,
 	// include/uapi/asm-generic/poll.h). The second argument is their number.
 	CallPoll
@@ -38,7 +38,7 @@ var callNames = [...]string{
 	CallPoll: "poll", CallOpen: "", CallOpenAt: "", CallClose: "", CallReplace: "", CallEpoll: "",
 }
 
-// String is the call in one word, empty if there is none for it.
+// String returns the call in one word, "" if there is none for it.
 func (c Call) String() string {
 	if int(c) < len(callNames) {
 		return callNames[c]

@@ -3,28 +3,28 @@ package arch
 import "errors"
 
 // Exit is how the code at some pc returns to its caller, in terms of the registers at that pc. A Tracer finds the Exit
-// by reading the code ahead up to its return. So any instruction has an Exit: before a frame is built, while it is
-// built, and after it was removed.
+// by reading the code ahead up to its return. Any instruction has an Exit: before a frame is built, while it is built,
+// and after it was removed.
 type Exit struct {
 	RA Loc // where the return address is now
 	SP Loc // what the stack pointer will be in the caller (never AtMem)
 	FP Loc // where the caller's frame pointer is now
-	// Saved is where the code has saved an earlier stack pointer that it will restore, if there is one. The other Locs may
-	// be relative to that value: then their register is SavedSP.
+	// Saved is where the code has saved an earlier stack pointer that it will restore, if there is one. The register of
+	// a Loc that is relative to that value is SavedSP.
 	Saved Loc
 
 	// Jump: the code does not return by itself, but jumps out of its blob. RA and SP are then the return address and stack
 	// pointer for the code at the target.
 	Jump bool
-	// Indirect: that jump goes to an address in a register or in memory. If several jumps leave a blob, the Exit is an
+	// Indirect: the jump goes to an address in a register or in memory. If several jumps leave a blob, the Exit is an
 	// indirect jump, because direct jumps go to slow paths.
 	Indirect bool
 	// Target is the address to which an indirect Jump goes, if known. It may be a return address that the code has popped.
 	Target Loc
-	// Through is the word in memory from which an indirect Jump itself reads its target.
+	// Through is the word in memory from which an indirect Jump reads its target.
 	Through Loc
-	// Taken is a return address that the code still has at a Jump, but does not return to itself: the word below the stack
-	// pointer, a word that was just popped, or the link register.
+	// Taken is a return address that the code at a Jump still has, although the code does not return there: the word
+	// below the stack pointer, a word that was just popped, or the link register.
 	Taken Loc
 	// End is the stack pointer at the return or jump.
 	End Loc
@@ -36,11 +36,11 @@ type Exit struct {
 	BCP Loc
 	// Kept is the set (by bit) of registers that are known to be unchanged.
 	Kept uint64
-	// ThrownAt is what CPU.Java.ThrownAt holds at an indirect Jump by register. If code has dropped a frame because of an
-	// exception and jumps to the caller's handler, that register holds the address to which it would have returned.
+	// ThrownAt is what CPU.Java.ThrownAt holds at an indirect Jump by register. If code has dropped a frame because of
+	// an exception and jumps to the caller's handler, ThrownAt is the address to which the code would have returned.
 	ThrownAt Loc
-	// WritesRA: the code ahead writes its return address, or that of the standard frame at the frame pointer. RA is then
-	// the word that is there now, if the new one is not known.
+	// WritesRA: the code ahead writes its return address, or that of the standard frame at the frame pointer. If the
+	// new return address is not known, RA is the word that is in its place now.
 	WritesRA bool
 	// Calls: the path went past a call. If that call never returns, the code behind it may belong to something else.
 	Calls bool
@@ -72,10 +72,10 @@ type Loc struct {
 	Off  int32
 }
 
-// RegPlus is the value of register reg plus off.
+// RegPlus returns the Loc for register reg plus off.
 func RegPlus(reg uint8, off int32) Loc { return Loc{Value, reg, off} }
 
-// MemAt is the word at the address reg plus off.
+// MemAt returns the Loc for the word at register reg plus off.
 func MemAt(reg uint8, off int32) Loc { return Loc{AtMem, reg, off} }
 
 // Errors of a Tracer.

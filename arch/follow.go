@@ -18,15 +18,16 @@ type Follower struct {
 	steps Steps
 	shift int // the length of every instruction is a multiple of 1<<shift
 	base  uint64
-	// for 64 units two words: a bit for a way that came there, and for one that had lost its stack pointer
+	// Two words for each 64 units of code: a bit for each unit that a path has reached, then a bit for each unit that a
+	// path without a stack pointer has reached.
 	visited []uint64
 	todo    []State
 	state   State
-	taken   int                  // steps on all ways together
-	frame   int32                // where to stop: when this many bytes stand between sp and the caller's
-	whole   func(pc uint64) bool // or where they are known to
+	taken   int                  // steps taken on all paths
+	frame   int32                // stop when sp is this many bytes below the caller's
+	whole   func(pc uint64) bool // or when whole says that the frame is complete
 	jump    Exit                 // the best exit by a jump
-	found   bool                 // there is one
+	found   bool                 // jump is set
 }
 
 // Steps is a CPU's part of a Follower.
@@ -35,10 +36,10 @@ type Steps interface {
 	Step(s *State) Way
 	// Exit returns the exit to which the last Step has led, in terms of the registers at the start.
 	Exit(s *State, w Way) Exit
-	// Framed returns the exit of code that has completed a frame of that size after steps instructions. ok is false if it
-	// has not.
+	// Framed returns the exit of code that has completed a frame of that size. steps is how many instructions the path
+	// has. ok is false if no such frame is complete.
 	Framed(s *State, size int32, steps int) (Exit, bool)
-	// Sized returns the exit of code that has its whole frame, of that size.
+	// Sized returns the exit of code whose whole frame has that size.
 	Sized(s *State, size int32) (Exit, bool)
 	// IsBetter reports whether the exit e, by a jump, is preferred to than.
 	IsBetter(e, than *Exit) bool
@@ -49,15 +50,15 @@ type Way uint8
 
 const (
 	WayGoesOn      Way = iota
-	WayEnds            // it cannot be followed, or goes nowhere
-	WayReturns         // to the caller
-	WayJumps           // out of the code, to a place that the code knows
-	WayJumpsAnyhow     // by a register or by memory: it is not known where
+	WayEnds            // the path cannot be followed, or leads nowhere
+	WayReturns         // the code returns to the caller
+	WayJumps           // the code jumps to a known address outside of itself
+	WayJumpsAnyhow     // the code jumps to an unknown address, in a register or in memory
 	WayBuildsFrame     // a standard frame is complete (Entry)
 )
 
 const (
-	maxSteps = 20000 // instructions on all ways together
+	maxSteps = 20000 // instructions on all paths together
 	maxWays  = 256
 )
 
@@ -121,8 +122,8 @@ func (f *Follower) begins(code []byte, base, pc uint64) bool {
 	return true
 }
 
-// isNew reports whether an offset lies in the code and no path has reached it before. From then on the offset counts as
-// reached.
+// isNew reports whether the offset lies in the code and no path has reached it before. It marks the offset as reached.
+// lost: the path has lost its stack pointer.
 func (f *Follower) isNew(at uint32, lost bool) bool {
 	if int(at) >= len(f.Code) {
 		return false
@@ -174,7 +175,7 @@ func (f *Follower) end(s *State, way Way) (Exit, bool) {
 		return exit, exit.RA.Kind != Unknown && exit.SP.Kind == Value
 	case WayJumps, WayJumpsAnyhow:
 		if f.whole != nil {
-			if way == WayJumpsAnyhow { // a table's
+			if way == WayJumpsAnyhow { // a jump through a table
 				return f.steps.Sized(s, f.frame)
 			}
 			return Exit{}, false
@@ -198,7 +199,7 @@ func (f *Follower) Branch(s *State, to uint32) {
 	}
 }
 
-// Inside returns the target of a branch, which is by bytes behind from. ok is false if the target is not in the code.
+// Inside returns the target of a branch: by bytes behind from. ok is false if the target is not in the code.
 func (f *Follower) Inside(from uint32, by int64) (to uint32, ok bool) {
 	target := int64(from) + by
 	return uint32(target), target >= 0 && target < int64(len(f.Code))

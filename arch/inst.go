@@ -13,10 +13,10 @@ type Inst struct {
 	Disp int32
 	// Base is the register of the memory operand.
 	Base Base
-	// Loads: the instruction only copies memory to a register. Indexed: another register is added to the address.
+	// Loads: the instruction only copies memory to a register. Indexed: an index register is added to the address.
 	Loads, Indexed bool
-	// Narrow: that other register may hold a compressed reference to the accessed object. Base is then the beginning of
-	// the heap.
+	// Narrow: the index register may hold a compressed reference to the accessed object. The base register then holds
+	// the beginning of the heap.
 	Narrow bool
 	// Stores: the instruction copies a register or a constant to memory, and reads no memory.
 	Stores bool
@@ -40,11 +40,11 @@ type Kind uint8
 const (
 	KindOther   Kind = iota
 	KindCopy         // copies a word between registers, between those and the stack, or within the stack
-	KindCompare      // compares, and does nothing else: the branch behind it asks for the result
+	KindCompare      // only compares: the branch behind it uses the result
 	KindPrefetch
 	KindLong  // puts a constant of 64 bits into a register
 	KindConst // puts another constant, or the address of a place on the stack, into a register or onto the stack
-	KindNop   // does nothing that the program sees
+	KindNop   // does nothing that the program can see
 	KindLeave // takes down a frame, or a part of it: it moves the stack pointer up
 	// KindAtomic reads and writes memory atomically. It takes some twenty cycles or more, and a CPU takes an interrupt
 	// before or behind it, never within.
@@ -55,10 +55,10 @@ const (
 type Base uint8
 
 const (
-	BaseNone   Base = iota // it accesses no memory, or at an address of its own
-	BaseOther              // at a register
-	BaseStack              // at the stack pointer
-	BaseThread             // at the register in which HotSpot keeps the thread
+	BaseNone   Base = iota // the instruction accesses no memory, or an address without a base register
+	BaseOther              // any other register
+	BaseStack              // the stack pointer
+	BaseThread             // the register in which HotSpot keeps the thread
 )
 
 // Flow is where code goes on behind an instruction.
@@ -66,9 +66,9 @@ type Flow uint8
 
 const (
 	FlowNext   Flow = iota
-	FlowBranch      // or at its target
-	FlowJump        // at its target, or it is not known where
-	FlowCall        // after a call
+	FlowBranch      // behind the instruction, or at its target
+	FlowJump        // at the target, which may not be known
+	FlowCall        // behind the instruction, after a call
 	FlowReturn
 	FlowEnds // a trap
 )
@@ -79,11 +79,11 @@ type Operands struct {
 	// Computes: the instruction computes the register that it writes from registers and constants alone. Conversions to
 	// another width count.
 	Computes bool
-	// Constant is what an instruction of KindLong puts into that register.
+	// Constant is what an instruction of KindLong puts into the register that it writes.
 	Constant uint64
 }
 
-// Condition is that of a branch: a relation between two numbers.
+// Condition is the condition of a branch: a relation between two numbers.
 type Condition struct {
 	Is Relation
 	// Wide: the numbers have 64 bits.
@@ -107,7 +107,7 @@ const (
 	NotGreater
 )
 
-// Not is the opposite of a relation.
+// Not returns the opposite relation.
 func (r Relation) Not() Relation { return r ^ 1 }
 
 // Swapped returns the relation of the second number to the first.

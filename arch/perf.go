@@ -6,8 +6,8 @@ type PerfLayout struct {
 	Mask uint64
 	// Order is the index into Regs of each bit of Mask, from the lowest bit on.
 	Order []int8
-	// Untold are registers that older kernels give as -1 for a thread in the kernel. If all of them are -1, none of them
-	// is known.
+	// Untold are registers that older kernels report as -1 for a thread in the kernel. If all of them are -1, none of
+	// them is known.
 	Untold uint64
 }
 
@@ -28,5 +28,5 @@ func (p *PerfLayout) Decode(values func(i int) uint64, r *Regs) (unknown uint64)
 	return p.Untold
 }
 
-// Len is how many registers a sample has.
+// Len returns how many registers a sample has.
 func (p *PerfLayout) Len() int { return len(p.Order) }

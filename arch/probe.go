@@ -11,5 +11,5 @@ type ProbeLayout struct {
 	Nop []byte
 }
 
-// Arg is the offset of an argument in that struct. The first argument has the number 1.
+// Arg returns the offset of an argument in that struct. The first argument has the number 1.
 func (l *ProbeLayout) Arg(number int) int { return int(l.Offsets[l.Args[number-1]]) }

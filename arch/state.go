@@ -9,13 +9,13 @@ import (
 // stored to the stack since.
 type State struct {
 	PC      uint32 // offset in the code
-	Calls   bool   // the way went past a call
+	Calls   bool   // the path went past a call
 	Patched bool   // the return address of the standard frame at the start was written
-	Lost    bool   // the way has lost its stack pointer; another one that has not may come to the same instructions again
+	Lost    bool   // the path has lost its stack pointer; one that has not may still reach the same instructions
 	Regs    [32]Loc
-	Saved   Loc // what SavedSP stands for
-	// RAAt is where the link register was loaded from. Dead is how far above the frame pointer the stack pointer has been:
-	// words below were dropped. Only a CPU that ReturnsInRegister uses these.
+	Saved   Loc // the Loc that SavedSP stands for
+	// RAAt is where the link register was loaded from. Dead is how far above the frame pointer the stack pointer has
+	// been: the words below were dropped. Only a CPU that ReturnsInRegister uses these.
 	RAAt Loc
 	Dead int32
 
@@ -24,7 +24,6 @@ type State struct {
 	slots  [MaxSlots]slot
 }
 
-// slot is a word that was stored.
 type slot struct {
 	reg uint8
 	off int32
@@ -37,7 +36,7 @@ const (
 	// FirstToken is the first of the pseudo registers: stack pointers of unknown origin.
 	FirstToken = 64
 
-	noReg = 0xff // no address has it
+	noReg = 0xff // no address is relative to it
 )
 
 // Begin makes every register hold itself.
@@ -71,8 +70,8 @@ func (s *State) slot(addr Loc) int {
 		func(slot slot) bool { return slot.reg == addr.Reg && slot.off == addr.Off })
 }
 
-// Store remembers the value v at addr. If there are too many, it forgets the word whose last store is the oldest. Code
-// may have stored to the slot of the return address long ago, and a barrier may have spilled all registers just before.
+// Store remembers the value v at addr. If all slots are used, it forgets the word whose last store is the oldest. There
+// are enough slots for code that stored its return address long ago, before a barrier spilled all registers.
 func (s *State) Store(addr, v Loc) {
 	old := s.slot(addr)
 	if old < 0 && int(s.stored) == len(s.slots) {
@@ -124,7 +123,8 @@ func (s *State) forgetSaved() {
 	}
 }
 
-// Told returns l for other packages, which know no tokens.
+// Told returns l without pseudo registers, for other packages: a stack pointer of unknown origin becomes an unknown
+// Loc.
 func Told(l Loc) Loc {
 	if l.Reg >= FirstToken {
 		return Loc{}

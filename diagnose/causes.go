@@ -19,30 +19,30 @@ import (
 	"goprof/vmstructs"
 )
 
-// Class sorts causes by what they mean for the caller.
+// Class groups causes by what the caller can do.
 type Class uint8
 
 const (
 	Unexplained Class = iota
-	NoProcess         // no process has that number
-	NotJVM            // it is not a HotSpot that can be read, or not yet
-	Forbidden         // something does not let us look
-	Gone              // it ended, or became another program
+	NoProcess         // no process has this number
+	NotJVM            // not a readable HotSpot, or not yet
+	Forbidden         // goprof lacks a right
+	Gone              // the process ended, or became another program
 )
 
 func (c Class) String() string {
 	return [...]string{"unexplained", "no process", "not a JVM", "forbidden", "gone"}[min(c, Gone)]
 }
 
-// Cause is why a process cannot be looked at, and the command that changes this.
+// Cause is the reason why goprof cannot look at a process, with the command that changes it.
 type Cause struct {
 	Class  Class
-	Name   string // a stable word for it: "yama", "other-user"
+	Name   string // a stable identifier: "yama", "other-user"
 	Why    string
 	Remedy string // a command; empty if there is none
 }
 
-// Names of causes that other code asks for.
+// Names of causes that other code compares.
 const (
 	notJava        = "not-java"
 	otherCPU       = "other-cpu"
@@ -51,24 +51,24 @@ const (
 	yama           = "yama"
 )
 
-// Passes reports whether the cause soon goes away by itself.
+// Passes reports whether the cause soon disappears by itself.
 func (c *Cause) Passes() bool { return c.Name == starting }
 
-// Host is where causes are looked for. The zero Host is this machine.
+// Host is the machine that is examined. The zero Host is this machine.
 type Host struct {
-	// Proc is the root of the proc file system; tests fake one.
+	// Proc is the root of the proc file system. Tests use a fake one.
 	Proc string
-	// Command is how goprof was called, to be repeated in remedies.
+	// Command is goprof's own command line, for remedies that repeat it.
 	Command string
-	// owner returns the owner of a file, for tests that cannot change owners of files.
+	// owner returns the owner of a file. Tests replace it, because they cannot change owners of files.
 	owner func(path string) (uid int, ok bool)
 }
 
-// ErrTraced: every look failed, because another process traces the threads.
+// ErrTraced says that every look failed, because another process traces the threads.
 var ErrTraced = errors.New("diagnose: it is traced already")
 
-// Explain finds out why looking at process pid failed with err, an error of session.Attach, Record or Dump. It only
-// reads /proc. The answer is about this moment: the cause of the failure may have gone by now.
+// Explain finds out why a look at process pid failed with err, an error of session.Attach, Record or Dump. It only
+// reads /proc. The answer is about the present moment: the cause of the failure may no longer exist.
 func (h Host) Explain(pid int, err error) Cause {
 	var unsupported *vmstructs.Unsupported
 	var denied *sampler.NotPermittedError
@@ -122,9 +122,18 @@ func (h Host) Explain(pid int, err error) Cause {
 	case isPerfError(err):
 		return h.explainPerf(pid, err)
 	case errors.Is(err, unix.EMFILE), errors.Is(err, unix.ENFILE):
-		return Cause{Name: "fd-limit", Why: "goprof may not open more files", Remedy: "ulimit -n 65536; " + h.command()}
+		return h.fewFiles()
 	}
 	return Cause{Name: "unknown", Why: err.Error(), Remedy: h.doctor(pid)}
+}
+
+// fewFiles: goprof has raised its soft limit to the hard one by then, and only root raises that one.
+func (h Host) fewFiles() Cause {
+	mend := "ulimit -n 65536; "
+	if self, _ := h.status(0); self.EUID != 0 {
+		mend = "sudo prlimit --pid $$ --nofile=65536; "
+	}
+	return Cause{Name: "fd-limit", Why: "goprof may not open more files", Remedy: mend + h.command()}
 }
 
 // explainGone distinguishes an exec from an exit.
@@ -166,7 +175,7 @@ func (h Host) explainOtherProgram(pid int) Cause {
 	return c
 }
 
-// explainOtherCPU names a way to learn something about a 32-bit JVM: jcmd. Other programs have no remedy.
+// explainOtherCPU offers jcmd for a 32-bit JVM. There is no remedy for other programs.
 func (h Host) explainOtherCPU(pid int) Cause {
 	c := Cause{Class: NotJVM, Name: otherCPU,
 		Why: "it is not a 64-bit program of a CPU that goprof knows (x86-64, aarch64)"}
@@ -177,10 +186,11 @@ func (h Host) explainOtherCPU(pid int) Cause {
 	return c
 }
 
-// byJcmd is a command that prints the stacks of a JVM that goprof cannot read.
+// byJcmd returns a command that prints the stacks of a JVM that goprof cannot read.
 func byJcmd(pid int) string { return "jcmd " + strconv.Itoa(pid) + " Thread.print" }
 
-// explainNotJava also finds the JVM that a user meant who read the pid, such as 1, inside a container.
+// explainNotJava also handles a pid that a user has read inside a container, such as 1: it finds the JVM with that
+// inner pid.
 func (h Host) explainNotJava(pid int, c *Cause) {
 	c.Name, c.Why = notJava, "it runs no JVM: no libjvm.so is mapped"
 	if s, ok := h.status(pid); ok {

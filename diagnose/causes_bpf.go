@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -17,7 +18,7 @@ import (
 	"goprof/session"
 )
 
-// explainBPF finds out why the kernel takes no BPF program or map (kernel/bpf/syscall.c, __sys_bpf, bpf_prog_load,
+// explainBPF finds out why the kernel refuses a BPF program or map (kernel/bpf/syscall.c, __sys_bpf, bpf_prog_load,
 // bpf_charge_memlock).
 func (h Host) explainBPF(err error) Cause {
 	self, _ := h.status(0)
@@ -47,7 +48,7 @@ func (h Host) explainBPF(err error) Cause {
 	return h.refused("BPF programs", err, "sudo dmesg | tail")
 }
 
-// errnoOf returns the kernel's error number; nil: the error did not come from the kernel.
+// errnoOf returns the kernel's error number, or nil if the error did not come from the kernel.
 func errnoOf(err error) error {
 	if e := unix.Errno(0); errors.As(err, &e) {
 		return e
@@ -55,7 +56,7 @@ func errnoOf(err error) error {
 	return nil
 }
 
-// bpfFiltered asks whether a filter forbids the call. A faked host cannot be asked.
+// bpfFiltered tests whether a seccomp filter forbids the call. For a faked host it returns false.
 func (h Host) bpfFiltered() bool {
 	if h.Proc == "" {
 		return bpf.Filtered()
@@ -64,22 +65,23 @@ func (h Host) bpfFiltered() bool {
 	return self.Seccomp != 0
 }
 
-// lockedMemory returns the limit that counts for BPF programs, if there is one.
+// lockedMemory returns the limit of locked memory for BPF programs, if there is one.
 func (h Host) lockedMemory() (limit uint64, limited bool) {
 	if !needBPFMemory.none(h.release()) {
 		return 0, false
 	}
 	limits, _ := h.read(h.file(0, "limits"), procfs.MaxFile)
 	for line := range strings.Lines(string(limits)) {
-		if rest, ok := strings.CutPrefix(line, "Max locked memory "); ok { // then soft, hard, unit (fs/proc/base.c)
-			_, err := fmt.Sscan(rest, &limit)
-			return limit, err == nil // else it is "unlimited"
+		if rest, ok := strings.CutPrefix(line, "Max locked memory "); ok { // soft, hard, unit (fs/proc/base.c)
+			soft, _, _ := strings.Cut(strings.TrimLeft(rest, " "), " ")
+			limit, err := strconv.ParseUint(soft, 10, 64)
+			return limit, err == nil // or "unlimited"
 		}
 	}
 	return 0, false
 }
 
-// probesForbidden says why the kernel sets no probe (kernel/events/core.c, perf_uprobe_event_init).
+// probesForbidden finds out why the kernel refuses a probe (kernel/events/core.c, perf_uprobe_event_init).
 func (h Host) probesForbidden(err error) Cause {
 	self, _ := h.status(0)
 	if !self.Can(unix.CAP_SYS_ADMIN) {
@@ -89,7 +91,7 @@ func (h Host) probesForbidden(err error) Cause {
 	return h.refused("probes", err, "sudo dmesg | tail")
 }
 
-// toHave is the same command with capabilities that goprof lacks.
+// toHave returns goprof's own command line, run with capabilities that goprof lacks.
 func (h Host) toHave(capabilities ...string) string {
 	if self, _ := h.status(0); self.EUID == 0 {
 		return "docker run --cap-add " + strings.Join(capabilities, " --cap-add ") + " ..."
@@ -97,7 +99,7 @@ func (h Host) toHave(capabilities ...string) string {
 	return h.sudo()
 }
 
-// ExplainEvent completes an error of session.FindEvent: it finds out why the kernel refuses the event.
+// ExplainEvent adds to an error of session.FindEvent why the kernel refuses the event.
 func (h Host) ExplainEvent(pid int, e *session.EventError) {
 	switch {
 	case errors.Is(e.Err, events.ErrNoUprobes):
@@ -108,14 +110,13 @@ func (h Host) ExplainEvent(pid int, e *session.EventError) {
 	}
 }
 
-// checkProbes tries what --event alloc and similar events need, with the rights that these recordings keep. Recordings
-// of CPU time do not need it.
+// checkProbes tries what --event alloc and similar events need, with the rights that such recordings keep. Recordings
+// of CPU time do not need probes.
 func (h Host) checkProbes(r *Report, n *need, _ int) {
 	var cause *Cause
 	guard.With(guard.ToProbe, func() {
 		if err := events.TryProbes(); err != nil {
-			c := h.Explain(0, err)
-			cause = &c
+			cause = new(h.Explain(0, err))
 		}
 	})
 	if cause == nil {

@@ -15,7 +15,7 @@ import (
 	"goprof/process/procfs"
 )
 
-// ExplainForbidden finds out which rule forbids goprof to look into a process (kernel/ptrace.c, __ptrace_may_access;
+// ExplainForbidden finds out which rule forbids goprof to read a process (kernel/ptrace.c, __ptrace_may_access;
 // security/commoncap.c, cap_ptrace_access_check; security/yama/yama_lsm.c). Most rules apply only if goprof lacks
 // CAP_SYS_PTRACE. The others always apply.
 func (h Host) ExplainForbidden(pid int) Cause {
@@ -32,7 +32,7 @@ func (h Host) ExplainForbidden(pid int) Cause {
 	switch {
 	case h.yamaScope() >= 3:
 		return yamaForbids()
-	case capable && h.nested("user") && h.namespace(pid, "user") != h.namespace(0, "user"): // or it cannot even be seen
+	case capable && h.nested("user") && h.namespace(pid, "user") != h.namespace(0, "user"): // or unreadable
 		return Cause{Class: Forbidden, Name: "user-namespace",
 			Why:    "it is in another user namespace, where goprof's capabilities count for nothing",
 			Remedy: "goprof list, then goprof record --pid PID, both as root of the host"}
@@ -69,8 +69,8 @@ func (h Host) ownerOnly(self, them procfs.Status) bool {
 	return self.EUID != them.EUID && !self.Can(unix.CAP_DAC_READ_SEARCH) && !self.Can(unix.CAP_DAC_OVERRIDE)
 }
 
-// seemsNoJVM reports whether a process that cannot be read is probably no JVM. Only the names of its threads show this,
-// and every user may see them.
+// seemsNoJVM reports whether an unreadable process is probably not a JVM. It uses only the names of the threads, which
+// every user may read.
 func (h Host) seemsNoJVM(pid int) (name string, no bool) {
 	jvm, comm, ok := h.visible(pid)
 	if !ok {
@@ -109,7 +109,7 @@ func (h Host) rule(pid int, self, them procfs.Status) (c Cause, applies bool) {
 	return c, true
 }
 
-// yamaForbids is ptrace_scope 3, which holds for every process.
+// yamaForbids is the cause for ptrace_scope 3, which applies to every process.
 func yamaForbids() Cause {
 	return Cause{Class: Forbidden, Name: yama,
 		Why:    "kernel.yama.ptrace_scope is 3: no process may trace, and only a restart of the machine changes that",
@@ -144,13 +144,13 @@ func (h Host) Traced(pid int) error {
 		}
 	}
 	if len(tids) == 0 {
-		return nil // it ended, or hides: others say so
+		return nil // the process ended or is hidden, and other causes say so
 	}
 	return ErrTraced
 }
 
-// tracerOf returns the process that traces a process or one of its first threads, 0 if none does. Each thread has its
-// own tracer.
+// tracerOf returns a process that traces the process's first threads, or 0 if there is none. Each thread has its own
+// tracer.
 func (h Host) tracerOf(pid int) int {
 	if s, ok := h.status(pid); ok && s.Tracer != 0 {
 		return s.Tracer
@@ -165,23 +165,23 @@ func (h Host) tracerOf(pid int) int {
 	return 0
 }
 
-// Commands that start goprof in a container beside the JVM's. The usual filter lets ptrace pass where the container has
-// CAP_SYS_PTRACE (moby, profiles/seccomp).
+// Commands that start goprof in a container beside the JVM's container. Docker's default filter permits ptrace if the
+// container has CAP_SYS_PTRACE (moby, profiles/seccomp).
 const (
 	inContainer   = "docker run --cap-add SYS_PTRACE --pid container:NAME ... " + inPod
 	withoutFilter = "docker run --security-opt seccomp=unconfined --cap-add SYS_PTRACE --pid container:NAME ... " + inPod
 	inPod         = "(Kubernetes: kubectl debug POD --image IMAGE --profile=sysadmin --target CONTAINER)"
 )
 
-// seccomp reports a filter on goprof itself, which forbids the calls whatever rights goprof has.
+// seccomp reports a filter on goprof itself. The filter forbids the calls whatever rights goprof has.
 func (h Host) seccomp() Cause {
 	return Cause{Class: Forbidden, Name: "seccomp",
 		Why:    "a seccomp filter on goprof itself forbids ptrace or process_vm_readv",
 		Remedy: withoutFilter}
 }
 
-// callsBlocked tries whether goprof's system calls reach the kernel: a filter may be about other calls. It reads only
-// goprof itself. A faked host cannot be tried.
+// callsBlocked tries whether goprof's system calls reach the kernel, because a filter may concern other calls. It reads
+// only goprof itself. It cannot test a faked host.
 func (h Host) callsBlocked() bool { return h.Proc != "" || ptraceBlocked() || readBlocked() }
 
 // ptraceBlocked calls ptrace for a process that does not exist. The kernel answers ESRCH. Any other answer comes from a
@@ -191,7 +191,7 @@ func ptraceBlocked() bool {
 	return e == unix.EPERM || e == unix.EACCES || e == unix.ENOSYS
 }
 
-// probe is what readBlocked reads; a variable of the package does not move.
+// readBlocked reads probe. A package variable does not move.
 var probe, probed byte
 
 // readBlocked tries to read a byte of goprof's own memory.
@@ -202,7 +202,7 @@ func readBlocked() bool {
 	return err != nil
 }
 
-// weakRoot is root without CAP_SYS_PTRACE, as in a container.
+// weakRoot is the cause for root without CAP_SYS_PTRACE, as in a container.
 func (h Host) weakRoot(self procfs.Status, rule Cause) Cause {
 	c := Cause{Class: Forbidden, Name: "no-capability", Why: "goprof is root but lacks CAP_SYS_PTRACE", Remedy: h.sudo()}
 	if self.Bounding&(1<<unix.CAP_SYS_PTRACE) == 0 {
@@ -215,16 +215,17 @@ func (h Host) weakRoot(self procfs.Status, rule Cause) Cause {
 	return c
 }
 
-// notDumpable: the files of such a process belong to root (fs/proc/base.c, task_dump_owner).
+// notDumpable reports whether a process is not dumpable. Its files belong to root then (fs/proc/base.c,
+// task_dump_owner).
 func (h Host) notDumpable(pid int, them procfs.Status) bool {
 	uid, ok := h.fileOwner(h.file(pid, "status"))
 	return ok && uid != them.EUID
 }
 
-// sudo is the same command as root.
+// sudo returns goprof's own command line, run as root.
 func (h Host) sudo() string { return "sudo " + h.command() }
 
-// userName is a user's number, with the name that this host gives it.
+// userName returns a user's number with the name on this host.
 func userName(uid int) string {
 	if name := userLogin(uid); name != strconv.Itoa(uid) {
 		return fmt.Sprintf("%d (%s)", uid, name)
@@ -232,7 +233,7 @@ func userName(uid int) string {
 	return strconv.Itoa(uid)
 }
 
-// userLogin is the name that this host gives a user's number, otherwise the number.
+// userLogin returns a user's name on this host, or the number if there is none.
 func userLogin(uid int) string {
 	if u, err := user.LookupId(strconv.Itoa(uid)); err == nil {
 		return u.Username

@@ -12,7 +12,7 @@ import (
 	"goprof/process/procfs"
 )
 
-// explainMissing says what a pid may mean if no process has that number.
+// explainMissing explains a pid that no process has.
 func (h Host) explainMissing(pid int) Cause {
 	c := Cause{Class: NoProcess, Name: "no-process", Why: "there is no such process", Remedy: h.list()}
 	s, ok := h.status(pid)
@@ -47,7 +47,7 @@ func (h Host) explainMissing(pid int) Cause {
 	return c
 }
 
-// inner is a process that has another number in a pid namespace of its own.
+// inner is a process that has another number in its own pid namespace.
 type inner struct {
 	pid  int
 	name string
@@ -55,10 +55,10 @@ type inner struct {
 
 func (i inner) String() string { return fmt.Sprintf("%d (%s)", i.pid, i.name) }
 
-// maxProcesses bounds how many processes are looked through.
+// maxProcesses limits how many processes are searched.
 const maxProcesses = 1 << 16
 
-// insideNamespaces finds the processes whose number inside a pid namespace is pid.
+// insideNamespaces finds the processes whose number in their own pid namespace is pid.
 func (h Host) insideNamespaces(pid int) []inner {
 	var found []inner
 	for _, p := range h.pids() {
@@ -76,7 +76,7 @@ func (h Host) insideNamespaces(pid int) []inner {
 	return found
 }
 
-// pids lists the processes of the host, at most maxProcesses, lowest first.
+// pids lists up to maxProcesses processes of the host, lowest number first.
 func (h Host) pids() []int {
 	dir, err := os.Open(h.proc())
 	if err != nil {
@@ -92,7 +92,7 @@ func (h Host) pids() []int {
 	return pids
 }
 
-// instead returns the command with another number in it.
+// instead returns goprof's own command line with right in place of pid.
 func (h Host) instead(pid, right int) string {
 	words := strings.Split(h.command(), " ")
 	wrong, number := strconv.Itoa(pid), strconv.Itoa(right)

@@ -10,15 +10,14 @@ import (
 	"goprof/process"
 )
 
-// CheckProc returns why goprof cannot find any process, nil if it can. /proc may be missing. Or /proc shows another pid
-// namespace, whose numbers mean other processes to goprof's system calls.
+// CheckProc returns why goprof cannot find any process, or nil if it can. /proc may be missing. Or /proc shows another
+// pid namespace, whose numbers mean other processes in goprof's system calls.
 func (h Host) CheckProc() *Cause {
 	if h.Proc != "" {
-		return nil // a test's
+		return nil // a test's /proc
 	}
 	if err := process.CheckProc(); err != nil {
-		c := h.explainProc(err)
-		return &c
+		return new(h.explainProc(err))
 	}
 	return nil
 }

@@ -18,8 +18,8 @@ import (
 	"goprof/sampler/ring"
 )
 
-// explainPerf finds out why perf_event may not be used (kernel/events/core.c, perf_event_open, perf_check_permission,
-// perf_mmap; Documentation/admin-guide/perf-security.rst). A cause is named only where there is evidence of it.
+// explainPerf finds out why perf_event is refused (kernel/events/core.c, perf_event_open, perf_check_permission,
+// perf_mmap; Documentation/admin-guide/perf-security.rst). It names a cause only if there is evidence of it.
 func (h Host) explainPerf(pid int, err error) Cause {
 	call := ""
 	if failed, ok := errors.AsType[*ring.Error](err); ok {
@@ -34,7 +34,7 @@ func (h Host) explainPerf(pid int, err error) Cause {
 	case errors.Is(err, unix.ESRCH):
 		return h.explainGone(pid)
 	case errors.Is(err, unix.EMFILE), errors.Is(err, unix.ENFILE):
-		return Cause{Name: "fd-limit", Why: "goprof may not open more files", Remedy: "ulimit -n 65536; " + h.command()}
+		return h.fewFiles()
 	case errors.Is(err, ring.ErrFull):
 		return Cause{Name: "perf-rings", Remedy: byPtrace(pid),
 			Why: fmt.Sprintf("the rings of perf events would lock more than %s, which is all that goprof allows them",
@@ -62,8 +62,8 @@ func (h Host) explainPerf(pid int, err error) Cause {
 	return Cause{Name: "perf-failed", Why: "perf_event cannot be used: " + err.Error(), Remedy: byPtrace(pid)}
 }
 
-// perfFiltered asks whether a filter forbids the call. goprof's own filter (package guard) does not. A faked host
-// cannot be asked.
+// perfFiltered tests whether a seccomp filter forbids the call. (goprof's own filter, package guard, permits it.) For a
+// faked host it returns false.
 func (h Host) perfFiltered() bool {
 	if h.Proc == "" {
 		return ring.Filtered()
@@ -72,7 +72,7 @@ func (h Host) perfFiltered() bool {
 	return self.Seccomp != 0
 }
 
-// perfForbidden finds out what forbids it: the kernel's setting, or a rule about that process.
+// perfForbidden finds out what forbids perf_event: the kernel's setting, or a rule about the process.
 func (h Host) perfForbidden(pid int, err error) Cause {
 	self, _ := h.status(0)
 	admin := self.Can(unix.CAP_SYS_ADMIN)
@@ -94,7 +94,7 @@ func (h Host) perfForbidden(pid int, err error) Cause {
 	return h.refused("perf_event", err, byPtrace(pid))
 }
 
-// perfForbidsOwn tries perf_event on goprof itself: no rule about a process forbids that.
+// perfForbidsOwn tries perf_event on goprof itself, which no rule about processes forbids.
 func (h Host) perfForbidsOwn() bool {
 	if h.Proc != "" {
 		return true
@@ -103,8 +103,7 @@ func (h Host) perfForbidsOwn() bool {
 	return err != nil
 }
 
-// refused returns a refusal that no rule explains which goprof knows. A security module is named only if one is at
-// work.
+// refused returns the cause of a refusal that no known rule explains. It names a security module only if one is active.
 func (h Host) refused(what string, err error, remedy string) Cause {
 	if module := h.enforcing(); module != "" {
 		return Cause{Class: Forbidden, Name: "perf-module", Remedy: "sudo dmesg | grep -iE 'avc|denied|lockdown' | tail",
@@ -116,7 +115,7 @@ func (h Host) refused(what string, err error, remedy string) Cause {
 			strings.TrimPrefix(err.Error(), "sampler: "), h.perfLevel())}
 }
 
-// enforcing names the security modules that are active besides the kernel's usual rules. It is empty if none is known.
+// enforcing names the active security modules besides the kernel's usual rules. It returns "" if none is known.
 func (h Host) enforcing() string {
 	if h.Proc == "" {
 		if b, ok := h.read("/sys/fs/selinux/enforce", 4); ok && strings.TrimSpace(string(b)) == "1" {
@@ -132,7 +131,7 @@ func (h Host) enforcing() string {
 	return ""
 }
 
-// perfParanoid is kernel.perf_event_paranoid, 2 if it cannot be read: the kernel's default.
+// perfParanoid returns kernel.perf_event_paranoid, or 2, the kernel's default, if it cannot be read.
 func (h Host) perfParanoid() int {
 	b, ok := h.read(filepath.Join(h.proc(), "sys/kernel/perf_event_paranoid"), 16)
 	if level, err := strconv.Atoi(strings.TrimSpace(string(b))); ok && err == nil {
@@ -145,20 +144,21 @@ func (h Host) perfLevel() string {
 	return fmt.Sprintf("kernel.perf_event_paranoid is %d", h.perfParanoid())
 }
 
-// perfRemedy lets goprof use perf_event. Level 2 is enough with CAP_PERFMON, level 1 for processes of the same user.
+// perfRemedy returns a command that lets goprof use perf_event. Level 2 is enough with CAP_PERFMON, level 1 for
+// processes of the same user.
 func (h Host) perfRemedy(level int) string {
 	set := "sysctl kernel.perf_event_paranoid="
 	self, _ := h.status(0)
 	switch {
 	case self.Can(unix.CAP_PERFMON):
 		return set + "2"
-	case self.EUID == 0: // in a container, or by CapabilityBoundingSet
+	case self.EUID == 0: // root in a container, or limited by CapabilityBoundingSet
 		return "on the host: " + set + strconv.Itoa(level) + "; and docker run --cap-add PERFMON --cap-add BPF"
 	}
 	return h.sudo() + ", or sudo " + set + "1"
 }
 
-// byPtrace records with the other engine.
+// byPtrace returns the command that records with the ptrace engine.
 func byPtrace(pid int) string {
 	if pid == 0 {
 		return "goprof record --engine ptrace --pid PID"
@@ -190,19 +190,18 @@ func (h Host) checkPerf(r *Report, n *need, pid int) {
 	}
 }
 
-// tryPerf returns why the perf engine does not work for a process, nil if it works. It tries with the rights that a
-// recording keeps, and also reports whether CAP_SYS_ADMIN is one of these rights.
+// tryPerf returns why the perf engine does not work for a process, or nil if it works. It uses the rights that a
+// recording keeps, and reports whether CAP_SYS_ADMIN is one of them.
 func (h Host) tryPerf(pid int) (cause *Cause, admin bool) {
 	admin = guard.With(guard.ToRecord, func() {
 		if err := perf.TryWide(pid); err != nil {
-			c := h.Explain(pid, err)
-			cause = &c
+			cause = new(h.Explain(pid, err))
 		}
 	})
 	return cause, admin
 }
 
-// AdminNote says that recordings keep CAP_SYS_ADMIN, why, and what lets them give it up (guard.Given.AdminForPerf).
+// AdminNote says that recordings keep CAP_SYS_ADMIN, why, and how to avoid that (guard.Given.AdminForPerf).
 func (h Host) AdminNote() profile.Note {
 	return profile.Note{Name: "rights", Remedy: h.perfRemedy(2), Text: "recordings keep CAP_SYS_ADMIN: " + h.perfLevel() +
 		", and while it is above 2 this kernel gives perf_event to no one else"}

@@ -23,7 +23,7 @@ func (h Host) proc() string {
 	return h.Proc
 }
 
-// file is a file of a process; pid 0 is goprof itself.
+// file returns the path of a file of a process in /proc. pid 0 is goprof itself.
 func (h Host) file(pid int, name string) string {
 	if pid == 0 {
 		return filepath.Join(h.proc(), "self", name)
@@ -31,8 +31,8 @@ func (h Host) file(pid int, name string) string {
 	return filepath.Join(h.proc(), strconv.Itoa(pid), name)
 }
 
-// read returns a small file of /proc. Opening is never blocked: these files are the
-// kernel's, not the target's (cmdline, which is the target's memory, is read elsewhere).
+// read returns a small file of /proc. Opening never blocks, because these files are the kernel's and not the target's.
+// (cmdline lies in the target's memory, and is read elsewhere.)
 func (h Host) read(path string, limit int64) ([]byte, bool) {
 	b, err := procfs.Read(path, limit)
 	return b, err == nil
@@ -49,7 +49,7 @@ func (h Host) status(pid int) (procfs.Status, bool) {
 // The inodes of the first namespaces are fixed (include/linux/proc_ns.h).
 var initialNamespace = map[string]string{"pid": "pid:[4026531836]", "user": "user:[4026531837]"}
 
-// namespace returns a name like "pid:[4026531836]", "" if goprof may not read it.
+// namespace returns a name like "pid:[4026531836]", or "" if goprof may not read it.
 func (h Host) namespace(pid int, kind string) string {
 	link, err := os.Readlink(h.file(pid, "ns/"+kind))
 	if err != nil {
@@ -58,19 +58,19 @@ func (h Host) namespace(pid int, kind string) string {
 	return link
 }
 
-// nested reports whether goprof surely runs in a namespace of its own, as in a container.
+// nested reports whether goprof is known to run in a namespace of its own, as in a container.
 func (h Host) nested(kind string) bool {
 	ours := h.namespace(0, kind)
 	return ours != "" && ours != initialNamespace[kind]
 }
 
-// differs reports whether the process surely is in another namespace than goprof.
+// differs reports whether the process is known to be in another namespace than goprof.
 func (h Host) differs(pid int, kind string) bool {
 	ours, theirs := h.namespace(0, kind), h.namespace(pid, kind)
 	return ours != "" && theirs != "" && ours != theirs
 }
 
-// yamaScope returns kernel.yama.ptrace_scope, 0 without yama.
+// yamaScope returns kernel.yama.ptrace_scope, or 0 without yama.
 func (h Host) yamaScope() int {
 	b, ok := h.read(filepath.Join(h.proc(), "sys/kernel/yama/ptrace_scope"), 16)
 	if !ok {
@@ -91,7 +91,7 @@ func (h Host) fileOwner(path string) (int, bool) {
 	return int(st.Uid), true
 }
 
-// program returns what kind of program a process runs, by the files that the process has mapped.
+// program is the kind of program that a process runs, judged by its mapped files.
 type program uint8
 
 const (
@@ -101,15 +101,15 @@ const (
 	nativeImage
 )
 
-// libraries are the mapped files that show what kind of program a process runs.
+// libraries says which known files a process has mapped.
 type libraries struct {
 	kind     program
-	launcher bool // the launcher's libjli.so is there
-	any      bool // some file is mapped
+	launcher bool // libjli.so, the launcher's library, is mapped
+	any      bool // at least one file is mapped
 }
 
-// maxMaps bounds what is read of a process's maps: the kernel's default limit of 65,530
-// mappings in long lines.
+// maxMaps limits how much of a process's maps is read. It fits the kernel's default limit of 65,530 mappings with long
+// lines.
 const maxMaps = 16 << 20
 
 // libraries finds the known libraries among a process's mapped files. readable is false if goprof may not read the list
@@ -130,7 +130,7 @@ func (h Host) libraries(pid int) (libs libraries, readable bool) {
 		file := bytes.TrimSuffix(lines.Bytes()[i:], []byte(" (deleted)"))
 		switch name := file[bytes.LastIndexByte(file, '/')+1:]; {
 		case bytes.HasPrefix(name, []byte("libj9vm")):
-			libs.kind = openJ9 // its own libjvm.so is a shell around it
+			libs.kind = openJ9 // OpenJ9 has a small libjvm.so that calls its real library
 			return libs, true
 		case string(name) == "libjvm.so":
 			libs.kind = hotSpot

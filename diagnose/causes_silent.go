@@ -9,8 +9,8 @@ import (
 	"goprof/process"
 )
 
-// silentCause says why no more is known of a process: its memory does not answer, or a CPU is missing. A call that was
-// left behind still sleeps.
+// silentCause says why no more is known of a process: its memory does not answer, or there is no CPU. In the first case
+// a call of goprof still hangs.
 func (h Host) silentCause(pid int) Cause {
 	if c := starved(pid); h.Proc == "" && c != nil {
 		return *c
@@ -20,7 +20,7 @@ func (h Host) silentCause(pid int) Cause {
 		Remedy: "cat /proc/" + itoa(pid) + "/stack; mount | grep -E 'fuse|nfs'"}
 }
 
-// starved returns a cause if goprof, or the process, gets no CPU; nil if a call of goprof hangs instead.
+// starved returns a cause if goprof or the process gets no CPU. It returns nil if a call of goprof hangs instead.
 func starved(pid int) *Cause {
 	switch process.WhyLate() {
 	case process.NoCPU:

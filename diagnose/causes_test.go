@@ -262,7 +262,8 @@ func TestExplainFaked(t *testing.T) {
 		}, process.ErrUnknownCPU, NotJVM, "other-cpu", "its JVM is not a 64-bit one", "jcmd 77 Thread.print"},
 		{"too many files", func(f *fakeProc) { f.it(nil) },
 			&process.OpenError{Err: &os.PathError{Op: "open", Err: unix.EMFILE}},
-			Unexplained, "fd-limit", "may not open more files", "ulimit -n 65536; goprof record --pid 77"},
+			Unexplained, "fd-limit", "may not open more files",
+			"sudo prlimit --pid $$ --nofile=65536; goprof record --pid 77"},
 		{"something else", func(f *fakeProc) { f.it(nil) }, fmt.Errorf("what nobody thought of"),
 			Unexplained, "unknown", "what nobody thought of", "goprof doctor --pid 77"},
 	} {

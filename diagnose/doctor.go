@@ -16,30 +16,30 @@ import (
 	"goprof/process/procfs"
 )
 
-// Verdict is how a check of the doctor came out.
+// Verdict is the result of one of doctor's checks.
 type Verdict uint8
 
 const (
 	OK   Verdict = iota
-	Warn         // goprof works, but not on everything or not as well
+	Warn         // goprof works, but with limits
 	Fail         // goprof does not work
-	Info         // something that is not needed does not work
+	Info         // something unnecessary does not work
 )
 
 func (v Verdict) String() string { return [...]string{"ok", "warn", "fail", "info"}[min(v, Info)] }
 
-// Check is one thing that the doctor looked at.
+// Check is the result of one check of doctor.
 type Check struct {
 	Name    string
 	Verdict Verdict
 	Text    string // may hold text of the target
-	Remedy  string // the command that mends it
+	Remedy  string // the command that mends it, if any
 }
 
-// Report is what the doctor found.
+// Report holds doctor's checks.
 type Report struct {
 	Checks []Check
-	// Cause is why recording would not work: the first failure. nil if it would.
+	// Cause is the first failure, if recording would not work. Otherwise it is nil.
 	Cause *Cause
 }
 
@@ -51,7 +51,7 @@ func (r *Report) warn(name, remedy, format string, args ...any) {
 	r.Checks = append(r.Checks, Check{name, Warn, fmt.Sprintf(format, args...), remedy})
 }
 
-// info reports that something does not work, but is not necessary.
+// info reports that an unnecessary thing does not work.
 func (r *Report) info(name, remedy, format string, args ...any) {
 	r.Checks = append(r.Checks, Check{name, Info, fmt.Sprintf(format, args...), remedy})
 }
@@ -63,12 +63,12 @@ func (r *Report) fail(name string, c Cause) {
 	}
 }
 
-// Examine finds out what works on this host, and with process pid unless pid is 0. It only reads, and stops no thread.
-// System calls that could stop a thread are tried on goprof itself.
+// Examine finds out what works on this host, and for process pid unless pid is 0. It only reads, and stops no thread.
+// It tries system calls that could stop a thread on goprof itself.
 func (h Host) Examine(pid int) Report {
 	var r Report
 	if c := h.CheckProc(); c != nil {
-		r.fail("/proc", *c) // the rest reads it
+		r.fail("/proc", *c) // the other checks read /proc
 		return r
 	}
 	var own Report
@@ -106,13 +106,13 @@ func (h Host) checkKernel(r *Report, _ *need, _ int) {
 	r.ok("kernel", "Linux %s", release)
 }
 
-// release is the kernel's version; empty: it cannot be read.
+// release returns the kernel's version, or "" if it cannot be read.
 func (h Host) release() string {
 	b, _ := h.read(filepath.Join(h.proc(), "sys/kernel/osrelease"), 256)
 	return strings.TrimSpace(string(b))
 }
 
-// older compares the first two numbers of versions.
+// older reports whether release is older than the version than, by the first two numbers.
 func older(release, than string) bool {
 	a, b := twoNumbers(release), twoNumbers(than)
 	return a[0] < b[0] || a[0] == b[0] && a[1] < b[1]
@@ -189,7 +189,7 @@ func (h Host) checkSeccomp(r *Report, _ *need, pid int) {
 	}
 }
 
-// checkModules looks for a profile of a security module that confines goprof. The rules of the profile cannot be read.
+// checkModules looks for a security module's profile that confines goprof. goprof cannot read the rules of the profile.
 func (h Host) checkModules(r *Report, _ *need, _ int) {
 	b, _ := h.read(h.file(0, "attr/current"), 4096)
 	label := strings.TrimRight(strings.ToValidUTF8(string(b), "?"), "\x00\n")
@@ -216,7 +216,7 @@ func (h Host) checkNamespaces(r *Report, _ *need, _ int) {
 	r.ok("namespaces", "goprof is in the host's: it sees the processes of all containers")
 }
 
-// checkMapFiles checks whether goprof may open mapped files even if they have been renamed or deleted.
+// checkMapFiles checks whether goprof may open mapped files that have been renamed or deleted.
 func (h Host) checkMapFiles(r *Report, n *need, _ int) {
 	if h.opensMapped() {
 		r.ok(n.name, "libraries that were replaced on disk can still be read")
@@ -225,7 +225,8 @@ func (h Host) checkMapFiles(r *Report, n *need, _ int) {
 	r.warn(n.name, h.mapFilesRemedy(), "no CAP_CHECKPOINT_RESTORE on the host: %s", n.lost)
 }
 
-// fewFiles: with fewer file descriptors only few threads can be watched, for each takes one or two.
+// fewFiles is a low limit of file descriptors. Each watched thread takes one or two, so only few threads can be
+// watched.
 const fewFiles = 1024
 
 func (h Host) checkFiles(r *Report, n *need, _ int) {
@@ -240,7 +241,7 @@ func (h Host) checkFiles(r *Report, n *need, _ int) {
 	r.ok(n.name, "%d", limit.Max)
 }
 
-// checkJVMs counts what list would show.
+// checkJVMs counts the JVMs that goprof list would show.
 func (h Host) checkJVMs(r *Report) {
 	found := h.look(h.pids())
 	var first *JVM

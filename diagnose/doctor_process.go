@@ -13,7 +13,7 @@ import (
 	"goprof/vmstructs"
 )
 
-// examineInTime is examineProcess for as long as that may take.
+// examineInTime is examineProcess with a time limit.
 func (h Host) examineInTime(r *Report, pid int) {
 	own, ok := session.OpenInTime(func(opened func(*process.Process)) Report {
 		var own Report
@@ -28,7 +28,7 @@ func (h Host) examineInTime(r *Report, pid int) {
 	r.Cause = cmp.Or(r.Cause, own.Cause)
 }
 
-// examineProcess says how far one process can be looked at.
+// examineProcess reports what goprof can read of one process.
 func (h Host) examineProcess(r *Report, pid int, opened func(*process.Process)) {
 	p, err := process.Open(pid)
 	if err != nil {
@@ -67,7 +67,7 @@ func (h Host) checkProcess(r *Report, pid int) {
 	}
 }
 
-// checkContainer says which container it is in, as far as its pid namespace and its cgroup tell.
+// checkContainer names the container of the process, by its pid namespace and its cgroup.
 func (h Host) checkContainer(r *Report, pid int, status procfs.Status) {
 	var told []string
 	if id := h.container(pid); id != "" {
@@ -81,7 +81,7 @@ func (h Host) checkContainer(r *Report, pid int, status procfs.Status) {
 	}
 }
 
-// checkTracer: reading works beside a debugger, stopping a thread that it traces does not.
+// checkTracer: goprof can read a process beside a debugger, but cannot stop a thread that the debugger traces.
 func (h Host) checkTracer(r *Report, pid int) {
 	tracer := h.tracerOf(pid)
 	switch {
@@ -118,7 +118,7 @@ func (h Host) checkVM(r *Report, p *process.Process, vm *vmstructs.VM) {
 	checkFields(r, vm.Missing())
 }
 
-// checkFields reports the capabilities that a JVM's tables do not allow.
+// checkFields reports what goprof cannot do because fields are missing in the JVM's tables.
 func checkFields(r *Report, missing []string) {
 	if len(missing) == 0 {
 		r.ok("fields", "this JVM exports all that goprof asks for")

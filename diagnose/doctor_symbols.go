@@ -9,7 +9,7 @@ import (
 	"goprof/vmstructs"
 )
 
-// checkSymbols says where the names of the VM's own functions come from.
+// checkSymbols reports the source of the names of the VM's own functions.
 func (h Host) checkSymbols(r *Report, p *process.Process, vm *vmstructs.VM) {
 	image, ok := p.Image(vm.Library())
 	if !ok {

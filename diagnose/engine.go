@@ -17,8 +17,8 @@ type Choice struct {
 	Remedy string // a command; empty if there is none
 }
 
-// ChooseEngine finds the engine for a process. AutoEngine is perf where perf may watch CPUs. The error is not nil only
-// if a user asks for an engine by name that does not work here.
+// ChooseEngine finds the engine for a process. AutoEngine becomes perf if perf may watch CPUs. The error is nil unless
+// a user asks for an engine that does not work here.
 func (h Host) ChooseEngine(want session.EngineName, pid int, maxOverhead float64) (Choice, error) {
 	if want == session.PtraceEngine || want == "" {
 		return Choice{Engine: session.PtraceEngine}, h.Traced(pid)

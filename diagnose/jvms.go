@@ -14,21 +14,20 @@ import (
 	"goprof/profile"
 )
 
-// JVM is what is known of a JVM without disturbing it. Everything in it that is text
-// comes from the target and may hold anything.
+// JVM is what is known of a JVM without disturbing it. All of its text comes from the target, and may hold anything.
 type JVM struct {
 	PID      int
-	InnerPID int // its number in its own pid namespace, 0 if that is goprof's, too
-	// Container is a name of its container: the first digits of the id that Docker and others give
-	// it, what LXC and nspawn call it; empty if its cgroup names none.
+	InnerPID int // in its own pid namespace; 0 if that is goprof's, too
+	// Container is the name of its container: the first digits of the id for Docker and similar runtimes, or the name
+	// for LXC and nspawn. It is empty if its cgroup names none.
 	Container string
 	UID       int
-	User      string // the name that this host gives the number, otherwise the number
+	User      string // the user's name on this host, or the number
 	Started   time.Duration
 	Uptime    time.Duration
 	Threads   int
 	CPU       time.Duration // used so far
-	Share     float64       // of one CPU, while JVMs looked; 0 if it did not
+	Share     float64       // of one CPU, while JVMs measured; 0 if it did not
 
 	Version   string // "17.0.15+6"
 	Vendor    string // "Eclipse Adoptium"
@@ -38,25 +37,25 @@ type JVM struct {
 	// Args are the program's arguments and Options the JVM's. They may hold passwords.
 	Args, Options []string
 
-	// Problem is why the JVM cannot be recorded, nil if it can. With a Problem only what /proc tells every user is
-	// known of it, and Main is a reading of its command line.
+	// Problem is why the JVM cannot be recorded, or nil if it can. With a Problem, only facts are known that /proc
+	// shows to every user, and Main comes from the command line.
 	Problem *Cause
 }
 
-// Name is the JVM's name for users: its main class, or the file name of its jar.
+// Name returns the JVM's name for users: its main class, or the file name of its jar.
 func (j *JVM) Name() string { return profile.ProgramName(j.Main) }
 
 const (
-	// lookers is how many processes are looked at at the same time. lookTimeout is how long a look may take: reading
-	// the mappings of a process waits for its address space, which a process that hangs in the kernel may hold.
+	// lookers is how many processes are examined at a time. lookTimeout limits a look: reading the mappings of a
+	// process waits for a lock of its address space, which a process that hangs in the kernel may hold.
 	lookers     = 4
 	lookTimeout = 3 * time.Second
-	// shareTime is over how long the share of a CPU is measured.
+	// shareTime is the time over which the share of a CPU is measured.
 	shareTime = 300 * time.Millisecond
 )
 
-// JVMs lists the JVMs of this host that goprof can see, the lowest pid first, with those of other users and
-// containers. A JVM that goprof may not look into has a Problem.
+// JVMs lists the JVMs of this host that goprof can see, those of other users and in containers included, lowest pid
+// first. A JVM that goprof may not read has a Problem.
 //
 // It reads /proc and the memory of JVMs; no thread is stopped.
 func (h Host) JVMs() []JVM {
@@ -71,20 +70,20 @@ func (h Host) JVMs() []JVM {
 	return found
 }
 
-// Match lists the JVMs whose main class or jar contains part, in upper or lower case. Arguments are not compared.
+// Match lists the JVMs whose main class or jar contains part. Case is ignored. Arguments are not compared.
 func (h Host) Match(part string) []JVM { return h.match(h.pids(), part) }
 
 func (h Host) match(pids []int, part string) []JVM {
 	return slices.DeleteFunc(h.look(pids), func(j JVM) bool { return !j.Fits(part) })
 }
 
-// Fits reports whether the main class or jar contains part, in whatever case.
+// Fits reports whether the main class or jar contains part. Case is ignored.
 func (j *JVM) Fits(part string) bool {
 	return strings.Contains(strings.ToLower(j.Name()), strings.ToLower(part))
 }
 
-// MatchInner lists the JVMs that have the number inner in their own pid namespace, or in a namespace between that and
-// goprof's, and part in their main class or jar. Each container has a process 1.
+// MatchInner lists the JVMs whose main class or jar contains part, and that have the number inner in a pid namespace
+// below goprof's. (Each container has a process 1.)
 func (h Host) MatchInner(inner int, part string) []JVM {
 	var pids []int
 	for _, p := range h.insideNamespaces(inner) {
@@ -119,12 +118,12 @@ func (h Host) look(pids []int) []JVM {
 	return found
 }
 
-// hung has the numbers of the processes whose look takes too long. Until that look ends, the process is not looked at
-// again: code that waits for a JVM looks repeatedly, and each look would leave a goroutine and its files behind.
+// hung has the numbers of the processes whose look takes too long. Such a process is not looked at again until that
+// look ends. Otherwise code that waits for a JVM would leave behind a goroutine and its files with each look.
 var hung sync.Map
 
-// lookInTime looks at a process. If the look takes too long, lookInTime gives up and returns false. The goroutine that
-// looks goes on, and its result is lost.
+// lookInTime looks at a process. It returns false if the look takes too long. The look continues in its goroutine, and
+// its result is dropped.
 func (h Host) lookInTime(pid int) (JVM, bool) {
 	if _, waits := hung.Load(pid); waits {
 		return h.hangs(pid)
@@ -133,7 +132,7 @@ func (h Host) lookInTime(pid int) (JVM, bool) {
 		func() (JVM, bool) { return h.hangs(pid) })
 }
 
-// inTime returns the result of look. If look takes too long, it returns the result of otherwise.
+// inTime returns the result of look, or the result of otherwise if look takes too long.
 func inTime(pid int, limit time.Duration, look, otherwise func() (JVM, bool)) (JVM, bool) {
 	type result struct {
 		jvm JVM
@@ -156,7 +155,7 @@ func inTime(pid int, limit time.Duration, look, otherwise func() (JVM, bool)) (J
 	return otherwise()
 }
 
-// hangs reports a process that hangs in the kernel, by stat alone, which waits for nothing.
+// hangs reports a process that hangs in the kernel. It reads only stat, which never blocks.
 func (h Host) hangs(pid int) (JVM, bool) {
 	jvm, comm, ok := h.visible(pid)
 	if !ok || comm != "java" {
@@ -171,7 +170,7 @@ func (h Host) hangs(pid int) (JVM, bool) {
 	return jvm, true
 }
 
-// measure finds what share of a CPU the JVM used since it was looked at.
+// measure computes the share of a CPU that the JVM has used since the first look.
 func (h Host) measure(j *JVM) {
 	stat, _, ok := h.stat(j.PID)
 	now, up := h.uptime()

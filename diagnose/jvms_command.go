@@ -14,17 +14,17 @@ type javaCommand struct {
 	args, options []string
 }
 
-// valueFollows are the launcher's options that have their value in the next word (java.base/share/native/libjli/java.c,
-// IsLauncherOption and IsModuleOption).
+// valueFollows are the launcher's options that take their value from the next word
+// (java.base/share/native/libjli/java.c, IsLauncherOption and IsModuleOption).
 var valueFollows = []string{
 	"-cp", "-classpath", "--class-path", "-p", "--module-path", "--upgrade-module-path", "--add-modules",
 	"--limit-modules", "--add-exports", "--add-opens", "--add-reads", "--patch-module", "--enable-native-access",
 	"--source", "-d", "--describe-module",
 }
 
-// parseJavaCommand reads a command line as the launcher does. It does not read argument files (@file): with these the
-// main class may be missing. A program that has made its JVM itself (JNI_CreateJavaVM) has no main class. Then
-// parseJavaCommand returns the program's name, or the script's name if the program is Python.
+// parseJavaCommand reads a command line as the launcher does. It does not read argument files (@file), so the main
+// class may be missing. A program that has created its JVM itself (JNI_CreateJavaVM) has no main class. For such a
+// program, parseJavaCommand returns the program's name, or the script's name for Python.
 func parseJavaCommand(argv []string) (c javaCommand) {
 	if len(argv) > 0 && !forLauncher(argv) {
 		first := 0
@@ -63,11 +63,11 @@ func forLauncher(argv []string) bool {
 	})
 }
 
-// splitCommand parses the JVM's own text of its command (sun.java.command), "main arg arg". Words may contain blanks,
-// and the command line shows where they end. Without a command line, the first blank ends the name.
+// splitCommand parses the JVM's own record of its command (sun.java.command), "main arg arg". Words may contain blanks,
+// and the command line shows where they end. Without a command line, the name ends at the first blank.
 func splitCommand(command string, argv []string) (main string, args []string) {
-	// Words are the command only if they are as long as the command together. A hostile command line has half a million
-	// words, so each is looked at once.
+	// The last words of argv are the command if they are together as long as command. A hostile command line has half a
+	// million words, so each is examined once.
 	length := -1
 	for i := len(argv) - 1; i >= 0 && length < len(command); i-- {
 		length += 1 + len(argv[i])

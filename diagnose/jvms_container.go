@@ -8,26 +8,25 @@ import (
 	"goprof/process/procfs"
 )
 
-// containerNames has the forms in which a cgroup's path contains a container's name. Docker, Podman, containerd and
-// CRI-O put the container's id, 64 hexadecimal digits, into the last part of the path that they make themselves, with
-// systemd or without ("/docker/ID", "docker-ID.scope", "libpod-ID.scope/container", "cri-containerd-ID.scope",
-// "/kubepods/burstable/podUID/ID"). The first twelve digits are what "docker ps" shows. Other runtimes put a name
-// there.
+// containerNames matches a container's name in a cgroup's path. Docker, Podman, containerd and CRI-O put the
+// container's id, 64 hexadecimal digits, into the last part of the path that they create ("/docker/ID", with systemd
+// "docker-ID.scope", "libpod-ID.scope/container", "cri-containerd-ID.scope", "/kubepods/burstable/podUID/ID"). "docker
+// ps" shows the first twelve digits. Other runtimes put a name there.
 var containerNames = []*regexp.Regexp{
 	regexp.MustCompile(`\b([0-9a-f]{12})[0-9a-f]{52}\b`),
 	regexp.MustCompile(`/lxc(?:\.payload\.|/)([0-9A-Za-z][0-9A-Za-z_.-]{0,63})`),
 	regexp.MustCompile(`/machine\.slice/machine-([0-9A-Za-z][0-9A-Za-z_.\\-]{0,63})\.scope`),
 }
 
-// container names the container of a process by its cgroups. It is empty if they name none. A goprof in a cgroup
-// namespace of its own sees only the groups below.
+// container returns the name of a process's container by the cgroups, or "" if they name none. In a cgroup namespace of
+// its own, goprof sees only the groups below.
 func (h Host) container(pid int) string {
 	b, _ := h.read(h.file(pid, "cgroup"), procfs.MaxFile)
 	return containerOf(b)
 }
 
-// containerOf reads /proc/PID/cgroup. A process may be in a container's group in some hierarchies only; the innermost
-// container has the last word of a path.
+// containerOf reads /proc/PID/cgroup. A process may be in a container's group in some hierarchies only. The last word
+// of a path names the innermost container.
 func containerOf(cgroup []byte) string {
 	for _, name := range containerNames {
 		for _, path := range procfs.CgroupPaths(cgroup) {

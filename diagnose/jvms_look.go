@@ -14,7 +14,7 @@ import (
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-// lookAt reports whether a process is a JVM, and what sort of JVM.
+// lookAt reports whether a process is a JVM, and describes it.
 func (h Host) lookAt(pid int) (JVM, bool) {
 	jvm, comm, ok := h.visible(pid)
 	if !ok {
@@ -23,7 +23,7 @@ func (h Host) lookAt(pid int) (JVM, bool) {
 	argv := h.commandLine(pid)
 	launched := comm == "java" || len(argv) > 0 && path.Base(argv[0]) == "java"
 	if jvm.Threads < 2 && !launched {
-		return JVM{}, false // a JVM has threads of its own, and most processes have one
+		return JVM{}, false // a JVM has several threads, most processes have one
 	}
 	line := parseJavaCommand(argv)
 	jvm.Main, jvm.Args, jvm.Options = line.main, line.args, line.options
@@ -32,16 +32,14 @@ func (h Host) lookAt(pid int) (JVM, bool) {
 	case readable && libs.kind == hotSpot:
 		h.lookInto(&jvm, argv)
 	case readable && libs.kind == openJ9:
-		c := h.explainOtherProgram(pid)
-		jvm.Problem = &c
+		jvm.Problem = new(h.explainOtherProgram(pid))
 	case readable && libs.kind == unknownProgram && h.hasVMThread(pid):
-		h.lookInto(&jvm, argv) // its libjvm.so was given another name
+		h.lookInto(&jvm, argv) // its libjvm.so may have another name
 		if c := jvm.Problem; c != nil && c.Name == notJava {
 			return JVM{}, false
 		}
 	case readable && launched && libs.launcher:
-		c := h.Explain(pid, vmstructs.ErrStarting)
-		jvm.Problem = &c
+		jvm.Problem = new(h.Explain(pid, vmstructs.ErrStarting))
 	case !readable && (launched || h.hasVMThread(pid)):
 		c := h.ExplainForbidden(pid)
 		if c.Class == Gone {
@@ -54,24 +52,22 @@ func (h Host) lookAt(pid int) (JVM, bool) {
 	return jvm, true
 }
 
-// vmThreadName is HotSpot's name for the thread that executes safepoint operations (runtime/vmThread.cpp). A user who
-// may not see the mappings of a process still sees the names of its threads.
+// vmThreadName is HotSpot's name of the thread that executes safepoint operations (runtime/vmThread.cpp). A user
+// without access to the mappings of a process still sees the names of its threads.
 const vmThreadName = "VM Thread"
 
-// lookInto reads what HotSpot says of itself.
+// lookInto reads HotSpot's own facts.
 func (h Host) lookInto(jvm *JVM, argv []string) {
 	p, err := process.Open(jvm.PID)
 	if err != nil {
-		c := h.Explain(jvm.PID, err)
-		jvm.Problem = &c
+		jvm.Problem = new(h.Explain(jvm.PID, err))
 		return
 	}
 	defer p.Close()
 	jvm.Vendor = Vendor(p)
 	vm, err := vmstructs.Open(p)
 	if err != nil {
-		c := h.Explain(jvm.PID, err)
-		jvm.Problem = &c
+		jvm.Problem = new(h.Explain(jvm.PID, err))
 		return
 	}
 	jvm.Version = vm.Version().JDK()
@@ -87,14 +83,14 @@ func (h Host) lookInto(jvm *JVM, argv []string) {
 	}
 }
 
-// sourceLauncher begins the names of the classes that run "java Program.java".
+// sourceLauncher is the beginning of the names of the classes that run "java Program.java".
 const sourceLauncher = "jdk.compiler/com.sun.tools.javac.launcher."
 
-// visible returns what every user may read of a process in /proc.
+// visible returns what every user may read of a process.
 func (h Host) visible(pid int) (jvm JVM, comm string, ok bool) {
 	stat, comm, ok := h.stat(pid)
 	if !ok || !stat.Alive() || stat.Memory == 0 {
-		return JVM{}, "", false // gone, or a thread of the kernel
+		return JVM{}, "", false // ended, or a thread of the kernel
 	}
 	status, ok := h.status(pid)
 	if !ok || status.TGID != pid {

@@ -22,7 +22,7 @@ func (h Host) stat(pid int) (s procfs.Stat, comm string, ok bool) {
 	return s, procfs.Comm(b), ok
 }
 
-// uptime is how long the host has been up.
+// uptime returns the uptime of the host.
 func (h Host) uptime() (time.Duration, bool) {
 	b, ok := h.read(filepath.Join(h.proc(), "uptime"), 256)
 	if !ok {
@@ -31,10 +31,10 @@ func (h Host) uptime() (time.Duration, bool) {
 	return procfs.Uptime(b)
 }
 
-// maxCommandLine bounds what is read of a command line: class paths are long.
+// maxCommandLine limits how much of a command line is read. Class paths are long.
 const maxCommandLine = 1 << 20
 
-// commandLine returns the command line as the process has it now: a process may change it.
+// commandLine returns the present command line. A process may change it.
 func (h Host) commandLine(pid int) []string {
 	b, _ := h.read(h.file(pid, "cmdline"), maxCommandLine)
 	b = bytes.TrimRight(b, "\x00")
@@ -44,7 +44,7 @@ func (h Host) commandLine(pid int) []string {
 	return strings.Split(strings.ToValidUTF8(string(b), "\uFFFD"), "\x00")
 }
 
-// maxThreadsAsked bounds how many threads of a process are read. HotSpot starts its own threads before those of the
+// maxThreadsAsked limits how many threads of a process are read. HotSpot starts its own threads before those of the
 // program.
 const maxThreadsAsked = 256
 

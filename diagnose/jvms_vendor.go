@@ -10,11 +10,11 @@ import (
 	"goprof/process"
 )
 
-// maxRelease bounds the file "release" of a JDK: it has some 2 KB.
+// maxRelease limits the size of a JDK's file "release", which has some 2 KB.
 const maxRelease = 64 << 10
 
-// Vendor returns who built the JVM of an open process, "" if that is not known. It reads a file of the target, and this
-// read may hang.
+// Vendor returns the vendor of an open process's JVM, or "" if it is not known. It reads a file of the target, so it
+// may hang.
 func Vendor(p *process.Process) string {
 	if image, ok := p.Image("libjvm.so"); ok {
 		return vendor(p, image.Path)
@@ -22,9 +22,9 @@ func Vendor(p *process.Process) string {
 	return ""
 }
 
-// vendor returns who built a JVM: IMPLEMENTOR in the file "release" at the root of its JDK, two or three folders above
-// libjvm.so (lib/server, jre/lib/amd64/server). The target chooses the path, so goprof follows it inside the target's
-// root only.
+// vendor returns the vendor of a JVM: IMPLEMENTOR in the file "release" at the root of its JDK, two or three folders
+// above libjvm.so (lib/server, jre/lib/amd64/server). The target chooses the path, so goprof resolves it only inside
+// the target's root.
 func vendor(p *process.Process, library string) string {
 	for dir, up := path.Dir(library), 0; up < 5 && dir != "/"; dir, up = path.Dir(dir), up+1 {
 		text, ok := readSmall(p, path.Join(dir, "release"))

@@ -11,12 +11,12 @@ import (
 	"goprof/process/procfs"
 )
 
-// KernelFile is a file in which the kernel describes the machine, of a process, or of its control groups.
+// KernelFile is a file in which the kernel describes the machine, a process, or the process's control groups.
 type KernelFile struct {
 	Name string
 	Text []byte
 	Err  error // why it could not be read
-	// Names: the file holds names that users have given. All other words in such files are the kernel's own.
+	// Names says that the file holds names given by users. All other words in such files are the kernel's own.
 	Names bool
 }
 
@@ -26,7 +26,7 @@ var (
 	machineFiles = []string{"/proc/loadavg", "/proc/pressure/cpu", "/proc/pressure/memory", "/proc/pressure/io",
 		"/proc/meminfo", "/proc/vmstat", "/proc/uptime", "/proc/version"}
 	processFiles = []string{"limits", "schedstat", "io", "oom_score", "oom_score_adj", "sched", "status", "cgroup"}
-	// groupFiles are files of control groups, by their controller, of both versions.
+	// groupFiles are files of control groups by controller, for both versions.
 	groupFiles = map[string][]string{
 		"cpu": {"cpu.max", "cpu.weight", "cpu.stat", "cpu.pressure", "cpu.cfs_quota_us", "cpu.cfs_period_us",
 			"cpu.shares"},
@@ -38,11 +38,11 @@ var (
 	}
 )
 
-// withNames are the files that hold names. The group's files are named after its path.
+// withNames are the files that contain names. A control group's files are named after its path.
 var withNames = map[string]bool{"sched": true, "status": true, "cgroup": true}
 
-// KernelFiles reads what the kernel says of the machine, of a process, and of its control group and those above it. A
-// file that is not there (another version, a controller that is switched off) is left out.
+// KernelFiles reads the kernel's files about the machine, a process, its control group and the groups above. It leaves
+// out files that do not exist, because of another version or a controller that is off.
 func (h Host) KernelFiles(pid int) (files []KernelFile) {
 	read := func(name string, names bool) {
 		b, err := procfs.Read(name, maxKernelFile)

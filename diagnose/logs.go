@@ -26,13 +26,13 @@ import (
 
 // Log is a file that a JVM writes.
 type Log struct {
-	Name string // its last element
+	Name string // the last element of its path
 	Time time.Time
 	Size int64
 	Text []byte // its end, or its beginning
 }
 
-// maxDescriptors bounds how many open files of a process are looked at.
+// maxDescriptors limits how many open files of a process are examined.
 const maxDescriptors = 1 << 16
 
 const mostGCLogs = 4
@@ -44,7 +44,7 @@ func (h Host) GCLogs(pid int, args []string, most int64) ([]Log, error) {
 	return logsInTime(func() ([]Log, error) { return gcLogs(pid, args, most) })
 }
 
-// errDisk says that files were not read, since a read of a target's file may last for ever.
+// errDisk says that files were not read because they did not answer. Reading a target's file may never end.
 var errDisk = errors.New("its files did not answer in time")
 
 func logsInTime(read func() ([]Log, error)) ([]Log, error) {
@@ -87,7 +87,7 @@ func gcLogs(pid int, args []string, most int64) (logs []Log, err error) {
 		if err != nil {
 			return logs, err
 		}
-		// The descriptor may belong to another file by now, so the opened file is checked.
+		// The descriptor may now belong to another file, so the opened file is checked.
 		info := ownedBy(file, stat.UID)
 		if info == nil || slices.ContainsFunc(taken, func(t os.FileInfo) bool { return os.SameFile(t, info) }) {
 			file.Close()
@@ -102,7 +102,7 @@ func gcLogs(pid int, args []string, most int64) (logs []Log, err error) {
 		}
 		text = text[:n]
 		if _, lines, ok := bytes.Cut(text, []byte("\n")); ok && int64(n) < size {
-			text = lines // the first line may have lost its beginning
+			text = lines // the first line may be incomplete
 		}
 		if logs = append(logs, Log{Name: base, Size: size, Text: text}); len(logs) == mostGCLogs {
 			break
@@ -114,7 +114,7 @@ func gcLogs(pid int, args []string, most int64) (logs []Log, err error) {
 	return logs, nil
 }
 
-// ownedBy describes an open file, nil if it belongs to another user.
+// ownedBy describes an open file. It returns nil if the file belongs to another user.
 func ownedBy(file *os.File, uid int) os.FileInfo {
 	info, err := file.Stat()
 	if err != nil {
@@ -126,8 +126,8 @@ func ownedBy(file *os.File, uid int) os.FileInfo {
 	return info
 }
 
-// fitsLog reports whether a file's name fits the name of the log. If JDK 8 rotates logs, it adds a number and
-// "current".
+// fitsLog reports whether a file's name fits the name of the log. JDK 8 adds a number and "current" to the names of
+// logs that it rotates.
 func fitsLog(patterns []string, base string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool {
 		fits, _ := path.Match(p, base)
@@ -136,12 +136,11 @@ func fitsLog(patterns []string, base string) bool {
 	})
 }
 
-// literally makes a pattern of a name: characters that mean something in patterns mean themselves, and the pid and the
-// time may be anything.
+// literally turns a name into a pattern: special characters are escaped, and the pid and the time become wildcards.
 var literally = strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, "%p", "*", "%t", "*", "%hn", "*")
 
-// gcLogNames are patterns of the names of files to which a JVM logs its collections: of -Xlog:gc*:file=NAME (JDK 9 and
-// later; share/logging/logConfiguration.cpp, logFileOutput.cpp) and -Xloggc:NAME.
+// gcLogNames returns patterns for the names of a JVM's GC logs, from -Xlog:gc*:file=NAME (JDK 9 and later;
+// share/logging/logConfiguration.cpp, logFileOutput.cpp) and -Xloggc:NAME.
 func gcLogNames(args []string) (patterns []string) {
 	for _, arg := range args {
 		name, ok := strings.CutPrefix(arg, "-Xloggc:")
@@ -173,7 +172,7 @@ func writable(pid int, fd string) bool {
 	return err == nil && flags&unix.O_ACCMODE != unix.O_RDONLY
 }
 
-// namesIn lists a folder that the kernel names: the open files of a process, or its working directory.
+// namesIn lists a folder of /proc: the open files of a process, or its working directory.
 func namesIn(folder string) ([]string, error) {
 	dir, err := os.Open(folder)
 	if err != nil {
@@ -187,12 +186,12 @@ func namesIn(folder string) ([]string, error) {
 	return names, err
 }
 
-// mostCrashFiles is how many crash files are read, the newest first.
+// mostCrashFiles limits how many crash files are read, the newest first.
 const mostCrashFiles = 3
 
-// CrashFiles reads the beginnings of the files that crashed JVMs have left in the working directory of a JVM
-// (hs_err_pidN.log), up to most bytes of each. Only regular files count that belong to the JVM's user and are no links.
-// So a JVM cannot make goprof read a file of another user.
+// CrashFiles reads the crash files (hs_err_pidN.log) in the working directory of a JVM, up to most bytes from the
+// beginning of each. Only regular files that belong to the JVM's user and are no links count. So a JVM cannot make
+// goprof read a file of another user.
 func (h Host) CrashFiles(pid int, most int64) ([]Log, error) {
 	return logsInTime(func() ([]Log, error) { return crashFiles(pid, most) })
 }

@@ -6,18 +6,18 @@ import (
 	"fmt"
 )
 
-// need is something that goprof asks of the machine. Doctor's checks of the machine, what errors say of kernels, and
-// the table in docs/evidence/support.md are made from these.
+// need is something that goprof needs from the machine. Three things are made from needs: doctor's checks of the
+// machine, the kernel versions in error messages, and the table in docs/evidence/support.md.
 type need struct {
-	name  string // of the check. JSON has it, so names stay
+	name  string // of the check. Names are in the JSON output, so they do not change
 	wants string // rights, settings and options of the kernel
-	since string // the first Linux that has it; empty: goprof begins on none that lacks it
-	tried string // how goprof finds out
+	since string // the first Linux that has it; empty: all kernels that goprof supports have it
+	tried string // how goprof tests it
 	lost  string // what is lost without it
 }
 
-// checked is a need and its check on this machine. A nil check: goprof tries the need only where it uses it, and loses
-// nothing but speed, or another check covers the need.
+// checked is a need with its check on this machine. Without a check, goprof tries the need only where it uses it:
+// either only speed is lost without it, or another check covers it.
 type checked struct {
 	check func(h Host, r *Report, n *need, pid int)
 	how   kind
@@ -27,11 +27,11 @@ type checked struct {
 type kind bool
 
 const (
-	reads kind = false // only files, which a faked host has, too
-	tries kind = true  // calls. If a process is of another CPU they would say that things work which do not
+	reads kind = false // reads only files, which a faked host has, too
+	tries kind = true  // makes system calls. For a process of another CPU they would give wrong answers
 )
 
-// The needs that errors speak of, too.
+// The needs that errors mention, too.
 var (
 	needProbes = need{name: "probes", since: "4.17",
 		wants: "CONFIG_UPROBE_EVENTS, CAP_SYS_ADMIN",
@@ -44,14 +44,14 @@ var (
 		wants: "bpf_probe_read_user, and maps that can be mapped; CAP_BPF and CAP_PERFMON, before 5.8 CAP_SYS_ADMIN",
 		tried: "programs are loaded (probes; each recording of virtual threads by perf)",
 		lost:  "probes; with perf, frames of virtual threads in the heap that were not read in time"}
-	// kernel/bpf/memalloc.c and syscall.c: from then on the memory controller counts it.
+	// kernel/bpf/memalloc.c and syscall.c: since then the memory controller counts BPF memory.
 	needBPFMemory = need{name: "BPF memory", since: "5.11",
 		wants: "before that, locked memory: CAP_SYS_RESOURCE or a higher RLIMIT_MEMLOCK",
 		tried: "the limit is raised, and a program is loaded (probes, perf on CPUs)",
 		lost:  "what needs BPF programs"}
 )
 
-// needs returns all of them, in the order of doctor's lines.
+// needs returns all needs, in the order of doctor's lines.
 func needs() []checked {
 	return []checked{
 		{Host.checkCPU, reads, &need{name: "cpu", wants: "x86-64 or aarch64", tried: "goprof was built for it",
@@ -141,5 +141,5 @@ func (n *need) missing(what string) string {
 	return fmt.Sprintf("this kernel has no %s (Linux %s on, %s)", what, n.since, n.wants)
 }
 
-// none reports whether a kernel is too old for a need.
+// none reports whether a kernel is too old for the need.
 func (n *need) none(release string) bool { return older(release, n.since) }

@@ -20,7 +20,7 @@ import (
 	"goprof/session"
 )
 
-// These checks try a need on this machine. goprof works without each of these needs, so the verdict is Info.
+// These checks try a need on this machine. goprof works without any of these needs, so the verdict is Info.
 
 func (h Host) checkRealTime(r *Report, n *need, _ int) {
 	if why, cure := session.NoPriority(); why != "" {
@@ -47,7 +47,7 @@ func (h Host) checkCPULimit(r *Report, n *need, _ int) {
 
 func (h Host) checkSchedstat(r *Report, n *need, _ int) {
 	b, _ := procfs.Read("/proc/self/schedstat", procfs.MaxFile)
-	if own, ok := procfs.ParseSchedstat(b); !ok || own.Turns == 0 { // it is "0 0 0" without sched_info (fs/proc/base.c)
+	if own, ok := procfs.ParseSchedstat(b); !ok || own.Turns == 0 { // "0 0 0" without sched_info (fs/proc/base.c)
 		r.info(n.name, "", "this kernel does not keep it: no %s", n.lost)
 		return
 	}
@@ -63,24 +63,23 @@ func (h Host) checkPressure(r *Report, n *need, _ int) {
 	r.ok(n.name, "the kernel reports it")
 }
 
-// asRecorder tries something with the rights that a recording keeps, and explains an error.
+// asRecorder tries something with the rights that a recording keeps. It returns the cause if that fails.
 func (h Host) asRecorder(keep guard.Keep, pid int, try func() error) (cause *Cause) {
 	guard.With(keep, func() {
 		if err := try(); err != nil {
-			c := h.Explain(pid, err)
-			cause = &c
+			cause = new(h.Explain(pid, err))
 		}
 	})
 	return cause
 }
 
-// checkWide says what --engine auto takes.
+// checkWide reports which engine --engine auto uses.
 func (h Host) checkWide(r *Report, n *need, pid int) {
 	var choice Choice
 	var err error
 	guard.With(guard.ToRecord, func() { choice, err = h.ChooseEngine(session.AutoEngine, pid, 0) })
 	switch {
-	case err != nil: // another check says so
+	case err != nil: // another check reports it
 	case choice.Engine == session.PerfEngine && choice.Note == "":
 		r.ok(n.name, "--engine auto takes perf")
 	default:
@@ -143,7 +142,7 @@ func (h Host) checkCounters(r *Report, n *need, _ int) {
 	}
 }
 
-// checkKernelNames reads names until a function has an address. If the kernel hides the addresses, all of them are 0.
+// checkKernelNames reads names until one has an address. If the kernel hides the addresses, all are 0.
 func (h Host) checkKernelNames(r *Report, n *need, _ int) {
 	shown := false
 	guard.With(guard.ToRecordKernel, func() {
@@ -165,7 +164,7 @@ func (h Host) checkKernelNames(r *Report, n *need, _ int) {
 	r.ok(n.name, "--kernel names the kernel's functions")
 }
 
-// opensMappedFile opens a file that goprof has mapped itself: the kernel asks for the same right for each process
+// opensMappedFile opens a file that goprof has mapped itself. The kernel requires the same right for each process
 // (fs/proc/base.c, proc_map_files_get_link).
 func opensMappedFile() bool {
 	const folder = "/proc/self/map_files"

@@ -11,15 +11,15 @@ import (
 type Neighbour struct {
 	PID   int
 	Name  string        // its comm, which may hold anything
-	CPU   time.Duration // that it used meanwhile
+	CPU   time.Duration // used while it was watched
 	Share float64       // of one CPU
 }
 
-// mostWatched bounds how many processes have their CPU time kept.
+// mostWatched limits how many processes are watched.
 const mostWatched = 1 << 16
 
-// WatchNeighbours notes what each process has used so far. The function that it returns lists those that have used CPU
-// time since, the most first. If a process began meanwhile, all of its time counts.
+// WatchNeighbours reads the CPU time of each process. The returned function lists the processes that have used CPU time
+// since, the largest use first. For a process that began since, all of its time counts.
 func (h Host) WatchNeighbours() (since func() ([]Neighbour, time.Duration)) {
 	began, before := time.Now(), map[int]Brief{}
 	for _, pid := range h.pids() {

@@ -14,10 +14,11 @@ import (
 	"goprof/session"
 )
 
-// maxNotes bounds how many libraries have a note.
+// maxNotes limits how many libraries have a note.
 const maxNotes = 5
 
-// Notes says, after a look, that the process is frozen, and what names are missing because files could not be opened.
+// Notes reports, after a look, that the process is frozen, and which names are missing because files could not be
+// opened.
 func (h Host) Notes(s *session.Session) []profile.Note {
 	notes := h.notes(s.Process)
 	if f := s.Frozen(); f != nil {
@@ -38,8 +39,8 @@ func (h Host) notes(p *process.Process) []profile.Note {
 	return notes
 }
 
-// noteOf is the note on a library of which goprof can read only the memory: the loader maps the dynamic symbols and the
-// unwind rules, but not the full table of symbols.
+// noteOf makes the note on a library whose file goprof cannot open. The loader maps the dynamic symbols and the unwind
+// rules, but not the full symbol table.
 func (h Host) noteOf(u process.Unopened) profile.Note {
 	n := profile.Note{Remedy: h.mapFilesRemedy()}
 	var why string
@@ -59,7 +60,7 @@ func (h Host) noteOf(u process.Unopened) profile.Note {
 	return n
 }
 
-// mapFilesRemedy lets goprof open mapped files even if they have been renamed or deleted (fs/proc/base.c,
+// mapFilesRemedy lets goprof open mapped files that have been renamed or deleted (fs/proc/base.c,
 // proc_map_files_get_link: this needs capabilities in the first user namespace).
 func (h Host) mapFilesRemedy() string {
 	self, ok := h.status(0)

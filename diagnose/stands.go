@@ -8,7 +8,7 @@ import (
 	"goprof/session"
 )
 
-// StandsStill says why no thread of a process can run now, and what lets them run. why is empty if they can.
+// StandsStill returns why no thread of a process can run now, and the remedy. why is empty if threads can run.
 func StandsStill(s *session.Session) (why, remedy string) {
 	switch frozen := s.Frozen(); {
 	case frozen != nil:

@@ -3,22 +3,28 @@
 package diagnose
 
 import (
-	"goprof/process/procfs"
+	"sync"
 	"time"
+
+	"golang.org/x/sys/unix"
+
+	"goprof/process"
+	"goprof/process/procfs"
 )
 
-// This file is for an agent that watches a host all the time. It reads only what costs little.
+// This file is for an agent that watches a host all the time. It uses only cheap reads.
 
-// PIDs lists the processes of this host, nil if the list cannot be read.
+// PIDs lists the processes of this host. It returns nil if the list cannot be read.
 func (h Host) PIDs() []int { return h.pids() }
 
-// Brief is what one small file says of a process, at a hundredth of the cost of a look.
+// Brief holds the facts of one small file of a process. Reading it costs a hundredth of a look.
 type Brief struct {
-	Started time.Duration // after the host's boot: with its number it distinguishes a process from all others
+	Started time.Duration // after the host's boot; start and number together identify a process
 	Comm    string        // may hold anything
 	Threads int
 	CPU     time.Duration
-	State   byte // proc(5): T is stopped
+	State   byte   // proc(5): T is stopped
+	Space   uint64 // bytes of address space
 }
 
 // Brief reads that file. ok is false for threads of the kernel and for processes that have ended.
@@ -28,22 +34,80 @@ func (h Host) Brief(pid int) (Brief, bool) {
 		return Brief{}, false
 	}
 	return Brief{Started: procfs.Ticks(stat.Start), Comm: comm, Threads: stat.Threads, CPU: procfs.Ticks(stat.Ticks),
-		State: stat.State}, true
+		State: stat.State, Space: stat.Memory}, true
 }
 
 // Glance reports whether a process is a JVM, by /proc alone. It does not read the process's memory. So version, vendor
 // and collector are not known, and Main comes from the command line. A JVM that is still starting does not count.
-func (h Host) Glance(pid int) (JVM, bool) {
+//
+// A program that loads no library is hardly a JVM, but could load one. So it is looked at only if closely is set.
+func (h Host) Glance(pid int, closely bool) (JVM, bool) {
 	if _, waits := hung.Load(pid); waits {
 		return JVM{}, false
 	}
-	return inTime(pid, lookTimeout, func() (JVM, bool) { return h.glance(pid) },
-		func() (JVM, bool) { return JVM{}, false })
+	none := func() (JVM, bool) { return JVM{}, false }
+	return inTime(pid, lookTimeout, func() (JVM, bool) {
+		if !closely && complete.has(h.file(pid, "exe")) {
+			return none()
+		}
+		return h.glance(pid)
+	}, none)
+}
+
+// programs remembers which programs load no library. To read a program's mappings and the names of its threads costs
+// fifty times as much as to ask which file it is, and most programs that live briefly are the same few.
+type programs struct {
+	sync.Mutex
+	known map[fileID]bool
+}
+
+var complete programs
+
+// fileID distinguishes a file from all others, and from itself with other contents.
+type fileID struct {
+	device, inode uint64
+	changed       unix.Timespec
+}
+
+func idOf(st *unix.Stat_t) fileID { return fileID{st.Dev, st.Ino, st.Ctim} }
+
+// mostPrograms bounds what is kept.
+const mostPrograms = 4096
+
+// has reports whether the program behind a link of /proc loads no library. A program that may not be read is taken for
+// one that does.
+func (p *programs) has(link string) bool {
+	var st unix.Stat_t
+	if unix.Stat(link, &st) != nil {
+		return false
+	}
+	p.Lock()
+	is, known := p.known[idOf(&st)]
+	p.Unlock()
+	if known {
+		return is
+	}
+	f, size, err := process.OpenKernelLink(link)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	if unix.Fstat(int(f.Fd()), &st) != nil { // the process may have become another program since
+		return false
+	}
+	is = process.LoadsNothing(f, size)
+	p.Lock()
+	defer p.Unlock()
+	if p.known == nil || len(p.known) >= mostPrograms {
+		p.known = map[fileID]bool{}
+	}
+	p.known[idOf(&st)] = is
+	return is
 }
 
 func (h Host) glance(pid int) (JVM, bool) {
 	libs, readable := h.libraries(pid)
-	if readable && libs.kind == unknownProgram && !h.hasVMThread(pid) { // first: most processes are none
+	if readable && libs.kind == unknownProgram && !h.hasVMThread(pid) { // first, as most are no JVMs
 		return JVM{}, false
 	}
 	jvm, comm, ok := h.visible(pid)
@@ -54,8 +118,7 @@ func (h Host) glance(pid int) (JVM, bool) {
 	jvm.Main, jvm.Args, jvm.Options = line.main, line.args, line.options
 	switch {
 	case readable && libs.kind == openJ9:
-		c := h.explainOtherProgram(pid)
-		jvm.Problem = &c
+		jvm.Problem = new(h.explainOtherProgram(pid))
 	case readable:
 	case comm == "java" || h.hasVMThread(pid):
 		c := h.ExplainForbidden(pid)
@@ -69,8 +132,8 @@ func (h Host) glance(pid int) (JVM, bool) {
 	return jvm, true
 }
 
-// Cgroup returns the path of the process's innermost cgroup, in the unified hierarchy if there is one. It is empty if
-// it is not known.
+// Cgroup returns the path of the process's innermost cgroup, in the unified hierarchy if there is one. It returns "" if
+// the path is not known.
 func (h Host) Cgroup(pid int) string {
 	b, _ := h.read(h.file(pid, "cgroup"), procfs.MaxFile)
 	longest := ""

@@ -1,5 +1,5 @@
-// Package heap counts what fills the heap of a JVM, by class, while the JVM runs: it stops no thread, and asks the JVM
-// for nothing. Package vmstructs finds the areas of the heap and the objects in them. This package decides how much of
+// Package heap counts what fills the heap of a running JVM, by class. It stops no thread, and does not use the JVM's
+// own tools. Package vmstructs finds the areas of the heap and the objects in them. This package decides how much of
 // the heap is read, and computes from a sample the numbers for the whole heap.
 //
 // The counts include garbage. If the whole heap was read, or the whole of a part such as the old generation, its

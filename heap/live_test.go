@@ -87,7 +87,7 @@ func TestLiveTruth(t *testing.T) {
 	}
 	for _, c := range some {
 		t.Run(c.name, func(t *testing.T) {
-			jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+			jvmtest.ForDrawnJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 				jvm := jvmtest.Start(t, jdk, "truth.HeapTruth", truthFlags(c.flags, "20")...)
 				r, err := openLive(t, jvm)
 				if errors.Is(err, vmstructs.ErrMissing) && jdk.Version == 11 {

@@ -17,6 +17,9 @@ func Unsafe(r rune) bool {
 	return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || unicode.Is(unicode.Bidi_Control, r)
 }
 
+// EscapeHTML makes text fit for a page, as html.EscapeString does. Package html brings 60 kB of names for characters.
+var EscapeHTML = strings.NewReplacer("&", "&amp;", "'", "&#39;", "<", "&lt;", ">", "&gt;", `"`, "&#34;").Replace
+
 // Printable makes text of others fit for one line of a terminal.
 func Printable(s string) string {
 	return strings.Map(func(r rune) rune {

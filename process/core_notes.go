@@ -219,8 +219,7 @@ func (n *coreNotes) signal(b []byte) {
 	if t == nil || len(b) < 32 || t.Info != nil {
 		return
 	}
-	info := DecodeSigInfo(b)
-	t.Info = &info
+	t.Info = new(DecodeSigInfo(b))
 }
 
 // DecodeSigInfo reads a siginfo_t of 32 bytes or more.

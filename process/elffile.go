@@ -238,6 +238,13 @@ func notesOf(b []byte, owner string, kind uint32) iter.Seq[[]byte] {
 	}
 }
 
+// LoadsNothing reports whether an ELF file of that size is a program that is complete in itself, as those of Go are: it
+// names no program that loads it, and no libraries.
+func LoadsNothing(r io.ReaderAt, size int64) bool {
+	f, err := readELF(r, size, nil)
+	return err == nil && f.typ == elf.ET_EXEC && f.prog(elf.PT_INTERP) == nil && f.prog(elf.PT_DYNAMIC) == nil
+}
+
 // HasSection reports whether an ELF file of that size has a section of that name. A file that cannot be read has none.
 func HasSection(r io.ReaderAt, size int64, name string) bool {
 	f, err := readELF(r, size, nil)

@@ -80,7 +80,7 @@ var mayImport = map[string][]string{
 		"goprof/sampler/threads",
 	},
 	"goprof/sampler/offcpu": {
-		"goprof/arch", "goprof/arch/cpus", "goprof/process/procfs", "goprof/sampler", "goprof/sampler/bpf",
+		"goprof/arch", "goprof/arch/cpus", "goprof/sampler", "goprof/sampler/bpf",
 		"goprof/sampler/cpuset", "goprof/sampler/look", "goprof/sampler/ptrace", "goprof/sampler/ring", "goprof/sampler/span",
 		"goprof/sampler/threads", "goprof/sampler/stops",
 	},

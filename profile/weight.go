@@ -1,6 +1,9 @@
 package profile
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // Weight is the unit in which the stacks of a profile are counted.
 type Weight uint8
@@ -23,6 +26,19 @@ const (
 const numSlots = 2
 
 func (w Weight) slot() int { return min(int(w), numSlots-1) }
+
+// Of returns the value that counts in this weight.
+func (w Weight) Of(looks int64, cpu, span time.Duration, bytes int64) int64 {
+	switch w {
+	case CPUTime:
+		return int64(cpu)
+	case WallTime:
+		return int64(span)
+	case Bytes:
+		return bytes
+	}
+	return looks
+}
 
 // IsTime reports whether the weight is nanoseconds.
 func (w Weight) IsTime() bool { return w == CPUTime || w == WallTime }

@@ -5,12 +5,12 @@
 //
 // The engines are packages of their own:
 //
-//   - visit stops the threads that use CPU time. It meets them on their CPUs, or looks for them where that cannot be
-//     done.
+//   - visit stops the threads that use CPU time. It finds them on their CPUs, or in the list of threads if that is not
+//     possible.
 //   - wall looks at every thread in each interval, whatever the thread does.
-//   - perf has the kernel take samples of CPU time.
-//   - events has the kernel take samples where a program comes to probes, or a counter has counted.
-//   - offcpu has the kernel note each switch of threads.
+//   - perf lets the kernel take samples of CPU time.
+//   - events lets the kernel take samples at probes, or when a counter has counted enough.
+//   - offcpu lets the kernel record each switch of threads.
 //
 // They build on packages that are no engines: stops (a run of an engine that stops threads), threads (how much CPU
 // time each thread has used), ring (perf events and the rings they write into), cpuset (which CPUs there are), bpf

@@ -9,9 +9,10 @@ import (
 )
 
 // Queue hands snapshots from the sampler to a walker. There is a fixed number of snapshots, which are used again and
-// again. Each is made when it is first needed: an agent has hundreds of queues, and few samples in each. When the
-// walker holds all of them, the sampler finds none free. It then counts a lost sample and does not wait, because a
-// snapshot that is walked late points at memory that has changed.
+// again. Each is made when it is first needed: an agent has hundreds of queues, and few samples in each. An engine that
+// stops threads has all of them made before (MakeAll). When the walker holds all of them, the sampler finds none free.
+// It then counts a lost sample and does not wait, because a snapshot that is walked late points at memory that has
+// changed.
 //
 // Stacks may be deep, so waiting snapshots are bounded in bytes, too. The snapshot that was given back last is the
 // first to be filled again. So only the few snapshots that are in use at the same time grow to the size of the deepest
@@ -120,15 +121,27 @@ func (q *Queue) Take() *look.Look {
 		}
 		slot := &q.slots[uint32(top)-1]
 		if q.top.CompareAndSwap(top, (top>>32+1)<<32|uint64(slot.next.Load())) {
-			if slot.snap == nil {
-				slot.snap = &look.Look{Slot: uint32(top) - 1}
-			}
+			q.make(uint32(top) - 1)
 			q.free.Add(-buffersOf(slot.snap))
 			slot.snap.Reset()
 			return slot.snap
 		}
 	}
 	return nil
+}
+
+// MakeAll makes all snapshots now, before the run's first stop. A stop may come at any moment later (ptrace.Pending),
+// and nothing is allocated while a thread stands still.
+func (q *Queue) MakeAll() {
+	for i := range q.slots {
+		q.make(uint32(i))
+	}
+}
+
+func (q *Queue) make(i uint32) {
+	if s := &q.slots[i]; s.snap == nil {
+		s.snap = &look.Look{Slot: i}
+	}
 }
 
 // Put never blocks: there are no more snapshots than places.

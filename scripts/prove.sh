@@ -24,18 +24,14 @@ scripts/tools.sh gdb
 scripts/jdk.sh >/dev/null
 out=build/prove
 mkdir -p "$out"
-go test -c -o "$out/oracle.test" ./testdata/oracle
-go test -c -o "$out/visit.test" ./sampler/visit
-go test -c -o "$out/perf.test" ./sampler/perf
-go test -c -o "$out/heap.test" ./heap
 if grep -qxE "$which" <<<TestPrograms; then
     GOPROF_SERVERS=$(scripts/servers.sh lucene h2 spring) || echo "NOT TRIED: TestPrograms, which needs Maven" >&2
     export GOPROF_SERVERS
 fi
 tests='TestLeaf|TestLeafCalls|TestShadow|TestSteps|TestJNI|TestSignals|TestWitnesses|TestContendedNatives|TestThrowing|TestIntrinsics|TestJavacIsWhole|TestShares|TestSharesBesideJFR|TestChurn|TestShadowVirtual|TestVirtualLoad|TestVirtualParked|TestMix|TestAnHourIsSmall|TestHourOfJFR|TestGoprofStoppedByForce|TestPerfJavacIsWhole|TestLocks|TestLocksWhileObjectsMove|TestLocksBeside.*|TestLocksOfVirtualThreads|TestLocksBusy|TestCore.*|TestTriage.*|TestAlloc|TestAllocBesideAsync|TestAllocSlowdown|TestWaitsBesideOthers|TestEventCounts|TestEventFunctions|TestEventStacks|TestProbesEnd|TestTTSP|TestOffCPUBySwitches|TestAllocatedWhileRecorded|TestHeapGrowth'
 # make test runs these with the newest JDK alone.
-tests+='|TestTrouble|TestManyThreads|TestContainers|TestSilent(Stacks|Variables)|TestRecord(IsSmall|Threads|UntilTarget.*|OfStoppedJVM|ChangesNothing)|TestWall(Shares|Time|OnlyStates|NeverStopsTheBlocked|NonBlocking)'
-tests+='|TestPlaces|TestSmallLeaf|TestRecursive|TestMadeCode|TestCritical|TestLateNames|TestDeepStacks.*|TestDumpOfStoppedJVM'
+tests+='|TestTrouble|TestManyThreads|TestContainers|TestSilent(Stacks|Variables)|TestRecord(IsSmall|Threads|UntilTarget.*|OfStoppedJVM|ChangesNothing)|TestWall(WhileObjectsMove|Shares|Time|OnlyStates|NeverStopsTheBlocked|NonBlocking)'
+tests+='|TestInside|TestPlaces|TestSmallLeaf|TestRecursive|TestMadeCode|TestCritical|TestLateNames|TestDeepStacks.*|TestDumpOfStoppedJVM'
 # make test has a part of what these try, or fewer samples.
 tests+='|TestKinds|TestUnknownJVM|TestLibrariesReplaced|TestFiltersAreNamed|TestCertainOfAll|TestLateWalks|TestHandOver|TestRequestPools|TestOverloaded.*|TestPerfVirtualServer|TestVirtualServer|TestDeadlocksOfEachKind|TestFirstSightsCount|TestRhythm'
 # make test measures these again if something is wrong.
@@ -43,21 +39,32 @@ tests+='|TestWakers|TestChains|TestLeaks|TestSlowRequests|TestForeign|TestWallVi
 echo "$(date -u +%F) $(git rev-parse --short HEAD), $(uname -r), $(nproc) CPUs"
 failed=()
 ran=0
-prove() { # folder, test binary, tests
-    for test in $(cd "$1" && "$2" -test.list "^($3)$" | grep -xE "$which"); do
+prove() { # folder, tests
+    local binary
+    binary=$PWD/$out/$(tr / - <<<"$1").test
+    go test -c -o "$binary" "./$1"
+    for test in $(cd "$1" && "$binary" -test.list "^($2)$" | grep -xE "$which"); do
         ran=$((ran + 1))
         echo "== $test"
         status=0
-        (cd "$1" && "$2" -test.run "^$test\$" -test.v -test.timeout 12h) >"$out/$test.log" 2>&1 || status=$?
+        (cd "$1" && "$binary" -test.run "^$test\$" -test.v -test.timeout 12h) >"$out/$test.log" 2>&1 || status=$?
         # Of go's own lines those that say what ran, and how it ended; of the tests' all.
         grep -Ev '^=== (CONT|PAUSE|NAME)' "$out/$test.log"
         [ "$status" = 0 ] || failed+=("$test")
     done
 }
-prove testdata/oracle "$PWD/$out/oracle.test" "$tests"
-prove sampler/visit "$PWD/$out/visit.test" 'TestEndsOfGoprof|TestCrowd|TestShortBursts|TestPools|TestShortLives|TestLoneThreadIsMetAsOftenAsItRuns'
-prove sampler/perf "$PWD/$out/perf.test" TestPerfIsNotInStep
-prove heap "$PWD/$out/heap.test" 'TestWithinErrors|TestPrograms'
+prove testdata/oracle "$tests"
+prove sampler/visit 'TestEndsOfGoprof|TestCrowd|TestShortBursts|TestPools|TestShortLives|TestLoneThreadIsMetAsOftenAsItRuns|TestGroupSharesFairly|TestNothingIsCaughtUpWith'
+prove sampler/perf TestPerfIsNotInStep
+prove sampler/wall TestWallCost
+prove heap 'TestWithinErrors|TestPrograms|TestLiveTruth'
+prove output/heat TestSixHundredThousandSamples
+# make test has some of their cases, drawn by lot.
+prove vmstructs 'TestLiveCollectors|TestLiveObjects'
+prove triage/vitals 'TestHoldOut|TestFinalizers|TestCompileQueues'
+prove output/jfr TestReadsJDK
+prove output/diff TestRates
+prove cmd/goprof TestTopOnce
 if [ $ran = 0 ]; then
     echo "there is no oracle $which" >&2
     exit 1

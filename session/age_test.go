@@ -71,16 +71,19 @@ func TestThreadNumbersComeBack(t *testing.T) {
 	if !r.beganAfter(th.TID, now()) {
 		t.Error("a thread that is still to begin")
 	}
-	if r.tellThread(r.dir.threads[th.TID], false); sink.started != 1 {
+	r.tellThread(r.dir.threads[th.TID], false)
+	if r.tellStarts(); sink.started != 1 {
 		t.Error("a thread that has just started is not told")
 	}
 	r.dir.threads[th.TID].kernel.Start = 0 // as of one that is new in a list
-	if r.tellThread(r.dir.threads[th.TID], false); sink.started != 1 {
+	r.tellThread(r.dir.threads[th.TID], false)
+	if r.tellStarts(); sink.started != 1 {
 		t.Error("a thread from before the recording, of which the list alone was read, has just started")
 	}
 	gone := &listedThread{kernel: process.Thread{TID: 1}}
 	r.dir.threads[1] = gone
-	if r.tellThread(gone, false); sink.started != 2 {
+	r.tellThread(gone, false)
+	if r.tellThread(gone, true); sink.started != 2 {
 		t.Error("a new thread that has ended meanwhile is not told")
 	}
 }

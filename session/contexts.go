@@ -86,8 +86,7 @@ func (c *contexts) account() *profile.Links {
 	if c.links == (profile.Links{}) {
 		return nil
 	}
-	links := c.links
-	return &links
+	return new(c.links)
 }
 
 // contextNotes say why samples have no span although the process publishes them. refused is why the kernel does not

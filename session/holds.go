@@ -51,9 +51,11 @@ func inWords(h ptrace.Hindrance) (why, cure string) {
 		return "goprof's own control group has a limit on CPU time, and uses it up",
 			"a higher CPU limit for goprof's container"
 	case ptrace.OthersFirst:
+		// kernel.sched_rt_runtime_us=-1 is no remedy. It removes the machine's guard against such threads, and those of a
+		// higher priority than goprof's (1 to 3 of 99) still go first.
 		return "goprof has real-time priority, but others with such priority had the CPUs, or " +
 				"kernel.sched_rt_runtime_us ran out",
-			"sysctl kernel.sched_rt_runtime_us=-1, where no thread with real-time priority spins"
+			"fewer programs with real-time priority"
 	}
 	return "goprof had a CPU and stood still, as where the host of a virtual machine gives the CPU to others",
 		"a less busy host"

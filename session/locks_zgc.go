@@ -19,7 +19,7 @@ func (s *Session) zWorkers(proc *procfs.Dir) (moved map[int]ptrace.Motion, rest 
 			return
 		}
 		m, ok := ptrace.MotionOf(proc, tid)
-		rest = rest && ok && ptrace.InCall(proc, tid)
+		rest = rest && ok && ptrace.InCall(proc, tid, s.Process.CPU(), s.Process.Read)
 		moved[tid] = m
 	})
 	return moved, err == nil && rest && len(moved) > 0

@@ -10,6 +10,7 @@ import (
 
 	"goprof/process/procfs"
 	"goprof/sampler"
+	"goprof/sampler/ptrace"
 )
 
 // TestWhyNoPriority: each rule that keeps goprof from real-time priority is told by its name. Root is not told to
@@ -32,6 +33,17 @@ func TestWhyNoPriority(t *testing.T) {
 		if !strings.Contains(why, c.why) || !strings.Contains(cure, c.cure) ||
 			c.facts.root && strings.HasSuffix(cure, "sudo goprof ...") {
 			t.Errorf("%+v: %q, %q", c.facts, why, cure)
+		}
+	}
+}
+
+// TestHindrancesInWords: what kept goprof from a CPU has a cause and a cure, and no cure takes a guard away from the
+// whole machine.
+func TestHindrancesInWords(t *testing.T) {
+	for h := ptrace.NoHindrance + 1; int(h) < ptrace.NumHindrances; h++ {
+		why, cure := inWords(h)
+		if why == "" || cure == "" || strings.Contains(cure, "sched_rt_runtime_us") {
+			t.Errorf("%d: %q, %q", h, why, cure)
 		}
 	}
 }

@@ -7,39 +7,21 @@ import (
 	"goprof/sampler/ptrace"
 )
 
+// reasons are the profile's reasons for the outcomes of looks.
+var reasons = map[ptrace.Outcome]profile.Reason{
+	ptrace.Taken: profile.Whole, ptrace.ThreadGone: profile.ThreadGone, ptrace.Zombie: profile.ThreadGone,
+	ptrace.ProcessGone: profile.ProcessGone, ptrace.NotPermitted: profile.NotPermitted,
+	ptrace.AlreadyTraced: profile.AlreadyTraced, ptrace.Silent: profile.Silent, ptrace.ReadLate: profile.ReadLate,
+	ptrace.Pending: profile.StopTimeout, ptrace.TimedOut: profile.StopTimeout, ptrace.Backlog: profile.StopTimeout,
+	ptrace.Missed: profile.StopMissed, ptrace.Unadmitted: profile.Unadmitted, ptrace.RingFull: profile.RingFull,
+	ptrace.Throttled: profile.Throttled, ptrace.NoRegisters: profile.NoRegisters, ptrace.QueueFull: profile.QueueFull,
+	ptrace.Moved: profile.Moved,
+}
+
 // reasonOf returns the profile's reason for the outcome of a look.
 func reasonOf(o ptrace.Outcome) profile.Reason {
-	switch o {
-	case ptrace.Taken:
-		return profile.Whole
-	case ptrace.ThreadGone, ptrace.Zombie:
-		return profile.ThreadGone
-	case ptrace.ProcessGone:
-		return profile.ProcessGone
-	case ptrace.NotPermitted:
-		return profile.NotPermitted
-	case ptrace.AlreadyTraced:
-		return profile.AlreadyTraced
-	case ptrace.Silent:
-		return profile.Silent
-	case ptrace.ReadLate:
-		return profile.ReadLate
-	case ptrace.Pending, ptrace.TimedOut, ptrace.Backlog:
-		return profile.StopTimeout
-	case ptrace.Missed:
-		return profile.StopMissed
-	case ptrace.Unadmitted:
-		return profile.Unadmitted
-	case ptrace.RingFull:
-		return profile.RingFull
-	case ptrace.Throttled:
-		return profile.Throttled
-	case ptrace.NoRegisters:
-		return profile.NoRegisters
-	case ptrace.QueueFull:
-		return profile.QueueFull
-	case ptrace.Moved:
-		return profile.Moved
+	if why, known := reasons[o]; known {
+		return why
 	}
 	return profile.Other
 }

@@ -156,6 +156,7 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 		r.endUnfreed()
 		r.manner.end()
 		r.endIO()
+		r.tellStarts()
 		r.countAllocated()
 		s.Walker.Forget() // its memory is needed to write the result
 		s.VM.Forget()

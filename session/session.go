@@ -1,7 +1,7 @@
 //go:build linux
 
-// Package session wires sampler, unwind and profile together: it attaches to a JVM, records it or looks at all its
-// threads once, and counts what became of every look. If a process cannot be attached to, package diagnose, which
+// Package session attaches to a live JVM, records it, or looks at all its threads once. It connects packages sampler,
+// unwind and profile, and counts the result of every look. If a process cannot be attached to, package diagnose, which
 // imports this one, explains why.
 package session
 

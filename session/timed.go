@@ -22,7 +22,8 @@ type Sink interface {
 	// second at a thread that has not moved, and At is the time of the first look.
 	Sample(s *profile.Sample)
 	// ThreadStart and ThreadEnd are called when the list of threads, which is read about each second, has a new thread
-	// or lacks one that it had. ThreadStart is not called for threads that were there before the recording.
+	// or lacks one that it had. ThreadStart is not called for threads that were there before the recording. It is called
+	// later if a thread has no Java name yet: at the next Tick, at the thread's end, or at the recording's.
 	ThreadStart(at profile.Instant, t profile.Thread)
 	ThreadEnd(at profile.Instant, t profile.Thread)
 	// Tick is called about each second, with the number of Java threads.
@@ -39,6 +40,9 @@ type telling struct {
 	frames int            // kept for looks that go on
 	untold map[threadState]untold
 	named  int // threads that were asked for their names when they came, since the last tick
+	// starts are those of threads that had no Java name. The kernel gives a new thread the name of the thread that made
+	// it, and the JVM changes that name when the thread runs (javaThread.cpp, JavaThread::thread_main_inner).
+	starts map[*listedThread]profile.Instant
 }
 
 const (
@@ -71,6 +75,7 @@ func (r *recording) tick() {
 	}
 	t.clock.refresh()
 	t.named = 0
+	r.tellStarts()
 	java := 0
 	for _, th := range r.dir.threads {
 		if th.java.Addr != 0 {
@@ -86,6 +91,7 @@ func (r *recording) tick() {
 func (r *recording) tellThread(th *listedThread, ended bool) {
 	t := r.timed
 	if ended {
+		t.tellStart(th)
 		t.sink.ThreadEnd(t.clock.at(now()), th.at(now()))
 		return
 	}
@@ -97,11 +103,39 @@ func (r *recording) tellThread(th *listedThread, ended bool) {
 	if th.kernel.Start != 0 && !r.beganAfter(th.kernel.TID, t.begun) {
 		return
 	}
-	if th.named.IsZero() && t.named < maxNewNames {
-		t.named++
+	if t.starts == nil {
+		t.starts = map[*listedThread]profile.Instant{}
+	}
+	t.starts[th] = t.clock.at(now())
+	if r.nameNew(th); th.javaNamed {
+		t.tellStart(th)
+	}
+}
+
+// nameNew reads the name of a new thread, unless too many have been asked since the last tick.
+func (r *recording) nameNew(th *listedThread) {
+	if !th.javaNamed && r.timed.named < maxNewNames {
+		r.timed.named++
 		r.dir.name(th)
 	}
-	t.sink.ThreadStart(t.clock.at(now()), th.at(now()))
+}
+
+// tellStarts reports that threads came that had no Java name then. What their names are by now counts.
+func (r *recording) tellStarts() {
+	if r.timed == nil {
+		return
+	}
+	for th := range r.timed.starts {
+		r.nameNew(th)
+		r.timed.tellStart(th)
+	}
+}
+
+func (t *telling) tellStart(th *listedThread) {
+	if at, waits := t.starts[th]; waits {
+		delete(t.starts, th)
+		t.sink.ThreadStart(at, th.at(now()))
+	}
 }
 
 // at returns a thread as it was at a moment. Without a known Java name it has only the kernel's name. Then it is

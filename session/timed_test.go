@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"goprof/process"
 	"goprof/profile"
@@ -24,12 +27,19 @@ type told struct {
 	looks   map[profile.State]int64
 	span    time.Duration
 	started int
+	threads []string // that started: when, and their names
 }
 
-func (s *told) Begin(profile.Instant, profile.Meta)         {}
-func (s *told) ThreadStart(profile.Instant, profile.Thread) { s.started++ }
-func (s *told) ThreadEnd(profile.Instant, profile.Thread)   {}
-func (s *told) Tick(at profile.Instant, javaThreads int)    {}
+func (s *told) Begin(profile.Instant, profile.Meta)       {}
+func (s *told) ThreadEnd(profile.Instant, profile.Thread) {}
+func (s *told) Tick(at profile.Instant, javaThreads int)  {}
+func (s *told) ThreadStart(at profile.Instant, t profile.Thread) {
+	s.started++
+	if t.JavaName != "" {
+		t.Name = t.JavaName
+	}
+	s.threads = append(s.threads, fmt.Sprintf("at %dh: %s", time.Duration(at.Ticks)/time.Hour, t.Name))
+}
 func (s *told) Sample(sample *profile.Sample) {
 	s.samples = append(s.samples, *sample)
 	s.looks[sample.State] += sample.Looks()
@@ -153,6 +163,42 @@ func TestKeptFramesAreBounded(t *testing.T) {
 	if r.forgetLook(other); r.timed.frames != 0 {
 		t.Errorf("%d frames kept", r.timed.frames)
 	}
+}
+
+// TestStartsWaitForNames: a new thread has its maker's name until the JVM gives it its own. Its start is reported with
+// its own name, if that is known by the next tick or by its end, and with the moment at which it was seen first.
+func TestStartsWaitForNames(t *testing.T) {
+	p, err := process.Open(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	sink := &told{}
+	r := wallRecording(sink, RecordOptions{})
+	r.dir = newDirectory(p, nil)
+	r.timed.named = maxNewNames // no names are read
+	var all []*listedThread
+	for i, name := range []string{"own", "", "", ""} {
+		th := &listedThread{kernel: process.Thread{TID: 1<<30 + i, Comm: "mother"}, name: name, javaNamed: name != ""}
+		r.timed.clock.ticks = int64(i)*int64(time.Hour) - now()
+		r.tellThread(th, false)
+		all = append(all, th)
+	}
+	check := func(want ...string) {
+		t.Helper()
+		slices.Sort(sink.threads)
+		if d := cmp.Diff(want, sink.threads); d != "" {
+			t.Error(d)
+		}
+	}
+	check("at 0h: own")
+	all[1].name, all[1].javaNamed = "short", true
+	r.tellThread(all[1], true)
+	check("at 0h: own", "at 1h: short")
+	all[2].name, all[2].javaNamed = "late", true
+	r.tellStarts()
+	r.tellStarts()
+	check("at 0h: own", "at 1h: short", "at 2h: late", "at 3h: mother")
 }
 
 // TestTimeNamespace: a process in a time namespace has another System.nanoTime.

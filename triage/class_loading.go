@@ -7,13 +7,14 @@ import (
 	"goprof/profile"
 )
 
-// A program that starts loads thousands of classes. A program that runs has the classes that it needs. If classes come
-// all the time, code makes them: a scripting engine that is built again for each request, or proxies that are not kept.
+// A starting program loads thousands of classes. A running program has the classes that it needs. If classes are loaded
+// all the time, code generates them: a scripting engine that is created for each request, or proxies that are not
+// reused.
 const (
-	classRate = 20.0 // a second, in both halves of the time
-	// settled is how old the JVM is at least: a large server has most of its classes within its first minute.
+	classRate = 20.0 // classes per second, in both halves of the time
+	// settled is the least age of the JVM. A large server loads most of its classes within its first minute.
 	settled = time.Minute
-	// leastCounts tell of both halves of the time.
+	// leastCounts is the number of readings that two halves need.
 	leastCounts = 3
 )
 
@@ -44,7 +45,7 @@ func classLoading(x *exam) *suspicion {
 		next: fmt.Sprintf("goprof record --pid %d -d 30s && goprof flame out.collapsed  (search defineClass)", x.PID)}
 }
 
-// classRates returns the classes loaded a second in both halves of the time.
+// classRates returns the classes loaded per second in both halves of the time.
 func (x *exam) classRates() (first, second float64, ok bool) {
 	n := len(x.Readings)
 	rate := func(a, b int) float64 {

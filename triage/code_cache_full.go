@@ -6,15 +6,15 @@ import (
 	"goprof/profile"
 )
 
-// The JVM stops its compilers when it finds no room for code. It goes on with the code that it has and the
-// interpreter, which is many times slower. The JVM frees old code when it needs room, so a nearly full cache does no
-// harm as long as there is room.
+// The JVM stops its compilers when it finds no room for code. It continues with the compiled code that it has, and with
+// the interpreter, which is many times slower. The JVM frees old code when it needs room, so a nearly full cache is
+// harmless as long as there is room.
 const (
 	fullCode = 0.97
-	// roomy is how full the cache must be at least to explain why compilers take no tasks. It is used only if there is
-	// no better sign: the JVM does not count failures to find room (up to 8), and has not turned its compilers off for
-	// good. It is far below 1 because a full cache may seem to have room: compilers that end give their buffers back,
-	// and the JVM counts pieces that are too small to use as free.
+	// roomy is the least fill of the cache that can explain why compilers take no tasks. It is used only if there is no
+	// better sign: JDKs up to 8 do not count failures to find room, and the JVM has not turned its compilers off for
+	// good. It is far below 1, because a full cache may seem to have room. Compilers that end return their buffers, and
+	// the JVM also counts free pieces that are too small to use.
 	roomy = 0.75
 )
 
@@ -52,7 +52,7 @@ func codeCacheFull(x *exam) *suspicion {
 	return s
 }
 
-// refusals returns how often there was no room, and how often of that before the first reading.
+// refusals returns how often there was no room, in all and before the first reading.
 func (x *exam) refusals() (now, before uint64) {
 	for _, h := range x.last.JVM.Code.Heaps {
 		now += h.Refused.Or(0)
@@ -60,7 +60,7 @@ func (x *exam) refusals() (now, before uint64) {
 	for _, h := range x.first.JVM.Code.Heaps {
 		before += h.Refused.Or(0)
 	}
-	if now < before { // another list of heaps
+	if now < before { // the list of heaps has changed
 		return now, now
 	}
 	return now, before

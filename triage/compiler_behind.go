@@ -7,13 +7,13 @@ import (
 	"goprof/triage/vitals"
 )
 
-// A program that starts queues thousands of methods, and its compilers catch up within a minute. Later, methods are
-// queued one by one. If a queue is long and only grows, its compiler gets no CPU, or is busy with one huge method. That
-// does harm if the program runs in the interpreter meanwhile.
+// A starting program queues thousands of methods, and its compilers catch up within a minute. Later, methods are queued
+// one by one. If a queue is long and only grows, its compiler gets no CPU, or is busy with one huge method. That does
+// harm if the program runs in the interpreter meanwhile.
 const (
 	longQueue = 200 // methods, in all readings
-	// slowShare of the program's CPU time must be in the interpreter. Programs that have been compiled have less than
-	// one tenth there.
+	// slowShare is the least part of the program's CPU time in the interpreter. It is below one tenth in programs that
+	// are compiled.
 	slowShare = 0.3
 )
 

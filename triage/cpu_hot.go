@@ -11,26 +11,26 @@ import (
 	"goprof/profile/naming"
 )
 
-// To use much CPU time is no disease: a batch that computes for hours is healthy, so computing is only a note. The
-// finding is a thread that never rests and, as far as samples show, makes no progress:
+// Much CPU time is not a disease: a batch that computes for hours is healthy, so computing is only a note. The finding
+// is a thread that never rests and, by its samples, makes no progress:
 //
 //   - All of its samples are in one method, by one path of callers: a loop that does not end. One long computation
 //     without calls looks the same, so the main thread, in which most batches compute, is left out.
 //   - All of its samples are below one call of a regular expression or of a map of the class library: an expression
 //     that tries all ways, a map that has become a ring. No such call takes seconds in a healthy program.
 const (
-	hotCPUs = 0.8 // of one CPU, less is no load that is felt
-	// onePath of a thread's samples must be at one place. Some samples fail.
+	hotCPUs = 0.8 // of one CPU. Less is no noticeable load
+	// onePath is the part of a thread's samples that must be at one place. Some samples fail.
 	onePath = 0.97
-	// A thread never rests if it had a CPU for the part alwaysBusy of the time, without the time in which it wanted a
-	// CPU and had none. It must also have had a CPU for the part leastCPU of the whole time: a machine with fifty busy
-	// threads for each CPU gives a thread that much.
+	// A thread never rests if it had a CPU for alwaysBusy of the time. The time in which it waited for a CPU is left
+	// out. It must also have had a CPU for leastCPU of the whole time. A machine with fifty busy threads per CPU gives
+	// a thread that much.
 	alwaysBusy = 0.9
 	leastCPU   = 0.02
-	// hotSamples is the number of samples from which a thread is judged.
+	// hotSamples is the least number of samples to judge a thread.
 	hotSamples = 25
-	// hotShare is the part of the program's CPU time that the methods have which a note names, and hotMethods is how
-	// many those may be: more say nothing.
+	// hotShare is the part of the program's CPU time that the methods named in a note must have together. hotMethods
+	// limits their number: a longer list would not help.
 	hotShare   = 0.6
 	hotMethods = 5
 )
@@ -91,7 +91,7 @@ func methodsText(names []string) string {
 
 // hottest returns the fewest methods that make up hotShare of the program's CPU time.
 func (w *work) hottest() (names []string, samples int64) {
-	for _, name := range ranked(w.methods) {
+	for _, name := range profile.ByCount(w.methods) {
 		if float64(samples) >= hotShare*float64(w.app) || len(names) > hotMethods {
 			break
 		}
@@ -114,7 +114,7 @@ func (x *exam) busyThreads() map[int]string {
 	return busy
 }
 
-// caughtThread is a thread that does not get on.
+// caughtThread is a thread that makes no progress.
 type caughtThread struct {
 	thread         string
 	method, caller string
@@ -122,7 +122,7 @@ type caughtThread struct {
 	share          float64
 }
 
-// caught finds the threads that make no progress among those that never rest, the surest first.
+// caught finds, among the threads that never rest, those that make no progress. The surest come first.
 func (x *exam) caught(busy map[int]string) (list []caughtThread) {
 	trees := map[int]*callTree{}
 	x.CPU.Each(func(frames []profile.Frame, n int64) {
@@ -161,7 +161,7 @@ func (x *exam) caught(busy map[int]string) (list []caughtThread) {
 	return list
 }
 
-// neverLong are methods of which a call takes seconds in no healthy program.
+// neverLong are methods whose calls never take seconds in a healthy program.
 var neverLong = map[string][]string{
 	"java.util.regex.Matcher":   {"matches", "find", "lookingAt", "match", "search"},
 	"java.util.HashMap":         {"get", "getNode", "getEntry", "put", "putVal", "containsKey", "remove", "transfer"},
@@ -176,14 +176,14 @@ func isNeverLong(method string) bool {
 	return dot > 0 && slices.Contains(neverLong[method[:dot]], method[dot+1:])
 }
 
-// callTree holds a thread's samples by the Java methods on the stack, from the root to the innermost.
+// callTree holds a thread's samples by Java methods, from the root to the innermost.
 type callTree struct {
-	samples int64 // of this method and of what it called
+	samples int64 // of this method and its callees
 	here    int64 // of this method alone
 	calls   map[string]*callTree
 }
 
-// add adds samples of a stack, root first. If the thread itself collects, that says nothing of what it does.
+// add adds n samples of a stack, root first. Samples in which the thread collects garbage are left out.
 func (c *callTree) add(frames []profile.Frame, n int64) {
 	if !hasJava(frames) || collects(frames) {
 		return
@@ -206,7 +206,7 @@ func (c *callTree) add(frames []profile.Frame, n int64) {
 	c.here += n
 }
 
-// trunk returns the path from the root that onePath of the samples have in common, and how many have it.
+// trunk returns the path from the root that onePath of the samples share, and the number of these samples.
 func (c *callTree) trunk() (path []string, samples int64) {
 	all := c.samples
 	for at := c; ; {
@@ -224,7 +224,7 @@ func (c *callTree) trunk() (path []string, samples int64) {
 	}
 }
 
-// leaf is how many samples are in the last method of a path itself.
+// leaf returns the number of samples whose innermost method is the last one of path.
 func (c *callTree) leaf(path []string) int64 {
 	for _, name := range path {
 		c = c.calls[name]

@@ -6,16 +6,16 @@ import (
 	"goprof/profile"
 )
 
-// On a machine with CPUs to spare, threads wait some microseconds for one. The program is short of CPU if its threads
-// wait for much of the time in which they want to run, and the machine has no idle CPU. If the machine has idle CPUs,
-// the cause is another one: the limit of a control group (cpu-throttled), or a set of CPUs that is too small.
+// With idle CPUs, a thread waits some microseconds for a CPU. The program is short of CPU if its threads wait for much
+// of the time in which they want to run, and the machine has no idle CPU. If the machine has idle CPUs, the cause is
+// another one: the limit of a control group (cpu-throttled), or a cpuset that is too small.
 const (
 	shortShare = 0.3 // of the time in which threads of the program wanted to run
-	// shortThreads is how many threads must have waited on average. A program that does nearly nothing may also wait
-	// for most of its time, and no user notices.
+	// shortThreads is the least average number of waiting threads. A program that does nearly nothing may also wait for
+	// most of its time, and no user notices.
 	shortThreads = 0.1
-	busyMachine  = 0.85 // of all CPU time, spent by anyone
-	stolen       = 0.1  // of it, taken by the host of a virtual machine
+	busyMachine  = 0.85 // of all CPU time, used by any process
+	stolen       = 0.1  // of all CPU time, taken by the host of a virtual machine
 )
 
 func cpuShort(x *exam) *suspicion {
@@ -26,7 +26,7 @@ func cpuShort(x *exam) *suspicion {
 	}
 	share := waited / max(waited+used, 1e-9)
 	if throttled, _ := x.throttling(); throttled >= throttledShare/2 {
-		return nil // that is why they wait
+		return nil // the limit is the reason for the waits
 	}
 	if share < shortShare || waited < shortThreads {
 		return nil

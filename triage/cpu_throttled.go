@@ -6,12 +6,12 @@ import (
 	"goprof/profile"
 )
 
-// A container has a limit of CPU time for each period, mostly of 100 ms. When a program has used it up, it stands still
-// for the rest of the period. Bursts reach the limit now and then (a start, a collection). If that happens in every
+// A container has a limit of CPU time for each period, mostly of 100 ms. A program that has used it up stands still for
+// the rest of the period. Bursts reach the limit now and then (at a start, in a collection). If that happens in every
 // fifth period or more, the limit slows the program down.
 const (
 	throttledShare = 0.2
-	leastPeriods   = 10 // of fewer periods a share is chance
+	leastPeriods   = 10 // with fewer periods the share is chance
 )
 
 func cpuThrottled(x *exam) *suspicion {
@@ -47,7 +47,7 @@ func cpuThrottled(x *exam) *suspicion {
 	return s
 }
 
-// throttling returns the part of the periods in which the program was stopped. It is 0 if there were too few.
+// throttling returns the part of the periods in which the program was stopped, or 0 if there were too few periods.
 func (x *exam) throttling() (share float64, known bool) {
 	periods, ok := x.Rates.Periods.Get()
 	throttled, ok2 := x.Rates.Throttled.Get()

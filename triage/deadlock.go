@@ -8,8 +8,8 @@ import (
 	"goprof/profile/contention"
 )
 
-// Threads that wait for each other in a ring wait for ever. One dump could be wrong about that, because the threads are
-// read one after the other. So the same ring must be in each of the dumps.
+// Threads that wait for each other in a ring wait for ever. A single dump could be wrong, because its threads are read
+// one after the other. So the same ring must be in every dump.
 func deadlock(x *exam) *suspicion {
 	dumps := x.dumpsWithLocks()
 	if len(dumps) < 2 {
@@ -54,8 +54,8 @@ func deadlock(x *exam) *suspicion {
 	return s
 }
 
-// unconfirmedInAll counts the threads that may be in a deadlock that the dumps do not tell: in each of them such a
-// thread waits, and in one at least it could not be confirmed for what.
+// unconfirmedInAll counts the threads that may be in an unknown deadlock: each waits in all dumps, and in at least one
+// dump the lock could not be confirmed.
 func unconfirmedInAll(dumps []*Dump) (n int) {
 	in, open := map[key]int{}, map[key]bool{}
 	for _, d := range dumps {
@@ -75,8 +75,8 @@ func unconfirmedInAll(dumps []*Dump) (n int) {
 	return n
 }
 
-// ownerless counts the threads that wait in each dump for a lock that has one owner, where no dump knows that owner.
-// Such a thread may be in a deadlock.
+// ownerless counts the threads that wait in all dumps for a lock with one owner, where no dump shows the owner. Such a
+// thread may be in a deadlock.
 func ownerless(dumps []*Dump) (n int) {
 	in := map[key]int{}
 	for _, d := range dumps {
@@ -110,7 +110,7 @@ func (x *exam) dumpsWithLocks() (dumps []*Dump) {
 	return dumps
 }
 
-// key distinguishes threads of a dump: virtual ones that no carrier runs have no tid.
+// key identifies a thread of a dump. Virtual threads without a carrier have no tid.
 type key struct {
 	tid     int
 	virtual uint64
@@ -126,8 +126,8 @@ func keyOf(t *profile.ThreadDump) key {
 	return key{tid: t.TID}
 }
 
-// ring is threads of which each waits for the next. The first is the one that its dump has first, and dumps are in
-// order of tids.
+// ring is a list of threads in which each waits for the next, and the last for the first. It begins with the thread
+// that comes first in the dump. Dumps are ordered by tid.
 type ring []*profile.ThreadDump
 
 func (r ring) keys() (keys []key) {
@@ -166,7 +166,7 @@ func (x *exam) allInRings(d *Dump, found []ring) (lines []string) {
 	return lines
 }
 
-// waitText tells one thread's wait: the thread, the lock, its owner, and the place.
+// waitText describes a thread's wait: the thread, the lock, its owner, and the place.
 func waitText(t *profile.ThreadDump) string {
 	return fmt.Sprintf("%s waits for %s, in %s", t.Ref(), t.WaitsFor.Text(), topJava(&t.Stack))
 }

@@ -8,7 +8,7 @@ import (
 
 // When direct memory has reached its limit, the next buffer costs a collection of the whole heap (java.nio.Bits,
 // reserveMemory), and then an OutOfMemoryError. nearDirect is the part of the limit that must be reserved at every
-// reading. Programs that keep all their buffers on purpose set the limit above.
+// reading. Programs that keep all their buffers on purpose set the limit higher.
 const nearDirect = 0.9
 
 func directFull(x *exam) *suspicion {
@@ -40,5 +40,5 @@ func directFull(x *exam) *suspicion {
 			"-XX:MaxDirectMemorySize", x.PID)}
 }
 
-// lastMemory is where memory was at the end. There must be a reading.
+// lastMemory returns the last reading of memory. There must be one.
 func (x *exam) lastMemory() *profile.Memory { return x.Memory[len(x.Memory)-1] }

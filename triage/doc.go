@@ -1,7 +1,7 @@
-// Package triage judges the state of a JVM: it says what is wrong, in order of likelihood, with the evidence.
+// Package triage judges the state of a JVM. It says what is wrong, the likeliest first, with the evidence.
 //
-// It reads nothing itself and has no state. Judge takes Evidence, which package examine gathers, and returns a
-// profile.Triage. So a test can try each rule with invented evidence.
+// The package reads nothing and has no state. Judge takes Evidence, which package examine gathers, and returns a
+// profile.Triage. So a test can check each rule with invented evidence.
 //
 // A false alarm is worse than silence. Each rule has a threshold; the rule's file gives the reason for it. A rule
 // reports a disease only if the threshold is clearly passed during the whole observed time. If a fact that a rule needs

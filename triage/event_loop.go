@@ -8,11 +8,11 @@ import (
 	"goprof/profile/pools"
 )
 
-// An event loop is one thread that serves many connections. It waits for events, and never inside the code that handles
-// one: meanwhile nothing happens on its connections. So a single thread is a finding. Time in which it computes does
-// not count here.
+// An event loop is one thread that serves many connections. It should wait only for events, never in the code that
+// handles an event: while it waits there, nothing happens on its connections. So a single thread is a finding. Time in
+// which the handler computes does not count here.
 
-// blockedShare is the part of its time for which an event loop must wait inside its handlers.
+// blockedShare is the part of its time that an event loop must wait inside its handlers.
 const blockedShare = 0.7
 
 // blockedLoop is an event loop that waits inside a handler.

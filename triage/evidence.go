@@ -8,27 +8,29 @@ import (
 	"goprof/triage/vitals"
 )
 
-// Evidence is what was seen of a JVM within some seconds.
+// Evidence is what package examine saw of a JVM within some seconds.
 type Evidence struct {
 	PID     int
-	Stopped bool // by a signal or a debugger, or frozen, at the beginning and at the end
-	// Frozen says by which control group it is frozen, and Thaw is the command that lets it run. Empty: by none.
+	Stopped bool // by a signal, a debugger or a freezer; at the beginning and at the end
+	// Frozen names the control group that freezes the JVM, and Thaw is the command that lets it run. Both are empty if
+	// none does.
 	Frozen, Thaw string
-	// Outdated says how far the JDK is behind. Empty: goprof knows of nothing newer.
+	// Outdated says how far the JDK is behind, or is empty if goprof knows of no newer one.
 	Outdated string
-	// CPU and Wall were recorded at the same time; the root of each stack is its thread. Nil: there is none.
+	// CPU and Wall were recorded at the same time. The root of each stack is its thread. A profile that could not be
+	// recorded is nil.
 	CPU, Wall *profile.Profile
 	Dumps     []Dump            // oldest first
 	Earlier   FrameSums         // a second before the last dump
 	Readings  []*vitals.Reading // oldest first, about one a second
-	// Rates is what happened between the first reading and the last.
+	// Rates are the changes from the first reading to the last.
 	Rates vitals.Rates
-	// Heap is what filled the heap at the end. Nil: it was not counted.
+	// Heap is what filled the heap at the end. It is nil if the heap was not counted.
 	Heap *profile.Heap
-	// Memory is where the resident memory was, oldest first: at the beginning, at the end, and twice in between. The last
-	// one knows what is free in malloc's arenas.
+	// Memory are readings of the resident memory, oldest first: at the beginning, twice in between, and at the end.
+	// Only the last one has the free part of malloc's arenas.
 	Memory []*profile.Memory
-	// Children are the processes that this process has started, and theirs, at the end. Nil: they are not known.
+	// Children are the descendants of this process at the end. It is nil if they are not known.
 	Children []Child
 }
 
@@ -36,11 +38,11 @@ type Evidence struct {
 type Child struct {
 	PID   int
 	Name  string
-	Began bool    // while the JVM was looked at
+	Began bool    // its process began while the JVM was examined
 	CPU   float64 // CPUs that it used
 }
 
-// FrameSums are what profile.ThreadDump.FrameSum was of virtual threads that no carrier ran, by their IDs.
+// FrameSums holds profile.ThreadDump.FrameSum of virtual threads without a carrier, by ID.
 type FrameSums struct {
 	At  time.Time
 	Was map[uint64]uint64
@@ -51,20 +53,21 @@ type Dump struct {
 	At      time.Time
 	Took    time.Duration
 	Threads []profile.ThreadDump
-	// Locks: what threads hold and wait for was read.
+	// Locks reports whether the locks that threads hold and wait for were read.
 	Locks bool
 	// Waits says how far the waits of virtual threads without a carrier were read.
 	Waits profile.VirtualWaits
 	// Remotes are the threads that wait for a connection that this process has opened.
 	Remotes map[int]Remote
-	// Opened counts the connections that this process has opened, by their other ends. Accepted is how many others
-	// have opened. Connections of this process to itself are not counted. Both are known where Remotes is.
+	// Opened counts the connections that this process has opened, by their other ends. Accepted is the number of
+	// connections that other processes have opened. Connections of this process to itself are in neither. Both are
+	// known if Remotes is.
 	Opened   map[netip.AddrPort]int
 	Accepted int
-	// Pools is what the JVM's objects say of pools. Nil: nothing.
+	// Pools is what the JVM's objects show of pools, or nil.
 	Pools *profile.Pools
-	// Virtual are the virtual threads that no carrier ran, with their stacks and without their locks. VirtualErr says
-	// why they could not be read. Only the first dump and the last have them.
+	// Virtual are the virtual threads without a carrier, with stacks and without locks. VirtualErr says why they could
+	// not be read. Only the first dump and the last have them.
 	Virtual    []profile.ThreadDump
 	VirtualErr string
 }
@@ -75,7 +78,7 @@ type Remote struct {
 	State   string // of the connection: ESTABLISHED, SYN_SENT
 }
 
-// Span is how long the readings were apart.
+// Span returns the time between the first reading and the last.
 func (e *Evidence) Span() time.Duration {
 	if len(e.Readings) < 2 {
 		return 0

@@ -10,12 +10,12 @@ import (
 	"goprof/vmstructs"
 )
 
-// The JVM does not count exceptions. But stacks show their cost: to make an exception the JVM walks the stack, and to
-// throw it the JVM searches frame by frame for a handler. A program that uses exceptions only for errors spends less
+// The JVM does not count exceptions, but stacks show their cost. To create an exception, the JVM walks the stack. To
+// throw it, the JVM searches frame by frame for a handler. A program that uses exceptions only for errors spends less
 // than one percent of its CPU time there.
 const (
 	throwShare = 0.15 // of the program's CPU time
-	throwCPUs  = 0.02 // of one CPU: some hundred exceptions a second
+	throwCPUs  = 0.02 // of one CPU: some hundred exceptions per second
 )
 
 func exceptions(x *exam) *suspicion {
@@ -34,11 +34,11 @@ func exceptions(x *exam) *suspicion {
 		claim: fmt.Sprintf("Exceptions are thrown all the time: %s of the program's CPU time goes into them.",
 			percent(share)),
 		next: fmt.Sprintf("goprof record --pid %d -d 30s && goprof flame out.collapsed  (search fillInStackTrace)", x.PID)}
-	for _, c := range ranked(w.throwing.classes)[:min(3, len(w.throwing.classes))] {
+	for _, c := range profile.ByCount(w.throwing.classes)[:min(3, len(w.throwing.classes))] {
 		s.evidence = append(s.evidence, fmt.Sprintf("%s of that makes %s", percent(w.throwing.part(w.throwing.classes[c])),
 			c))
 	}
-	for _, m := range ranked(w.throwing.sites)[:min(3, len(w.throwing.sites))] {
+	for _, m := range profile.ByCount(w.throwing.sites)[:min(3, len(w.throwing.sites))] {
 		s.evidence = append(s.evidence, fmt.Sprintf("%s of that in %s", percent(w.throwing.part(w.throwing.sites[m])), m))
 	}
 	return s
@@ -48,7 +48,7 @@ func (t *throwing) part(n int64) float64 { return float64(n) / float64(max(t.sam
 
 const fillIn = "java.lang.Throwable.fillInStackTrace"
 
-// count adds a sample, root first, if an exception is made or thrown there.
+// count adds n samples, root first, if an exception is created or thrown there.
 func (t *throwing) count(frames []profile.Frame, n int64) {
 	i := slices.IndexFunc(frames, func(f profile.Frame) bool {
 		return strings.HasPrefix(f.Func.Name, fillIn) || vmstructs.SeeksHandler(f.Func.Name)
@@ -64,10 +64,10 @@ func (t *throwing) count(frames []profile.Frame, n int64) {
 			continue
 		}
 		if made, ok := strings.CutSuffix(name, ".<init>"); ok && site == "" {
-			class = made // constructors call those of their superclass: the outermost is that of the class
+			class = made // constructors call those of their superclass, so the outermost is that of the class
 			continue
 		}
-		if site == "" || naming.OfLibrary(site) { // the program's method that called what threw it in the library
+		if site == "" || naming.OfLibrary(site) { // the program's method that called the library's throwing method
 			site = name
 		}
 		if !naming.OfLibrary(site) {

@@ -6,8 +6,8 @@ import (
 	"goprof/profile"
 )
 
-// A program that may open no more files cannot accept connections, read its configuration or load a class.
-const nearFDLimit = 0.9 // programs that use many open files on purpose set their limit far above
+// A program at its limit of open files cannot accept connections, read its configuration or load a class.
+const nearFDLimit = 0.9 // programs with many open files set their limit far above that number
 
 func fdLimit(x *exam) *suspicion {
 	open, ok := x.last.Process.FDs.Get()
@@ -20,9 +20,18 @@ func fdLimit(x *exam) *suspicion {
 	}
 	s := &suspicion{sure: 0.93, severity: profile.Critical,
 		claim: fmt.Sprintf("File descriptors run out: %d of %d are open.", open, limit),
-		next:  fmt.Sprintf("ls -l /proc/%d/fd  (which), then the leak mended, or a higher limit (ulimit -n)", x.PID)}
+		next: fmt.Sprintf("ls -l /proc/%d/fd  (which), then the leak mended, or a higher limit: %s", x.PID,
+			x.higher("NOFILE", "--nofile", limit))}
 	if before, ok := x.first.Process.FDs.Get(); ok {
 		s.evidence = append(s.evidence, fmt.Sprintf("%d were open %s before", before, seconds(x.Span())))
 	}
 	return s
+}
+
+// higher says how a process gets a higher limit than n. While the process runs, only CAP_SYS_RESOURCE raises it, which
+// root has outside of containers: a JVM has raised its soft limit to the hard one (os_linux.cpp, os::init_2). ulimit in
+// another shell changes nothing.
+func (x *exam) higher(name, flag string, n uint64) string {
+	return fmt.Sprintf("Limit%s= in its unit (a service) or --ulimit (a container), and a restart; without one, as root "+
+		"of the host: prlimit --pid %d %s=%d", name, x.PID, flag, 2*n)
 }

@@ -8,10 +8,10 @@ import (
 )
 
 // A collection may hand thousands of objects to the finalizer at once, which it handles in a moment. The finalizer is
-// behind if many objects wait all the time and do not become fewer.
+// behind if many objects wait all the time and their number does not fall.
 const (
 	manyWaiting = 1000
-	notFewer    = 0.9 // of those that waited at first still do at the end, or others do
+	notFewer    = 0.9 // the number at the end, as a part of that at the beginning
 )
 
 func finalizerBehind(x *exam) *suspicion {
@@ -44,7 +44,7 @@ func finalizerBehind(x *exam) *suspicion {
 	return s
 }
 
-// stays reports whether many waited at all readings, and no fewer at the end.
+// stays reports whether many objects waited at all readings, and no fewer at the end.
 func (x *exam) stays(count func(*vitals.Reading) (uint64, bool)) (first, last uint64, stays bool) {
 	first, _ = count(x.first)
 	for _, r := range x.Readings {
@@ -57,7 +57,7 @@ func (x *exam) stays(count func(*vitals.Reading) (uint64, bool)) (first, last ui
 	return first, last, float64(last) >= notFewer*float64(first)
 }
 
-// javaThread returns where the thread of that name was in the last dump.
+// javaThread returns where the named thread was in the last dump.
 func (x *exam) javaThread(name string) string {
 	for i := len(x.Dumps) - 1; i >= 0; i-- {
 		for j := range x.Dumps[i].Threads {

@@ -10,13 +10,13 @@ import (
 	"goprof/triage/vitals"
 )
 
-// A program that allocates much in a heap of the right size spends some percent of its CPU time on the collector, a
-// tenth if it does little else. From a third on the program waits for the collector.
+// A program that allocates much, in a heap of the right size, spends some percent of its CPU time on the collector, and
+// at most a tenth. From a third on, the program waits for the collector.
 const (
 	gcShare = 0.3 // of the CPU time that the JVM uses
 	gcCPUs  = 0.2 // of one CPU: no user notices less
 	gcPause = 0.2 // of the time, in pauses of the collector
-	// needlessPause is the same where a full heap is not the reason (gcReasons): the program could do without.
+	// needlessPause replaces gcPause if the program could avoid the collections (gcReasons).
 	needlessPause = 0.1
 )
 
@@ -65,7 +65,7 @@ func gcBusy(x *exam) *suspicion {
 	return s
 }
 
-// allocatorsText names the threads that allocate most. HotSpot counts that for each thread, so it is exact.
+// allocatorsText names the threads that allocate most. HotSpot counts for each thread, so the figures are exact.
 func (x *exam) allocatorsText(all float64) (lines []string) {
 	const most, least = 3, 0.05
 	threads := slices.Clone(x.Rates.Threads)
@@ -81,7 +81,7 @@ func (x *exam) allocatorsText(all float64) (lines []string) {
 	return lines
 }
 
-// pauseShare returns the part of the time in which all threads stood still for a collection.
+// pauseShare returns the part of the time in which collections stopped all threads.
 func (x *exam) pauseShare() (share float64, known bool) {
 	for _, c := range x.Rates.Collectors {
 		if c.Kind == vitals.YoungCollections || c.Kind == vitals.FullCollections {

@@ -7,11 +7,11 @@ import (
 	"goprof/profile/naming"
 )
 
-// gcReason is why the JVM collected, and what to do about it.
+// gcReason is a reason for collections, and its cure.
 type gcReason struct{ text, cure string }
 
-// gcReasons are HotSpot's causes (gc/shared/gcCause.cpp, GCCause::to_string; JDK 8 to 27) that a larger heap does not
-// mend.
+// gcReasons are HotSpot's causes (gc/shared/gcCause.cpp, GCCause::to_string; JDK 8 to 27) that a larger heap would not
+// remove.
 var gcReasons = map[string]gcReason{
 	"System.gc()": {"the program asks for it (System.gc())", "leave the call out; -XX:+DisableExplicitGC; with G1 " +
 		"-XX:+ExplicitGCInvokesConcurrent"},
@@ -35,11 +35,11 @@ var gcReasons = map[string]gcReason{
 	"G1 Periodic Collection":          {"-XX:G1PeriodicGCInterval asks for it", "a longer interval"},
 }
 
-// askedCauses are those of them by which the program or a tool asks for a collection.
+// askedCauses are those of gcReasons by which the program or a tool requests a collection.
 var askedCauses = []string{"System.gc()", "Heap Inspection Initiated GC", "Heap Dump Initiated GC",
 	"Diagnostic Command", "JvmtiEnv ForceGarbageCollection"}
 
-// directReason is System.gc() by java.nio.Bits.reserveMemory.
+// directReason is for System.gc() from java.nio.Bits.reserveMemory.
 var directReason = gcReason{
 	"direct memory (ByteBuffer.allocateDirect) is full: java.nio.Bits calls System.gc() to free some",
 	"a larger -XX:MaxDirectMemorySize; buffers that are used again; close what holds them"}
@@ -47,8 +47,8 @@ var directReason = gcReason{
 // noGC is HotSpot's cause between collections.
 const noGC = "No GC"
 
-// gcCauses counts the readings between which the JVM collected, by cause. The JVM keeps the last cause only, so each
-// reading reports one collection.
+// gcCauses counts, by cause, the readings that follow a collection. The JVM keeps only the last cause, so each of these
+// readings shows one collection.
 func (x *exam) gcCauses() (causes map[string]int, all int) {
 	causes = map[string]int{}
 	for i := 1; i < len(x.Readings); i++ {
@@ -66,25 +66,26 @@ func (x *exam) gcCauses() (causes map[string]int, all int) {
 	return causes, all
 }
 
-// gcCause finds the cause that most collections had of which one is known. Share is the part of those readings.
+// gcCause returns the commonest known cause, and its share of the readings that follow a collection.
 func (x *exam) gcCause() (cause string, share float64) {
 	causes, all := x.gcCauses()
 	if all == 0 {
 		return "", 0
 	}
-	cause = ranked(causes)[0]
+	cause = profile.ByCount(causes)[0]
 	return cause, float64(causes[cause]) / float64(all)
 }
 
-// A program that asks for collections seldom has a reason: a test, or an hour's turn. From so many in a look on, and so
-// many in a second, nothing is gained by them. askedSure is how sure the rule is of that alone.
+// A program that requests collections rarely has a reason: a test, or an hourly run. Requested collections are a
+// finding if there were askedLeast during the examination, and askedRate per second. askedSure is the likelihood of a
+// finding that rests on that alone.
 const (
 	askedLeast = 3
 	askedRate  = 0.7
 	askedSure  = 0.5
 )
 
-// askedFor returns how many collections were asked for at least, 0 if these are too few to matter.
+// askedFor returns the least number of requested collections, or 0 if there were too few to matter.
 func (x *exam) askedFor() int {
 	causes, _ := x.gcCauses()
 	n := 0
@@ -97,18 +98,17 @@ func (x *exam) askedFor() int {
 	return n
 }
 
-// reasonShare: if the JVM collected for another reason than a full heap in this part of the readings, that reason is
-// told.
+// reasonShare is the least share of a reason other than a full heap that is reported.
 const reasonShare = 0.5
 
-// needless reports whether the JVM collected for a reason that a larger heap does not mend.
+// needless reports whether the JVM collected for a reason that a larger heap would not remove.
 func (x *exam) needless() bool {
 	cause, share := x.gcCause()
 	_, special := gcReasons[cause]
 	return special && share >= reasonShare
 }
 
-// gcCauseText says why the JVM collected, and what mends that. cure is empty if nothing but the heap's size would.
+// gcCauseText says why the JVM collected, and returns the cure. cure is empty if only a larger heap would help.
 func (x *exam) gcCauseText() (lines []string, cure string) {
 	cause, share := x.gcCause()
 	if cause == "" {
@@ -125,15 +125,15 @@ func (x *exam) gcCauseText() (lines []string, cure string) {
 	}
 	lines = append(lines, fmt.Sprintf("why it collected: %s, at %s of the readings", reason.text, percent(share)))
 	if cause == "System.gc()" {
-		for _, caller := range ranked(callers)[:min(2, len(callers))] {
+		for _, caller := range profile.ByCount(callers)[:min(2, len(callers))] {
 			lines = append(lines, "it is asked for in "+caller)
 		}
 	}
 	return lines, reason.cure
 }
 
-// gcCallers returns the methods of the program that were seen to wait for a collection that they asked for. direct:
-// most of them want direct memory.
+// gcCallers returns the methods of the program that were seen waiting for a collection that they had requested. direct
+// reports whether most of them wanted direct memory.
 func (x *exam) gcCallers() (callers map[string]int64, direct bool) {
 	callers = map[string]int64{}
 	byDirect, all := int64(0), int64(0)
@@ -157,7 +157,7 @@ func (x *exam) gcCallers() (callers map[string]int64, direct bool) {
 	return callers, all > 0 && 2*byDirect > all
 }
 
-// forDirect reports whether java.nio.Bits asks. Frames are root first.
+// forDirect reports whether java.nio.Bits requested the collection. Frames are root first.
 func forDirect(frames []profile.Frame) bool {
 	for i := range frames {
 		if frames[i].Func.Name == "java.nio.Bits.reserveMemory" {
@@ -167,7 +167,7 @@ func forDirect(frames []profile.Frame) bool {
 	return false
 }
 
-// ownMethod returns the innermost method of the program, otherwise the class library's.
+// ownMethod returns the innermost method of the program, or of the class library if there is none.
 func ownMethod(frames []profile.Frame) string {
 	for i := len(frames) - 1; i >= 0; i-- {
 		if f := &frames[i]; f.Kind.Java() && !naming.OfLibrary(f.Func.Name) {

@@ -8,13 +8,13 @@ import (
 	"goprof/profile"
 )
 
-// mostClasses is how many classes are named that fill the heap, and leastOfHeap from which share on.
+// mostClasses limits how many classes of the heap are named. A class is named if it fills at least leastOfHeap.
 const (
 	mostClasses = 5
 	leastOfHeap = 0.05
 )
 
-// classesText names the classes that fill the old generation, or the heap where it has none.
+// classesText names the classes that fill the old generation, or the whole heap if it has no generations.
 func (x *exam) classesText() (lines []string) {
 	if x.Heap == nil {
 		return nil

@@ -8,21 +8,21 @@ import (
 	"goprof/triage/vitals"
 )
 
-// A heap may be full between collections: the collector lets it fill up. It is too small if collections do not empty
-// it. So the least of all readings counts, and only if there were collections between the readings.
+// A heap may be full between collections, because the collector lets it fill up. It is too small if collections do not
+// empty it. So the lowest of all readings counts, and only if there were collections between the readings.
 const (
 	// fullHeap is the part of the whole heap that must have been used at every reading. Collectors give up (an
 	// OutOfMemoryError: GC overhead limit) if a collection frees less than 2 %. With a tenth of the heap free, a
 	// program can still work.
 	fullHeap = 0.9
 	// fullOld is the same for the old generation after the last collection. Collections of the young generation do not
-	// remove the garbage of the old one. So fullOld counts only after fullCollections.
+	// remove garbage from the old one, so fullOld counts only after fullCollections.
 	fullOld = 0.95
-	// fullCollections is how many collections of the whole heap there must have been, at least: the program may have
-	// asked for one (System.gc).
+	// fullCollections is the least number of collections of the whole heap. One is not enough: the program may have
+	// requested it (System.gc).
 	fullCollections = 2
-	// Collectors that work beside the program avoid collections of the whole heap as long as they can. For these a
-	// collectorShare of the JVM's CPU time, or so many collections a second, takes the place of fullCollections.
+	// Concurrent collectors avoid collections of the whole heap as long as they can. For these collectors,
+	// collectorShare of the JVM's CPU time or restless collections per second replace fullCollections.
 	collectorShare = 0.1
 	restless       = 2.0
 )
@@ -58,12 +58,12 @@ func heapFull(x *exam) *suspicion {
 	return s
 }
 
-// oldAfter is how full the old generation was after the last collection.
+// oldAfter returns the fill of the old generation after the last collection.
 func oldAfter(r *vitals.Reading) (float64, bool) {
 	return vitals.Pool{Used: r.JVM.GC.OldAfter, Max: r.JVM.GC.Old.Max}.Full()
 }
 
-// leastFull returns the least of all readings. It is not known where one of them is not.
+// leastFull returns the lowest of all readings. It is not known if any reading is not known.
 func (x *exam) leastFull(of func(*vitals.Reading) (float64, bool)) (least float64, known bool) {
 	least = 2
 	for _, r := range x.Readings {
@@ -76,7 +76,7 @@ func (x *exam) leastFull(of func(*vitals.Reading) (float64, bool)) (least float6
 	return least, least <= 2
 }
 
-// struggles reports whether the collector does all that it can to find room.
+// struggles reports whether the collector does all it can to find room.
 func (x *exam) struggles(full, all uint64) bool {
 	if full >= fullCollections || float64(all) >= restless*max(x.Rates.Over.Seconds(), 1) {
 		return true
@@ -84,7 +84,7 @@ func (x *exam) struggles(full, all uint64) bool {
 	return all > 0 && x.work.share(x.work.collector) >= collectorShare && x.work.total >= leastSamples
 }
 
-// collections counts those of the whole heap, and all.
+// collections returns the number of collections of the whole heap, and of all collections.
 func (x *exam) collections() (full, all uint64) {
 	for _, c := range x.Rates.Collectors {
 		if c.Kind == vitals.FullCollections {

@@ -8,9 +8,9 @@ import (
 )
 
 type suspicion struct {
-	// sure is how likely it is, from 0 to 1, that this is what is wrong. Findings are reported in its order. It is 1
-	// for facts that the JVM or the kernel reports beyond doubt. For a share of time that has passed its threshold it
-	// is less than 0.9 and grows with the share (scaled).
+	// sure is the likelihood, from 0 to 1, that this is the fault. Findings are sorted by it. It is 1 for facts that
+	// the JVM or the kernel reports beyond doubt. For a share of time it is less than 0.9, and grows with the share
+	// from its threshold on (scaled).
 	sure     float64
 	severity profile.Severity
 	claim    string
@@ -18,7 +18,7 @@ type suspicion struct {
 	next     string
 }
 
-// rules are in files of their own. Each returns nil if it has nothing to say.
+// rules holds a function for each finding. A function returns nil if it finds nothing. Each rule is in its own file.
 var rules = map[profile.FindingID]func(*exam) *suspicion{
 	profile.CPUHot:          cpuHot,
 	profile.GCBusy:          gcBusy,
@@ -46,10 +46,10 @@ var rules = map[profile.FindingID]func(*exam) *suspicion{
 	profile.StandsStill:     standsStill,
 }
 
-// exam is a judgement under way.
+// exam is a running judgement.
 type exam struct {
 	*Evidence
-	rule    profile.FindingID // the rule that is judging
+	rule    profile.FindingID // the rule that runs now
 	unknown []profile.Unknown
 	notes   []string
 	roles   map[int]vitals.Role
@@ -59,7 +59,7 @@ type exam struct {
 	last    *vitals.Reading
 }
 
-// Judge says what is wrong.
+// Judge applies all rules to the evidence.
 func Judge(e *Evidence) profile.Triage {
 	x := newExam(e)
 	type verdict struct {
@@ -93,8 +93,8 @@ func Judge(e *Evidence) profile.Triage {
 	return t
 }
 
-// judgesStill are the rules that judge a process that stands still, too. A stopped or frozen process uses nothing and
-// collects nothing, so that the other rules have nothing to judge.
+// judgesStill are the rules that also apply to a process that stands still. A stopped or frozen process uses no CPU and
+// collects nothing, so the other rules cannot judge it.
 var judgesStill = map[profile.FindingID]bool{profile.Deadlocked: true, profile.StandsStill: true,
 	profile.FDLimit: true, profile.CodeCacheFull: true, profile.DirectFull: true, profile.MallocKept: true,
 	profile.MemoryLimit: true}
@@ -118,13 +118,13 @@ func newExam(e *Evidence) *exam {
 	return x
 }
 
-// cannotTell notes that a fact is missing that the rule needs.
+// cannotTell notes that a fact that the rule needs is missing.
 func (x *exam) cannotTell(why string) *suspicion {
 	x.unknown = append(x.unknown, profile.Unknown{ID: x.rule, Why: why})
 	return nil
 }
 
-// scaled says how sure a rule is of a share that has passed its threshold: least at the threshold, most for a share of
+// scaled returns how sure a rule is of a share that is above its threshold: least at the threshold, most for a share of
 // 1.
 func scaled(share, threshold, least, most float64) float64 {
 	if threshold >= 1 {

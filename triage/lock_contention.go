@@ -9,11 +9,11 @@ import (
 )
 
 // Threads of a healthy program wait for a lock for moments. A lock is the finding if several threads spend most of
-// their time waiting for it. A thread that waits for a notification (a thread of a pool without work) waits for no
+// their time waiting for it. A thread that waits for a notification (a pool's thread without work) does not wait for a
 // lock.
 const (
-	lockedThreads = 2   // a program may be made so that one thread waits: for its turn, as in an exchange
-	lockedShare   = 0.7 // of each one's time
+	lockedThreads = 2   // one waiting thread may be intended, as in an exchange
+	lockedShare   = 0.7 // of the time of each of them
 )
 
 func lockContention(x *exam) *suspicion {
@@ -49,8 +49,8 @@ func lockContention(x *exam) *suspicion {
 	return s
 }
 
-// victims returns the threads that wait for locks for most of their time, and the place where most of them do. Threads
-// of a deadlock, and those that wait behind them, are left out: the rule deadlock reports them.
+// victims returns the threads that wait for locks for most of their time, and the place where most of them wait. The
+// threads of a deadlock, and those that wait behind them, are left out: the rule deadlock reports them.
 func (x *exam) victims(dead map[int]bool) (tids []int, site string) {
 	sites := map[string]int64{}
 	for tid, w := range x.waits {
@@ -63,13 +63,13 @@ func (x *exam) victims(dead map[int]bool) (tids []int, site string) {
 		}
 	}
 	slices.Sort(tids)
-	if names := ranked(sites); len(names) > 0 {
+	if names := profile.ByCount(sites); len(names) > 0 {
 		site = names[0]
 	}
 	return tids, site
 }
 
-// lockClass returns the class of the locks that most threads of all dumps wait for.
+// lockClass returns the class of the locks that most threads wait for, over all dumps.
 func (x *exam) lockClass(dead map[int]bool) string {
 	classes := map[string]int{}
 	for _, d := range x.dumpsWithLocks() {
@@ -79,16 +79,16 @@ func (x *exam) lockClass(dead map[int]bool) string {
 			}
 		}
 	}
-	if names := ranked(classes); len(names) > 0 {
+	if names := profile.ByCount(classes); len(names) > 0 {
 		return names[0]
 	}
 	return ""
 }
 
-// leastLooks is the number of looks from which a share of a thread's time is judged.
+// leastLooks is the least number of looks to judge a share of a thread's time.
 const leastLooks = 20
 
-// deadlocked returns the threads of rings, and those that wait behind them.
+// deadlocked returns the threads of rings, and those that wait behind the rings.
 func (x *exam) deadlocked() map[int]bool {
 	dead := map[int]bool{}
 	dumps := x.dumpsWithLocks()
@@ -102,7 +102,7 @@ func (x *exam) deadlocked() map[int]bool {
 			pending = append(pending, n)
 		}
 	}
-	for len(pending) > 0 { // trees: each thread is in one of them, once
+	for len(pending) > 0 { // the threads behind rings form trees, so each thread comes once
 		n := pending[len(pending)-1]
 		pending = append(pending[:len(pending)-1], n.Waiting...)
 		dead[threads[n.Thread].TID] = true
@@ -115,7 +115,7 @@ func (x *exam) deadlocked() map[int]bool {
 	return dead
 }
 
-// ownerText says who held the lock of that class that most waited for, in each dump.
+// ownerText names, for each dump, the owner of the lock of that class that most threads waited for.
 func (x *exam) ownerText(class string, dead map[int]bool) (lines []string) {
 	dumps := x.dumpsWithLocks()
 	if len(dumps) == 0 {
@@ -135,8 +135,8 @@ func (x *exam) ownerText(class string, dead map[int]bool) (lines []string) {
 	return lines
 }
 
-// heldBy says who held the lock of that class that most waited for, if that was one thread in all dumps. Otherwise it
-// is empty.
+// heldBy names the owner of the lock of that class that most threads waited for, if all dumps show the same owner.
+// Otherwise it returns "".
 func (x *exam) heldBy(class string, dead map[int]bool) (text string) {
 	var holder profile.ThreadRef
 	for _, d := range x.dumpsWithLocks() {
@@ -149,7 +149,8 @@ func (x *exam) heldBy(class string, dead map[int]bool) (text string) {
 	return text
 }
 
-// heldBy names the holder of a lock within a sentence, and where it is. It is empty if none is known.
+// heldBy names the holder of a lock for use in a sentence, with the holder's place. It returns "" if the holder is not
+// known.
 func (d *Dump) heldBy(holder profile.ThreadRef) string {
 	if holder == (profile.ThreadRef{}) {
 		return ""

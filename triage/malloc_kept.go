@@ -6,12 +6,13 @@ import (
 	"goprof/profile"
 )
 
-// glibc gives back only what is free at the end of an arena. A JVM with many threads has many arenas. Free chunks in
-// them are unused memory of the process. It does no harm where memory is plenty.
+// glibc returns memory to the system only from the end of an arena. A JVM with many threads has many arenas. Free
+// chunks in them are unused memory of the process. That is harmless if memory is plenty.
 const (
 	keptBytes = 256 << 20
-	keptShare = 0.25 // of all that is in memory
-	// lookedEnough is the part of the arenas that must have been looked through. The rest may have as much again.
+	keptShare = 0.25 // of the resident memory
+	// lookedEnough is the part of the arenas that must have been examined. The rest may have a similar share of free
+	// memory.
 	lookedEnough = 0.5
 )
 

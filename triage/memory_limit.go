@@ -6,8 +6,8 @@ import (
 	"goprof/profile"
 )
 
-// A process whose control group has no memory left is killed, without a word in its log. Pages of files do not count:
-// the kernel takes them back first.
+// The kernel kills a process whose control group has no memory left, and the process logs nothing. Pages of files do
+// not count, because the kernel reclaims them first.
 const nearGroupLimit = 0.95
 
 func memoryLimit(x *exam) *suspicion {

@@ -9,15 +9,16 @@ import (
 )
 
 // Native memory is a process's memory outside of its heap: that of native libraries, direct buffers, stacks, and the
-// JVM itself. It grows while a JVM starts, and then hardly. To subtract the heap, the rule uses the heap's pages that
-// are in memory, not its committed size: the heap may first touch a page long after it has committed it. Metadata of
-// classes and compiled code have limits of their own, and are not counted. Pages of files do not count either.
+// JVM itself. It grows while a JVM starts, and hardly later. The rule subtracts the heap's resident pages, not its
+// committed size, because the heap may first touch a page long after it has committed it. Metadata of classes and
+// compiled code have limits of their own, and are not counted. Pages of files are not counted either.
 const (
 	leastGrowth = 32 << 20 // bytes in all
 	growthRate  = 4 << 20  // bytes a second
-	// eachThird is the part of it that comes in each third of the time: a buffer that is made once is no leak.
+	// eachThird is the least part of the growth in each third of the time. A buffer that is allocated once is not a
+	// leak.
 	eachThird = 0.15
-	// leastMemories is how many readings of memory have a third of the time between each.
+	// leastMemories is the number of readings that three thirds of the time need.
 	leastMemories = 4
 )
 
@@ -57,7 +58,7 @@ func nativeGrowth(x *exam) *suspicion {
 	return s
 }
 
-// growersText names the parts that grew, the largest growth first, and direct buffers.
+// growersText names the parts that grew, the largest growth first, and then direct buffers.
 func growersText(from, to *profile.Memory) (lines []string) {
 	grown := map[string]int64{}
 	for i := range to.Parts {
@@ -70,7 +71,7 @@ func growersText(from, to *profile.Memory) (lines []string) {
 			grown[p.Name] = int64(p.Resident - before)
 		}
 	}
-	for _, name := range ranked(grown) {
+	for _, name := range profile.ByCount(grown) {
 		after := to.Part(name).Resident
 		lines = append(lines, fmt.Sprintf("%s grew by %s to %s", name, size(uint64(grown[name])), size(after)))
 	}
@@ -80,16 +81,16 @@ func growersText(from, to *profile.Memory) (lines []string) {
 	return lines
 }
 
-// outsidePoint is how much memory outside of the heap there was at a reading.
+// outsidePoint is the memory outside of the heap at one reading.
 type outsidePoint struct {
 	at    time.Time
 	bytes float64
 }
 
-// hasLimit are the parts that do not count: the heap, and parts with limits of their own.
+// hasLimit are the parts that are not counted: the heap, and parts with limits of their own.
 var hasLimit = []string{profile.HeapPartOfMemory, profile.Metaspace, profile.ClassSpace, profile.CodeCache}
 
-// outside returns how much there was at each reading of memory.
+// outside returns the memory outside of the heap at each reading.
 func (x *exam) outside() (points []outsidePoint) {
 	for _, m := range x.Memory {
 		p := outsidePoint{at: m.At}
@@ -103,7 +104,7 @@ func (x *exam) outside() (points []outsidePoint) {
 	return points
 }
 
-// roomText says when the control group's memory is full.
+// roomText says when the control group's memory will be full.
 func (x *exam) roomText(rate float64) []string {
 	used, ok := x.last.Cgroup.Memory.Used.Get()
 	most, ok2 := x.last.Cgroup.Memory.Max.Get()

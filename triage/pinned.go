@@ -10,15 +10,16 @@ import (
 	"goprof/profile/naming"
 )
 
-// A virtual thread that waits gives its carrier up. A pinned virtual thread cannot (because of a native frame, a class
-// initialiser, or before JDK 24 a monitor). Then the carrier waits, too, and there are only as many carriers as CPUs.
-// One pinned thread for a moment does no harm. Many of them at all readings do. More than half is required, because
-// with two CPUs one thread that waits in native code for ever leaves half of the carriers, which is not a fault yet.
-const pinnedShare = 0.5 // more than this part of the carriers, at each of the readings
+// A virtual thread that waits normally gives up its carrier. A pinned virtual thread cannot (because of a native frame,
+// a class initialiser, or before JDK 24 a monitor). Then the carrier waits, too, and there are only as many carriers as
+// CPUs. One thread that is pinned for a moment does no harm. Many pinned threads at all readings do. More than half of
+// the carriers are required: with two CPUs, a thread that waits in native code for ever takes half of them, which is
+// not a fault yet.
+const pinnedShare = 0.5 // of the carriers, at each reading
 
 func pinned(x *exam) *suspicion {
 	if _, ok := x.last.JVM.Virtual.Mounted.Get(); !ok {
-		return nil // there are none, or none can be seen: most JVMs run no virtual threads
+		return nil // most JVMs run no virtual threads
 	}
 	carriers := x.carriers()
 	if len(x.Readings) < 3 {
@@ -68,8 +69,8 @@ func (x *exam) lastDump() *Dump {
 	return &x.Dumps[len(x.Dumps)-1]
 }
 
-// parallelism returns how many carriers there may be: those that are there are no more than were needed so far, and the
-// next virtual thread gets another one. Without a property it is Runtime.availableProcessors().
+// parallelism returns how many carriers there may be. The present carriers are only as many as were needed so far, and
+// the next virtual thread may get a new one. Without a property the limit is Runtime.availableProcessors().
 func (x *exam) parallelism() (n int, ok bool) {
 	if n, ok := x.last.JVM.Virtual.Parallelism.Get(); ok {
 		return n, true
@@ -85,7 +86,8 @@ func (x *exam) parallelism() (n int, ok bool) {
 	return n, ok
 }
 
-// carriers counts the threads of the pool that carriers are in: that of those that have a virtual thread now.
+// carriers returns the number of threads in the pool of carriers. The pool is that of the threads that now run a
+// virtual thread.
 func (x *exam) carriers() (n int) {
 	var pools []string
 	for _, p := range x.last.JVM.Virtual.Pinned {

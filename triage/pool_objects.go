@@ -9,10 +9,11 @@ import (
 	"goprof/profile/pools"
 )
 
-// The state of a pool's objects is evidence, but no reason for a finding: a batch has a long queue, too.
+// The state of a pool's objects is evidence. It is not a reason for a finding, because a healthy batch has a long
+// queue, too.
 
-// loadOf says how much of the pool of a thread is used, in the last dump: "pool-1-thread-*: 40 of 40 busy, 1431 queued;
-// 3 begun in 10 s". It is empty if no executor is known.
+// loadOf describes the use of a thread's pool in the last dump: "pool-1-thread-*: 40 of 40 busy, 1431 queued; 3 begun
+// in 10 s". It returns "" if no executor is known.
 func (x *exam) loadOf(tid int) string {
 	last := x.lastDump()
 	p := poolWith(last, tid)
@@ -28,7 +29,7 @@ func (x *exam) loadOf(tid int) string {
 	return text
 }
 
-// poolWith returns the pool of a thread in a dump, if executors are known of it.
+// poolWith returns the pool of a thread in a dump, if the pool's executors are known.
 func poolWith(d *Dump, tid int) *pools.Pool {
 	for _, p := range pools.Known(d.Threads, d.Pools) {
 		if len(p.Executors) > 0 && slices.ContainsFunc(p.Members, func(m pools.Member) bool { return m.TID == tid }) {
@@ -38,7 +39,7 @@ func poolWith(d *Dump, tid int) *pools.Pool {
 	return nil
 }
 
-// begunSince returns how many tasks the threads of a pool have begun.
+// begunSince returns how many tasks the threads of a pool have begun between two dumps.
 func begunSince(was, is *pools.Pool) (n int64, ok bool) {
 	if was == nil || len(was.Executors) != len(is.Executors) {
 		return 0, false
@@ -49,8 +50,8 @@ func begunSince(was, is *pools.Pool) (n int64, ok bool) {
 	return n, ok1 && ok2 && n >= 0
 }
 
-// connections returns the pool of connections that threads of a stuck pool wait for. Nil: it is not known, or there are
-// several.
+// connections returns the pool of connections that threads of a stuck pool wait for. It returns nil if the pool is not
+// known, or if there are several.
 func (s *stuckPool) connections(x *exam) *profile.Connections {
 	known := x.lastDump().Pools
 	if s.on != pools.ForResource || known == nil || len(known.Connections) != 1 {
@@ -64,7 +65,7 @@ func (s *stuckPool) connections(x *exam) *profile.Connections {
 	return &known.Connections[0]
 }
 
-// objects returns lines about the objects of the pool in the JVM, and about those that it waits for.
+// objects describes the objects of the pool in the JVM, and the connections that its threads wait for.
 func (s *stuckPool) objects(x *exam) (lines []string) {
 	if load := x.loadOf(s.Members[0].TID); load != "" && !s.virtual {
 		lines = append(lines, load)
@@ -89,7 +90,7 @@ func (s *stuckPool) objects(x *exam) (lines []string) {
 	return lines
 }
 
-// usersOf returns the threads that have a connection of a pool.
+// usersOf returns the threads that have a connection of c.
 func (x *exam) usersOf(c *profile.Connections) []pools.Member {
 	last := x.lastDump()
 	users := append(pools.Users(last.Threads, c, true), pools.Users(last.Virtual, c, true)...)
@@ -99,8 +100,8 @@ func (x *exam) usersOf(c *profile.Connections) []pools.Member {
 	return users
 }
 
-// usersText says where the threads are that have the connections: `Of the connections 9 are with threads in a.B.c, 1 is
-// with "d" tid=7 which waits for 10.0.0.7:5432 in e.F.g.` It is empty if no such thread is known.
+// usersText says where the threads with the connections are: `Of the connections 9 are with threads in a.B.c, 1 is with
+// "d" tid=7 which waits for 10.0.0.7:5432 in e.F.g.` It returns "" if no such thread is known.
 func (s *stuckPool) usersText(x *exam) string {
 	c := s.connections(x)
 	if c == nil {
@@ -116,7 +117,7 @@ func (s *stuckPool) usersText(x *exam) string {
 		one[at] = u.Ref()
 	}
 	var texts []string
-	for _, at := range ranked(counts)[:min(3, len(counts))] {
+	for _, at := range profile.ByCount(counts)[:min(3, len(counts))] {
 		text := fmt.Sprintf("%d are with threads %s", counts[at], at)
 		if counts[at] == 1 {
 			text = fmt.Sprintf("1 is with %s %s", one[at], strings.Replace(at, "that wait", "which waits", 1))
@@ -129,8 +130,8 @@ func (s *stuckPool) usersText(x *exam) string {
 	return "Of the connections " + strings.Join(texts, ", ") + "."
 }
 
-// keptAll returns how many connections were lent in all dumps without having been given back in between: HikariCP notes
-// when each was last given back.
+// keptAll returns how many connections were in use in all dumps and were not returned in between. HikariCP notes when a
+// connection was last returned.
 func (x *exam) keptAll(c *profile.Connections) (n int) {
 	for _, at := range c.Lent {
 		kept := at != 0

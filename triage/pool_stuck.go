@@ -10,7 +10,7 @@ import (
 	"goprof/triage/vitals"
 )
 
-// A pool is stuck if hardly any of its threads is idle or works: they wait inside their tasks, and the waits do not
+// A pool is stuck if hardly any of its threads is idle or works. They wait inside their tasks, and the waits do not
 // end. Package pools distinguishes waits inside a task from waits for work. Three kinds of pools are stuck:
 //
 //   - The threads wait for a resource (a connection), and the pool of resources has none left. A thread may still get
@@ -20,16 +20,19 @@ import (
 //   - The threads wait for other threads or processes: for room in a queue, a permit, a result, a child process. In a
 //     healthy program threads wait so, too, while others work. So the rule requires that none of them moves at all.
 const (
-	// stuckShare of a pool must be stuck. Of threads that wait for a resource, dryShare must: the others may have it.
+	// stuckShare is the part of a pool that must be stuck. For threads that wait for a resource it is dryShare, because
+	// the other threads may have the resource.
 	stuckShare = 0.9
 	dryShare   = 0.5
-	// idleShare is how much of the pool's time may go into waiting for work, at most.
+	// idleShare is the largest part of the pool's time in waits for work.
 	idleShare = 0.1
-	// stillShare is the part of its looks in which a thread that stands still is at one spot. Some looks fail.
+	// stillShare is the least part of the looks in which a thread that stands still is at one spot. Some looks fail.
 	stillShare = 0.95
-	// virtualPool is how many virtual threads are a pool, at least: there is no pool of a fixed size that could run dry.
+	// virtualPool is the least number of virtual threads in a pool. They have no pool of a fixed size that could run
+	// out.
 	virtualPool = 10
-	// busyElsewhere is how many CPUs other threads of the program, or child processes, use or want if they are at work.
+	// busyElsewhere is the least number of CPUs that other threads of the program, or child processes, use or want if
+	// they are at work.
 	busyElsewhere = 0.1
 )
 
@@ -59,7 +62,7 @@ func poolStuck(x *exam) *suspicion {
 	return s
 }
 
-// stuckPools returns the stuck pools, the likeliest cause first: threads that wait for results may wait for threads
+// stuckPools returns the stuck pools, the likeliest cause first. Threads that wait for results may wait for threads
 // that wait for a connection.
 func (x *exam) stuckPools() (list []*stuckPool) {
 	dead := x.deadlocked()
@@ -82,27 +85,27 @@ func (x *exam) stuckPools() (list []*stuckPool) {
 	return list
 }
 
-// causeRank orders waits: what comes first is more often the cause of what comes later.
+// causeRank orders waits: a wait with a lower rank is more often the cause of the others.
 func causeRank(d pools.Doing) int {
 	return slices.Index([]pools.Doing{pools.ForName, pools.ForProcess, pools.ForResource, pools.ForPeer, pools.ForLock,
 		pools.ForRoom, pools.ForPermit, pools.ForResult}, d)
 }
 
-// stuckPool is a pool that is stuck, and on what.
+// stuckPool is a pool that is stuck, with the kind of its wait.
 type stuckPool struct {
 	*pools.Pool
 	virtual bool
 	on      pools.Doing
-	stuck   int  // members that wait for that
+	stuck   int  // members that wait for on
 	still   bool // none of them has moved
 	members []poolMember
-	peer    string // for which virtual threads wait
-	// slow is how many virtual threads wait with the frames that they had slowFor ago.
+	peer    string // the address or method that virtual threads wait for
+	// slow is the number of virtual threads that have not left their frames for slowFor.
 	slow    int
 	slowFor time.Duration
 }
 
-// poolMember is a thread of such a pool: what it did for most of the time.
+// poolMember is a thread of a stuck pool, with what it did for most of the time.
 type poolMember struct {
 	pools.Spot
 	remote string // the other end of the connection that it waits for
@@ -114,14 +117,14 @@ func (x *exam) stuckPool(p *pools.Pool) *stuckPool {
 		return nil
 	}
 	s := &stuckPool{Pool: p}
-	var shares [pools.ForPeer + 1]float64 // of the pool's time
+	var shares [pools.ForPeer + 1]float64 // parts of the pool's time
 	still := map[pools.Doing][]int{}
 	dry := 0
 	for i := range p.Members {
 		m := &p.Members[i]
 		w := x.waits[m.TID]
 		if w == nil || w.total < leastLooks {
-			return nil // it is too young, or was not looked at
+			return nil // the pool is too young, or has no looks
 		}
 		most, looks := w.mostly()
 		for spot, n := range w.spots {
@@ -154,7 +157,7 @@ func (x *exam) stuckPool(p *pools.Pool) *stuckPool {
 }
 
 // awaitsItself reports whether a small pool waits for its own subtasks: each of its threads waits for a task, and no
-// other thread of the program may be about one. Other waits of one or two threads may be as they should be.
+// other thread of the program can be working on one. Other waits of one or two threads may be normal.
 func (x *exam) awaitsItself(p *pools.Pool) bool {
 	if len(p.Members) < 2 {
 		return false
@@ -175,7 +178,7 @@ func (x *exam) awaitsItself(p *pools.Pool) bool {
 	return true
 }
 
-// held reports whether some threads wait for a resource, and nearly all others stand still in some other wait.
+// held reports whether some threads wait for a resource, and nearly all others stand still in another wait.
 func (s *stuckPool) held(dry int, still map[pools.Doing][]int) bool {
 	others := 0
 	for d, tids := range still {
@@ -186,7 +189,7 @@ func (s *stuckPool) held(dry int, still map[pools.Doing][]int) bool {
 	return dry >= poolOf && float64(dry+others) >= stuckShare*float64(len(s.Members))
 }
 
-// standsStill finds out for what most threads wait that do not move, if nearly all of the pool do.
+// standsStill finds the commonest wait of the threads that do not move, if these are nearly all threads of the pool.
 func (s *stuckPool) standsStill(x *exam, still map[pools.Doing][]int) bool {
 	var tids []int
 	for _, d := range []pools.Doing{pools.ForRoom, pools.ForPermit, pools.ForResult, pools.ForProcess, pools.ForResource} {
@@ -196,7 +199,7 @@ func (s *stuckPool) standsStill(x *exam, still map[pools.Doing][]int) bool {
 		}
 	}
 	waiting := len(tids)
-	for _, tid := range still[pools.ForPeer] { // these hold what the others wait for, it may be
+	for _, tid := range still[pools.ForPeer] { // these may hold what the others wait for
 		if x.remoteOf(tid) != "" {
 			waiting++
 		}
@@ -205,7 +208,7 @@ func (s *stuckPool) standsStill(x *exam, still map[pools.Doing][]int) bool {
 		!x.served(s.on, tids)
 }
 
-// served reports whether another thread is at work for threads that wait.
+// served reports whether another thread works for the threads that wait.
 func (x *exam) served(on pools.Doing, tids []int) bool {
 	switch on {
 	case pools.ForResult:
@@ -232,7 +235,7 @@ func (x *exam) atWork(except []int) (cpus float64) {
 	return cpus
 }
 
-// mostly returns the spot at which a thread was in most looks.
+// mostly returns the spot of a thread in most looks.
 func (w *waits) mostly() (most pools.Spot, looks int64) {
 	for spot, n := range w.spots {
 		if n > looks || n == looks && spot.Site < most.Site {
@@ -251,8 +254,8 @@ func (x *exam) sameInDumps(tid int, at pools.Spot) bool {
 	return true
 }
 
-// unmoved reports whether none of these threads got a CPU between two readings. A dump stops threads, and so gives
-// them a CPU. So only readings count between which no dump was taken.
+// unmoved reports whether none of these threads got a CPU between two readings. A dump stops threads, and so gives them
+// a CPU. So only pairs of readings without a dump in between count.
 func (x *exam) unmoved(tids []int) bool {
 	calm := 0
 	for i := 1; i < len(x.Readings); i++ {
@@ -275,7 +278,7 @@ func (x *exam) unmoved(tids []int) bool {
 	return calm >= leastCalm && len(tids) > 0
 }
 
-// leastCalm is between how many pairs of readings threads must be seen not to move.
+// leastCalm is the least number of pairs of readings in which threads must not move.
 const leastCalm = 2
 
 // turns returns how often each thread got a CPU.
@@ -289,7 +292,7 @@ func turns(r *vitals.Reading) map[int]uint64 {
 	return of
 }
 
-// remoteOf returns the other end of the connection that a thread waits for in all dumps, empty if there is none.
+// remoteOf returns the other end of the connection that a thread waits for in all dumps, or "".
 func (x *exam) remoteOf(tid int) string {
 	first := x.Dumps[0].Remotes[tid]
 	if !first.Address.IsValid() || slices.ContainsFunc(x.Dumps, func(d Dump) bool {

@@ -11,16 +11,16 @@ import (
 	"goprof/triage/vitals"
 )
 
-// Thousands of virtual threads can be stuck like a pool. A recording of waits does not contain virtual threads that no
-// carrier runs, and no clock shows whether one of them has moved. So the rule compares two dumps: the same number of
+// Thousands of virtual threads can be stuck like a pool. A recording of waits does not contain virtual threads without
+// a carrier, and no clock shows whether such a thread has moved. So the rule compares two dumps: the same number of
 // threads must wait for the same thing in both. Threads that wait for room, for a permit or for a result may have moved
 // in between, and that would be healthy. They stood still if no carrier got a CPU, or if the bytes of their frames are
-// the same (profile.ThreadDump.FrameSum). Otherwise it is not known. Threads that read from a connection, or enter a
-// monitor, again and again may have the same frames each time.
+// the same (profile.ThreadDump.FrameSum). Otherwise it is not known. Threads that repeatedly read from a connection or
+// enter a monitor may have the same frames each time.
 //
-// There may be as many virtual threads as there are requests, and in a healthy server nearly all of them may wait for
-// an answer of some milliseconds. So answers must be slow: half of the threads that wait for one have the frames that
-// they had a second ago.
+// There may be as many virtual threads as there are requests. In a healthy server nearly all of them may wait for an
+// answer for some milliseconds. So answers must be slow: half of the threads that wait for one have the same frames as
+// a second ago.
 
 // stuckVirtual judges a pool of virtual threads of the last dump.
 func (x *exam) stuckVirtual(p *pools.Pool) *stuckPool {
@@ -48,7 +48,7 @@ func (x *exam) stuckVirtual(p *pools.Pool) *stuckPool {
 		return nil
 	}
 	stayed, same := s.stayed(x)
-	// If one has gone on since the first dump, something was given back in between.
+	// If a thread has left its wait since the first dump, a resource was returned in between.
 	same = same && before == s.stuck
 	s.still = stayed && (same && s.on != pools.ForPeer || x.unmoved(x.carrierThreads()))
 	switch s.on {
@@ -74,8 +74,8 @@ func (x *exam) stuckVirtual(p *pools.Pool) *stuckPool {
 	return s
 }
 
-// markServing marks the threads of a server as idle that wait for the next request, and counts them: no client library
-// is on their stacks, and clients have opened connections, at least half as many.
+// markServing marks the threads of a server that wait for the next request as idle, and counts them. Such a thread has
+// no client library on its stack, and clients have opened at least half as many connections.
 func (d *Dump) markServing(p *pools.Pool) int {
 	var serving []*pools.Member
 	for i := range p.Members {
@@ -118,10 +118,10 @@ func (x *exam) slowAnswers(s *stuckPool) bool {
 	return s.slowFor >= slowAnswer && most
 }
 
-// slowAnswer is how long threads wait for an answer that is slow, at least.
+// slowAnswer is the least wait for a slow answer.
 const slowAnswer = 500 * time.Millisecond
 
-// before returns how many threads of that name waited for the same in the first dump.
+// before returns how many threads of the pool's name waited for the same thing in the first dump.
 func (s *stuckPool) before(x *exam) (n int) {
 	for _, p := range pools.Of(x.Dumps[0].Virtual, func(*profile.ThreadDump) bool { return true }) {
 		if p.Name == s.Name {
@@ -132,7 +132,7 @@ func (s *stuckPool) before(x *exam) (n int) {
 	return n
 }
 
-// stayed reports whether the threads that wait were at the same spot in the first dump, and whether they had the same
+// stayed reports whether the waiting threads were at the same spot in the first dump, and whether they had the same
 // frames.
 func (s *stuckPool) stayed(x *exam) (spot, frames bool) {
 	was := map[uint64]*profile.ThreadDump{}
@@ -154,8 +154,8 @@ func (s *stuckPool) stayed(x *exam) (spot, frames bool) {
 	return true, frames
 }
 
-// carrierThreads returns the threads of all ForkJoinPools: carriers are such threads, and their names do not tell them
-// from others.
+// carrierThreads returns the threads of all ForkJoinPools. Carriers are such threads, and their names do not
+// distinguish them from others.
 func (x *exam) carrierThreads() (tids []int) {
 	for i := range x.last.Threads {
 		if strings.HasPrefix(x.last.Threads[i].Name, "ForkJoinPool") {
@@ -165,13 +165,13 @@ func (x *exam) carrierThreads() (tids []int) {
 	return tids
 }
 
-// asks finds the remote for which so many virtual threads wait: the process has opened nearly as many connections to
-// it. If most of the threads wait for threads of a client library, it finds the library's method instead: nothing shows
-// which connections are the library's.
+// asks finds the remote that the virtual threads wait for: a remote to which the process has opened nearly as many
+// connections as threads wait. If most of the threads wait for threads of a client library, it finds the library's
+// method instead, because nothing shows which connections are the library's.
 func (s *stuckPool) asks(x *exam) bool {
 	d := x.lastDump()
 	calls := s.tally(func(m *poolMember) string { return m.From })
-	if call := ranked(calls)[0]; call != "" {
+	if call := profile.ByCount(calls)[0]; call != "" {
 		s.peer = call
 		return true
 	}

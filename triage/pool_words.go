@@ -10,7 +10,7 @@ import (
 	"goprof/profile/pools"
 )
 
-// waitWords say for what the threads of a stuck pool wait, and what is known of it if none of them moves.
+// waitWords describe the wait of a stuck pool, and what is known if none of its threads moves.
 var waitWords = map[pools.Doing]struct{ wait, still, next string }{
 	pools.ForResource: {"wait for %s to hand something out", "nothing came back to it in that time",
 		"who keeps what it hands out, and for how long; its size"},
@@ -38,7 +38,7 @@ func (s *stuckPool) claim(x *exam) string {
 				max(c.All, c.Most.Or(0)))
 			break
 		}
-		wait = fmt.Sprintf(wait, cmp.Or(ranked(s.tally(func(m *poolMember) string { return m.From }))[0], "a pool"))
+		wait = fmt.Sprintf(wait, cmp.Or(profile.ByCount(s.tally(func(m *poolMember) string { return m.From }))[0], "a pool"))
 	case pools.ForPeer:
 		wait = fmt.Sprintf(wait, s.peer)
 	case pools.ForLock:
@@ -59,7 +59,7 @@ func (s *stuckPool) claim(x *exam) string {
 	return text
 }
 
-// heldBy says who holds the lock that virtual threads of the pool wait for, as far as that is one thread.
+// heldBy names the thread that holds the lock that virtual threads of the pool wait for, if it is one thread.
 func (s *stuckPool) heldBy(d *Dump) string {
 	waits := map[uint64]bool{}
 	for i := range s.Members {
@@ -85,7 +85,7 @@ func (s *stuckPool) heldBy(d *Dump) string {
 	return d.heldBy(holder)
 }
 
-// who names the pool in a sentence.
+// who returns the name of the pool for use in a sentence.
 func (s *stuckPool) who() string {
 	switch {
 	case s.virtual && s.Name == pools.Unnamed:
@@ -96,7 +96,7 @@ func (s *stuckPool) who() string {
 	return "threads " + s.Name
 }
 
-// watched is how long the dumps were apart.
+// watched returns the time between the first dump and the last.
 func (x *exam) watched() time.Duration { return x.lastDump().At.Sub(x.Dumps[0].At) }
 
 // tally counts the members that wait for what the pool is stuck on.
@@ -121,7 +121,7 @@ func (s *stuckPool) suspicion(x *exam) *suspicion {
 	}
 	found.evidence = s.objects(x)
 	sites := s.tally(func(m *poolMember) string { return m.Site })
-	for _, site := range ranked(sites)[:min(3, len(sites))] {
+	for _, site := range profile.ByCount(sites)[:min(3, len(sites))] {
 		found.evidence = append(found.evidence, fmt.Sprintf("%d in %s", sites[site], site))
 	}
 	found.evidence = append(found.evidence, s.others()...)
@@ -131,7 +131,7 @@ func (s *stuckPool) suspicion(x *exam) *suspicion {
 	return found
 }
 
-// others say what the rest of the pool does: these may hold what the others wait for.
+// others describes the rest of the pool, which may hold what the stuck threads wait for.
 func (s *stuckPool) others() (lines []string) {
 	counts := map[string]int{}
 	for i := range s.members {
@@ -146,7 +146,7 @@ func (s *stuckPool) others() (lines []string) {
 		}
 		counts[what+" in "+m.Site]++
 	}
-	for _, text := range ranked(counts)[:min(4, len(counts))] {
+	for _, text := range profile.ByCount(counts)[:min(4, len(counts))] {
 		lines = append(lines, fmt.Sprintf("%d of the same pool: %s", counts[text], text))
 	}
 	if len(counts) == 0 && s.on == pools.ForResource {
@@ -162,7 +162,7 @@ func (x *exam) childrenText() string {
 		names[c.Name]++
 	}
 	var list []string
-	for _, name := range ranked(names) {
+	for _, name := range profile.ByCount(names) {
 		list = append(list, fmt.Sprintf("%d %s", names[name], name))
 	}
 	slices.Sort(list)

@@ -13,10 +13,10 @@ import (
 // Threads that have stopped wait for the others. So one thread that does not stop (in a long loop without a safepoint
 // poll, or waiting for a page from a disk) holds up the whole program.
 const (
-	// stallLasts is for how long all readings must say that one safepoint has not begun: on a machine that is short of
-	// CPU a safepoint may take some tenths of a second.
+	// stallLasts is how long all readings must show that the same safepoint has not begun. On a machine that is short
+	// of CPU a safepoint may take some tenths of a second.
 	stallLasts = time.Second
-	// stallShare is the part of the time that went into waiting for threads, by the JVM's own count.
+	// stallShare is the part of the time in which the JVM waited for threads, by its own count.
 	stallShare = 0.2
 )
 
@@ -24,7 +24,7 @@ func safepointStall(x *exam) *suspicion {
 	lasted, holders := x.longestStall()
 	share, counted := x.Rates.SafepointSyncShare.Get()
 	_, told := x.last.JVM.Safepoints.State.Get()
-	told = told && x.last.JVM.Safepoints.Count.IsKnown() // else one cannot be distinguished from the next
+	told = told && x.last.JVM.Safepoints.Count.IsKnown() // without the count, two safepoints cannot be distinguished
 	if !counted && !told {
 		return x.cannotTell("neither the JVM's counters nor its symbols report safepoints")
 	}
@@ -62,8 +62,8 @@ func safepointStall(x *exam) *suspicion {
 	return s
 }
 
-// longestStall returns the longest run of readings at which the same safepoint had not begun, and the threads that had
-// not come to rest at any of them.
+// longestStall returns the longest run of readings at which the same safepoint had not begun, and the threads that ran
+// at all of them.
 func (x *exam) longestStall() (longest time.Duration, holders []int) {
 	var began *vitals.Reading
 	var still []int
@@ -116,7 +116,7 @@ func (x *exam) nameOf(tid int) string {
 	return fmt.Sprintf("thread %d", tid)
 }
 
-// whereIs returns what a thread did in the last dump that has its stack.
+// whereIs returns what a thread did in the last dump with its stack.
 func (x *exam) whereIs(tid int) string {
 	for i := len(x.Dumps) - 1; i >= 0; i-- {
 		if t := x.Dumps[i].thread(tid); t != nil && len(t.Stack.Frames) > 0 {

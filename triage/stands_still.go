@@ -7,7 +7,7 @@ import (
 	"goprof/profile"
 )
 
-// standsStill finds that the process does not run at all. Whatever else is wrong, nothing is answered until it does.
+// standsStill finds that the process does not run at all. Until it runs, it answers nothing, whatever else is wrong.
 func standsStill(x *exam) *suspicion {
 	if !x.Stopped {
 		return nil

@@ -6,11 +6,11 @@ import (
 	"goprof/profile"
 )
 
-// A page that has to come from a disk costs a thread some milliseconds. A JVM that has started needs none; what lies in
-// swap and is never touched does no harm.
+// A thread waits some milliseconds for a page from a disk. A JVM that has started needs no such pages. Memory that is
+// swapped out and never touched does no harm.
 const (
-	swapFaults = 20.0  // a second, where part of it is in swap: a fifth of a thread's time at 10 ms each
-	diskFaults = 200.0 // a second, where none is: files that are mapped, pages of libraries that were thrown out
+	swapFaults = 20.0  // per second, if the process is partly swapped out: a fifth of a thread's time at 10 ms each
+	diskFaults = 200.0 // per second, if it is not: mapped files, evicted pages of libraries
 )
 
 func swapping(x *exam) *suspicion {

@@ -8,14 +8,14 @@ import (
 	"goprof/triage/vitals"
 )
 
-// A pool under load makes threads, too, but these work. Threads that leak come all the time, none of them ends, and
-// they do nothing once they are there.
+// A pool under load starts threads, too, but they work. Threads that leak start all the time, none of them ends, and
+// they soon have nothing to do.
 const (
-	leakThreads = 30   // new ones within the time, that is some thousands an hour
-	leakSteps   = 3    // in each third of the time some must have come: a pool is filled at once
-	leakAlive   = 0.95 // of them, at the end
-	leakIdle    = 0.8  // of those that came in the first two thirds: none of their CPU time is from the last third
-	// nearLimit is the part of all threads that the kernel would grant.
+	leakThreads = 30   // new threads during the examination; some thousands per hour
+	leakSteps   = 3    // parts of the examination, in each of which some threads must start: a pool is filled at once
+	leakAlive   = 0.95 // of the new threads, still alive at the end
+	leakIdle    = 0.8  // of the threads that started in the first two thirds: those without CPU time in the last third
+	// nearLimit is the used part of the kernel's limit from which on the limit is reported.
 	nearLimit = 0.9
 )
 
@@ -23,7 +23,7 @@ func threadLeak(x *exam) *suspicion {
 	if len(x.Readings) <= leakSteps || len(x.first.Threads) == 0 {
 		return x.cannotTell("its threads could not be listed often enough")
 	}
-	limit, near := x.threadLimit()
+	limit, cure, near := x.threadLimit()
 	g := x.growth()
 	if !g.leaks && !near {
 		return nil
@@ -39,8 +39,9 @@ func threadLeak(x *exam) *suspicion {
 			s.claim = fmt.Sprintf("The process has %d threads, nearly as many as it may.", len(x.last.Threads))
 		}
 		s.evidence = append(s.evidence, limit)
+		s.next += "; a higher limit: " + cure
 	}
-	for _, pool := range ranked(g.pools)[:min(3, len(g.pools))] {
+	for _, pool := range profile.ByCount(g.pools)[:min(3, len(g.pools))] {
 		s.evidence = append(s.evidence, fmt.Sprintf("%d new threads %s", g.pools[pool], pool))
 	}
 	if started, ok := x.last.JVM.Threads.Started.Get(); ok {
@@ -50,7 +51,7 @@ func threadLeak(x *exam) *suspicion {
 	return s
 }
 
-// growth is what is known of new threads.
+// growth describes the new threads.
 type growth struct {
 	alive int // at the end
 	pools map[string]int
@@ -101,20 +102,21 @@ func (x *exam) growth() (g growth) {
 
 var digits = regexp.MustCompile(`[0-9]+`)
 
-// kin is the common part of the names of threads whose pools are made one after the other: pool-*-thread-*.
+// kin returns the common form of the names of threads whose pools are created one after the other: pool-*-thread-*.
 func kin(name string) string { return digits.ReplaceAllString(name, "*") }
 
-// threadLimit reports whether the kernel will soon grant no more threads.
-func (x *exam) threadLimit() (text string, near bool) {
+// threadLimit reports whether the limit of threads is nearly reached, and what raises it.
+func (x *exam) threadLimit() (text, cure string, near bool) {
 	if full, ok := x.last.Cgroup.Tasks.Full(); ok && full >= nearLimit {
 		return fmt.Sprintf("its control group has %d of %d tasks", x.last.Cgroup.Tasks.Used.Or(0),
-			x.last.Cgroup.Tasks.Max.Or(0)), true
+				x.last.Cgroup.Tasks.Max.Or(0)),
+			"TasksMax= in its unit (a service) or --pids-limit (a container), and a restart", true
 	}
 	have, ok := x.last.Process.Threads.Get()
 	may, ok2 := x.last.Process.ThreadLimit.Get()
 	if ok && ok2 && may > 0 && float64(have) >= nearLimit*float64(may) {
 		return fmt.Sprintf("%d of %d threads that it may have (ulimit -u, kernel.threads-max, kernel.pid_max)", have,
-			may), true
+			may), x.higher("NPROC", "--nproc", may) + "; or sysctl kernel.threads-max, kernel.pid_max", true
 	}
-	return "", false
+	return "", "", false
 }

@@ -20,7 +20,8 @@ func (d *Dump) thread(tid int) *profile.ThreadDump {
 	return nil
 }
 
-// topJava returns the innermost Java frame of a stack that is not the class library's own way to wait, otherwise any.
+// topJava returns the innermost Java frame that is not the class library's code for waiting. If there is none, it
+// returns the innermost Java frame.
 func topJava(s *profile.Stack) string {
 	first := ""
 	for i := range s.Frames {

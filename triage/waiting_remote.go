@@ -10,13 +10,13 @@ import (
 	"goprof/profile/pools"
 )
 
-// A thread that waits for an answer waits for a connection that the program itself has opened. (A thread that waits
-// for a client's next request has nothing to do.) Some client libraries have threads of their own for connections, and
-// the program's thread waits for one of those. The finding is that all threads of a pool wait for answers: then no
-// thread is left for the next request.
+// A thread that waits for an answer waits for a connection that the program itself has opened. (A thread that waits for
+// a client's next request is idle.) Some client libraries have threads of their own for connections, and the program's
+// thread waits for one of those. The finding is that all threads of a pool wait for answers: no thread is left for the
+// next request.
 const (
-	// poolOf is how many threads are a pool, at least. Fewer may be there only to wait: a consumer of messages, a
-	// listener for changes.
+	// poolOf is the least number of threads in a pool. The purpose of fewer threads may be to wait: a consumer of
+	// messages, a listener for changes.
 	poolOf = 3
 	// poolShare of a pool's threads must wait for one address, in all dumps and for remoteShare of their time.
 	poolShare   = 0.9
@@ -35,19 +35,19 @@ func waitingRemote(x *exam) *suspicion {
 	return nil
 }
 
-// remotePool is a pool of threads, and the remotes that they wait for.
+// remotePool is a pool of threads, with the remotes that they wait for.
 type remotePool struct {
 	name    string
 	threads int
-	first   int            // one of them
-	stuck   map[string]int // by address, or by the client library's method
-	share   float64        // of their time, the sum over those stuck
+	first   int            // one of its threads
+	stuck   map[string]int // threads by address, or by the client library's method
+	share   float64        // sum of the shares of their time that the threads in stuck wait
 	state   string
 	where   map[string]int
 }
 
 func (p *remotePool) suspicion(x *exam) *suspicion {
-	addresses := ranked(p.stuck)
+	addresses := profile.ByCount(p.stuck)
 	if len(addresses) == 0 {
 		return nil
 	}
@@ -62,7 +62,7 @@ func (p *remotePool) suspicion(x *exam) *suspicion {
 		remote, look = "an answer to "+addresses[0], "its log says what it cannot reach"
 		lead, evidence = x.connectionsLead(n)
 	}
-	if sites := ranked(p.where); len(sites) > 0 && sites[0] != "" {
+	if sites := profile.ByCount(p.where); len(sites) > 0 && sites[0] != "" {
 		remote += " in " + sites[0]
 	}
 	s := &suspicion{sure: scaled(share, remoteShare, 0.8, 0.9), severity: profile.Warning,
@@ -97,15 +97,15 @@ func (x *exam) poolsByRemote() []*remotePool {
 		p.add(x, t)
 	}
 	var list []*remotePool
-	for _, name := range ranked(sizes) {
+	for _, name := range profile.ByCount(sizes) {
 		list = append(list, byName[name])
 	}
 	return list
 }
 
-// connectionsLead says where the connections lead that the process has opened: lead in a sentence of its own, if nearly
-// as many lead to one address as threads wait in a client library, and else in the evidence. Nothing shows which
-// connections are the library's.
+// connectionsLead says where the connections lead that the process itself has opened. It returns lead, a separate
+// sentence, if the number of connections to one address is close to the number of threads that wait in a client
+// library. Otherwise it returns evidence. Nothing shows which connections are the library's.
 func (x *exam) connectionsLead(threads int) (lead, evidence string) {
 	opened := x.lastDump().Opened
 	all, most := 0, netip.AddrPort{}

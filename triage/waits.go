@@ -9,29 +9,29 @@ import (
 	"goprof/profile/pools"
 )
 
-// waits is what the wall-clock profile says of a thread, in looks.
+// waits holds the looks of the wall-clock profile at one thread.
 type waits struct {
 	name  string
 	total int64
 	state [profile.Stopped + 1]int64
-	// locked are looks at which it waited to enter a monitor or to take a lock of java.util.concurrent; sites are the
-	// methods that wanted it.
+	// locked counts looks in which the thread waited to enter a monitor or to take a lock of java.util.concurrent.
+	// sites counts them by the method that wanted the lock.
 	locked int64
 	sites  map[string]int64
-	// spots are the looks by what it did, and where.
+	// spots counts the looks by activity and place.
 	spots map[pools.Spot]int64
 }
 
-// lockedShare is the part of its time in which it waited for locks.
+// lockedShare returns the part of its time in which the thread waited for locks.
 func (w *waits) lockedShare() float64 { return float64(w.locked) / float64(max(w.total, 1)) }
 
-// share is the part of its time in a state.
+// share returns the part of its time in a state.
 func (w *waits) share(s profile.State) float64 { return float64(w.state[s]) / float64(max(w.total, 1)) }
 
-// doing is the part of its time in which it did that, and there.
+// doing returns the part of its time at a spot.
 func (w *waits) doing(at pools.Spot) float64 { return float64(w.spots[at]) / float64(max(w.total, 1)) }
 
-// waitsOf takes a wall-clock profile apart by threads.
+// waitsOf splits a wall-clock profile by threads.
 func (x *exam) waitsOf(p *profile.Profile) map[int]*waits {
 	all := map[int]*waits{}
 	if p == nil {
@@ -64,7 +64,7 @@ func (x *exam) waitsOf(p *profile.Profile) map[int]*waits {
 	return all
 }
 
-// spotOf says what a thread did with this stack, root first.
+// spotOf returns the activity and place of a thread with this stack, root first.
 func spotOf(frames []profile.Frame, blocked bool) pools.Spot {
 	leafFirst := slices.Clone(frames)
 	slices.Reverse(leafFirst)
@@ -81,7 +81,7 @@ func stateOf(label string) profile.State {
 }
 
 // wantsLock reports whether a thread waits for a lock that another thread holds, and which method of the program wants
-// it. Frames are root first. A thread that waits in a Condition waits for an event, not for a lock.
+// it. Frames are root first. A thread in a Condition waits for an event, not for a lock.
 func wantsLock(s profile.State, frames []profile.Frame) (site string, wants bool) {
 	if s != profile.Blocked && s != profile.Parked {
 		return "", false
@@ -111,14 +111,14 @@ func wantsLock(s profile.State, frames []profile.Frame) (site string, wants bool
 	return "", wants
 }
 
-// takesTurns reports whether the class library has its threads take turns by a lock in that method, while the first of
-// them waits for something else: for a client, or for a host's address.
+// takesTurns reports whether threads in that method of the class library take turns by a lock, while the first of them
+// waits for something else: a client, or a host's address.
 func takesTurns(method string) bool {
 	return method == "sun.nio.ch.NioSocketImpl.accept" || method == "sun.nio.ch.ServerSocketChannelImpl.accept" ||
 		strings.HasPrefix(method, "java.net.InetAddress")
 }
 
-// takesLock reports whether threads wait in that method for a lock of java.util.concurrent that has an owner.
+// takesLock reports whether threads in that method wait for a lock of java.util.concurrent that has an owner.
 // Semaphores, latches and futures use the same queue, and have no owner.
 func takesLock(method string) bool {
 	class, ok := strings.CutPrefix(method, "java.util.concurrent.locks.")

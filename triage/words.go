@@ -3,15 +3,13 @@ package triage
 import (
 	"cmp"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
 	"goprof/profile"
 )
 
-// percent writes a part of one.
+// percent formats a part of one.
 func percent(part float64) string {
 	if part < 0.1 {
 		return fmt.Sprintf("%.1f %%", 100*part)
@@ -31,7 +29,7 @@ func size(n uint64) string {
 	return fmt.Sprintf("%.3g %s", amount, cmp.Or(unit, "bytes"))
 }
 
-// counted is "1 thread" or "7 threads".
+// counted returns "1 thread" or "7 threads".
 func counted(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
@@ -39,14 +37,7 @@ func counted(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// ranked are the keys of a count, the largest first.
-func ranked[N int | int64](counts map[string]N) []string {
-	return slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
-		return cmp.Or(cmp.Compare(counts[b], counts[a]), strings.Compare(a, b))
-	})
-}
-
-// few joins names, but not too many.
+// few joins up to most names.
 func few(names []string, most int) string {
 	if len(names) > most {
 		return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %d more", len(names)-most)

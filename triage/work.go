@@ -9,34 +9,34 @@ import (
 	"goprof/vmstructs"
 )
 
-// work is what the CPU profile says of the program, in samples.
+// work holds the CPU profile of the program, in samples.
 type work struct {
 	total     int64
 	app       int64 // of threads of the program
-	slow      int64 // of them: in the interpreter
+	slow      int64 // in the interpreter
 	collector int64
 	compiler  int64
-	methods   map[string]int64 // of the program's threads: by the innermost Java method
-	threads   map[string]int64 // the same by the pools of threads
+	methods   map[string]int64 // of the program's threads, by the innermost Java method
+	threads   map[string]int64 // the same, by pools of threads
 	throwing  throwing
 	perSample float64 // CPUs that one sample stands for
 }
 
-// throwing is what of the program's work goes into exceptions.
+// throwing is the part of the program's work that goes into exceptions.
 type throwing struct {
 	samples int64
-	classes map[string]int64 // of what is thrown, where the stack says
-	sites   map[string]int64 // who makes them
+	classes map[string]int64 // of the exceptions, if the stack shows it
+	sites   map[string]int64 // methods that create them
 }
 
-// leastSamples is the number of samples from which a share of CPU time is judged: with fifty, a share of 30 % is known
-// to within 13 points.
+// leastSamples is the least number of samples to judge a share of CPU time. With fifty, a share of 30 % is known to
+// within 13 points.
 const leastSamples = 50
 
-// starvedText says why nothing is known of what the program does with its CPU time.
+// starvedText says why goprof does not know how the program spends its CPU time.
 const starvedText = "the program had too little CPU for samples of what it does: a longer look shows it (-d 1m)"
 
-// starved reports whether the program wanted CPU time and got too little to say what it does.
+// starved reports whether the program wanted CPU time and got too little to show how it uses it.
 func (x *exam) starved() bool { return x.work.app < leastSamples && x.starving() }
 
 // starving reports whether threads of the program waited longer for a CPU than they had one.
@@ -45,10 +45,10 @@ func (x *exam) starving() bool {
 	return waited > used && waited >= shortThreads
 }
 
-// maxNames bounds the methods that are counted. If a program makes names without end, further methods do not count.
+// maxNames limits how many methods are counted. If a program makes names without end, further methods do not count.
 const maxNames = 1 << 16
 
-// workOf sums a CPU profile up.
+// workOf sums up a CPU profile.
 func (x *exam) workOf(p *profile.Profile) work {
 	w := work{methods: map[string]int64{}, threads: map[string]int64{},
 		throwing: throwing{classes: map[string]int64{}, sites: map[string]int64{}}}
@@ -80,7 +80,7 @@ func (x *exam) workOf(p *profile.Profile) work {
 	return w
 }
 
-// cpus is how many CPUs some samples stand for.
+// cpus returns how many CPUs a number of samples stands for.
 func (w *work) cpus(samples int64) float64 { return float64(samples) * w.perSample }
 
 func (w *work) share(samples int64) float64 { return float64(samples) / float64(max(w.total, 1)) }
@@ -96,7 +96,7 @@ func (w *work) count(pool string, frames []profile.Frame, n int64) {
 	w.throwing.count(frames, n)
 }
 
-// innermostJava returns the Java method nearest to the leaf, otherwise the leaf. Frames are root first.
+// innermostJava returns the Java method nearest to the leaf, or else the leaf. Frames are root first.
 func innermostJava(frames []profile.Frame) string {
 	for i := len(frames) - 1; i > 0; i-- {
 		if frames[i].Kind.Java() {
@@ -106,8 +106,8 @@ func innermostJava(frames []profile.Frame) string {
 	return frames[len(frames)-1].Func.Name
 }
 
-// workKind says whether a sample is work of the program, a collector or a compiler. The VM thread counts as a collector
-// while it executes an operation that collects: with the serial collector it does all of that work itself.
+// workKind returns whether a sample is work of the program, a collector or a compiler. While the VM thread executes an
+// operation that collects, it counts as a collector: the serial collector does all of its work there.
 func (x *exam) workKind(tid int, virtual bool, frames []profile.Frame) vitals.Role {
 	if virtual {
 		return vitals.Application
@@ -117,7 +117,7 @@ func (x *exam) workKind(tid int, virtual bool, frames []profile.Frame) vitals.Ro
 	case role == vitals.VMInternal && collects(frames):
 		return vitals.Collection
 	case !known && hasJava(frames):
-		return vitals.Application // it has ended since, or began after the last reading
+		return vitals.Application // the thread has ended since, or began after the last reading
 	}
 	return role
 }

@@ -1,6 +1,5 @@
-// Package vmstructs reads HotSpot's own data out of a running JVM: what code stands at a
-// pc, which methods are inlined there, what they are called, which threads there are and
-// what they are doing. It is the only package that knows JDK versions.
+// Package vmstructs reads HotSpot's own data out of a running JVM: the code at a pc, the methods that are inlined there
+// and their names, the threads and their states. It is the only package that knows JDK versions.
 //
 // # What you give, what you get
 //
@@ -32,9 +31,9 @@
 //
 // # Choosing layouts
 //
-// Offsets are never assumed. They differ between releases, vendors, CPUs, even between
-// 25.0.3 and 25.0.5, and most are zero in the file, so only live memory says. If releases have different fields for the
-// same thing, both fields are looked up. The one that exists shows how to read it (layout*.go):
+// Offsets are never assumed. They differ between releases, vendors, CPUs, even between 25.0.3 and 25.0.5. Most are zero
+// in the file, so goprof reads them from live memory. If releases have different fields for the same thing, both fields
+// are looked up. The one that exists shows how to read it (layout*.go):
 //
 //	CodeCache::_heap, or _heaps              up to 8, or since 9: one heap, or one to three
 //	CompiledMethod::_method, or nmethod's    9 to 22, or 8 and since 23
@@ -82,8 +81,8 @@
 //
 // # Things that only their names describe (codelets.go, collectors.go, known.go, stubs.go)
 //
-// For some things only a name shows their role: what a codelet of the interpreter does, which function is the first of
-// a thread, in which methods threads wait. These files turn the names into roles. No other package compares these
+// For some things only a name shows their role: the purpose of an interpreter's codelet, the first function of a
+// thread, the methods in which threads wait. These files turn the names into roles. No other package compares these
 // names.
 //
 // # Methods (method.go, symbol.go, lines.go)

@@ -29,7 +29,7 @@ type Locks struct {
 	threads  []lockThread
 	byAddr   map[uint64]int
 	byID     map[uint64]int
-	stacks   []int // indexes of threads, in the order of their stacks' addresses
+	stacks   []int32 // indexes of threads, in the order of their stacks' addresses
 	monitors map[uint64]*monitor
 	objects  map[uint64]uint64 // object -> its monitor
 	fast     map[uint64]int    // object -> the thread whose LockStack has it; made when it is needed

@@ -201,3 +201,25 @@ func TestNotParkedYet(t *testing.T) {
 		}
 	})
 }
+
+// TestColourOf: the number of the bit that is the colour of a reference. The first row is from a JDK 25 on aarch64.
+func TestColourOf(t *testing.T) {
+	for _, c := range []struct {
+		reference, bad uint64
+		colour, good   int
+		ok             bool
+	}{
+		{0x400008d0668e930, 0x4000, 0, 2, true},
+		{0x400008d06681930, 0xb000, 0, 2, true}, // the same on x86-64
+		{0x400008d0668b930, 0x4000, 2, 2, true},
+		{0x400008d06684930, 0xb000, 2, 2, true},
+		{0x400008d06683930, 0xb000, 0, 0, false},
+		{0x400008d0668c930, 0x4000, 0, 0, false},
+		{0x400008d06681930, 0x3000, 0, 0, false},
+	} {
+		colour, good, ok := zColourOf(c.reference, c.bad)
+		if ok != c.ok || ok && (colour != c.colour || good != c.good) {
+			t.Errorf("%#x where %#x is bad: %d, %d, %v", c.reference, c.bad, colour, good, ok)
+		}
+	}
+}

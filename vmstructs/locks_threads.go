@@ -262,14 +262,16 @@ func (k *Locks) sortStacks() {
 	k.stacks = k.stacks[:0]
 	for i := range k.threads {
 		if k.threads[i].StackSize != 0 {
-			k.stacks = append(k.stacks, i)
+			k.stacks = append(k.stacks, int32(i))
 		}
 	}
-	slices.SortFunc(k.stacks, func(a, b int) int { return cmp.Compare(k.threads[a].StackBase, k.threads[b].StackBase) })
+	slices.SortFunc(k.stacks, func(a, b int32) int {
+		return cmp.Compare(k.threads[a].StackBase, k.threads[b].StackBase)
+	})
 }
 
 func (k *Locks) onStack(addr uint64) (int, bool) {
-	n, _ := slices.BinarySearchFunc(k.stacks, addr, func(i int, addr uint64) int {
+	n, _ := slices.BinarySearchFunc(k.stacks, addr, func(i int32, addr uint64) int {
 		if k.threads[i].StackBase <= addr {
 			return -1
 		}
@@ -279,5 +281,5 @@ func (k *Locks) onStack(addr uint64) (int, bool) {
 		return 0, false
 	}
 	t := &k.threads[k.stacks[n]]
-	return k.stacks[n], addr < t.StackBase && addr >= t.StackBase-t.StackSize
+	return int(k.stacks[n]), addr < t.StackBase && addr >= t.StackBase-t.StackSize
 }

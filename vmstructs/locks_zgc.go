@@ -141,16 +141,16 @@ func (k *Locks) stale(v uint64) (uint64, error) {
 	}
 	addr, moved := v, anyMove
 	if k.vm.java.heap.z.shift != 0 {
-		colour, shift := v>>12&15, 16
-		if k.pages.shifts {
-			shift = 13 + bits.TrailingZeros64(colour)
-		}
 		now, err := k.vm.coloursNow()
-		good := ^now.badMask >> 12 & 15
-		if addr = v >> shift; err != nil || bits.OnesCount64(colour) != 1 || bits.OnesCount64(good) != 1 {
+		colour, good, ok := zColourOf(v, now.badMask)
+		if err != nil || !ok {
 			return 0, ErrMoved
 		}
-		moved = bits.TrailingZeros64(colour) ^ bits.TrailingZeros64(good)
+		shift := 16
+		if k.pages.shifts {
+			shift = 13 + colour
+		}
+		addr, moved = v>>shift, colour^good
 		if moved == anyMove && v&zRemembered == zRemembered {
 			moved = oldMove
 		}
@@ -159,6 +159,17 @@ func (k *Locks) stale(v uint64) (uint64, error) {
 		return addr, nil
 	}
 	return 0, ErrMoved
+}
+
+// zColourOf returns the number of the bit that is a reference's colour, and of the bit that is good now. On aarch64 the
+// four bits are inverted (gc/z/zAddress_aarch64.inline.hpp, ZPointer::remap_bits): one bit is bad, not three.
+func zColourOf(v, badMask uint64) (colour, good int, ok bool) {
+	is, bad := v>>12&15, badMask>>12&15
+	if bits.OnesCount64(bad) == 1 {
+		is, bad = ^is&15, ^bad&15
+	}
+	ok = bits.OnesCount64(is) == 1 && bits.OnesCount64(bad) == 3
+	return bits.TrailingZeros64(is), bits.TrailingZeros64(^bad), ok
 }
 
 // A colour is one of four bits. The bit's number changes by 1 with each young collection that moves objects, and by 2

@@ -39,7 +39,8 @@ func (p *Pools) findHolders(pools []*Connections) {
 	if !ok {
 		return // ZGC does not export it
 	}
-	s := holderSearch{p: p, start: start, end: end, lent: lent, left: maxHolderHeads, proxies: map[uint64]bool{}}
+	s := holderSearch{p: p, start: start, end: end, lent: lent, left: maxHolderHeads, proxies: map[uint64]bool{},
+		stack: make([]byte, maxHolderStack)}
 	for i := range p.k.threads {
 		s.thread(&p.k.threads[i])
 	}
@@ -65,7 +66,7 @@ type holderSearch struct {
 	lent       map[uint64]*poolEntry
 	left       int
 	proxies    map[uint64]bool // by Klass*: it is classMadeProxy
-	stack      [maxHolderStack]byte
+	stack      []byte
 }
 
 // thread searches a thread's stack. A thread without an anchor runs Java code, so its frames change meanwhile.

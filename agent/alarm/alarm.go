@@ -17,14 +17,14 @@ import (
 // Rules are the alarms that a user wants. The zero value wants none.
 type Rules struct {
 	Stuck, OutOfMemory, Signal bool
-	CPU                        float64       // of the CPUs that the JVM may use: 0.9; 0: no such alarm
-	For                        time.Duration // for so long
+	CPU                        float64       // CPU use that is too high, a share of the CPUs of the JVM; 0: no alarm
+	For                        time.Duration // how long the JVM must use more than CPU
 }
 
-// Any reports whether there is an alarm.
+// Any reports whether at least one alarm is wanted.
 func (r *Rules) Any() bool { return r.Stuck || r.OutOfMemory || r.Signal || r.CPU > 0 }
 
-// String writes rules as Parse reads them.
+// String writes rules in the form that Parse reads.
 func (r *Rules) String() string {
 	var list []string
 	for text, on := range map[string]bool{"stuck": r.Stuck, "oom": r.OutOfMemory, "SIGUSR2": r.Signal} {
@@ -40,7 +40,7 @@ func (r *Rules) String() string {
 }
 
 const (
-	stuckFor        = 10 * time.Second // longer than a collection lasts that lets a program go on
+	stuckFor        = 10 * time.Second // longer than a collection of a healthy program
 	leastFor        = 10 * time.Second
 	mostFor         = time.Hour
 	usualFor        = 30 * time.Second
@@ -51,7 +51,7 @@ const (
 	outOfMemoryText = "an OutOfMemoryError was thrown"
 )
 
-// Parse reads rules, separated by commas.
+// Parse reads rules that are separated by commas.
 func Parse(text string) (r Rules, err error) {
 	for rule := range strings.SplitSeq(text, ",") {
 		rule = strings.TrimSpace(rule)
@@ -90,18 +90,18 @@ func (r *Rules) setCPU(text string) error {
 	return nil
 }
 
-// Watch is what is remembered of one JVM.
+// Watch keeps the earlier values of one JVM.
 type Watch struct {
 	last       *vitals.Reading
-	busySince  time.Time // zero: it is not
-	standing   time.Time // since when one safepoint has been under way; zero: none is
+	busySince  time.Time // zero: it is not busy
+	standing   time.Time // when the safepoint under way was first seen; zero: there is none
 	standingAt uint64    // its number
-	errors     uint64    // OutOfMemoryErrors before
+	errors     uint64    // OutOfMemoryErrors at the last reading
 	counted    bool
 	locked     int // deadlocks seen in a row
 }
 
-// Judge takes in a reading, and says why a snap is due. Empty: it is not.
+// Judge compares a reading with earlier ones. It returns why a snap is due, or "" if none is.
 func (w *Watch) Judge(r *Rules, now *vitals.Reading) (why string) {
 	before := w.last
 	w.last = now
@@ -127,7 +127,8 @@ func (w *Watch) outOfMemory(now *vitals.Reading) bool {
 	return more
 }
 
-// safepoint says if one safepoint lasts. The JVM counts a safepoint when it begins, and its state says that it goes on.
+// safepoint reports a safepoint that lasts too long. The JVM counts a safepoint at its beginning, and its state shows
+// that the safepoint goes on.
 func (w *Watch) safepoint(now *vitals.Reading) string {
 	s := &now.JVM.Safepoints
 	state, ok := s.State.Get()
@@ -169,7 +170,7 @@ func (w *Watch) busy(r *Rules, before, now *vitals.Reading) string {
 	return ""
 }
 
-// cpusOf is how many CPUs a JVM may use. 0: that is not known.
+// cpusOf returns how many CPUs a JVM may use, or 0 if that is not known.
 func cpusOf(r *vitals.Reading) float64 {
 	allowed, ok := r.Process.CPUsAllowed.Get()
 	if !ok {
@@ -178,8 +179,8 @@ func cpusOf(r *vitals.Reading) float64 {
 	return min(float64(allowed), r.Cgroup.CPUs.Or(float64(allowed)))
 }
 
-// Deadlocked takes in whether threads were in a deadlock, and says why a snap is due: one look may be wrong, because
-// threads are read one after the other. The same deadlock gives one alarm.
+// Deadlocked takes the result of a search for deadlocks, and returns why a snap is due. It needs two searches in a row,
+// because threads are read one after the other and a single search may be wrong. A deadlock causes one alarm.
 func (w *Watch) Deadlocked(found bool) (why string) {
 	if !found {
 		w.locked = 0

@@ -1,9 +1,9 @@
 //go:build linux
 
-// Package config reads the configuration of an agent: flags, variables of the environment and one YAML file. All three
-// use the same names and the same texts.
+// Package config reads the configuration of an agent: flags, environment variables and one YAML file. All three use the
+// same names and the same values.
 //
-// An error says which key or flag is wrong, where it is, and which values are possible. An unknown key is an error.
+// An error names the key or flag, its place, and the possible values. An unknown key is an error.
 package config
 
 import (
@@ -21,24 +21,25 @@ import (
 	"goprof/session"
 )
 
-// Config is all that an agent is told.
+// Config is the whole configuration of an agent.
 type Config struct {
 	agent.Settings
-	Listen string // "" is nowhere
+	Listen string // "": no server of metrics
 	Files  Files
 	To     To
 	Snaps  Snaps
-	// Redact is the policy by which names are taken out of all batches, "" for none. RedactKey is the file of its key.
+	// Redact is the policy that removes names from all batches, or "" for none. RedactKey is the file with the policy's
+	// key.
 	Redact, RedactKey string
-	// WholeHost: processes that are no JVM are sampled, too.
+	// WholeHost says that processes other than JVMs are sampled, too.
 	WholeHost bool
 
-	needsCPU bool // event names cpu
+	needsCPU bool // the option event contains cpu
 }
 
 // Files says where batches are kept as files.
 type Files struct {
-	Dir      string // "" is nowhere
+	Dir      string // "": no files
 	JFR      bool
 	MaxBytes int64
 	MaxCount int
@@ -50,16 +51,16 @@ type Snaps struct {
 	Dir string
 }
 
-// Default is the configuration of an agent that was told nothing.
+// Default returns the configuration of an agent without options.
 func Default() Config {
 	return Config{Settings: agent.Default(), Files: Files{MaxBytes: 1 << 30, MaxCount: 10_000}}
 }
 
-// Option is a name that flags, variables and the file have in common.
+// Option is a setting. Flags, variables and the file use the same name for it.
 type Option struct {
 	Name  string
 	Many  bool   // may be given several times
-	Arg   string // what it takes, for help
+	Arg   string // the form of its value, for help
 	Usage string
 	set   func(c *Config, text string) error
 }
@@ -117,7 +118,7 @@ var Options = []Option{
 		into(func(c *Config) *string { return &c.Listen }, readAddress)},
 }
 
-// Find finds an option by its name, nil if there is none.
+// Find returns the option with that name, or nil.
 func Find(name string) *Option {
 	for i := range Options {
 		if Options[i].Name == name {
@@ -127,21 +128,20 @@ func Find(name string) *Option {
 	return nil
 }
 
-// Variable is the name of the option in the environment.
+// Variable returns the environment variable of the option.
 func (o *Option) Variable() string {
 	return VariablePrefix + strings.ToUpper(strings.ReplaceAll(o.Name, "-", "_"))
 }
 
-// VariablePrefix begins the names of all variables.
+// VariablePrefix is the beginning of all variables' names.
 const VariablePrefix = "GOPROF_" + "AGENT_"
 
-// Said are texts for options, in the order in which they were given.
+// Said holds options and their values, in the order in which they were given.
 type Said []struct{ Name, Text string }
 
-// Add adds a text for an option.
 func (s *Said) Add(name, text string) { *s = append(*s, struct{ Name, Text string }{name, text}) }
 
-// Environment returns what the variables say. A variable with several rules has each on a line of its own.
+// Environment returns the options that are set as variables. A variable with several rules has one on each line.
 func Environment(lookup func(string) (string, bool)) (said Said) {
 	for i := range Options {
 		o := &Options[i]
@@ -162,8 +162,8 @@ func Environment(lookup func(string) (string, bool)) (said Said) {
 	return said
 }
 
-// Load makes a Config of the file, if there is one, and of sources: variables, then flags. The last text for an option
-// counts. Rules and attributes of one source replace those of the sources before.
+// Load makes a Config from the file, if there is one, and from sources: variables first, then flags. The last value of
+// an option counts. Rules and attributes of a source replace those of earlier sources.
 func Load(file string, sources ...Said) (Config, error) {
 	c := Default()
 	if file != "" {
@@ -182,7 +182,7 @@ func Load(file string, sources ...Said) (Config, error) {
 			if o.Many && !fresh[o.Name] {
 				c.forget(o.Name)
 			} else if servers := c.To.servers(o.Name); servers != nil && fresh[o.Name] {
-				text = *servers + "," + text // as goprof ship takes them
+				text = *servers + "," + text // the form that goprof ship takes
 			}
 			fresh[o.Name] = true
 			if err := o.set(&c, text); err != nil {
@@ -193,7 +193,7 @@ func Load(file string, sources ...Said) (Config, error) {
 	return c, c.Check()
 }
 
-// forget drops what an option that may be given several times was given before.
+// forget drops the earlier values of an option that may be given several times.
 func (c *Config) forget(name string) {
 	if name == "attribute" {
 		c.Attributes = nil
@@ -212,7 +212,7 @@ func (c *Config) rules(name string) *[]agent.Rule {
 	return &c.EventMatch
 }
 
-// ErrNowhere says that no destination takes batches.
+// ErrNowhere says that no destination is configured.
 var ErrNowhere = errors.New("there is nowhere to send batches to: give files, otlp, pyroscope or parca")
 
 // Check finds options that contradict each other.
@@ -251,7 +251,7 @@ func setSnapOn(c *Config, text string) (err error) {
 	return err
 }
 
-// into makes a setter of the place that an option has, and of what reads its text.
+// into makes a setter from a pointer to an option's field and a function that reads its value.
 func into[T any](place func(*Config) *T, read func(text string) (T, error)) func(*Config, string) error {
 	return func(c *Config, text string) (err error) {
 		*place(c), err = read(text)
@@ -332,7 +332,7 @@ func (c *Config) addRule(name, text string) error {
 	return err
 }
 
-// notEvents are what the agent takes by other options, or not at all.
+// notEvents are events that the agent does not take as --event, with the reason for the user.
 var notEvents = map[string]string{
 	"wall": "it is mode wall: another agent with --mode wall records that", "ttsp": "goprof record and triage have it",
 	profile.EventIO:      "each JVM that is recorded makes all system calls of the host slower: goprof record --event io",
@@ -340,7 +340,7 @@ var notEvents = map[string]string{
 	profile.EventMapLeak: "what is unmapped is known at the end of a recording: goprof record --event mmap --leak",
 }
 
-// setEvent reads "alloc=512k,lock". cpu may be among them: it is what mode says.
+// setEvent reads "alloc=512k,lock". The list may contain cpu, which stands for the mode.
 func setEvent(c *Config, text string) error {
 	c.Events = nil
 	if text == "" {
@@ -419,7 +419,7 @@ func readBytes(text string) (int64, error) {
 	return int64(n * factor), nil
 }
 
-// maxFile bounds the configuration's file.
+// maxFile limits the size of the configuration file.
 const maxFile = 1 << 20
 
 func readFile(c *Config, name string) error {

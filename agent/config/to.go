@@ -21,7 +21,7 @@ type To struct {
 // Any reports whether a destination is named.
 func (t *To) Any() bool { return t.OTLP+t.Pyroscope+t.Parca != "" }
 
-// servers points to the URLs of an option, nil if the option takes no URLs.
+// servers returns a pointer to the URLs of an option, or nil if the option takes no URLs.
 func (t *To) servers(option string) *string {
 	switch option {
 	case "otlp":
@@ -34,7 +34,7 @@ func (t *To) servers(option string) *string {
 	return nil
 }
 
-// idle returns the name of an option that has no effect because no destination is named. It is empty if there is none.
+// idle returns the name of an option that has no effect without a destination, or "".
 func (t *To) idle() string {
 	if t.Any() {
 		return ""

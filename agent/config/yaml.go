@@ -12,8 +12,9 @@ import (
 	"goprof/agent"
 )
 
-// Read reads a file's text. Each key is an option, and its value is what the flag takes. match and deny hold a list of
-// texts as the flags take them, or of rules with several parts: {name: EXPRESSION, user: EXPRESSION}.
+// Read reads the text of a configuration file. Each key is an option, with the same values as its flag. match and deny
+// hold a list. An entry is a text as the flags take it, or a rule with several parts: {name: EXPRESSION, user:
+// EXPRESSION}.
 func Read(c *Config, name string, from io.Reader) error {
 	text, err := io.ReadAll(io.LimitReader(from, maxFile+1))
 	switch {
@@ -35,7 +36,7 @@ func Read(c *Config, name string, from io.Reader) error {
 	return nil
 }
 
-// wrong makes an error that names a place in the file.
+// wrong makes an error with a place in the file.
 func wrong(at *yaml.Node, format string, args ...any) error {
 	return fmt.Errorf("line %d: %w", at.Line, fmt.Errorf(format, args...))
 }
@@ -79,8 +80,8 @@ func readOne(c *Config, o *Option, value *yaml.Node) error {
 	return nil
 }
 
-// scalar is a plain value. Anchors are refused: a configuration does not need them, and a few lines of them make a huge
-// document.
+// scalar returns a plain value. Anchors are refused: a configuration does not need them, and a few lines with anchors
+// can expand to a huge document.
 func scalar(n *yaml.Node) (string, error) {
 	if n.Kind != yaml.ScalarNode || n.Tag == "!!null" {
 		return "", wrong(n, "a single value has to stand here")

@@ -19,7 +19,7 @@ import (
 // The header of a process context (OTEP 4719), in the CPU's byte order:
 //
 //	0   8  "OTEL_CTX"
-//	8   4  version: 2; 1 is of development
+//	8   4  version: 2; 1 was used in development
 //	12  4  bytes of the payload
 //	16  8  when the context was published, by CLOCK_BOOTTIME; 0 while it is being changed
 //	24  8  address of the payload
@@ -29,7 +29,7 @@ const (
 	version    = 2
 )
 
-// Bounds of what is read: the target may lie.
+// Limits of what is read, because the target may hold false data.
 const (
 	maxPayload  = 64 << 10
 	maxMapLines = 1 << 16 // of /proc/PID/maps
@@ -37,7 +37,7 @@ const (
 	maxFound    = 4       // mappings of that name
 )
 
-// Context returns what an SDK in the process has published. ok says that there is a context.
+// Context returns the attributes that an SDK in the process has published. ok reports whether there are any.
 func Context(pid int) (a resource.Attributes, ok bool) {
 	maps, err := os.Open(fmt.Sprintf("/proc/%d/maps", pid))
 	if err != nil {
@@ -61,7 +61,7 @@ func Context(pid int) (a resource.Attributes, ok bool) {
 	return nil, false
 }
 
-// mappings returns the addresses of the mappings whose names promise a context.
+// mappings returns the addresses of the mappings that have the name of a context.
 func mappings(maps io.Reader) (found []uint64) {
 	lines := bufio.NewScanner(maps)
 	for n := 0; n < maxMapLines && len(found) < maxFound && lines.Scan(); n++ {
@@ -82,17 +82,13 @@ func mappings(maps io.Reader) (found []uint64) {
 }
 
 func named(path string) bool {
-	for _, name := range []string{"[anon_shmem:" + signature + "]", "[anon:" + signature + "]", "/memfd:" + signature} {
-		if strings.HasPrefix(path, name) {
-			return true
-		}
-	}
-	return false
+	return strings.HasPrefix(path, "[anon_shmem:"+signature+"]") || strings.HasPrefix(path, "[anon:"+signature+"]") ||
+		strings.HasPrefix(path, "/memfd:"+signature)
 }
 
 var errNoContext = errors.New("no process context")
 
-// read reads the payload. The payload counts only if the time of publication is the same before and after.
+// read reads the payload. The payload is valid only if the time of publication is the same before and after.
 func read(mem io.ReaderAt, at uint64) ([]byte, error) {
 	var head, again [headerSize]byte
 	for range maxTries {

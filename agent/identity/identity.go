@@ -9,11 +9,11 @@ import (
 	"goprof/profile/resource"
 )
 
-// maxEnviron bounds what is read of an environment.
+// maxEnviron limits how much of an environment is read.
 const maxEnviron = 256 << 10
 
-// Enrich adds what is known of a process. Attributes that a has already stay. Those that an SDK publishes count before
-// the environment. A source that cannot be read adds nothing.
+// Enrich adds the attributes of a process. It keeps attributes that a has already. Attributes that an SDK publishes
+// come before those of the environment. A source that cannot be read adds nothing.
 func Enrich(pid int, a *resource.Attributes) {
 	if c, ok := Context(pid); ok {
 		a.AddWord(c)
@@ -29,7 +29,7 @@ func Enrich(pid int, a *resource.Attributes) {
 	}
 }
 
-// Container returns what the control groups of a process say of its container.
+// Container returns the attributes of a process's container, as its control groups show them.
 func Container(pid int) (a resource.Attributes) {
 	b, err := procfs.Read(fmt.Sprintf("/proc/%d/cgroup", pid), procfs.MaxFile)
 	if err != nil {

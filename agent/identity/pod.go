@@ -11,18 +11,18 @@ import (
 	"goprof/profile/resource"
 )
 
-// firstProcess is the host's own first process where the agent sees all processes (hostPID). Its root is the host's.
+// firstProcess is the host's first process, if the agent sees all processes (hostPID). Its root is the host's root.
 const firstProcess = 1
 
-// logFolder holds a link for each container of a node, which kubelet makes for collectors of logs:
-// POD_NAMESPACE_CONTAINER-ID.log (Kubernetes: kubelet/kuberuntime, logSymlink).
+// logFolder holds a link for each container of a node: POD_NAMESPACE_CONTAINER-ID.log. kubelet makes the links for log
+// collectors (Kubernetes: kubelet/kuberuntime, logSymlink).
 const logFolder = "/var/log/containers"
 
-// maxLinks bounds what is read of that folder. A node has some hundred pods, and links of those before.
+// maxLinks limits how many links are read. A node has some hundred pods, and links of earlier pods.
 const maxLinks = 20_000
 
-// pod returns what kubelet's links in a folder of a process's root say of a container. It is empty if there is no
-// link with the whole id: kubelet cuts names of more than 255 bytes.
+// pod returns the attributes of a container, as kubelet's links in a folder of a process's root show them. It returns
+// none if no link holds the whole id: kubelet cuts names of more than 255 bytes.
 func pod(pid int, folder, container string) resource.Attributes {
 	if container == "" {
 		return nil
@@ -50,17 +50,17 @@ func podOfLink(name string) (a resource.Attributes) {
 	a.Set(resource.PodContainer, parts[2])
 	if deployment := deploymentOf(parts[0]); deployment != "" {
 		a.Set(resource.Deployment, deployment)
-		a.Set(resource.ServiceName, deployment) // OpenTelemetry's rule for a service that has not named itself
+		a.Set(resource.ServiceName, deployment) // OpenTelemetry's rule for a service without a name of its own
 	}
 	return a
 }
 
-// deploymentPod matches the name of a pod that a ReplicaSet of a Deployment has made. The two endings consist of
-// letters and digits that cannot form a word (Kubernetes: apimachinery/pkg/util/rand, SafeEncodeString and String).
+// deploymentPod matches the name of a pod that a ReplicaSet of a Deployment has made. The name has two random endings,
+// of letters and digits that cannot form a word (Kubernetes: apimachinery/pkg/util/rand, SafeEncodeString and String).
 // Pods of a CronJob have a number in place of the first.
 var deploymentPod = regexp.MustCompile(`^(.+)-([bcdfghjklmnpqrstvwxz2456789]{6,10})-[bcdfghjklmnpqrstvwxz2456789]{5}$`)
 
-// deploymentOf is the Deployment of a pod by its name, empty if the pod may be of something else.
+// deploymentOf returns the Deployment of a pod by the pod's name, or "" if the pod may belong to something else.
 func deploymentOf(pod string) string {
 	m := deploymentPod.FindStringSubmatch(pod)
 	if m == nil || strings.Trim(m[2], "2456789") == "" {
@@ -72,8 +72,8 @@ func deploymentOf(pod string) string {
 // maxHostName is the longest name of a host (HOST_NAME_MAX).
 const maxHostName = 64
 
-// nodeName returns the host's name where goprof runs in a container, whose own name the kernel tells instead. It is
-// empty elsewhere.
+// nodeName returns the host's name if goprof runs in a container, where the kernel reports the container's name.
+// Elsewhere it returns "".
 func nodeName() string {
 	own, err := os.Readlink("/proc/self/ns/uts")
 	if err != nil {

@@ -1,9 +1,9 @@
-// Package machine reads facts about a method that only the JVM knows, and adds them to a page of package annotate.
-// These facts are the method's bytecodes and its machine code. Each instruction is shown with its bytecode.
+// Package machine adds to a page of package annotate the facts that only the JVM knows: the method's bytecodes and its
+// machine code. Each instruction is shown with its bytecode.
 //
-// The JVM may be live or in a core file. Package machine only reads it. A live JVM may unload, compile and throw away
-// code meanwhile. Code that was copied when a sample was taken is still shown. Names that can no longer be read are
-// left out.
+// The JVM may be live or in a core file. Package machine only reads it. A live JVM may unload, compile and discard code
+// meanwhile. Code that was copied when a sample was taken is still shown. Names that can no longer be read are left
+// out.
 package machine
 
 import (
@@ -17,14 +17,14 @@ import (
 	"goprof/vmstructs"
 )
 
-// ErrNoMethod: no loaded class has the method.
+// ErrNoMethod says that no loaded class has the method.
 var ErrNoMethod = errors.New("no class that is loaded now has it")
 
-// named is the name under which profiles have a method.
+// named returns the method's name in profiles.
 func named(m *vmstructs.Method) string { return naming.Method(m.Class, m.Name, m.File) }
 
-// find lists the methods that have a name in profiles. The class is mostly a part of that name. Names of other
-// languages than Java leave parts of the class out, not of the package.
+// find returns the methods with that name in profiles. Usually the name contains the class. Names of other languages
+// than Java omit parts of the class, but not the package.
 func find(vm *vmstructs.VM, name string) ([]*vmstructs.Method, error) {
 	fits := func(m *vmstructs.Method) bool { return named(m) == name && !m.Native && m.CodeSize > 0 }
 	list, err := vm.FindMethods(func(class string) bool {
@@ -40,11 +40,11 @@ func find(vm *vmstructs.VM, name string) ([]*vmstructs.Method, error) {
 	}, fits)
 }
 
-// mostOverloads bounds the methods of one name that are read.
+// mostOverloads limits how many methods of one name are read.
 const mostOverloads = 512
 
-// AddBytecodes gives the page's method its bytecodes. If several methods have its name, each gets the samples of the
-// places that it alone has: a bytecode index with the line of that index. Other samples stay in groups of their own.
+// AddBytecodes adds the bytecodes of the page's method. If several methods have the name, a method gets the samples of
+// the places that no other has: a bytecode index with its line. Other samples form groups of their own.
 func AddBytecodes(vm *vmstructs.VM, p *annotate.Page) error {
 	methods, err := find(vm, p.Method)
 	if err != nil {
@@ -69,7 +69,7 @@ func AddBytecodes(vm *vmstructs.VM, p *annotate.Page) error {
 			body.Rows[i] = annotate.Row{BCI: b.BCI, Line: b.Line, Bytecode: b.Text}
 		}
 		same := func(o annotate.Method) bool { return o.Signature == body.Signature && slices.Equal(o.Rows, body.Rows) }
-		if !slices.ContainsFunc(bodies, same) { // else another class loader has the same class
+		if !slices.ContainsFunc(bodies, same) { // otherwise another class loader has the same class
 			bodies = append(bodies, body)
 		}
 	}

@@ -17,15 +17,15 @@ import (
 	"goprof/vmstructs"
 )
 
-// Bounds of what is copied while samples are taken.
+// Limits of what is copied while samples are taken.
 const (
 	maxCodes     = 512
 	maxCodeBytes = 64 << 20
 	maxSites     = 1 << 18
 )
 
-// Codes keeps machine code in which samples found methods that are wanted, inlined ones, too. It is called where stacks
-// are walked, right after the walk: then the JVM's code is what the walk has proven.
+// Codes keeps the machine code that samples found in the wanted methods, inlined ones included. Add must follow the
+// walk at once, because the walk has proven that the JVM's code is unchanged.
 type Codes struct {
 	vm     *vmstructs.VM
 	target process.Target
@@ -34,11 +34,11 @@ type Codes struct {
 	codes  map[codeID]*code
 	bytes  int
 	sites  int
-	// Lost counts samples for which there was no room, or whose code was gone.
+	// Lost counts samples for which there was no room, or whose code was already freed.
 	Lost int64
 }
 
-// codeID distinguishes pieces of code, as a JVM numbers its compilations. Code of OSR has numbers of its own.
+// codeID is a JVM's number for a compilation. OSR compilations have their own series of numbers.
 type codeID struct {
 	begin uint64
 	id    int32
@@ -48,10 +48,10 @@ type codeID struct {
 type code struct {
 	blob  *vmstructs.Blob
 	text  []byte
-	sites map[uint64]*site // by pc; the lowest bit of the key says that it is a return address
+	sites map[uint64]*site // by pc; the lowest bit of the key marks a return address
 }
 
-// site is what samples say of a pc: how many there were, and where in the source it is.
+// site holds the samples of a pc: their number, and their place in the source.
 type site struct {
 	pc     uint64
 	called bool // pc is a return address
@@ -59,7 +59,6 @@ type site struct {
 	frames []profile.Frame
 }
 
-// NewCodes makes an empty Codes.
 func NewCodes(vm *vmstructs.VM, t process.Target, wants func(method string) bool) *Codes {
 	return &Codes{vm: vm, target: t, cpu: t.CPU(), wants: wants, codes: map[codeID]*code{}}
 }
@@ -81,7 +80,7 @@ func (c *Codes) Add(s *profile.Stack, n int64) {
 			c.Lost += n
 			continue
 		}
-		if counted[code] { // a method that calls itself
+		if counted[code] { // the method has called itself
 			continue
 		}
 		counted[code] = true
@@ -105,7 +104,7 @@ func (c *Codes) Add(s *profile.Stack, n int64) {
 
 func (c *Codes) isWanted(f profile.Frame) bool { return f.Func != nil && c.wants(f.Func.Name) }
 
-// of returns the code that a frame runs, nil if it is not known.
+// of returns the code that a frame runs, or nil if it is not known.
 func (c *Codes) of(f *profile.Frame) *code {
 	b, err := c.vm.Blob(f.PC)
 	if err != nil || f.Func == nil || b.Kind != vmstructs.Nmethod || b.Method == nil || named(b.Method) != f.Func.Name {
@@ -125,7 +124,7 @@ func (c *Codes) of(f *profile.Frame) *code {
 	return k
 }
 
-// AddTo gives a page the code of its method, and that of the methods into which it is inlined.
+// AddTo adds the code of the page's method, and the code of the methods that it is inlined into.
 func (c *Codes) AddTo(p *annotate.Page) {
 	for _, k := range c.codes {
 		var sites []*site
@@ -147,7 +146,7 @@ func (c *Codes) AddTo(p *annotate.Page) {
 	}
 }
 
-// page decodes a piece of code. Calls are linked while code runs, so code that is still there is copied again.
+// page decodes a piece of code. Calls are linked while code runs, so code that still exists is copied again.
 func (c *Codes) page(k *code, sites []*site) annotate.Code {
 	b := k.blob
 	if now, err := c.vm.BlobAt(b.Addr); err == nil && now.CompileID == b.CompileID && now.Begin == b.Begin &&
@@ -173,10 +172,10 @@ func (c *Codes) page(k *code, sites []*site) annotate.Code {
 	return out
 }
 
-// decode lists the instructions. Bytes that are no instruction are listed as bytes, as many as the shortest instruction
-// has.
+// decode lists the instructions. Bytes that are not an instruction are listed in groups of the shortest instruction's
+// length.
 func (c *Codes) decode(k *code) (rows []annotate.Instruction) {
-	called := false // the instruction before is a call
+	called := false // the previous instruction is a call
 	for at := uint32(0); int(at) < len(k.text); {
 		var in arch.Inst
 		n, known := c.cpu.MinInst, c.cpu.Read(k.text, at, &in)
@@ -228,7 +227,8 @@ func entryNote(b *vmstructs.Blob, pc uint64) string {
 	return ""
 }
 
-// note says what an instruction calls, or what it is for. to is where it calls or jumps, 0 if that is in the same code.
+// note describes the target or the purpose of an instruction. to is the address that it calls or jumps to, or 0 within
+// the same code.
 func (c *Codes) note(k *code, at uint32, in *arch.Inst, to uint64) string {
 	switch recorded := k.blob.HasPcDesc(k.blob.Begin + uint64(at)); {
 	case in.Flow == arch.FlowCall && to != 0:
@@ -259,7 +259,7 @@ func (c *Codes) name(from *vmstructs.Blob, to uint64) string {
 	return cmp.Or(c.knownName(to), "code without a name")
 }
 
-// knownName returns the name of code at an address, empty if there is none: a constant need not be an address.
+// knownName returns the name of the code at an address, or "". A constant need not be an address.
 func (c *Codes) knownName(to uint64) string {
 	if !c.vm.InCode(to) {
 		code, ok := c.target.Code(to, true)
@@ -281,9 +281,9 @@ func (c *Codes) knownName(to uint64) string {
 	return cmp.Or(c.vm.StubName(to), b.Name, b.Kind.String())
 }
 
-// place fills in what the JVM has recorded about an instruction. The record of a call is at the address behind the
-// call, other records are at the instruction itself. called says that the instruction before is a call: then a record
-// at this address belongs to that call.
+// place fills in the JVM's record of an instruction. The record of a call is at the address behind the call. Other
+// records are at the instruction itself. called says that the previous instruction is a call, so a record at this
+// address belongs to that call.
 func (c *Codes) place(k *code, row *annotate.Instruction, at uint32, in *arch.Inst, called bool) {
 	pc := k.blob.Begin + uint64(at)
 	if in.Flow == arch.FlowCall {
@@ -303,21 +303,21 @@ func (c *Codes) place(k *code, row *annotate.Instruction, at uint32, in *arch.In
 	}
 }
 
-// maxChain bounds the methods that are shown of a place.
+// maxChain limits how many methods are shown of a place.
 const maxChain = 4
 
-// short is a method's name without its package.
+// short returns a method's name without its package.
 func short(name string) string {
 	parts := strings.Split(name, ".")
 	return strings.Join(parts[max(len(parts)-2, 0):], ".")
 }
 
-// count gives the instructions the samples of the code. A return address stands behind the call.
+// count distributes the samples of the code to its instructions. A return address is the address behind the call.
 func (c *Codes) count(k *code, sites []*site, rows []annotate.Instruction) {
 	for _, s := range sites {
 		at := uint32(s.pc - k.blob.Begin)
 		i := sort.Search(len(rows), func(i int) bool { return rows[i].Offset > at }) - 1
-		if s.called && i > 0 && rows[i].Offset == at { // not where a signal came
+		if s.called && i > 0 && rows[i].Offset == at { // not for the pc of an interrupted thread
 			var in arch.Inst
 			if c.cpu.Read(k.text, rows[i-1].Offset, &in) && in.Flow == arch.FlowCall {
 				i--
@@ -334,7 +334,7 @@ func (c *Codes) count(k *code, sites []*site, rows []annotate.Instruction) {
 		}
 		sure := s.frames[0].Sure
 		if !c.vm.FullRecords(k.blob) {
-			sure = max(sure, profile.Likely) // of the method; its line is that of a record nearby
+			sure = max(sure, profile.Likely) // of the method; the line is that of a nearby record
 		}
 		row.Add(s.count, sure)
 		if len(row.Place) > 0 {

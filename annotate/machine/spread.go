@@ -6,20 +6,20 @@ import (
 	"goprof/annotate"
 )
 
-// codePlace is a bytecode index with its line. Some samples have only a line: then the index is -1. Samples in compiled
-// code without a record nearby have no line, either.
+// codePlace is a bytecode index with its line. The index is -1 for samples with only a line. Samples in compiled code
+// without a nearby record have no line, either.
 type codePlace struct{ bci, line int32 }
 
 // owner is the body that has a place.
 type owner struct {
-	body     int // several: more than one has it
+	body     int // or several: more than one body has the place
 	bytecode string
 }
 
 const several = -1
 
-// owners says which body has a place. Overloads may share places: constructors hold copies of the same initializers of
-// fields, and methods without line tables differ by the index alone.
+// owners returns the body of each place. Overloads may share places: constructors hold copies of the same field
+// initializers, and methods without line tables differ by the index alone.
 func owners(bodies []annotate.Method) map[codePlace]owner {
 	of := map[codePlace]owner{}
 	add := func(at codePlace, is owner) {
@@ -41,8 +41,8 @@ func owners(bodies []annotate.Method) map[codePlace]owner {
 	return of
 }
 
-// spread gives the page the bodies. Each gets the samples of the places that it alone has. Samples of places that
-// several have, and of places that none has, come last, in groups of their own.
+// spread adds the bodies to the page. A body gets the samples of the places that no other body has. Samples of shared
+// places, and of places that no body has, come last, in groups of their own.
 func spread(p *annotate.Page, bodies []annotate.Method) {
 	own, shared, rest := map[codePlace]annotate.Count{}, annotate.Method{}, annotate.Method{}
 	took := make([]bool, len(bodies))
@@ -96,7 +96,7 @@ func spread(p *annotate.Page, bodies []annotate.Method) {
 	p.Methods = made
 }
 
-// onTop says how much of the method's own samples rows have.
+// onTop returns how many of the method's own samples the rows have, as text.
 func onTop(p *annotate.Page, rows []annotate.Row) string {
 	var n int64
 	for i := range rows {
@@ -128,8 +128,8 @@ func filled(body annotate.Method, count func(codePlace) annotate.Count) annotate
 	return body
 }
 
-// whole are the lines of a page as they were seen, with how many rows each has. A sample counts once for a line in
-// which its method is twice, so the sum of the rows may be more.
+// whole holds the lines of a page with their counts, and how many rows each has. A sample counts once for a line even
+// if the method is on the stack twice, so the sum of the rows may be larger.
 type whole map[int32]*wholeLine
 
 type wholeLine struct {
@@ -152,7 +152,7 @@ func wholeLines(p *annotate.Page) whole {
 	return w
 }
 
-// of returns the lines of rows that have samples. A line of which all rows are here counts as it was seen.
+// of returns the lines of rows that have samples. If all rows of a line are here, the line keeps its count.
 func (w whole) of(rows []annotate.Row) []annotate.Line {
 	lines := []annotate.Line{}
 	at, met := map[int32]int{}, map[int32]int{}

@@ -3,8 +3,8 @@ package amd64
 import "goprof/arch"
 
 // The tracer forgets the registers that are written by instructions which it does not model. This file lists these
-// registers, by Intel SDM volume 2. If one were missing, the tracer would report a value that the register no longer
-// has. So a test compares the list with objdump (TestClobberAgainstObjdump).
+// registers, by Intel SDM volume 2. If a register were missing here, the tracer would report a value that the register
+// no longer has. So a test compares the list with objdump (TestClobberAgainstObjdump).
 
 func (s state) forget(regs ...uint8) {
 	for _, r := range regs {
@@ -130,8 +130,8 @@ func (t *tracer) stepTwoByte(s state, in *inst) arch.Way {
 	return arch.WayGoesOn
 }
 
-// clobberVector deals with vector instructions and with all others of VEX, EVEX and the maps 0F38 and 0F3A: few of them
-// write a general register.
+// clobberVector forgets what vector instructions write, and all others of VEX, EVEX and the maps 0F38 and 0F3A. Few of
+// them write a general register.
 func (s state) clobberVector(in *inst) {
 	switch op := in.Op; in.Map {
 	case 1:

@@ -13,13 +13,13 @@ type code struct{}
 // asks the VM for the handler (templateInterpreterGenerator_*.cpp, generate_throw_exception).
 const maxAfterLeave = 112
 
-// AfterLeave looks for LEAVE (0xc9).
+// AfterLeave reports whether LEAVE (0xc9) may be among the bytes before off.
 func (code) AfterLeave(b []byte, off uint64) bool {
 	off = min(off, uint64(len(b)))
 	return bytes.IndexByte(b[off-min(off, maxAfterLeave):off], 0xc9) >= 0
 }
 
-// Enters looks for PUSH rbp; MOV rbp, rsp in either encoding.
+// Enters returns the length of PUSH rbp; MOV rbp, rsp, in either encoding.
 func (code) Enters(b []byte) int {
 	if bytes.HasPrefix(b, []byte{0x55, 0x48, 0x8b, 0xec}) || bytes.HasPrefix(b, []byte{0x55, 0x48, 0x89, 0xe5}) {
 		return 4
@@ -27,7 +27,7 @@ func (code) Enters(b []byte) int {
 	return 0
 }
 
-// EndsInCall looks for CALL rel32 (e8), or CALL r/m (ff /2) with any operand.
+// EndsInCall knows CALL rel32 (e8), and CALL r/m (ff /2) with any operand.
 func (code) EndsInCall(b []byte) bool {
 	n := len(b)
 	if n >= 5 && b[n-5] == 0xe8 {
@@ -42,7 +42,7 @@ func (code) EndsInCall(b []byte) bool {
 	return false
 }
 
-// CallTarget knows CALL rel32.
+// CallTarget returns the target of CALL rel32.
 func (code) CallTarget(b []byte, ret uint64) (uint64, bool) {
 	n := len(b)
 	if n < 5 || b[n-5] != 0xe8 {
@@ -54,8 +54,8 @@ func (code) CallTarget(b []byte, ret uint64) (uint64, bool) {
 // SenderSP finds none: on this CPU all JDKs have the same register, Java.SenderSP.
 func (code) SenderSP([]byte) (int, bool) { return 0, false }
 
-// Pops is 0: on this CPU no word is pushed for a call alone.
+// Pops returns 0: on this CPU no word is pushed for a call alone.
 func (code) Pops([]byte) uint64 { return 0 }
 
-// Signed is 0: on this CPU no address has a signature.
+// Signed returns 0: on this CPU no address has a signature.
 func (code) Signed(uint64) uint64 { return 0 }

@@ -14,7 +14,7 @@ func (code) Condition(code []byte, compare, branch uint32) (c arch.Condition, ok
 	case op == 0x85 && !cmp.Mem && cmp.Reg == cmp.RM: // test of a register with itself
 		c.Constant = true
 	case op == 0x39, op == 0x3b: // cmp
-	case op == 0x3d, (op == 0x81 || op == 0x83) && cmp.OpX == 7: // with a constant
+	case op == 0x3d, (op == 0x81 || op == 0x83) && cmp.OpX == 7: // cmp with a constant
 		c.Constant, c.Value = true, cmp.Imm
 	default:
 		return c, false
@@ -27,8 +27,8 @@ func (code) Condition(code []byte, compare, branch uint32) (c arch.Condition, ok
 // operandSize is the prefix of instructions that have 16 bits.
 const operandSize = 0x66
 
-// relation returns what a jump asks for. withZero: it asks for the sign of a difference, which is that of the relation
-// only if the second number is zero.
+// relation returns the relation under which a jump is taken. withZero: the jump tests the sign of a difference, which
+// gives the relation only if the second number is zero.
 func relation(jcc *inst) (is arch.Relation, withZero, ok bool) {
 	if jcc.Map == 0 && jcc.Op&^15 != 0x70 || jcc.Map == 1 && jcc.Op&^15 != 0x80 || jcc.Map > 1 || jcc.Vec {
 		return 0, false, false
@@ -51,5 +51,5 @@ func relation(jcc *inst) (is arch.Relation, withZero, ok bool) {
 	case 15:
 		return arch.Greater, false, true
 	}
-	return 0, false, false // of numbers without sign, of doubles
+	return 0, false, false // relations of unsigned numbers, or of doubles
 }

@@ -6,7 +6,7 @@ import (
 	"goprof/arch"
 )
 
-// TestCondition: what a branch asks for. The caret marks the branch, before it stands the comparison.
+// TestCondition: what a branch compares. The caret marks the branch. The comparison stands before it.
 func TestCondition(t *testing.T) {
 	for _, r := range []struct {
 		name, code string

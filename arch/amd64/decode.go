@@ -15,8 +15,8 @@ type inst struct {
 	Lock  bool  // F0
 	V     uint8 // VEX.vvvv
 	Mod   uint8
-	Reg   uint8 // with REX.R
-	RM    uint8 // with REX.B; for Mod 3 a register
+	Reg   uint8 // the reg field with REX.R
+	RM    uint8 // the r/m field with REX.B; for Mod 3 a register
 	OpX   uint8 // the reg field without REX: an opcode extension
 	Mem   bool  // RM is memory: Base + Disp (+ an index)
 	Base  int8  // -1: none, or relative to rip
@@ -27,7 +27,7 @@ type inst struct {
 	Imm   int64
 }
 
-// These stand in the tables of opcodes in place of the number of immediate bytes.
+// These values are in the tables of opcodes in place of the number of immediate bytes.
 const (
 	immZ  = 0x10 // 2 with prefix 66, otherwise 4
 	immV  = 0x11 // 8 with REX.W, 2 with prefix 66, otherwise 4
@@ -48,7 +48,7 @@ func buildOneByte() (t [256]uint8) {
 		t[base+4], t[base+5], t[base+6], t[base+7] = 1, immZ, bad, bad
 	}
 	for op := 0x40; op < 0x50; op++ {
-		t[op] = bad // REX before another prefix counts for nothing: no compiler writes that
+		t[op] = bad // REX before another prefix has no effect: no compiler writes that
 	}
 	for _, op := range []int{0x26, 0x2e, 0x36, 0x3e, 0x64, 0x65, 0x66, 0x67, 0xf0, 0xf2, 0xf3} {
 		t[op] = bad
@@ -115,7 +115,6 @@ func buildTwoByte() (t [256]uint8) {
 	return t
 }
 
-// decode decodes the instruction at the start of b.
 func decode(b []byte, in *inst) bool {
 	*in = inst{Base: -1}
 	var rex uint8
@@ -155,7 +154,7 @@ prefixes:
 		return false
 	}
 	in.Op, in.W = op, rex&8 != 0
-	in.RM = op&7 | rex&1<<3 // for push, pop and mov with the register in the opcode
+	in.RM = op&7 | rex&1<<3 // the register in the opcode of push, pop and mov
 	if attr&mrm != 0 {
 		n := in.modRM(b[i:], rex)
 		if n == 0 {
@@ -234,7 +233,7 @@ func (in *inst) attributes(op uint8) uint8 {
 	return bad // map 4 is APX's
 }
 
-// takeVEX takes the last byte of a VEX prefix, or the one of EVEX that is like it.
+// takeVEX takes the last byte of a VEX prefix, or the similar byte of EVEX.
 func (in *inst) takeVEX(b byte) {
 	in.Vec, in.V, in.Rep = true, ^b>>3&15, b&3 >= 2
 }

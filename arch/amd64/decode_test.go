@@ -62,8 +62,8 @@ func disassembly(t *testing.T) iter.Seq[disassembled] {
 	}
 }
 
-// TestDecodeAgainstObjdump compares the length of every instruction in the text of libjvm and libc with what
-// binutils says.
+// TestDecodeAgainstObjdump compares the length of every instruction in the text of libjvm and libc with binutils'
+// length.
 func TestDecodeAgainstObjdump(t *testing.T) {
 	n, wrong := 0, 0
 	for line := range disassembly(t) {

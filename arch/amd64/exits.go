@@ -2,7 +2,7 @@ package amd64
 
 import "goprof/arch"
 
-// Exit returns the exit of a way. The last instruction says how the way ends.
+// Exit returns the exit of a path. The last instruction says how the path ends.
 func (t *tracer) Exit(at *arch.State, w arch.Way) arch.Exit {
 	s, in := state{at}, &t.in
 	if w == arch.WayReturns {
@@ -25,7 +25,7 @@ func (t *tracer) Exit(at *arch.State, w arch.Way) arch.Exit {
 	return e
 }
 
-// IsBetter prefers an indirect jump.
+// IsBetter reports whether e is preferred: an indirect jump is.
 func (t *tracer) IsBetter(e, than *arch.Exit) bool { return e.Indirect && !than.Indirect }
 
 // exit returns the state at a return (or where one would be) in terms of the start.
@@ -38,7 +38,7 @@ func (s state) exit(popped int32) arch.Exit {
 		Calls: s.Calls, WritesRA: writes || s.Patched,
 	}
 	if e.RA.Kind == arch.Unknown && sp.Kind == arch.Value && sp.Reg < arch.FirstToken {
-		// The code ahead writes its own return address, as exception stubs do. Until then the word is what it was.
+		// The code ahead writes its own return address, as exception stubs do. RA is the word that is there until then.
 		e.RA = arch.MemAt(sp.Reg, sp.Off)
 	}
 	below := sp

@@ -68,7 +68,7 @@ func (code) Read(code []byte, at uint32, out *arch.Inst) bool {
 	return true
 }
 
-// baseOf: HotSpot keeps the thread in r15 (x86.ad, r15_thread).
+// baseOf returns what a base register holds. HotSpot keeps the thread in r15 (x86.ad, r15_thread).
 func baseOf(base int8) arch.Base {
 	switch dwarf[base&15] {
 	case rsp:

@@ -14,7 +14,7 @@ import (
 // and ends with the only instruction that pops cnt1. Each variable always has the same register (x86_64.ad:
 // string_compareL and others). If the two strings have different coders, rcx and rdx change places.
 
-// intrinsicMarks are the two possible beginnings. lead is what stands before the push, and rest begins with the push.
+// intrinsicMarks are the two possible beginnings. lead are the bytes before the push, and rest begins with the push.
 // pop is the instruction that ends the piece.
 var intrinsicMarks = [...]struct {
 	lead, rest []byte
@@ -27,7 +27,7 @@ var intrinsicMarks = [...]struct {
 // maxIntrinsic bounds the piece: with AVX-512 it has some 700 bytes.
 const maxIntrinsic = 2048
 
-// cmovle is what stands behind the push.
+// cmovle begins the instruction behind the push.
 var cmovle = []byte{0x0f, 0x4e}
 
 type found struct {
@@ -71,7 +71,7 @@ func compares(code []byte, note func(name string, begin, end uint32)) {
 	}
 }
 
-// intrinsic reports whether such code begins at an offset, and where it ends.
+// intrinsic reports whether a piece of string_compare begins at an offset, and where it ends.
 func intrinsic(code []byte, at uint32) (name string, end uint32) {
 	if uint64(at) >= uint64(len(code)) || code[at] != 0x8b {
 		return "", 0
@@ -87,7 +87,7 @@ func intrinsic(code []byte, at uint32) (name string, end uint32) {
 				return "string_compare", uint32(n + 1)
 			}
 			if n > push && code[n] == m.rest[0] {
-				break // the next piece: code that is nothing but beginnings is not read again for each
+				break // here the next piece begins; without this end, the time would be quadratic in hostile code
 			}
 		}
 	}
@@ -101,7 +101,7 @@ func intrinsic(code []byte, at uint32) (name string, end uint32) {
 //
 // For 64 bits the code is the same, but an instruction before it puts the smallest number into rdx.
 
-// divisionMarks are the beginnings: the comparison.
+// divisionMarks are the first bytes of the pieces: the comparison.
 var divisionMarks = [...]struct {
 	name  string
 	begin []byte
@@ -112,13 +112,13 @@ var divisionMarks = [...]struct {
 	{"long division", []byte{0x48, 0xba, 0, 0, 0, 0, 0, 0, 0, 0x80, 0x48, 0x39, 0xd0}},
 }
 
-// highest is the byte of the smallest number that is not zero.
+// highest is the only byte of the smallest number that is not zero.
 const highest = 0x80
 
-// divisions finds such pieces.
+// divisions finds the pieces for divisions.
 func divisions(code []byte, note func(name string, begin, end uint32)) {
 	for from := 0; ; {
-		n := bytes.IndexByte(code[from:], highest) // one search for all: most code has no division
+		n := bytes.IndexByte(code[from:], highest) // one search for both widths: most code has no division
 		if n < 0 {
 			return
 		}
@@ -138,7 +138,7 @@ func divisions(code []byte, note func(name string, begin, end uint32)) {
 	}
 }
 
-// division returns where a piece ends whose comparison ends at an offset, 0 if there is no such piece.
+// division returns where the piece ends whose comparison ends at an offset, 0 if there is no such piece.
 func division(code []byte, at int, wide bool) (end int) {
 	var in inst
 	for _, want := range [...]func() bool{

@@ -15,7 +15,7 @@ func (code) LongJumps(code []byte, each func(at, target uint32)) {
 	})
 }
 
-// eachByte calls each for every place of a byte.
+// eachByte calls each with the offset of every b in code.
 func eachByte(code []byte, b byte, each func(at int)) {
 	for at := 0; ; at++ {
 		n := bytes.IndexByte(code[at:], b)
@@ -27,7 +27,8 @@ func eachByte(code []byte, b byte, each func(at int)) {
 	}
 }
 
-// longJump calls each if the distance stands in the code and leads into the code.
+// longJump reads the distance of a jump at an offset. It calls each if the distance and the jump's target both lie in
+// the code.
 func longJump(code []byte, at, distance int, each func(at, target uint32)) {
 	if end := distance + 4; end <= len(code) {
 		to := int64(end) + int64(int32(binary.LittleEndian.Uint32(code[distance:])))

@@ -33,10 +33,10 @@ func (code) Operands(code []byte, at uint32) (o arch.Operands, ok bool) {
 		return arithmetic(o, op, reg, rm)
 	case op >= 0x38 && op <= 0x3b, op == 0x84, op == 0x85: // cmp, test
 		o.Reads |= reg | rm
-	case op == 0x3c, op == 0x3d, op == 0xa8, op == 0xa9: // with rax
+	case op == 0x3c, op == 0x3d, op == 0xa8, op == 0xa9: // cmp, test of rax
 		o.Reads |= rax
 	case op >= 0x80 && op <= 0x83, (op == 0xf6 || op == 0xf7) && in.OpX < 4, op == 0xff && in.OpX < 2,
-		op == 0xc1, op == 0xd1: // with a constant; test, not, neg; inc, dec; shifts
+		op == 0xc1, op == 0xd1: // arithmetic with a constant; test, not, neg; inc, dec; shifts
 		o.Reads |= rm
 		if !(op <= 0x83 && in.OpX == 7 || op&^1 == 0xf6 && in.OpX < 2) {
 			o.Writes, o.Computes = rm, !in.Mem
@@ -94,7 +94,7 @@ func (in *inst) operands0F(o arch.Operands, reg, rm uint32) (arch.Operands, bool
 	case in.Vec || op >= 0x10 && op <= 0x17 || op >= 0x28 && op <= 0x29 || op >= 0x51 && op <= 0x7f ||
 		op == 0x2e || op == 0x2f || op >= 0xd0:
 		switch {
-		case op == 0x2a, op == 0x6e, op == 0xc4: // an int made a double, a register to a vector, or into one
+		case op == 0x2a, op == 0x6e, op == 0xc4: // cvtsi2sd, movd, pinsrw
 			o.Reads |= rm
 		case op == 0x7e && !in.Rep:
 			o.Writes = rm

@@ -63,7 +63,7 @@ func (s state) address(in *inst) arch.Loc {
 	return v
 }
 
-// operand is the value of the r/m operand.
+// operand returns the value of the r/m operand.
 func (s state) operand(in *inst) arch.Loc {
 	if !in.Mem {
 		return s.get(in.RM)

@@ -21,7 +21,7 @@ func (code) NewTracer(arch.JavaRegs) arch.Tracer {
 var dwarf = [16]uint8{rax, rcx, rdx, rbx, rsp, rbp, rsi, rdi,
 	r8, r9, r10, r11, r12, r13, r14, r15}
 
-// Step executes one instruction.
+// Step executes one instruction, and returns how the path goes on.
 func (t *tracer) Step(to *arch.State) arch.Way {
 	s, in := state{to}, &t.in
 	if !decode(t.Code[s.PC:], in) {

@@ -84,8 +84,8 @@ func TestTrace(t *testing.T) {
 			"4c8d6c2408 58 ^4883ec10 50 4889742408 ff6360",
 			arch.Exit{RA: val(rax, 0), SP: val(sp, -16), FP: val(fp, 0), Jump: true, Indirect: true,
 				Through: mem(rbx, 0x60), SenderSP: val(r13, 0)}},
-		// templateInterpreterGenerator_x86.cpp, generate_throw_exception, as in JDK 17: the frame has gone, the VM is
-		// asked for the handler, and rdx is kept.
+		// templateInterpreterGenerator_x86.cpp, generate_throw_exception, as in JDK 17: the frame is gone, the code
+		// calls the VM for the handler, and rdx is kept.
 		{"an exception leaves an interpreted method: before the VM is asked",
 			"c9 5a 488be3 ^498b87e8020000 50 52 488bf2 498bff f7c40f000000 0f8412000000 4883ec08 e8a40ada14 4883c408 " +
 				"e905000000 e8960ada14 488bd8 5a 58 ffe3",
@@ -244,7 +244,8 @@ func TestTracePopped(t *testing.T) {
 		name, code string
 		want       arch.Loc
 	}{
-		// C1's unwind_exception: the return address is popped after the call. The call has told the handler's address.
+		// C1's unwind_exception: the return address is popped after the call. The call has returned the handler's
+		// address.
 		{"popped", "^e8ff000000 488bc8 5a ffe1", mem(rsp, 0)},
 		// C2's ExceptionBlob: the exception's pc is pushed in the place of a return address.
 		{"pushed and popped", "^52 4883ec08 4883e4f0 e8ff000000 4883c408 5a 4c8bc0 41ffe0", val(rdx, 0)},

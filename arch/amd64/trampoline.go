@@ -45,5 +45,5 @@ func (code) LinkerStub(code []byte) bool {
 	return len(code) >= 6 && code[0] == 0xff && code[1] == 0x25
 }
 
-// Detour is false: on this CPU linkers move no instructions.
+// Detour returns false: on this CPU linkers move no instructions.
 func (code) Detour([]byte) (int64, bool) { return 0, false }

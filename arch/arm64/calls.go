@@ -2,7 +2,7 @@ package arm64
 
 import "goprof/arch"
 
-// The numbers of aarch64 (include/uapi/asm-generic/unistd.h), in the order of the amd64 ones.
+// The numbers of aarch64 (include/uapi/asm-generic/unistd.h), in the order of arch/amd64.
 var calls = map[int64]arch.Call{
 	63: arch.CallRead, 67: arch.CallRead, 65: arch.CallRead, 69: arch.CallRead, 286: arch.CallRead, 61: arch.CallRead,
 	64: arch.CallWrite, 68: arch.CallWrite, 66: arch.CallWrite, 70: arch.CallWrite, 287: arch.CallWrite,

@@ -2,8 +2,8 @@ package arm64
 
 import "goprof/arch"
 
-// Some instructions are not modelled by the tracer. It forgets what was in the registers that they write. The decoder
-// says which registers these are (inst.Writes), and is compared with objdump (TestDecodeAgainstObjdump).
+// The tracer does not model some instructions. It forgets the registers that they write. The decoder says which
+// registers these are (inst.Writes). A test compares the decoder with objdump (TestDecodeAgainstObjdump).
 
 // clobber forgets the registers of a set. A stack pointer that is forgotten has an unknown origin from then on.
 func (s state) clobber(regs uint32) {

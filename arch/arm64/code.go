@@ -20,7 +20,7 @@ func (c code) SenderSP(code []byte) (int, bool) {
 // as in arch/amd64.
 const maxAfterLeave = 192
 
-// AfterLeave looks for MOV sp, x29 in the instructions that were executed just before.
+// AfterLeave reports whether MOV sp, x29 is among the instructions before off.
 func (code) AfterLeave(code []byte, off uint64) bool {
 	off = min(off, uint64(len(code))) &^ 3
 	var in inst
@@ -29,14 +29,14 @@ func (code) AfterLeave(code []byte, off uint64) bool {
 			return true
 		}
 		if !decode(code[at-4:], &in) || in.Op == opBranch || in.Op == opJump || in.Op == opRet || in.Op == opTrap {
-			return false // code behind a return or a jump is reached by another way
+			return false // another path leads to code behind a return or a jump
 		}
 	}
 	return false
 }
 
-// Enters looks for STP x29, x30, [sp, #-16]!; MOV x29, sp, behind one or two instructions that sign x30 or make it
-// plain.
+// Enters returns the length of STP x29, x30, [sp, #-16]!; MOV x29, sp, behind one or two instructions that sign x30 or
+// remove its signature.
 func (code) Enters(code []byte) int {
 	n := 0
 	for len(code)-n >= 12 && n < 8 && signs(binary.LittleEndian.Uint32(code[n:])) {
@@ -55,7 +55,7 @@ func signs(w uint32) bool {
 	return w == 0xd50320ff || w == 0xd503233f || w == 0xd503231f || w == 0xdac103be
 }
 
-// EndsInCall looks for BL and BLR, and for the forms of BLR that check a signature.
+// EndsInCall knows BL and BLR, and the forms of BLR that check a signature.
 func (code) EndsInCall(code []byte) bool {
 	if len(code) < 4 {
 		return false
@@ -64,7 +64,7 @@ func (code) EndsInCall(code []byte) bool {
 	return op>>26 == 0x25 || op&0xfffffc1f == 0xd63f0000 || op&0xfefff800 == 0xd63f0800
 }
 
-// CallTarget knows BL.
+// CallTarget returns the target of BL.
 func (code) CallTarget(code []byte, ret uint64) (uint64, bool) {
 	if len(code) < 4 {
 		return 0, false

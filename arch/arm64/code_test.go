@@ -6,7 +6,7 @@ import (
 	"goprof/arch"
 )
 
-// TestCode: what the CPU knows of pieces of code.
+// TestCode: what the CPU finds out from pieces of code.
 func TestCode(t *testing.T) {
 	var r arch.Regs
 	r[regPC], r[8] = 0x800000000, 0x7f0b5c001240
@@ -114,8 +114,8 @@ func TestCode(t *testing.T) {
 	}
 }
 
-// TestPops has the code behind the call in a stub of C2 (JDK 8, _rethrow_Java) that has pushed a crumb, and the same
-// of other stubs.
+// TestPops: the code behind the call in a stub of C2 (JDK 8, _rethrow_Java) that has pushed a crumb, and behind calls
+// in other stubs.
 func TestPops(t *testing.T) {
 	for code, want := range map[string]uint64{
 		"910043ff aa0003eb": 16, // add sp, sp, #16; mov x11, x0

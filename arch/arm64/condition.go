@@ -6,7 +6,7 @@ import (
 	"goprof/arch"
 )
 
-// Condition is described at arch.Code. cbz, cbnz, tbz and tbnz compare themselves.
+// Condition is described at arch.Code. cbz, cbnz, tbz and tbnz need no comparison before them.
 func (code) Condition(code []byte, compare, branch uint32) (c arch.Condition, ok bool) {
 	if uint64(max(compare, branch))+4 > uint64(len(code)) {
 		return c, false
@@ -49,13 +49,13 @@ func (code) Condition(code []byte, compare, branch uint32) (c arch.Condition, ok
 	case 13:
 		c.Is = arch.NotGreater
 	default:
-		return c, false // of numbers without sign
+		return c, false // relations of unsigned numbers
 	}
 	return c, !withZero || c.Constant && c.Value == 0
 }
 
-// constantBefore returns the constant that the instruction before another one puts into a register. C1 has null in a
-// register where it compares with it, and all numbers that do not fit into the comparison.
+// constantBefore returns the constant that the instruction before another one puts into a register. C1 puts null into a
+// register to compare with it, and so every number that does not fit into the comparison.
 func constantBefore(code []byte, at uint32, register uint8, wide bool) (value int64, ok bool) {
 	var in inst
 	if at < 4 || !decode(code[at-4:], &in) || in.Rd != register {
@@ -72,7 +72,7 @@ func constantBefore(code []byte, at uint32, register uint8, wide bool) (value in
 	return in.Imm, true
 }
 
-// ownCondition is that of a branch that compares a register with zero, or asks for its sign.
+// ownCondition returns the condition of a branch that compares a register with zero, or tests its sign.
 func ownCondition(b uint32) (c arch.Condition, ok bool) {
 	c.Wide, c.Constant = b>>31 == 1, true
 	not := arch.Relation(b >> 24 & 1)

@@ -40,8 +40,8 @@ var CPU = arch.NewCPU(arch.Facts{
 
 	SyscallResult: x0,
 	FourthArg:     x3,
-	// svc #0. Before a tracer may look at the thread, the kernel has prepared to call again
-	// (arch/arm64/kernel/signal.c, do_signal).
+	// svc #0. Before a tracer may look at the thread, the kernel has set the pc back to it (arch/arm64/kernel/signal.c,
+	// do_signal).
 	SyscallInst:   []byte{0x01, 0x00, 0x00, 0xd4},
 	SyscallNumber: x8,
 	PrstatusSize:  prstatusWords * 8,

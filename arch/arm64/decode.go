@@ -22,7 +22,7 @@ type inst struct {
 	Bytes  uint8 // a store or load of other than general registers: how much memory at most
 }
 
-// zr is the zero register, where an operand may be that: in an inst, 31 is always the stack pointer.
+// zr stands for the zero register where an operand may be that register. In an inst, 31 is always the stack pointer.
 const zr = 0xff
 
 type opcode uint8
@@ -30,7 +30,7 @@ type opcode uint8
 const (
 	opOther  opcode = iota
 	opAdd           // Rd = Rn + Imm
-	opAddReg        // Rd = Rn + (Rm << Imm); by something else of Rm where Imm is negative
+	opAddReg        // Rd = Rn + (Rm << Imm); a negative Imm stands for any other shift or extension
 	opSubReg
 	opAnd   // Rd = Rn & a mask that only aligns
 	opMov   // Rd = Rm
@@ -42,7 +42,7 @@ const (
 	opLoad
 	opStore
 	opBranch // b
-	opCond   // goes on, or to Imm
+	opCond   // goes on behind the branch, or at Imm
 	opCall   // bl, blr
 	opJump   // br: Rn
 	opRet    // ret: Rn
@@ -50,7 +50,7 @@ const (
 	opBad // not known: such code is not followed
 )
 
-// indexing says what becomes of a base register.
+// indexing says how a load or a store changes its base register.
 type indexing uint8
 
 const (
@@ -61,7 +61,6 @@ const (
 	indexNoAddr           // the address is not base and offset
 )
 
-// decode decodes the instruction at the start of b.
 func decode(b []byte, in *inst) bool {
 	if len(b) < 4 {
 		return false
@@ -93,7 +92,7 @@ func field(w uint32, lo, n int) uint32 { return w >> lo & (1<<n - 1) }
 // sext returns n bits of w from bit lo as a signed number.
 func sext(w uint32, lo, n int) int64 { return int64(w) << (64 - lo - n) >> (64 - n) }
 
-// orZR is r where 31 stands for the zero register.
+// orZR returns zr for 31, which stands for the zero register here, and r for any other register.
 func orZR(r uint8) uint8 {
 	if r == 31 {
 		return zr
@@ -114,7 +113,7 @@ func (in *inst) writes(regs ...uint8) {
 // writesOrSP is writes for an instruction whose register 31 is the stack pointer.
 func (in *inst) writesOrSP(r uint8) { in.Op, in.Writes = opOther, 1<<r }
 
-// immediate: C4.1.92, data processing with an immediate.
+// immediate decodes C4.1.92, data processing with an immediate.
 func (in *inst) immediate(w uint32) {
 	wide := w>>31 == 1
 	switch field(w, 23, 3) {
@@ -184,7 +183,7 @@ func (in *inst) logicalImm(w uint32, wide bool) {
 	}
 }
 
-// bitMask decodes the mask of a logical instruction (Arm ARM, DecodeBitMasks).
+// bitMask returns the mask of a logical instruction (Arm ARM, DecodeBitMasks).
 func bitMask(n, immr, imms uint32) (uint64, bool) {
 	size := bits.Len32(n<<6|^imms&0x3f) - 1
 	if size < 1 {
@@ -228,7 +227,7 @@ func (in *inst) moveWide(w uint32, wide bool) {
 	}
 }
 
-// branch: C4.1.93, branches, exceptions, and the system.
+// branch decodes C4.1.93: branches, exceptions, and the system.
 func (in *inst) branch(w uint32) {
 	switch {
 	case w>>26 == 0x05, w>>26 == 0x25: // b, bl
@@ -254,7 +253,7 @@ func (in *inst) branch(w uint32) {
 	}
 }
 
-// branchReg: br, blr, ret, and those that check a signature first.
+// branchReg decodes br, blr, ret, and those that check a signature first.
 func (in *inst) branchReg(w uint32) {
 	if field(w, 16, 5) != 31 || field(w, 12, 4) != 0 {
 		in.Op = opBad
@@ -276,7 +275,7 @@ func (in *inst) branchReg(w uint32) {
 	in.Rn = orZR(in.Rn)
 }
 
-// system: hints, barriers, system registers.
+// system decodes hints, barriers and system registers.
 func (in *inst) system(w uint32) {
 	switch {
 	case w&0xfffff01f == 0xd503201f: // hints
@@ -288,7 +287,7 @@ func (in *inst) system(w uint32) {
 	}
 }
 
-// hint decodes hints. Hints by which code signs return addresses do nothing on a CPU without signatures.
+// hint decodes hints. The hints that sign return addresses do nothing on a CPU without signatures.
 func (in *inst) hint(n uint32) {
 	switch n {
 	case 7, 24, 25, 26, 27, 28, 29, 30, 31: // xpaclri, paciaz, paciasp, pacibz, pacibsp, autiaz, ...
@@ -300,7 +299,7 @@ func (in *inst) hint(n uint32) {
 	}
 }
 
-// register: C4.1.95, data processing with registers.
+// register decodes C4.1.95, data processing with registers.
 func (in *inst) register(w uint32) {
 	wide := w>>31 == 1
 	switch {
@@ -333,7 +332,7 @@ func (in *inst) register(w uint32) {
 	}
 }
 
-// addReg: add and sub of a shifted or extended register.
+// addReg decodes add and sub of a shifted or extended register.
 func (in *inst) addReg(w uint32, wide bool) {
 	extended, flags := field(w, 21, 1) == 1, field(w, 29, 1) == 1
 	if !extended || flags {
@@ -362,7 +361,7 @@ func (in *inst) addReg(w uint32, wide bool) {
 	}
 }
 
-// vector: C4.1.96, of which few write a general register.
+// vector decodes C4.1.96. Few of these instructions write a general register.
 func (in *inst) vector(w uint32) {
 	switch {
 	case w&0xbfe0fc00 == 0x0e003c00, w&0xbfe0fc00 == 0x0e002c00: // umov, smov
@@ -384,7 +383,7 @@ func (in *inst) vector(w uint32) {
 	}
 }
 
-// sve: the scalable vectors. Nothing in them writes memory back to a base register.
+// sve decodes the scalable vectors. None of their loads and stores changes its base register.
 func (in *inst) sve(w uint32) {
 	switch {
 	case w&0xffa0f000 == 0x04205000: // addvl, addpl and their streaming forms

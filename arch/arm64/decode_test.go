@@ -99,7 +99,7 @@ var (
 
 var register = regexp.MustCompile(`^(x|w)(\d+)$|^w?sp$`)
 
-// written are the general registers that an instruction writes, by objdump's text.
+// written returns the general registers that an instruction writes, by objdump's text.
 func written(text string) (regs uint32) {
 	mnemonic, operands, _ := strings.Cut(text, " ")
 	add := func(op string) {

@@ -2,7 +2,7 @@ package arm64
 
 import "goprof/arch"
 
-// Exit returns the exit of a way. The last instruction says how the way ends.
+// Exit returns the exit of a path. The last instruction says how the path ends.
 func (t *tracer) Exit(at *arch.State, w arch.Way) arch.Exit {
 	s := state{at}
 	switch w {
@@ -46,8 +46,8 @@ func (t *tracer) IsBetter(e, than *arch.Exit) bool {
 	return than.SP.Kind == arch.Unknown && e.SP.Kind != arch.Unknown
 }
 
-// hasSetSender reports whether the code before the start has put its stack pointer where an adapter passes it on
-// (sharedRuntime_aarch64.cpp, gen_c2i_adapter: from there on it does not branch).
+// hasSetSender reports whether the code before the start has already put its stack pointer into the register in which
+// an adapter passes it on (sharedRuntime_aarch64.cpp, gen_c2i_adapter: the adapter does not branch after that).
 func (t *tracer) hasSetSender() bool {
 	var in inst
 	for at := t.Start; at >= 4 && decode(t.Code[at-4:], &in); at -= 4 {
@@ -80,15 +80,15 @@ func (t *tracer) exit(s state, ra arch.Loc) arch.Exit {
 		_, writes := s.Stored(at)
 		e.WritesRA = e.WritesRA || writes && e.RA.Kind == arch.Unknown
 		if e.RA.Kind == arch.Unknown && at.Reg < arch.FirstToken && (at.Reg != regSP || at.Off >= 0) {
-			// The code ahead writes its own return address, as exception stubs do. Until then the word is what it
-			// was.
+			// The code ahead writes its own return address, as exception stubs do. RA is the word that is there until
+			// then.
 			e.RA = arch.MemAt(at.Reg, at.Off)
 		}
 	}
 	return e
 }
 
-// built returns the exit of code that has just made a standard frame: the words that it has saved are its caller's.
+// built returns the exit of code that has just made a standard frame: the words in the frame are the caller's.
 func (t *tracer) built(s state) arch.Exit {
 	fp := s.Regs[x29]
 	e := t.exit(s, s.load(plus(fp, 8)))
@@ -108,13 +108,13 @@ func (t *tracer) Framed(at *arch.State, size int32, before int) (arch.Exit, bool
 	}
 	const atMost = 4
 	switch sp.Off {
-	case -size, 0: // from before the frame; from behind the sub
+	case -size, 0: // the path began before the frame, or right behind the sub
 		ra, ok := s.Stored(plus(sp, int64(size)-8))
 		fp, ok2 := s.Stored(plus(sp, int64(size)-16))
 		if !ok || !ok2 || ra != arch.RegPlus(x30, 0) || fp != arch.RegPlus(x29, 0) {
 			return arch.Exit{}, false
 		}
-	case 16 - size: // from behind the push
+	case 16 - size: // the path began right behind the push
 		if before > atMost || size <= 16 {
 			return arch.Exit{}, false
 		}

@@ -68,11 +68,11 @@ func isMark(code []byte, at uint32) bool {
 
 const nop = 0xd503201f
 
-// isSingle: one register, or a part of it, by a plain instruction (Arm ARM, C4.1.94). Loads of two vectors, of
-// structures and of literals have other bits there.
+// isSingle reports whether a load or a store is of the class that moves one register, or a part of it (Arm ARM,
+// C4.1.94). Loads of two vectors, of structures and of literals are of other classes.
 func isSingle(w uint32) bool { return field(w, 27, 3) == 7 }
 
-// baseOf: HotSpot keeps the thread in x28 (aarch64.ad, rthread).
+// baseOf returns what a base register holds. HotSpot keeps the thread in x28 (aarch64.ad, rthread).
 func baseOf(r uint8) arch.Base {
 	switch r {
 	case regSP:
@@ -83,14 +83,14 @@ func baseOf(r uint8) arch.Base {
 	return arch.BaseOther
 }
 
-// swaps: cas, and its kinds that order memory.
+// swaps reports whether an instruction is cas, or one of its kinds that order memory.
 func swaps(w uint32) bool { return w&0x3fa07c00 == 0x08a07c00 }
 
 func (in *inst) kind(w uint32) arch.Kind {
 	switch {
 	case compares(w):
 		return arch.KindCompare
-	case swaps(w): // whether other atomic instructions hold up interrupts was not measured
+	case swaps(w): // other atomic instructions: whether they delay interrupts was not measured
 		return arch.KindAtomic
 	case w&0xffc00000 == 0xf9800000: // prfm
 		return arch.KindPrefetch
@@ -124,7 +124,7 @@ func compares(w uint32) bool {
 	return w&0xff20fc07 == 0x1e202000
 }
 
-// maxAddress bounds the instructions from the one that makes an address to the load that takes it.
+// maxAddress bounds the instructions from the one that makes an address to the load that uses it.
 const maxAddress = 24
 
 // addressOf finds out from the code before a load whether the load's register is the sum of an array and an index. C2
@@ -143,11 +143,11 @@ func addressOf(code []byte, at uint32, base uint8) (known, indexed, narrow bool)
 		case !ok:
 			return false, false, false
 		case o.Writes&(1<<base) == 0:
-		case w&0xffe0ffe0 == 0x8b000fe0: // a reference, and nothing is added: see widens
+		case w&0xffe0ffe0 == 0x8b000fe0: // a compressed reference, and nothing is added: see widens
 			return true, false, false
 		case w>>24 == 0x8b: // add of a register
 			return true, true, widens(w)
-		case w>>24 == 0x91: // of a constant
+		case w>>24 == 0x91: // add of a constant
 			return false, false, false
 		case w&0xffe0ffe0 == 0xaa0003e0: // mov
 			base = uint8(field(w, 16, 5))
@@ -163,7 +163,7 @@ func addressOf(code []byte, at uint32, base uint8) (known, indexed, narrow bool)
 // zero, the zero register is added, and C2 may keep anything in x27 (aarch64.ad, reg_mask_init).
 func widens(w uint32) bool { return w&0xffe0ffe0 == 0x8b000f60 }
 
-// leaves reports whether the code behind an instruction is reached by another way, or after a call.
+// leaves reports whether the code behind an instruction is reached by another path, or after a call.
 func leaves(w uint32) bool {
 	return w>>26 == 0x05 || w>>26 == 0x25 || w>>25 == 0x6b || w>>24 == 0xd4 // b, bl, br and its like, brk
 }

@@ -14,7 +14,7 @@ import (
 // without characters. The registers are fixed (aarch64.ad: string_compareL and others). Other long intrinsic methods
 // need no entry here: C2 calls stubs for most of their work, and stubs have names.
 
-// compareMark is that beginning, from the subs on.
+// compareMark is the beginning of that piece, from the subs on.
 var compareMark = []byte{0x40, 0x00, 0x04, 0x6b, 0x44, 0xd0, 0x84, 0x1a}
 
 const (
@@ -55,7 +55,7 @@ func halves(w uint32) bool { return w == halvesFirst || w == halvesSecond }
 func endOfCompare(code []byte, begin int) int {
 	for at := begin + len(compareMark); at+4 <= len(code) && at-begin < maxIntrinsic; at += 4 {
 		if bytes.HasPrefix(code[at:], compareMark) {
-			break // the next piece: code that is nothing but beginnings is not read again for each
+			break // here the next piece begins; without this end, the time would be quadratic in hostile code
 		}
 		w := binary.LittleEndian.Uint32(code[at:])
 		if w&0x7f00001f != 0x34000004 { // cbz w4, or x4

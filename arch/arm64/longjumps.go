@@ -6,8 +6,8 @@ import (
 	"goprof/arch"
 )
 
-// LongJumps is described at arch.Code. Here all jumps are as long as each other, and what lies at a multiple of four
-// bytes is an instruction.
+// LongJumps is described at arch.Code. On this CPU all jumps have the same length, and an instruction begins at each
+// multiple of four bytes.
 func (c code) LongJumps(code []byte, each func(at, target uint32)) {
 	var in arch.Inst
 	for at := 0; at+4 <= len(code); at += 4 {

@@ -22,7 +22,7 @@ func (in *inst) memory(w uint32) {
 	}
 }
 
-// access makes the instruction a load or a store.
+// access sets the opcode of a load or a store.
 func (in *inst) access(load bool) {
 	in.Op = opStore
 	if load {
@@ -30,13 +30,14 @@ func (in *inst) access(load bool) {
 	}
 }
 
-// vectorAccess is access for registers that are no general ones, and for that many bytes at most.
+// vectorAccess makes the instruction a load or a store of registers that are not general ones, of at most that many
+// bytes.
 func (in *inst) vectorAccess(load bool, bytes int) {
 	in.access(load)
 	in.Rd, in.Pair, in.Narrow, in.Bytes = zr, false, true, uint8(bytes)
 }
 
-// pair: ldp, stp, ldnp, stnp, ldpsw; stgp.
+// pair decodes ldp, stp, ldnp, stnp, ldpsw and stgp.
 func (in *inst) pair(w uint32) {
 	opc, load := field(w, 30, 2), field(w, 22, 1) == 1
 	size := 2 // log2
@@ -66,7 +67,7 @@ func (in *inst) pair(w uint32) {
 	in.Index = [...]indexing{indexOffset, indexPost, indexOffset, indexPre}[field(w, 23, 2)]
 }
 
-// single: ldr, str and their kin.
+// single decodes ldr, str and their variants.
 func (in *inst) single(w uint32) {
 	size, opc := field(w, 30, 2), field(w, 22, 2)
 	isVector := field(w, 26, 1) == 1
@@ -103,7 +104,7 @@ func (in *inst) single(w uint32) {
 	}
 }
 
-// atomic: ldadd, swp, cas in one register; ldraa.
+// atomic decodes ldadd, swp and cas of one register, and ldraa.
 func (in *inst) atomic(w uint32) {
 	if field(w, 26, 1) == 1 {
 		in.Op = opBad
@@ -138,7 +139,7 @@ func (in *inst) atomic(w uint32) {
 	}
 }
 
-// literal: ldr of a constant beside the code.
+// literal decodes ldr of a constant beside the code.
 func (in *inst) literal(w uint32) {
 	switch {
 	case field(w, 26, 1) == 1 || field(w, 30, 2) == 3: // vectors, prfm
@@ -148,7 +149,7 @@ func (in *inst) literal(w uint32) {
 	}
 }
 
-// exclusive: ldxr, stxr, ldar, stlr, cas, casp.
+// exclusive decodes ldxr, stxr, ldar, stlr, cas and casp.
 func (in *inst) exclusive(w uint32) {
 	o2, load, o1 := field(w, 23, 1), field(w, 22, 1) == 1, field(w, 21, 1)
 	pair := uint8(field(w, 10, 5))
@@ -172,7 +173,7 @@ func (in *inst) exclusive(w uint32) {
 	}
 }
 
-// ordered: ldapur, stlur, and the instructions for memory tags.
+// ordered decodes ldapur, stlur, and the instructions for memory tags.
 func (in *inst) ordered(w uint32) {
 	switch {
 	case field(w, 21, 1) == 0 && field(w, 10, 2) == 0: // ldapur, stlur
@@ -198,7 +199,7 @@ func (in *inst) ordered(w uint32) {
 	}
 }
 
-// structure: ld1 to ld4, st1 to st4.
+// structure decodes ld1 to ld4 and st1 to st4.
 func (in *inst) structure(w uint32) {
 	rm := in.Rm
 	in.vectorAccess(field(w, 22, 1) == 1, 64)
@@ -219,7 +220,7 @@ func (in *inst) structure(w uint32) {
 	n := int64(field(w, 13, 1)*2+field(w, 21, 1)) + 1
 	scale := field(w, 14, 2)
 	switch {
-	case scale == 3: // to all lanes
+	case scale == 3: // loads one element to all lanes
 		scale = field(w, 10, 2)
 	case scale == 2 && field(w, 10, 1) == 1:
 		scale = 3

@@ -32,16 +32,17 @@ func (code) Operands(code []byte, at uint32) (o arch.Operands, ok bool) {
 	return o, false
 }
 
-// operandRegs are the registers that stand in most instructions at the same places, by bit. The zero register is none.
+// operandRegs has the registers at the places where most instructions name them, each as a bit. The zero register has
+// no bit.
 type operandRegs struct{ rd, rn, rm uint32 }
 
-// reg is the register from a bit on.
+// reg returns the bit of the register whose number begins at bit lo of w. The zero register has no bit.
 func reg(w uint32, lo int) uint32 { return 1 << field(w, lo, 5) &^ (1 << 31) }
 
-// regOrSP is reg where 31 is the stack pointer.
+// regOrSP returns the bit of a register whose number 31 is the stack pointer.
 func regOrSP(w uint32, lo int) uint32 { return 1 << field(w, lo, 5) }
 
-// computes are the operands of an instruction that does arithmetic. An instruction that writes no register is a
+// computes returns the operands of an instruction that does arithmetic. An instruction that writes no register is a
 // comparison.
 func computes(reads, writes uint32) (arch.Operands, bool) {
 	return arch.Operands{Reads: reads, Writes: writes, Computes: writes&^(1<<31) != 0}, true
@@ -89,8 +90,8 @@ func isLong(w uint32) bool {
 // maxParts is how many instructions make a constant of 64 bits at most.
 const maxParts = 4
 
-// longConstant returns what a register holds behind an instruction that isLong. 0: the instructions before do not begin
-// it.
+// longConstant returns what a register holds behind an instruction that isLong. It returns 0 if the instructions before
+// do not begin that constant.
 func longConstant(code []byte, at uint32) (value uint64) {
 	last := binary.LittleEndian.Uint32(code[at:])
 	for n := 0; n < maxParts; n, at = n+1, at-4 {
@@ -117,7 +118,7 @@ func (r *operandRegs) register(w uint32) (arch.Operands, bool) {
 			return arch.Operands{Reads: r.rm, Writes: r.rd}, true
 		case op&9 != 9: // logical; add, sub
 			return computes(r.rn|r.rm, r.rd)
-		case field(w, 29, 1) == 1: // add, sub with a register that is made wider
+		case field(w, 29, 1) == 1: // add, sub with an extended register
 			return computes(regOrSP(w, 5)|r.rm, r.rd)
 		}
 		return computes(regOrSP(w, 5)|r.rm, regOrSP(w, 0))
@@ -127,7 +128,7 @@ func (r *operandRegs) register(w uint32) (arch.Operands, bool) {
 		return computes(r.rn|r.rm, r.rd)
 	case op == 2 && field(w, 11, 1) == 0: // ccmp
 		return arch.Operands{Reads: r.rn | r.rm}, true
-	case op == 2: // with a constant
+	case op == 2: // ccmp, ccmn with a constant
 		return arch.Operands{Reads: r.rn}, true
 	case op == 4: // csel
 		return arch.Operands{Reads: r.rn | r.rm, Writes: r.rd}, true
@@ -155,7 +156,7 @@ func (r *operandRegs) memory(w uint32) (o arch.Operands, ok bool) {
 			general |= reg(w, 10)
 		}
 		load, o.Reads = field(w, 22, 1) == 1, base
-		if mode := field(w, 23, 2); mode&1 == 1 { // before or behind, the address is noted
+		if mode := field(w, 23, 2); mode&1 == 1 { // pre- or post-indexed: the base register changes
 			o.Writes = base
 		}
 	case field(w, 27, 3) != 7:
@@ -169,12 +170,12 @@ func (r *operandRegs) memory(w uint32) (o arch.Operands, ok bool) {
 			general = 0
 		}
 		switch {
-		case field(w, 24, 2) == 1: // at an offset
+		case field(w, 24, 2) == 1: // a load or a store at an offset
 		case field(w, 21, 1) == 0:
-			if field(w, 10, 1) == 1 { // before or behind, the address is noted
+			if field(w, 10, 1) == 1 { // pre- or post-indexed: the base register changes
 				o.Writes = base
 			}
-		case field(w, 10, 2) == 2: // at an index
+		case field(w, 10, 2) == 2: // a load or a store at an index
 			o.Reads |= r.rm
 		default:
 			return o, false // atomic operations
@@ -188,7 +189,7 @@ func (r *operandRegs) memory(w uint32) (o arch.Operands, ok bool) {
 	return o, true
 }
 
-// vector returns the operands of an instruction of vectors or floating point. Vectors themselves do not count.
+// vector returns the operands of a vector or floating-point instruction. Vectors themselves do not count.
 func (r *operandRegs) vector(w uint32) (o arch.Operands, ok bool) {
 	if w&0x5f20fc00 == 0x1e200000 { // conversions, and copies between both kinds of registers
 		switch field(w, 16, 3) {

@@ -5,8 +5,9 @@ import "goprof/arch"
 // state is a State as this CPU's instructions see it.
 type state struct{ *arch.State }
 
-// Numbers of registers that do not exist. In a Loc they stand for constants (a small number in Off, or an address that
-// the code holds), or for an address within the code, by its offset: that address, or one that is computed from it.
+// Numbers of registers that do not exist. In a Loc, constReg stands for the constant Off, addrReg for some constant
+// address, codeReg for the address at offset Off of the code, and nearReg for an address that is computed from that
+// one.
 const (
 	constReg = 0xfe
 	addrReg  = 0xfd
@@ -35,7 +36,7 @@ func (s state) get(r uint8) arch.Loc {
 	return s.Regs[r&31]
 }
 
-// set gives a register a value. A stack pointer always has a value: if it is not known, it stands for itself.
+// set gives a register a value. A stack pointer always has a value: an unknown one gets a token.
 func (s state) set(r uint8, v arch.Loc) {
 	if r == zr {
 		return
@@ -65,7 +66,7 @@ func (s state) settleSP() {
 	s.Lost = s.Regs[regSP].Reg >= arch.FirstToken
 }
 
-// plus is l + n, if that is known.
+// plus returns l + n, if that is known.
 func plus(l arch.Loc, n int64) arch.Loc {
 	off := int64(l.Off) + n
 	switch {
@@ -82,7 +83,7 @@ func plus(l arch.Loc, n int64) arch.Loc {
 	return l
 }
 
-// addReg returns the value of rn + (rm << shift), or rn - it.
+// addReg returns rn + (rm << shift), or rn minus that.
 func (s state) addReg(in *inst) arch.Loc {
 	n, m := s.get(in.Rn), s.get(in.Rm)
 	if m.Kind != arch.Value || m.Reg != constReg || in.Imm < 0 {
@@ -101,7 +102,7 @@ func (s state) addReg(in *inst) arch.Loc {
 	return plus(n, v)
 }
 
-// keep is movk: 16 bits of a constant.
+// keep returns the value of a movk: it replaces 16 bits of a constant.
 func (s state) keep(in *inst) arch.Loc {
 	v := s.get(in.Rd)
 	if !isConstant(v) {
@@ -121,13 +122,13 @@ func (s state) load(addr arch.Loc) arch.Loc {
 		return v
 	}
 	if addr.Reg >= arch.FirstToken || s.isDead(addr) {
-		return arch.Loc{} // below the stack pointer nothing stands yet
+		return arch.Loc{} // nothing was stored below the stack pointer yet
 	}
 	return arch.MemAt(addr.Reg, addr.Off)
 }
 
-// isDead reports whether a word lies in memory that was not in use at the start: it holds only what was stored there
-// since.
+// isDead reports whether a word lies in memory that was not in use at the start. Such a word holds only what was stored
+// there since.
 func (s state) isDead(addr arch.Loc) bool {
 	return addr.Reg == regSP && addr.Off < 0 || addr.Reg == x29 && addr.Off < s.Dead
 }
@@ -150,7 +151,8 @@ func (s state) store(addr, v arch.Loc) {
 }
 
 // isTracked reports whether an exit may need a value: that of a register that a callee leaves as it was, of a register
-// of the interpreter, or of a word in memory. Others are not kept, because a stub that saves all registers saves 31.
+// of the interpreter, or of a word in memory. Other values are not kept: a stub that saves all registers would use up
+// the slots with 31 of them.
 func isTracked(v arch.Loc) bool {
 	switch {
 	case v.Kind == arch.AtMem:
@@ -161,7 +163,7 @@ func isTracked(v arch.Loc) bool {
 	return v.Reg >= x19 || v.Reg == x13 || v.Reg == x3
 }
 
-// access does what a load or a store does to the registers and the stack. by is what indexPostReg adds.
+// access makes the changes of a load or a store to the registers and the stack. by is what indexPostReg adds.
 func (s state) access(in *inst, by arch.Loc) {
 	base := s.get(in.Rn)
 	addr := base
@@ -171,10 +173,10 @@ func (s state) access(in *inst, by arch.Loc) {
 	case indexNoAddr:
 		addr = arch.Loc{}
 	}
-	if in.Op == opLoad { // before the base moves: words that a stack pointer leaves behind do not count
+	if in.Op == opLoad { // the base has not moved yet: words below the stack pointer are dead
 		s.loads(in, addr)
 	}
-	switch in.Index { // a base that is written is not one of the loaded registers (Arm ARM: unpredictable)
+	switch in.Index { // the base is not one of the loaded registers (Arm ARM: unpredictable)
 	case indexPre, indexPost:
 		s.set(in.Rn, plus(base, in.Imm))
 	case indexPostReg:

@@ -23,7 +23,7 @@ func (code) NewTracer(java arch.JavaRegs) arch.Tracer {
 	return t.Follower
 }
 
-// Step executes one instruction.
+// Step executes one instruction, and returns how the path goes on.
 func (t *tracer) Step(on *arch.State) arch.Way {
 	s, in, at := state{on}, &t.in, on.PC
 	if !decode(t.Code[at:], in) {
@@ -81,8 +81,8 @@ func (t *tracer) Step(on *arch.State) arch.Way {
 		to := s.get(in.Rn)
 		switch near := to.Kind == arch.Value && (to.Reg == nearReg || to.Reg == codeReg) && to.Off%4 == 0; {
 		case near && !t.ToWhole():
-			s.PC = uint32(to.Off) // or some instructions before: the last round of an unrolled loop
-		case isConstant(to): // a direct jump over a long way
+			s.PC = uint32(to.Off) // or some instructions earlier: the last round of an unrolled loop
+		case isConstant(to): // a direct jump to a far target
 			return arch.WayJumps
 		default:
 			return arch.WayJumpsAnyhow
@@ -95,7 +95,7 @@ func (t *tracer) Step(on *arch.State) arch.Way {
 	return arch.WayGoesOn
 }
 
-// near is an address that the code makes from its own.
+// near returns the address that an opNear makes.
 func (t *tracer) near(at uint32, in *inst) arch.Loc {
 	if to, ok := t.Inside(at, in.Imm); ok && to%4 == 0 {
 		return arch.RegPlus(codeReg, int32(to))
@@ -104,9 +104,9 @@ func (t *tracer) near(at uint32, in *inst) arch.Loc {
 }
 
 // takesCallersSP reports whether the code here sets the stack pointer from its caller's frame pointer before it
-// returns. Up to JDK 17 code does so, on one of two ways, if the caller of a method handle handles an exception
+// returns. Up to JDK 17 code does so, on one of two paths, if the caller of a method handle handles an exception
 // (c1_Runtime1_aarch64.cpp, handle_exception_from_callee and generate_unwind_exception). The value equals the present
-// stack pointer, because interpreted callees have restored it. So both ways go on with the same stack pointer.
+// stack pointer, because interpreted callees have restored it. So both paths go on with the same stack pointer.
 func (t *tracer) takesCallersSP(at uint32) bool {
 	const movSPFP = 0x910003bf
 	var next inst
@@ -115,7 +115,7 @@ func (t *tracer) takesCallersSP(at uint32) bool {
 }
 
 // postStep returns what an indexPostReg adds to its base. The code that saves all registers loads that number before
-// its stores (macroAssembler_aarch64.cpp, push_CPU_state), and may have been interrupted between these.
+// its stores (macroAssembler_aarch64.cpp, push_CPU_state), and a sample may lie between the two.
 func (t *tracer) postStep(s state, in *inst) arch.Loc {
 	by := s.get(in.Rm)
 	if in.Index != indexPostReg || by != arch.RegPlus(in.Rm, 0) {
@@ -142,8 +142,8 @@ func (s state) enters() bool {
 	return ok && ok2 && fp.Kind != arch.Unknown
 }
 
-// storesSenderSP reports whether the interpreter has stored its caller's stack pointer. That is the last word without
-// which its frame cannot be walked (templateInterpreterGenerator_aarch64.cpp, generate_fixed_frame).
+// storesSenderSP reports whether the interpreter has stored its caller's stack pointer. This word is the last one that
+// a walk of its frame needs (templateInterpreterGenerator_aarch64.cpp, generate_fixed_frame).
 func (t *tracer) storesSenderSP(in *inst) bool {
 	// It is stored together with a zero. Code that saves all registers makes other pairs. The register's contents do
 	// not matter: up to JDK 17 a collector's barrier may have called C before that.

@@ -28,7 +28,7 @@ func assemble(t testing.TB, s string) (code []byte, pc uint64) {
 	return code, pc
 }
 
-// traced is the part of an Exit that a row of a table tells.
+// traced is the part of an Exit that a row of a table checks.
 func traced(e arch.Exit) arch.Exit {
 	e.Taken, e.End, e.BCP, e.SenderSP, e.ThrownAt, e.WritesRA, e.Calls, e.Kept = arch.Loc{}, arch.Loc{}, arch.Loc{},
 		arch.Loc{}, arch.Loc{}, false, false, 0

@@ -18,7 +18,7 @@ func (code) ThreadSlot(code []byte) (uint64, bool) {
 	return uint64(load.Imm), isLoad && isMove && load.Imm > 0
 }
 
-// maxTrampolineInsts is how many instructions at most make an address and jump there.
+// maxTrampolineInsts is how many instructions may make an address and jump there.
 const maxTrampolineInsts = 4
 
 // Trampoline follows what SharedRuntime::generate_trampoline writes (cpu/aarch64/sharedRuntime_aarch64.cpp):
@@ -65,8 +65,8 @@ func pageAddress(w uint32, pc uint64) (uint64, bool) {
 	return pc&^0xfff + uint64(off<<12), true
 }
 
-// LinkerStub looks for an entry of a procedure linkage table, or what is left of it: adrp x16; ldr x17, [x16];
-// add x16, x16; br x17 (AAELF64, "Procedure linkage table"; x16 and x17 are the linker's).
+// LinkerStub looks for an entry of a procedure linkage table, or the rest of it behind the pc: adrp x16; ldr x17,
+// [x16]; add x16, x16; br x17 (AAELF64, "Procedure linkage table"; x16 and x17 are the linker's).
 func (code) LinkerStub(code []byte) bool {
 	const x16, x17 = 16, 17
 	for ; len(code) >= 4; code = code[4:] {

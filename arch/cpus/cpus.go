@@ -1,4 +1,4 @@
-// Package cpus knows all CPUs. Code that chooses a CPU by a name or a number imports it.
+// Package cpus lists all CPUs. Code that chooses a CPU by a name or a number imports it.
 package cpus
 
 import (

@@ -82,7 +82,7 @@ const agentExample = `  goprof agent --files /var/lib/goprof
   goprof agent --config /etc/goprof/agent.yaml --check        only say whether the file is right
   goprof agent --config /etc/goprof/agent.yaml --dry-run      only say what it would do with which JVM`
 
-// agentFlags are the flags as they were given. Package config knows what they mean.
+// agentFlags are the flags as given. Package config interprets them.
 type agentFlags struct {
 	file     string
 	check    bool
@@ -117,7 +117,7 @@ func newAgent() *cobra.Command {
 	return cmd
 }
 
-// agentFlag is a flag that hands its text over as it is.
+// agentFlag is a flag that stores its text unchanged.
 type agentFlag struct {
 	said   *config.Said
 	option *config.Option
@@ -143,7 +143,7 @@ func (f *agentFlags) load() (config.Config, error) {
 }
 
 // run checks the configuration, opens the port and the destinations, and serves until the agent ends. With --check or
-// --dry-run it only reports. With --take-over it takes over from an agent that uses the same folder.
+// --dry-run it only reports. With --take-over it replaces an agent that uses the same folder.
 func (f *agentFlags) run(cmd *cobra.Command) error {
 	c, err := f.load()
 	if err != nil {
@@ -203,7 +203,7 @@ func (f *agentFlags) wrong(cmd *cobra.Command, err error) error {
 	return e
 }
 
-// boundMemory sets Go's memory limit, which keeps garbage within the bound.
+// boundMemory sets Go's memory limit, so that garbage stays within max-memory.
 func boundMemory(s *agent.Settings) {
 	if s.MaxMemory == 0 {
 		debug.SetMemoryLimit(math.MaxInt64)
@@ -212,12 +212,12 @@ func boundMemory(s *agent.Settings) {
 	debug.SetMemoryLimit(s.MaxMemory - programSize)
 }
 
-// programSize is how much memory the program's own code and data take, with what the kernel needs for them. The Go
-// runtime does not count that.
+// programSize is the memory of the program's own code and data, with the kernel's memory for them. The Go runtime does
+// not count it.
 const programSize = 20 << 20
 
-// keptLibraries bounds the data about libraries that are kept for the next JVM with the same libraries. libjvm takes
-// some MB.
+// keptLibraries limits the data about libraries that are kept for the next JVM with the same libraries. The data of
+// libjvm take some MB.
 func keptLibraries(maxMemory int64) int {
 	const most = 24 << 20
 	if maxMemory == 0 {
@@ -226,7 +226,7 @@ func keptLibraries(maxMemory int64) int {
 	return int(min(most, maxMemory/10))
 }
 
-// serve watches until a signal ends it.
+// serve runs the agent until a signal ends it.
 func (f *agentFlags) serve(cmd *cobra.Command, c *config.Config, at net.Listener, out *outlets.Outlets,
 	say func(string), takesOver bool) error {
 	ctx, stop := interruptible(cmd.Context())
@@ -271,7 +271,7 @@ func (f *agentFlags) serve(cmd *cobra.Command, c *config.Config, at net.Listener
 		a.Rehearse()
 	}
 	var rest sync.WaitGroup
-	if others != nil { // from now on a knows which samples count
+	if others != nil { // from now on a tells others which samples count
 		rest.Go(func() { others.Run(ctx) })
 	}
 	go func() {
@@ -301,11 +301,11 @@ func (f *agentFlags) serve(cmd *cobra.Command, c *config.Config, at net.Listener
 	return failed
 }
 
-// lookAtFile is how often the agent looks whether its configuration's file has changed, as a ConfigMap's does.
+// lookAtFile is how often the agent checks whether its configuration file has changed, as that of a ConfigMap does.
 const lookAtFile = 10 * time.Second
 
-// reload reads the configuration at each signal, and when its file has changed. If the new one is wrong, reload says
-// so, and the agent keeps the old one.
+// reload reads the configuration at each signal, and when its file has changed. If the new one is wrong, reload logs
+// why, and the agent keeps the old one.
 func (f *agentFlags) reload(ctx context.Context, again <-chan os.Signal, a *agent.Agent, old *config.Config,
 	say func(string)) {
 	look := time.NewTicker(lookAtFile)
@@ -336,7 +336,7 @@ func (f *agentFlags) reload(ctx context.Context, again <-chan os.Signal, a *agen
 	}
 }
 
-// changeOf is when a file was changed; the zero time if there is no file.
+// changeOf returns the time of a file's last change, or the zero time if there is no file.
 func changeOf(file string) time.Time {
 	info, err := os.Stat(file)
 	if err != nil {
@@ -345,7 +345,8 @@ func changeOf(file string) time.Time {
 	return info.ModTime()
 }
 
-// staysAsItWas says which part of a new configuration takes effect only after a restart. It is empty if there is none.
+// staysAsItWas names the part of a new configuration that takes effect only after a restart. It returns "" if there is
+// none.
 func staysAsItWas(c, old *config.Config) string {
 	var what []string
 	for _, one := range []struct {
@@ -399,7 +400,7 @@ func guardAgent(c *config.Config, say func(string)) {
 	}
 }
 
-// isOwn reports whether goprof can write a folder without CAP_DAC_OVERRIDE. It always can write a spool (ship,
+// isOwn reports whether goprof can write to a folder without CAP_DAC_OVERRIDE. A spool is always writable (ship,
 // checkOwner).
 func isOwn(dir string) bool {
 	if dir == "" {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -34,6 +35,9 @@ func TestAgentCost(t *testing.T) {
 	jdk := jvmtest.JDKs(t)[0]
 	t.Run("record", func(t *testing.T) { costOfRecord(t, jdk) })
 	t.Run("busy", func(t *testing.T) { costOfBusy(t, jdk) })
+	if before := os.Getenv("GOPROF_BEFORE"); before != "" {
+		t.Run("turns", func(t *testing.T) { costInTurns(t, jdk, before) })
+	}
 	t.Run("idle", func(t *testing.T) { costOfIdle(t, jdk) })
 	t.Run("first", func(t *testing.T) { firstFiles(t, jdk) })
 }
@@ -63,6 +67,28 @@ func costOfBusy(t *testing.T, jdk jvmtest.JDK) {
 	a.awaitRecorded(t, port, 2)
 	if used := a.costOf(t, port); used > busyMost {
 		t.Errorf("two busy JVMs: more than %.1f %% of a CPU", 100*busyMost)
+	}
+}
+
+// costInTurns: an older goprof and this one, in turns beside the same two busy JVMs. On a busy machine only the ratios
+// of a turn count.
+func costInTurns(t *testing.T, jdk jvmtest.JDK, before string) {
+	for seed := range 2 {
+		jvmtest.Start(t, jdk, "truth.Shares", "-Xmx64m", "--", "1", fmt.Sprint(seed))
+	}
+	for turn := range 5 {
+		programs, used := []string{before, "goprof"}, map[string]float64{}
+		if turn%2 == 1 {
+			slices.Reverse(programs)
+		}
+		for _, program := range programs {
+			port := freePort(t)
+			a := startAgentOf(t, program, append(ofShares, "--every", "15s", "--max-cpu", "0", "--listen", port)...)
+			a.awaitRecorded(t, port, 2)
+			used[program] = a.costOf(t, port)
+			a.end(t)
+		}
+		t.Logf("turn %d: %.2f of what it was", turn, used["goprof"]/used[before])
 	}
 }
 

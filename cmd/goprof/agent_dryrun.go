@@ -16,7 +16,7 @@ import (
 	"goprof/profile/resource"
 )
 
-// dryRun shows what an agent with these settings would do with each JVM that runs now. It attaches to none.
+// dryRun shows what an agent with these settings would do with each running JVM. It attaches to none.
 func dryRun(w io.Writer, h *agent.ThisHost, s *agent.Settings) error {
 	jvms := h.JVMs()
 	if len(jvms) == 0 {

@@ -59,8 +59,14 @@ var ofShares = []string{"--match", "main=Shares"}
 // startAgent starts an agent. Its arguments choose the JVMs of a test: other JVMs may run on this machine.
 func startAgent(t *testing.T, args ...string) *liveAgent {
 	t.Helper()
+	return startAgentOf(t, "goprof", args...)
+}
+
+// startAgentOf starts an agent of some goprof.
+func startAgentOf(t *testing.T, program string, args ...string) *liveAgent {
+	t.Helper()
 	a := &liveAgent{dir: filepath.Join(t.TempDir(), "files")}
-	a.cmd = exec.Command("goprof", append([]string{"agent", "--files", a.dir, "--every", "1s", "--max-cpu", "0"},
+	a.cmd = exec.Command(program, append([]string{"agent", "--files", a.dir, "--every", "1s", "--max-cpu", "0"},
 		args...)...)
 	a.cmd.Stderr = &a.log
 	if err := a.cmd.Start(); err != nil {

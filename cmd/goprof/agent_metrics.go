@@ -19,7 +19,7 @@ import (
 	"goprof/process"
 )
 
-// serveMetrics answers at a listener until the returned function is called. It has two pages and accepts no data.
+// serveMetrics serves two pages until the returned function is called. It accepts no data.
 func serveMetrics(at net.Listener, write func(io.Writer), healthy func() bool) (end func()) {
 	pages := http.NewServeMux()
 	pages.HandleFunc("GET /metrics", func(w http.ResponseWriter, _ *http.Request) {
@@ -67,9 +67,9 @@ func writeMetrics(w io.Writer, a *agent.Agent, h *agent.ThisHost, others *agent.
 	out.Metrics(w)
 }
 
-// listen opens the port for metrics. An agent that takes over listens there beside the other one (SO_REUSEPORT, which
-// the kernel permits to the same user). Two agents that know nothing of each other must not share a port. So an agent
-// that does not take over tries first whether the port is free.
+// listen opens the port for metrics. An agent that takes over listens on the same port as the old agent (SO_REUSEPORT,
+// which the kernel permits to the same user). Two unrelated agents must not share a port. So an agent that does not
+// take over first tries whether the port is free.
 func listen(at string, takesOver bool) (net.Listener, error) {
 	if !takesOver {
 		alone, err := net.Listen("tcp", at)

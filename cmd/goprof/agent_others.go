@@ -13,7 +13,7 @@ import (
 	"goprof/output"
 )
 
-// openOthers begins to sample the processes that are no JVM; nil if the configuration does not want them.
+// openOthers begins to sample processes other than JVMs. It returns nil if the configuration does not want them.
 func openOthers(c *config.Config, a *agent.Agent, h *agent.ThisHost, out *outlets.Outlets) (*agent.Others, error) {
 	if !c.WholeHost {
 		return nil, nil
@@ -29,7 +29,7 @@ func openOthers(c *config.Config, a *agent.Agent, h *agent.ThisHost, out *outlet
 	return others, nil
 }
 
-// othersDeeds is the message at the end.
+// othersDeeds returns the message about them at the agent's end.
 func othersDeeds(o *agent.Others) string {
 	samples, lost := o.Counts()
 	return fmt.Sprintf("other processes: %s samples; %s records of the kernel's were lost", output.Grouped(samples),

@@ -33,7 +33,7 @@ func newSnapper() *cobra.Command {
 					o.Flags = append(o.Flags, "--"+flag, value)
 				}
 			}
-			signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGUSR2) // it ends with its input
+			signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGUSR2) // the process ends when its input ends
 			snapper.Watch(o, os.Stdin)
 			return nil
 		},

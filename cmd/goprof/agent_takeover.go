@@ -16,19 +16,19 @@ import (
 )
 
 const (
-	// settleWithin bounds how long an agent that takes over waits until it is attached to all busy JVMs.
+	// settleWithin limits how long an agent that takes over waits until it is attached to all busy JVMs.
 	settleWithin = 5 * time.Minute
-	// beginAhead is how long before the handover the new agent begins to take samples, so that the first ones that
-	// count come in time.
+	// beginAhead is the time between the new agent's first samples and the handover, so that the first counted samples
+	// are not late.
 	beginAhead = 200 * time.Millisecond
-	// givenWithin bounds the wait for the folder after that moment: the other agent writes its last batches.
+	// givenWithin limits the wait for the folder after the handover, while the old agent writes its last batches.
 	givenWithin = 2 * time.Minute
 	giveEvery   = 50 * time.Millisecond
-	// askedEvery is how often an agent looks whether another one wants to take over.
+	// askedEvery is how often an agent checks whether another one wants to take over.
 	askedEvery = time.Second
 )
 
-// handoverFolders returns the folders through which an agent asks another one to hand over.
+// handoverFolders returns the folders through which agents agree on a handover.
 func handoverFolders(c *config.Config) (all []string) {
 	for _, dir := range []string{c.Files.Dir, c.To.Spool} {
 		if dir != "" {
@@ -38,14 +38,14 @@ func handoverFolders(c *config.Config) (all []string) {
 	return all
 }
 
-// errNoFolder says that both agents have no folder in common.
+// errNoFolder says that the two agents have no folder in common.
 func errNoFolder() error {
 	return &exit.Error{Code: exit.General, What: "--take-over needs --files or --spool",
 		Why: "in that folder the two agents find each other"}
 }
 
 // takeOver replaces another agent. It waits until this agent is attached to all busy JVMs, and asks the other agent to
-// end. This agent begins at that moment, and opens its outlets when the other one has closed them.
+// end. This agent counts from that moment on, and opens its outlets when the other one has closed them.
 func takeOver(ctx context.Context, a *agent.Agent, c *config.Config, out *outlets.Outlets,
 	say func(string)) error {
 	select {
@@ -72,8 +72,8 @@ func takeOver(ctx context.Context, a *agent.Agent, c *config.Config, out *outlet
 	}
 }
 
-// askToEnd asks the other agent to end, and returns at which moment that will be. If this agent is interrupted
-// meanwhile, askToEnd withdraws the question. Then ok is false, and err is nil.
+// askToEnd asks the other agent to end, and returns the agreed moment. If this agent is interrupted meanwhile, askToEnd
+// withdraws the request. Then ok is false, and err is nil.
 func askToEnd(ctx context.Context, dirs []string, say func(string)) (at time.Time, ok bool, err error) {
 	at, err = askAny(ctx, dirs)
 	switch {
@@ -89,7 +89,7 @@ func askToEnd(ctx context.Context, dirs []string, say func(string)) (at time.Tim
 	return at, true, nil
 }
 
-// askAny asks in the folder that another agent uses. The others may be new.
+// askAny makes the request in the folder that another agent uses. The other folders may be new.
 func askAny(ctx context.Context, dirs []string) (at time.Time, err error) {
 	for _, dir := range dirs {
 		if at, err = folderlock.Ask(ctx, dir); err == nil || ctx.Err() != nil {
@@ -99,7 +99,7 @@ func askAny(ctx context.Context, dirs []string) (at time.Time, err error) {
 	return at, err
 }
 
-// awaitSuccessor ends the agent at the moment that another one names.
+// awaitSuccessor ends the agent at the moment that a successor names.
 func awaitSuccessor(ctx context.Context, a *agent.Agent, c *config.Config, say func(string), end func()) {
 	tick := sampler.NewPulse(askedEvery, 0)
 	defer tick.Stop()

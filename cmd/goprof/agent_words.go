@@ -14,7 +14,7 @@ import (
 	"goprof/session"
 )
 
-// The messages of an agent at its start and at its end: what it records, and what it has done.
+// An agent's messages at its start and its end: what it records, and what it has done.
 
 func plan(c *config.Config) string {
 	what := []string{modeWords[c.Mode]}

@@ -87,14 +87,15 @@ type annotation struct {
 	*annotate.Collector
 	flags  *annotateFlags
 	cmd    *cobra.Command
-	name   string // METHOD as it was given
+	name   string // METHOD as given
 	pid    int    // of the live JVM
-	from   string // what the samples are of
+	from   string // the source of the samples
 	weight profile.Weight
 	mode   string
-	vm     *vmstructs.VM  // nil: there is none
-	codes  *machine.Codes // nil: no machine code is wanted
-	// ask runs what reads the JVM. If that does not answer, ask returns an error, and what it was to make is not used.
+	vm     *vmstructs.VM  // nil without a JVM
+	codes  *machine.Codes // nil without machine code
+	// ask runs a function that reads the JVM. If the JVM does not answer, ask returns an error, and the function's
+	// result is not used.
 	ask func(read func()) error
 }
 
@@ -200,7 +201,7 @@ func (a *annotation) read(name string) error {
 	return nil
 }
 
-// mostCandidates is how many methods are listed.
+// mostCandidates limits how many methods are listed.
 const mostCandidates = 10
 
 // choose returns the page of the method that the user has named. If several methods with samples fit, it lists them and
@@ -234,7 +235,7 @@ func (a *annotation) choose() (*annotate.Page, error) {
 	return page, nil
 }
 
-// again is the command line with another method.
+// again returns the command line with another method.
 func (a *annotation) again(method string) string {
 	args := slices.Clone(os.Args)
 	if i := slices.Index(args, a.name); i > 0 {
@@ -243,7 +244,7 @@ func (a *annotation) again(method string) string {
 	return output.Printable(exit.CommandLine(args))
 }
 
-// write adds to the page what else is known, and writes it.
+// write adds bytecodes, machine code and source to the page, and writes it.
 func (a *annotation) write(page *annotate.Page) error {
 	talk := a.cmd.ErrOrStderr()
 	if a.vm != nil {

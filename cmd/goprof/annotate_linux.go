@@ -15,7 +15,7 @@ import (
 	"goprof/session"
 )
 
-// liveAnnotate are the flags of annotate that are about a live JVM.
+// liveAnnotate holds annotate's flags for a live JVM.
 type liveAnnotate struct {
 	jvm      oneJVM
 	duration time.Duration
@@ -24,7 +24,7 @@ type liveAnnotate struct {
 	engineFlag
 }
 
-// annotateRate is higher than that of record: a page is about one method, and a row about a part of it.
+// annotateRate is higher than record's rate, because a page shows one method, and a row only a part of it.
 const annotateRate = 1000
 
 func (f *liveAnnotate) add(cmd *cobra.Command) {
@@ -42,7 +42,7 @@ func (f *liveAnnotate) isLive(cmd *cobra.Command) bool {
 	return cmd.Flags().Changed("pid") || cmd.Flags().Changed("ns-pid")
 }
 
-// attach opens the JVM, and samples it if no file has samples. end is to be called when the JVM is no longer needed.
+// attach opens the JVM, and samples it if there is no file with samples. Call end when the JVM is no longer needed.
 func (a *annotation) attach() (end func(), err error) {
 	f := &a.flags.liveAnnotate
 	if err := checkHz(a.cmd, f.rate); err != nil {
@@ -123,10 +123,10 @@ func (a *annotation) sample(s *session.Session, pid int) error {
 	return nil
 }
 
-// annotateSink gets the samples one by one, where they are walked.
+// annotateSink gets each sample right after its walk.
 type annotateSink struct {
 	stacks *annotate.Stacks
-	codes  *machine.Codes // nil: no machine code is wanted
+	codes  *machine.Codes // nil without machine code
 }
 
 func (s *annotateSink) Sample(of *profile.Sample) {

@@ -4,7 +4,7 @@ package main
 
 import "github.com/spf13/cobra"
 
-// liveAnnotate has no flags: processes can be looked at on Linux only.
+// liveAnnotate has no flags, because goprof can read processes on Linux only.
 type liveAnnotate struct{}
 
 func (f *liveAnnotate) add(*cobra.Command)         {}

@@ -11,10 +11,10 @@ import (
 	"goprof/cmd/goprof/exit"
 )
 
-// Habits of async-profiler's asprof, and how goprof is told the same.
+// Options of async-profiler's asprof, with goprof's equivalents.
 
-// asprofEvents maps events of "asprof -e" to the flags of record that do the same. An event without flags is what
-// record does anyway. goprof cannot record an event that is not in the table.
+// asprofEvents maps events of "asprof -e" to record's flags. An event without flags is record's default. goprof cannot
+// record events that are not in the table.
 var asprofEvents = map[string][]string{
 	"cpu": {}, "itimer": {}, "ctimer": {}, "perf": {"--engine", "perf"},
 	"wall": {"--mode", "wall"},
@@ -24,7 +24,7 @@ var asprofEvents = map[string][]string{
 	"cache-misses": {"--event", "cache-misses"}, "branch-misses": {"--event", "branch-misses"},
 }
 
-// suggestOfAsprof suggests flags in place of those that only asprof has. It reports whether the flag was one.
+// suggestOfAsprof replaces a flag that only asprof has by goprof's flags. It reports whether the flag was one of these.
 func suggestOfAsprof(e *exit.Error, name, letters string, args []string) bool {
 	switch {
 	case letters != "" && name == "e" || letters == "" && name == "event":
@@ -56,7 +56,7 @@ const (
 	countsLive = "goprof record --event alloc ..., or jcmd PID GC.class_histogram"
 )
 
-// suggestEvent explains what async-profiler's -e EVENT is in goprof, and suggests the command line with goprof's flags.
+// suggestEvent explains async-profiler's -e EVENT, and suggests the command line with goprof's flags.
 func suggestEvent(e *exit.Error, args []string) {
 	event, from, to := eventOf(args)
 	words, known := asprofEvents[event]
@@ -93,7 +93,7 @@ func eventOf(args []string) (event string, from, to int) {
 	return "", 0, 0
 }
 
-// withoutValue removes the value behind a flag that takes none here: asprof's "--wall 10ms".
+// withoutValue removes the value behind a flag that takes none in goprof: asprof's "--wall 10ms".
 func withoutValue(args []string, flag string) []string {
 	for i, a := range args {
 		if a == flag && i+1 < len(args) && strings.HasSuffix(args[i+1], "s") && strings.ContainsAny(args[i+1][:1],
@@ -109,14 +109,14 @@ func withoutValue(args []string, flag string) []string {
 	return args
 }
 
-// asprofOutputs maps formats of "asprof -o" to names of files that have the same format here.
+// asprofOutputs maps formats of "asprof -o" to file names of the same format in goprof.
 var asprofOutputs = map[string]string{
 	"flamegraph": "out.html", "html": "out.html", "jfr": "out.jfr", "collapsed": "out.collapsed",
 	"pprof": "out.pb.gz", "svg": "out.svg",
 	"flat": "out.json", "tree": "out.html", "traces": "out.collapsed", "text": "out.collapsed", "summary": "out.collapsed",
 }
 
-// asprofOutput returns the error of "-o FORMAT": -o is a file here. ./NAME means a file of such a name.
+// asprofOutput returns the error for "-o FORMAT", because -o is a file in goprof. ./NAME means a file with such a name.
 func asprofOutput(cmd *cobra.Command, name string, args []string) *exit.Error {
 	file, is := asprofOutputs[name]
 	if !is {
@@ -136,7 +136,7 @@ func asprofOutput(cmd *cobra.Command, name string, args []string) *exit.Error {
 	return e
 }
 
-// asprofFile returns the error of "-f FILE": -f is the format here.
+// asprofFile returns the error for "-f FILE", because -f is the format in goprof.
 func asprofFile(cmd *cobra.Command, name string, args []string) *exit.Error {
 	if !strings.ContainsAny(name, "./") || filepath.Base(name) == "." {
 		return nil
@@ -153,7 +153,7 @@ func asprofFile(cmd *cobra.Command, name string, args []string) *exit.Error {
 	return e
 }
 
-// asprofVerbs maps actions of asprof to the nearest command here.
+// asprofVerbs maps actions of asprof to the nearest command of goprof.
 var asprofVerbs = map[string]string{
 	"start": "goprof record PID runs until Ctrl-C", "collect": "goprof record PID -d 30s",
 	"profile": "goprof record PID -d 30s",

@@ -2,7 +2,7 @@ package main
 
 import "github.com/spf13/cobra"
 
-// platform are the commands that need Linux. A command here that users call needs a line in commands_other.go, too.
+// platform lists the commands that need Linux. A user's command also needs a line in commands_other.go.
 var platform = []func() *cobra.Command{
 	newList,
 	newRecord,

@@ -10,7 +10,7 @@ import (
 	"goprof/cmd/goprof/exit"
 )
 
-// platform stands for the commands that need Linux. Each of them says that it does.
+// platform replaces the commands that need Linux by commands that report this.
 var platform = []func() *cobra.Command{
 	needsLinux("list", "List the JVMs of this host"),
 	needsLinux("record", "Sample a JVM's stacks into a file"),

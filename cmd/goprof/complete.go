@@ -13,7 +13,7 @@ import (
 	"goprof/output"
 )
 
-// completeNames completes NAME with the JVMs that run.
+// completeNames completes NAME with the running JVMs.
 func completeNames(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	var names []string
 	if len(args) == 0 {
@@ -24,8 +24,8 @@ func completeNames(_ *cobra.Command, args []string, _ string) ([]string, cobra.S
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
-// completeRecord leaves a program to start, after "--", to the shell. (Cobra ends what is
-// there so far with a "--" of its own, so only the words themselves tell.)
+// completeRecord leaves the completion of a program to start, after "--", to the shell. Cobra adds a "--" of its own to
+// the words so far, so only the words themselves show whether the user typed one.
 func completeRecord(cmd *cobra.Command, args []string, part string) ([]string, cobra.ShellCompDirective) {
 	if slices.Contains(os.Args[:len(os.Args)-1], "--") {
 		return nil, cobra.ShellCompDirectiveDefault

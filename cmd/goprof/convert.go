@@ -23,7 +23,7 @@ type convertFlags struct {
 	title, summary string
 	shape          output.Shape
 	in             inputFlags
-	core           coreFile // of a heap dump
+	core           coreFile // the core file, for a heap dump
 	redactFlags
 }
 
@@ -138,7 +138,7 @@ func runConvert(cmd *cobra.Command, input string, f *convertFlags) error {
 			return err
 		}
 	}
-	if err := f.writeMap(); err != nil { // with the words of the account
+	if err := f.writeMap(); err != nil { // together with the words of the account
 		return err
 	}
 	in.leftOut(cmd)
@@ -165,7 +165,7 @@ func (f *convertFlags) heapDump(cmd *cobra.Command, input string) (err error) {
 	return f.writeMap()
 }
 
-// noAccount says why there is nothing for --summary.
+// noAccount returns the error for --summary with a recording that has no account.
 func (in *openInput) noAccount() error {
 	lacks := &recording.Lacks{Problem: "--summary needs the account of the run, and " + in.name + " has none",
 		Remedy: "goprof's own JFR files have one"}
@@ -175,8 +175,8 @@ func (in *openInput) noAccount() error {
 	return exit.CannotRead(in.name, lacks)
 }
 
-// writeAccount writes the account of the run that was converted into a file of this name. A redacted account does not
-// tell that name.
+// writeAccount writes the account of the converted recording to a file. of is the name of the recording. A redacted
+// account does not contain it.
 func (in *openInput) writeAccount(cmd *cobra.Command, to *outfile.File, of string, redacted bool) error {
 	s := *in.src.Info().Summary
 	if s.Of = filepath.Base(of); redacted {
@@ -192,7 +192,7 @@ func (in *openInput) writeAccount(cmd *cobra.Command, to *outfile.File, of strin
 	return nil
 }
 
-// checkShape refuses flags that a format has no use for.
+// checkShape refuses flags that a format does not use.
 func (f *convertFlags) checkShape(cmd *cobra.Command, to format.Format) error {
 	drawn := to.Drawn() || to == format.JSON
 	switch {
@@ -212,7 +212,7 @@ func (f *convertFlags) checkShape(cmd *cobra.Command, to format.Format) error {
 	return nil
 }
 
-// convert writes the recording. Its errors say whether reading or writing failed.
+// convert writes the recording. Its errors distinguish failed reads from failed writes.
 func (in *openInput) convert(cmd *cobra.Command, to format.Format, f *convertFlags, file *outfile.File) (int64, error) {
 	o := convert.Options{Sum: in.sumOptions(), Shape: f.shape, Tell: func(text string) {
 		fmt.Fprintf(cmd.ErrOrStderr(), "goprof: %s\n", output.Printable(text))

@@ -24,11 +24,11 @@ import (
 	"goprof/triage/hserr"
 )
 
-// coreFile is the core file that a command reads instead of a live JVM, as its flags name it.
+// coreFile is the core file that a command reads instead of a live JVM, as given by flags.
 type coreFile struct {
 	file, root string
 	debugDirs  []string
-	by         *redact.Redactor // nil: names stay as they are
+	by         *redact.Redactor // nil: names are shown
 }
 
 func (c *coreFile) addFlags(cmd *cobra.Command) {
@@ -36,14 +36,15 @@ func (c *coreFile) addFlags(cmd *cobra.Command) {
 	c.addFiles(cmd, "with --core: ")
 }
 
-// addFiles adds the flags that say where the files are that a core lacks. when says when they count.
+// addFiles adds the flags for the folders of files that a core lacks. when is the part of their help that says when
+// they apply.
 func (c *coreFile) addFiles(cmd *cobra.Command, when string) {
 	cmd.Flags().StringVar(&c.root, "root", "", when+"the `folder` that was the JVM's root: an unpacked container image")
 	cmd.Flags().StringArrayVar(&c.debugDirs, "debug-dir", nil,
 		when+"a `folder` with libjvm.so and other files, by build id, path or name; may be repeated")
 }
 
-// check says which flags do not go with these. live are flags that need a live JVM.
+// check returns an error for flags that do not go with a core file. live are flags that need a live JVM.
 func (c *coreFile) check(cmd *cobra.Command, args []string, live ...string) error {
 	if c.file == "" {
 		for _, name := range []string{"core", "root", "debug-dir"} {
@@ -85,7 +86,7 @@ func (c *openedCore) Close() {
 	c.file.Close()
 }
 
-// open opens the core file, and says what is uncertain about it.
+// open opens the core file, and warns of what is uncertain in it.
 func (c *coreFile) open(cmd *cobra.Command) (*openedCore, error) {
 	what := "cannot read " + c.file
 	file, err := unpack.Open(c.file)
@@ -119,7 +120,7 @@ func (c *coreFile) open(cmd *cobra.Command) (*openedCore, error) {
 	return o, nil
 }
 
-// warn says what makes the result worse than it could be.
+// warn reports what reduces the quality of the result.
 func (o *openedCore) warn(cmd *cobra.Command) {
 	to := cmd.ErrOrStderr()
 	if cut := o.Core.Cut(); cut > 0 {
@@ -138,7 +139,7 @@ func (o *openedCore) warn(cmd *cobra.Command) {
 	}
 }
 
-// hsErr is the crash file that the JVM wrote, if it lies beside the core.
+// hsErr returns the path of the JVM's crash file, if it lies beside the core.
 func (o *openedCore) hsErr() string {
 	name := filepath.Join(filepath.Dir(o.from.file), fmt.Sprintf("hs_err_pid%d.log", o.Core.PID()))
 	if st, err := os.Stat(name); err != nil || !st.Mode().IsRegular() {
@@ -147,7 +148,8 @@ func (o *openedCore) hsErr() string {
 	return name
 }
 
-// crashFile reads the crash file that lies beside the core, nil if there is none. name is what it is called.
+// crashFile reads the crash file beside the core. It returns nil if there is none. name is the file's name for
+// messages.
 func (o *openedCore) crashFile(cmd *cobra.Command) (report *hserr.Report, name string) {
 	path := o.hsErr()
 	if path == "" {
@@ -165,7 +167,7 @@ func (o *openedCore) crashFile(cmd *cobra.Command) (report *hserr.Report, name s
 	return report, filepath.Base(path)
 }
 
-// missing says which files were not found, or may be the wrong ones. Call it once all has been read.
+// missing reports files that were not found, or may be wrong. Call it after all reads.
 func (o *openedCore) missing(cmd *cobra.Command) {
 	if list := o.Core.Missing(); len(list) > 0 {
 		fmt.Fprintf(cmd.ErrOrStderr(), "goprof: %s\ntry: %s\n", o.from.missingText(list),
@@ -198,7 +200,7 @@ func (c *coreFile) missingText(list []process.MissingFile) string {
 	return "files that the core does not hold were not found: " + strings.Join(text, "; ")
 }
 
-// path is the path of a file that the core names, without names that may not be shown.
+// path returns the path of a file that the core names. Names that must be hidden are removed.
 func (c *coreFile) path(name string) string {
 	if c.by != nil {
 		name = c.by.Path(name)
@@ -206,10 +208,10 @@ func (c *coreFile) path(name string) string {
 	return output.Printable(name)
 }
 
-// remedyOfRefused says how goprof can open files below a folder that only another user may enter. It is empty if there
-// are no such files, or if the folder must not be shown. goprof reads a core without the right to enter such folders,
-// because the core names the files, and could name any file of the host. goprof keeps that right only for a folder that
-// the user names (guard.EnterFiles).
+// remedyOfRefused says how goprof can open files in a folder that only another user may enter. It returns "" if there
+// are no such files, or if the folder must be hidden. goprof reads a core without the right to enter such folders,
+// because the core could name any file of the host. goprof keeps that right only for a folder that the user names
+// (guard.EnterFiles).
 func (c *coreFile) remedyOfRefused(list []process.MissingFile) string {
 	if c.by != nil {
 		return ""
@@ -228,7 +230,7 @@ func (c *coreFile) remedyOfRefused(list []process.MissingFile) string {
 	return ""
 }
 
-// whyOf puts an error into words, without the path that was named already.
+// whyOf returns the reason of an error without the path.
 func whyOf(err error) string {
 	var path *fs.PathError
 	if errors.As(err, &path) {
@@ -260,7 +262,7 @@ func remedyOfUnpack(name string, err error) string {
 	return ""
 }
 
-// moment is when the core was written, zero if that is not known.
+// moment returns when the core was written, or zero if that is not known.
 func (o *openedCore) moment() time.Time {
 	if st, err := os.Stat(o.from.file); err == nil {
 		return st.ModTime()
@@ -268,7 +270,7 @@ func (o *openedCore) moment() time.Time {
 	return time.Time{}
 }
 
-// dump walks the threads of the core, and says what it is a dump of.
+// dump walks the threads of the core, and fills in the dump's facts about the core.
 func (o *openedCore) dump(cmd *cobra.Command, opt postmortem.Options, hide bool) (*profile.Dump, error) {
 	noLocks := ""
 	if err := o.LocksKnown(); err != nil && opt.Locks {

@@ -8,12 +8,12 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// A wrong command line is answered with a right one. The call that finds what is wrong also says what to change.
+// Errors of a wrong command line show a right one. The code that finds a fault also supplies the fix.
 
 // fix changes words of a command line.
 type fix func(cmd *cobra.Command, args []string) []string
 
-// without leaves flags out.
+// without removes flags.
 func without(names ...string) fix {
 	return func(cmd *cobra.Command, args []string) []string {
 		for _, name := range names {
@@ -23,7 +23,7 @@ func without(names ...string) fix {
 	}
 }
 
-// with gives a flag another value, or adds the flag.
+// with sets a flag to another value, or adds the flag.
 func with(name, value string) fix {
 	return func(cmd *cobra.Command, args []string) []string {
 		args, at, word := dropFlag(cmd, args, name)
@@ -35,8 +35,8 @@ func with(name, value string) fix {
 	}
 }
 
-// withoutWord returns the arguments without the last one that equals word. Values of flags do not count. An argument
-// behind -- counts only if none before it is equal.
+// withoutWord removes the last argument that equals word. Values of flags do not count. An argument behind -- counts
+// only if no earlier one is equal.
 func withoutWord(word string) fix {
 	return func(cmd *cobra.Command, args []string) []string {
 		found, dash := -1, len(args)
@@ -63,8 +63,8 @@ func withoutWord(word string) fix {
 	}
 }
 
-// dropFlag removes a flag and its value. at is where it was, or where a new flag can stand, and word how it was
-// spelled.
+// dropFlag removes a flag and its value. It returns the flag's place, or the place for a new flag, and the flag's
+// spelling.
 func dropFlag(cmd *cobra.Command, args []string, name string) (rest []string, at int, word string) {
 	rest, at, word = slices.Clone(args), len(args), "--"+name
 	if f := cmd.Flags().Lookup(name); f != nil && f.Shorthand != "" {
@@ -92,8 +92,8 @@ func dropFlag(cmd *cobra.Command, args []string, name string) (rest []string, at
 	return rest, min(at, len(rest)), word
 }
 
-// flagAt returns the flag that a word is, how it is spelled, and whether its value is in the same word. Several short
-// flags in one word are not looked at: such a word stays as it is.
+// flagAt returns the flag of a word, its spelling, and whether its value is in the same word. It does not handle
+// several short flags in one word, which stay unchanged.
 func flagAt(cmd *cobra.Command, arg string) (f *pflag.Flag, spelled string, inside bool) {
 	switch {
 	case strings.HasPrefix(arg, "--"):
@@ -109,7 +109,7 @@ func flagAt(cmd *cobra.Command, arg string) (f *pflag.Flag, spelled string, insi
 	return nil, "", false
 }
 
-// firstExample is the first example of a command, without the words that explain it.
+// firstExample returns the first example of a command, without its explanation.
 func firstExample(cmd *cobra.Command) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(cmd.Example), "\n")
 	line, _, _ = strings.Cut(line, "  ")

@@ -20,7 +20,7 @@ import (
 
 type diffFlags struct {
 	by, output, format, title string
-	ranges                    [2]timeRange // of the recordings before, and of those after
+	ranges                    [2]timeRange // of the recordings before and after
 	top                       int
 	minChange                 float64
 	asJSON, exitCode          bool
@@ -109,7 +109,7 @@ change is significant, so that a script can tell a change from an error (1 to 10
 	return cmd
 }
 
-// sides separates the files of before from those of after. With two ranges of time, one file is both.
+// sides separates the files before from the files after. With two ranges of time, one file is both.
 func (f *diffFlags) sides(cmd *cobra.Command, args []string) (names [2][]string, err error) {
 	ranged := f.ranges[diff.Before].given() || f.ranges[diff.After].given()
 	if ranged && (f.in.from > 0 || f.in.to > 0) {
@@ -128,7 +128,7 @@ func (f *diffFlags) sides(cmd *cobra.Command, args []string) (names [2][]string,
 		return names, usageError(cmd, "more than two recordings need -- between those of before and those of after: "+
 			"goprof diff before1.jfr before2.jfr -- after1.jfr after2.jfr")
 	}
-	if dash <= 0 { // a -- before all names only says that no flags follow
+	if dash <= 0 { // a leading -- only ends the flags; it does not divide the names
 		dash = min(len(args), 1)
 	}
 	names = [2][]string{matching(args[:dash]), matching(args[dash:])}
@@ -151,7 +151,7 @@ func (f *diffFlags) sides(cmd *cobra.Command, args []string) (names [2][]string,
 	return names, nil
 }
 
-// otherRange adds the range that is missing: the rest of the recording, beside the range that is given.
+// otherRange adds the missing range: the rest of the recording.
 func (f *diffFlags) otherRange() fix {
 	before, after := &f.ranges[diff.Before], &f.ranges[diff.After]
 	switch {
@@ -169,7 +169,7 @@ func (f *diffFlags) otherRange() fix {
 	return with("after", "60s-")
 }
 
-// matching puts the files that fit a pattern in its place. A pattern that fits none is a name.
+// matching replaces patterns by the files that they match. A pattern without a match is kept as a name.
 func matching(names []string) (files []string) {
 	for _, name := range names {
 		if _, err := os.Stat(name); err != nil {
@@ -255,7 +255,7 @@ func (f *diffFlags) check(cmd *cobra.Command, names []string) (format.Format, er
 	return to, nil
 }
 
-// read adds one recording to the comparison, and returns what the recording counts.
+// read adds one recording to the comparison, and returns its unit.
 func (f *diffFlags) read(cmd *cobra.Command, c *diff.Comparison, side diff.Side, name string) (string, error) {
 	wanted := f.in
 	if r := f.ranges[side]; r.given() {
@@ -270,7 +270,7 @@ func (f *diffFlags) read(cmd *cobra.Command, c *diff.Comparison, side diff.Side,
 	o := diff.Reading{SumOptions: in.sumOptions(), HideInternal: f.shape.HideInternal,
 		AllFrames: f.allFrames}
 	o.Threads = o.Threads || f.by == output.ByThread && in.file.Info().Threads
-	o.States = f.by != diff.ByPath // what a thread did says for which frame its time counts; paths end as in the file
+	o.States = f.by != diff.ByPath // a thread's state decides for which frame its time counts; paths end as in the file
 	if err := c.AddSource(side, in.src, o); err != nil {
 		return "", exit.CannotRead(name, err)
 	}
@@ -294,7 +294,7 @@ func (f *diffFlags) write(cmd *cobra.Command, r *diff.Result, to format.Format) 
 		return err
 	}
 	if f.output != outfile.Stdout {
-		if !f.exitCode || r.Significant == 0 { // otherwise it is told as the reason for the exit code
+		if !f.exitCode || r.Significant == 0 { // otherwise the reason for the exit code says it
 			fmt.Fprintln(cmd.ErrOrStderr(), output.Printable(r.Verdict()))
 		}
 		fmt.Fprintf(cmd.ErrOrStderr(), "written: %s\n", output.Printable(f.output))

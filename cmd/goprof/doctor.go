@@ -42,7 +42,7 @@ func newDoctor() *cobra.Command {
 		Args:    atMostOne,
 
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			pid := 0 // no process: the machine alone is examined
+			pid := 0 // 0: only the machine is examined
 			if len(args) > 0 || cmd.Flags().Changed("pid") || cmd.Flags().Changed("ns-pid") {
 				if pid, err = jvm.find(cmd, args); err != nil {
 					return err
@@ -77,7 +77,7 @@ func doctor(cmd *cobra.Command, pid int, asJSON bool) error {
 	return exit.OfCause(what, *r.Cause, nil)
 }
 
-// doctored is the command that the remedies repeat: record in place of doctor.
+// doctored returns the command line that the remedies repeat: record in place of doctor.
 func doctored(args []string, pid int) []string {
 	if pid == 0 {
 		return append(args[:1:1], "record", "--pid", "PID")

@@ -88,7 +88,7 @@ func newDump() *cobra.Command {
 	return cmd
 }
 
-// lookAt dumps what the command line names: a snap, a core file, or a JVM that runs.
+// lookAt dumps what the command line names: a snap, a core file, or a live JVM.
 func (d *dumper) lookAt(cmd *cobra.Command, args []string) (err error) {
 	kept := isSnap(args)
 	switch {
@@ -117,13 +117,13 @@ func (d *dumper) lookAt(cmd *cobra.Command, args []string) (err error) {
 
 const waitStopUsage = "`time` to wait for threads that have no CPU to stop on, while none of them stops (10s)"
 
-// maxDumps bounds -n: all dumps are kept until the end.
+// maxDumps limits -n, because all dumps are kept until the end.
 const maxDumps = 1000
 
-// dumpEvery is the time between dumps where none is given.
+// dumpEvery is the default time between dumps.
 const dumpEvery = 5 * time.Second
 
-// dumper is what the command line asks for.
+// dumper holds the command line's options.
 type dumper struct {
 	dumpFlags
 	jvm   oneJVM
@@ -136,7 +136,7 @@ type dumper struct {
 // liveDumpFlags are for live JVMs only.
 var liveDumpFlags = []string{"pid", "ns-pid", "count", "every", "nonblocking", "wait-stop", "pools"}
 
-// toDump are the rights that dump and locks keep. They write a file only where -o or --redact-map names one.
+// toDump returns the rights that dump and locks keep. They include writing only if -o or --redact-map names a file.
 func (f *redactFlags) toDump(name string) guard.Keep {
 	if f.names != "" || name != outfile.Stdout {
 		return guard.ToDumpAndWrite
@@ -172,7 +172,7 @@ func notStopped(command string, pid int, threads []profile.ThreadDump, wait time
 		return exit.CannotLook(pid, process.ErrNotPermitted)
 	case leftOut > 0:
 		why, cure := session.StopsUnbounded()
-		if why == "" { // it is over by now
+		if why == "" { // the cause has gone
 			why = "goprof had no CPU in time"
 			if _, cure = session.NoPriority(); cure == "" {
 				cure = fmt.Sprintf("goprof %s --pid %d", command, pid)

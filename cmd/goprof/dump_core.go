@@ -18,7 +18,7 @@ import (
 	"goprof/unwind"
 )
 
-// dumpFlags are the flags of dumps, of JVMs and of core files.
+// dumpFlags are the flags of dumps that apply to live JVMs and core files.
 type dumpFlags struct {
 	core              coreFile
 	format, output    string
@@ -46,7 +46,7 @@ func (d *dumpFlags) add(cmd *cobra.Command) {
 	d.redactFlags.add(cmd)
 }
 
-// check checks the flags, and finds the format: by its name, or by that of the file.
+// check checks the flags. It finds the format by -f or by the name of the file.
 func (d *dumpFlags) check(cmd *cobra.Command) error {
 	given := cmd.Flags().Changed
 	if d.json && given("format") && d.format != dumpAsJSON {
@@ -113,7 +113,7 @@ func (d *dumpFlags) dead(cmd *cobra.Command) error {
 	return out.write(true, func(w io.Writer) error { return writeDump(w, dump, d.format, d.shape) })
 }
 
-// tellVirtualWaits says why a deadlock of virtual threads may not be shown.
+// tellVirtualWaits reports why a deadlock of virtual threads may be missing.
 func tellVirtualWaits(to io.Writer, v *profile.VirtualWaits) {
 	if why := v.Unread(); why != "" {
 		fmt.Fprintf(to, "goprof: %s; a deadlock of theirs may be missing\n", output.Printable(why))

@@ -4,7 +4,7 @@ package main
 
 import "github.com/spf13/cobra"
 
-// newDump makes the command that dumps core files. That needs no Linux.
+// newDump returns the command for core files, which does not need Linux.
 func newDump() *cobra.Command {
 	d := &dumpFlags{}
 	cmd := &cobra.Command{

@@ -23,7 +23,7 @@ import (
 	"goprof/session"
 )
 
-// run takes the dumps that were asked for, and writes them.
+// run takes the requested dumps, and writes them.
 func (d *dumper) run(cmd *cobra.Command) error {
 	defer session.StopAfterSuspend()()
 	s, err := attach(cmd, d.pid, !d.live.NonBlocking)
@@ -59,7 +59,7 @@ func (d *dumper) run(cmd *cobra.Command) error {
 	return incomplete
 }
 
-// take takes one dump. incomplete says why the dump lacks stacks. Such a dump is shown all the same.
+// take takes one dump. If stacks are missing, incomplete says why, and the dump is still shown.
 func (d *dumper) take(cmd *cobra.Command, s *session.Session) (dump *profile.Dump, incomplete, err error) {
 	dump = s.NewDump()
 	if d.live.Virtual = nil; d.live.Locks && s.HasVirtual() {
@@ -105,7 +105,7 @@ func (d *dumper) take(cmd *cobra.Command, s *session.Session) (dump *profile.Dum
 	if d.by != nil {
 		d.by.Dump(dump)
 	}
-	if d.format == dumpAsJstack { // readers of jstack's dumps know no such lines
+	if d.format == dumpAsJstack { // readers of jstack's dumps do not know such lines
 		tellUnconfirmed(cmd.ErrOrStderr(), threads)
 		if note := dump.StoppedNote(); note != "" {
 			fmt.Fprintf(cmd.ErrOrStderr(), "goprof: process %d is %s\n", d.pid, output.Printable(note))
@@ -114,11 +114,11 @@ func (d *dumper) take(cmd *cobra.Command, s *session.Session) (dump *profile.Dum
 	return dump, incomplete, nil
 }
 
-// findVirtual bounds how long a dump looks for virtual threads, each time, that wait for locks.
+// findVirtual limits how long each dump searches for virtual threads that wait for locks.
 const findVirtual = time.Second
 
-// withLocks appends the virtual threads that no carrier runs. Some of them are in threads already, with what they wait
-// for and hold, but without a stack. Those get their stack.
+// withLocks appends the virtual threads without a carrier. Some of them are already in threads with their locks, but
+// without a stack. These get their stack.
 func withLocks(threads, unmounted []profile.ThreadDump) []profile.ThreadDump {
 	at := map[uint64]int{}
 	for i := range threads {
@@ -141,7 +141,7 @@ func (d *dumper) write(w io.Writer, dump *profile.Dump) error {
 	return writeDump(w, dump, d.format, d.shape)
 }
 
-// series takes several dumps. It writes text after each dump, and JSON at the end.
+// series takes several dumps. It writes text after each dump, or JSON at the end.
 func (d *dumper) series(cmd *cobra.Command, s *session.Session, out *dumpFile) error {
 	ctx, stop := interruptible(cmd.Context())
 	defer stop()
@@ -158,8 +158,7 @@ func (d *dumper) series(cmd *cobra.Command, s *session.Session, out *dumpFile) e
 	return incomplete
 }
 
-// takeAll takes the dumps that were asked for, and calls then after each. Dumps before an error or an interruption
-// remain.
+// takeAll takes the requested dumps, and calls then after each. Dumps before an error or an interruption are kept.
 func (d *dumper) takeAll(ctx context.Context, cmd *cobra.Command, s *session.Session,
 	then func([]*profile.Dump) error) (dumps []*profile.Dump, incomplete, err error) {
 	d.live.Cancel = ctx
@@ -168,7 +167,7 @@ func (d *dumper) takeAll(ctx context.Context, cmd *cobra.Command, s *session.Ses
 		dump, lacks, err := d.take(cmd, s)
 		if err != nil && ctx.Err() != nil { // the dump under way is incomplete
 			break
-		} else if err != nil && len(dumps) > 0 { // the dumps before the error remain
+		} else if err != nil && len(dumps) > 0 { // the dumps before the error are kept
 			fmt.Fprintf(cmd.ErrOrStderr(), "goprof: process %d cannot be looked at any more: %d of %d dumps\n",
 				d.pid, len(dumps),
 				d.count)
@@ -193,7 +192,7 @@ func (d *dumper) takeAll(ctx context.Context, cmd *cobra.Command, s *session.Ses
 	return dumps, incomplete, nil
 }
 
-// notesOf are the notes about a JVM that was looked at, without names where by is not nil.
+// notesOf returns the notes about a JVM. If by is not nil, names are redacted.
 func notesOf(s *session.Session, by *redact.Redactor) []profile.Note {
 	notes := exit.Host().Notes(s)
 	if by != nil {
@@ -202,11 +201,10 @@ func notesOf(s *session.Session, by *redact.Redactor) []profile.Note {
 	return notes
 }
 
-// settleTime is how long stopped threads get to return to what they did. The CPU time that they use for that does not
-// count as theirs.
+// settleTime is the time that stopped threads get to continue their work. Their CPU time in it does not count.
 const settleTime = 200 * time.Millisecond
 
-// sleepUntil returns false if ctx was done before.
+// sleepUntil returns false if ctx ended first.
 func sleepUntil(ctx context.Context, when time.Time) bool {
 	select {
 	case <-ctx.Done():
@@ -216,7 +214,7 @@ func sleepUntil(ctx context.Context, when time.Time) bool {
 	}
 }
 
-// writeNext writes the last of the dumps. JSON is one text, and is written at the end.
+// writeNext writes the latest dump. JSON is one text, so it is written at the end.
 func (d *dumper) writeNext(out *dumpFile, dumps []*profile.Dump) error {
 	if d.format == dumpAsJSON {
 		return nil
@@ -224,7 +222,7 @@ func (d *dumper) writeNext(out *dumpFile, dumps []*profile.Dump) error {
 	return out.write(false, func(w io.Writer) error { return d.writeLast(w, dumps) })
 }
 
-// writeLast writes the last of the dumps so far.
+// writeLast writes the latest dump.
 func (d *dumper) writeLast(w io.Writer, dumps []*profile.Dump) error {
 	if len(dumps) > 1 {
 		fmt.Fprintln(w)
@@ -235,7 +233,7 @@ func (d *dumper) writeLast(w io.Writer, dumps []*profile.Dump) error {
 	return d.write(w, dumps[len(dumps)-1])
 }
 
-// writeAll writes all dumps, and what they show together.
+// writeAll writes all dumps, and their comparison.
 func (d *dumper) writeAll(w io.Writer, dumps []*profile.Dump) error {
 	for i := range dumps {
 		if d.format == dumpAsJSON {
@@ -248,7 +246,7 @@ func (d *dumper) writeAll(w io.Writer, dumps []*profile.Dump) error {
 	return d.writeEnd(w, dumps)
 }
 
-// writeEnd writes what all dumps show together. Tools that read jstack's dumps compare several themselves.
+// writeEnd writes the comparison of all dumps. Tools that read jstack's dumps make their own.
 func (d *dumper) writeEnd(w io.Writer, all []*profile.Dump) error {
 	switch d.format {
 	case dumpAsJSON:

@@ -23,7 +23,7 @@ const (
 
 var dumpFormats = []string{dumpAsText, dumpAsJSON, dumpAsJstack}
 
-// dumpFile is where dumps go. Standard output gets one after the other. A file holds all dumps so far.
+// dumpFile is the destination of dumps. Standard output gets one after the other. A file always holds all dumps so far.
 type dumpFile struct {
 	*outfile.File
 	soFar bytes.Buffer
@@ -37,7 +37,7 @@ func reserveDump(name string) (*dumpFile, error) {
 	return &dumpFile{File: file}, nil
 }
 
-// write adds text. A pipe that has a name gets all of it with the last.
+// write adds text. A named pipe gets all text with the last dump.
 func (f *dumpFile) write(last bool, write func(io.Writer) error) (err error) {
 	if f.Name() == outfile.Stdout {
 		_, err = f.Write(write)
@@ -60,7 +60,7 @@ func writeDump(w io.Writer, dump *profile.Dump, format string, shape dumps.Shape
 	return dumps.Text(w, dump, shape)
 }
 
-// tellCensus says how many virtual threads are shown, and why others are not.
+// tellCensus reports how many virtual threads are shown, and why others are not.
 func tellCensus(to io.Writer, c *profile.VirtualCensus) {
 	fmt.Fprintf(to, "goprof: %d virtual threads, %d of them shown that no carrier ran\n", c.Seen, c.Shown)
 	for _, why := range slices.Sorted(maps.Keys(c.Unread)) {

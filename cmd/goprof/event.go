@@ -16,15 +16,15 @@ import (
 	"goprof/session"
 )
 
-// eventFlags say of which events samples are taken, if not of CPU time.
+// eventFlags say which events are sampled instead of CPU time.
 type eventFlags struct {
 	event  string
 	every  string
 	alloc  string
 	leak   bool
-	asked  []session.AskedEvent // what event says, with every and alloc
-	others []string             // parts of the recording that event names beside these
-	lead   string               // the one of them that event names first; empty if it names an event first
+	asked  []session.AskedEvent // the events, with every and alloc
+	others []string             // the other parts that --event names
+	lead   string               // the part that --event names first; empty if it names an event first
 }
 
 const eventHelp = `--event takes samples of something other than CPU time: alloc, exceptions, class-load, thread-start,
@@ -100,13 +100,13 @@ func severalInto(cmd *cobra.Command, as format.Format) error {
 
 const everyHelp = "--every is for one event; of several each has its own: --event alloc=512k,exceptions=10"
 
-// notEvents are events of asprof that record has other flags for.
+// notEvents are asprof's events that are other flags of record.
 var notEvents = map[string]string{
 	"cpu": "what record takes without --event", "itimer": "what record takes without --event: cpu beside other events",
 	"ctimer": "what record takes without --event: cpu beside other events", "wall": "--mode wall here",
 }
 
-// ask finds out of what samples are wanted.
+// ask finds out which events are wanted.
 func (f *recordFlags) ask(cmd *cobra.Command) (err error) {
 	if f.event != "" {
 		if f.asked, err = session.ParseEvents(f.event); err != nil {
@@ -142,7 +142,7 @@ func (f *recordFlags) ask(cmd *cobra.Command) (err error) {
 	if err := f.askLeak(cmd); err != nil {
 		return err
 	}
-	if len(f.asked) > events.MaxEvents/2 { // some are two functions
+	if len(f.asked) > events.MaxEvents/2 { // some events are two functions
 		return usageError(cmd, fmt.Sprintf("--event names no more than %d events", events.MaxEvents/2))
 	}
 	return nil
@@ -166,10 +166,10 @@ func (f *eventFlags) askAlloc(cmd *cobra.Command) error {
 	return nil
 }
 
-// leaks are events of memory, and the same of what is not given back.
+// leaks maps events of memory to the events of memory that is not freed.
 var leaks = map[string]string{"malloc": profile.EventLeak, "mmap": profile.EventMapLeak}
 
-// askLeak has samples be of what is not freed.
+// askLeak replaces the event by the event of memory that is not freed.
 func (f *eventFlags) askLeak(cmd *cobra.Command) error {
 	if !f.leak {
 		return nil
@@ -187,8 +187,8 @@ func (f *eventFlags) askLeak(cmd *cobra.Command) error {
 	return nil
 }
 
-// rights returns the rights that goprof keeps for the recording. The kernel's own counters need no more than CPU time
-// does. The kernel's functions need names.
+// rights returns the rights that goprof keeps for the recording. The kernel's counters need the same rights as CPU
+// time. Functions of the kernel also need their names.
 func (f *recordFlags) rights() guard.Keep {
 	kernel := f.all.Kernel || f.all.Wakers
 	probes := slices.ContainsFunc(f.asked, func(e session.AskedEvent) bool { return session.MayNeedProbes(e.Name) })

@@ -13,17 +13,17 @@ import (
 	"goprof/sampler/guard"
 )
 
-// readFilesOnly gives up the rights that a command does not need if it reads files and looks at no process. A file may
-// have been made to do harm, so this is called before any file is read.
+// readFilesOnly gives up the rights that a command does not need if it only reads files. A file may be malicious, so
+// call readFilesOnly before any file is read.
 func readFilesOnly(cmd *cobra.Command, args []string) {
 	guard.EnterFiles(filesOf(cmd, args))
 }
 
-// writing are the flags that name what a command writes: files, or a folder for files.
+// writing are the flags whose values are files or folders that a command writes.
 var writing = []string{"output", "map", "redact-map", "spool", "html"}
 
-// filesOf returns the files that a command line names. An argument that is no file's name does no harm: there is no
-// file of that name.
+// filesOf returns the files in a command line. Arguments that are not names of files do no harm, because no such file
+// exists.
 func filesOf(cmd *cobra.Command, args []string) guard.Files {
 	f := guard.Files{Read: slices.Clone(args), Write: []string{os.TempDir()}, Sends: cmd.Name() == "ship"}
 	cmd.Flags().Visit(func(flag *pflag.Flag) {
@@ -38,7 +38,7 @@ func filesOf(cmd *cobra.Command, args []string) guard.Files {
 		}
 	})
 	if flag := cmd.Flags().Lookup("output"); flag != nil && flag.Value.String() == "" {
-		f.Write = append(f.Write, args...) // flame and heat write beside what they read
+		f.Write = append(f.Write, args...) // flame and heat write beside their input
 	}
 	isStream := func(name string) bool { return name == outfile.Stdout }
 	f.Read, f.Write = slices.DeleteFunc(f.Read, isStream), slices.DeleteFunc(f.Write, func(name string) bool {

@@ -4,5 +4,5 @@ package main
 
 import "github.com/spf13/cobra"
 
-// readFilesOnly does nothing: there is no guard on this system.
+// readFilesOnly does nothing, because this system has no guard.
 func readFilesOnly(*cobra.Command, []string) {}

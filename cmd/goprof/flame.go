@@ -98,8 +98,7 @@ func drawFlame(cmd *cobra.Command, input string, f *flameFlags) error {
 	})
 }
 
-// describe gives a collapsed file the summary that is named. Otherwise it says what is wrong with the summary beside
-// the file.
+// describe adds the named summary to a collapsed file. Without a name it reports faults of the summary beside the file.
 func (in *openInput) describe(cmd *cobra.Command, named string) error {
 	if named == "" {
 		in.notes(cmd)

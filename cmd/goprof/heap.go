@@ -69,7 +69,7 @@ const heapExample = `  goprof heap 1234                            or --pid 1234
   goprof heap 1234 -o heap.hprof              how long the JVM would stand still for a heap dump
   goprof heap 1234 -o heap.hprof --stop       a heap dump`
 
-// heapFlags are what the command line asks for.
+// heapFlags are the flags of heap as given.
 type heapFlags struct {
 	jvm       oneJVM
 	core      coreFile
@@ -145,7 +145,7 @@ func (f *heapFlags) check(cmd *cobra.Command, args []string) error {
 	return f.core.check(cmd, args, "pid", "ns-pid", "count", "every", "all", "stop", "leak", "allocs")
 }
 
-// run finds out what to read: a core file, or a live JVM.
+// run reads a core file or a live JVM.
 func (f *heapFlags) run(cmd *cobra.Command, args []string) error {
 	if err := f.check(cmd, args); err != nil {
 		return err
@@ -161,7 +161,7 @@ func (f *heapFlags) run(cmd *cobra.Command, args []string) error {
 	case f.core.file != "":
 		readFilesOnly(cmd, args)
 	case f.wantsDump():
-		defer watchOver()() // the guard lets nothing be started
+		defer watchOver()() // the guard later forbids starting programs
 		guard.Enter(guard.ToDumpAndWrite)
 	case f.held.allocs > 0:
 		guard.Enter(guard.ToProbe)
@@ -185,7 +185,7 @@ func (f *heapFlags) run(cmd *cobra.Command, args []string) error {
 	return f.live(cmd, pid)
 }
 
-// live reads the heap of a JVM that runs, as often as was asked for.
+// live reads the heap of a live JVM, as often as -n says.
 func (f *heapFlags) live(cmd *cobra.Command, pid int) error {
 	s, err := attach(cmd, pid, false)
 	if err != nil {
@@ -233,7 +233,7 @@ func (f *heapFlags) live(cmd *cobra.Command, pid int) error {
 	return f.write(cmd, out, last, growth)
 }
 
-// reader makes what reads the heap of a live JVM once. Memory that does not answer is an error.
+// reader returns a function that reads the heap of a live JVM once. Memory that does not answer is an error.
 func (f *heapFlags) reader(ctx context.Context, s *session.Session) func() (*profile.Heap, error) {
 	var reader *heap.Reader
 	mainClass := s.About().MainClass
@@ -252,7 +252,7 @@ func (f *heapFlags) reader(ctx context.Context, s *session.Session) func() (*pro
 		if errors.Is(err, process.ErrSilent) {
 			return nil, err
 		}
-		if err = cmp.Or(s.Process.Alive(), err); err == nil { // memory of one that has ended reads as damaged
+		if err = cmp.Or(s.Process.Alive(), err); err == nil { // the memory of an ended process reads as damaged
 			f.name(h, s.Process.PID(), mainClass)
 		}
 		return h, err
@@ -263,7 +263,7 @@ func (f *heapFlags) options(ctx context.Context) heap.Options {
 	return heap.Options{All: f.all, Seed: uint64(time.Now().UnixNano()), Cancel: ctx.Done()}
 }
 
-// drawing returns what draws the heap, nil if it is written as text.
+// drawing returns a function that draws the heap, or nil if the heap is written as text.
 func (f *heapFlags) drawing() func(io.Writer, *output.Tree, flame.Options) error {
 	switch filepath.Ext(f.output) {
 	case ".html":
@@ -274,7 +274,7 @@ func (f *heapFlags) drawing() func(io.Writer, *output.Tree, flame.Options) error
 	return nil
 }
 
-// draw draws the heap by part, package and class.
+// draw draws the heap by parts, packages and classes.
 func (f *heapFlags) draw(w io.Writer, h *profile.Heap, growth *profile.HeapGrowth) error {
 	title := output.CleanName(cmp.Or(h.MainClass, "a heap"))
 	var about [][2]string
@@ -307,14 +307,14 @@ func (f *heapFlags) draw(w io.Writer, h *profile.Heap, growth *profile.HeapGrowt
 		About: about, Kinds: &output.HeapKinds})
 }
 
-// name says whose heap it is, and takes out names that may not be shown.
+// name adds pid and main class, and removes names that must be hidden.
 func (f *heapFlags) name(h *profile.Heap, pid int, mainClass string) {
-	if h.PID, h.MainClass = pid, mainClass; f.by != nil && !f.held.leak { // who holds what is looked for by name
+	if h.PID, h.MainClass = pid, mainClass; f.by != nil && !f.held.leak { // holders are looked up by name
 		f.by.Heap(h)
 	}
 }
 
-// heapError puts into words why a heap cannot be read.
+// heapError says why a heap cannot be read.
 func heapError(pid int, err error) error {
 	if errors.Is(err, vmstructs.ErrMissing) || errors.Is(err, vmstructs.ErrManyRegions) {
 		return &exit.Error{Code: exit.General, What: fmt.Sprintf("the heap of process %d cannot be read", pid),
@@ -323,7 +323,7 @@ func heapError(pid int, err error) error {
 	return exit.CannotLook(pid, err)
 }
 
-// dead shows the heap of a core file: its classes, or with --holders what holds the objects of a class.
+// dead shows the heap of a core file: its classes, or with --holders the holders of a class's objects.
 func (f *heapFlags) dead(cmd *cobra.Command) error {
 	o, err := f.core.open(cmd)
 	if err != nil {
@@ -362,7 +362,7 @@ func (f *heapFlags) dead(cmd *cobra.Command) error {
 	return f.write(cmd, out, h, nil)
 }
 
-// lacks says why a heap does not have what is to be shown, nil if it has it.
+// lacks returns an error if a heap lacks what is to be shown, and otherwise nil.
 func (f *heapFlags) lacks(cmd *cobra.Command, h *profile.Heap) *exit.Error {
 	e := &exit.Error{Code: exit.General, What: "what is alive is not known",
 		Remedy: exit.CommandLine(without("live", "area")(cmd, os.Args))}
@@ -385,12 +385,12 @@ func (f *heapFlags) lacks(cmd *cobra.Command, h *profile.Heap) *exit.Error {
 	return e
 }
 
-// write writes the last reading, and how the heap grew if there are several.
+// write writes the last reading, and the growth if there are several.
 func (f *heapFlags) write(cmd *cobra.Command, out *outfile.File, last *profile.Heap, growth *profile.HeapGrowth) error {
 	if e := f.lacks(cmd, last); e != nil && growth == nil {
 		return e
 	} else if e != nil {
-		last.Notes = append(last.Notes, e.What+" at the last reading: "+e.Why) // what the readings before it show is kept
+		last.Notes = append(last.Notes, e.What+" at the last reading: "+e.Why) // the earlier readings are still shown
 	} else if f.alive && last.Collector == "G1" && *last.Swept < time.Minute {
 		last.Notes = append(last.Notes, "that collection may still be removing what it found dead")
 	}
@@ -408,7 +408,7 @@ func (f *heapFlags) write(cmd *cobra.Command, out *outfile.File, last *profile.H
 	})
 }
 
-// putHeap writes the result, and says where it is.
+// putHeap writes the result, and reports its place.
 func putHeap(cmd *cobra.Command, out *outfile.File, write func(io.Writer) error) error {
 	name, err := out.Write(write)
 	if err == nil && name != outfile.Stdout {

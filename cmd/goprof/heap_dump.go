@@ -23,18 +23,19 @@ import (
 )
 
 const (
-	// measureFor is how long goprof tries out how fast it is, while the JVM runs.
+	// measureFor is how long goprof measures its own speed, while the JVM runs.
 	measureFor = 500 * time.Millisecond
-	// standsLonger and standsAtLeast bound how long the JVM stands still: so many times what was expected.
+	// standsLonger and standsAtLeast limit how long the JVM stands still: standsLonger times the expected time, and at
+	// least standsAtLeast.
 	standsLonger  = 10
 	standsAtLeast = 10 * time.Second
-	// mostStands bounds what is expected, standsUnknown stands for what could not be measured.
+	// mostStands limits the expected time. standsUnknown replaces it if it could not be measured.
 	mostStands    = time.Hour
 	standsUnknown = time.Minute
-	// heapTries is how often goprof waits for the end of a collection that it has met, nextTry for how long.
+	// heapTries is how often goprof waits for the end of a collection, each time for nextTry.
 	heapTries = 20
 	nextTry   = 50 * time.Millisecond
-	// lastWrite is how long goprof waits for the writer once the JVM was let go too early.
+	// lastWrite limits the wait for the writer after the JVM was released too early.
 	lastWrite = 2 * time.Second
 )
 
@@ -95,7 +96,7 @@ func (f *heapFlags) dump(cmd *cobra.Command, pid int) error {
 }
 
 // expectStand estimates how long the JVM would stand still for a heap dump. It makes a part of a dump while the JVM
-// runs, measures the speed, and throws the part away.
+// runs, measures the speed, and discards the part.
 func expectStand(ctx context.Context, s *session.Session) (stands time.Duration, about string, err error) {
 	for try := 1; ; try++ {
 		speed, err := session.Ask(s, func() (speed, error) { return measure(ctx, s.VM) })
@@ -113,15 +114,15 @@ func expectStand(ctx context.Context, s *session.Session) (stands time.Duration,
 	}
 }
 
-// speed is how fast a heap dump is, written to nowhere.
+// speed is the speed of a heap dump without its output.
 type speed struct {
 	used     uint64        // bytes of all objects
-	prepared time.Duration // what it took to come to the objects
-	bytes    uint64        // so many bytes of objects took so long
+	prepared time.Duration // time until the first object
+	bytes    uint64        // bytes of objects, and the time they took
 	took     time.Duration
 }
 
-// measure makes heap dumps of classes, and of objects for measureFor.
+// measure makes a heap dump of the classes, and of objects for measureFor.
 func measure(ctx context.Context, vm *vmstructs.VM) (s speed, err error) {
 	heap, err := vm.NewHeap()
 	if err != nil {
@@ -163,7 +164,7 @@ func (s *speed) stands() (stands time.Duration, about string) {
 		output.Size(s.used), output.Size(uint64(rate)))
 }
 
-// round leaves two digits or so of at most mostStands.
+// round keeps about two digits of a time, up to mostStands.
 func round(d time.Duration) time.Duration {
 	unit := time.Millisecond
 	for unit*100 < d {
@@ -172,7 +173,7 @@ func round(d time.Duration) time.Duration {
 	return d.Round(unit)
 }
 
-// liveDump is a heap dump of a JVM that stands still for it.
+// liveDump is a heap dump of a JVM that is stopped for it.
 type liveDump struct {
 	session *session.Session
 	opt     heapdump.Options
@@ -182,8 +183,8 @@ type liveDump struct {
 	stood   time.Duration
 }
 
-// write stops the JVM, and again a little later if that was in the middle of a collection. Nothing has been written
-// then.
+// write stops the JVM. If the JVM was in the middle of a collection, write stops it again a little later. Nothing is
+// written in between.
 func (d *liveDump) write(w io.Writer) (err error) {
 	for try := 1; ; try++ {
 		if err = d.once(w); !errors.Is(err, vmstructs.ErrMoving) || try == heapTries || d.ctx.Err() != nil {
@@ -193,8 +194,8 @@ func (d *liveDump) write(w io.Writer) (err error) {
 	}
 }
 
-// once stops the JVM one time, and writes the heap dump while it stands still. If the JVM must go on before the dump is
-// complete, once returns an error, and waits no longer than lastWrite for the writer.
+// once stops the JVM once, and writes the heap dump. If the JVM must continue before the dump is complete, once returns
+// an error after at most lastWrite.
 func (d *liveDump) once(w io.Writer) error {
 	type result struct {
 		res *heapdump.Result
@@ -215,7 +216,7 @@ func (d *liveDump) once(w io.Writer) error {
 		return &convert.SourceError{Err: d.reason(err)}
 	}
 	if err != nil {
-		select { // it ends soon: nothing waits for it but the file
+		select { // it ends soon: only the file can delay it
 		case <-done:
 		case <-time.After(lastWrite):
 		}
@@ -223,7 +224,7 @@ func (d *liveDump) once(w io.Writer) error {
 	}
 	r := <-done
 	d.res = r.res
-	if alive := d.session.Process.Alive(); alive != nil { // memory of one that has ended reads as damaged
+	if alive := d.session.Process.Alive(); alive != nil { // the memory of an ended process reads as damaged
 		return &convert.SourceError{Err: alive}
 	}
 	if r.err != nil && !errors.As(r.err, new(*heapdump.WriteError)) {
@@ -232,7 +233,7 @@ func (d *liveDump) once(w io.Writer) error {
 	return r.err
 }
 
-// reason is why all threads were let go, or did not all stop.
+// reason returns why all threads were released, or did not all stop.
 func (d *liveDump) reason(err error) error {
 	if d.ctx.Err() != nil {
 		return heapdump.ErrCancelled

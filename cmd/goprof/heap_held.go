@@ -22,16 +22,16 @@ import (
 	"goprof/session"
 )
 
-// heldFlags ask who holds objects, and what leaks.
+// heldFlags ask for the holders of objects, and for leaks.
 type heldFlags struct {
 	class  string
 	leak   bool
 	allocs time.Duration
 	reader *heap.Reader
-	known  []heap.Span // where objects lay before the first reading
+	known  []heap.Span // addresses of objects before the first reading
 }
 
-// leakReadings is how often --leak reads the heap, if -n does not say.
+// leakReadings is how often --leak reads the heap by default.
 const leakReadings = 6
 
 func (h *heldFlags) add(fs *pflag.FlagSet) {
@@ -73,7 +73,7 @@ func (f *heapFlags) checkHeld(cmd *cobra.Command) error {
 	return nil
 }
 
-// began notes where objects lie before the first reading of --leak.
+// began reads which addresses hold objects before the first reading of --leak.
 func (h *heldFlags) began(s *session.Session) {
 	if !h.leak {
 		return
@@ -84,12 +84,12 @@ func (h *heldFlags) began(s *session.Session) {
 		}
 		return found, err
 	})
-	if err == nil { // else the first reading says why
+	if err == nil { // otherwise the first reading reports why
 		h.reader, h.known = found.reader, found.known
 	}
 }
 
-// holders looks for the holders of some classes in a live JVM.
+// holders finds the holders of some classes in a live JVM.
 func (f *heapFlags) holders(ctx context.Context, s *session.Session, classes []string) (*profile.HeapHeld, error) {
 	opt, reader, known := f.options(ctx), f.held.reader, f.held.known
 	held, err := session.Ask(s, func() (held *profile.HeapHeld, err error) {
@@ -119,7 +119,7 @@ func (f *heapFlags) writeHolders(cmd *cobra.Command, ctx context.Context, s *ses
 	return f.writeHeld(cmd, out, held)
 }
 
-// noHolders says why nothing is known of a class.
+// noHolders returns why the holders of a class are not known.
 func (f *heapFlags) noHolders(err error, pid int) error {
 	if errors.Is(err, heap.ErrNoObjects) {
 		return &exit.Error{Code: exit.General, What: "no object of the class " + output.CleanName(f.held.class) + " was met",
@@ -129,7 +129,7 @@ func (f *heapFlags) noHolders(err error, pid int) error {
 	return heapError(pid, err)
 }
 
-// writeLeaks is --leak: who holds what grew, and who makes it.
+// writeLeaks is --leak: it shows who holds and who allocates the objects that grew.
 func (f *heapFlags) writeLeaks(cmd *cobra.Command, ctx context.Context, s *session.Session, out *outfile.File,
 	growth *profile.HeapGrowth, readings int) error {
 	held := &profile.HeapHeld{At: time.Now(), PID: s.Process.PID(), MainClass: s.About().MainClass,
@@ -156,7 +156,7 @@ func (f *heapFlags) writeLeaks(cmd *cobra.Command, ctx context.Context, s *sessi
 	return f.writeHeld(cmd, out, held)
 }
 
-// noGrowth says why so many readings do not show what grows.
+// noGrowth returns why several readings do not show what grows.
 func noGrowth(pid, readings int) error {
 	e := &exit.Error{Code: exit.General, What: "what leaks is not known", Why: "there are fewer than three readings",
 		Remedy: "let it end by itself"}
@@ -166,7 +166,7 @@ func noGrowth(pid, readings int) error {
 	return e
 }
 
-// addAllocs records allocations, and adds the stacks of what leaks.
+// addAllocs records allocations, and adds the stacks that allocate the leaking classes.
 func (f *heapFlags) addAllocs(ctx context.Context, s *session.Session, held *profile.HeapHeld) error {
 	plan, err := s.FindEvent(profile.EventAlloc, 0)
 	if err != nil {

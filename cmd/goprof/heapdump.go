@@ -22,12 +22,12 @@ import (
 )
 
 const (
-	// hprofFormat is what -f calls heap dumps, hprofEnds what their names end in.
+	// hprofFormat is the name of the format for -f. hprofEnds is the ending of such files.
 	hprofFormat = "hprof"
 	hprofEnds   = ".hprof"
 )
 
-// forHeapDump takes input as the core file, and says which flags of convert do not go with a heap dump.
+// forHeapDump uses input as the core file. It returns an error for flags of convert that do not go with a heap dump.
 func (c *coreFile) forHeapDump(cmd *cobra.Command, input string) (err error) {
 	c.file = input
 	may := []string{"output", "format", "redact", "redact-key", "redact-map", "root", "debug-dir"}
@@ -67,7 +67,7 @@ func (c *coreFile) writeHeapDump(cmd *cobra.Command, to string) error {
 	return nil
 }
 
-// heapOfCore returns the command that counts what fills the heap of a core file, with the same pseudonyms.
+// heapOfCore returns the command that shows what fills the heap of a core file, with the same pseudonyms.
 func heapOfCore(cmd *cobra.Command, file string) string {
 	args := []string{"goprof", "heap", "--core", file}
 	for _, name := range []string{"redact", "redact-key", "redact-map", "root"} {
@@ -86,7 +86,7 @@ func heapDumpOptions(by *redact.Redactor) heapdump.Options {
 	return opt
 }
 
-// heapDumpFailed puts into words why there is no heap dump. instead is a command that shows the heap all the same.
+// heapDumpFailed says why there is no heap dump. instead is a command that still shows the heap.
 func heapDumpFailed(err error, what, instead string) error {
 	var source *convert.SourceError
 	if !errors.As(err, &source) {
@@ -110,7 +110,7 @@ func heapDumpFailed(err error, what, instead string) error {
 	return e
 }
 
-// tellHeapDump says what was written, and what is missing in it.
+// tellHeapDump reports what was written, and what is missing.
 func tellHeapDump(cmd *cobra.Command, to string, res *heapdump.Result) {
 	w := cmd.ErrOrStderr()
 	for _, text := range res.Missing() {

@@ -86,7 +86,7 @@ func drawHeat(cmd *cobra.Command, input string, f *heatFlags) error {
 	})
 }
 
-// tellHeat writes the moments at which a recording changes.
+// tellHeat writes the moments at which the recording changes.
 func tellHeat(cmd *cobra.Command, input string, f *heatFlags) error {
 	for _, flag := range []string{"output", "title", "pools", "threads", "open"} {
 		if cmd.Flags().Changed(flag) {
@@ -120,7 +120,7 @@ func tellHeat(cmd *cobra.Command, input string, f *heatFlags) error {
 	return nil
 }
 
-// writeHeat draws the page. It reads samples meanwhile, so an error may be about reading.
+// writeHeat draws the page. It reads samples while it draws, so its error may be about reading.
 func writeHeat(file *outfile.File, in *openInput, f *heatFlags) (name string, err error) {
 	info := in.src.Info()
 	o := caption.Heat(version(), in.name, f.title, &info)

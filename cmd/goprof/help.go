@@ -9,17 +9,17 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// A command with many flags has two helps. --help shows what most people use. --help-all shows everything, as the
-// manual page does.
+// A command with many flags has two helps. --help shows what most users need. --help-all shows everything, like the
+// manual page.
 
-// brief is the short help of a command. Texts and flags of the command itself are the whole help.
+// brief is the short help of a command. The texts and flags of the command itself form the whole help.
 type brief struct {
 	about    string
 	examples string
 	flags    []string
 }
 
-// briefs are the short helps by the command's name.
+// briefs are the short helps by command.
 var briefs = map[string]brief{
 	"record": {recordBrief, recordBriefExample, []string{"pid", "wait", "duration", "output", "open", "rate", "threads",
 		"mode", "event", "thread", "group-threads", "engine"}},
@@ -31,7 +31,7 @@ var briefs = map[string]brief{
 		"exit-code"}},
 }
 
-// helpAll is the flag --help-all of every command. Like --help it ends the reading of the command line.
+// helpAll is the flag --help-all, which all commands have. Like --help it ends the parsing of the command line.
 type helpAll struct{ asked bool }
 
 func (h *helpAll) String() string { return "" }
@@ -41,7 +41,7 @@ func (h *helpAll) Set(string) error {
 	return pflag.ErrHelp
 }
 
-// addHelp gives all commands their help. h is asked while the help is shown.
+// addHelp adds help to all commands. h is evaluated when help is shown.
 func addHelp(root *cobra.Command) {
 	all := &helpAll{}
 	flag := root.PersistentFlags().VarPF(all, "help-all", "", "show the whole help")
@@ -57,14 +57,14 @@ func addHelp(root *cobra.Command) {
 	})
 }
 
-// briefWidth is where lines of the short help end.
+// briefWidth is the width of the short help.
 const briefWidth = 100
 
 func (b *brief) text(cmd *cobra.Command) string {
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 	flags.SortFlags = false
 	for _, name := range b.flags {
-		if f := cmd.Flags().Lookup(name); f != nil { // some are of Linux alone
+		if f := cmd.Flags().Lookup(name); f != nil { // some flags exist on Linux only
 			flags.AddFlag(f)
 		}
 	}

@@ -17,7 +17,7 @@ import (
 	"goprof/profile"
 )
 
-// inputFlags choose what of a recording is read. All commands that read recordings have them.
+// inputFlags choose the part of a recording that is read. All commands that read recordings have them.
 type inputFlags struct {
 	event, weight         string
 	from, to              time.Duration
@@ -25,7 +25,7 @@ type inputFlags struct {
 	include, exclude      string
 	states                []string
 	threads               bool
-	all                   bool // all parts are wanted, if the user does not name one
+	all                   bool // read all parts, unless the user names one
 }
 
 const inputsHelp = `FILE is a collapsed file, a pprof profile or a JFR file, ours or another tool's; its
@@ -51,12 +51,12 @@ func (f *inputFlags) add(cmd *cobra.Command) {
 	}
 }
 
-// completeFrom lets shells complete a flag's value to one of some words.
+// completeFrom lets shells complete a flag's value from a list of words.
 func completeFrom(cmd *cobra.Command, flag string, words []string) {
 	cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// filter checks the flags, and makes a filter of them.
+// filter checks the flags, and makes a filter from them.
 func (f *inputFlags) filter(cmd *cobra.Command) (filter recording.Filter, err error) {
 	if f.to > 0 && f.to <= f.from {
 		return filter, usageError(cmd, "--to is not later than --from", without("to"))
@@ -90,14 +90,14 @@ func (f *inputFlags) filter(cmd *cobra.Command) (filter recording.Filter, err er
 type openInput struct {
 	name  string
 	file  *recording.File
-	src   recording.Source // file, or the part of it that is wanted
+	src   recording.Source // file, or the wanted part of it
 	part  *recording.Filtered
 	asked inputFlags
-	// redacted says that src has no names that may not be shown.
+	// redacted says that src contains no names that must be hidden.
 	redacted bool
 }
 
-// open opens the recording of a name, and says what a user should know of it.
+// open opens the named recording, and shows notes about it.
 func (f *inputFlags) open(cmd *cobra.Command, name string) (*openInput, error) {
 	filter, err := f.filter(cmd)
 	if err != nil {
@@ -132,7 +132,7 @@ func (f *inputFlags) open(cmd *cobra.Command, name string) (*openInput, error) {
 
 func (in *openInput) Close() { in.file.Close() }
 
-// notes says what a user should know of the file although it was read.
+// notes shows notes about a file that could be read.
 func (in *openInput) notes(cmd *cobra.Command) {
 	notes := in.file.Info().Notes
 	if in.redacted {
@@ -143,8 +143,7 @@ func (in *openInput) notes(cmd *cobra.Command) {
 	}
 }
 
-// leftOut says how much the filters left out, and which parts were not read. It is to be called when the samples were
-// read.
+// leftOut reports how much the filters left out, and which parts were not read. Call it after the samples were read.
 func (in *openInput) leftOut(cmd *cobra.Command) {
 	in.partsLeftOut(cmd)
 	if in.part == nil {
@@ -155,11 +154,11 @@ func (in *openInput) leftOut(cmd *cobra.Command) {
 	}
 }
 
-// mostLeftOut is how many parts that were not read are named.
+// mostLeftOut limits how many unread parts are named.
 const mostLeftOut = 8
 
-// partsLeftOut says which parts of the recording were not read, and the command that reads them. Whoever names an
-// event wants nothing else.
+// partsLeftOut names the parts of the recording that were not read, and the command that reads them. If the user has
+// named an event, it reports nothing.
 func (in *openInput) partsLeftOut(cmd *cobra.Command) {
 	info := in.file.Info()
 	left := info.LeftOut()
@@ -186,7 +185,7 @@ func (in *openInput) partsLeftOut(cmd *cobra.Command) {
 		exit.CommandLine(again))
 }
 
-// amount says how many samples there are. If a file does not know that, it has stacks.
+// amount returns the number of samples as text. If the file does not have it, the text says "stacks".
 func (in *openInput) amount(n int64) string {
 	info := in.file.Info()
 	if info.All {
@@ -205,7 +204,7 @@ func (in *openInput) amount(n int64) string {
 	return fmt.Sprintf("%d stacks", n)
 }
 
-// sumOptions are those of the command line. Threads of collapsed files are part of their stacks.
+// sumOptions returns the options from the command line. Collapsed files contain threads as frames.
 func (in *openInput) sumOptions() recording.SumOptions {
 	i := in.file.Info()
 	return recording.SumOptions{Threads: in.asked.threads || i.Format == recording.Collapsed && i.Threads}
@@ -227,7 +226,7 @@ func cannotOpen(cmd *cobra.Command, name string, err error) error {
 	return e
 }
 
-// nearFile names a file that might have been meant.
+// nearFile returns the name of an existing file that is similar to a missing one.
 func nearFile(missing string) string {
 	found, err := filepath.Glob(filepath.Join(filepath.Dir(missing), "*.collapsed"))
 	if err != nil || len(found) == 0 {

@@ -10,7 +10,7 @@ import (
 	"goprof/cmd/goprof/exit"
 )
 
-// addInner adds --ns-pid to a command that looks at one JVM.
+// addInner adds --ns-pid to a command for one JVM.
 func addInner(cmd *cobra.Command, inner *int) {
 	cmd.Flags().IntVar(inner, "ns-pid", 0, "`PID` of the JVM as its container counts, instead of --pid; with NAME where "+
 		"several have it")
@@ -23,8 +23,8 @@ func checkInner(cmd *cobra.Command, inner int) error {
 	return nil
 }
 
-// inside returns the one JVM that has the number inner in a container, and part in its main class or jar. Each
-// container counts for itself, so several may have it: then none is chosen.
+// inside returns the JVM with the number inner in its container and with part in its main class or jar. If several
+// containers have such a JVM, it returns an error.
 func inside(inner int, part, command string) (int, error) {
 	if err := checkProc(); err != nil {
 		return 0, err
@@ -37,7 +37,7 @@ func inside(inner int, part, command string) (int, error) {
 		What: "there are no JVMs that " + what, Remedy: "goprof list"}, what, command)
 }
 
-// checkProc says why no process can be found by its number or name, if that is so.
+// checkProc returns why no process can be found, if that is so.
 func checkProc() error {
 	if c := exit.Host().CheckProc(); c != nil {
 		return exit.OfCause("cannot look for JVMs", *c, nil)

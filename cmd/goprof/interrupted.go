@@ -13,12 +13,13 @@ import (
 	"goprof/output/outfile"
 )
 
-// oneRequest is for how long further signals count as the first one. timeout(1) sends its signal to its child, and at
-// once again to the group of processes that the child is in.
+// oneRequest is how long further signals count as the first one. timeout(1) sends its signal to its child, and at once
+// again to the child's process group.
 var oneRequest = 100 * time.Millisecond
 
-// interruptible makes a context that ends at the first SIGINT or SIGTERM, or at another given signal that is not
-// ignored. A later signal ends the process at once (cleanOnSignal). Call the returned function when all is written.
+// interruptible returns a context that ends at the first SIGINT or SIGTERM, or at another given signal that is not
+// ignored. A later signal ends the process at once (cleanOnSignal). Call the returned function when everything is
+// written.
 func interruptible(parent context.Context, others ...os.Signal) (context.Context, context.CancelFunc) {
 	if parent == nil {
 		parent = context.Background()
@@ -48,9 +49,9 @@ func interruptible(parent context.Context, others ...os.Signal) (context.Context
 	})
 }
 
-// cleanOnSignal removes unfinished files when a signal ends the process, and says that there is no result. A call of
-// stop ends that. The process still ends by the signal. A signal that was ignored before stays ignored. goprof serve
-// does not use it: serve makes pages until a signal ends it, and removes them itself.
+// cleanOnSignal removes unfinished files when a signal ends the process, and reports that there is no result. The
+// process still ends by the signal. A call of stop ends this handling. A signal that was ignored before stays ignored.
+// goprof serve does not use cleanOnSignal: it makes pages until a signal ends it, and removes them itself.
 func cleanOnSignal() (stop func()) {
 	if serving {
 		return func() {}

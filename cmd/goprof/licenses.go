@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// notices are the licences of all code in this program. `go run ./scripts/release notices` writes the file.
+// notices holds the licences of all code in this program. `go run ./scripts/release notices` writes the file.
 //
 //go:embed THIRD_PARTY_NOTICES
 var notices string

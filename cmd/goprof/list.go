@@ -74,7 +74,7 @@ func newList() *cobra.Command {
 	return cmd
 }
 
-// terminalColumns is how wide standard output is, 0 if it is no terminal.
+// terminalColumns returns the width of standard output, or 0 if it is not a terminal.
 func terminalColumns() int {
 	columns, _, err := term.GetSize(int(os.Stdout.Fd()))
 	if err != nil {
@@ -83,7 +83,7 @@ func terminalColumns() int {
 	return columns
 }
 
-// thoseCalled returns the JVMs of a name. A name that is a number is a pid.
+// thoseCalled returns the JVMs with that name. A number is a pid.
 func thoseCalled(jvms []diagnose.JVM, name string) []diagnose.JVM {
 	pid, err := strconv.Atoi(name)
 	return slices.DeleteFunc(jvms, func(j diagnose.JVM) bool {
@@ -94,7 +94,7 @@ func thoseCalled(jvms []diagnose.JVM, name string) []diagnose.JVM {
 	})
 }
 
-// noneListed says that no JVM has that name. For a number it says which process has that pid.
+// noneListed returns the error that no JVM has that name. For a number it says which process has that pid.
 func noneListed(name string) error {
 	pid, err := strconv.Atoi(name)
 	if err != nil || pid <= 0 {

@@ -150,8 +150,8 @@ func seeLocks(s *session.Session, opt session.DumpOptions) (seen seenLocks, err 
 	return seen, nil
 }
 
-// verdict returns how the command ends: nil if there is no deadlock, and none can have been missed. of is what was
-// looked at, and again the command that looks once more; empty: of a core file, which would say the same.
+// verdict returns the command's error: nil if there is no deadlock and none can be missing. of names the JVM or file.
+// again is the command that looks once more; it is empty for a core file, which would show the same.
 func (seen *seenLocks) verdict(of, again string, graph *contention.Graph) error {
 	n, all := profile.Unconfirmed(seen.threads), len(seen.threads)
 	e := &exit.Error{Code: exit.Incomplete, Why: unconfirmedWhy, Remedy: again,
@@ -173,7 +173,7 @@ func (seen *seenLocks) verdict(of, again string, graph *contention.Graph) error 
 	return e
 }
 
-// locksOfCore runs the command on the core file of a dead JVM.
+// locksOfCore runs the command on a core file.
 func locksOfCore(cmd *cobra.Command, core *coreFile, to *locksWriter, raw bool, depth int) error {
 	core.by = to.by
 	o, err := core.open(cmd)
@@ -221,7 +221,7 @@ func (o *locksWriter) write(cmd *cobra.Command, threads []profile.ThreadDump) (*
 // unconfirmedWhy is why a wait could not be confirmed.
 const unconfirmedWhy = "they had a CPU while it was read, or a collector was at work"
 
-// tellUnconfirmed says how many threads are left out, because what they wait for could not be confirmed.
+// tellUnconfirmed reports how many threads are left out because their locks could not be confirmed.
 func tellUnconfirmed(to io.Writer, threads []profile.ThreadDump) {
 	if n := profile.Unconfirmed(threads); n > 0 {
 		fmt.Fprintf(to, "goprof: what %d of %d threads wait for could not be confirmed, and is left out: %s\n",
@@ -229,7 +229,7 @@ func tellUnconfirmed(to io.Writer, threads []profile.ThreadDump) {
 	}
 }
 
-// deadlocked returns how a command ends that has found deadlocks.
+// deadlocked returns the error of a command that has found deadlocks.
 func deadlocked(of string, g *contention.Graph) error {
 	n, what := 0, "a deadlock"
 	for _, cycle := range g.Deadlocks {

@@ -1,19 +1,19 @@
-// Command goprof profiles a running HotSpot JVM from outside. Each command is a file
-// of its own here: flags in, packages called, errors told.
+// Command goprof profiles a running HotSpot JVM from outside. Each command has its own file here, which parses flags,
+// calls packages, and reports errors.
 package main
 
 import (
 	"io"
 	"os"
 
-	_ "goprof/arch/entry" // where the program begins
+	_ "goprof/arch/entry" // the program's entry point
 
 	"goprof/cmd/goprof/exit"
 )
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
-// run is the whole program except for the end of its process.
+// run is the whole program except for the exit of its process.
 func run(args []string, stdout, stderr io.Writer) int {
 	root := newRoot()
 	root.SetArgs(args)

@@ -15,8 +15,7 @@ import (
 	"goprof/output/outfile"
 )
 
-// newMan is for packagers. Cobra has a generator of its own, which would bring a
-// markdown library into the binary.
+// newMan is for packagers. It replaces cobra's generator, which would add a markdown library to the binary.
 func newMan() *cobra.Command {
 	return &cobra.Command{
 		Use:     "man DIR",
@@ -106,7 +105,7 @@ func manFlag(b *bytes.Buffer, f *pflag.Flag) {
 	fmt.Fprintf(b, ".TP\n.B %s\n%s\n", roff(strings.TrimSpace(short+"--"+f.Name+" "+value)), roff(usage))
 }
 
-// roff escapes what would be a command of troff.
+// roff escapes troff's commands.
 func roff(s string) string {
 	s = strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(s)
 	lines := strings.Split(s, "\n")

@@ -32,7 +32,7 @@ const memoryExample = `  goprof memory 1234                          or --pid 12
   goprof memory 1234 -n 6 --every 10s         which part grows, and until when
   goprof memory 1234 --json --redact default  pseudonyms in place of names`
 
-// memoryFlags are what the command line asks for.
+// memoryFlags are the flags of memory as given.
 type memoryFlags struct {
 	jvm  oneJVM
 	core string
@@ -107,7 +107,7 @@ func (f *memoryFlags) run(cmd *cobra.Command, args []string) error {
 	})
 }
 
-// read reads as often as was asked for. Readings before an error remain.
+// read makes the requested number of readings. Readings before an error are kept.
 func (f *memoryFlags) read(ctx context.Context, log io.Writer, s *session.Session) (list []*profile.Memory, err error) {
 	pid, reader := s.Process.PID(), (*memory.Reader)(nil)
 	_, err = f.each(ctx, log, fmt.Sprintf("the memory of process %d", pid), func() (string, error) {

@@ -60,10 +60,10 @@ func (f *recordFlags) addMode(fs *pflag.FlagSet) {
 		"in modes wall and off-cpu: stop a thread once where it comes to rest, for its native frames")
 }
 
-// wallRate is how often goprof looks at each thread in a wall-clock mode, unless the user says otherwise.
+// wallRate is the default rate of looks at each thread in a wall-clock mode.
 const wallRate = 20
 
-// gatherRate is how often goprof looks whether the JVM waits for a safepoint, unless the user says otherwise.
+// gatherRate is the default rate at which goprof checks whether the JVM waits for a safepoint.
 const gatherRate = 1000
 
 func (f *recordFlags) checkMode(cmd *cobra.Command, weight profile.Weight) error {
@@ -112,7 +112,8 @@ func (f *recordFlags) checkMode(cmd *cobra.Command, weight profile.Weight) error
 	return nil
 }
 
-// toWall chooses the mode that flags are for, or leaves them out beside --event, which goes with no mode.
+// toWall returns a fix that adds the mode that some flags need. Beside --event, which excludes a mode, it removes the
+// flags.
 func toWall(cmd *cobra.Command) fix {
 	if cmd.Flags().Changed("event") {
 		return without("state", "all-threads", "nonblocking", "native-once")
@@ -120,7 +121,7 @@ func toWall(cmd *cobra.Command) fix {
 	return with("mode", "wall")
 }
 
-// usualRate is the rate of a mode where the user gives none; cpu is that of CPU time.
+// usualRate returns the default rate of a mode. cpu is the default for CPU time.
 func usualRate(mode session.Mode, cpu float64) float64 {
 	switch {
 	case !mode.IsWall():

@@ -12,7 +12,7 @@ import (
 	"goprof/session"
 )
 
-// oneJVM is the JVM that a command is for, as its flags name it: dump, locks, top and triage look at one.
+// oneJVM is the JVM of a command for one JVM, as given by flags: dump, locks, top and triage.
 type oneJVM struct{ pid, inner int }
 
 func (j *oneJVM) addFlags(cmd *cobra.Command) {
@@ -22,7 +22,7 @@ func (j *oneJVM) addFlags(cmd *cobra.Command) {
 	cmd.ValidArgsFunction = completeNames
 }
 
-// find returns the pid of the JVM that flags and arguments mean.
+// find returns the pid of the JVM that flags and arguments name.
 func (j *oneJVM) find(cmd *cobra.Command, args []string) (int, error) {
 	given, inner := cmd.Flags().Changed("pid"), cmd.Flags().Changed("ns-pid")
 	switch {
@@ -47,8 +47,8 @@ func (j *oneJVM) find(cmd *cobra.Command, args []string) (int, error) {
 	return j.pid, nil
 }
 
-// attach attaches to a JVM, and warns of what is doubtful about it. stops says that its threads will be stopped, which
-// another tracer forbids.
+// attach attaches to a JVM, and shows its doubts. stops says that threads will be stopped, which another tracer
+// forbids.
 func attach(cmd *cobra.Command, pid int, stops bool) (*session.Session, error) {
 	s, err := session.Attach(pid)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"goprof/output/outfile"
 )
 
-// checkOpen refuses --open for a file that neither a browser shows nor flame draws. name is empty if goprof chooses it.
-// Pages and pictures are told by their names.
+// checkOpen refuses --open for a file that neither a browser nor flame can show. name is empty if goprof chooses it.
+// Pages and pictures are recognized by their names.
 func checkOpen(cmd *cobra.Command, name string, as format.Format) error {
 	if flag := cmd.Flags().Lookup("open"); flag == nil || flag.Value.String() != "true" {
 		return nil

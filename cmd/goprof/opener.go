@@ -22,7 +22,7 @@ import (
 )
 
 // --open shows a page in the browser. goprof gives up the right to start programs before it reads anything (package
-// guard). So a second goprof is started at the beginning, and told at the end what to show.
+// guard). So it starts a second goprof at the beginning, and sends it the file to show at the end.
 
 const openerName = "opener"
 
@@ -38,7 +38,8 @@ type opener struct {
 
 var theOpener *opener
 
-// startOpener starts it if the command line has --open. Without it, --open only says where the page is.
+// startOpener starts the second goprof if the command line has --open. If that fails, --open only reports where the
+// page is.
 func startOpener(cmd *cobra.Command) {
 	flag := cmd.Flags().Lookup("open")
 	if flag == nil || flag.Value.String() != "true" {
@@ -55,12 +56,12 @@ func startOpener(cmd *cobra.Command) {
 	}
 }
 
-// open shows a file, and waits until that has begun. If the second goprof is gone, open says where the file is.
+// open shows a file, and waits until that has begun. If the second goprof has ended, open reports where the file is.
 func (o *opener) open(what string) {
 	if o == nil || what == outfile.Stdout {
 		return
 	}
-	theOpener = nil // it shows one page
+	theOpener = nil // the second goprof shows one page
 	_, err := fmt.Fprintln(o.told, what)
 	o.told.Close()
 	if cmp.Or(o.cmd.Wait(), err) != nil {
@@ -69,8 +70,8 @@ func (o *opener) open(what string) {
 }
 
 // openAddress opens an address that contains a secret in the user's browser. All users of the machine can read the
-// browser's arguments. So the argument is a page in folder, which redirects to the address. Without a desktop
-// openAddress does nothing: the address has been printed already.
+// browser's arguments. So the argument is a page in folder that redirects to the address. Without a desktop openAddress
+// does nothing: the address was already printed.
 func (o *opener) openAddress(url, folder string) {
 	if o == nil || browser() == "" {
 		return
@@ -101,8 +102,8 @@ func newOpener() *cobra.Command {
 	}
 }
 
-// outliveSignals lets Ctrl-C, which often ends a recording, not end the second goprof: the page is shown after that.
-// Handlers go when a program is started, as ignored signals would not: what the second goprof starts ends by Ctrl-C.
+// outliveSignals keeps Ctrl-C, which often ends a recording, from ending the second goprof, which shows the page
+// afterwards. It uses handlers, because programs that it starts would inherit ignored signals.
 func outliveSignals() {
 	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
 		if !signal.Ignored(s) {
@@ -114,7 +115,7 @@ func outliveSignals() {
 // isPage reports whether a browser shows a file of that name.
 func isPage(name string) bool { return filepath.Ext(name) == ".html" || filepath.Ext(name) == ".svg" }
 
-// tellWhere says how to see what is not shown.
+// tellWhere says how to open a page that is not shown.
 func tellWhere(talk io.Writer, what string) {
 	if !isPage(what) {
 		fmt.Fprintf(talk, "goprof: the page is not drawn: %s\n", exit.CommandLine([]string{"goprof", "flame", what}))
@@ -123,7 +124,7 @@ func tellWhere(talk io.Writer, what string) {
 	fmt.Fprintf(talk, "goprof: open it in a browser: %s\n", output.Printable(what))
 }
 
-// showPage shows a page. If it is a recording, it first draws the flame graph.
+// showPage shows a page. For a recording it first draws the flame graph.
 func showPage(talk io.Writer, what string) {
 	if !isPage(what) {
 		if self, err := os.Executable(); err == nil {
@@ -147,8 +148,8 @@ func showPage(talk io.Writer, what string) {
 	tellWhere(talk, what)
 }
 
-// browser returns the program that opens pages, empty if there is no desktop. It does not run as root, nor under
-// sudo: the desktop is another user's then.
+// browser returns the program that opens pages, or "" if there is no desktop. It returns "" for root and under sudo,
+// because the desktop belongs to another user then.
 func browser() string {
 	program := "xdg-open"
 	switch {

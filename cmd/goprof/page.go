@@ -11,13 +11,13 @@ import (
 	"goprof/output/outfile"
 )
 
-// drawn is a page, or a picture, of a recording.
+// drawn is a page or a picture of a recording.
 type drawn struct {
-	output        string // as the user has named it; empty: piped or beside
-	piped, beside string // its name where the recording comes from standard input, and else
+	output        string // as given by the user; empty: piped or beside
+	piped, beside string // default names, for a recording from standard input and from a file
 }
 
-// draw opens a recording, has draw make the page of it, says what was drawn, and shows it where that was asked for.
+// draw opens a recording, makes its page, reports what was drawn, and shows it with --open.
 func (p *drawn) draw(cmd *cobra.Command, f *inputFlags, input string,
 	draw func(*openInput, *outfile.File) (name, about string, err error)) error {
 	if err := exit.NotItself(input, p.output); err != nil {

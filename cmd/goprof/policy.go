@@ -18,7 +18,7 @@ import (
 	"goprof/profile/redact"
 )
 
-// redactFlags say what is taken out of what a command writes.
+// redactFlags say which names are removed from the output.
 type redactFlags struct {
 	policy, key, names string
 	prefix             string           // of the flags, for errors
@@ -27,10 +27,10 @@ type redactFlags struct {
 	file               *outfile.File
 }
 
-// defaultPolicy is the name of the policy that goprof brings along.
+// defaultPolicy is the name of the built-in policy.
 const defaultPolicy = "default"
 
-// add adds the flags to a command whose main purpose is something else.
+// add adds the flags to a command whose main purpose is another one.
 func (f *redactFlags) add(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	f.prefix = "redact-"
@@ -40,7 +40,7 @@ func (f *redactFlags) add(cmd *cobra.Command) {
 	fs.StringVar(&f.names, "redact-map", "", "write to `file` what each pseudonym stands for. Keep it")
 }
 
-// checkMapFile makes sure that the map goes into a file of its own. In the same file it would be given away with the
+// checkMapFile makes sure that the map is in a file of its own. Otherwise it would be passed on together with the
 // pseudonyms.
 func (f *redactFlags) checkMapFile(cmd *cobra.Command, others []string) error {
 	for _, other := range append([]string{f.key, f.policy}, others...) {
@@ -53,7 +53,7 @@ func (f *redactFlags) checkMapFile(cmd *cobra.Command, others []string) error {
 }
 
 // runs wraps a command: the Redactor is made before it, and the map is written after it. others are the files that the
-// command reads and writes. The command may end with a finding, so an error of the map comes first.
+// command reads and writes. The command may return a finding as an error, so an error of the map comes first.
 func (f *redactFlags) runs(run func(*cobra.Command, []string) error,
 	others ...*string) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
@@ -72,10 +72,10 @@ func (f *redactFlags) runs(run func(*cobra.Command, []string) error,
 	}
 }
 
-// stdout is for runs, where the result goes to standard output.
+// stdout is the argument of runs for a command that writes to standard output.
 var stdout = outfile.Stdout
 
-// prepare makes the Redactor that the flags ask for; none if they ask for none.
+// prepare makes the Redactor that the flags ask for, or none.
 func (f *redactFlags) prepare(cmd *cobra.Command, others ...string) error {
 	if err := f.checkMapFile(cmd, others); err != nil {
 		return err
@@ -125,10 +125,10 @@ func (f *redactFlags) read(cmd *cobra.Command) (*redact.Policy, error) {
 	return policy, nil
 }
 
-// maxKey bounds what is read of a file that should hold a key.
+// maxKey limits how much of a key file is read.
 const maxKey = 1 << 20
 
-// readKey reads the key, or makes a random one that is stored nowhere.
+// readKey reads the key, or makes a random one that is not stored.
 func (f *redactFlags) readKey(cmd *cobra.Command, policy *redact.Policy) ([]byte, error) {
 	name := f.key
 	if name == "" && policy.KeyFile != "" {
@@ -160,7 +160,7 @@ func (f *redactFlags) readKey(cmd *cobra.Command, policy *redact.Policy) ([]byte
 	return key, nil
 }
 
-// writeMap writes what the pseudonyms stand for, where that was asked for.
+// writeMap writes the map of pseudonyms, if --redact-map names a file.
 func (f *redactFlags) writeMap() error {
 	if f.file == nil {
 		return nil

@@ -18,12 +18,12 @@ import (
 	"goprof/session"
 )
 
-// program is a program that goprof starts to record it. It shares our terminal, so a Ctrl-C reaches it by itself.
+// program is a program that goprof starts and records. It shares goprof's terminal, so Ctrl-C reaches it directly.
 // goprof does not end it.
 type program struct {
 	cmd   *exec.Cmd
 	ended chan struct{}
-	err   error // of its end
+	err   error // from its exit
 }
 
 func newProgram(argv []string) *program {
@@ -34,7 +34,7 @@ func newProgram(argv []string) *program {
 
 func (p *program) pid() int { return p.cmd.Process.Pid }
 
-// attachEvery is how often goprof looks at a program that is no JVM yet: it may be a script that becomes one.
+// attachEvery is how often goprof checks whether a program has become a JVM: it may be a script that starts one.
 const attachEvery = 5 * time.Millisecond
 
 func (p *program) launch() error {
@@ -55,7 +55,7 @@ func (p *program) launch() error {
 	return nil
 }
 
-// attach attaches to the program as soon as it is a JVM that can be read.
+// attach attaches to the program as soon as it is a readable JVM.
 func (p *program) attach(ctx context.Context) (*session.Session, error) {
 	for {
 		s, err := session.Attach(p.pid())
@@ -78,7 +78,7 @@ func (p *program) attach(ctx context.Context) (*session.Session, error) {
 	}
 }
 
-// finish waits until the program ends and says how.
+// finish waits for the program's end and reports its status.
 func (p *program) finish(talk io.Writer) {
 	select {
 	case <-p.ended:
@@ -93,7 +93,7 @@ func (p *program) finish(talk io.Writer) {
 	}
 }
 
-// status returns how the program ended. The kernel may have told the sampler, which traces the program, in place of us.
+// status returns how the program ended. The kernel may have reported the end to the sampler, which traces the program.
 func (p *program) status() string {
 	var e *exec.ExitError
 	switch {

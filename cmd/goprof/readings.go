@@ -14,7 +14,7 @@ import (
 	"goprof/profile"
 )
 
-// readings say how often something is read that may grow.
+// readings say how often something that may grow is read.
 type readings struct {
 	count int
 	every time.Duration
@@ -46,8 +46,8 @@ func (r *readings) check(cmd *cobra.Command) error {
 	return nil
 }
 
-// each reads as often as was asked for, and says of each reading what it has found. It returns how many were made:
-// those before an error or ctx's end remain. what is what is read.
+// each makes the requested number of readings, and reports each. It returns how many were made: those before an error
+// or before ctx's end count. what names what is read.
 func (r *readings) each(ctx context.Context, log io.Writer, what string, read func() (string, error)) (int, error) {
 	done := 0
 	for next := time.Now(); done < r.count && sleepUntil(ctx, next); next = next.Add(r.every) {
@@ -65,7 +65,8 @@ func (r *readings) each(ctx context.Context, log io.Writer, what string, read fu
 	return done, nil
 }
 
-// tooFew says that too few of several readings show growth, and why if they were made. The page has it as a note.
+// tooFew reports that there are too few readings to show growth. why is the reason if they were made. The page has it
+// as a note.
 func tooFew(log io.Writer, readings int, why string) string {
 	text := "fewer than three readings: what grows is not known"
 	if readings >= profile.LeastReadings {

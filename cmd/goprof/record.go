@@ -88,7 +88,7 @@ const recordExample = `  goprof record --pid 1234 -d 30s              into out.c
   goprof record --wait petclinic -d 1m         from its start
   goprof record -- java -jar app.jar           start it, record it whole`
 
-// recordFlags are what the command line says: Options say it to the recorder, and all is what all parts have.
+// recordFlags are the flags of record. Options are those for the recorder, and all holds the options of all parts.
 type recordFlags struct {
 	recorder.Options
 	all         session.RecordOptions
@@ -171,7 +171,7 @@ func (f *recordFlags) command() *cobra.Command {
 	return cmd
 }
 
-// What --leaf may say.
+// The values of --leaf.
 const leafBest, leafSure = "best", "sure"
 
 const (
@@ -209,8 +209,8 @@ func (f *recordFlags) run(cmd *cobra.Command, args []string) error {
 		}
 	}
 	defer watchOver()()
-	// Programs were started before this: they would inherit it. No OS thread hangs in a read yet: each of them has to
-	// take part.
+	// Programs that would inherit the score are already started. The guard needs all OS threads, and none hangs in a
+	// read yet.
 	goFirst()
 	session.LetSysmonRest()
 	given := guard.Enter(f.rights())
@@ -228,12 +228,12 @@ func (f *recordFlags) run(cmd *cobra.Command, args []string) error {
 	if mapErr := f.writeMap(); err == nil {
 		err = mapErr
 	}
-	stop() // from now on a signal ends goprof, and nothing else
+	stop() // from now on a signal ends goprof at once
 	which.finish(talk)
 	return err
 }
 
-// check checks the flags, and makes Options of them.
+// check checks the flags, and fills Options.
 func (f *recordFlags) check(cmd *cobra.Command) (err error) {
 	if err := f.toMode(cmd); err != nil {
 		return err
@@ -287,7 +287,7 @@ func (f *recordFlags) check(cmd *cobra.Command) (err error) {
 	return nil
 }
 
-// checkRate finds the time between two samples.
+// checkRate sets the time between two samples.
 func (f *recordFlags) checkRate(cmd *cobra.Command) error {
 	if cmd.Flags().Changed("interval") {
 		if cmd.Flags().Changed("rate") {
@@ -309,7 +309,7 @@ func (f *recordFlags) checkRate(cmd *cobra.Command) error {
 	return nil
 }
 
-// checkHz checks a --rate.
+// checkHz checks the value of --rate.
 func checkHz(cmd *cobra.Command, rate float64) error {
 	if !(rate > 0 && rate <= maxRate) || rate < 1/maxInterval.Seconds() {
 		return usageError(cmd, fmt.Sprintf("--rate is above 0 and at most %d Hz", maxRate), without("rate"))
@@ -317,10 +317,10 @@ func checkHz(cmd *cobra.Command, rate float64) error {
 	return nil
 }
 
-// intervalOf is the time between two samples at a rate.
+// intervalOf returns the time between two samples at a rate.
 func intervalOf(rate float64) time.Duration { return time.Duration(float64(time.Second) / rate) }
 
-// checkOutput finds the format, by its name or by that of the file.
+// checkOutput finds the format, by -f or by the file's name.
 func (f *recordFlags) checkOutput(cmd *cobra.Command) (err error) {
 	if f.format == "" {
 		if err := asprofOutput(cmd, f.Files.Output, os.Args); err != nil {
@@ -366,10 +366,10 @@ func (f *recordFlags) checkOutput(cmd *cobra.Command) (err error) {
 	return nil
 }
 
-// minLoop keeps file names different: the times in them have seconds.
+// minLoop keeps file names different, because the times in them have seconds.
 const minLoop = time.Second
 
-// checkNames makes sure that each JVM has a file of its own.
+// checkNames makes sure that each JVM has its own file.
 func (f *recordFlags) checkNames() error {
 	if len(f.pids) < 2 {
 		return nil

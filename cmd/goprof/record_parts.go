@@ -15,7 +15,7 @@ import (
 	"goprof/session"
 )
 
-// partModes maps parts that are no events to their modes.
+// partModes maps the parts other than events to their modes.
 var partModes = map[string]session.Mode{"cpu": session.CPUMode, "wall": session.WallMode}
 
 func modeOfPart(name string) (session.Mode, bool) {
@@ -33,7 +33,7 @@ func namesWaits(event string) bool {
 	})
 }
 
-// takeParts takes the parts that are no events out of the list of events.
+// takeParts removes the parts other than events from the list of events.
 func (f *recordFlags) takeParts(cmd *cobra.Command) error {
 	var events []session.AskedEvent
 	for i, e := range f.asked {
@@ -61,7 +61,7 @@ func noAmount(cmd *cobra.Command, name string) error {
 	return usageError(cmd, fmt.Sprintf("--event %s has no amount behind it: its samples are times", name))
 }
 
-// checkParts finds flags that do not go with several parts.
+// checkParts refuses flags that do not go with several parts.
 func (f *recordFlags) checkParts(cmd *cobra.Command) error {
 	given := cmd.Flags().Changed
 	cpu := slices.Contains(f.others, profile.ModeCPU)
@@ -115,16 +115,16 @@ func (f *recordFlags) parts(weight profile.Weight) []recorder.Part {
 	return append(parts, events)
 }
 
-// part is a part of a mode, with what all parts have.
+// part returns a part for a mode, with the options of all parts.
 func (f *recordFlags) part(mode session.Mode) recorder.Part {
 	p := recorder.Part{RecordOptions: f.all}
 	p.Mode, p.Engine, p.Kernel = mode, session.EngineName(f.engine), f.all.Kernel && !mode.IsWall()
-	// The JVM's own idle threads stay if the user names threads.
+	// The JVM's own idle threads are kept if the user names threads.
 	p.LeaveIdle = mode.IsWall() && mode != session.TTSPMode && !f.allThreads && f.wants.only == ""
 	return p
 }
 
-// modePart returns a part that is no event, with the defaults that it has when it is recorded alone.
+// modePart returns the part of a mode, with the mode's defaults.
 func (f *recordFlags) modePart(name string) recorder.Part {
 	mode, _ := modeOfPart(name)
 	p := f.part(mode)
@@ -145,7 +145,7 @@ func (f *recordFlags) modePart(name string) recorder.Part {
 	return p
 }
 
-// wanted is what says which states are wanted; nil if all are.
+// wanted returns a filter of states, or nil if all are wanted.
 func wanted(states map[profile.State]bool) func(profile.State) bool {
 	if len(states) == 0 {
 		return nil
@@ -153,7 +153,7 @@ func wanted(states map[profile.State]bool) func(profile.State) bool {
 	return func(s profile.State) bool { return states[s] }
 }
 
-// chosenStates returns the thread states that belong to an event that is a mode.
+// chosenStates returns the thread states of an event that is a mode.
 func chosenStates(names []string) map[profile.State]bool {
 	chosen := map[profile.State]bool{}
 	for _, name := range names {

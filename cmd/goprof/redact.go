@@ -113,7 +113,7 @@ func (f *redactCommand) run(cmd *cobra.Command, input string) error {
 	return f.search(f.output, words)
 }
 
-// redactedName is a name for what a file becomes. Its ending stays: it says the format.
+// redactedName returns a name for the redacted file. It keeps the ending, which determines the format.
 func redactedName(input string) string {
 	if input == outfile.Stdout {
 		return "redacted" // in the format of the input
@@ -121,7 +121,7 @@ func redactedName(input string) string {
 	return "redacted-" + filepath.Base(input)
 }
 
-// wordList reads the words that must not be left.
+// wordList reads the words that must not remain.
 func (f *redactCommand) wordList() ([]string, error) {
 	if f.verify == "" {
 		return nil, nil
@@ -141,7 +141,7 @@ func (f *redactCommand) wordList() ([]string, error) {
 	return words, nil
 }
 
-// search ends with an error if a word is left.
+// search returns an error if a word remains.
 func (f *redactCommand) search(name string, words []string) error {
 	file, err := os.Open(name)
 	if err != nil {
@@ -205,7 +205,7 @@ func (f *redactCommand) write(cmd *cobra.Command, input string, by *redact.Redac
 	return nil
 }
 
-// sinking distinguishes errors of writing from those of reading.
+// sinking marks errors of writing, to distinguish them from errors of reading.
 type sinking struct{ to io.Writer }
 
 type sinkError struct{ error }
@@ -220,7 +220,7 @@ func (s sinking) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// unreadable says what to do about a file whose format goprof only writes.
+// unreadable returns the error for a format that goprof can only write.
 func unreadable(input string) error {
 	if snap.IsNamed(input) {
 		return &exit.Error{Code: exit.BadInput, What: "cannot read " + input, Why: "it is a zip: goprof snap writes one " +
@@ -233,7 +233,7 @@ func unreadable(input string) error {
 		Remedy: "goprof redact of the recording that it was made of"}
 }
 
-// asked returns the format that the output's name or -f asks for.
+// asked returns the format from the output's name or -f.
 func (f *redactCommand) asked(in redaction.Kind) (string, error) {
 	if in == redaction.JSON {
 		if f.format != "" && f.format != format.JSON.String() {
@@ -258,7 +258,7 @@ func (f *redactCommand) asked(in redaction.Kind) (string, error) {
 	return to.String(), nil
 }
 
-// hasExtension reports whether a file's name ends in that of a format.
+// hasExtension reports whether a file's name has the ending of a format.
 func hasExtension(name string) bool { return format.Trim(filepath.Base(name)) != filepath.Base(name) }
 
 func (f *redactCommand) convert(cmd *cobra.Command, input, as string, file *outfile.File, by *redact.Redactor) error {
@@ -285,7 +285,7 @@ func (f *redactCommand) convert(cmd *cobra.Command, input, as string, file *outf
 	return err
 }
 
-// redact takes the names out of what is read from now on.
+// redact removes names from everything that is read from now on.
 func (in *openInput) redact(by *redact.Redactor) {
 	if by == nil {
 		return
@@ -300,10 +300,10 @@ func (in *openInput) pageName() string {
 	return in.name
 }
 
-// maxDropped is how many of the event types that were left out are named.
+// maxDropped limits how many removed event types are named.
 const maxDropped = 12
 
-// tell says what was left out of a JFR file. An application's own types of events have its names.
+// tell reports what was removed from a JFR file. An application's own event types contain its names.
 func (f *redactCommand) tell(cmd *cobra.Command, a *redaction.Account, by *redact.Redactor) {
 	if f.quiet || a.JFR == nil {
 		return

@@ -112,10 +112,10 @@ func (f *reportFlags) run(cmd *cobra.Command, name string) error {
 		return err
 	}
 	defer in.Close()
-	in.notes(cmd) // a summary says what is counted
+	in.notes(cmd) // a summary shows the unit
 	sum := in.sumOptions()
 	sum.Threads = sum.Threads || (f.by == output.ByThread || f.shape.GroupThreads) && in.file.Info().Threads
-	sum.States = true // what a thread did says for which frame its time counts
+	sum.States = true // a thread's state decides for which frame its time counts
 	sum.Lines = f.by == output.ByLine
 	tree, err := in.tree(sum)
 	if err != nil {
@@ -123,7 +123,7 @@ func (f *reportFlags) run(cmd *cobra.Command, name string) error {
 	}
 	in.leftOut(cmd)
 	meta := in.src.Info().Meta
-	f.shape.HideEntries = f.sort == byTotal // they would fill the first rows
+	f.shape.HideEntries = f.sort == byTotal // entries would fill the first rows
 	tree = tree.Shaped(f.shape)
 	r, err := f.of(tree, &meta)
 	if err == nil {
@@ -145,7 +145,7 @@ func (f *reportFlags) run(cmd *cobra.Command, name string) error {
 	return writeResult(cmd, f.to, inForm(f.asJSON, r.JSON, r.Text))
 }
 
-// What --sort may say.
+// The values of --sort.
 const bySelf, byTotal = "self", "total"
 
 // of returns the report of a tree, with all rows.

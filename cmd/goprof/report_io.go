@@ -11,7 +11,7 @@ import (
 	"goprof/profile"
 )
 
-// files reports on files or peers. These are sums of the whole recording: no sample is counted.
+// files reports files or peers. Their figures are sums of the whole recording, not samples.
 func (f *reportFlags) files(cmd *cobra.Command, name string) error {
 	if given := givenOf(cmd, sampleFlags); len(given) > 0 {
 		return usageError(cmd, fmt.Sprintf("--%s is for samples, and --by %s has the sums of the whole recording", given[0],
@@ -38,7 +38,7 @@ func (f *reportFlags) files(cmd *cobra.Command, name string) error {
 	return writeResult(cmd, f.to, inForm(f.asJSON, json, text))
 }
 
-// sumsOfIO finds the sums in the account of a recording, or of one of its parts; nil: there are none.
+// sumsOfIO returns the sums in the account of a recording or one of its parts, or nil.
 func sumsOfIO(about recording.Info) *profile.IO {
 	if about.Summary != nil && about.Summary.IO != nil {
 		return about.Summary.IO

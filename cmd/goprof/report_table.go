@@ -16,12 +16,12 @@ import (
 	"goprof/output/recording"
 )
 
-// sampleFlags are those that choose or shape samples. A table of an event's fields has none of them.
+// sampleFlags choose or shape samples. They do not apply to a table of an event's fields.
 var sampleFlags = []string{"threads", "weight", "from", "to", "thread", "exclude-thread", "include", "exclude", "state",
 	"hide-internal", "group-threads"}
 
-// hasField reports whether --event is one whose field --by names, although --by is a key of samples. If an event's
-// samples have such a key, the key comes first. Standard input can be read only once: there, too.
+// hasField reports whether --by names a field of --event, although --by is also a key of samples. The key of samples
+// comes first if the event's samples have it, and for standard input, which can be read only once.
 func (f *reportFlags) hasField(name string) bool {
 	if name == outfile.Stdout || f.input.event == "" || recording.IsSample(f.input.event) {
 		return false

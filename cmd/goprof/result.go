@@ -22,7 +22,7 @@ func writeResult(cmd *cobra.Command, name string, write func(io.Writer) error) e
 	return exit.CannotWrite(err)
 }
 
-// inForm chooses one of two forms.
+// inForm chooses JSON or text.
 func inForm(asJSON bool, json, text func(io.Writer) error) func(io.Writer) error {
 	if asJSON {
 		return json

@@ -15,8 +15,8 @@ import (
 	"goprof/cmd/goprof/exit"
 )
 
-// portable are the commands that run on any operating system; platform, in
-// commands_linux.go and commands_other.go, are those that look at processes.
+// portable lists the commands that run on any operating system. platform, in commands_linux.go and commands_other.go,
+// lists those that look at processes.
 func portable() []func() *cobra.Command {
 	return []func() *cobra.Command{
 		newFlame,
@@ -37,7 +37,8 @@ func portable() []func() *cobra.Command {
 	}
 }
 
-// fileReaders are the commands that never look at a process. dump, heap, locks and triage do if they are given no file.
+// fileReaders are the commands that never look at a process. dump, heap, locks and triage look at one only without a
+// file.
 var fileReaders = []string{"flame", "report", "heat", "convert", "ship", "diff", "redact"}
 
 const rootHelp = `goprof shows where a running Java program spends its time, down to the last native
@@ -72,7 +73,7 @@ func newRoot() *cobra.Command {
 		Long:          rootHelp,
 		Example:       rootExample,
 		SilenceUsage:  true,
-		SilenceErrors: true, // exit.Tell tells them
+		SilenceErrors: true, // exit.Tell shows them
 		Args:          noCommand,
 		PersistentPreRun: func(cmd *cobra.Command, args []string) {
 			startOpener(cmd)
@@ -89,11 +90,11 @@ func newRoot() *cobra.Command {
 			return cmd.Help()
 		},
 	}
-	// Not cobra's own --version: its template needs reflection, with which the linker can leave out nothing.
+	// cobra's own --version uses a template that needs reflection, which keeps the linker from removing unused code.
 	root.Flags().BoolVarP(&showVersion, "version", "v", false, "show which goprof this is")
 	root.SetFlagErrorFunc(flagError)
 	root.SuggestionsMinimumDistance = 2
-	cobra.EnableCommandSorting = false // the order in which they are used: list, record, look
+	cobra.EnableCommandSorting = false // the order of use: list, record, ...
 	for _, commands := range [][]func() *cobra.Command{platform, portable()} {
 		for _, make := range commands {
 			root.AddCommand(make())
@@ -106,7 +107,7 @@ func newRoot() *cobra.Command {
 	return root
 }
 
-// replaceHelp makes help name a topic that it does not know. Cobra's own shows goprof's help in that case.
+// replaceHelp makes help report an unknown topic. Cobra's own help shows goprof's help in that case.
 func replaceHelp(root *cobra.Command) {
 	help, _, err := root.Find([]string{"help"})
 	if err != nil || help == root {
@@ -123,7 +124,7 @@ func replaceHelp(root *cobra.Command) {
 	}
 }
 
-// flagProblem returns what is wrong with a flag, without the names of Go's functions.
+// flagProblem returns what is wrong with a flag, without names of Go functions.
 func flagProblem(err error) string {
 	var number *strconv.NumError
 	var value *pflag.InvalidValueError
@@ -137,7 +138,7 @@ func flagProblem(err error) string {
 	return err.Error()
 }
 
-// noCommand says that a word is no command.
+// noCommand returns the error for a word that is not a command.
 func noCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -153,7 +154,7 @@ func noCommand(cmd *cobra.Command, args []string) error {
 	return err
 }
 
-// atMostOne takes one argument or none.
+// atMostOne accepts one argument or none.
 func atMostOne(cmd *cobra.Command, args []string) error {
 	if len(args) > 1 {
 		return usageError(cmd, fmt.Sprintf("one argument too many: %q", args[1]), withoutWord(args[1]))
@@ -161,8 +162,8 @@ func atMostOne(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// usageError returns what is wrong with the command line itself. The remedy is the command line with the fixes, or else
-// the command's first example.
+// usageError returns an error about the command line. The remedy is the command line with the fixes, or else the
+// command's first example.
 func usageError(cmd *cobra.Command, why string, fixes ...fix) *exit.Error {
 	e := &exit.Error{Code: exit.General, What: why, Remedy: cmp.Or(firstExample(cmd), cmd.CommandPath()+" --help")}
 	if len(fixes) > 0 {
@@ -175,7 +176,7 @@ func usageError(cmd *cobra.Command, why string, fixes ...fix) *exit.Error {
 	return e
 }
 
-// exactly takes as many arguments as names, and says which are missing.
+// exactly requires as many arguments as names, and names the missing ones.
 func exactly(names ...string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {

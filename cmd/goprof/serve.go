@@ -86,8 +86,8 @@ func runServe(cmd *cobra.Command, name, listen string) error {
 // serving says that this process is goprof serve.
 var serving bool
 
-// removeScratch removes the folder of pages. A page that is being made would take another minute, so nothing waits for
-// it: it may come into the folder while that is removed. Once the folder is gone nothing comes into it.
+// removeScratch removes the folder of pages. It does not wait for a page that is being made, which could take another
+// minute. Such a page may appear in the folder during the removal, but not after it.
 func removeScratch(folder string) {
 	for range 100 {
 		if os.RemoveAll(folder) == nil {
@@ -96,11 +96,11 @@ func removeScratch(folder string) {
 	}
 }
 
-// makePage runs a command of goprof, which writes what is asked for to a file. It returns what the command says.
+// makePage runs a command of goprof that writes a page to a file. It returns the command's messages.
 func makePage(args ...string) (string, error) {
 	var said messages
 	root := newRoot()
-	root.PersistentPreRun = nil // this process has given up its rights already
+	root.PersistentPreRun = nil // this process has already given up its rights
 	root.SetArgs(args)
 	root.SetOut(&said)
 	root.SetErr(&said)
@@ -108,7 +108,7 @@ func makePage(args ...string) (string, error) {
 	return said.String(), err
 }
 
-// messages are what a command says, as far as there is room.
+// messages holds a command's messages, up to a limit.
 type messages struct{ strings.Builder }
 
 const mostMessages = 16 << 10

@@ -6,7 +6,7 @@ import (
 	"goprof/output"
 )
 
-// The help of flags that several commands have.
+// Help texts of flags that several commands have.
 const (
 	rawNamesUsage     = "names as the JVM has them: addresses of hidden classes, mangled Kotlin, Scala, Ruby"
 	hideInternalUsage = "one frame for each run of frames that only pass calls on: [reflection], [lambda], " +
@@ -21,8 +21,8 @@ func addShape(flags *pflag.FlagSet, s *output.Shape) {
 	flags.BoolVar(&s.GroupThreads, "group-threads", false, groupThreadsUsage+", if stacks begin with threads")
 }
 
-// drawing are the flags of what is drawn. A picture has a method once under its caller, one frame for those by which a
-// thread begins, and none in which it just waits.
+// drawing holds two flags of drawings. splitKinds draws a method as one frame for each way in which it was compiled.
+// allFrames also draws frames that only wait, and each of the frames with which a thread begins.
 type drawing struct{ splitKinds, allFrames bool }
 
 func (d *drawing) add(flags *pflag.FlagSet) {
@@ -31,7 +31,7 @@ func (d *drawing) add(flags *pflag.FlagSet) {
 	flags.BoolVar(&d.allFrames, "all-frames", false, allFramesUsage+", and those in which they just wait")
 }
 
-// of is the shape in which a tree is drawn that the user wants in shape s.
+// of returns the shape for a drawing.
 func (d *drawing) of(s output.Shape) output.Shape {
 	s = s.Drawn()
 	s.MergeKinds, s.HideEntries, s.HideWaits = !d.splitKinds, !d.allFrames, !d.allFrames

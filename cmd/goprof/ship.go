@@ -90,7 +90,7 @@ func runShip(cmd *cobra.Command, input string, f *shipFlags) error {
 		return err
 	}
 	wait := cmp.Or(f.wait, time.Minute)
-	patience := wait // how long one batch may wait for room; after a wait in vain no further batch waits
+	patience := wait // how long one batch may wait for room; after one failure no further batch waits
 	o := replay.Options{Whose: whose, Pools: f.pools, Every: cmp.Or(f.every, 10*time.Second)}
 	batches, readErr := replay.Each(in.src, o, func(b *batch.Batch) {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -113,7 +113,7 @@ func runShip(cmd *cobra.Command, input string, f *shipFlags) error {
 	return destinations.Undelivered(shipper, err, f.to.Spool != "")
 }
 
-// whose returns what is known of the recording's process.
+// whose returns the attributes of the recording's process.
 func (f *shipFlags) whose(cmd *cobra.Command, in *openInput) (a resource.Attributes, err error) {
 	info := in.src.Info()
 	m := &info.Meta

@@ -40,14 +40,14 @@ const slowExample = `  goprof slow 1234 -d 1m
   goprof record --pid 1234 -d 1m --event off-cpu --wakers --min 1ms -o w.jfr && goprof slow w.jfr
   goprof slow x.jfr --trace 4bf92f3577b34da6a3ce929d0e0e4736`
 
-// slowFlags are the flags of slow as they were given.
+// slowFlags are the flags of slow as given.
 type slowFlags struct {
 	method, trace string
 	over          time.Duration
 	top           int
 	json          bool
 	in            inputFlags
-	published     bool // the program publishes for which traces its threads work
+	published     bool // the program publishes the trace that each thread works for
 	jvm           oneJVM
 	duration      time.Duration
 	rate          float64
@@ -112,10 +112,10 @@ func (f *slowFlags) run(cmd *cobra.Command, args []string) error {
 	return writeResult(cmd, outfile.Stdout, inForm(f.json, r.JSON, r.Text))
 }
 
-// ofFile and ofJVM are the flags that only one of the two kinds of arguments has.
+// ofFile and ofJVM are flags for a file only and for a live JVM only.
 var ofFile, ofJVM = []string{"from", "to", "thread"}, []string{"pid", "ns-pid", "duration", "rate"}
 
-// read takes the samples of a file.
+// read takes the samples from a file.
 func (f *slowFlags) read(cmd *cobra.Command, name string, g *requests.Gatherer, r *requests.Report) error {
 	if given := givenOf(cmd, ofJVM); len(given) > 0 {
 		return usageError(cmd, "--"+given[0]+" is for a JVM, and "+name+" is a file", without(given[0]))
@@ -148,7 +148,7 @@ func (f *slowFlags) read(cmd *cobra.Command, name string, g *requests.Gatherer, 
 	return nil
 }
 
-// choose says how many of the requests are slow.
+// choose decides which requests are slow.
 func (f *slowFlags) choose(of string, g *requests.Gatherer, r *requests.Report) error {
 	switch {
 	case len(r.All) == 0 && f.method != "":
@@ -178,7 +178,7 @@ func (f *slowFlags) choose(of string, g *requests.Gatherer, r *requests.Report) 
 	return nil
 }
 
-// isRecording reports whether an argument names a file. A number is a process.
+// isRecording reports whether an argument is a file. A number is a process.
 func isRecording(arg string) bool {
 	if _, err := strconv.Atoi(arg); err == nil {
 		return false
@@ -187,7 +187,7 @@ func isRecording(arg string) bool {
 	return arg == "-" || err == nil && !info.IsDir()
 }
 
-// record takes the samples of a recording of wall-clock time.
+// record takes the samples from a new wall-clock recording.
 func (f *slowFlags) record(cmd *cobra.Command, args []string, g *requests.Gatherer, r *requests.Report) error {
 	guard.Enter(guard.ToWatch)
 	pid, err := f.jvm.find(cmd, args)
@@ -228,7 +228,7 @@ func (f *slowFlags) record(cmd *cobra.Command, args []string, g *requests.Gather
 	return nil
 }
 
-// tellQuality says what is doubtful about a recording that is not kept.
+// tellQuality shows the doubts about a recording that is not kept.
 func tellQuality(talk io.Writer, sum *profile.Summary) {
 	q, doubts := sum.Judge()
 	for _, d := range doubts {
@@ -236,7 +236,7 @@ func tellQuality(talk io.Writer, sum *profile.Summary) {
 	}
 }
 
-// toRequests is a Sink that keeps requests.
+// toRequests is a Sink that gathers requests.
 type toRequests struct{ *requests.Gatherer }
 
 func (toRequests) Begin(profile.Instant, profile.Meta)         {}

@@ -16,19 +16,19 @@ import (
 )
 
 const (
-	// locksEvery is how often slow reads who holds the locks that threads wait for. Readings use no more than one part in
-	// locksShare of a CPU, as long as one comes once in locksSeldom. One that takes longer than longestReading does not
-	// count. After mostSlow of these in a row, virtual threads that no carrier runs are left out.
+	// locksEvery is the time between two readings of the owners of locks. Readings use at most 1/locksShare of a CPU,
+	// with at least one reading in locksSeldom. A reading that takes longer than longestReading is dropped. After
+	// mostSlow of these in a row, virtual threads without a carrier are left out.
 	locksEvery, locksSeldom = 100 * time.Millisecond, 5 * time.Second
 	locksShare              = 20
 	longestReading          = time.Second
 	mostSlow                = 3
-	// mostHolds bounds what is kept of that.
+	// mostHolds limits how many holds are kept.
 	mostHolds = 1 << 18
 )
 
-// watchLocks notes which thread waits for whose lock, until the function is called that it returns. It has a session of
-// its own, and stops no thread.
+// watchLocks records which thread waits for whose lock, until end is called. It has its own session, and stops no
+// thread.
 func watchLocks(ctx context.Context, talk io.Writer, pid int) (end func() []requests.Hold) {
 	ctx, stop := context.WithCancel(ctx)
 	found := make(chan []requests.Hold, 1)
@@ -53,10 +53,10 @@ func watchLocks(ctx context.Context, talk io.Writer, pid int) (end func() []requ
 	}
 }
 
-// errLongReading: by then the threads wait for other locks.
+// errLongReading: after that time the threads wait for other locks.
 var errLongReading = errors.New("a reading takes longer than " + longestReading.String())
 
-// readHolds returns an error if no reading counts.
+// readHolds returns an error if every reading was dropped.
 func readHolds(ctx context.Context, s *session.Session, talk io.Writer) (all []requests.Hold, failed error) {
 	some, virtual, slow := false, s.HasVirtual(), 0
 	for wait := locksEvery; sleepUntil(ctx, time.Now().Add(wait)); {

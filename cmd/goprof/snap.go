@@ -48,7 +48,7 @@ type snapFlags struct {
 	all      bool
 	duration time.Duration
 	output   string
-	before   string // the folder of an agent's files, snapper.NoFiles, or "": no agent takes this snap
+	before   string // the folder of an agent's files; snapper.NoFiles; or "" if no agent takes this snap
 	redactFlags
 }
 
@@ -128,17 +128,17 @@ func (f *snapFlags) run(cmd *cobra.Command, args []string) error {
 	return first
 }
 
-// snapEngines is how many engines a snap runs at the same time: two of triage, two of the recording.
+// snapEngines is how many engines a snap runs at the same time: two for triage, two for the recording.
 const snapEngines = 4
 
-// snapTarget is a JVM with what must be seen of it before goprof gives up its rights: the doctor asks for them.
+// snapTarget is a JVM with the facts that goprof must read before it gives up its rights. They are for doctor.
 type snapTarget struct {
 	pid    int
-	jvm    *diagnose.JVM // its entry of the list; nil if it is not listed
+	jvm    *diagnose.JVM // its entry in the list; nil if it is not listed
 	doctor diagnose.Report
 }
 
-// find finds the JVMs. A process that is no JVM is refused before a file is made.
+// find finds the JVMs. A process that is not a JVM is refused before a file is made.
 func (f *snapFlags) find(cmd *cobra.Command, args []string) (targets []snapTarget, err error) {
 	pid := 0
 	if !f.all {

@@ -19,11 +19,11 @@ import (
 	"goprof/profile"
 )
 
-// A snap that an agent takes at an alarm also has what the agent saw before: the vitals that its second process has
-// read, which come on standard input, and samples of the agent's own files.
+// A snap that an agent takes at an alarm also contains the time before: vitals that the agent's second process has
+// read, which come on standard input, and samples from the agent's own files.
 
 const (
-	// mostBefore bounds the files of the past: the shortest batch lasts a second.
+	// mostBefore limits the files of that time. The shortest batch lasts a second.
 	mostBefore = int(snapper.Past / time.Second)
 )
 
@@ -44,7 +44,7 @@ func (p *snapPart) before() error {
 		fmt.Fprintln(&p.notes, "no samples: no files of this JVM in the agent's folder")
 		return err
 	}
-	p.add("before.collapsed", func(w io.Writer) error { // the agent's files have no names that may not be told
+	p.add("before.collapsed", func(w io.Writer) error { // the agent's files contain no hidden names
 		_, failed := convert.Write(w, format.Collapsed, src, convert.Options{})
 		err = errors.Join(err, failed)
 		return nil
@@ -52,14 +52,14 @@ func (p *snapPart) before() error {
 	return err
 }
 
-// batchFile is the name of an agent's file: when it begins, and the process (package batchdir).
+// batchFile matches the name of an agent's file, and captures its start time and its pid (package batchdir).
 var batchFile = regexp.MustCompile(`^(\d{8}T\d{6}Z)-\d{4}-(\d+)-.*\.(pb\.gz|jfr)$`)
 
-// joined are recordings of one JVM, one after the other.
+// joined are recordings of one JVM, in order of time.
 type joined []*recording.File
 
-// openBefore opens the files of a folder that have samples of a process, not of an event, and begin after a moment. The
-// error is of those that cannot be read.
+// openBefore opens the files in a folder with samples of a process that begin after from. Files of events are left out.
+// The error is about unreadable files.
 func openBefore(dir string, pid int, from time.Time) (all joined, err error) {
 	entries, err := os.ReadDir(dir)
 	for i := len(entries) - 1; i >= 0 && len(all) < mostBefore; i-- {
@@ -69,7 +69,7 @@ func openBefore(dir string, pid int, from time.Time) (all joined, err error) {
 		}
 		f, failed := recording.Open(filepath.Join(dir, entries[i].Name()), recording.Options{})
 		if failed != nil {
-			err = failed // removed meanwhile, perhaps
+			err = failed // the file may have been removed since
 			continue
 		}
 		if info := f.Info(); info.Kind.Name != "" {

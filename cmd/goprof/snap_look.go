@@ -19,7 +19,7 @@ import (
 	"goprof/triage/vitals"
 )
 
-// triageAndRecord takes the two parts that need time, side by side. The files are written afterwards, by one goroutine.
+// triageAndRecord takes the two parts that need time, side by side. One goroutine writes their files afterwards.
 func (s *snapping) triageAndRecord() {
 	looked := s.begin("triage", "goprof triage: what is wrong, and the vitals of each second")
 	recorded := s.begin("recording", "goprof record --event cpu,off-cpu: CPU time, and what threads waited for")
@@ -45,7 +45,7 @@ func (s *snapping) triageAndRecord() {
 	recorded.end(recordErr)
 }
 
-// examine gathers what triage judges.
+// examine gathers the evidence for triage.
 func (p *snapPart) examine() (*triage.Evidence, []string, error) {
 	if _, err := p.stoppable(); err != nil {
 		return nil, nil, err
@@ -62,7 +62,7 @@ func (p *snapPart) examine() (*triage.Evidence, []string, error) {
 	return evidence, notes, nil
 }
 
-// findings judges, and keeps the readings of the vitals.
+// findings judges the evidence, and keeps the readings of the vitals.
 func (p *snapPart) findings(e *triage.Evidence, notes []string) error {
 	found := triage.Judge(e)
 	found.Notes = append(found.Notes, notes...)
@@ -79,11 +79,11 @@ func (p *snapPart) findings(e *triage.Evidence, notes []string) error {
 	return foundError(fmt.Sprintf("process %d", p.target.pid), found.Findings)
 }
 
-// snapMin is the shortest wait that gets a stack. Shorter ones are counted. In an incident goprof must be cheap: a
-// program with 10,000 waits a second cost most of a CPU without it.
+// snapMin is the shortest wait that gets a stack. Shorter ones are only counted, because goprof must be cheap in an
+// incident. Without it, a program with 10,000 waits a second cost most of a CPU.
 const snapMin = "1ms"
 
-// record records as the command does, into a file without a name. The file is nil if there is no recording.
+// record records like the command record, into a file without a name. It returns nil if there is no recording.
 func (p *snapPart) record() (*os.File, error) {
 	f := new(recordFlags)
 	cmd := f.command()
@@ -101,7 +101,7 @@ func (p *snapPart) record() (*os.File, error) {
 	}
 	f.Files.By, f.Files.Spool, f.Files.Whole = p.flags.by, spool, p.out
 	samples := int64(0)
-	talk := terminal.NewStatusLine(&p.notes) // its parts talk at the same time
+	talk := terminal.NewStatusLine(&p.notes) // its parts write messages at the same time
 	r, err := recorder.New(talk, &f.Options, recorder.JVM{PID: p.target.pid})
 	if err == nil {
 		defer r.Close()

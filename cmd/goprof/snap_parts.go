@@ -25,16 +25,16 @@ import (
 	"goprof/vmstructs"
 )
 
-// The parts of a snap are made by what the commands of the same names are made of.
+// The parts of a snap use the code of the commands with the same names.
 
 const (
 	snapDumps = 3
 	snapDepth = 2048
 	snapTop   = 30
-	// mostLog is how much is kept of the end of a log, and of the beginning of a crash file.
+	// mostLog limits the end of a log that is kept, mostCrashLog the beginning of a crash file.
 	mostLog      = 2 << 20
 	mostCrashLog = 4 << 20
-	// mostNeighbours is how many processes are listed.
+	// mostNeighbours limits how many processes are listed.
 	mostNeighbours = 50
 )
 
@@ -47,8 +47,7 @@ func (p *snapPart) list() error {
 		j.Main, j.User, j.Vendor, j.Version = by.Program(j.Main), by.Text(j.User), by.Version(j.Vendor), by.Version(j.Version)
 		j.Container = by.Text(j.Container)
 		if j.Problem != nil {
-			problem := p.withoutNames(*j.Problem)
-			j.Problem = &problem
+			j.Problem = new(p.withoutNames(*j.Problem))
 		}
 	}
 	p.add("list.txt", func(w io.Writer) error { return hosttext.List(w, []diagnose.JVM{j}, false, 0) })
@@ -70,8 +69,7 @@ func (p *snapPart) doctor() error {
 			c.Text, c.Remedy = by.Text(c.Text), by.Text(c.Remedy)
 		}
 		if r.Cause != nil {
-			cause := p.withoutNames(*r.Cause)
-			r.Cause = &cause
+			r.Cause = new(p.withoutNames(*r.Cause))
 		}
 	}
 	p.add("doctor.txt", func(w io.Writer) error { return hosttext.Doctor(w, &r) })
@@ -174,7 +172,7 @@ func (p *snapPart) memory() error {
 	return nil
 }
 
-// jvmFlags lists the flags. Their texts may be paths and commands, so of these nothing stays with --redact.
+// jvmFlags lists the flags. Their values may be paths and commands, so --redact removes these.
 func (p *snapPart) jvmFlags() error {
 	s, err := p.attached()
 	if err != nil {
@@ -195,7 +193,7 @@ func (p *snapPart) jvmFlags() error {
 		for _, f := range set {
 			value := f.String()
 			if by := p.flags.by; by != nil && f.Kind == vmstructs.StringFlag {
-				_, value, _ = strings.Cut(by.Line(f.Name+"="+value), "=") // as the line of a crash file: as a whole
+				_, value, _ = strings.Cut(by.Line(f.Name+"="+value), "=") // redacted as a line of a crash file: as a whole
 			}
 			fmt.Fprintf(&b, "%s=%s  (%s)\n", output.Printable(f.Name), output.Printable(value), f.Origin)
 		}
@@ -205,7 +203,7 @@ func (p *snapPart) jvmFlags() error {
 	return nil
 }
 
-// log adds text that others wrote, without its names where they may not be shown.
+// log adds text that other programs wrote. Names that must be hidden are removed.
 func (p *snapPart) log(name string, text []byte) {
 	p.add(name, func(w io.Writer) error { return p.writeLog(w, text) })
 }
@@ -222,8 +220,8 @@ func (p *snapPart) writeLog(w io.Writer, text []byte) error {
 	return nil
 }
 
-// kernel keeps the kernel's files one after the other, with their names between them as tail writes them. Their words
-// are the kernel's own, except for a few files.
+// kernel keeps the kernel's files one after the other, under headings like tail's. Their words are the kernel's own,
+// except in a few files.
 func (p *snapPart) kernel() error {
 	files := exit.Host().KernelFiles(p.target.pid)
 	unread := 0
@@ -324,5 +322,5 @@ func (p *snapPart) crashFiles() error {
 	return nil
 }
 
-// interruptedPart is why a part was not completed.
+// interruptedPart is the error of a part that was not completed.
 func interruptedPart() error { return &exit.Error{Code: exit.General, What: "interrupted"} }

@@ -20,7 +20,7 @@ import (
 	"goprof/profile/redact"
 )
 
-// isSnap reports whether the arguments of a command are the file of a snap. A number is a process, never a file.
+// isSnap reports whether a command's argument is a snap. A number is a process, never a file.
 func isSnap(args []string) bool {
 	if len(args) != 1 {
 		return false
@@ -29,14 +29,13 @@ func isSnap(args []string) bool {
 	return err != nil && snap.IsNamed(args[0])
 }
 
-// keptForms are the endings of the files of a part, by the format that a command writes.
+// keptForms are the endings of a part's files, by the command's format.
 var keptForms = map[string]string{"text": ".txt", "json": ".json", "jstack": ".jstack.txt"}
 
-// keptFlags are the flags that go with a snap. The others say how a live JVM is looked at.
+// keptFlags are the flags that go with a snap. The other flags need a live JVM.
 var keptFlags = []string{"json", "format", "output", "redact", "redact-key", "redact-map"}
 
-// showKept shows a part of a snap as it was written: what a command would have shown then. It ends as the command
-// would have.
+// showKept shows a part of a snap as the command wrote it, and ends with the command's result.
 func showKept(cmd *cobra.Command, name, part, format, to string, by *redact.Redactor) error {
 	var wrong error
 	cmd.Flags().Visit(func(f *pflag.Flag) {
@@ -75,7 +74,7 @@ func showKept(cmd *cobra.Command, name, part, format, to string, by *redact.Reda
 	return keptVerdict(name, part, r, by)
 }
 
-// noKept says why a part is not in the file.
+// noKept returns why a part is not in the file.
 func noKept(name string, err error, by *redact.Redactor) error {
 	if none := (*snap.NoPart)(nil); errors.As(err, &none) {
 		if by != nil {
@@ -87,7 +86,7 @@ func noKept(name string, err error, by *redact.Redactor) error {
 	return exit.CannotRead(name, err)
 }
 
-// keptVerdict returns how the command ended when the part was made.
+// keptVerdict returns the command's result when the part was made.
 func keptVerdict(name, part string, r *snap.Reader, by *redact.Redactor) error {
 	c, err := r.Contents()
 	if err != nil {
@@ -109,7 +108,7 @@ func keptVerdict(name, part string, r *snap.Reader, by *redact.Redactor) error {
 	return &exit.Error{Code: code, What: name + ": " + p.Why}
 }
 
-// copyKept copies a part. The file may come from anyone, so nothing in it can steer a terminal.
+// copyKept copies a part. The file may come from anyone, so terminal sequences are escaped.
 func copyKept(to io.Writer, from io.Reader, format string, by *redact.Redactor) error {
 	if by != nil {
 		kind := redaction.Log
@@ -128,7 +127,7 @@ func copyKept(to io.Writer, from io.Reader, format string, by *redact.Redactor) 
 			return err
 		case r == '\n' || r == '\t':
 			out.WriteRune(r)
-		case format == "json" && output.Unsafe(r): // stands in a string, where this means the same
+		case format == "json" && output.Unsafe(r): // in a JSON string, where the escape means the same
 			fmt.Fprintf(out, "\\u%04x", r)
 		case output.Unsafe(r), r == utf8.RuneError && size == 1:
 			out.WriteByte('?')

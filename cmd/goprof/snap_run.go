@@ -24,7 +24,7 @@ import (
 	"goprof/session"
 )
 
-// snapping is the snap of one JVM under way.
+// snapping is a running snap of one JVM.
 type snapping struct {
 	flags    *snapFlags
 	target   *snapTarget
@@ -32,27 +32,27 @@ type snapping struct {
 	line     *terminal.StatusLine
 	out      *outfile.File
 	zip      *snap.Writer
-	failed   error  // of writing the file
-	remedy   string // of the first part that is missing
+	failed   error  // an error of writing the file
+	remedy   string // of the first missing part
 	contents snap.Contents
 
-	session *session.Session // of dumps and tables; nil: there is none
-	err     error            // why
+	session *session.Session // for dumps and tables; nil: there is none
+	err     error            // why there is no session
 }
 
 type snapPart struct {
 	*snapping
 	snap.Part
-	cmd   *cobra.Command // takes what the part's command says on standard error
+	cmd   *cobra.Command // its standard error holds the messages of the part's command
 	notes bytes.Buffer
 }
 
-// none ends a part of which there is nothing.
+// none ends a part that has no content.
 type none string
 
 func (n none) Error() string { return string(n) }
 
-// run takes the snap, and writes the file. The error says which parts are missing.
+// run takes the snap, and writes the file. The error names the missing parts.
 func (s *snapping) run() (err error) {
 	if s.out, err = s.flags.reserve(s.target.pid); err != nil {
 		return exit.CannotWrite(err)
@@ -76,7 +76,7 @@ func (s *snapping) run() (err error) {
 	s.line.Wipe()
 	s.redactContents()
 	s.failed = cmp.Or(s.failed, s.zip.Close(&s.contents), buffered.Flush())
-	if s.failed == nil { // else the file keeps no name
+	if s.failed == nil { // after a failure the file gets no name
 		s.failed = growing.Publish()
 	}
 	if s.failed = cmp.Or(s.failed, growing.Close()); s.failed != nil {
@@ -105,7 +105,7 @@ func (s *snapping) takeAll() {
 	s.part("hs_err", "files that crashed JVMs have left beside it", (*snapPart).crashFiles)
 	s.triageAndRecord()
 	// Parts that take no time are taken even after Ctrl-C.
-	if s.flags.before != "" { // this late, so that the batch of the alarm is there
+	if s.flags.before != "" { // at the end, so that the batch of the alarm is there
 		p := s.begin("before", "what the agent saw of it in the five minutes before")
 		p.end(p.before())
 	}
@@ -116,7 +116,7 @@ func (s *snapping) takeAll() {
 	s.part("heap", "goprof heap: what fills the heap, by class", (*snapPart).heap)
 }
 
-// part takes one part. Whatever it says and returns goes into the table of contents.
+// part takes one part. Its messages and its error go into the table of contents.
 func (s *snapping) part(name, what string, take func(*snapPart) error) {
 	p := s.begin(name, what)
 	err := interruptedPart()
@@ -172,10 +172,10 @@ func (p *snapPart) add(name string, write func(io.Writer) error) {
 	}
 }
 
-// attached is the session that dumps and tables use.
+// attached returns the session for dumps and tables.
 func (p *snapPart) attached() (*session.Session, error) { return p.session, p.err }
 
-// redactContents takes names out of the table.
+// redactContents removes names from the table.
 func (s *snapping) redactContents() {
 	c, by := &s.contents, s.flags.by
 	if by == nil {
@@ -184,7 +184,7 @@ func (s *snapping) redactContents() {
 	c.MainClass, c.Host = by.Program(c.MainClass), by.Host(c.Host)
 	for i := range c.Parts {
 		p := &c.Parts[i]
-		if p.State != snap.None { // which is goprof's own word
+		if p.State != snap.None { // None is goprof's own word
 			p.Why = by.Text(p.Why)
 		}
 		for k := range p.Notes {
@@ -193,7 +193,7 @@ func (s *snapping) redactContents() {
 	}
 }
 
-// tell says what is in the file, and what is not.
+// tell reports what is in the file, and what is missing.
 func (s *snapping) tell() error {
 	lacking := s.contents.Lacking()
 	for rest := lacking; len(rest) > 0; {

@@ -14,8 +14,8 @@ import (
 	"goprof/cmd/goprof/exit"
 )
 
-// These functions guess what an unknown flag was meant to be: a known flag with a wrong letter, or a flag of
-// async-profiler's asprof. The remedy is the command as it was typed, with the right flag.
+// These functions guess the meaning of an unknown flag: a known flag with a wrong letter, or a flag of async-profiler's
+// asprof. The remedy is the typed command with the right flag.
 
 func flagError(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
@@ -77,7 +77,7 @@ func suggestFlag(cmd *cobra.Command, e *exit.Error, unknown *pflag.NotExistError
 	}
 }
 
-// recordWith reports whether record has a flag that was given without any command.
+// recordWith reports whether record has a flag that was given without a command.
 func recordWith(root *cobra.Command, name, letters string) bool {
 	record, _, err := root.Find([]string{"record"})
 	if err != nil || record == root {
@@ -98,7 +98,7 @@ func flagNames(cmd *cobra.Command) (names []string) {
 	return names
 }
 
-// nearest returns the name that differs in the fewest letters, "" if none is near.
+// nearest returns the name that differs in the fewest letters, or "" if none is near.
 func nearest(name string, names []string) (near string) {
 	if len(name) < 2 || len(name) > 40 {
 		return ""
@@ -115,7 +115,7 @@ func nearest(name string, names []string) (near string) {
 	return near
 }
 
-// distance returns how many letters to insert, delete, replace or swap with their neighbour make b of a.
+// distance returns how many letters must be inserted, deleted, replaced or swapped with a neighbour to turn a into b.
 func distance(a, b string) int {
 	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {
@@ -138,7 +138,7 @@ func distance(a, b string) int {
 	return last[len(b)]
 }
 
-// withFlag returns a command line with other words in place of a flag. The flag may have its value behind a "=".
+// withFlag replaces a flag in a command line by other words. The flag may have its value behind a "=".
 func withFlag(args []string, flag string, words ...string) []string {
 	args = slices.Clone(args)
 	for i, a := range args {

@@ -21,11 +21,11 @@ import (
 	"goprof/output/format"
 )
 
-// chosen says which JVMs the command line means. One of its fields is set.
+// chosen says which JVMs the command line names. One of its fields is set.
 type chosen struct {
 	pids    []int
 	name    string
-	inner   int // the pid in the JVM's container; name may narrow it down
+	inner   int // the pid in the JVM's container; name may narrow the choice
 	wait    string
 	program *program
 }
@@ -77,7 +77,7 @@ func (f *recordFlags) choose(cmd *cobra.Command, args []string) (*chosen, error)
 	return c, nil
 }
 
-// onlyOne leaves one of the ways: the program to start, otherwise the pids, otherwise the name.
+// onlyOne returns fixes that keep only one way to name JVMs: the program to start, or else the pids, or else the name.
 func (c *chosen) onlyOne() []fix {
 	fixes := []fix{without("wait")}
 	switch {
@@ -115,14 +115,14 @@ func (c *chosen) find(ctx context.Context, talk io.Writer) ([]recorder.JVM, erro
 	return all, nil
 }
 
-// finish waits for the end of a program that was started.
+// finish waits for the end of a started program.
 func (c *chosen) finish(talk io.Writer) {
 	if c.program != nil {
 		c.program.finish(talk)
 	}
 }
 
-// named returns the one JVM with part in its main class or jar. A number is a pid.
+// named returns the only JVM with part in its main class or jar. A number is a pid.
 func named(part, command string) (int, error) {
 	if pid, err := strconv.Atoi(part); err == nil && pid > 0 {
 		return pid, nil
@@ -134,7 +134,7 @@ func named(part, command string) (int, error) {
 		fmt.Sprintf("have %q in their main class or jar", part), command)
 }
 
-// oneOf returns the one JVM that was found. what says what several have in common.
+// oneOf returns the only JVM that was found. what names what several have in common.
 func oneOf(found []diagnose.JVM, none error, what, command string) (int, error) {
 	switch len(found) {
 	case 0:
@@ -146,7 +146,7 @@ func oneOf(found []diagnose.JVM, none error, what, command string) (int, error) 
 		Remedy: fmt.Sprintf("goprof %s --pid %d", command, found[0].PID)}
 }
 
-// whichJVM is the error of a command line that does not say which JVM it means.
+// whichJVM returns the error of a command line that does not name a JVM.
 func whichJVM(why string) error {
 	return &exit.Error{Code: exit.General, What: "which JVM? " + why, Remedy: "goprof list"}
 }
@@ -160,7 +160,7 @@ func noneCalled(part string) error {
 	return e
 }
 
-// namesOf names JVMs, but not too many.
+// namesOf lists the names of some JVMs.
 func namesOf(jvms []diagnose.JVM) string {
 	const most = 10
 	var names []string
@@ -177,10 +177,10 @@ func namesOf(jvms []diagnose.JVM) string {
 	return strings.Join(names, ", ")
 }
 
-// waitEvery is how often goprof looks for the JVM that it waits for.
+// waitEvery is how often goprof looks for the awaited JVM.
 const waitEvery = 200 * time.Millisecond
 
-// waitFor waits until a JVM of that name runs. A JVM that runs already will do.
+// waitFor waits until a JVM of that name runs. It also accepts one that already runs.
 func waitFor(ctx context.Context, talk io.Writer, part string) (int, error) {
 	if err := checkProc(); err != nil {
 		return 0, err
@@ -193,7 +193,7 @@ func waitFor(ctx context.Context, talk io.Writer, part string) (int, error) {
 		case len(ready) == 1:
 			return ready[0].PID, nil
 		case len(ready) > 1:
-			return named(part, "record") // says which
+			return named(part, "record") // named reports which JVMs there are
 		}
 		select {
 		case <-ctx.Done():

@@ -18,7 +18,7 @@ func (f *threadFilter) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.not, "exclude-thread", "", "no threads that `regex` finds in \"name tid=N\"")
 }
 
-// check returns what says which threads are wanted; nil if all are.
+// check returns a filter of threads, or nil if all are wanted.
 func (f *threadFilter) check(cmd *cobra.Command) (wants func(thread string) bool, err error) {
 	var these, none *regexp.Regexp
 	for flag, it := range map[string]struct {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// timeRange is a part of a recording: 10s-60s, 60s- or -60s, after its start.
+// timeRange is a part of a recording, relative to its start: 10s-60s, 60s- or -60s.
 type timeRange struct {
 	from, to time.Duration // 0: the start, the end
 	text     string

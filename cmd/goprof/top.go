@@ -57,7 +57,7 @@ const topExample = `  goprof top 1234                             or --pid 1234
   goprof top 1234 --once --redact default     pseudonyms in place of names
   goprof top 1234 --once -d 5s --json | jq '.threads[] | select(.cpu > 0.5)'`
 
-// topFlags are the flags of top as they were given.
+// topFlags are the flags of top as given.
 type topFlags struct {
 	jvm oneJVM
 	topscreen.Options
@@ -71,8 +71,8 @@ const (
 	topMaxInterval = time.Hour
 	topWindow      = 10 * time.Second
 	topMaxWindow   = time.Hour
-	// topRate is how many samples a second of CPU time gives while a screen is shown. topOnceRate is for a single
-	// reading, which has less time to gather them.
+	// topRate is the number of samples per second of CPU time for a screen. topOnceRate is for a single reading, which
+	// has less time.
 	topRate, topOnceRate = 20, 100
 )
 
@@ -125,7 +125,7 @@ func (f *topFlags) run(cmd *cobra.Command, args []string) error {
 		}
 		defer session.StartWatchdog(watchdogName, watchdogTerminal+terminal.Modes())()
 	}
-	// nothing more will be started, which would inherit this
+	// no more programs are started that would inherit the score
 	goFirst()
 	session.LetSysmonRest()
 	guard.Enter(guard.ToRecord)
@@ -157,7 +157,7 @@ func (f *topFlags) run(cmd *cobra.Command, args []string) error {
 	})
 }
 
-// redactReading takes the names out of a reading.
+// redactReading removes names from a reading.
 func redactReading(r *top.Reading, by *redact.Redactor) {
 	r.Main, r.JVM = by.Program(r.Main), by.Version(r.JVM)
 	for i := range r.Threads {
@@ -172,7 +172,6 @@ func redactReading(r *top.Reading, by *redact.Redactor) {
 	}
 }
 
-// check validates the flags.
 func (f *topFlags) check(cmd *cobra.Command) error {
 	changed := cmd.Flags().Changed
 	within := func(name string, d, least, most time.Duration) error {
@@ -221,7 +220,7 @@ func (f *topFlags) check(cmd *cobra.Command) error {
 	return within("window", f.Window, topMinInterval, topMaxWindow)
 }
 
-// noScreen is why there can be no screen, empty if there can.
+// noScreen returns why there can be no screen, or "".
 func noScreen() string {
 	switch {
 	case !isTerminal(os.Stdin, os.Stdout):

@@ -94,7 +94,7 @@ const onceTries = 6
 
 // TestTopOnce compares one reading with what the threads themselves were charged and have allocated.
 func TestTopOnce(t *testing.T) {
-	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+	jvmtest.ForDrawnJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm := jvmtest.Start(t, jdk, "truth.Rates", "--", "20", "10")
 		var got *onceJSON
 		var wrong []string

@@ -67,7 +67,7 @@ type triageFlags struct {
 }
 
 const (
-	// triageLeast is how long it takes to tell shares of a thread's time, with 20 looks a second.
+	// triageLeast is the time needed to know shares of a thread's time, with 20 looks a second.
 	triageLeast = 4 * time.Second
 	triageMost  = 10 * time.Minute
 )
@@ -95,7 +95,7 @@ func newTriage() *cobra.Command {
 	return cmd
 }
 
-// run finds out what to look at: a file, or a live JVM.
+// run examines a file or a live JVM.
 func (f *triageFlags) run(cmd *cobra.Command, args []string) error {
 	if err := f.core.check(cmd, args, "pid", "ns-pid", "all", "duration", "html"); err != nil {
 		return err
@@ -135,10 +135,10 @@ func (f *triageFlags) run(cmd *cobra.Command, args []string) error {
 	return f.live(cmd, pid)
 }
 
-// live looks at a JVM that runs.
+// live examines a live JVM.
 func (f *triageFlags) live(cmd *cobra.Command, pid int) error {
 	defer session.StopAfterSuspend()()
-	var page *outfile.File // opened first: a name that cannot be written must not cost ten seconds
+	var page *outfile.File // opened first, because a name that cannot be written must not cost ten seconds
 	var err error
 	if f.html != "" {
 		if page, err = outfile.Reserve(f.html); err != nil {
@@ -152,7 +152,7 @@ func (f *triageFlags) live(cmd *cobra.Command, pid int) error {
 	defer kept.discard()
 	evidence, notes, err := f.look(cmd, pid, kept)
 	if err != nil {
-		kept.tell(cmd.ErrOrStderr()) // they are whole, and nothing else names them
+		kept.tell(cmd.ErrOrStderr()) // these files are complete, and nothing else names them
 		return err
 	}
 	found := triage.Judge(evidence)
@@ -196,7 +196,7 @@ func (f *triageFlags) look(cmd *cobra.Command, pid int, kept *keptRecordings) (*
 	return evidence, notes, nil
 }
 
-// writePage writes the page, and says which files there are.
+// writePage writes the page, and reports its files.
 func (f *triageFlags) writePage(cmd *cobra.Command, page *outfile.File, kept *keptRecordings, found *profile.Triage,
 	e *triage.Evidence) error {
 	names := kept.written()
@@ -212,7 +212,7 @@ func (f *triageFlags) writePage(cmd *cobra.Command, page *outfile.File, kept *ke
 	return kept.err
 }
 
-// drawFindings draws the page. Its flame graph shows what used CPU time. If nothing did, it shows what all threads did.
+// drawFindings draws the page. Its flame graph shows CPU time. Without CPU time it shows all threads.
 func drawFindings(w io.Writer, found *profile.Triage, e *triage.Evidence, recordings []string) error {
 	p := e.CPU
 	if p == nil || p.Counts.Samples() == 0 && e.Wall != nil {

@@ -28,10 +28,10 @@ import (
 	"goprof/triage/examine"
 )
 
-// triageAtOnce is how many JVMs triage --all looks at at the same time. Each takes two engines.
+// triageAtOnce is how many JVMs triage --all examines at a time. Each needs two engines.
 const triageAtOnce = 4
 
-// triagedJVM is a JVM of triage --all in JSON. Problem says why it could not be looked at: nothing is known of it then.
+// triagedJVM is a JVM of triage --all in JSON. Problem says why the JVM could not be examined. Then it has no findings.
 type triagedJVM struct {
 	PID     int    `json:"pid"`
 	Main    string `json:"main"`
@@ -40,7 +40,7 @@ type triagedJVM struct {
 	err error
 }
 
-// everyJVM triages all JVMs of the host. The worst comes first.
+// everyJVM triages all JVMs of the host. It lists the worst first.
 func (f *triageFlags) everyJVM(cmd *cobra.Command) error {
 	if err := checkProc(); err != nil {
 		return err
@@ -79,7 +79,7 @@ func (f *triageFlags) everyJVM(cmd *cobra.Command) error {
 	return worstOf(all)
 }
 
-// triageEach looks at some JVMs at a time. Those that end meanwhile are left out.
+// triageEach examines the JVMs, some at a time. JVMs that end meanwhile are left out.
 func (f *triageFlags) triageEach(ctx context.Context, line *terminal.StatusLine, jvms []diagnose.JVM) []*triagedJVM {
 	all, free := make([]*triagedJVM, len(jvms)), make(chan struct{}, triageAtOnce)
 	var names sync.Mutex
@@ -135,8 +135,8 @@ func triageOne(ctx context.Context, jvm *diagnose.JVM, f *triageFlags) *triagedJ
 	return t
 }
 
-// rank orders JVMs: how many findings of each severity they have; then those that are not known come before those
-// without a finding.
+// rank orders JVMs by their number of findings of each severity. JVMs that could not be examined come before those
+// without findings.
 func (t *triagedJVM) rank() []int {
 	rank := make([]int, 4)
 	for _, f := range t.Findings {
@@ -148,12 +148,12 @@ func (t *triagedJVM) rank() []int {
 	return rank
 }
 
-// sortTriaged puts the worst first.
+// sortTriaged sorts the worst first.
 func sortTriaged(all []*triagedJVM) {
 	slices.SortStableFunc(all, func(a, b *triagedJVM) int { return slices.Compare(b.rank(), a.rank()) })
 }
 
-// triagedText writes a line for each JVM, and below it what was found.
+// triagedText writes a line for each JVM, with its findings below.
 func triagedText(to io.Writer, all []*triagedJVM) error {
 	var b strings.Builder
 	for _, t := range all {
@@ -176,7 +176,7 @@ func triagedText(to io.Writer, all []*triagedJVM) error {
 	return err
 }
 
-// worstOf returns how the command ends: as triage of the worst JVM would have.
+// worstOf returns the command's result: that of triage for the worst JVM.
 func worstOf(all []*triagedJVM) error {
 	var found []string
 	var unknown error

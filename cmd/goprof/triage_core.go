@@ -40,7 +40,7 @@ func triageCore(cmd *cobra.Command, core *coreFile, to triageOutput) error {
 	return to.tell(cmd, found, core.file)
 }
 
-// tell writes what was found, and returns the error with its exit code.
+// tell writes the findings, and returns the error with the exit code.
 func (o triageOutput) tell(cmd *cobra.Command, found *profile.Triage, about string) error {
 	if o.by != nil {
 		o.by.Triage(found)
@@ -56,7 +56,7 @@ func (o triageOutput) tell(cmd *cobra.Command, found *profile.Triage, about stri
 	return foundError(about, found.Findings)
 }
 
-// foundError is triage's error, nil if nothing was found.
+// foundError returns triage's error, or nil without findings.
 func foundError(about string, all []profile.Finding) error {
 	if len(all) == 0 {
 		return nil

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"io"
 	"os"
 	"strconv"
 
@@ -9,30 +8,19 @@ import (
 
 	"goprof/cmd/goprof/exit"
 	"goprof/output"
+	"goprof/output/snap"
 	"goprof/triage/hserr"
 )
 
-// crashHead is how much of a file goprof reads to tell a crash file.
+// crashHead is how much of a file goprof reads to recognize a crash file.
 const crashHead = 4 << 10
 
-// isCrashFile reports whether an argument names the file that a crash of HotSpot leaves. A number is a process, never a
-// file.
+// isCrashFile reports whether an argument is a crash file of HotSpot. A number is a process, never a file.
 func isCrashFile(name string) bool {
 	if _, err := strconv.Atoi(name); err == nil {
 		return false
 	}
-	info, err := os.Stat(name)
-	if err != nil || !info.Mode().IsRegular() {
-		return false
-	}
-	file, err := os.Open(name)
-	if err != nil {
-		return false
-	}
-	defer file.Close()
-	head := make([]byte, crashHead)
-	n, _ := io.ReadFull(file, head)
-	return hserr.Is(head[:n])
+	return hserr.Is(snap.Head(name, crashHead))
 }
 
 func explainCrash(cmd *cobra.Command, name string, to triageOutput) error {

@@ -20,8 +20,8 @@ import (
 	"goprof/session"
 )
 
-// keptRecordings are the recordings of a triage, which stay beside its page: findings.cpu.jfr and findings.wall.jfr
-// beside findings.html. They can be drawn again, by other commands and with other flags. They replace no file.
+// keptRecordings are the recordings of a triage that are kept beside its page: findings.cpu.jfr and findings.wall.jfr
+// beside findings.html. Other commands can read them. They replace no file.
 type keptRecordings struct {
 	files map[session.Mode]product.Product
 
@@ -52,7 +52,7 @@ func keepBeside(page *outfile.File) (*keptRecordings, error) {
 	return k, nil
 }
 
-// begin is examine.Options.Keep.
+// begin implements examine.Options.Keep.
 func (k *keptRecordings) begin(mode session.Mode, s *session.Session) (session.Sink,
 	func(*profile.Profile, *profile.Summary)) {
 	p := k.files[mode]
@@ -75,7 +75,7 @@ func (k *keptRecordings) note(name string, err error) {
 	k.err = cmp.Or(k.err, err)
 }
 
-// written returns the names of those that were finished.
+// written returns the names of the finished files.
 func (k *keptRecordings) written() []string {
 	if k == nil {
 		return nil
@@ -85,7 +85,7 @@ func (k *keptRecordings) written() []string {
 	return slices.Sorted(slices.Values(k.names))
 }
 
-// tell names those that were finished, and what shows them.
+// tell names the finished files, and the commands that show them.
 func (k *keptRecordings) tell(to io.Writer) {
 	if names := k.written(); len(names) > 0 {
 		fmt.Fprintf(to, "recordings: %s   next: goprof heat %s\n", output.Printable(strings.Join(names, ", ")),
@@ -93,7 +93,7 @@ func (k *keptRecordings) tell(to io.Writer) {
 	}
 }
 
-// discard removes what was not finished.
+// discard removes unfinished files.
 func (k *keptRecordings) discard() {
 	if k == nil {
 		return

@@ -10,7 +10,7 @@ import (
 	"goprof/cmd/goprof/exit"
 )
 
-// newTriage reads crash files and core files on any operating system. Only Linux lets it look at a process.
+// newTriage reads crash files and core files on any operating system. Live processes need Linux.
 func newTriage() *cobra.Command {
 	var core coreFile
 	var to triageOutput

@@ -24,8 +24,7 @@ func versionLine() string {
 	return fmt.Sprintf("goprof %s %s %s/%s", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
-// version returns what the build knows of itself: the module's version, which Go derives from tag and commit, or the
-// commit alone.
+// version returns the module's version, which Go derives from tag and commit, or the commit alone.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -6,8 +6,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// newWait returns what an ephemeral container runs whose image holds goprof alone. kubectl-goprof runs commands beside
-// it.
+// newWait returns the command that an ephemeral container runs if its image holds only goprof. kubectl-goprof runs
+// other commands beside it.
 func newWait() *cobra.Command {
 	return &cobra.Command{
 		Use:    "wait TIME",

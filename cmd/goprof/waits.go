@@ -29,7 +29,7 @@ are counted, and have no stack. --mode off-cpu and --mode ttsp are the same as -
 kernel's reason; "goprof report --by waker" sums it up. It needs CAP_BPF, CAP_PERFMON and CAP_SYSLOG.
 --chain also adds what had ended the waker's own wait, and so on: "goprof report --by chain".`
 
-// defaultChain and mostChain are how many wakers stand above a wait with --chain.
+// defaultChain and mostChain are the default and the largest number of wakers above a wait with --chain.
 const defaultChain, mostChain = 4, 16
 
 func (f *recordFlags) addWaits(fs *pflag.FlagSet) {
@@ -59,7 +59,7 @@ func namesIO(event string) bool {
 	})
 }
 
-// toMode sets the flags of a mode if --event names one, or --mode one of waits. It is called before all other checks.
+// toMode sets the flags of a mode if --event or --mode names a kind of waiting. Call it before all other checks.
 func (f *recordFlags) toMode(cmd *cobra.Command) error {
 	given := cmd.Flags().Changed
 	name := cmp.Or(f.event, f.mode)
@@ -105,7 +105,7 @@ func (f *recordFlags) toMode(cmd *cobra.Command) error {
 	return nil
 }
 
-// listWaits says which of the modes work as events. off-cpu and lock always do, at least by looks.
+// listWaits reports which of the modes work as events. off-cpu and lock always work, at least by looks.
 func listWaits(s *session.Session, pid int) []listedEvent {
 	byLooks := ""
 	if err := offcpu.Try(pid); err != nil {

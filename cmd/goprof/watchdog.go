@@ -13,12 +13,12 @@ import (
 	"goprof/session"
 )
 
-// watchdogName is the command by which goprof starts its own watchdog. With watchdogTerminal and the terminal's modes
-// the watchdog also restores the terminal.
+// watchdogName is the command with which goprof starts its watchdog. With watchdogTerminal and the terminal's modes the
+// watchdog also restores the terminal.
 const watchdogName, watchdogTerminal = "watchdog", "--terminal="
 
-// watchOver sees to it that a goprof that is stopped holds no thread, whether by Ctrl-Z or by force, until end is
-// called.
+// watchOver makes sure, until end is called, that a stopped goprof holds no thread, whether it was stopped by Ctrl-Z or
+// SIGSTOP.
 func watchOver() (end func()) {
 	polite, forced := session.StopAfterSuspend(), session.StartWatchdog(watchdogName)
 	return func() { forced(); polite() }

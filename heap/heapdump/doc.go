@@ -7,6 +7,6 @@
 // (vmstructs.ErrMoving, ErrNotDumped), there is no dump.
 //
 // Roots on stacks are conservative: each word of a thread's stack and registers that is the address of an object counts
-// as a reference. So an object may be kept that the program will not use any more. Handles of native code in outer
-// frames are not known (vmstructs.LocalHandles): an object that only such a handle keeps looks dead.
+// as a reference. So the dump may keep an object alive that the program no longer uses. Handles of native code in outer
+// frames are not known (vmstructs.LocalHandles): an object that only such a handle keeps alive looks dead.
 package heapdump

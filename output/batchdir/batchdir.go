@@ -1,8 +1,8 @@
 // Package batchdir keeps batches as files in one folder. It keeps the folder within a given size and age: it removes
 // the oldest files first.
 //
-// You give it batches; it never makes you wait. You get a file for each batch, in pprof's format or JFR. A file is
-// whole or does not exist. File names begin with the time, so they sort. Only files with such names are ever
+// It takes batches and never makes the caller wait. Each batch becomes a file, in pprof's format or JFR. A file is
+// complete or does not exist. File names begin with the time, so they sort. Only files with such names are ever
 // removed. If the disk is full, or batches come faster than they can be written, batches are dropped and counted.
 package batchdir
 

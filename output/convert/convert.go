@@ -1,7 +1,7 @@
-// Package convert writes a recording in any format that goprof has.
+// Package convert writes a recording in any of goprof's formats.
 //
-// You give a recording.Source and a format. Memory is bounded by what each format's own package keeps. An error of the
-// source is a *SourceError. Other errors are errors of writing.
+// It takes a recording.Source and a format. Memory is bounded by each format's own package. An error of the source is a
+// *SourceError. Other errors are errors of writing.
 package convert
 
 import (

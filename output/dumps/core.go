@@ -117,8 +117,7 @@ func coreJSON(c *profile.Core) *jsonCore {
 		Cause: signalJSON(c.Cause), Collector: c.Collector, HeapUsed: c.HeapUsed, HeapCommitted: c.HeapCommitted,
 		HeapMax: c.HeapMax, Collecting: c.Collecting}
 	if c.Signal != nil {
-		died := jsonThreadRef(c.Died)
-		j.Died = &died
+		j.Died = new(jsonThreadRef(c.Died))
 	}
 	for _, m := range c.Missing {
 		j.Missing = append(j.Missing, jsonCoreFile(m))

@@ -97,8 +97,7 @@ func (g *dumpGroup) mergeLocks() {
 	first := *g.ThreadDump
 	g.ThreadDump = &first
 	if first.WaitsFor != nil {
-		want := *first.WaitsFor
-		first.WaitsFor = &want
+		first.WaitsFor = new(*first.WaitsFor)
 	}
 	first.Holds = slices.Clone(first.Holds)
 	for _, t := range g.all[1:] {

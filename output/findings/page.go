@@ -2,7 +2,6 @@ package findings
 
 import (
 	"fmt"
-	"html"
 	"io"
 	"strings"
 
@@ -58,4 +57,4 @@ func items(b *strings.Builder, lines []string) {
 }
 
 // plain makes text of others fit for a page.
-func plain(text string) string { return html.EscapeString(output.Printable(text)) }
+func plain(text string) string { return output.EscapeHTML(output.Printable(text)) }

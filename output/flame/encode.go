@@ -248,24 +248,21 @@ func (s *shape) usedLabels() (used []int32) {
 // preorder visits all nodes that are shown, children by the order of their names. A node's self also holds the
 // samples of its children that are not shown. The same holds for the node's samples before.
 func (s *shape) preorder(order []int32, visit func(node int32, depth int, self, was int64)) {
-	type entry struct {
-		node  int32
-		depth int
-	}
-	pending := []entry{{}}
+	pending, depths := []int32{0}, []int{0}
 	for len(pending) > 0 {
-		at := pending[len(pending)-1]
-		pending = pending[:len(pending)-1]
-		self, was, from := s.totals[at.node], s.before(at.node), len(pending)
-		for n := s.first[at.node]; n != 0; n = s.next[n] {
+		from := len(pending) - 1
+		at, depth := pending[from], depths[from]
+		pending, depths = pending[:from], depths[:from]
+		self, was := s.totals[at], s.before(at)
+		for n := s.first[at]; n != 0; n = s.next[n] {
 			self -= s.totals[n]
 			was -= s.before(n)
-			pending = append(pending, entry{n, at.depth + 1})
+			pending, depths = append(pending, n), append(depths, depth+1)
 		}
-		slices.SortFunc(pending[from:], func(a, b entry) int { // the last is visited first
-			x, y := &s.tree.Nodes[a.node], &s.tree.Nodes[b.node]
-			return cmp.Or(cmp.Compare(order[y.Name], order[x.Name]), cmp.Compare(b.node, a.node))
+		slices.SortFunc(pending[from:], func(a, b int32) int { // the last is visited first
+			x, y := &s.tree.Nodes[a], &s.tree.Nodes[b]
+			return cmp.Or(cmp.Compare(order[y.Name], order[x.Name]), cmp.Compare(b, a))
 		})
-		visit(at.node, at.depth, self, was)
+		visit(at, depth, self, was)
 	}
 }

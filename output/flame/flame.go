@@ -1,4 +1,4 @@
-// Package flame draws flame graphs: pages that hold all they need, and pictures.
+// Package flame draws flame graphs: self-contained pages, and pictures.
 //
 // Names come from the target and may be hostile. In a page they are data: JSON in a script element that is not run,
 // with every '<' escaped. The page's own script sets them as text alone. The page's Content-Security-Policy allows

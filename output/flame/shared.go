@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
-	"html"
 	"io"
 	"path/filepath"
 	"strings"
@@ -50,7 +49,7 @@ type Parts struct {
 // Mark is the beginning of pages and pictures that goprof draws of the file with this name. goprof recognises them by
 // it.
 func Mark(source string) string {
-	return html.EscapeString(`goprof of "` + output.CleanName(filepath.Base(source)) + `"`)
+	return output.EscapeHTML(`goprof of "` + output.CleanName(filepath.Base(source)) + `"`)
 }
 
 // Seal writes a page. The template begins with @HEAD@, the head of all pages, and has the places @SOURCE@, @TITLE@,
@@ -64,7 +63,7 @@ func Seal(to io.Writer, template string, p Parts) error {
 		source = `<meta name="source" content="` + Mark(p.Source) + "\">\n"
 	}
 	_, err := strings.NewReplacer(
-		"@SOURCE@", source, "@TITLE@", html.EscapeString(p.Title), "@LINE@", html.EscapeString(p.Line),
+		"@SOURCE@", source, "@TITLE@", output.EscapeHTML(p.Title), "@LINE@", output.EscapeHTML(p.Line),
 		"@ABOVE@", p.Above,
 		"@STYLE@", p.Style, "@STYLE_HASH@", hash(p.Style),
 		"@SCRIPT@", script, "@SCRIPT_HASH@", hash(script),

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -75,6 +76,9 @@ func writeMoment(folder *os.Root, at time.Time) error {
 // Asked agrees to end if another goprof has asked this one to end. It returns the moment of the change. It does not
 // wait.
 func Asked(dir string) (at time.Time, ok bool) {
+	if _, err := os.Lstat(filepath.Join(dir, asked)); err != nil {
+		return at, false // as nearly always
+	}
 	folder, err := os.OpenRoot(dir)
 	if err != nil {
 		return at, false
@@ -82,7 +86,7 @@ func Asked(dir string) (at time.Time, ok bool) {
 	defer folder.Close()
 	text, err := readQuestion(folder)
 	if errors.Is(err, os.ErrNotExist) {
-		return at, false // as nearly always
+		return at, false // it was withdrawn
 	}
 	ns, bad := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
 	at, err = time.Unix(0, ns), errors.Join(err, bad)

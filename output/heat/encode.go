@@ -196,8 +196,8 @@ func leastShown(t *output.Tree, most int) int64 {
 		return 1
 	}
 	totals := t.Totals()
-	slices.SortFunc(totals, func(a, b int64) int { return cmp.Compare(b, a) })
-	return totals[most] + 1
+	slices.Sort(totals)
+	return totals[len(totals)-1-most] + 1
 }
 
 func (p *timePage) pack(list []entry, stacks []stackEnd) error {

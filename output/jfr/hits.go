@@ -104,7 +104,7 @@ func (t *eventTypes) describe() {
 	if t.own == 0 {
 		return
 	}
-	all := slices.Clone(typeTable)
+	all := slices.Clone(typeTable())
 	for i := range t.list {
 		if e := &t.list[i]; e.id >= typeFirstOwn {
 			all = append(all, e.definition())
@@ -114,21 +114,17 @@ func (t *eventTypes) describe() {
 }
 
 func (e *eventType) definition() typeDef {
-	if e.kind.Unit == profile.WallTime {
-		return wallEvent(e.id, e.name, cut(e.kind.Name), "A part of a recording that goprof was asked for by this name")
+	r := typeRow{e.id, e.name, cut(e.kind.Name), "A sample of an event that goprof was asked for by this name",
+		"goprof/Events", "eventThread; stackTrace; about Class About; samples"}
+	switch e.kind.Unit {
+	case profile.WallTime:
+		r.description = "A part of a recording that goprof was asked for by this name"
+		r.category, r.fields = inProfiling, wallFields
+	case profile.Bytes:
+		r.fields = "eventThread; stackTrace; about Class About; bytes size Bytes It Stands For"
 	}
-	stands := hitCount
-	if e.kind.Unit == profile.Bytes {
-		stands = size("bytes", "Bytes It Stands For")
-	}
-	return event(e.id, e.name, cut(e.kind.Name), "A sample of an event that goprof was asked for by this name", inHits,
-		eventThread,
-		stackTrace,
-		ref("about", typeClass, "About"),
-		stands)
+	return r.definition()
 }
-
-var inHits = []string{"goprof", "Events"}
 
 func (w *Writer) hit(s *profile.Sample) error {
 	if err := s.Read(); err != nil {

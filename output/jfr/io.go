@@ -17,25 +17,6 @@ var IOTypes = map[string]profile.IOOp{"jdk.FileRead": profile.IORead, "jdk.FileW
 	"jdk.FileForce": profile.IOForce, "jdk.SocketRead": profile.IORead, "jdk.SocketWrite": profile.IOWrite,
 	ioCallName: profile.NumIOOp}
 
-var (
-	filePath     = value("path", typeString, "Path")
-	host         = value("host", typeString, "Host")
-	address      = value("address", typeString, "Address")
-	port         = value("port", typeInt, "Port")
-	bytesRead    = size("bytesRead", "Bytes Read")
-	bytesWritten = size("bytesWritten", "Bytes Written")
-)
-
-// ioEvent returns the definition of an event type in IOTypes. Its last fields are the number of calls, and the time,
-// that a sample stands for.
-func ioEvent(id typeID, name, label string, fields ...fieldDef) typeDef {
-	return event(id, name, label, "", []string{"Java Application"}, append(append([]fieldDef{
-		{name: "duration", typ: typeLong, label: "Duration", as: tickSpan},
-		eventThread,
-		stackTrace}, fields...),
-		hitCount, span("timeSpan", "Time It Stands For"))...)
-}
-
 // ioType returns the type for a call. Only files and peers have types of the JDK's.
 func ioType(c *profile.IOCall) typeID {
 	switch {

@@ -1,6 +1,9 @@
 package jfr
 
-import "strconv"
+import (
+	"strconv"
+	"sync"
+)
 
 // element is a node of the metadata event: a name, attributes and children, all words of one table of strings.
 type element struct {
@@ -34,7 +37,7 @@ func annotate(typ typeID, attributes ...string) *element {
 
 // metadataBody is the metadata event behind its start time and duration: the same in every chunk of every file, but of
 // those with types of events of their own (eventTypes).
-var metadataBody = encodeMetadata(typeTable, metadataID)
+var metadataBody = sync.OnceValue(func() []byte { return encodeMetadata(typeTable(), metadataID) })
 
 // Readers reuse the metadata of the last chunk if a chunk has the same metadataID.
 const metadataID = 1

@@ -2,8 +2,6 @@ package jfr
 
 import (
 	"hash/maphash"
-	"math/bits"
-	"math/rand/v2"
 	"strings"
 	"unsafe"
 
@@ -126,7 +124,7 @@ type pools struct {
 	stackOf    numberTable // keys of stacks by 128 bits of hash of their bytes
 	seenOf     numberTable // keys of stacks by their frames: a cache before stackOf
 	met        metStacks
-	seeds      [2]uint64
+	prints     profile.Fingerprinter // methodOf holds the Funcs
 	stackSeeds [2]maphash.Seed
 	scratch    []byte
 
@@ -142,7 +140,7 @@ const minIdentities = 1 << 10
 func newPools() *pools {
 	p := &pools{
 		threads:    newThreads(),
-		seeds:      [2]uint64{rand.Uint64(), rand.Uint64()},
+		prints:     profile.NewFingerprinter(),
 		stackSeeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()},
 	}
 	p.forget()
@@ -348,7 +346,7 @@ func (p *pools) stack(s *profile.Stack) uint64 {
 	if s == nil || len(s.Frames) == 0 && s.Truncated == profile.Whole {
 		return noStack
 	}
-	seen := p.seenOf.find(p.hash(s))
+	seen := p.seenOf.find(p.prints.Of(s))
 	if *seen == 0 {
 		*seen = p.encode(s)
 	}
@@ -393,30 +391,6 @@ func (p *pools) frame(b []byte, f *profile.Frame) []byte {
 		b = append(b, 0)
 	}
 	return append(b, byte(frameTypeOf(f.Kind)))
-}
-
-// stackHash is a fingerprint of a stack's frames, of 128 bits with secret seeds: two of a chunk's stacks that differ do
-// not share one.
-type stackHash [2]uint64
-
-// hash takes a Func's address for the Func. As long as methodOf holds the Func, no other one can have that address.
-func (p *pools) hash(s *profile.Stack) stackHash {
-	x, y := p.seeds[0], p.seeds[1]
-	x += uint64(s.Truncated)
-	for i := range s.Frames {
-		f := &s.Frames[i]
-		at := uint64(uintptr(unsafe.Pointer(f.Func)))
-		where := uint64(uint32(f.Line))<<32 | uint64(uint32(f.BCI))
-		x = mix(x^at, where^0x9e3779b97f4a7c15+uint64(f.Kind))
-		y = mix(y^where, at^0xd1b54a32d192ed03-uint64(f.Kind))
-	}
-	return stackHash{x, y}
-}
-
-// mix folds the product of two numbers, as wyhash does. A zero would swallow what came before.
-func mix(a, b uint64) uint64 {
-	hi, lo := bits.Mul64(a|1, b|1)
-	return hi ^ lo ^ a ^ bits.RotateLeft64(b, 32)
 }
 
 const firstSlots = 1 << 10

@@ -256,21 +256,22 @@ func TestHostile(t *testing.T) {
 		}},
 		{"constants of no type", "of type 99", func(b []byte) []byte { return withCheckpoint(b, 1, []byte{1, 99, 1, 1}) }},
 		{"types in a loop", "more than 16 deep", func(b []byte) []byte {
-			return withTypes(t, []typeDef{{id: 200, name: "Loop", fields: []fieldDef{value("a", 200, ""), value("b", 200, "")}}})
+			loop := []fieldDef{{name: "a", typ: 200}, {name: "b", typ: 200}}
+			return withTypes(t, []typeDef{{id: 200, name: "Loop", fields: loop}})
 		}},
 		{"types without a byte", "structures without end", func(b []byte) []byte {
 			var types []typeDef
 			for i := range typeID(12) {
 				d := typeDef{id: 200 + i, name: fmt.Sprint("T", i)}
 				for f := range 9 * min(i, 1) {
-					d.fields = append(d.fields, value(fmt.Sprint(f), 200+i-1, ""))
+					d.fields = append(d.fields, fieldDef{name: fmt.Sprint(f), typ: 200 + i - 1})
 				}
 				types = append([]typeDef{d}, types...)
 			}
 			return withTypes(t, types)
 		}},
 		{"a field of no type", "which there is not", func(b []byte) []byte {
-			return withTypes(t, []typeDef{{id: 200, name: "T", fields: []fieldDef{value("a", 777, "")}}})
+			return withTypes(t, []typeDef{{id: 200, name: "T", fields: []fieldDef{{name: "a", typ: 777}}}})
 		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -369,7 +370,7 @@ func withCheckpoint(b []byte, back int64, pools []byte) []byte {
 
 // withTypes is a chunk with these types in its metadata, and one constant of the first type.
 func withTypes(t testing.TB, types []typeDef) []byte {
-	body := encodeMetadata(append(types, typeTable...), metadataID)
+	body := encodeMetadata(append(types, typeTable()...), metadataID)
 	metadata := appendEvent(nil, append([]byte{byte(typeMetadata), 0, 0}, body...))
 	pools := appendInt([]byte{byte(typeCheckpoint), 0, 0, 0, 0, 1}, uint64(types[0].id))
 	constants := appendEvent(nil, append(append(pools, 1, 1), make([]byte, 25)...))

@@ -1,5 +1,7 @@
 package jfr
 
+import "goprof/profile/redact"
+
 // action is what becomes of a field.
 type action uint8
 
@@ -133,47 +135,29 @@ func (r *redactor) single(c *cursor, f *field, do action, m meaning, b []byte, d
 	}
 }
 
+// meant are the ways to redact texts that need nothing but the text.
+var meant = map[meaning]func(*redact.Redactor, string) string{
+	vmText: (*redact.Redactor).JVMText, threadText: (*redact.Redactor).ThreadName, pathText: (*redact.Redactor).Path,
+	targetText: (*redact.Redactor).Target, versionText: (*redact.Redactor).Version,
+	programText: (*redact.Redactor).Program, sentence: (*redact.Redactor).Text, hostText: (*redact.Redactor).Host,
+	settingText: (*redact.Redactor).Setting, descriptorText: (*redact.Redactor).Descriptor,
+	packageText: (*redact.Redactor).Package, moduleText: (*redact.Redactor).Package,
+	locationText: (*redact.Redactor).Location, loaderText: (*redact.Redactor).Loader, buildText: (*redact.Redactor).Build,
+}
+
 func (r *redactor) text(m meaning, s string, in *around) string {
-	by := r.by
-	switch m {
-	case vmText:
-		return by.JVMText(s)
-	case threadText:
-		return by.ThreadName(s)
-	case pathText:
-		return by.Path(s)
-	case targetText:
-		return by.Target(s)
-	case versionText:
-		return by.Version(s)
-	case programText:
-		return by.Program(s)
-	case sentence:
-		return by.Text(s)
-	case hostText:
-		return by.Host(s)
-	case settingText:
-		return by.Setting(s)
-	case classText:
+	if by := meant[m]; by != nil {
+		return by(r.by, s)
+	}
+	switch {
+	case m == classText:
 		return r.className(s, in)
-	case methodNameText:
+	case m == methodNameText:
 		return r.methodName(s, in)
-	case descriptorText:
-		return by.Descriptor(s)
-	case packageText, moduleText:
-		return by.Package(s)
-	case locationText:
-		return by.Location(s)
-	case loaderText:
-		return by.Loader(s)
-	case sourceText:
+	case m == sourceText:
 		return r.sourceName(s, in)
-	case buildText:
-		return by.Build(s)
-	case eventTypeText:
-		if keptEvents[s] {
-			return s
-		}
+	case m == eventTypeText && keptEvents[s]:
+		return s
 	}
 	return ""
 }

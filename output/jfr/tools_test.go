@@ -197,7 +197,7 @@ func (p *printed) describe() string {
 // read what the JDK's command prints, event by event and frame by frame.
 func TestReadsJDK(t *testing.T) {
 	needsJDK(t)
-	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+	jvmtest.ForDrawnJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		if _, err := os.Stat(jdk.Tool("jfr")); err != nil {
 			t.Skip("it has no jfr command")
 		}

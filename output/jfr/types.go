@@ -1,6 +1,11 @@
 package jfr
 
-import "strconv"
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+)
 
 // typeID is a type's number in the files that we write. Events and constants name types by it; readers learn it from
 // the metadata.
@@ -153,321 +158,314 @@ const (
 	superAnnotation = "java.lang.annotation.Annotation"
 )
 
-// Fields that several types have.
-var (
-	startTime   = fieldDef{name: "startTime", typ: typeLong, label: "Start Time", as: ticks}
-	duration    = fieldDef{name: "duration", typ: typeLong, label: "Duration", as: tickSpan}
-	eventThread = ref("eventThread", typeThread, "Event Thread")
-	stackTrace  = ref("stackTrace", typeStackTrace, "Stack Trace")
-	hitCount    = count("samples", "Hits It Stands For")
-	gcNumber    = count("gcId", "GC Identifier")
-	oneValue    = value("value", typeString, "")
-)
-
-func ref(name string, typ typeID, label string) fieldDef {
-	return fieldDef{name: name, typ: typ, label: label, ref: true}
+// typeRow is a typeDef as text. Rows are data of the program; typeDefs in their place would be 58 kB of code that runs
+// at each start.
+type typeRow struct {
+	id                       typeID // says what the type is: a simple one, an annotation, an event
+	name, label, description string
+	category                 string // parts, separated by "/"
+	// fields are "name kind label", or the name of one in fieldKinds that has a label, separated by "; ". All events have
+	// startTime besides. A simple type has "=name": its only field is a text with the type's label.
+	fields string
 }
 
-func value(name string, typ typeID, label string) fieldDef {
-	return fieldDef{name: name, typ: typ, label: label}
+// fieldKinds are the kinds of fields, and after them the fields that several types have.
+var fieldKinds = []fieldDef{
+	{name: "bool", typ: typeBoolean},
+	{name: "int", typ: typeInt},
+	{name: "long", typ: typeLong},
+	{name: "text", typ: typeString},
+	{name: "texts", typ: typeString, array: true},
+	{name: "frames", typ: typeStackFrame, array: true},
+	{name: "space", typ: typeVirtualSpace},
+	{name: "count", typ: typeInt, as: unsigned},
+	{name: "number", typ: typeLong, as: unsigned},
+	{name: "size", typ: typeLong, as: byteCount},
+	{name: "share", typ: typeFloat, as: percentage},
+	{name: "hertz", typ: typeDouble, as: hertz},
+	{name: "ticks", typ: typeLong, as: tickSpan},
+	{name: "nanos", typ: typeLong, as: nanoSpan},
+	{name: "millis", typ: typeLong, as: milliSpan},
+	{name: "date", typ: typeLong, as: millis},
+	{name: "Certainty", typ: typeCertainty, ref: true},
+	{name: "Class", typ: typeClass, ref: true},
+	{name: "ClassLoader", typ: typeClassLoader, ref: true},
+	{name: "CodeBlobType", typ: typeCodeBlobType, ref: true},
+	{name: "FrameType", typ: typeFrameType, ref: true},
+	{name: "GCCause", typ: typeGCCause, ref: true},
+	{name: "GCName", typ: typeGCName, ref: true},
+	{name: "GCWhen", typ: typeGCWhen, ref: true},
+	{name: "Method", typ: typeMethod, ref: true},
+	{name: "Module", typ: typeModule, ref: true},
+	{name: "Package", typ: typePackage, ref: true},
+	{name: "StackTrace", typ: typeStackTrace, ref: true},
+	{name: "Symbol", typ: typeSymbol, ref: true},
+	{name: "Thread", typ: typeThread, ref: true},
+	{name: "ThreadGroup", typ: typeThreadGroup, ref: true},
+	{name: "ThreadState", typ: typeThreadState, ref: true},
+
+	{name: "startTime", typ: typeLong, label: "Start Time", as: ticks},
+	{name: "duration", typ: typeLong, label: "Duration", as: tickSpan},
+	{name: "eventThread", typ: typeThread, label: "Event Thread", ref: true},
+	{name: "stackTrace", typ: typeStackTrace, label: "Stack Trace", ref: true},
+	{name: "samples", typ: typeInt, label: "Hits It Stands For", as: unsigned},
+	{name: "timeSpan", typ: typeLong, label: "Time It Stands For", as: nanoSpan},
+	{name: "gcId", typ: typeInt, label: "GC Identifier", as: unsigned},
+	{name: "part", typ: typeString, label: "Part"},
 }
 
-func number(name, label string) fieldDef {
-	return fieldDef{name: name, typ: typeLong, label: label, as: unsigned}
-}
-
-func count(name, label string) fieldDef {
-	return fieldDef{name: name, typ: typeInt, label: label, as: unsigned}
-}
-
-func size(name, label string) fieldDef {
-	return fieldDef{name: name, typ: typeLong, label: label, as: byteCount}
-}
-
-func share(name, label string) fieldDef {
-	return fieldDef{name: name, typ: typeFloat, label: label, as: percentage}
-}
-
-func span(name, label string) fieldDef {
-	return fieldDef{name: name, typ: typeLong, label: label, as: nanoSpan}
-}
-
-func simple(id typeID, name, label, field string) typeDef {
-	return typeDef{id: id, name: name, label: label, simple: true, fields: []fieldDef{value(field, typeString, label)}}
-}
-
-func annotation(id typeID, name string, fields ...fieldDef) typeDef {
-	return typeDef{id: id, name: "jdk.jfr." + name, super: superAnnotation, fields: fields}
-}
-
-func event(id typeID, name, label, description string, category []string, fields ...fieldDef) typeDef {
-	return typeDef{id: id, name: name, super: superEvent, label: label, description: description, category: category,
-		fields: append([]fieldDef{startTime}, fields...)}
-}
-
-var (
-	inProfiling = []string{"Java Virtual Machine", "Profiling"}
-	inAccount   = []string{"goprof"}
-	inCompiler  = []string{"Java Virtual Machine", "Compiler"}
-	inCodeCache = []string{"Java Virtual Machine", "Code Cache"}
-)
-
-func inGC(what string) []string { return []string{"Java Virtual Machine", "GC", what} }
-
-func inRuntime(what string) []string { return []string{"Java Virtual Machine", "Runtime", what} }
-
-func sampleEvent(id typeID, name, label, description string, more ...fieldDef) typeDef {
-	fields := []fieldDef{
-		ref("sampledThread", typeThread, "Thread"),
-		stackTrace,
-		ref("state", typeThreadState, "Thread State"),
+func (r *typeRow) definition() typeDef {
+	d := typeDef{id: r.id, name: r.name, label: r.label, description: r.description}
+	fields := r.fields
+	switch field, simple := strings.CutPrefix(fields, "="); {
+	case simple:
+		d.simple = true
+		fields = field + " text " + r.label
+	case r.id >= typeExecutionSample:
+		d.super, d.category = superEvent, strings.Split(r.category, "/")
+		fields = "startTime; " + fields
+	case r.id >= typeAnnotationLabel:
+		d.super = superAnnotation
 	}
-	return event(id, name, label, description, inProfiling, append(fields, more...)...)
+	for text := range strings.SplitSeq(fields, "; ") {
+		if text != "" {
+			d.fields = append(d.fields, fieldOf(text))
+		}
+	}
+	return d
 }
 
-// wallEvent is a sample of time that passed.
-func wallEvent(id typeID, name, label, description string) typeDef {
-	return sampleEvent(id, name, label, description,
-		count("samples", "Samples"),
-		fieldDef{name: "timeSpan", typ: typeLong, label: "Time Span", as: tickSpan})
+func fieldOf(text string) fieldDef {
+	name, rest, isNew := strings.Cut(text, " ")
+	kind, label, _ := strings.Cut(rest, " ")
+	if !isNew {
+		kind = name
+	}
+	f := fieldKinds[slices.IndexFunc(fieldKinds, func(f fieldDef) bool { return f.name == kind })]
+	if isNew {
+		f.name, f.label = name, label
+	}
+	return f
 }
 
-// typeTable has all types of goprof's files. The names, order and kinds of the fields of jdk.* types are those of the
+const (
+	inProfiling = "Java Virtual Machine/Profiling"
+	inAccount   = "goprof"
+	inCompiler  = "Java Virtual Machine/Compiler"
+	inCodeCache = "Java Virtual Machine/Code Cache"
+
+	sampleFields = "sampledThread Thread Thread; stackTrace; state ThreadState Thread State"
+	// wallFields are those of a sample of time that passed.
+	wallFields = sampleFields + "; samples count Samples; timeSpan ticks Time Span"
+)
+
+var typeTable = sync.OnceValue(func() (all []typeDef) {
+	for i := range typeRows {
+		all = append(all, typeRows[i].definition())
+	}
+	return all
+})
+
+// typeRows are all types of goprof's files. The names, order and kinds of the fields of jdk.* types are those of the
 // JDK (src/hotspot/share/jfr/metadata/metadata.xml, JDK 17 to 25). Those of profiler.WallClockSample are async-profiler
 // 4's. async-profiler's converter reads samples, StackFrame and Method by the positions of their fields
 // (JfrReader.java). So do not add fields to these.
-var typeTable = []typeDef{
-	{id: typeBoolean, name: "boolean"},
-	{id: typeChar, name: "char"},
-	{id: typeFloat, name: "float"},
-	{id: typeDouble, name: "double"},
-	{id: typeByte, name: "byte"},
-	{id: typeShort, name: "short"},
-	{id: typeInt, name: "int"},
-	{id: typeLong, name: "long"},
-	{id: typeString, name: "java.lang.String"},
+var typeRows = []typeRow{
+	{typeBoolean, "boolean", "", "", "", ""},
+	{typeChar, "char", "", "", "", ""},
+	{typeFloat, "float", "", "", "", ""},
+	{typeDouble, "double", "", "", "", ""},
+	{typeByte, "byte", "", "", "", ""},
+	{typeShort, "short", "", "", "", ""},
+	{typeInt, "int", "", "", "", ""},
+	{typeLong, "long", "", "", "", ""},
+	{typeString, "java.lang.String", "", "", "", ""},
 
-	{id: typeClass, name: "java.lang.Class", label: "Java Class", fields: []fieldDef{
-		ref("classLoader", typeClassLoader, "Class Loader"), ref("name", typeSymbol, "Name"),
-		ref("package", typePackage, "Package"), value("modifiers", typeInt, "Access Modifiers"),
-		value("hidden", typeBoolean, "Hidden"),
-	}},
-	{id: typeThread, name: "java.lang.Thread", label: "Thread", fields: []fieldDef{
-		value("osName", typeString, "OS Thread Name"), value("osThreadId", typeLong, "OS Thread Id"),
-		value("javaName", typeString, "Java Thread Name"), value("javaThreadId", typeLong, "Java Thread Id"),
-		ref("group", typeThreadGroup, "Java Thread Group"), value("virtual", typeBoolean, "Virtual Thread"),
-	}},
-	{id: typeThreadGroup, name: "jdk.types.ThreadGroup", label: "Thread Group", fields: []fieldDef{
-		ref("parent", typeThreadGroup, "Parent"), value("name", typeString, "Name"),
-	}},
-	{id: typeClassLoader, name: "jdk.types.ClassLoader", label: "Java Class Loader", fields: []fieldDef{
-		ref("type", typeClass, "Type"), ref("name", typeSymbol, "Name"),
-	}},
-	simple(typeFrameType, "jdk.types.FrameType", "Frame type", "description"),
-	simple(typeThreadState, "jdk.types.ThreadState", "Java Thread State", "name"),
-	{id: typeStackTrace, name: "jdk.types.StackTrace", label: "Stacktrace", fields: []fieldDef{
-		value("truncated", typeBoolean, "Truncated"),
-		{name: "frames", typ: typeStackFrame, label: "Stack Frames", array: true},
-	}},
-	{id: typeStackFrame, name: "jdk.types.StackFrame", fields: []fieldDef{
-		ref("method", typeMethod, "Java Method"), value("lineNumber", typeInt, "Line Number"),
-		value("bytecodeIndex", typeInt, "Bytecode Index"), ref("type", typeFrameType, "Frame Type"),
-	}},
-	{id: typeMethod, name: "jdk.types.Method", label: "Java Method", fields: []fieldDef{
-		ref("type", typeClass, "Type"), ref("name", typeSymbol, "Name"), ref("descriptor", typeSymbol, "Descriptor"),
-		value("modifiers", typeInt, "Access Modifiers"), value("hidden", typeBoolean, "Hidden"),
-	}},
-	{id: typePackage, name: "jdk.types.Package", label: "Package", fields: []fieldDef{
-		ref("name", typeSymbol, "Name"), ref("module", typeModule, "Module"),
-		value("exported", typeBoolean, "Exported"),
-	}},
-	{id: typeModule, name: "jdk.types.Module", label: "Module", fields: []fieldDef{
-		ref("name", typeSymbol, "Name"), ref("version", typeSymbol, "Version"), ref("location", typeSymbol, "Location"),
-		ref("classLoader", typeClassLoader, "Class Loader"),
-	}},
-	simple(typeSymbol, "jdk.types.Symbol", "Symbol", "string"),
-	simple(typeCertainty, "goprof.types.Certainty", "Certainty", "name"),
-	simple(typeGCName, "jdk.types.GCName", "GC Name", "name"),
-	simple(typeGCCause, "jdk.types.GCCause", "GC Cause", "cause"),
-	simple(typeGCWhen, "jdk.types.GCWhen", "GC When", "when"),
-	simple(typeCodeBlobType, "jdk.types.CodeBlobType", "Code Blob Type", "type"),
-	{id: typeVirtualSpace, name: "jdk.types.VirtualSpace", fields: []fieldDef{
-		size("committedSize", "Committed Size"), size("reservedSize", "Reserved Size"),
-	}},
+	{typeClass, "java.lang.Class", "Java Class", "", "",
+		"classLoader ClassLoader Class Loader; name Symbol Name; package Package Package; " +
+			"modifiers int Access Modifiers; hidden bool Hidden"},
+	{typeThread, "java.lang.Thread", "Thread", "", "",
+		"osName text OS Thread Name; osThreadId long OS Thread Id; javaName text Java Thread Name; " +
+			"javaThreadId long Java Thread Id; group ThreadGroup Java Thread Group; virtual bool Virtual Thread"},
+	{typeThreadGroup, "jdk.types.ThreadGroup", "Thread Group", "", "", "parent ThreadGroup Parent; name text Name"},
+	{typeClassLoader, "jdk.types.ClassLoader", "Java Class Loader", "", "", "type Class Type; name Symbol Name"},
+	{typeFrameType, "jdk.types.FrameType", "Frame type", "", "", "=description"},
+	{typeThreadState, "jdk.types.ThreadState", "Java Thread State", "", "", "=name"},
+	{typeStackTrace, "jdk.types.StackTrace", "Stacktrace", "", "",
+		"truncated bool Truncated; frames frames Stack Frames"},
+	{typeStackFrame, "jdk.types.StackFrame", "", "", "",
+		"method Method Java Method; lineNumber int Line Number; bytecodeIndex int Bytecode Index; " +
+			"type FrameType Frame Type"},
+	{typeMethod, "jdk.types.Method", "Java Method", "", "",
+		"type Class Type; name Symbol Name; descriptor Symbol Descriptor; modifiers int Access Modifiers; " +
+			"hidden bool Hidden"},
+	{typePackage, "jdk.types.Package", "Package", "", "",
+		"name Symbol Name; module Module Module; exported bool Exported"},
+	{typeModule, "jdk.types.Module", "Module", "", "",
+		"name Symbol Name; version Symbol Version; location Symbol Location; classLoader ClassLoader Class Loader"},
+	{typeSymbol, "jdk.types.Symbol", "Symbol", "", "", "=string"},
+	{typeCertainty, "goprof.types.Certainty", "Certainty", "", "", "=name"},
+	{typeGCName, "jdk.types.GCName", "GC Name", "", "", "=name"},
+	{typeGCCause, "jdk.types.GCCause", "GC Cause", "", "", "=cause"},
+	{typeGCWhen, "jdk.types.GCWhen", "GC When", "", "", "=when"},
+	{typeCodeBlobType, "jdk.types.CodeBlobType", "Code Blob Type", "", "", "=type"},
+	{typeVirtualSpace, "jdk.types.VirtualSpace", "", "", "",
+		"committedSize size Committed Size; reservedSize size Reserved Size"},
 
-	annotation(typeAnnotationLabel, "Label", oneValue),
-	annotation(typeAnnotationDescription, "Description", oneValue),
-	annotation(typeAnnotationCategory, "Category", fieldDef{name: "value", typ: typeString, array: true}),
-	annotation(typeAnnotationTimestamp, "Timestamp", oneValue),
-	annotation(typeAnnotationTimespan, "Timespan", oneValue),
-	annotation(typeAnnotationAmount, "DataAmount", oneValue),
-	annotation(typeAnnotationUnsigned, "Unsigned"),
-	annotation(typeAnnotationPercentage, "Percentage"),
-	annotation(typeAnnotationContentType, "ContentType"),
-	annotation(typeAnnotationFrequency, "Frequency"),
+	{typeAnnotationLabel, "jdk.jfr.Label", "", "", "", "value text"},
+	{typeAnnotationDescription, "jdk.jfr.Description", "", "", "", "value text"},
+	{typeAnnotationCategory, "jdk.jfr.Category", "", "", "", "value texts"},
+	{typeAnnotationTimestamp, "jdk.jfr.Timestamp", "", "", "", "value text"},
+	{typeAnnotationTimespan, "jdk.jfr.Timespan", "", "", "", "value text"},
+	{typeAnnotationAmount, "jdk.jfr.DataAmount", "", "", "", "value text"},
+	{typeAnnotationUnsigned, "jdk.jfr.Unsigned", "", "", "", ""},
+	{typeAnnotationPercentage, "jdk.jfr.Percentage", "", "", "", ""},
+	{typeAnnotationContentType, "jdk.jfr.ContentType", "", "", "", ""},
+	{typeAnnotationFrequency, "jdk.jfr.Frequency", "", "", "", ""},
 
-	sampleEvent(typeExecutionSample, "jdk.ExecutionSample", "Method Profiling Sample",
-		"A thread that executes Java code"),
-	sampleEvent(typeNativeMethodSample, "jdk.NativeMethodSample", "Method Profiling Sample Native",
-		"A thread that executes native code"),
-	wallEvent(typeWallClockSample, wallEventName, "Wall Clock Sample",
-		"What a thread does or waits for, whether it has a CPU or not"),
-	event(typeSampleDetail, "goprof.SampleDetail", "Sample Detail",
+	{typeExecutionSample, "jdk.ExecutionSample", "Method Profiling Sample",
+		"A thread that executes Java code", inProfiling, sampleFields},
+	{typeNativeMethodSample, "jdk.NativeMethodSample", "Method Profiling Sample Native",
+		"A thread that executes native code", inProfiling, sampleFields},
+	{typeWallClockSample, wallEventName, "Wall Clock Sample",
+		"What a thread does or waits for, whether it has a CPU or not", inProfiling, wallFields},
+	{typeSampleDetail, "goprof.SampleDetail", "Sample Detail",
 		"What a sample's own event has no field for. It stands right behind that event, with its time and thread", inAccount,
-		ref("thread", typeThread, "Thread"), span("cpuTime", "CPU Time"),
-		ref("leaf", typeCertainty, "Certainty of the Leaf"),
-		value("tlab", typeInt, "Allocated: 1 in a New TLAB, 2 Outside"), value("traceId", typeString, "Trace Id"),
-		value("spanId", typeString, "Span Id"),
-		value("wakerTraceId", typeString, "Trace Id of the Thread That Ended the Wait"),
-		value("wakerSpanId", typeString, "Span Id of the Thread That Ended the Wait")),
-	event(typeThreadStart, "jdk.ThreadStart", "Java Thread Start", "", []string{"Java Application"},
-		eventThread, stackTrace, ref("thread", typeThread, "New Java Thread"),
-		ref("parentThread", typeThread, "Parent Java Thread")),
-	event(typeThreadEnd, "jdk.ThreadEnd", "Java Thread End", "", []string{"Java Application"},
-		eventThread, ref("thread", typeThread, "Java Thread")),
-	event(typeActiveSetting, "jdk.ActiveSetting", "Recording Setting", "", []string{"Flight Recorder"},
-		value("id", typeLong, "Event Id"), value("name", typeString, "Setting Name"),
-		value("value", typeString, "Setting Value")),
-	event(typeJVMInformation, "jdk.JVMInformation", "JVM Information", "Description of JVM and the Java application",
-		[]string{"Java Virtual Machine"},
-		value("jvmName", typeString, "JVM Name"), value("jvmVersion", typeString, "JVM Version"),
-		value("jvmArguments", typeString, "JVM Command Line Arguments"),
-		value("jvmFlags", typeString, "JVM Settings File Arguments"),
-		value("javaArguments", typeString, "Java Application Arguments"),
-		fieldDef{name: "jvmStartTime", typ: typeLong, label: "JVM Start Time", as: millis},
-		value("pid", typeLong, "Process Identifier")),
-	event(typeOSInformation, "jdk.OSInformation", "OS Information", "", []string{"Operating System"},
-		value("osVersion", typeString, "OS Version")),
-	event(typeCPUInformation, "jdk.CPUInformation", "CPU Information", "", []string{"Operating System", "Processor"},
-		value("cpu", typeString, "Type"), value("description", typeString, "Description"), count("sockets", "Sockets"),
-		count("cores", "Cores"), count("hwThreads", "Hardware Threads")),
-	event(typeThreadStatistics, "jdk.JavaThreadStatistics", "Java Thread Statistics", "",
-		[]string{"Java Application", "Statistics"},
-		value("activeCount", typeLong, "Active Threads"), value("daemonCount", typeLong, "Daemon Threads"),
-		value("accumulatedCount", typeLong, "Accumulated Threads"), value("peakCount", typeLong, "Peak Threads")),
-
-	event(typeThreadAllocation, "jdk.ThreadAllocationStatistics", "Thread Allocation Statistics", "",
-		[]string{"Java Application", "Statistics"},
-		size("allocated", "Allocated"), ref("thread", typeThread, "Thread")),
+		"thread Thread Thread; cpuTime nanos CPU Time; leaf Certainty Certainty of the Leaf; " +
+			"tlab int Allocated: 1 in a New TLAB, 2 Outside; traceId text Trace Id; spanId text Span Id; " +
+			"wakerTraceId text Trace Id of the Thread That Ended the Wait; " +
+			"wakerSpanId text Span Id of the Thread That Ended the Wait"},
+	{typeThreadStart, "jdk.ThreadStart", "Java Thread Start", "", "Java Application",
+		"eventThread; stackTrace; thread Thread New Java Thread; parentThread Thread Parent Java Thread"},
+	{typeThreadEnd, "jdk.ThreadEnd", "Java Thread End", "", "Java Application",
+		"eventThread; thread Thread Java Thread"},
+	{typeActiveSetting, "jdk.ActiveSetting", "Recording Setting", "", "Flight Recorder",
+		"id long Event Id; name text Setting Name; value text Setting Value"},
+	{typeJVMInformation, "jdk.JVMInformation", "JVM Information",
+		"Description of JVM and the Java application", "Java Virtual Machine",
+		"jvmName text JVM Name; jvmVersion text JVM Version; jvmArguments text JVM Command Line Arguments; " +
+			"jvmFlags text JVM Settings File Arguments; javaArguments text Java Application Arguments; " +
+			"jvmStartTime date JVM Start Time; pid long Process Identifier"},
+	{typeOSInformation, "jdk.OSInformation", "OS Information", "", "Operating System", "osVersion text OS Version"},
+	{typeCPUInformation, "jdk.CPUInformation", "CPU Information", "", "Operating System/Processor",
+		"cpu text Type; description text Description; sockets count Sockets; cores count Cores; " +
+			"hwThreads count Hardware Threads"},
+	{typeThreadStatistics, "jdk.JavaThreadStatistics", "Java Thread Statistics", "", "Java Application/Statistics",
+		"activeCount long Active Threads; daemonCount long Daemon Threads; " +
+			"accumulatedCount long Accumulated Threads; peakCount long Peak Threads"},
+	{typeThreadAllocation, "jdk.ThreadAllocationStatistics", "Thread Allocation Statistics",
+		"", "Java Application/Statistics",
+		"allocated size Allocated; thread Thread Thread"},
 
 	// The fields weight and samples say what one event stands for: events may be thinned out.
-	event(typeObjectAllocation, allocationEvent, "Object Allocation Sample", "",
-		[]string{"Java Application"},
-		eventThread, stackTrace, ref("objectClass", typeClass, "Object Class"), size("weight", "Sample Weight")),
-	event(typeException, exceptionEvent, "Java Exception", "", []string{"Java Application"},
-		duration, eventThread, stackTrace, value("message", typeString, "Message"),
-		ref("thrownClass", typeClass, "Class"), hitCount),
-	event(typeClassDefine, classDefineEvent, "Class Define", "",
-		[]string{"Java Virtual Machine", "Class Loading"},
-		eventThread, stackTrace, ref("definedClass", typeClass, "Defined Class"),
-		ref("definingClassLoader", typeClassLoader, "Defining Class Loader"), hitCount),
-	ioEvent(typeFileRead, "jdk.FileRead", "File Read", filePath, bytesRead,
-		value("endOfFile", typeBoolean, "End of File")),
-	ioEvent(typeFileWrite, "jdk.FileWrite", "File Write", filePath, bytesWritten),
-	ioEvent(typeFileForce, "jdk.FileForce", "File Force", filePath, value("metaData", typeBoolean, "Update Metadata")),
-	ioEvent(typeSocketRead, "jdk.SocketRead", "Socket Read", host, address, port, span("timeout", "Timeout Value"),
-		bytesRead, value("endOfStream", typeBoolean, "End of Stream")),
-	ioEvent(typeSocketWrite, "jdk.SocketWrite", "Socket Write", host, address, port, bytesWritten),
-	ioEvent(typeIOCall, ioCallName, "Call", value("operation", typeString, "Operation"),
-		value("target", typeString, "File or Peer"), value("bytes", typeLong, "Bytes"),
-		value("failed", typeBoolean, "Failed")),
-	event(typeIOSum, "goprof.IOSum", "Calls of a File or Peer", "How often and how long a file or peer was used",
-		inAccount, value("kind", typeString, "Kind"), value("target", typeString, "File or Peer"),
-		value("operation", typeString, "Operation"), number("calls", "Calls"), size("transferred", "Bytes"),
-		span("took", "Time"), number("failures", "Failed Calls"), number("pending", "Calls That Had Not Ended"),
-		span("pended", "Their Time so Far")),
-	event(typeEventKind, "goprof.EventKind", "Kind of Event", "Which events of this file are samples, and of what",
-		inAccount, value("event", typeString, "Name"), value("type", typeString, "Event Type"),
-		value("unit", typeString, "Counted In")),
-	event(typeEventCount, "goprof.EventCount", "Event Count", "How often an event happened, and what became samples",
-		inAccount, value("event", typeString, "Name"), value("unit", typeString, "Counted In"), number("hits", "Hits"),
-		number("amount", "Amount"), number("taken", "Hits That Became Samples"),
-		number("stood", "Amount That Samples Stand For"), number("missed", "Missed by the Kernel"),
-		number("interval", "Mean Amount Between Samples")),
+	{typeObjectAllocation, allocationEvent, "Object Allocation Sample", "", "Java Application",
+		"eventThread; stackTrace; objectClass Class Object Class; weight size Sample Weight"},
+	{typeException, exceptionEvent, "Java Exception", "", "Java Application",
+		"duration; eventThread; stackTrace; message text Message; thrownClass Class Class; samples"},
+	{typeClassDefine, classDefineEvent, "Class Define", "", "Java Virtual Machine/Class Loading",
+		"eventThread; stackTrace; definedClass Class Defined Class; " +
+			"definingClassLoader ClassLoader Defining Class Loader; samples"},
+	// The last fields of calls that read and write are the number of calls, and the time, that a sample stands for.
+	{typeFileRead, "jdk.FileRead", "File Read", "", "Java Application",
+		"duration; eventThread; stackTrace; path text Path; bytesRead size Bytes Read; endOfFile bool End of File; " +
+			"samples; timeSpan"},
+	{typeFileWrite, "jdk.FileWrite", "File Write", "", "Java Application",
+		"duration; eventThread; stackTrace; path text Path; bytesWritten size Bytes Written; samples; timeSpan"},
+	{typeFileForce, "jdk.FileForce", "File Force", "", "Java Application",
+		"duration; eventThread; stackTrace; path text Path; metaData bool Update Metadata; samples; timeSpan"},
+	{typeSocketRead, "jdk.SocketRead", "Socket Read", "", "Java Application",
+		"duration; eventThread; stackTrace; host text Host; address text Address; port int Port; " +
+			"timeout nanos Timeout Value; bytesRead size Bytes Read; endOfStream bool End of Stream; samples; timeSpan"},
+	{typeSocketWrite, "jdk.SocketWrite", "Socket Write", "", "Java Application",
+		"duration; eventThread; stackTrace; host text Host; address text Address; port int Port; " +
+			"bytesWritten size Bytes Written; samples; timeSpan"},
+	{typeIOCall, ioCallName, "Call", "", "Java Application",
+		"duration; eventThread; stackTrace; operation text Operation; target text File or Peer; bytes long Bytes; " +
+			"failed bool Failed; samples; timeSpan"},
+	{typeIOSum, "goprof.IOSum", "Calls of a File or Peer", "How often and how long a file or peer was used", inAccount,
+		"kind text Kind; target text File or Peer; operation text Operation; calls number Calls; " +
+			"transferred size Bytes; took nanos Time; failures number Failed Calls; " +
+			"pending number Calls That Had Not Ended; pended nanos Their Time so Far"},
+	{typeEventKind, "goprof.EventKind", "Kind of Event",
+		"Which events of this file are samples, and of what", inAccount,
+		"event text Name; type text Event Type; unit text Counted In"},
+	{typeEventCount, "goprof.EventCount", "Event Count",
+		"How often an event happened, and what became samples", inAccount,
+		"event text Name; unit text Counted In; hits number Hits; amount number Amount; " +
+			"taken number Hits That Became Samples; stood number Amount That Samples Stand For; " +
+			"missed number Missed by the Kernel; interval number Mean Amount Between Samples"},
 
 	// These have the fields that can be known from outside. See jvm_events.go.
-	event(typeGarbageCollection, "jdk.GarbageCollection", "Garbage Collection", "", inGC("Collector"),
-		duration, gcNumber, ref("name", typeGCName, "Name"), ref("cause", typeGCCause, "Cause"),
-		fieldDef{name: "sumOfPauses", typ: typeLong, label: "Sum of Pauses", as: tickSpan},
-		fieldDef{name: "longestPause", typ: typeLong, label: "Longest Pause", as: tickSpan}),
-	event(typeCPULoad, "jdk.CPULoad", "CPU Load", "", []string{"Operating System", "Processor"},
-		share("jvmUser", "JVM User"), share("jvmSystem", "JVM System"), share("machineTotal", "Machine Total")),
-	event(typeYoungCollection, "jdk.YoungGarbageCollection", "Young Garbage Collection", "", inGC("Collector"),
-		duration, gcNumber),
-	event(typeOldCollection, "jdk.OldGarbageCollection", "Old Garbage Collection", "", inGC("Collector"),
-		duration, gcNumber),
-	event(typeGCPause, "jdk.GCPhasePause", "GC Phase Pause", "", inGC("Phases"),
-		duration, eventThread, gcNumber, value("name", typeString, "Name")),
-	event(typeHeapSummary, "jdk.GCHeapSummary", "Heap Summary", "", inGC("Heap"),
-		gcNumber, ref("when", typeGCWhen, "When"), value("heapSpace", typeVirtualSpace, "Heap Space"),
-		size("heapUsed", "Heap Used")),
-	event(typeSafepointBegin, "jdk.SafepointBegin", "Safepoint Begin", "", inRuntime("Safepoint"),
-		duration, number("safepointId", "Safepoint Identifier")),
-	event(typeSafepointEnd, "jdk.SafepointEnd", "Safepoint End", "", inRuntime("Safepoint"),
-		duration, number("safepointId", "Safepoint Identifier")),
-	event(typeCompilerStatistics, "jdk.CompilerStatistics", "Compiler Statistics", "", inCompiler,
-		count("compileCount", "Compiled Methods"), count("bailoutCount", "Bailouts"),
-		count("invalidatedCount", "Invalidated Compilations"), count("osrCompileCount", "OSR Compilations"),
-		count("standardCompileCount", "Standard Compilations"), size("osrBytesCompiled", "OSR Bytes Compiled"),
-		size("standardBytesCompiled", "Standard Bytes Compiled"), size("nmethodsSize", "Compilation Resulting Size"),
-		size("nmethodCodeSize", "Compilation Resulting Code Size"),
-		fieldDef{name: "totalTimeSpent", typ: typeLong, label: "Total Time", as: milliSpan}),
-	event(typeCodeCacheStatistics, "jdk.CodeCacheStatistics", "Code Cache Statistics", "", inCodeCache,
-		ref("codeBlobType", typeCodeBlobType, "Code Heap"), size("unallocatedCapacity", "Unallocated"),
-		count("fullCount", "Full Count")),
-	event(typeClassLoadingStatistics, "jdk.ClassLoadingStatistics", "Class Loading Statistics", "",
-		[]string{"Java Application", "Statistics"},
-		number("loadedClassCount", "Loaded Class Count"), number("unloadedClassCount", "Unloaded Class Count")),
-	event(typeGCConfiguration, "jdk.GCConfiguration", "GC Configuration", "", inGC("Configuration"),
-		ref("youngCollector", typeGCName, "Young Garbage Collector"),
-		ref("oldCollector", typeGCName, "Old Garbage Collector"), count("parallelGCThreads", "Parallel GC Threads"),
-		count("concurrentGCThreads", "Concurrent GC Threads"),
-		value("usesDynamicGCThreads", typeBoolean, "Uses Dynamic GC Threads"),
-		value("isExplicitGCConcurrent", typeBoolean, "Concurrent Explicit GC"),
-		value("isExplicitGCDisabled", typeBoolean, "Disabled Explicit GC")),
-	event(typeHeapConfiguration, "jdk.GCHeapConfiguration", "GC Heap Configuration", "", inGC("Configuration"),
-		size("maxSize", "Maximum Heap Size"), size("initialSize", "Initial Heap Size")),
-	event(typeCompilerConfiguration, "jdk.CompilerConfiguration", "Compiler Configuration", "", inCompiler,
-		count("threadCount", "Thread Count"), value("tieredCompilation", typeBoolean, "Tiered Compilation")),
-	event(typeCodeCacheConfiguration, "jdk.CodeCacheConfiguration", "Code Cache Configuration", "", inCodeCache,
-		size("reservedSize", "Reserved Size")),
+	{typeGarbageCollection, "jdk.GarbageCollection", "Garbage Collection", "", "Java Virtual Machine/GC/Collector",
+		"duration; gcId; name GCName Name; cause GCCause Cause; sumOfPauses ticks Sum of Pauses; " +
+			"longestPause ticks Longest Pause"},
+	{typeCPULoad, "jdk.CPULoad", "CPU Load", "", "Operating System/Processor",
+		"jvmUser share JVM User; jvmSystem share JVM System; machineTotal share Machine Total"},
+	{typeYoungCollection, "jdk.YoungGarbageCollection", "Young Garbage Collection",
+		"", "Java Virtual Machine/GC/Collector",
+		"duration; gcId"},
+	{typeOldCollection, "jdk.OldGarbageCollection", "Old Garbage Collection", "", "Java Virtual Machine/GC/Collector",
+		"duration; gcId"},
+	{typeGCPause, "jdk.GCPhasePause", "GC Phase Pause", "", "Java Virtual Machine/GC/Phases",
+		"duration; eventThread; gcId; name text Name"},
+	{typeHeapSummary, "jdk.GCHeapSummary", "Heap Summary", "", "Java Virtual Machine/GC/Heap",
+		"gcId; when GCWhen When; heapSpace space Heap Space; heapUsed size Heap Used"},
+	{typeSafepointBegin, "jdk.SafepointBegin", "Safepoint Begin", "", "Java Virtual Machine/Runtime/Safepoint",
+		"duration; safepointId number Safepoint Identifier"},
+	{typeSafepointEnd, "jdk.SafepointEnd", "Safepoint End", "", "Java Virtual Machine/Runtime/Safepoint",
+		"duration; safepointId number Safepoint Identifier"},
+	{typeCompilerStatistics, "jdk.CompilerStatistics", "Compiler Statistics", "", inCompiler,
+		"compileCount count Compiled Methods; bailoutCount count Bailouts; " +
+			"invalidatedCount count Invalidated Compilations; osrCompileCount count OSR Compilations; " +
+			"standardCompileCount count Standard Compilations; osrBytesCompiled size OSR Bytes Compiled; " +
+			"standardBytesCompiled size Standard Bytes Compiled; nmethodsSize size Compilation Resulting Size; " +
+			"nmethodCodeSize size Compilation Resulting Code Size; totalTimeSpent millis Total Time"},
+	{typeCodeCacheStatistics, "jdk.CodeCacheStatistics", "Code Cache Statistics", "", inCodeCache,
+		"codeBlobType CodeBlobType Code Heap; unallocatedCapacity size Unallocated; fullCount count Full Count"},
+	{typeClassLoadingStatistics, "jdk.ClassLoadingStatistics", "Class Loading Statistics",
+		"", "Java Application/Statistics",
+		"loadedClassCount number Loaded Class Count; unloadedClassCount number Unloaded Class Count"},
+	{typeGCConfiguration, "jdk.GCConfiguration", "GC Configuration", "", "Java Virtual Machine/GC/Configuration",
+		"youngCollector GCName Young Garbage Collector; oldCollector GCName Old Garbage Collector; " +
+			"parallelGCThreads count Parallel GC Threads; concurrentGCThreads count Concurrent GC Threads; " +
+			"usesDynamicGCThreads bool Uses Dynamic GC Threads; isExplicitGCConcurrent bool Concurrent Explicit GC; " +
+			"isExplicitGCDisabled bool Disabled Explicit GC"},
+	{typeHeapConfiguration, "jdk.GCHeapConfiguration", "GC Heap Configuration",
+		"", "Java Virtual Machine/GC/Configuration",
+		"maxSize size Maximum Heap Size; initialSize size Initial Heap Size"},
+	{typeCompilerConfiguration, "jdk.CompilerConfiguration", "Compiler Configuration", "", inCompiler,
+		"threadCount count Thread Count; tieredCompilation bool Tiered Compilation"},
+	{typeCodeCacheConfiguration, "jdk.CodeCacheConfiguration", "Code Cache Configuration", "", inCodeCache,
+		"reservedSize size Reserved Size"},
 
-	event(typeRecording, "goprof.Recording", "Recording", "How goprof made this recording", inAccount,
-		value("version", typeString, "goprof Version"), value("host", typeString, "Host"),
-		value("pid", typeLong, "Process Identifier"), value("mainClass", typeString, "Main Class"),
-		value("jvm", typeString, "JVM"), value("collector", typeString, "Garbage Collector"),
-		value("mode", typeString, "Mode"), value("engine", typeString, "Engine"), span("interval", "Interval"),
-		value("weight", typeString, "Weight"), value("part", typeString, "Part")),
-	event(typeAccount, "goprof.Account", "Account",
+	{typeRecording, "goprof.Recording", "Recording", "How goprof made this recording", inAccount,
+		"version text goprof Version; host text Host; pid long Process Identifier; mainClass text Main Class; " +
+			"jvm text JVM; " +
+			"collector text Garbage Collector; mode text Mode; engine text Engine; interval nanos Interval; " +
+			"weight text Weight; part"},
+	{typeAccount, "goprof.Account", "Account",
 		"What became of every look at a thread: attempted = whole + truncated + lost", inAccount,
-		number("attempted", "Attempted"), number("whole", "Whole"), number("truncated", "Truncated"),
-		number("lost", "Lost"), number("leafLikely", "Leaf Likely"), number("leafGuessed", "Leaf Guessed"),
-		number("skipped", "Moments Skipped"), number("threads", "Threads"),
-		fieldDef{name: "rate", typ: typeDouble, label: "Rate Asked", as: hertz},
-		fieldDef{name: "rateReached", typ: typeDouble, label: "Rate Reached", as: hertz},
-		span("processTime", "CPU Time of the Process"), span("sampledTime", "CPU Time Sampled"),
-		span("notSampledTime", "CPU Time Not Sampled"), span("exitedTime", "CPU Time of Threads That Ended"),
-		span("ownTime", "CPU Time of goprof"), value("quality", typeString, "Quality"),
-		value("part", typeString, "Part")),
-	event(typeUnseen, "goprof.Unseen", "Truncated or Lost",
+		"attempted number Attempted; whole number Whole; truncated number Truncated; lost number Lost; " +
+			"leafLikely number Leaf Likely; leafGuessed number Leaf Guessed; skipped number Moments Skipped; " +
+			"threads number Threads; rate hertz Rate Asked; rateReached hertz Rate Reached; " +
+			"processTime nanos CPU Time of the Process; sampledTime nanos CPU Time Sampled; " +
+			"notSampledTime nanos CPU Time Not Sampled; exitedTime nanos CPU Time of Threads That Ended; " +
+			"ownTime nanos CPU Time of goprof; quality text Quality; part"},
+	{typeUnseen, "goprof.Unseen", "Truncated or Lost",
 		"How many stacks do not reach their root, or were lost, for one reason", inAccount,
-		value("lost", typeBoolean, "Lost"), value("reason", typeString, "Reason"), number("samples", "Samples"),
-		value("part", typeString, "Part")),
-	event(typePauses, "goprof.Pauses", "Pauses", "How long threads were held to be looked at", inAccount,
-		number("count", "Pauses"), span("median", "Median"), span("p99", "99th Percentile"), span("longest", "Longest"),
-		span("total", "Total"), span("bound", "Bound"), value("part", typeString, "Part")),
-	event(typeNote, "goprof.Note", "Note", "What a reader of this recording should know", inAccount,
-		value("name", typeString, "Name"), value("text", typeString, "Text"), value("remedy", typeString, "Remedy"),
-		value("part", typeString, "Part")),
-	event(typeEarlierName, "goprof.EarlierName", "Earlier Name", "A name that a thread had before", inAccount,
-		value("tid", typeLong, "OS Thread Id"), value("javaThreadId", typeLong, "Java Thread Id"),
-		value("name", typeString, "Name")),
-	event(typeMark, "goprof.Mark", "Mark", "What another recorder knew of this time: a collection, a safepoint", inAccount,
-		duration, value("kind", typeString, "Kind"), value("text", typeString, "Text")),
+		"lost bool Lost; reason text Reason; samples number Samples; part"},
+	{typePauses, "goprof.Pauses", "Pauses", "How long threads were held to be looked at", inAccount,
+		"count number Pauses; median nanos Median; p99 nanos 99th Percentile; longest nanos Longest; " +
+			"total nanos Total; bound nanos Bound; part"},
+	{typeNote, "goprof.Note", "Note", "What a reader of this recording should know", inAccount,
+		"name text Name; text text Text; remedy text Remedy; part"},
+	{typeEarlierName, "goprof.EarlierName", "Earlier Name", "A name that a thread had before", inAccount,
+		"tid long OS Thread Id; javaThreadId long Java Thread Id; name text Name"},
+	{typeMark, "goprof.Mark", "Mark", "What another recorder knew of this time: a collection, a safepoint", inAccount,
+		"duration; kind text Kind; text text Text"},
 	// A class has no field for its source: JMC warns of fields that it does not know.
-	event(typeSource, "goprof.Source", "Source", "Where a class comes from. These events come first in a chunk", inAccount,
-		ref("class", typeClass, "Class"), ref("file", typeSymbol, "Source File or Image"),
-		ref("build", typeSymbol, "Build Id of the Image")),
+	{typeSource, "goprof.Source", "Source", "Where a class comes from. These events come first in a chunk", inAccount,
+		"class Class Class; file Symbol Source File or Image; build Symbol Build Id of the Image"},
 }
 
 func (t typeID) String() string { return strconv.FormatUint(uint64(t), 10) }

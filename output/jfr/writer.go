@@ -241,7 +241,7 @@ func (w *Writer) metadata() []byte {
 	if w.types.metadata != nil {
 		b = append(b, w.types.metadata...)
 	} else {
-		b = append(b, metadataBody...)
+		b = append(b, metadataBody()...)
 	}
 	w.body = b
 	return appendEvent(nil, b)

@@ -20,23 +20,14 @@ const (
 )
 
 // Destination is a server that speaks OTLP.
-type Destination struct {
-	client *wire.Client
-	name   string
-}
+type Destination struct{ *wire.Client }
 
 // New makes a Destination. It makes no connection.
 func New(o wire.Options) (*Destination, error) {
-	o.Path, o.Method = httpPath, method
+	o.Kind, o.Path, o.Method = "otlp", httpPath, method
 	client, err := wire.New(o)
-	if err != nil {
-		return nil, err
-	}
-	return &Destination{client: client, name: "otlp " + o.URL}, nil
+	return &Destination{client}, err
 }
-
-// Name is "otlp" and the URL.
-func (d *Destination) Name() string { return d.name }
 
 // Encode makes a message, compressed.
 func (d *Destination) Encode(b *batch.Batch) ([]byte, error) { return pack(Encode(b)) }
@@ -62,11 +53,7 @@ func pack(message []byte) ([]byte, error) {
 // Send delivers a message. OTLP forbids to send a message again after the answer 500.
 func (d *Destination) Send(ctx context.Context, message []byte) error {
 	r := &wire.Request{Body: message, Type: "application/x-protobuf", Gzip: true, Is500Final: true}
-	send := d.client.Post
-	if d.client.IsGRPC() {
-		send = d.client.Call
-	}
-	answer, err := send(ctx, r)
+	answer, err := d.Deliver(ctx, r)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,6 @@
 // Package parca sends batches to Parca by its ProfileStoreService/WriteRaw, as gRPC or as JSON over HTTP.
 //
-// A profile has pprof's format, with all facts about threads: Parca keeps labels of samples as columns.
+// Profiles have pprof's format, with all facts about threads, because Parca stores labels of samples as columns.
 package parca
 
 import (
@@ -21,23 +21,14 @@ const (
 )
 
 // Destination is a Parca server.
-type Destination struct {
-	client *wire.Client
-	name   string
-}
+type Destination struct{ *wire.Client }
 
 // New makes a Destination. It makes no connection.
 func New(o wire.Options) (*Destination, error) {
-	o.Path, o.Method = path, method
+	o.Kind, o.Path, o.Method = "parca", path, method
 	client, err := wire.New(o)
-	if err != nil {
-		return nil, err
-	}
-	return &Destination{client: client, name: "parca " + o.URL}, nil
+	return &Destination{client}, err
 }
-
-// Name is "parca" and the URL.
-func (d *Destination) Name() string { return d.name }
 
 // Encode makes a WriteRawRequest, as gRPC or as JSON.
 func (d *Destination) Encode(b *batch.Batch) ([]byte, error) {
@@ -46,7 +37,7 @@ func (d *Destination) Encode(b *batch.Batch) ([]byte, error) {
 		return nil, err
 	}
 	labels := append([]resource.Label{{Name: "__name__", Value: b.Kind()}}, b.Resource.Labels()...)
-	if d.client.IsGRPC() {
+	if d.IsGRPC() {
 		return message(labels, data), nil
 	}
 	return text(labels, data)
@@ -80,10 +71,6 @@ func text(labels []resource.Label, data []byte) ([]byte, error) {
 
 // Send delivers a message.
 func (d *Destination) Send(ctx context.Context, message []byte) error {
-	if d.client.IsGRPC() {
-		_, err := d.client.Call(ctx, &wire.Request{Body: message})
-		return err
-	}
-	_, err := d.client.Post(ctx, &wire.Request{Body: message, Type: "application/json"})
+	_, err := d.Deliver(ctx, &wire.Request{Body: message, Type: "application/json"})
 	return err
 }

@@ -1,8 +1,8 @@
 // Package pyroscope sends batches to Grafana Pyroscope by its push API, push.v1.PusherService/Push.
 //
-// The call is one of the Connect protocol over HTTP. Servers accept it since Pyroscope 1.0, and present clients use it.
-// The older /ingest accepts pprof, too, but takes the labels from a name in the query, and guesses types. Pyroscope
-// also accepts OTLP. Use OTLP if threads and single moments matter, and this package if the usual queries matter
+// The call uses the Connect protocol over HTTP. Servers accept it since Pyroscope 1.0, and present clients use it. The
+// older /ingest also accepts pprof, but takes the labels from a name in the query, and guesses types. Pyroscope also
+// accepts OTLP. Use OTLP for threads and single moments, and this package for Pyroscope's usual queries
 // (process_cpu:cpu:nanoseconds).
 //
 // Pyroscope makes a series of each value of each label of a sample, so only the pool of a thread is sent.
@@ -22,23 +22,14 @@ import (
 const path = "/push.v1.PusherService/Push"
 
 // Destination is a Pyroscope server.
-type Destination struct {
-	client *wire.Client
-	name   string
-}
+type Destination struct{ *wire.Client }
 
 // New makes a Destination. It makes no connection. The tenant of a server with several is a header, X-Scope-OrgID.
 func New(o wire.Options) (*Destination, error) {
-	o.Path, o.Method = path, path
+	o.Kind, o.Path, o.Method = "pyroscope", path, path
 	client, err := wire.New(o)
-	if err != nil {
-		return nil, err
-	}
-	return &Destination{client: client, name: "pyroscope " + o.URL}, nil
+	return &Destination{client}, err
 }
-
-// Name is "pyroscope" and the URL.
-func (d *Destination) Name() string { return d.name }
 
 // Encode makes a PushRequest.
 func (d *Destination) Encode(b *batch.Batch) ([]byte, error) {
@@ -57,11 +48,7 @@ func (d *Destination) Encode(b *batch.Batch) ([]byte, error) {
 
 // Send delivers a message. Connect's failures have the statuses of HTTP.
 func (d *Destination) Send(ctx context.Context, message []byte) error {
-	if d.client.IsGRPC() {
-		_, err := d.client.Call(ctx, &wire.Request{Body: message})
-		return err
-	}
-	_, err := d.client.Post(ctx, &wire.Request{Body: message, Type: "application/proto",
+	_, err := d.Deliver(ctx, &wire.Request{Body: message, Type: "application/proto",
 		Header: http.Header{"Connect-Protocol-Version": {"1"}}})
 	return err
 }

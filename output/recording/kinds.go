@@ -1,7 +1,6 @@
 package recording
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -223,13 +222,9 @@ func (c *contents) named(name string) (found []string) {
 
 // withStacks returns all events with a stack trace, the most frequent first.
 func (c *contents) withStacks() []string {
-	return slices.SortedFunc(func(yield func(string) bool) {
-		for event := range maps.Keys(c.counts) {
-			if c.has(event) && !yield(event) {
-				return
-			}
-		}
-	}, func(a, b string) int { return cmp.Or(cmp.Compare(c.counts[b], c.counts[a]), strings.Compare(a, b)) })
+	counts := maps.Clone(c.counts)
+	maps.DeleteFunc(counts, func(event string, _ int64) bool { return !c.has(event) })
+	return profile.ByCount(counts)
 }
 
 const maxListed = 8

@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -209,7 +210,7 @@ func (s *scan) orderKinds() {
 		}
 		return len(asked)
 	}
-	slices.SortStableFunc(s.first, func(a, b string) int { return cmp.Compare(place(a), place(b)) })
+	sort.SliceStable(s.first, func(i, j int) bool { return place(s.first[i]) < place(s.first[j]) })
 }
 
 func (s *scan) eventCount(_ *jfr.Reader, f fields) {
@@ -339,8 +340,7 @@ func (s *scan) fill(i *Info, events []string) {
 	if p := s.partOf(events[0]); p != nil {
 		i.Meta = p.meta
 		if p.summary != nil {
-			sum := *p.summary
-			i.Summary = &sum
+			i.Summary = new(*p.summary)
 		}
 		m := &i.Meta
 		m.Start, m.Duration = s.meta.Start, s.meta.Duration

@@ -134,15 +134,7 @@ func (s *summer) add(of *profile.Sample) error {
 
 // Weigh returns the weight of a sample.
 func Weigh(s *profile.Sample, w profile.Weight) int64 {
-	switch w {
-	case profile.CPUTime:
-		return int64(s.CPU)
-	case profile.WallTime:
-		return int64(s.Span)
-	case profile.Bytes:
-		return s.Bytes
-	}
-	return s.Looks()
+	return w.Of(s.Looks(), s.CPU, s.Span, s.Bytes)
 }
 
 func (s *summer) root(t *profile.Thread) root {

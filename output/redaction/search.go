@@ -10,7 +10,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"html"
 	"io"
 	"iter"
 	"net/url"
@@ -19,6 +18,8 @@ import (
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"goprof/output"
 )
 
 // These bound the work of a search.
@@ -121,9 +122,9 @@ func formsOf(words []string) map[string][][]byte {
 		ascii := fmt.Sprintf("%+q", lower)
 		all := [][]byte{[]byte(lower), little, big, numbers, latin, quoted[1 : len(quoted)-1],
 			[]byte(ascii[1 : len(ascii)-1]),
-			[]byte(html.EscapeString(lower)), []byte(strings.ToLower(url.QueryEscape(lower))),
+			[]byte(output.EscapeHTML(lower)), []byte(strings.ToLower(url.QueryEscape(lower))),
 			[]byte(strings.ToLower(url.PathEscape(lower))), []byte(strings.ReplaceAll(lower, ".", "/"))}
-		slices.SortFunc(all, bytes.Compare)
+		sort.Slice(all, func(i, j int) bool { return bytes.Compare(all[i], all[j]) < 0 })
 		forms[word] = slices.CompactFunc(all, bytes.Equal)
 	}
 	return forms

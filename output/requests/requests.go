@@ -1,5 +1,5 @@
-// Package requests finds the requests of a program in the samples of a wall-clock recording, and says what each request
-// spent its time in.
+// Package requests finds the requests of a program in the samples of a wall-clock recording, and the states in which
+// each request spent its time.
 //
 // A request is what threads did for one trace (profile.Link), or the time for which one thread had a frame on its
 // stack. Samples are looks, and nothing is known of a thread between two looks. So the times of a request may be wrong

@@ -33,19 +33,22 @@ type Reader struct {
 func Is(head []byte) bool { return bytes.HasPrefix(head, []byte("PK\x03\x04")) }
 
 // IsNamed reports whether a file may be a snap, by its name.
-func IsNamed(name string) bool {
+func IsNamed(name string) bool { return Is(Head(name, 4)) }
+
+// Head returns the first n bytes of a regular file, fewer of a short one, and none if it cannot be read.
+func Head(name string, n int) []byte {
 	info, err := os.Stat(name)
 	if err != nil || !info.Mode().IsRegular() {
-		return false
+		return nil
 	}
 	file, err := os.Open(name)
 	if err != nil {
-		return false
+		return nil
 	}
 	defer file.Close()
-	head := make([]byte, 4)
-	_, err = io.ReadFull(file, head)
-	return err == nil && Is(head)
+	head := make([]byte, n)
+	n, _ = io.ReadFull(file, head)
+	return head[:n]
 }
 
 // Open opens a snap. If the file cannot be opened, it returns the error of package os.

@@ -1,7 +1,7 @@
 // Package timeline orders all samples of a recording by thread and time, for formats that are written in that order
 // (speedscope, Firefox Profiler).
 //
-// You give a recording.Source and the bounds. You get tracks of samples, and the tree of their stacks.
+// It takes a recording.Source and limits. It returns tracks of samples, and the tree of their stacks.
 //
 // Memory is bounded, whatever the recording's size. If there are too many samples, equal samples of a thread that
 // follow each other become one. If that is not enough, equal stacks of a thread within a slot of time become one, and

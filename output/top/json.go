@@ -42,8 +42,7 @@ func JSON(to io.Writer, r *Reading) error {
 	for _, t := range sortedThreads(r.Threads, ByCPU, false) {
 		row := jsonTopThread{TID: t.TID, Name: t.Name, State: t.State, CPU: rounded(t.CPU), Frame: t.Frame}
 		if t.AllocKnown {
-			rate := int64(math.Round(t.Alloc))
-			row.Alloc = &rate
+			row.Alloc = new(int64(math.Round(t.Alloc)))
 		}
 		j.Threads = append(j.Threads, row)
 	}

@@ -1,9 +1,8 @@
 // Package top makes the screen of "goprof top": one JVM, drawn again every second.
 //
-// You give a Reading each second, and the keys that the user presses. You get the lines of a screen of any size, and
-// what the user asks for (an Action). Everything is computed from these alone: this package looks at no clock, no
-// terminal and no process. Names in a Reading are the target's own, and may hold anything: they are cleaned when
-// they are drawn.
+// The caller passes a Reading each second, and the keys that the user presses. The package returns the lines of a
+// screen of any size, and the user's requests (an Action). It uses no clock, no terminal and no process. Names in a
+// Reading come from the target and may hold anything. They are cleaned when they are drawn.
 package top
 
 import (

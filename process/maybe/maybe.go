@@ -1,5 +1,5 @@
-// Package maybe holds facts that may not be known. A fact that could not be read is not zero: code that shows it must
-// say that it is not known.
+// Package maybe holds facts that may not be known. An unknown fact is not zero, and code that shows it must say that it
+// is not known.
 package maybe
 
 import "fmt"

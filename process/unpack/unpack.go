@@ -1,9 +1,9 @@
-// Package unpack opens a core file that may be compressed: by gzip, zstd or lz4, as systemd-coredump and people do.
+// Package unpack opens a core file that may be compressed by gzip, zstd or lz4, as systemd-coredump does.
 //
-// goprof reads a core in any order, which none of these formats allows. So it unpacks the core into a temporary file,
-// in which long runs of zeros take no room. The temporary file has no name (on systems other than Linux and macOS it
-// has one until it is closed). A file that unpacks to more than the limit, or than the disk has room for, is an error.
-// A file that is not compressed is read as it is.
+// goprof reads a core in random order, which none of these formats allows. So it unpacks the core into a temporary
+// file, in which long runs of zeros take no space. The temporary file has no name. (On systems other than Linux and
+// macOS it has a name until it is closed.) A file that unpacks to more than the limit, or than the disk has room for,
+// is an error. An uncompressed file is read directly.
 package unpack
 
 import (

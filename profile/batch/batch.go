@@ -58,15 +58,7 @@ func (s *Sum) Looks() (n int64) {
 
 // Value returns the value of a point in a weight.
 func (p *Point) Value(w profile.Weight) int64 {
-	switch w {
-	case profile.CPUTime:
-		return int64(p.CPU)
-	case profile.WallTime:
-		return int64(p.Span)
-	case profile.Bytes:
-		return p.Bytes
-	}
-	return p.Looks
+	return w.Of(p.Looks, p.CPU, p.Span, p.Bytes)
 }
 
 // Value is the value of a sample in a weight.

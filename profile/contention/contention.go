@@ -1,5 +1,5 @@
-// Package contention finds out who waits for whom in a dump: which threads are deadlocked, and for which thread the
-// others wait in the end.
+// Package contention finds out who waits for whom in a dump: which threads are deadlocked, and which thread each chain
+// of waiting threads ends at.
 //
 // Its only input is the threads of one dump with their locks. A thread that waits for a lock with a known owner waits
 // for that owner. Each thread waits for at most one other thread. So the threads make trees, whose roots wait for no

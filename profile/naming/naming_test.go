@@ -131,6 +131,8 @@ func TestPool(t *testing.T) {
 		"GC Thread#3":                      "GC Thread#*",
 		"C2 CompilerThread0":               "C2 CompilerThread*",
 		"Thread-1":                         "Thread-*",
+		"HttpClient-3-Worker-17":           "HttpClient-*-Worker-*",
+		"HttpClient-3-SelectorManager":     "HttpClient-3-SelectorManager",
 		"#37":                              "#*",
 		"42":                               "*",
 		"main":                             "main",

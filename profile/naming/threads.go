@@ -13,22 +13,29 @@ var (
 	lastNumber  = regexp.MustCompile(`(^|[^0-9.:])[0-9]+$`)
 	inBrackets  = regexp.MustCompile(`\([0-9]+\)`)
 	hexadecimal = regexp.MustCompile(`\b0x[0-9a-fA-F]+\b`)
+	httpClient  = regexp.MustCompile(`^HttpClient-[0-9]+-Worker-`)
 )
 
 // Pool is the common name of threads whose names differ only by a number. "*" stands for the number at the end of the
-// name, for numbers alone in parentheses, and for hexadecimal numbers.
+// name, for numbers alone in parentheses, for hexadecimal numbers, and for the number of a java.net.http.HttpClient.
+// Programs make many of these clients, and each has an executor (jdk.internal.net.http.HttpClientImpl,
+// DefaultThreadFactory).
 //
 //	pool-1-thread-17            pool-1-thread-*
 //	http-nio-8080-exec-12       http-nio-8080-exec-*
 //	C2 CompilerThread0          C2 CompilerThread*
 //	RMI TCP Connection(2)-idle  RMI TCP Connection(*)-idle
 //	[0x27dcf714] Server socket  [*] Server socket
+//	HttpClient-3-Worker-1       HttpClient-*-Worker-*
 //
 // A number behind a dot or a colon belongs to an address, and stays.
 func Pool(name string) string {
 	name = lastNumber.ReplaceAllString(hexadecimal.ReplaceAllString(name, "*"), "${1}*")
-	return inBrackets.ReplaceAllString(name, "(*)")
+	return httpClient.ReplaceAllString(inBrackets.ReplaceAllString(name, "(*)"), HTTPWorkers)
 }
+
+// HTTPWorkers is what the Pool of the threads of all clients begins with.
+const HTTPWorkers = "HttpClient-*-Worker-"
 
 // threadLabel is the frame at the root of a thread's stacks: the name, if there is one, and a number.
 var threadLabel = regexp.MustCompile(`(?s)^\[(?:(.*) )?(tid=|virtual #)(?:[0-9]+|\?)\]$`)

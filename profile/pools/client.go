@@ -2,9 +2,9 @@ package pools
 
 import (
 	"slices"
-	"strings"
 
 	"goprof/profile"
+	"goprof/profile/naming"
 )
 
 // clients are packages of libraries that ask others: drivers of databases, clients of HTTP and of caches.
@@ -20,21 +20,10 @@ var clients = []string{"java.net.http.", "jdk.internal.net.http.", "sun.net.www.
 
 // IsClient reports whether a client library is on a stack.
 func IsClient(s *profile.Stack) bool {
-	for i := range s.Frames {
-		f := &s.Frames[i]
-		if f.Func == nil || !f.Kind.Java() {
-			continue
-		}
-		if ofClient(f.Func.Name) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(javaOnly(s.Frames), ofClient)
 }
 
-func ofClient(method string) bool {
-	return slices.ContainsFunc(clients, func(prefix string) bool { return strings.HasPrefix(method, prefix) })
-}
+func ofClient(method string) bool { return naming.BeginsWith(method, clients...) }
 
 // asked finds the program's method that asks through a client library, and the library's method that it calls. Empty:
 // the library's own thread waits, or none is near.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"goprof/profile"
+	"goprof/profile/naming"
 )
 
 // Doing is the activity of a thread in a pool.
@@ -133,14 +134,7 @@ func proxies(names []string) (of []string) {
 var libraries = []string{"java.", "jdk.", "sun.", "javax.", "com.sun.", "scala.", "kotlin.", "kotlinx.", "clojure.",
 	"io.netty.channel.epoll.Native.", "io.netty.channel.uring.Native."} // which wait for events
 
-func ofLibrary(method string) bool {
-	for _, prefix := range libraries {
-		if strings.HasPrefix(method, prefix) {
-			return true
-		}
-	}
-	return false
-}
+func ofLibrary(method string) bool { return naming.BeginsWith(method, libraries...) }
 
 // split takes a method's name apart: its outermost class, and its own name.
 func split(name string) (class, method string) {

@@ -9,14 +9,15 @@ import (
 
 	"goprof/process/maybe"
 	"goprof/profile"
+	"goprof/profile/naming"
 )
 
 // leastNamed is how many threads without a known executor are a pool by their name.
 const leastNamed = 3
 
 // Known makes the pools of the program's own threads, the largest first. The threads of one executor are one pool,
-// whatever their names are. Executors of one thread each, and threads of which no executor is known, are grouped by
-// name.
+// whatever their names are. Executors of one thread each, those of HTTP clients, and threads of which no executor is
+// known, are grouped by name.
 func Known(threads []profile.ThreadDump, known *profile.Pools) []*Pool {
 	if known == nil {
 		known = &profile.Pools{}
@@ -29,10 +30,11 @@ func Known(threads []profile.ThreadDump, known *profile.Pools) []*Pool {
 	}
 	asked := func(t *profile.ThreadDump) bool { return t.TID != 0 && t.Java && !t.System }
 	all := grouped(threads, asked, func(t *profile.ThreadDump) string {
-		if e := of[t.TID]; e != nil && !alone(e) {
+		name := nameOf(t)
+		if e := of[t.TID]; e != nil && !alone(e) && !strings.HasPrefix(name, naming.HTTPWorkers) {
 			return fmt.Sprintf("%p", e)
 		}
-		return "of name " + nameOf(t)
+		return "of name " + name
 	})
 	list := all[:0]
 	for _, p := range all {

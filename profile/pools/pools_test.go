@@ -204,10 +204,12 @@ func TestKnown(t *testing.T) {
 		{Kind: profile.EventLoop, Threads: []int{5}, Most: n(1), Queued: n(3)},
 		{Kind: profile.ForkJoin, Threads: []int{6}},
 		{Threads: []int{7}, Queued: n(2), Scheduled: true, Late: 90 * time.Second, Running: n(0)},
+		{Threads: []int{12}, Most: n(unlimited), Queued: n(0), Running: n(1)},
+		{Threads: []int{13, 14}, Most: n(unlimited), Queued: n(0), Running: n(0)},
 	}}
 	var threads []profile.ThreadDump
 	for i, name := range []string{"order 7", "http-2", "http-3", "loop-1", "loop-2", "fork-1", "timer", "main", "own-1",
-		"own-2", "own-3"} {
+		"own-2", "own-3", "HttpClient-1-Worker-0", "HttpClient-22-Worker-0", "HttpClient-22-Worker-11"} {
 		threads = append(threads, profile.ThreadDump{TID: i + 1, Name: name, Java: true,
 			Stack: profile.Stack{Frames: stackOf(shop)}})
 	}
@@ -221,6 +223,7 @@ func TestKnown(t *testing.T) {
 		"loop-*: 2 of 2 busy, 5 queued":                           true,
 		"fork-*: 1 of 1 busy, queue not known":                    true,
 		"timer: 0 of 1 busy, 2 scheduled, the next 1m30s overdue": true,
+		"HttpClient-*-Worker-*: 1 of 3 busy, 0 queued":            true,
 		"own-*: 2 of 3 busy":                                      true,
 	}
 	if d := cmp.Diff(want, got); d != "" {

@@ -1,9 +1,10 @@
 package pools
 
 import (
-	"strings"
+	"slices"
 
 	"goprof/profile"
+	"goprof/profile/naming"
 )
 
 // AwaitsTask reports whether a task of an executor waits for another task. Some thread has to run that one: a
@@ -28,21 +29,11 @@ func MayRunTask(t *profile.ThreadDump) bool {
 
 // RunsEventLoop reports whether a thread serves many connections by one loop: Netty's, XNIO's (Undertow).
 func RunsEventLoop(s *profile.Stack) bool {
-	for _, loop := range []string{"io.netty.channel.nio.NioEventLoop.run", "io.netty.channel.epoll.EpollEventLoop.run",
-		"io.netty.channel.SingleThreadIoEventLoop.run", "org.xnio.nio.WorkerThread.run"} {
-		if calls(s, loop) {
-			return true
-		}
-	}
-	return false
+	return calls(s, "io.netty.channel.nio.NioEventLoop.run", "io.netty.channel.epoll.EpollEventLoop.run",
+		"io.netty.channel.SingleThreadIoEventLoop.run", "org.xnio.nio.WorkerThread.run")
 }
 
-// calls reports whether the stack has a method whose name begins with this prefix.
-func calls(s *profile.Stack, prefix string) bool {
-	for i := range s.Frames {
-		if f := &s.Frames[i]; f.Func != nil && f.Kind.Java() && strings.HasPrefix(f.Func.Name, prefix) {
-			return true
-		}
-	}
-	return false
+// calls reports whether the stack has a method whose name begins with one of these prefixes.
+func calls(s *profile.Stack, prefixes ...string) bool {
+	return slices.ContainsFunc(javaOnly(s.Frames), func(name string) bool { return naming.BeginsWith(name, prefixes...) })
 }

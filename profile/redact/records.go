@@ -48,12 +48,7 @@ func isFile(name string) bool {
 			return true
 		}
 	}
-	for _, c := range name {
-		if c == '/' || c == '\\' {
-			return true
-		}
-	}
-	return false
+	return strings.ContainsAny(name, `/\`)
 }
 
 // Version redacts the text of a JVM's version: numbers and well-known words stay.
@@ -148,8 +143,7 @@ func (f *Functions) Of(fn *profile.Func) *profile.Func {
 		return nil
 	}
 	return profile.Cached(f.known, maxKept, fn, func() *profile.Func {
-		made := f.r.Func(*fn)
-		return &made
+		return new(f.r.Func(*fn))
 	})
 }
 

@@ -14,8 +14,8 @@ import (
 // An assembler for the few BPF instructions that goprof's programs use, and the system call that loads them
 // (Documentation/bpf/standardization/instruction-set.rst, include/uapi/linux/bpf.h).
 
-// Reg is one of BPF's registers. r0 is a call's result. r1 to r5 are a call's arguments, and the call destroys them.
-// A call keeps r6 to r9. r10 points behind the stack of 512 bytes.
+// Reg is one of BPF's registers. r0 is a call's result. r1 to r5 are its arguments, which the call destroys. r6 to r9
+// survive a call. r10 is the upper end of the stack of 512 bytes.
 type Reg uint8
 
 const (
@@ -61,8 +61,8 @@ const (
 	Goto      = 0x05
 	Mul       = 0x2f
 
-	MapFD       = 1 // of LoadWide: a map
-	bpfMapValue = 2 // of LoadWide: the address of a map's only value
+	MapFD       = 1 // the source of a LoadWide that loads a map
+	bpfMapValue = 2 // the source of a LoadWide that loads the address of a map's only value
 
 	MapLookup         = 1   // bpf_map_lookup_elem(map, key): the value's address, or 0
 	MapUpdate         = 2   // bpf_map_update_elem(map, key, value, flags)
@@ -95,7 +95,7 @@ type Code struct {
 // New begins a program.
 func New() *Code { return &Code{jumps: map[string][]int{}} }
 
-// Op adds one instruction. dst and src are registers; what else it uses of off and imm depends on op.
+// Op adds one instruction. dst and src are registers. op decides what off and imm mean.
 func (c *Code) Op(op uint8, dst, src Reg, off int, imm int64) {
 	c.insns = append(c.insns, bpfInsn{op, uint8(dst) | uint8(src)<<4, int16(off), int32(imm)})
 }
@@ -112,7 +112,7 @@ func (c *Code) Value(dst Reg, fd int) {
 	c.Op(0, 0, 0, 0, 0)
 }
 
-// Load loads what lies at from + off. op says how many bytes.
+// Load loads the memory at from + off. op says how many bytes.
 func (c *Code) Load(op uint8, dst, from Reg, off int) { c.Op(op, dst, from, off, 0) }
 
 // Store stores the 64 bits of src at to + off.
@@ -130,8 +130,8 @@ func (c *Code) Mov(dst, src Reg) { c.Op(Mov, dst, src, 0, 0) }
 // Imm does op with dst and the constant v, and leaves the result in dst.
 func (c *Code) Imm(op uint8, dst Reg, v int) { c.Op(op, dst, 0, 0, int64(v)) }
 
-// Output gives bytes of the program's stack to the event of this CPU in a map that PerfArray has made. R6 is the
-// program's context. R0 is 0 if the kernel had room.
+// Output writes bytes of the program's stack to this CPU's event in a map of PerfArray. R6 is the program's context. R0
+// is 0 if the ring had room.
 func (c *Code) Output(array, from, size int) {
 	c.Mov(R1, R6)
 	c.MapFD(R2, array)
@@ -150,7 +150,7 @@ func (c *Code) CallOf(helper, fd, key int) {
 	c.Call(helper)
 }
 
-// Call calls a function of the kernel's by its number. Its arguments are in R1 to R5, its result comes in R0.
+// Call calls a function of the kernel by its number, with arguments in R1 to R5 and the result in R0.
 func (c *Code) Call(helper int) { c.Op(Call, 0, 0, 0, int64(helper)) }
 
 // Jump goes to a label if the comparison op holds between dst and src, or between dst and v.
@@ -159,7 +159,7 @@ func (c *Code) Jump(op uint8, dst, src Reg, v int, label string) {
 	c.Op(op, dst, src, 0, int64(v))
 }
 
-// Label is where jumps to it go.
+// Label places a label: jumps to it lead here.
 func (c *Code) Label(name string) {
 	for _, at := range c.jumps[name] {
 		c.insns[at].off = int16(len(c.insns) - at - 1)
@@ -183,7 +183,7 @@ const (
 	bpfMmapable      = 1 << 10
 )
 
-// NewMap makes a map.
+// NewMap makes a map of a kind. key and value are sizes in bytes.
 func NewMap(kind, key, value, entries int) (fd int, err error) {
 	return bpfMapWith(kind, key, value, entries, 0)
 }
@@ -206,10 +206,10 @@ func NewMapped(size int) (fd int, mem []byte, err error) {
 	return fd, mem, nil
 }
 
-// bpfLicense is told to the kernel. The kernel gives bpf_probe_read_user to programs under the GPL only.
+// bpfLicense is the program's license. The kernel allows bpf_probe_read_user only to programs under the GPL.
 var bpfLicense = []byte("Dual BSD/GPL\x00")
 
-// PerfArray makes the map that leads a program to the event of its CPU, whose descriptor is that of the same index.
+// PerfArray makes the map through which a program finds the event of its CPU. The event of cpus[i] is fds[i].
 func PerfArray(cpus []int, fds []int) (int, error) {
 	most := 0
 	for _, cpu := range cpus {
@@ -228,7 +228,7 @@ func PerfArray(cpus []int, fds []int) (int, error) {
 	return fd, nil
 }
 
-// Change puts a value into a map (UpdateElem), or takes it out (DeleteElem).
+// Change puts a value into a map (UpdateElem) or removes it (DeleteElem).
 func Change(command uintptr, fd int, key uint32, value []byte) error {
 	var pin runtime.Pinner
 	defer pin.Unpin()
@@ -256,18 +256,18 @@ func TestRun(prog int) error {
 // RawTracepoint is the kind of programs that run at a tracepoint (BPF_PROG_TYPE_RAW_TRACEPOINT).
 const RawTracepoint = 17
 
-// AttachRaw loads the program, and has the kernel run it wherever it passes a tracepoint, with the tracepoint's
-// arguments as its context. That ends when the descriptor is closed. It needs no tracefs (Linux 4.17).
+// AttachRaw loads the program and attaches it to a tracepoint, until the descriptor is closed. The program's context is
+// the tracepoint's arguments. AttachRaw needs no tracefs (Linux 4.17).
 func (c *Code) AttachRaw(tracepoint string) (fd int, err error) {
 	prog, err := c.LoadAs(RawTracepoint, nil)
 	if err != nil {
 		return -1, err
 	}
-	defer unix.Close(prog) // the attachment holds it
+	defer unix.Close(prog) // the attachment keeps the program
 	return Attach(tracepoint, prog)
 }
 
-// Attach has the kernel run a program that LoadAs has loaded at a tracepoint, until the descriptor is closed.
+// Attach attaches a program of LoadAs to a tracepoint, until the descriptor is closed.
 func Attach(tracepoint string, prog int) (fd int, err error) {
 	var pin runtime.Pinner
 	defer pin.Unpin()
@@ -313,13 +313,13 @@ type bpfProgram struct {
 	device, attach    uint32
 }
 
-// bpfTries bounds how often a command is repeated after a signal has interrupted it. The kernel gives up checking a
-// program when a signal is pending for the thread that loads it (kernel/bpf/verifier.c, do_check: EAGAIN), and Go's
-// scheduler sends signals to threads that are busy for long. libbpf tries five times.
+// bpfTries bounds how often a command is repeated after a signal has interrupted it. A pending signal makes the kernel
+// give up checking a program (kernel/bpf/verifier.c, do_check: EAGAIN). Go's scheduler sends signals to threads that
+// are busy for long. libbpf tries five times.
 const bpfTries = 50
 
-// Do makes the system call bpf(2), and again where a signal has ended it. attr must not point into a stack of Go's:
-// that may move.
+// Do makes the system call bpf(2), and repeats it if a signal has ended it. attr must not point into a Go stack, which
+// may move.
 func Do(command uintptr, attr unsafe.Pointer, size uintptr) (int, error) {
 	fd, _, e := unix.Syscall(unix.SYS_BPF, command, uintptr(attr), size)
 	for tries := 1; (e == unix.EAGAIN || e == unix.EINTR) && tries < bpfTries; tries++ {
@@ -335,8 +335,9 @@ func Do(command uintptr, attr unsafe.Pointer, size uintptr) (int, error) {
 	return int(fd), nil
 }
 
-// BPFFiltered reports whether a seccomp filter answers in the kernel's place. With CAP_BPF the kernel refuses arguments
-// that are too long with E2BIG, before it asks for more (kernel/bpf/syscall.c, __sys_bpf, bpf_check_uarg_tail_zero).
+// Filtered reports whether a seccomp filter answers in the kernel's place. With CAP_BPF, the kernel itself refuses
+// arguments that are too long with E2BIG, before it checks anything else (kernel/bpf/syscall.c, __sys_bpf,
+// bpf_check_uarg_tail_zero).
 func Filtered() bool {
 	_, _, e := unix.RawSyscall(unix.SYS_BPF, bpfMapCreate, 0, 1<<20)
 	return e == unix.EPERM || e == unix.EACCES || e == unix.ENOSYS

@@ -1,3 +1,3 @@
-// Package cpuset says which CPUs there are now, on which of them a thread may run, and whether any may have been off
-// and on since an engine asked last.
+// Package cpuset finds out which CPUs are online, on which of them a thread may run, and whether a CPU may have been
+// switched off and on since an engine's last query.
 package cpuset

@@ -8,14 +8,14 @@ import (
 	"goprof/sampler/look"
 )
 
-// How allocations are sampled at the ends of buffers.
+// Sampling allocations at the ends of buffers.
 //
-// HotSpot's threads allocate from buffers of their own (TLABs), and only two events can be probed. A thread gets a new
-// buffer, because an object did not fit into the old one. Or an object is allocated outside, because it did not fit and
-// the rest of the buffer is too large to be thrown away (gc/shared/memAllocator.cpp, allocate_inside_tlab_slow). An
-// object that causes a new buffer stands for the bytes of a buffer, and most objects that are allocated outside are
-// larger. So if each hit stood for its own amount, small objects would have too much and large ones too little. With
-// buffers of 20 KB and objects of 1 KB, the error would be fourteen times that of a perfect sampler.
+// HotSpot's threads allocate from buffers of their own (TLABs), and only two events can be probed. If an object does
+// not fit into the thread's buffer, the thread gets a new buffer. If too much of the old buffer is free to throw it
+// away, the object is allocated outside (gc/shared/memAllocator.cpp, allocate_inside_tlab_slow). An object that causes
+// a new buffer stands for the bytes of a buffer, and most objects that are allocated outside are larger. So if each hit
+// stood for its own amount, small objects would have too much and large ones too little. With buffers of 20 KB and
+// objects of 1 KB, the error would be fourteen times that of a perfect sampler.
 //
 // Imagine all objects that a thread allocates in a row. The first object that does not fit into a buffer covers the
 // point where the buffer ends. That point does not depend on the object, so the object is chosen with a probability in
@@ -28,15 +28,15 @@ import (
 // a sample. If the object is allocated outside, the size of the next buffer is not known yet. Then goprof takes the
 // size of the one that ends, and adds the difference to the next sample.
 //
-// A collection takes buffers away. The next object gets a new buffer whatever its size, and counts like one that did
-// not fit.
+// A collection takes buffers away. The next object gets a new buffer whatever its size, and counts like an object that
+// did not fit.
 //
 // A program that repeats itself breaks the assumption that a buffer's end does not depend on the object there. The
 // object at the end of one buffer begins the next buffer, so the place moves in step with the program, and some classes
 // are hardly ever met. Therefore goprof reads the contents of a buffer when its thread has left it (contents.go):
 // samples say where objects of a class are allocated, and the contents say how many bytes the class has.
 
-// BufferHit is what a hit of an event has to do with its thread's buffer.
+// BufferHit says what a hit of an event does to its thread's buffer.
 type BufferHit uint8
 
 const (
@@ -47,17 +47,18 @@ const (
 
 // The fields that the program keeps for each thread.
 const (
-	bufferOwed   = 0  // bytes for the next sample; less than 0: the samples before have had too much
-	bufferSize   = 8  // of the buffer, without the object for which it was made; 0: not known
+	bufferOwed   = 0  // bytes for the next sample; below 0: the samples before have counted too many
+	bufferSize   = 8  // the buffer's size without the object for which it was made; 0: not known
 	bufferPast   = 16 // not 0: an object did not fit into this buffer
-	bufferBegin  = 24 // where the buffer begins
-	bufferWhole  = 32 // its size
-	bufferMoment = 40 // how many collections there had been when the thread got the buffer
-	bufferCount  = 48 // how many bytes the thread had allocated then, in the buffers before and outside
-	bufferBeside = 56 // bytes that the thread has put outside since then
+	bufferBegin  = 24 // the buffer's beginning
+	bufferWhole  = 32 // the buffer's size
+	bufferMoment = 40 // the count of collections when the thread got the buffer
+	bufferCount  = 48 // the thread's count of allocated bytes at that time
+	bufferBeside = 56 // bytes that the thread has allocated outside of buffers since then
 	bufferState  = 64
 	bufferKey    = 8
-	// mostBuffered is how many threads are kept. If there are more, those go that have not allocated for longest.
+	// mostBuffered is how many threads are kept. Beyond that, the kernel drops those that have not allocated for
+	// longest.
 	mostBuffered = 1 << 13
 
 	bpfMapLRUHash   = 9
@@ -68,21 +69,21 @@ const (
 
 func bufferMap() (int, error) { return bpf.NewMap(bpfMapLRUHash, bufferKey, bufferState, mostBuffered) }
 
-// A hit about buffers has these words behind its copies.
+// The words behind the copies of a hit about buffers.
 const (
-	lotChance = 0  // the amount by which the hit was drawn, if that is less than the interval
+	lotChance = 0  // the hit counts dataAmount / this times; 0: once
 	lotSort   = 8  // a look.HitSort
-	lotBegin  = 16 // the buffer that the thread has left; 0: a collection has taken it, or there was none
+	lotBegin  = 16 // the buffer that the thread has left; 0: a collection took it, or there was none
 	lotWhole  = 24 // its size; 0: there was none
 	lotUsed   = 32 // how much of it was used
-	lotMoment = 40 // how many collections there have been
+	lotMoment = 40 // the count of collections
 	lotSize   = 48
 )
 
 // ofBuffer reads the hit's own amount in r8, and replaces it with the amount that the hit may stand for. A hit that is
-// no sample may still be reported. A lot decides that: the larger the amount, the likelier. Such a hit counts for
-// several hits. If nothing is to be reported, the program ends. lot is the place of the words about the buffer on the
-// program's stack. The stack below is free.
+// no sample may still be reported, for the buffer that its thread has left. goprof draws these hits by lot, in
+// proportion to their amount, and each then counts for several. If nothing is to be reported, the program ends. lot is
+// the place of the words about the buffer on the program's stack. Below the offset below, the stack is free.
 func (c *probeCode) ofBuffer(e *Event, layout *arch.ProbeLayout, buffers, lot, below int) {
 	none := "end"
 	if e.Retired != nil {
@@ -140,8 +141,8 @@ func (c *probeCode) sort(lot int, s look.HitSort) {
 	c.Store(bpf.R10, lot+lotSort, bpf.R1)
 }
 
-// readMoment clears the words about the buffer and reads what is known only now. If memory cannot be read, the words
-// stay 0, and no buffer counts as known.
+// readMoment clears the words about the buffer, and reads the counts of this moment. If memory cannot be read, the
+// words stay 0, and no buffer counts as known.
 func (c *probeCode) readMoment(e *Event, layout *arch.ProbeLayout, lot int) {
 	for at := 0; at < lotSize; at += 8 {
 		c.Zero(bpf.R10, lot+at)
@@ -167,8 +168,7 @@ func (c *probeCode) readUser(to, size int) {
 }
 
 // retire copies the state's facts about the buffer that the thread has left to the place lot, and notes the new buffer
-// in the state. r0 is the state. For an object outside of buffers it adds up the object's bytes, which are not part of
-// the buffer.
+// in the state. r0 is the state. For an object outside of buffers, retire only adds the object's bytes to bufferBeside.
 func (c *probeCode) retire(e *Event, layout *arch.ProbeLayout, lot int) {
 	if e.Buffer != NewBuffer {
 		c.Load(bpf.Load64, bpf.R1, bpf.R0, bufferBeside)

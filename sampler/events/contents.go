@@ -12,7 +12,7 @@ import (
 	"goprof/sampler/ring"
 )
 
-// How goprof reads what buffers held.
+// Reading what buffers held.
 //
 // When a thread gets a new buffer, it has left the old one. The old buffer still has all objects that the thread
 // allocated there, in their order, until a collection moves them. The program at the probe knows where the buffer
@@ -21,28 +21,29 @@ import (
 // only if there was no collection from when the thread got the buffer until after the copy. HotSpot counts a collection
 // before it moves an object (PSScavenge::invoke, G1CollectedHeap::do_collection_pause_at_safepoint,
 // SerialHeap::do_collection, VM_ZMarkStart and its like). Shenandoah up to 25 does not count collections. There the
-// walk over the copy decides: a moved object is marked, and objects must fill the copy to the byte.
+// walk over the copy decides. It fails if an object has the mark of a moved one, or if the objects do not fill the copy
+// to the byte.
 //
 // goprof draws by lot which buffers it copies, so that it reads no more than contentBudget. The chance of each buffer
 // is known. So each copied byte stands for a known number of bytes, whatever the program does.
 
-// Retired says how a probe learns of the buffer that a thread has left. Arguments are numbers + 1.
+// Retired says how a probe learns of the buffer that a thread has left. Its arguments are given as numbers + 1.
 type Retired struct {
 	At        int    // the argument with the address of the object: a new buffer begins there
 	Thread    int    // the argument with the thread
-	Allocated int    // where in the thread the count of its allocated bytes is
-	Moment    uint64 // where the count of collections is
+	Allocated int    // the offset in the thread of its count of allocated bytes
+	Moment    uint64 // the address of the count of collections
 }
 
-// Unread is why it is not known what a buffer held.
+// Unread is the reason why goprof does not know what a buffer held.
 type Unread uint8
 
 const (
 	UnreadCollected Unread = iota // a collection took the buffer before it was full
-	UnreadLate                    // a collection came before goprof
-	UnreadLarge                   // it is larger than maxContent
+	UnreadLate                    // a collection came before the copy was done
+	UnreadLarge                   // the buffer is larger than maxContent
 	UnreadBusy                    // too many copies wait
-	UnreadFailed                  // its memory cannot be read, or what it held is not known
+	UnreadFailed                  // the memory cannot be read, or the copy cannot be walked
 	NumUnread
 )
 
@@ -52,10 +53,10 @@ const (
 	// maxContent bounds one buffer. G1's buffers are no larger: half of a region (g1CollectedHeap.cpp,
 	// _humongous_object_threshold_in_words).
 	maxContent = 16 << 20
-	// maxCopies is how many copies may wait, and keptCopy how large the memory of a copy is that is used again.
+	// maxCopies is how many copies may wait. keptCopy is how large the memory of a copy may be to be used again.
 	maxCopies = 8
 	keptCopy  = 2 << 20
-	// firstChance is the part of the buffers that is copied before it is known how many there are.
+	// firstChance is the share of the buffers that is copied until goprof knows how many there are.
 	firstChance = 1.0 / 8
 )
 
@@ -67,12 +68,12 @@ type Buffer struct {
 	Weight float64 // how many bytes of all buffers each byte stands for
 }
 
-// Contents hands over what buffers held, and counts.
+// Contents hands over the copies of buffers, and counts.
 type Contents struct {
 	memory process.Memory
 	full   chan *Buffer
 	free   chan *Buffer
-	held   atomic.Uint64 // a float64: bytes that all buffers held
+	held   atomic.Uint64 // a float64: the bytes that all buffers held
 	copied atomic.Int64
 	bytes  atomic.Int64
 	unread [NumUnread]atomic.Int64
@@ -83,10 +84,10 @@ func NewContents(memory process.Memory) *Contents {
 	return &Contents{memory: memory, full: make(chan *Buffer, maxCopies), free: make(chan *Buffer, maxCopies)}
 }
 
-// Buffers delivers what buffers held. Each is to be given back with Done.
+// Buffers returns the channel of copied buffers. The receiver gives each back with Done.
 func (c *Contents) Buffers() <-chan *Buffer { return c.full }
 
-// Done gives a buffer back.
+// Done returns a buffer to c, to be used again.
 func (c *Contents) Done(b *Buffer) {
 	if cap(b.Bytes) > keptCopy {
 		b.Bytes = nil
@@ -97,16 +98,16 @@ func (c *Contents) Done(b *Buffer) {
 	}
 }
 
-// Held is how many bytes all buffers held that threads have left, as far as hits say.
+// Held returns an estimate, from the hits, of the bytes in all buffers that threads have left.
 func (c *Contents) Held() float64 { return math.Float64frombits(c.held.Load()) }
 
-// Hold counts what buffers held. Only one goroutine may do that.
+// Hold adds to Held. Only one goroutine may call it.
 func (c *Contents) Hold(bytes float64) { c.held.Store(math.Float64bits(c.Held() + bytes)) }
 
-// Copied is how many buffers were copied, and how many bytes.
+// Copied returns how many buffers were copied, and how many bytes.
 func (c *Contents) Copied() (buffers, bytes int64) { return c.copied.Load(), c.bytes.Load() }
 
-// Unread is how many buffers were to be copied and were not.
+// Unread returns how many buffers were drawn but not copied, for that reason.
 func (c *Contents) Unread(why Unread) int64 { return c.unread[why].Load() }
 
 // Fail counts a buffer whose copy turned out to be useless.
@@ -118,19 +119,19 @@ func (c *Contents) Fail() {
 // contentReader is the part of Contents that belongs to the sampler's OS thread.
 type contentReader struct {
 	*Contents
-	moment  uint64  // where the count of collections is
-	chance  float64 // that a buffer is copied
+	moment  uint64  // the address of the count of collections
+	chance  float64 // the probability that a buffer is copied
 	offered float64 // bytes of buffers since chance was set
 }
 
 type hitLot struct {
 	sort         look.HitSort
-	weight       float64 // how many hits like it the hit stands for
+	weight       float64 // how many hits this one stands for
 	begin, whole uint64  // the buffer that the thread has left
 	used, moment uint64
 }
 
-// lotOf reads the words about buffers of a record.
+// lotOf returns what a record contains about buffers.
 func (r *eventRun) lotOf(b ring.Bytes, e *ring.Hit, number int) (lot hitLot) {
 	event := &r.list[number]
 	if event.Retired == nil || len(event.Probes) == 0 {
@@ -145,7 +146,7 @@ func (r *eventRun) lotOf(b ring.Bytes, e *ring.Hit, number int) (lot hitLot) {
 	return lot
 }
 
-// take copies the buffer that a hit names, if the lot falls on it.
+// take copies the buffer that a hit names, with the probability chance.
 func (c *contentReader) take(tid int, lot *hitLot) {
 	if c.Contents == nil || lot.whole == 0 {
 		return
@@ -164,7 +165,7 @@ func (c *contentReader) take(tid int, lot *hitLot) {
 	}
 }
 
-// copy copies a buffer. It returns NumUnread if the copy was handed over.
+// copy copies a buffer. It returns NumUnread if it has handed over the copy.
 func (c *contentReader) copy(tid int, lot *hitLot) Unread {
 	switch {
 	case lot.begin == 0:
@@ -203,7 +204,7 @@ func (c *contentReader) emptyBuffer() *Buffer {
 	}
 }
 
-// setChance fits the part of the buffers that is copied to how many bytes they had in a window.
+// setChance sets chance so that a window with as many bytes as the last one stays within contentBudget.
 func (c *contentReader) setChance(window int64) {
 	if c.Contents == nil || c.offered == 0 {
 		return

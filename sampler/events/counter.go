@@ -17,7 +17,7 @@ import (
 // counters are the events of a run that the kernel counts for each thread.
 type counters struct {
 	spans *span.Outputs
-	prog  int // writes them, for events that take it; -1: there is none
+	prog  int // the program that writes the spans of events that can have one; -1: none
 	fds   []int
 	of    []int          // the event's number, by index of fds
 	ids   map[uint64]int // the event's number, by the kernel's number of each descriptor
@@ -25,7 +25,6 @@ type counters struct {
 	last  map[int]lastHit
 }
 
-// lastHit is the last hit of a thread.
 type lastHit struct {
 	when int64
 	sp   uint64
@@ -33,7 +32,7 @@ type lastHit struct {
 	id   uint64
 }
 
-// openCounters opens the events that are no probes for each thread and CPU.
+// openCounters opens the events that are counters, for each thread and CPU.
 func (r *eventRun) openCounters() error {
 	r.counters.ids, r.counters.own, r.counters.last = map[uint64]int{}, map[uint64]int{}, map[int]lastHit{}
 	if !slices.ContainsFunc(r.list, func(e Event) bool { return e.isCounter() }) {
@@ -59,9 +58,9 @@ func (r *eventRun) countThread(tid int) error {
 		attr := r.eventAttr()
 		attr.Type, attr.Config, attr.Sample = e.Type, e.Config, max(e.Interval, 1)
 		attr.Bits |= unix.PerfBitInherit
-		spans := r.counters.prog >= 0 && e.Type != unix.PERF_TYPE_TRACEPOINT // those take no such program
+		spans := r.counters.prog >= 0 && e.Type != unix.PERF_TYPE_TRACEPOINT // tracepoints take no such program
 		if spans {
-			attr.Bits |= unix.PerfBitDisabled // no sample is to be without its span
+			attr.Bits |= unix.PerfBitDisabled // the counter starts once the program is attached: each sample has its span
 		}
 		fds, err := r.rings.OpenEvents(&attr, tid, r.cpus)
 		r.counters.fds = append(r.counters.fds, fds...)
@@ -71,7 +70,7 @@ func (r *eventRun) countThread(tid int) error {
 		}
 		for _, fd := range fds {
 			if spans {
-				unix.IoctlSetInt(fd, unix.PERF_EVENT_IOC_SET_BPF, r.counters.prog) // without it there are no spans
+				unix.IoctlSetInt(fd, unix.PERF_EVENT_IOC_SET_BPF, r.counters.prog) // if this fails, there are no spans
 				unix.IoctlSetInt(fd, unix.PERF_EVENT_IOC_ENABLE, 0)
 			}
 			var id uint64
@@ -112,8 +111,8 @@ func (c *counters) close() {
 // twinTime bounds the time between the two records of one hit, in nanoseconds.
 const twinTime = 20_000
 
-// isTwin reports whether a record is of a hit that another event has told already. That happens to a thread that was
-// listed while it was made: such a thread has its own events and inherited ones.
+// isTwin reports whether a record is of a hit that another event has already reported. A thread that was listed while
+// it was created has two events: its own and an inherited one.
 func (c *counters) isTwin(e *ring.Hit, sp, pc uint64) bool {
 	now := lastHit{e.When, sp, pc, e.ID}
 	last, ok := c.last[e.TID]

@@ -23,13 +23,13 @@ import (
 	"goprof/sampler/threads"
 )
 
-// Engine is the engine that takes samples of events, and no others. Like package perf's it stops no thread.
+// Engine takes samples of events, and no others. Like package perf's engine it stops no thread.
 type Engine struct {
 	sampler.Base
 	list   []Event
 	kernel bool // the kernel's frames are wanted
 	thin   atomic.Int64
-	read   *Contents // for events that are Retired; nil: what buffers held is not read
+	read   *Contents // for events with Retired; nil: the contents of buffers are not read
 }
 
 // New makes a sampler of events of pid. kernel says that the kernel's frames are wanted, too: Look.Kernel.
@@ -37,10 +37,10 @@ func New(pid int, cpu *arch.CPU, list []Event, kernel bool) *Engine {
 	return &Engine{Base: sampler.NewBase(pid, cpu, nil), list: slices.Clone(list), kernel: kernel}
 }
 
-// ReadContents has what buffers held read into c. It is to be called before Run.
+// ReadContents makes the run read into c what buffers held. Call it before Run.
 func (e *Engine) ReadContents(c *Contents) { e.read = c }
 
-// Run is sampler.Engine's.
+// Run is described at sampler.Engine.
 func (e *Engine) Run(ctx context.Context, cfg sampler.Config, q *sampler.Queue) (sampler.Stats, error) {
 	return e.RunEngine(cfg, q, func() (stats sampler.Stats, err error) {
 		if len(e.list) == 0 || len(e.list) > MaxEvents {
@@ -59,11 +59,11 @@ func (e *Engine) Run(ctx context.Context, cfg sampler.Config, q *sampler.Queue) 
 const (
 	// eventTick is the mean time between two looks into the rings.
 	eventTick = int64(4 * time.Millisecond)
-	// eventRest is how long goprof does not read the rings after it has found a record. It applies where samples are
-	// only some of many hits. A reading takes a CPU from a thread, often from the one that was hit: on a busy machine
-	// that costs the thread more than its hits. The first record after a rest is read at once. If each hit is to be
-	// a sample there is no rest: the rings might have no room for hundreds of hits that come at once. Nor is there any
-	// where virtual threads run: their frames in the heap have to be read within microseconds.
+	// eventRest is how long goprof does not read the rings after it has found a record. There is a rest only if samples
+	// are some of many hits. To read, goprof takes a CPU from a thread, often from the one that was hit. On a busy
+	// machine this costs the thread more than its hits. The first record after a rest is read at once. If each hit is
+	// to be a sample there is no rest: the rings might have no room for hundreds of hits that come at once. There is no
+	// rest either where virtual threads run: their frames in the heap have to be read within microseconds.
 	eventRest = int64(3 * time.Millisecond)
 )
 
@@ -74,18 +74,18 @@ type eventRun struct {
 	q          *sampler.Queue
 	proc       *procfs.Dir
 	stats      sampler.Stats
-	stack      int // bytes that are copied of each
+	stack      int // bytes of it that are copied for each sample
 	cpus       []int
 	rings      ring.Set
 	polls      []unix.PollFd
-	waiter     *ring.Waiter // of a Lean run
-	outputs    []int        // the events behind which programs write, by CPU
-	array      int          // the map that leads to these
-	spans      *span.Reader // nil: they cannot be read here
-	buffers    int          // the map of threads, for events that have to do with buffers
+	waiter     *ring.Waiter // set in a Lean run
+	outputs    []int        // the events to which programs write, by CPU
+	array      int          // the map that leads to outputs
+	spans      *span.Reader // nil: spans cannot be read here
+	buffers    int          // the map of threads, for events with a Buffer
 	probes     []eventProbe
 	followedAt int64
-	probeTID   int // the thread by which the probes know the process
+	probeTID   int // the thread through which the probes were set
 	counters   counters
 	counts     []sampler.EventCount
 	brought    []int64 // records of each event
@@ -97,30 +97,30 @@ type eventRun struct {
 	readAt     int64 // when something was found in a ring
 
 	began      int64
-	over       int64 // when hits stopped counting; 0 before
+	over       int64 // when hits stopped counting; 0: they still count
 	checkedAt  int64
-	ownCPU     int64   // CPU time of goprof at that moment
-	most       float64 // samples in a second
+	ownCPU     int64   // CPU time of goprof at checkedAt
+	most       float64 // samples per second at most
 	attempted  int64   // stats.Attempted at checkedAt
-	fewer      int64   // one in so many samples of counters is taken
+	fewer      int64   // one in so many samples of counters is kept
 	cpuAtStart time.Duration
 	ts         unix.Timespec
 }
 
 type eventProbe struct {
-	number  int // of the event
+	number  int // the event's
 	at      []Probe
-	frees   bool   // at functions that give memory back
-	point   string // the raw tracepoint at which it stands, if it stands at no instruction
+	frees   bool   // its functions give memory back
+	point   string // the raw tracepoint of the program, if it has no probes
 	prog    int    // -1: it is closed
 	mem     []byte
-	counts  *eventCounts // nil: the program counts together with another one
+	counts  *eventCounts // nil: another probe's program has the counts
 	events  []int
-	seen    int64  // how many samples there were when its rate was looked at last
+	seen    int64  // samples when the rate was last looked at
 	longest uint64 // the longest interval so far
 }
 
-// newEventRun makes a run that holds no descriptor yet. 0 is one: goprof's own input.
+// newEventRun makes a run without descriptors. Their fields are -1, because 0 is goprof's own input.
 func newEventRun(e *Engine) *eventRun {
 	return &eventRun{Engine: e, known: sampler.KnownHints{}, array: -1, buffers: -1, fewer: 1,
 		counters: counters{prog: -1}}
@@ -146,7 +146,7 @@ func (e *Engine) run(ctx context.Context, cfg sampler.Config, q *sampler.Queue) 
 	r.over = ptrace.Monotonic()
 	r.readCounters()
 	r.counters.close()
-	r.closeProbes() // nothing comes any more
+	r.closeProbes() // the last record has come
 	r.takeFiles()
 	r.drain()
 	r.closeFiles()
@@ -198,8 +198,8 @@ func (r *eventRun) open() (err error) {
 	return r.openCounters()
 }
 
-// A Lean run shares the machine's locked memory with the runs of two hundred JVMs. Its rings have room for some
-// records, and are emptied as soon as there is one.
+// A Lean run shares the machine's locked memory with the runs of two hundred JVMs. Its rings have room for a few
+// records only. So goprof empties a ring as soon as it has a record.
 const (
 	leanEventStack = 32 << 10
 	leanEventRing  = 128 << 10
@@ -255,7 +255,7 @@ func (r *eventRun) loop(ctx context.Context) {
 	}
 }
 
-// seekThreadEvery is how often goprof looks whether the thread by which the probes were set still lives.
+// seekThreadEvery is how often goprof checks that the thread through which the probes were set is still alive.
 const seekThreadEvery = int64(100 * time.Millisecond)
 
 func (r *eventRun) takeHints() {
@@ -264,13 +264,13 @@ func (r *eventRun) takeHints() {
 	}
 }
 
-// startResting has records wait for some milliseconds from now on.
+// startResting makes goprof leave records in the rings for some milliseconds from now on.
 func (r *eventRun) startResting() {
 	r.rest = eventRest
 	ptrace.WaitItsTurn()
 }
 
-// hurry has records read at once from now on.
+// hurry makes goprof read records at once from now on.
 func (r *eventRun) hurry() {
 	if r.rest > 0 {
 		r.rest = 0
@@ -278,8 +278,8 @@ func (r *eventRun) hurry() {
 	}
 }
 
-// wait rests, and then sleeps until a ring has something, or for a tick. Like ptrace.SleepUntil, wait does not tell
-// Go's scheduler. A Lean run does: hundreds of runs would keep all of Go's processors while they sleep.
+// wait rests, and then sleeps until a ring has something, or for a tick. Like ptrace.SleepUntil, wait keeps its
+// processor of Go's scheduler. A Lean run gives it up: otherwise hundreds of sleeping runs would hold all processors.
 func (r *eventRun) wait() {
 	if r.waiter != nil {
 		if err := r.waiter.Wait(sampler.PulseAfter(ptrace.Monotonic(), int64(leanEventTick)),
@@ -317,13 +317,13 @@ func (r *eventRun) drain() {
 	r.rings.Drain(r)
 }
 
-// Lose is ring.Taker's.
+// Lose is described at ring.Taker.
 func (r *eventRun) Lose(o ptrace.Outcome, n int64) {
 	r.stats.Attempted += n
 	r.stats.Lost[o] += n
 }
 
-// Record is ring.Taker's.
+// Record is described at ring.Taker.
 func (r *eventRun) Record(b ring.Bytes, rec ring.Record) {
 	if at, ok := b.ParseHit(rec, r.kernel, &r.rec); !ok || !b.ParseMachine(at, rec, r.CPU, &r.rec.Sample) {
 		r.Lose(ptrace.Failed, 1)
@@ -347,7 +347,7 @@ func (r *eventRun) sample(b ring.Bytes, e *ring.Hit) {
 		count := &r.counts[number]
 		count.Taken++
 		count.Stood += amount
-	} else if r.list[number].Buffer == NewBuffer { // it reports the buffer alone
+	} else if r.list[number].Buffer == NewBuffer { // the hit reports the buffer alone
 		r.contents.take(e.TID, &lot)
 		return
 	}
@@ -380,7 +380,8 @@ func (r *eventRun) sample(b ring.Bytes, e *ring.Hit) {
 	r.contents.take(e.TID, &lot)
 }
 
-// whatOf says which event a record is of, and how much the record stands for. number is -1 for an event of another run.
+// whatOf returns which event a record is of, and how much the record stands for. own is the amount of the hit itself.
+// number is -1 for an event of another run.
 func (r *eventRun) whatOf(b ring.Bytes, e *ring.Hit) (number int, amount, own int64) {
 	if i, ok := r.counters.ids[e.ID]; ok {
 		if r.counters.isTwin(e, e.Regs[r.CPU.SP], e.Regs[r.CPU.PC]) {
@@ -402,7 +403,7 @@ func (r *eventRun) whatOf(b ring.Bytes, e *ring.Hit) (number int, amount, own in
 	return number, believableAmount(b.Word(e.Raw + dataAmount)), believableAmount(b.Word(e.Raw + dataOwn))
 }
 
-// believableAmount bounds what a function's argument says: the target chooses the argument.
+// believableAmount returns the amount that an argument gives, 0 if it is too large: the target chooses the argument.
 func believableAmount(n uint64) int64 {
 	const most = 1 << 46
 	if n > most {
@@ -411,7 +412,7 @@ func believableAmount(n uint64) int64 {
 	return int64(n)
 }
 
-// appendTo appends bytes of a record, which begin at a multiple of 4.
+// appendTo returns to with bytes of a record appended. The bytes begin at a multiple of 4.
 func appendTo(b ring.Bytes, to []byte, at uint64, n int) []byte {
 	for range n {
 		to = append(to, b[at&uint64(len(b)-1)])
@@ -420,7 +421,7 @@ func appendTo(b ring.Bytes, to []byte, at uint64, n int) []byte {
 	return to
 }
 
-// Abilities is sampler.Engine's.
+// Abilities is described at sampler.Engine.
 func (e *Engine) Abilities() sampler.Abilities {
 	return sampler.Abilities{ReadsLate: true, Bursts: true}
 }

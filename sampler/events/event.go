@@ -11,8 +11,8 @@ import (
 	"goprof/sampler/span"
 )
 
-// An Event is something other than CPU time of which samples are taken: a sample each time that it happens, or so often
-// that each sample stands for a given amount of it. There are two sorts of events.
+// An Event is something other than CPU time that goprof samples: each time that it happens, or once for each given
+// amount of it. There are two sorts of events.
 //
 // A probe is an instruction of a file that the process has mapped, mostly the first one of a function. The kernel puts
 // a breakpoint there into the process's own copy of the page (a uprobe: kernel/events/uprobes.c). Each time that a
@@ -33,32 +33,32 @@ type Event struct {
 	// Type and Config say which counter the event is (perf_event_attr), if it has no Probes.
 	Type   uint32
 	Config uint64
-	// Amount is the number + 1 of the function's argument that says how much a hit counts. 0: a hit counts once.
+	// Amount is the number + 1 of the function's argument that gives the hit's amount. 0: a hit counts 1.
 	Amount int
-	// Times is the argument that Amount is multiplied with, and Given one without which (0, NULL) a hit is none: their
-	// numbers + 1. 0: there is none.
+	// Times and Given are numbers + 1 of arguments, 0 if there is none. Amount is multiplied by the argument Times. A
+	// hit whose argument Given is 0 (NULL) does not count.
 	Times, Given int
-	// Buffer says what a hit has to do with its thread's buffer (buffer.go). Object is the number + 1 of the
-	// argument that has the size of the object for which there is a new buffer.
+	// Buffer says what a hit does to its thread's buffer (buffer.go). Object is the number + 1 of the argument that has
+	// the size of the object for which there is a new buffer.
 	Buffer BufferHit
 	Object int
-	// Retired is set where what buffers held is to be read (contents.go).
+	// Retired is set if goprof is to read what buffers held (contents.go).
 	Retired *Retired
-	// Pairing is set where a hit is the end of a call that brings a piece of memory, and what became of the piece is to
-	// be known (pairing.go).
+	// Pairing is set if goprof is to find out what becomes of the memory that the hit's call returns (pairing.go). The
+	// event's probes are then at the ends of calls.
 	Pairing *Pairing
-	// IO is set where the event is calls that read and write (io.go). Its amount is nanoseconds.
+	// IO is set if the event is calls that read and write (io.go). Its amount is nanoseconds.
 	IO *IO
 	// Interval is the mean amount between two samples; 0 and 1 mean each hit. A hit of that amount or more is always
 	// taken and stands for its own amount. A smaller one is taken with a probability of amount / Interval and then
-	// stands for Interval. So on average the samples stand for all that happened, whatever program runs.
+	// stands for Interval. So on average the samples add up to the total, for any program.
 	Interval uint64
-	spans    *span.Reader // nil: they are not read
-	// Copies are read in the moment of a hit, one after the other. Look.Event.Data has all, MaxCopies bytes at most.
+	spans    *span.Reader // nil: spans are not read
+	// Copies are read at the moment of a hit, in order. Look.Event.Data has all of them, MaxCopies bytes at most.
 	Copies []Copy
 }
 
-// AllProbes are those of the event, and of the calls that it is the end of.
+// AllProbes returns the probes of the event, and those at the beginnings of its calls.
 func (e *Event) AllProbes() []Probe {
 	if e.IO != nil {
 		return slices.Concat(e.IO.Lookup, e.IO.Looked)
@@ -78,26 +78,26 @@ func (e *Event) isCounter() bool { return len(e.Probes) == 0 && e.IO == nil }
 
 // Probe is an instruction in a file.
 type Probe struct {
-	File   *os.File // the mapped file itself: by this descriptor the kernel finds it
-	Offset uint64   // in the file
+	File   *os.File // the mapped file itself: the kernel finds it by this descriptor
+	Offset uint64   // the instruction's offset in the file
 }
 
-// Copy is a piece of memory that is read in the moment of a hit.
+// Copy is a piece of memory that is read at the moment of a hit.
 type Copy struct {
-	// From says where the address of the piece comes from: it is the number + 1 of an argument that holds the address.
-	// 0: the word that begins Before bytes before this piece in the data holds the address.
+	// From is the number + 1 of the argument that holds the piece's address. 0: the address is a word of the data,
+	// which begins Before bytes before this piece.
 	From   int
 	Before int
 	Off    int // added to the address
 	Size   int // a multiple of 8
-	// Text: read up to a zero byte only.
+	// Text: read only up to a zero byte.
 	Text bool
 }
 
-// MaxCopies bounds what is read of one hit.
+// MaxCopies bounds the bytes that are read at one hit.
 const MaxCopies = 320
 
-// size returns how many bytes all copies have together, and what describes a piece of memory.
+// size returns the bytes of all copies, and of the description of a piece of memory.
 func (e *Event) size() (n int) {
 	if e.Pairing != nil {
 		n = PairedSize
@@ -111,7 +111,7 @@ func (e *Event) size() (n int) {
 	return n
 }
 
-// dataSize is how many bytes the program writes for a hit.
+// dataSize returns how many bytes the program writes for a hit.
 func (e *Event) dataSize() int {
 	n := dataCopies + e.size()
 	if e.Retired != nil {
@@ -120,7 +120,7 @@ func (e *Event) dataSize() int {
 	return n
 }
 
-// check says what is wrong with an event that cannot be sampled.
+// check returns an error for an event that cannot be sampled.
 func (e *Event) check(args int) error {
 	at := 0
 	numbers := []int{e.Amount, e.Times, e.Given, e.Object}

@@ -28,28 +28,29 @@ import (
 // it was read and written, how many bytes, and how long that took. These sums are exact even if samples are lost.
 //
 // A descriptor's number is used again after it was closed. So a File begins with the call that makes the descriptor, or
-// with the first call about it, and ends with close or dup2. It has a number of its own. When it ends, the program puts
-// it into a queue, which goprof empties. A call that began with one File and ends with another counts for neither.
+// with the first call about it, and ends with close or dup2. A File has a number of its own. When it ends, the program
+// puts it into a queue, which goprof empties. A call that began with one File and ends with another counts for neither.
 //
 // If a call of open, connect or accept was seen, the call shows what its descriptor leads to. For other descriptors
-// goprof reads the link in /proc. The link counts only if the same File is still there afterwards.
+// goprof reads the link in /proc. The link counts only if the descriptor still has the same File afterwards.
 //
 // A thread may try to read, find nothing, wait until there is something (poll of that descriptor alone), and read. This
 // counts as one read that lasted from the first try on. A virtual thread does not wait itself: the JDK asks epoll to
 // report once when the descriptor is ready (EPOLLONESHOT; sun.nio.ch.EPollPoller), and another thread may read. The
-// time in between counts likewise. Other waits of epoll belong to no read: a selector waits for any of many.
+// time in between belongs to the read in the same way. Other waits of epoll belong to no read, because a selector waits
+// for any of many.
 //
 // Names are looked up by getaddrinfo, which has probes at its beginning and its ends, as in pairing.go.
 
-// IO says that the event is the calls that read and write files and sockets, and look up names.
+// IO makes the event the calls that read and write files and sockets, and look up names.
 type IO struct {
-	// Min: shorter calls are only counted.
+	// Min: shorter calls are counted, but are no samples.
 	Min time.Duration
 	// Lookup is the first instruction of getaddrinfo, Looked are those with which it ends.
 	Lookup, Looked []Probe
 	Ledger         *Ledger
 
-	files, fresh, threads, kinds, lookups, scratch int // maps; see the constants
+	files, fresh, threads, kinds, lookups, scratch int // maps; see the constants below
 
 	namedLast uint64
 }
@@ -63,47 +64,47 @@ const (
 	IOForce // fsync and its like
 	IOConnect
 	IOAccept
-	IOWait    // until a descriptor is ready, and then no call used it: a selector's
-	IOOpen    // open; of a name that is looked up, the look-up
-	NumIO     // these have sums
-	ioPoll    // below: what the programs have to follow
+	IOWait    // until a descriptor is ready, if no call then used it: a selector's wait
+	IOOpen    // open; for a host's name, the look-up
+	NumIO     // the kinds above have sums
+	ioPoll    // the kinds from here on have no sums, but the programs must follow them
 	ioEpoll   // epoll_ctl
 	ioClose   // close
 	ioDup     // dup2
 	ioPath    // open; the path is the first argument
 	ioRange   // close_range
 	ioRestart // restart_syscall
-	ioExit    // exit: of a thread
+	ioExit    // exit of a thread
 )
 
-// ioUnread is set beside the kind of a call that returns no number of bytes.
+// ioUnread is a flag beside the kind of a call that returns no number of bytes.
 const ioUnread = 1 << 8
 
-// IOSum is what calls of one kind came to. Ended is not set for calls that go on at the end.
+// IOSum is the sum of the calls of one kind.
 type IOSum struct {
 	Calls, Bytes, Nanos, Failed uint64
 }
 
-// FileSort is how it is known what a File leads to.
+// FileSort is how goprof knows what a File leads to.
 type FileSort uint64
 
 const (
-	FileUnknown FileSort = iota // only its link says
+	FileUnknown FileSort = iota // only by its link
 	FileOpened                  // Name is the path that open was given
 	FileConnected
 	FileAccepted
 	FileLookup // no file: Name is a host's name that was looked up
 )
 
-// File is a descriptor from its beginning to its end. It is the value of a map: the programs know its layout.
+// File is a descriptor from its beginning to its end. It is a value of a map, and the programs know its layout.
 type File struct {
-	ID         uint64 // of this File; CLOCK_MONOTONIC when it was first seen
+	ID         uint64 // the File's number: CLOCK_MONOTONIC when it was first seen
 	Sort       FileSort
-	since      [2]uint64 // when reading and writing were first tried
+	since      [2]uint64 // when the present read and write were first tried
 	connecting uint64
-	Folder     int64 // what a path that does not begin with / begins at; unix.AT_FDCWD
+	Folder     int64 // the folder that a relative path begins at; or unix.AT_FDCWD
 	FD         int64
-	fresh      uint64 // 1: it has just been seen, 0: it has ended
+	fresh      uint64 // 1: the File was just seen, 0: it has ended
 	Sums       [NumIO]IOSum
 	name       [ioName]byte
 }
@@ -125,13 +126,13 @@ const (
 	ioName         = fileSize - fileName
 )
 
-// Name is the path or the host's name. whole is false if there was no room for all of it.
+// Name returns the path or the host's name. whole is false if there was no room for all of it.
 func (f *File) Name() (name string, whole bool) {
 	text, _, whole := bytes.Cut(f.name[:], []byte{0})
 	return string(text), whole && len(text) < ioName-1
 }
 
-// Peer returns the address that connect was given, or that accept gave. For a Unix socket it is the name.
+// Peer returns the address that connect was given or accept returned. For a Unix socket it returns the name.
 func (f *File) Peer() (peer netip.AddrPort, name string) {
 	port := binary.BigEndian.Uint16(f.name[2:])
 	switch binary.NativeEndian.Uint16(f.name[:]) {
@@ -150,40 +151,40 @@ func (f *File) Peer() (peer netip.AddrPort, name string) {
 	return peer, ""
 }
 
-// Note is what the engine says of a File: that it has ended, with its sums; or the link of one that was just seen.
+// Note is what the engine reports of a File: its sums, when it has ended, or its link, when it was just seen.
 type Note struct {
 	File  File
 	Ended bool
 	Link  string // empty: not known
 }
 
-// Ledger takes the Notes of a run, from the engine, until they are taken. It outlives the run.
+// Ledger keeps the Notes of a run until Take. It outlives the run.
 type Ledger struct {
 	mu    sync.Mutex
 	notes []Note
 	IOLost
 	files   int // the map, for Find and Rest
 	threads int
-	// Over is when the run was over. It is set when the run uses the maps no more; 0 before.
+	// Over is the time at which the run stopped using the maps, 0 before that.
 	Over atomic.Int64
 }
 
-// IOLost is what is not among the sums of files.
+// IOLost counts what the sums of files lack.
 type IOLost struct {
-	// Full are calls for which a map had no room, Closed calls during which their descriptor was closed, Untold those of
-	// files that ended while the queue was full.
+	// Full are calls for which a map had no room. Closed are calls during which their descriptor was closed. Untold are
+	// calls of files that ended while the queue was full.
 	Full, Closed, Untold IOCalls
 	Polls                IOCalls // waits for several descriptors
 	Tries                uint64  // calls that found nothing to read, or no room to write
 	Unopened             uint64  // files that could not be opened
-	Ranges               uint64  // calls of close_range: files that it closed are taken for open
+	Ranges               uint64  // calls of close_range: the files that they closed still count as open
 	Pushed               uint64  // notes for which there was no room
 }
 
 // IOCalls are calls and their time.
 type IOCalls struct{ Calls, Nanos uint64 }
 
-// Where programs count IOLost, behind what all events count.
+// The offsets at which programs count IOLost. They follow the counts of all events.
 const (
 	countIOFull     = 80
 	countIOClosed   = 96
@@ -195,14 +196,13 @@ const (
 )
 
 const (
-	// mostFiles is how many descriptors have sums at a time, mostFresh how many may be in the queue, and mostIOThreads how
-	// many threads may be in a call.
+	// mostFiles is how many descriptors can have sums at a time, mostFresh how many can be in the queue, and
+	// mostIOThreads how many threads can be in a call.
 	mostFiles     = 1 << 14
 	mostFresh     = 1 << 12
 	mostIOThreads = 1 << 14
-	// mostNotes bounds the notes that wait.
-	mostNotes = 1 << 16
-	// mostCalls is above all numbers of calls.
+	mostNotes     = 1 << 16
+	// mostCalls is larger than all numbers of system calls.
 	mostCalls = 512
 
 	bpfMapArray        = 2
@@ -214,7 +214,7 @@ const (
 // NewLedger makes a Ledger.
 func NewLedger() *Ledger { return &Ledger{files: -1, threads: -1} }
 
-// open makes the maps. Those of the Ledger are its own from the beginning.
+// open makes the maps. The Ledger owns its maps from the beginning.
 func (o *IO) open(cpu *arch.CPU) (err error) {
 	if o == nil {
 		return nil
@@ -268,7 +268,7 @@ func (r *eventRun) loadIO(number, counts int) error {
 	}
 	unix.Munmap(mem)
 	defer unix.Close(zero)
-	first := len(r.probes) - 1 // which has the counts
+	first := len(r.probes) - 1 // the probe that has the counts
 	r.probes[first].point = "sys_exit"
 	r.probes = append(r.probes, eventProbe{number: number, prog: -1, point: "sys_enter"},
 		eventProbe{number: number, prog: -1, at: o.Lookup}, eventProbe{number: number, prog: -1, at: o.Looked})
@@ -290,7 +290,7 @@ func (r *eventRun) takeFiles() {
 	}
 }
 
-// closeFiles closes the maps. After a run those stay that the Ledger reads.
+// closeFiles closes the maps. After a run it leaves those that the Ledger reads.
 func (r *eventRun) closeFiles() {
 	for i := range r.list {
 		if o := r.list[i].IO; o != nil {
@@ -323,8 +323,7 @@ func (o *IO) take(pid int) {
 	}
 }
 
-// name tells the Ledger what a File leads to of which there is a sample. The File may have ended meanwhile. Then it is
-// in the queue.
+// name reports to the Ledger what the File of a sample leads to. If the File has ended meanwhile, it is in the queue.
 func (o *IO) name(pid int, fd int64, id uint64) {
 	if o.namedLast == id {
 		return
@@ -336,7 +335,7 @@ func (o *IO) name(pid int, fd int64, id uint64) {
 	o.take(pid)
 }
 
-// linkOf reads where a descriptor leads to, if it still is the one of that File afterwards.
+// linkOf reads what a descriptor leads to. It returns "" unless the descriptor still has that File afterwards.
 func (o *IO) linkOf(pid int, f *File) string {
 	link, err := os.Readlink("/proc/" + strconv.Itoa(pid) + "/fd/" + strconv.FormatInt(f.FD, 10))
 	if now, ok := o.Ledger.at(f.FD); err != nil || !ok || now.ID != f.ID {
@@ -355,7 +354,7 @@ func (l *Ledger) put(n *Note) {
 	l.notes = append(l.notes, *n)
 }
 
-// Take takes the notes that there are.
+// Take returns the notes so far, and forgets them.
 func (l *Ledger) Take() []Note {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -371,13 +370,13 @@ func (l *Ledger) at(fd int64) (f File, ok bool) {
 	return *to, ok
 }
 
-// Find finds the File of a descriptor, if it still is the one of that number.
+// Find returns the File of a descriptor, if its number still is id.
 func (l *Ledger) Find(fd int64, id uint64) (File, bool) {
 	f, ok := l.at(fd)
 	return f, ok && f.ID == id
 }
 
-// Rest gives the Files that have not ended, after the run.
+// Rest calls do for each File that has not ended. It is for after the run.
 func (l *Ledger) Rest(do func(*File)) {
 	eachKey(l.files, mostFiles, func(key uint64) {
 		if f, ok := l.at(int64(key)); ok {
@@ -391,11 +390,11 @@ type Pending struct {
 	FD    int64
 	ID    uint64
 	Kind  IOKind
-	Nanos int64 // so far
+	Nanos int64 // how long it has lasted so far
 }
 
-// Pending calls its function for each call that has not ended, after the run. A poll of one descriptor counts as a
-// read. Calls of virtual threads are in no call of the kernel: their File says since when they wait.
+// Pending calls do for each call that has not ended. It is for after the run. A poll of one descriptor counts as a
+// read. A waiting virtual thread is in no call of the kernel: its File says since when it waits.
 func (l *Ledger) Pending(do func(Pending)) {
 	eachKey(l.threads, mostIOThreads, func(key uint64) {
 		k, c := new(uint64), new(ioCall)
@@ -420,7 +419,7 @@ func (l *Ledger) Pending(do func(Pending)) {
 	})
 }
 
-// Close gives the maps back.
+// Close closes the maps.
 func (l *Ledger) Close() {
 	for _, fd := range []int{l.files, l.threads} {
 		if fd > 0 {
@@ -430,7 +429,7 @@ func (l *Ledger) Close() {
 	l.files, l.threads = -1, -1
 }
 
-// end keeps what programs have counted.
+// end keeps what the programs have counted.
 func (o *IO) end(mem []byte) {
 	if o == nil {
 		return
@@ -443,7 +442,7 @@ func (o *IO) end(mem []byte) {
 	l.Tries, l.Unopened, l.Ranges = word(countIOTries), word(countIOUnopened), word(countIORanges)
 }
 
-// mapElement calls a command with a key and room for what it answers, which begins at to.
+// mapElement executes a command of bpf(2) on one key of a map. to is the room for the value.
 func mapElement(fd int, command uintptr, key *uint64, to unsafe.Pointer) bool {
 	var pin runtime.Pinner
 	defer pin.Unpin()
@@ -461,7 +460,7 @@ func mapElement(fd int, command uintptr, key *uint64, to unsafe.Pointer) bool {
 	return err == nil
 }
 
-// eachKey gives the keys of a map that nothing changes.
+// eachKey calls do for each key of a map that does not change.
 func eachKey(fd, most int, do func(key uint64)) {
 	var last *uint64
 	for range most {
@@ -474,21 +473,21 @@ func eachKey(fd, most int, do func(key uint64)) {
 	}
 }
 
-// setKind says what the system call of that number does.
+// setKind sets what the system call of that number does.
 func (o *IO) setKind(number uint32, kind IOKind) error {
 	return bpf.Change(bpf.UpdateElem, o.kinds, number, binary.NativeEndian.AppendUint64(nil, uint64(kind)+1))
 }
 
 // Call is what a sample says of its call.
 type Call struct {
-	ID     uint64 // of the File
+	ID     uint64 // the File's number
 	FD     int64
 	Kind   IOKind
 	Result int64
 	Took   int64 // nanoseconds
 }
 
-// ReadCall reads what a hit says of its call.
+// ReadCall returns the call of a hit from the record's data.
 func ReadCall(data []byte) (c Call, ok bool) {
 	if len(data) < ioDataSize {
 		return c, false

@@ -9,9 +9,9 @@ import (
 	"goprof/sampler/bpf"
 )
 
-// The program where a system call begins. It notes the call of the thread, and what the thread tries or waits for.
+// The program at the beginning of a system call. It notes the thread's call, and what the thread tries or waits for.
 
-// enterProgram is for where a call begins.
+// enterProgram makes the program that runs at the beginning of a call.
 func (o *IO) enterProgram(pid, counts, zero int, cpu *arch.CPU) *probeCode {
 	c := o.newIOCode(pid, counts)
 	c.Load(bpf.Load64, bpf.R1, bpf.R6, 8) // the number of the call
@@ -44,7 +44,7 @@ func (o *IO) enterProgram(pid, counts, zero int, cpu *arch.CPU) *probeCode {
 	o.dropTry(c)
 	o.follow(c, arg)
 	o.connectAgain(c)
-	// A call whose end counts.
+	// From here on: a call whose end counts.
 	c.Load(bpf.Load64, bpf.R9, bpf.R10, ioFD)
 	c.Imm(bpf.MovImm, bpf.R1, 0)
 	c.Jump(bpfJumpSLeImm, bpf.R9, 0, -1, "no file")
@@ -54,7 +54,8 @@ func (o *IO) enterProgram(pid, counts, zero int, cpu *arch.CPU) *probeCode {
 	c.Store(bpf.R10, ioTmp, bpf.R1)
 	c.Load(bpf.Load64, bpf.R6, bpf.R8, callAgain)
 	c.Zero(bpf.R8, callAgain)
-	// A call that begins again is the same in all of these. After a handler without SA_RESTART another one may follow.
+	// A call that begins again has the same values in all of these fields. After a signal handler without SA_RESTART,
+	// another call may follow.
 	c.Imm(bpf.MovImm, bpf.R3, 0)
 	for _, k := range []struct{ from, to int }{{ioTmp, callID}, {ioFD, callFD}, {ioNew, callArg},
 		{ioNew + 8, callArg2}, {ioCallKind, callKind}} {
@@ -74,7 +75,7 @@ func (o *IO) enterProgram(pid, counts, zero int, cpu *arch.CPU) *probeCode {
 	return c.end()
 }
 
-// leave forgets a thread that ends. A wait of such a thread has no other end.
+// leave forgets a thread that ends. Its wait has no other end.
 func (o *IO) leave(c *probeCode) {
 	c.Jump(bpf.JumpNeImm, bpf.R9, 0, int(ioExit), "stays")
 	c.lookUp(o.threads, ioKey)
@@ -88,8 +89,8 @@ func (o *IO) leave(c *probeCode) {
 	c.Label("stays")
 }
 
-// goOn is for restart_syscall: the call goes on that a signal or a stop has interrupted. Other calls begin with the
-// same number again.
+// goOn is for restart_syscall, which continues a call that a signal or a stop has interrupted. Other calls begin again
+// with their own number.
 func (c *probeCode) goOn() {
 	c.Jump(bpf.JumpNeImm, bpf.R9, 0, int(ioRestart), "no restart")
 	c.Load(bpf.Load64, bpf.R1, bpf.R8, callAgain)
@@ -99,11 +100,12 @@ func (c *probeCode) goOn() {
 	c.Label("no restart")
 }
 
-// ERESTARTSYS to ERESTART_RESTARTBLOCK (include/linux/errno.h) never come to the program: the call is begun again, or a
-// handler of a signal has ended it.
+// ERESTARTSYS to ERESTART_RESTARTBLOCK (include/linux/errno.h) never reach the program: the kernel begins the call
+// again, or a signal handler has ended it.
 const firstRestart, lastRestart = -516, -512
 
-// callArguments reads the arguments of the call, and returns where the one with a number is, counted from 1.
+// callArguments reads the arguments of the call. The function that it returns gives the place of an argument on the
+// stack, counted from 1.
 func (c *probeCode) callArguments(cpu *arch.CPU) func(number int) int {
 	p := &cpu.Probe
 	regs := []int{p.Arg(1), p.Arg(2), p.Arg(3), int(p.Offsets[cpu.FourthArg])}
@@ -120,8 +122,8 @@ func (c *probeCode) callArguments(cpu *arch.CPU) func(number int) int {
 	return func(number int) int { return ioArgs + regs[number-1] - first }
 }
 
-// descriptor puts the descriptor that the call is about at ioFD, -1 if there is none, and what else is kept at ioNew.
-// r9 is the kind of the call.
+// descriptor stores the call's descriptor at ioFD, -1 if there is none, and other arguments at ioNew. r9 is the kind of
+// the call.
 func (c *probeCode) descriptor(arg func(int) int) {
 	keep := func(first, second int) {
 		for i, number := range []int{first, second} {
@@ -170,8 +172,8 @@ func (c *probeCode) descriptor(arg func(int) int) {
 
 const bpfRightSigned = 0xc7
 
-// dropTry forgets that the thread has tried to read, if this call is about something else. Then its waits were no part
-// of a read.
+// dropTry forgets that the thread has tried to read, if this call is about another descriptor. Then its waits were not
+// part of a read.
 func (o *IO) dropTry(c *probeCode) {
 	c.Load(bpf.Load64, bpf.R1, bpf.R8, callTried)
 	c.Jump(bpf.JumpEqImm, bpf.R1, 0, 0, "no try")
@@ -200,7 +202,7 @@ func (o *IO) dropTry(c *probeCode) {
 	c.Label("no try")
 }
 
-// addPolls adds the thread's waits to calls and time that are at to + at.
+// addPolls adds the thread's waits to a count at to + at, and their time to the sum nanos bytes behind the count.
 func (c *probeCode) addPolls(to bpf.Reg, at, nanos int) {
 	c.Load(bpf.Load64, bpf.R1, bpf.R8, callPolls)
 	c.Op(bpfAtomicAdd, to, bpf.R1, at, 0)
@@ -210,7 +212,7 @@ func (c *probeCode) addPolls(to bpf.Reg, at, nanos int) {
 	c.Zero(bpf.R8, callPolled)
 }
 
-// follow handles calls that close descriptors, and epoll_ctl. The program ends after them.
+// follow handles epoll_ctl and the calls that close descriptors. The program ends after them.
 func (o *IO) follow(c *probeCode, arg func(int) int) {
 	for _, k := range []IOKind{ioClose, ioDup} {
 		c.Jump(bpf.JumpEqImm, bpf.R9, 0, int(k), "forget")
@@ -227,7 +229,7 @@ func (o *IO) follow(c *probeCode, arg func(int) int) {
 	c.Jump(bpf.Goto, 0, 0, 0, "end")
 	c.Label("watch")
 	c.Load(bpf.Load64, bpf.R1, bpf.R8, callTried)
-	c.Jump(bpf.JumpEqImm, bpf.R1, 0, 0, "end") // the try is of this descriptor: dropTry
+	c.Jump(bpf.JumpEqImm, bpf.R1, 0, 0, "end") // dropTry has left only a try of this descriptor
 	c.Load(bpf.Load64, bpf.R3, bpf.R10, arg(4))
 	c.readUser(ioTmp, 8) // struct epoll_event
 	c.Jump(bpf.JumpNeImm, bpf.R0, 0, 0, "end")

@@ -8,7 +8,7 @@ import (
 	"goprof/sampler/bpf"
 )
 
-// The program where a system call ends. It counts the call for its File, and makes samples.
+// The program at the end of a system call. It counts the call for its File, and makes samples.
 
 // exitProgram makes the program that runs at the end of a call.
 func (o *IO) exitProgram(e *Event, number, pid, counts, zero, output int) *probeCode {
@@ -20,7 +20,7 @@ func (o *IO) exitProgram(e *Event, number, pid, counts, zero, output int) *probe
 	c.Load(bpf.Load64, bpf.R1, bpf.R8, callBegun)
 	c.Jump(bpf.JumpEqImm, bpf.R1, 0, 0, "end")
 	c.Store(bpf.R10, ioNew, bpf.R1)
-	c.Zero(bpf.R8, callBegun)             // r1 is what it was
+	c.Zero(bpf.R8, callBegun)             // r1 keeps the value
 	c.Load(bpf.Load64, bpf.R9, bpf.R6, 8) // what the call returns
 	c.Store(bpf.R10, ioArgs, bpf.R9)
 	c.Jump(bpfJumpSGE, bpf.R9, 0, lastRestart+1, "ended")
@@ -49,7 +49,7 @@ func (o *IO) exitProgram(e *Event, number, pid, counts, zero, output int) *probe
 	return c.end()
 }
 
-// took puts at ioTook how long it is since the moment at a place on the stack.
+// took stores at ioTook the time since a moment. since is the place of that moment on the stack.
 func (c *probeCode) took(since int) {
 	c.Load(bpf.Load64, bpf.R1, bpf.R10, ioNow)
 	c.Load(bpf.Load64, bpf.R3, bpf.R10, since)
@@ -68,7 +68,7 @@ func (o *IO) finish(c *probeCode, e *Event, number, output int) {
 		c.Jump(bpf.JumpEqImm, bpf.R2, 0, int(k.kind), k.label)
 	}
 	c.Jump(bpf.JumpEqImm, bpf.R9, 0, -int(unix.EAGAIN), "again")
-	// A read, a write or an accept has come to its end.
+	// A read, a write or an accept has ended.
 	c.isTried("not waited")
 	c.Load(bpf.Load64, bpf.R1, bpf.R8, callWaited)
 	c.Jump(bpf.JumpEqImm, bpf.R1, 0, 0, "not waited")
@@ -104,7 +104,8 @@ func (o *IO) finish(c *probeCode, e *Event, number, output int) {
 	c.try()
 }
 
-// itsFile puts the File of the call into r6, and the kind of the call into r2. It ends where that File has ended.
+// itsFile puts the File of the call into r6, and the kind of the call into r2. It goes to "lost" if that File has
+// ended.
 func (o *IO) itsFile(c *probeCode) {
 	c.lookUp(o.files, ioFD)
 	c.Jump(bpf.JumpEqImm, bpf.R0, 0, 0, "lost")
@@ -116,7 +117,7 @@ func (o *IO) itsFile(c *probeCode) {
 	c.Imm(bpf.AndImm, bpf.R2, 0xff)
 }
 
-// isTried goes to a label unless the File in r6 is what the thread tries to read or write.
+// isTried jumps to a label unless the thread tries to read or write the File in r6.
 func (c *probeCode) isTried(otherwise string) {
 	c.Load(bpf.Load64, bpf.R1, bpf.R8, callTried)
 	c.Load(bpf.Load64, bpf.R3, bpf.R10, ioFD)
@@ -127,7 +128,7 @@ func (c *probeCode) isTried(otherwise string) {
 	c.Jump(bpfJumpNe, bpf.R1, bpf.R3, 0, otherwise)
 }
 
-// try notes that the thread tries the File in r6 since its call has begun.
+// try notes that the thread has been trying the File in r6 since its call began.
 func (c *probeCode) try() {
 	c.addPolls(bpf.R7, countIOClosed, 8)
 	c.Load(bpf.Load64, bpf.R1, bpf.R10, ioFD)
@@ -158,7 +159,7 @@ func (o *IO) sum(c *probeCode) {
 	c.Label("sample")
 }
 
-// sumAt puts the address of the File in r6 into r2, so far on that fileSums is the sum of the call's kind.
+// sumAt sets r2 for access to a sum in the File at r6: the sum of the call's kind is then at r2 + fileSums.
 func (c *probeCode) sumAt() {
 	c.Load(bpf.Load64, bpf.R2, bpf.R10, ioCallKind)
 	c.Imm(bpf.AndImm, bpf.R2, 7)
@@ -166,10 +167,10 @@ func (c *probeCode) sumAt() {
 	c.Op(bpf.Add, bpf.R2, bpf.R6, 0, 0)
 }
 
-// SlowIO is how long a call lasts that always becomes a sample.
+// SlowIO is the duration from which a call always becomes a sample.
 const SlowIO = 10_000_000
 
-// sample makes a sample of a call if it is long, or by lot. Waits for any of many descriptors become none.
+// sample makes a sample of a call if it is long, or by lot. Waits for any of many descriptors become no samples.
 func (o *IO) sample(c *probeCode, e *Event, number, output int) {
 	c.Load(bpf.Load64, bpf.R1, bpf.R10, ioCallKind)
 	c.Imm(bpf.AndImm, bpf.R1, 0xff)
@@ -242,7 +243,7 @@ func (o *IO) poll(c *probeCode) {
 	c.Load(bpf.Load64, bpf.R1, bpf.R10, ioTook)
 	c.Op(bpfAtomicAdd, bpf.R8, bpf.R1, callPolled, 0)
 	c.Jump(bpf.Goto, 0, 0, 0, "end")
-	c.Label("connected") // what connect has begun has come to its end
+	c.Label("connected") // the connection that connect began is made
 	c.Zero(bpf.R6, fileConnecting)
 	c.Store(bpf.R10, ioNew, bpf.R1)
 	c.took(ioNew)
@@ -265,11 +266,11 @@ func (o *IO) poll(c *probeCode) {
 	c.Jump(bpf.Goto, 0, 0, 0, "sample")
 }
 
-// connect notes who the peer is. A connection that is not made at once is, when the descriptor is ready.
+// connect notes who the peer is. A connection that takes longer is made when the descriptor is ready.
 func (o *IO) connect(c *probeCode) {
 	c.Label("connect")
 	c.Load(bpf.Load64, bpf.R1, bpf.R6, fileConnecting)
-	c.Jump(bpf.JumpNeImm, bpf.R1, 0, 0, "sum") // it asks again
+	c.Jump(bpf.JumpNeImm, bpf.R1, 0, 0, "sum") // a second connect, which asks for the result
 	o.peer(c, FileConnected)
 	c.Jump(bpf.JumpNeImm, bpf.R9, 0, -int(unix.EINPROGRESS), "sum")
 	c.Load(bpf.Load64, bpf.R1, bpf.R10, ioNew)

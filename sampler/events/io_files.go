@@ -10,10 +10,10 @@ import (
 	"goprof/sampler/bpf"
 )
 
-// The parts of programs that make, find and end entries of the map from descriptors to Files.
+// The parts of programs that make, find and end Files in the map of descriptors.
 
-// sinceOf moves a register from a File to that File's word of since, in which the thread's call belongs: reading or
-// writing. The last bit of the kind says which.
+// sinceOf adds to a register, which holds a File, the offset of the word of since for the thread's call: reading or
+// writing, by the last bit of the kind.
 func (c *probeCode) sinceOf(file bpf.Reg) {
 	c.Load(bpf.Load64, bpf.R1, bpf.R8, callKind)
 	c.Imm(bpf.AndImm, bpf.R1, 1)
@@ -34,7 +34,7 @@ func (o *IO) forget(c *probeCode) {
 	c.Label("forgotten")
 }
 
-// pushEnded puts a File that has ended into the queue. If there is no room its sums are counted as untold.
+// pushEnded puts a File that has ended into the queue. If the queue is full, the sums go to Untold.
 func (o *IO) pushEnded(c *probeCode, file bpf.Reg) {
 	o.push(c, file)
 	c.Jump(bpf.JumpEqImm, bpf.R0, 0, 0, "pushed")
@@ -55,7 +55,7 @@ func (o *IO) push(c *probeCode, file bpf.Reg) {
 	c.Call(bpfPush)
 }
 
-// fileOf puts the File at ioFD into r0. One that is made is told to goprof, which reads where it leads to.
+// fileOf puts the File at ioFD into r0. If it makes the File, it asks goprof to read what the File leads to.
 func (o *IO) fileOf(c *probeCode, zero int) {
 	o.makeFile(c, zero, true)
 	c.lookUp(o.files, ioFD)
@@ -74,7 +74,7 @@ func (o *IO) makeFile(c *probeCode, zero int, tell bool) {
 	c.Value(bpf.R3, zero)
 	c.Imm(bpf.MovImm, bpf.R4, bpfNoExist)
 	c.Call(bpf.MapUpdate)
-	c.Jump(bpf.JumpNeImm, bpf.R0, 0, 0, "made") // another thread was faster, or there is no room
+	c.Jump(bpf.JumpNeImm, bpf.R0, 0, 0, "made") // another thread was faster, or the map is full
 	c.Call(bpf.KtimeGetNS)
 	c.Store(bpf.R10, ioEnd, bpf.R0)
 	c.lookUp(o.files, ioFD)
@@ -106,7 +106,7 @@ func (o *IO) opened(c *probeCode, zero int) {
 	c.Load(bpf.Load64, bpf.R3, bpf.R8, callArg)
 	c.Call(bpfProbeReadString)
 	c.fileSort(FileOpened)
-	c.Jump(bpfJumpSGE, bpf.R0, 0, 2, "has name") // with its zero byte
+	c.Jump(bpfJumpSGE, bpf.R0, 0, 2, "has name") // the length includes the zero byte
 	c.Zero(bpf.R6, fileSort)
 	o.tell(c, bpf.R6)
 	c.Label("has name")
@@ -128,7 +128,7 @@ func (o *IO) opened(c *probeCode, zero int) {
 	c.Jump(bpf.Goto, 0, 0, 0, "its file")
 }
 
-// newFile begins the File of a descriptor, r9, and puts it into r6.
+// newFile begins the File of the descriptor in r9, and puts the File into r6.
 func (o *IO) newFile(c *probeCode, zero int) {
 	c.Store(bpf.R10, ioFD, bpf.R9)
 	o.forget(c)
@@ -152,14 +152,14 @@ func (c *probeCode) fileSort(s FileSort) {
 	c.Store(bpf.R6, fileSort, bpf.R1)
 }
 
-// tell has goprof read where a File leads to.
+// tell asks goprof to read what a File leads to.
 func (o *IO) tell(c *probeCode, file bpf.Reg) {
 	c.Imm(bpf.MovImm, bpf.R1, 1)
 	c.Store(file, fileFresh, bpf.R1)
 	o.push(c, file)
 }
 
-// peer reads the address that the call was given, or gave, into the File in r6: a struct sockaddr.
+// peer reads the address that the call was given, or returned, into the File in r6: a struct sockaddr.
 func (o *IO) peer(c *probeCode, sort FileSort) {
 	none := fmt.Sprint("no peer ", sort)
 	read := func(call, at, size int) {
@@ -186,7 +186,7 @@ func (o *IO) peer(c *probeCode, sort FileSort) {
 // unixPath is the size of the name in a struct sockaddr_un.
 const unixPath = 108
 
-// The fields that are kept for a look-up of a name, by thread.
+// The fields of a thread's look-up of a name.
 const (
 	lookupSP   = 0
 	lookupWhen = 8

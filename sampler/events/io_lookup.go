@@ -9,7 +9,6 @@ import (
 
 // The programs at the beginning and the ends of getaddrinfo.
 
-// lookupProgram is for where getaddrinfo begins.
 func (o *IO) lookupProgram(pid, counts int, cpu *arch.CPU) *probeCode {
 	c := o.newIOCode(pid, counts)
 	c.Load(bpf.Load64, bpf.R1, bpf.R6, int(cpu.Probe.Offsets[cpu.SP]))
@@ -22,8 +21,8 @@ func (o *IO) lookupProgram(pid, counts int, cpu *arch.CPU) *probeCode {
 	return c.end()
 }
 
-// lookedProgram is for where getaddrinfo ends, with what it returns in its register. The look-up is a File by itself,
-// which has ended.
+// lookedProgram makes the program that runs where getaddrinfo ends. The look-up becomes a File of its own, which has
+// ended.
 func (o *IO) lookedProgram(e *Event, number, pid, counts, output int, cpu *arch.CPU) *probeCode {
 	c := o.newIOCode(pid, counts)
 	c.Store(bpf.R10, ioCtx, bpf.R6)

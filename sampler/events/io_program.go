@@ -8,16 +8,16 @@ import (
 	"goprof/sampler/bpf"
 )
 
-// The common parts of the programs behind IO. r6 is the context, r7 the counts, r8 the ioCall of the thread.
+// The common parts of IO's programs. r6 is the context, r7 the counts, r8 the ioCall of the thread.
 
-// ioCall is what is kept of a thread: the call that it is in, and what it has tried.
+// ioCall is the state of a thread: the call that it is in, and what it has tried.
 type ioCall struct {
 	begun, kind, fd, id, arg, arg2 uint64
 	tried                          uint64 // a descriptor + 1 that the thread tries to read or write; 0: none
 	triedID, triedSince            uint64
-	waited                         uint64 // 1: the thread has waited for it since
-	polled, polls                  uint64 // the time of these waits, and how many
-	again                          uint64 // when a call began that the kernel is going to begin again; 0: none is
+	waited                         uint64 // 1: the thread has since waited for the descriptor
+	polled, polls                  uint64 // the time of these waits, and their number
+	again                          uint64 // when a call began that the kernel is going to restart; 0: there is none
 }
 
 const (
@@ -37,7 +37,7 @@ const (
 	callSize   = 104
 )
 
-// Places on the stack of a program. All are below what a record has.
+// Places on the stack of a program, all below the bytes of a record.
 const (
 	ioData     = -dataCopies - ioDataSize
 	ioKey      = ioData - 8 // the thread
@@ -62,19 +62,20 @@ const (
 	ioDataSize = 40
 )
 
-// Others of the kernel's numbers.
+// Numbers of the kernel.
 const (
-	bpfPush    = 87 // bpf_map_push_elem(map, value, flags): 0, or an error if it is full
+	bpfPush    = 87 // bpf_map_push_elem(map, value, flags): 0, or an error if the map is full
 	bpfNoExist = 1
 	bpfOr      = 0x4f
-	bpfJumpSGE = 0x75 // signed, with a constant
+	bpfJumpSGE = 0x75 // a signed comparison with a constant
 
 	epollDel     = unix.EPOLL_CTL_DEL
 	epollOneShot = unix.EPOLLONESHOT
 	pollBroken   = unix.POLLERR | unix.POLLHUP
 )
 
-// newIOCode begins a program: it ends for other processes, and while calls do not count. The thread is at ioKey.
+// newIOCode returns the beginning of a program. The program ends for other processes, and while hits do not count. The
+// thread is at ioKey.
 func (o *IO) newIOCode(pid, counts int) *probeCode {
 	c := &probeCode{bpf.New()}
 	c.Mov(bpf.R6, bpf.R1)

@@ -18,7 +18,6 @@ import (
 	"goprof/sampler"
 )
 
-// TestIOPrograms runs the programs on calls of this process.
 func TestIOPrograms(t *testing.T) {
 	if err := TryIO(); err != nil {
 		t.Skipf("no programs here: %v", err)
@@ -40,7 +39,7 @@ func TestIOPrograms(t *testing.T) {
 		_, err := e.Run(ctx, sampler.Config{Interval: 10 * time.Millisecond}, q)
 		done <- err
 	}()
-	e.Progress.Stats() // it has begun
+	e.Progress.Stats() // Stats returns once the run has begun
 
 	unix.Write(polled[1], []byte("x"))
 	unix.Read(polled[0], make([]byte, 1))
@@ -72,7 +71,7 @@ func TestIOPrograms(t *testing.T) {
 	for tid := range tids {
 		for end := time.Now().Add(10 * time.Second); unix.Tgkill(os.Getpid(), int(tid), 0) == nil; {
 			if time.Sleep(time.Millisecond); time.Now().After(end) {
-				delete(tids, tid) // the main thread does not end
+				delete(tids, tid) // the main thread never ends
 				break
 			}
 		}
@@ -114,7 +113,7 @@ func TestIOPrograms(t *testing.T) {
 	})
 }
 
-// park waits for a descriptor as virtual threads do: after a read that finds nothing, epoll is asked to tell once.
+// park waits for a descriptor as virtual threads do: after a read without result, epoll is asked for one event.
 func park(t *testing.T, fd int) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -141,7 +140,7 @@ func newPipe(t *testing.T) (fds [2]int) {
 	return fds
 }
 
-// handleWithoutRestart has a signal end the calls that it interrupts. Go's handlers have SA_RESTART.
+// handleWithoutRestart makes a signal end the calls that it interrupts. Go's own handlers restart them (SA_RESTART).
 func handleWithoutRestart(t *testing.T, sig unix.Signal) {
 	c := make(chan os.Signal, 1)
 	signal.Notify(c, sig)
@@ -158,7 +157,7 @@ func handleWithoutRestart(t *testing.T, sig unix.Signal) {
 	call(unsafe.Pointer(&action), nil)
 }
 
-// between is the pause between two reads of readAfterSignal.
+// between is the pause between the two reads of readAfterSignal.
 const between = 500 * time.Millisecond
 
 // readAfterSignal reads from one descriptor until a signal comes, rests, and reads from another one.

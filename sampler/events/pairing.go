@@ -15,29 +15,28 @@ import (
 	"goprof/sampler/ring"
 )
 
-// How goprof finds memory that is never given back.
+// Finding memory that is never given back.
 //
 // A call of malloc hits two probes. At its first instruction a program notes the size for the thread. At the
 // instruction with which the function ends, the result is in its register. There the hit is counted, and may become a
-// sample like that of any event. If it does, the address goes into a map in the kernel. free has a probe, which takes
-// the address out of the map. Memory that is in the map at the end was not given back.
+// sample like that of any event. The address of a sample's memory goes into a map in the kernel. free has a probe,
+// which takes the address out of the map. Memory that is in the map at the end was not given back.
 //
-// So a piece of memory is followed from malloc to free, or not at all. A change of the interval in between does not
-// matter.
+// goprof follows a piece of memory from malloc to free, or not at all. So the interval may change in between.
 //
 // The end of a call belongs to the beginning with the same stack pointer, because an inner call has another stack
 // pointer. realloc(NULL, n) jumps to malloc, and ends where malloc does. If functions call each other (musl's calloc
 // calls malloc), the inner call replaces the outer one, and the end of the outer call finds no beginning.
 
-// Pairing says where pieces of memory begin, and where they are given back. The event's Probes are the instructions
-// that end the functions of Begins, with the result in its register.
+// Pairing names the probes of calls that allocate memory and of calls that give it back. The event's Probes are the
+// instructions that end the functions of Begins. There the result is in its register.
 type Pairing struct {
 	Begins []Begin
-	// Clearing are jumps with which functions end, to memset, which gives its first argument back. They count if the
+	// Clearing are jumps to memset with which functions end: memset returns its first argument. A jump counts if the
 	// second argument is 0.
 	Clearing []Probe
-	// Frees are the functions that give the piece of their first argument back. Length is the number + 1 of the argument
-	// that says how much of the piece, 0: all.
+	// Frees are the functions that give back the piece of their first argument. Length is the number + 1 of the
+	// argument that says how many bytes are given back, 0: all of the piece.
 	Frees  []Probe
 	Length int
 	Kept   *Kept
@@ -46,32 +45,32 @@ type Pairing struct {
 	clears  bool // the program is for Clearing
 }
 
-// Begin is the first instruction of a function that brings a piece of memory. The arguments are numbers + 1; 0: none.
+// Begin is the first instruction of a function that allocates. Its fields are numbers of arguments + 1; 0: none.
 type Begin struct {
 	Probe
-	Size, Times int // how large it is
-	Out         int // where the function writes the address; it then returns 0
-	Old         int // a piece that is given back
-	Access      int // 0: nobody may use the memory of the first argument, so that the call gives it back
+	Size, Times int // the size of the piece, or its two factors
+	Out         int // where the function writes the address; the function then returns 0
+	Old         int // a piece that the call gives back
+	Access      int // if this argument is 0, the memory of the first one becomes inaccessible: the call gives it back
 }
 
-// Kept is what is known of pieces that were sampled. It outlives the run.
+// Kept is what goprof knows of the pieces that were sampled. It outlives the run.
 type Kept struct {
-	// Of the run, when it is over.
+	// Times of the run. They are set when the run is over.
 	Began, Over int64 // CLOCK_MONOTONIC
-	Stopped     int64 // when calls were met no more, because they cost too much; 0: they were met to the end
-	Closed      int64 // when free was met no more, for the same reason: that is Over
+	Stopped     int64 // when the probes at allocations were removed, because they cost too much; 0: they stayed
+	Closed      int64 // when the probes at free were removed, for the same reason: Over is then the same time
 	PairCounts
-	fd int // of the map, by address
+	fd int // the map, by address
 }
 
-// PairCounts is what programs have counted.
+// PairCounts are counts of the programs.
 type PairCounts struct {
 	Full    uint64 // pieces that would have been samples, but the map had no room
 	Freed   uint64 // samples that were given back
 	Frees   uint64 // calls that give back
-	Unended uint64 // calls whose end was not met: at least so many
-	Parts   uint64 // calls that gave back a part of a sample's piece, which is kept
+	Unended uint64 // calls of which no end was seen: at least this many
+	Parts   uint64 // calls that gave back a part of a sample's piece: the piece is kept
 }
 
 // Piece is a piece of memory that was not given back.
@@ -84,10 +83,10 @@ type Piece struct {
 // MostKept is how many pieces can be kept.
 const MostKept = 1 << 16
 
-// NewKept makes a Kept without a map, which a run makes.
+// NewKept makes a Kept. A run makes its map.
 func NewKept() *Kept { return &Kept{fd: -1} }
 
-// pairCounts are PairCounts as programs count them; the offsets go on behind those of eventCounts.
+// pairCounts are PairCounts as the programs count them. Their offsets follow those of eventCounts.
 type pairCounts PairCounts
 
 const (
@@ -98,9 +97,9 @@ const (
 	countParts
 )
 
-// The fields that are kept for a call, and for a piece of memory.
+// The fields of a call, and of a piece of memory.
 const (
-	pendingSP   = 0 // 0: there is none
+	pendingSP   = 0 // 0: there is no call
 	pendingSize = 8
 	pendingOut  = 16
 	pendingAll  = 24
@@ -122,7 +121,7 @@ const (
 	PairedSize = 16
 )
 
-// Paired reads what a hit says of its piece.
+// Paired returns the address and the time of a hit's piece of memory.
 func Paired(data []byte) (addr uint64, when int64, ok bool) {
 	if len(data) < PairedSize {
 		return 0, 0, false
@@ -144,14 +143,14 @@ func (p *Pairing) open() (err error) {
 	return nil
 }
 
-// closeCalls closes the map of calls: programs that are loaded hold it.
+// closeCalls closes the map of calls. The loaded programs still hold it.
 func (p *Pairing) closeCalls() {
 	if p != nil {
 		unix.Close(p.pending)
 	}
 }
 
-// programs gives the programs that stand beside the one of the event's Probes, with their probes.
+// programs loads the other programs of the Pairing, each with its probes.
 func (p *Pairing) programs(e *Event, number int, cpu *arch.CPU, counts, output int,
 	load func(c *probeCode, at []Probe, frees bool) error) error {
 	if p == nil {
@@ -162,7 +161,8 @@ func (p *Pairing) programs(e *Event, number int, cpu *arch.CPU, counts, output i
 		if err := load(p.beginProgram(b, cpu, counts), []Probe{b.Probe}, false); err != nil {
 			return err
 		}
-		// What gives back has a program for itself, which stays when calls are met no more.
+		// A function that gives memory back has a second program, which stays when the probes at allocations are
+		// removed.
 		if b.Old > 0 {
 			if err := load(p.oldProgram(b, cpu, counts), []Probe{b.Probe}, true); err != nil {
 				return err
@@ -183,16 +183,17 @@ func (p *Pairing) programs(e *Event, number int, cpu *arch.CPU, counts, output i
 }
 
 const (
-	// pairCost is what a call costs that is met at both ends, in ns, where a second trap is dear: in virtual machines
-	// (docs/evidence/events.md). freeCost is what a call costs that gives back.
+	// pairCost is what a call costs that has probes at both ends, in ns, where a trap costs much: in virtual machines
+	// (docs/evidence/events.md). freeCost is what a call costs that gives memory back.
 	pairCost, freeCost = 12_000, 1_000
-	// pairShare is the part of a CPU that calls may cost unless Config.MaxOverhead says otherwise, pairGrace what they may
-	// cost beyond that, in ns.
+	// pairShare is the share of a CPU that calls may cost if Config.MaxOverhead is 0. pairGrace is what they may cost
+	// beyond that, in ns.
 	pairShare, pairGrace = 0.2, 5e8
 )
 
 // boundPairs removes the probes at allocations once they have cost the program more than is permitted. The probes at
-// free and realloc stay, to follow the samples so far. They are removed, too, once they alone have cost that much.
+// free and realloc stay, to follow the samples so far. boundPairs removes these too, once they alone have cost that
+// much.
 func (r *eventRun) boundPairs(now int64) {
 	may := cmp.Or(r.cfg.MaxOverhead, pairShare)*float64(now-r.began) + pairGrace
 	for i := range r.probes {
@@ -207,7 +208,7 @@ func (r *eventRun) boundPairs(now int64) {
 		case kept.Stopped == 0 && calls+frees > may:
 			kept.Stopped = now
 		case kept.Stopped > 0 && kept.Closed == 0 && frees > may:
-			atomic.StoreUint64(&p.counts.Paused, 1) // at once for all probes
+			atomic.StoreUint64(&p.counts.Paused, 1) // all probes stop counting at once
 			kept.Closed = now
 		default:
 			continue
@@ -216,7 +217,7 @@ func (r *eventRun) boundPairs(now int64) {
 	}
 }
 
-// isStopped reports whether the calls that a probe is at are met no more.
+// isStopped reports whether boundPairs has removed a probe.
 func (r *eventRun) isStopped(p *eventProbe) bool {
 	pairing := r.list[p.number].Pairing
 	return pairing != nil && (pairing.Kept.Stopped > 0 && !p.frees || pairing.Kept.Closed > 0)
@@ -232,7 +233,8 @@ func (p *Pairing) end(began, over int64, c *pairCounts) {
 		atomic.LoadUint64(&c.Unended), atomic.LoadUint64(&c.Parts)}
 }
 
-// newPairCode begins a program: r6 is the registers of the thread, r7 the counts. It ends while hits do not count.
+// newPairCode returns the beginning of a program. r6 are the registers of the thread, r7 the counts. The program ends
+// while hits do not count.
 func newPairCode(counts int) *probeCode {
 	c := &probeCode{bpf.New()}
 	c.Mov(bpf.R6, bpf.R1)
@@ -249,7 +251,6 @@ func (c *probeCode) end() *probeCode {
 	return c
 }
 
-// count adds 1 to a count.
 func (c *probeCode) count(at int) {
 	c.Imm(bpf.MovImm, bpf.R1, 1)
 	c.Op(bpfAtomicAdd, bpf.R7, bpf.R1, at, 0)
@@ -264,7 +265,7 @@ func (c *probeCode) argument(dst bpf.Reg, number int, cpu *arch.CPU) {
 	c.Load(bpf.Load64, dst, bpf.R6, cpu.Probe.Arg(number))
 }
 
-// beginProgram notes a call for its thread.
+// beginProgram makes the program that notes a call for its thread.
 func (p *Pairing) beginProgram(b *Begin, cpu *arch.CPU, counts int) *probeCode {
 	const key, value = -pairKey, -pairKey - pendingAll
 	c := newPairCode(counts)
@@ -285,7 +286,7 @@ func (p *Pairing) beginProgram(b *Begin, cpu *arch.CPU, counts int) *probeCode {
 	c.Load(bpf.Load64, bpf.R1, bpf.R0, pendingSP)
 	c.note(b, cpu, bpf.R0, 0)
 	c.Jump(bpf.JumpEqImm, bpf.R1, 0, 0, "end")
-	c.Jump(bpf.JumpGe, bpf.R1, bpf.R9, 0, "end") // the call before goes on: this one is within it
+	c.Jump(bpf.JumpGe, bpf.R1, bpf.R9, 0, "end") // an outer call goes on: this one is within it
 	c.count(countUnended)
 	c.Jump(bpf.Goto, 0, 0, 0, "end")
 	c.Label("new")
@@ -294,7 +295,7 @@ func (p *Pairing) beginProgram(b *Begin, cpu *arch.CPU, counts int) *probeCode {
 	return c.end()
 }
 
-// note writes what is kept of a call: its stack pointer, r9, its size, r8, and where the result goes.
+// note writes what is kept of a call: its stack pointer (r9), its size (r8), and where the result goes.
 func (c *probeCode) note(b *Begin, cpu *arch.CPU, to bpf.Reg, at int) {
 	c.Store(to, at+pendingSP, bpf.R9)
 	c.Store(to, at+pendingSize, bpf.R8)
@@ -310,10 +311,10 @@ func (c *probeCode) update(fd, key, value int) {
 	c.Call(bpf.MapUpdate)
 }
 
-// giveBack takes the piece at the address in r8 out of the map, if it is there.
+// giveBack removes the piece at the address in r8 from the map, if it is there.
 func (c *probeCode) giveBack(kept, key int) {
 	c.Store(bpf.R10, key, bpf.R8)
-	c.lookUp(kept, key) // without the lock that deleting needs
+	c.lookUp(kept, key) // a look-up needs no lock, deleting does
 	c.Jump(bpf.JumpEqImm, bpf.R0, 0, 0, "not kept")
 	c.MapFD(bpf.R1, kept)
 	c.stackAt(bpf.R2, key)
@@ -334,7 +335,7 @@ func (p *Pairing) freeProgram(cpu *arch.CPU, counts int) *probeCode {
 	return c.end()
 }
 
-// noAccessProgram takes out the piece to which a call takes the access away.
+// noAccessProgram removes the piece that a call makes inaccessible.
 func (p *Pairing) noAccessProgram(b *Begin, cpu *arch.CPU, counts int) *probeCode {
 	c := newPairCode(counts)
 	c.argument(bpf.R1, b.Access, cpu)
@@ -360,7 +361,7 @@ func (c *probeCode) onlyWhole(p *Pairing, length int, cpu *arch.CPU) {
 	c.Label("all")
 }
 
-// oldProgram takes out the piece that a call replaces by a new one.
+// oldProgram makes the program that removes the piece that a call replaces by a new one.
 func (p *Pairing) oldProgram(b *Begin, cpu *arch.CPU, counts int) *probeCode {
 	c := newPairCode(counts)
 	c.argument(bpf.R8, b.Old, cpu)
@@ -380,7 +381,7 @@ func (c *probeCode) endOfCall(p *Pairing, cpu *arch.CPU, data int) {
 	c.Load(bpf.Load64, bpf.R1, bpf.R0, pendingSP)
 	c.Load(bpf.Load64, bpf.R2, bpf.R6, int(cpu.Probe.Offsets[cpu.SP]))
 	c.Jump(bpfJumpNe, bpf.R1, bpf.R2, 0, "end")
-	result := int(cpu.Probe.Offsets[cpu.SyscallResult]) // C's functions return there, too
+	result := int(cpu.Probe.Offsets[cpu.SyscallResult]) // a C function returns in the same register
 	if p.clears {
 		c.argument(bpf.R1, 2, cpu)
 		c.Imm(bpf.LeftImm, bpf.R1, 32) // an int
@@ -403,7 +404,7 @@ func (c *probeCode) endOfCall(p *Pairing, cpu *arch.CPU, data int) {
 	c.Jump(bpf.JumpEqImm, bpf.R1, 0, -1, "end") // MAP_FAILED
 }
 
-// keep puts the piece into the map, r8 with it: what the sample stands for. It ends the program if there is no room.
+// keep puts the piece into the map, with what the sample stands for (r8). It ends the program if the map is full.
 func (c *probeCode) keep(p *Pairing, data int) {
 	addr, when, value := data+dataCopies+pairedAddr, data+dataCopies+pairedWhen, data-pieceAll
 	c.Call(bpf.KtimeGetNS)
@@ -425,7 +426,7 @@ const (
 	bpfNextKey    = 4
 )
 
-// At finds the piece at an address, if it is kept.
+// At returns the piece at an address, if it is kept.
 func (k *Kept) At(addr uint64) (piece Piece, ok bool) {
 	if k.fd < 0 {
 		return piece, false
@@ -436,7 +437,7 @@ func (k *Kept) At(addr uint64) (piece Piece, ok bool) {
 	return *to, ok
 }
 
-// Each gives all pieces. It is for after the run, when nothing changes the map.
+// Each calls do for all pieces. It is for after the run, when nothing changes the map.
 func (k *Kept) Each(do func(addr uint64, piece Piece)) {
 	if k.fd < 0 {
 		return
@@ -448,7 +449,7 @@ func (k *Kept) Each(do func(addr uint64, piece Piece)) {
 	})
 }
 
-// Close gives the map back.
+// Close closes the map.
 func (k *Kept) Close() {
 	if k.fd >= 0 {
 		unix.Close(k.fd)

@@ -9,7 +9,7 @@ import (
 	"goprof/arch/amd64"
 )
 
-// TestOldStays: realloc takes the old piece out by a program that stays when calls are met no more.
+// TestOldStays: the program that removes the old piece at realloc stays when probes of other calls are removed.
 func TestOldStays(t *testing.T) {
 	p := &Pairing{Kept: NewKept(), Begins: []Begin{{Probe: Probe{Offset: 1}, Size: 1},
 		{Probe: Probe{Offset: 2}, Size: 2, Old: 1}}, Frees: []Probe{{Offset: 3}}}
@@ -30,8 +30,8 @@ func TestOldStays(t *testing.T) {
 	}
 }
 
-// TestPairsAreBounded: calls are met no more once they have cost a program more than they may. free is met
-// until it alone has cost that much.
+// TestPairsAreBounded: a probe is removed once its calls have cost a program more than they may. The probe of free
+// stays until it alone has cost that much.
 func TestPairsAreBounded(t *testing.T) {
 	const second = int64(1e9)
 	for _, c := range []struct {

@@ -20,8 +20,6 @@ import (
 	"goprof/sampler/span"
 )
 
-// This file sets the probes.
-
 func (r *eventRun) openProbes() error {
 	for i := range r.list {
 		if r.list[i].isCounter() {
@@ -58,11 +56,11 @@ func (r *eventRun) openSpans() {
 	}
 }
 
-// openOutputs makes the events behind which programs write: one for each CPU, with its ring.
+// openOutputs opens the events to which programs write: one for each CPU, with its ring.
 func (r *eventRun) openOutputs() (err error) {
 	attr := r.eventAttr()
 	attr.Type, attr.Config, attr.Sample = unix.PERF_TYPE_SOFTWARE, unix.PERF_COUNT_SW_BPF_OUTPUT, 1
-	attr.Wakeup = 1 // at once: what the stack leads to in the heap, and names, are read after the hit
+	attr.Wakeup = 1 // wake at once: the heap behind the stack, and names, are read after the hit
 	for i, cpu := range r.cpus {
 		fd, err := ring.OpenEvent(&attr, -1, cpu, r.rings[i])
 		if err != nil {
@@ -76,7 +74,7 @@ func (r *eventRun) openOutputs() (err error) {
 	return nil
 }
 
-// openBuffers makes the map of threads if the event needs it. All events of a run share the map.
+// openBuffers makes the map of threads, if the event has a Buffer. All events of a run share the map.
 func (r *eventRun) openBuffers(e *Event) (err error) {
 	if e.Buffer == NoBuffer || r.buffers >= 0 {
 		return nil
@@ -112,7 +110,7 @@ func (r *eventRun) loadProgram(number int) error {
 	if err != nil {
 		return &ring.Error{Call: "bpf", Err: err}
 	}
-	defer unix.Close(fd) // the program and the mapping hold the memory
+	defer unix.Close(fd) // the program and the mapping keep the map alive
 	counts := (*eventCounts)(unsafe.Pointer(&mem[0]))
 	counts.Interval, counts.Paused = min(max(e.Interval, 1), maxInterval), 1
 	r.probes = append(r.probes, eventProbe{number: number, at: e.Probes, prog: -1, mem: mem, counts: counts})
@@ -128,7 +126,6 @@ func (r *eventRun) loadProgram(number int) error {
 	})
 }
 
-// load loads the program of r.probes[i].
 func (r *eventRun) load(c *probeCode, i int) error {
 	kind := uint32(bpfProgKprobe)
 	if r.probes[i].point != "" {
@@ -142,9 +139,8 @@ func (r *eventRun) load(c *probeCode, i int) error {
 	return nil
 }
 
-// pause sets whether hits count. They count from the moment when all probes are set until the first one is removed. The
-// kernel needs some ms to set or remove a probe, and on a busy machine more. All events of a run must cover the same
-// time.
+// pause sets whether hits count. Hits count from when all probes are set until the first one is removed, so that all
+// events of a run cover the same time. The kernel needs some ms to set or remove a probe, and more on a busy machine.
 func (r *eventRun) pause(paused uint64) {
 	for i := range r.probes {
 		if c := r.probes[i].counts; c != nil {
@@ -153,8 +149,8 @@ func (r *eventRun) pause(paused uint64) {
 	}
 }
 
-// setProbes has the kernel put the breakpoints in. A probe belongs to the address space that a thread of the process
-// lives in, so that all threads meet it.
+// setProbes sets the breakpoints. A probe belongs to the address space of a thread of the process, so all threads reach
+// it.
 func (r *eventRun) setProbes() error {
 	if len(r.probes) == 0 {
 		return nil
@@ -187,7 +183,7 @@ func (r *eventRun) setProbes() error {
 	return nil
 }
 
-// attach has the program stand at its raw tracepoint.
+// attach attaches the program to its raw tracepoint.
 func (p *eventProbe) attach() error {
 	fd, err := bpf.Attach(p.point, p.prog)
 	if err != nil {
@@ -200,7 +196,8 @@ func (p *eventProbe) attach() error {
 // ProbeCall is the call that sets a probe, in a ring.Error.
 const ProbeCall = "perf_event_open (uprobe)"
 
-// setProbe sets one probe. It gives the kernel a file that goprof has open: a path may lead elsewhere by now.
+// setProbe sets one probe, and returns its descriptor. It names the file by goprof's own descriptor, because a path may
+// lead elsewhere by now.
 func setProbe(kind uint32, tid int, at Probe, prog int) (int, error) {
 	path := append([]byte("/proc/self/fd/"+strconv.Itoa(int(at.File.Fd()))), 0)
 	var pin runtime.Pinner
@@ -230,7 +227,7 @@ func setProbe(kind uint32, tid int, at Probe, prog int) (int, error) {
 // CONFIG_UPROBE_EVENTS.
 var ErrNoUprobes = errors.New("sampler: this kernel has no uprobes for perf_event_open")
 
-// ProbeType returns the number of the kernel's source of events that sets uprobes.
+// ProbeType returns the kernel's number for the source of uprobe events.
 func ProbeType() (uint32, error) {
 	b, err := os.ReadFile("/sys/bus/event_source/devices/uprobe/type")
 	if err != nil {
@@ -243,8 +240,8 @@ func ProbeType() (uint32, error) {
 	return uint32(n), nil
 }
 
-// followProcess sets the probes again if the thread by which they were set has ended: the probes have lost the address
-// space then.
+// followProcess sets the probes again if the thread through which they were set has ended: the probes have then lost
+// the address space.
 func (r *eventRun) followProcess() {
 	if r.probeTID == 0 || r.isAlive(r.probeTID) {
 		return
@@ -262,9 +259,9 @@ func (r *eventRun) isAlive(tid int) bool {
 	return state != 0 && state != 'Z' && state != 'X'
 }
 
-// closeBreakpoints has the kernel remove the breakpoints. For each breakpoint the kernel waits some 50 to 200 ms until
-// no CPU stands at it (kernel/events/uprobes.c, uprobe_unregister_sync). So many breakpoints are closed at the same
-// time, each by an OS thread.
+// closeBreakpoints makes the kernel remove the breakpoints. For each breakpoint the kernel waits some 50 to 200 ms
+// until no CPU stands at it (kernel/events/uprobes.c, uprobe_unregister_sync). So goprof closes many breakpoints at the
+// same time, each on an OS thread.
 func (r *eventRun) closeBreakpoints(which func(*eventProbe) bool) {
 	var all sync.WaitGroup
 	room := make(chan struct{}, 32)
@@ -286,7 +283,7 @@ func (r *eventRun) closeBreakpoints(which func(*eventProbe) bool) {
 
 func allProbes(*eventProbe) bool { return true }
 
-// closeProbes removes the breakpoints, and adds up what their programs have counted.
+// closeProbes removes the breakpoints, and adds up the counts of their programs.
 func (r *eventRun) closeProbes() {
 	r.closeBreakpoints(allProbes)
 	for i := range r.probes {

@@ -12,35 +12,34 @@ import (
 // The program of one event's probes. The program counts the hit and decides whether the hit becomes a sample. For a
 // sample it reads the wanted memory into its own stack, and gives these bytes to bpf_perf_event_output. The kernel then
 // writes a record into the ring of the CPU (kernel/trace/bpf_trace.c). The record has these bytes, and the registers
-// and the stack of the thread, because goprof has opened the ring's event so. The program returns 0, so the probe's own
-// event writes nothing.
+// and the stack of the thread, because goprof asks for these when it opens the ring's event. The program returns 0, so
+// the probe's own event writes nothing.
 
-// eventCounts is what a program shares with goprof: the one value of a BPF map, which goprof has mapped into its
-// memory.
+// eventCounts is the memory that a program shares with goprof: the only value of a BPF map, which goprof has mapped.
 type eventCounts struct {
-	Hits, Amount uint64 // of all hits
-	Interval     uint64 // for goprof to change
-	Missed       uint64 // the kernel had no room in the ring
-	Paused       uint64 // for goprof to set: while set, no hit counts
-	pairCounts          // of an event with a Pairing
+	Hits, Amount uint64 // the sums of all hits
+	Interval     uint64 // goprof may change it
+	Missed       uint64 // records for which the ring had no room
+	Paused       uint64 // set by goprof: no hit counts
+	pairCounts          // counts of an event with a Pairing
 }
 
-// Their offsets.
+// The offsets of these fields.
 const (
 	countHits     = 0
 	countAmount   = 8
 	countInterval = 16
 	countMissed   = 24
 	countPaused   = 32
-	countsSize    = 4096 // the least that can be mapped
+	countsSize    = 4096 // the smallest mapping
 )
 
 // The fields before the copies in a record.
 const (
-	dataNumber = 0  // of the event + 1
-	dataAmount = 8  // that the sample stands for
+	dataNumber = 0  // the event's number + 1
+	dataAmount = 8  // what the sample stands for
 	dataOwn    = 16 // the amount of the hit itself
-	dataSpan   = 24 // package span's
+	dataSpan   = 24 // the span, by package span
 	dataCopies = dataSpan + ring.SpanSize
 )
 
@@ -58,11 +57,11 @@ const (
 // probeCode is the program of an event as it is written.
 type probeCode struct{ *bpf.Code }
 
-// probeProgram writes the program. r6 is the registers of the thread, r7 the counts, r8 the hit's amount.
+// probeProgram makes the program of a probe. r6 are the registers of the thread, r7 the counts, r8 the hit's amount.
 func probeProgram(e *Event, number int, cpu *arch.CPU, counts, buffers, output int) *probeCode {
 	c, layout := &probeCode{bpf.New()}, &cpu.Probe
 	size := e.dataSize()
-	data := -size // on the stack
+	data := -size // the offset of the data on the stack
 	lot := data + dataCopies + e.size()
 	c.Mov(bpf.R6, bpf.R1)
 	c.Value(bpf.R7, counts)
@@ -103,7 +102,7 @@ func probeProgram(e *Event, number int, cpu *arch.CPU, counts, buffers, output i
 	e.spans.Read(c.Code, data+dataSpan)
 	c.Output(output, data, size)
 	c.Jump(bpf.JumpEqImm, bpf.R0, 0, 0, "end")
-	if e.Retired != nil { // a hit that was to be told only is no sample
+	if e.Retired != nil { // a hit that only reports its buffer is no sample
 		c.Load(bpf.Load64, bpf.R1, bpf.R10, lot+lotSort)
 		c.Jump(bpf.JumpEqImm, bpf.R1, 0, int(look.HitTold), "end")
 	}
@@ -115,7 +114,7 @@ func probeProgram(e *Event, number int, cpu *arch.CPU, counts, buffers, output i
 	return c
 }
 
-// hitAmount puts the hit's amount into r8. It ends the program where the hit does not count.
+// hitAmount puts the hit's amount into r8. It ends the program if the hit does not count.
 func (c *probeCode) hitAmount(e *Event, layout *arch.ProbeLayout) {
 	if e.Given > 0 {
 		c.Load(bpf.Load64, bpf.R1, bpf.R6, layout.Arg(e.Given))
@@ -131,8 +130,7 @@ func (c *probeCode) hitAmount(e *Event, layout *arch.ProbeLayout) {
 	}
 }
 
-// chance draws whether the hit becomes a sample, with a probability of r8 / r9, and ends the program if not. r8 is
-// smaller than r9.
+// chance makes the hit a sample with a probability of r8 / r9, and ends the program otherwise. r8 is smaller than r9.
 func (c *probeCode) chance() {
 	c.Call(bpf.Random)
 	c.Op(bpf.Mul, bpf.R0, bpf.R9, 0, 0)

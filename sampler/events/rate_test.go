@@ -12,7 +12,7 @@ import (
 )
 
 // TestLongerInterval: the interval grows by the factor by which the rate is too high. Whatever amounts the target
-// reports, the interval does not become 0: each hit would be a sample.
+// reports, the interval does not become 0: otherwise each hit would be a sample.
 func TestLongerInterval(t *testing.T) {
 	for _, c := range []struct {
 		name              string
@@ -57,8 +57,8 @@ func TestFittingInterval(t *testing.T) {
 	}
 }
 
-// TestFewSamplesTellNoRate: where few samples may come in a second, the window is long enough for some, and a burst is
-// noticed before its end.
+// TestFewSamplesTellNoRate: if only few samples per second are wanted, the window is long enough for some of them, and
+// a burst is noticed before the window's end.
 func TestFewSamplesTellNoRate(t *testing.T) {
 	r := &eventRun{Engine: &Engine{}, most: 16}
 	for _, c := range []struct {
@@ -76,7 +76,7 @@ func TestFewSamplesTellNoRate(t *testing.T) {
 	}
 }
 
-// TestThinnedCounters: of a counter of the kernel one sample in so many is taken, and stands for all of them.
+// TestThinnedCounters: one in ten samples of a kernel's counter is taken, and stands for ten.
 func TestThinnedCounters(t *testing.T) {
 	r := &eventRun{Engine: New(1, cpus.Here(), []Event{{Name: "page-faults", Interval: 16}}, false), fewer: 2,
 		counts: []sampler.EventCount{{Interval: 16}}}

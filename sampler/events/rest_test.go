@@ -11,8 +11,8 @@ import (
 	"goprof/sampler/ptrace"
 )
 
-// TestEventRest: records may wait for a while, and nobody's CPU is taken at once for them. Where a thread runs virtual
-// ones, both end: frames in the heap have to be read soon.
+// TestEventRest: records may wait for a while, and goprof takes no CPU at once for them. A thread that runs virtual
+// threads ends both, because frames in the heap have to be read soon.
 func TestEventRest(t *testing.T) {
 	ptrace.OnThreadHoldingNobody(func() {
 		e := New(1, cpus.Here(), nil, false)
@@ -38,7 +38,7 @@ func TestEventRest(t *testing.T) {
 	})
 }
 
-// policy is how the kernel schedules our OS thread.
+// policy returns how the kernel schedules this OS thread.
 func policy(t *testing.T) uint32 {
 	t.Helper()
 	attr, err := unix.SchedGetAttr(0, 0)

@@ -19,7 +19,7 @@ import (
 // ErrNoCounter: the machine has no such counter.
 var ErrNoCounter = errors.New("sampler: this machine has no such counter")
 
-// TryCounter finds out whether goprof may open a counter on a process: it opens one that never begins.
+// TryCounter finds out whether goprof may open a counter on a process. It opens one that never starts.
 func TryCounter(pid int, kind uint32, config uint64) error {
 	if err := ring.SameClock(); err != nil {
 		return err
@@ -59,8 +59,8 @@ func mayProbe(kind uint32) error {
 	return nil
 }
 
-// TryProbes finds out whether probes may be set: whether the kernel has probes, and whether it takes a program from
-// goprof that writes into a ring. TryProbes sets no probe.
+// TryProbes finds out whether the kernel has probes, and whether it lets goprof load a program that writes into a ring.
+// It sets no probe.
 func TryProbes() error { return tryEvent(Event{Name: "try"}) }
 
 // tryEvent finds out whether goprof may record an event, without setting a probe in the process.
@@ -95,8 +95,8 @@ func tryEvent(e Event) error {
 	return r.probes[0].attach()
 }
 
-// TryIO finds out whether an event with IO may be recorded: its programs know the process by its number, too. TryIO has
-// one of them stand at its tracepoint for a moment, paused.
+// TryIO finds out whether goprof may record an event with IO. Such programs must also know the process by its number.
+// TryIO attaches one of them to its tracepoint for a moment, paused.
 func TryIO() error {
 	if !ring.KnowsPIDs() {
 		return ring.ErrNested

@@ -12,9 +12,9 @@ import (
 )
 
 // Files are the files of a goprof that looks at no process: recordings, core files, crash files. Other users may have
-// made them. So while goprof reads them it keeps only the capabilities without which it could not.
+// made them. So goprof keeps only the capabilities that it needs to read them.
 type Files struct {
-	// Read are files and folders, Write are files that need not be there yet. An empty name is none.
+	// Read are files and folders. Write are files that need not exist yet. An empty name means no file.
 	Read, Write []string
 	// Sends: goprof sends what it reads to servers.
 	Sends bool
@@ -25,7 +25,7 @@ type Files struct {
 // one of the folders.
 func EnterFiles(f Files) Given { return enter(f.keep(), purpose{sends: f.Sends}) }
 
-// keep finds out which capabilities the files need: an OS thread without capabilities asks the kernel about each file.
+// keep finds out which capabilities the files need. An OS thread without capabilities asks the kernel about each file.
 func (f *Files) keep() (k Keep) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -43,7 +43,7 @@ func (f *Files) keep() (k Keep) {
 	return k
 }
 
-// setCapabilities sets those of this OS thread alone.
+// setCapabilities sets the capabilities of this OS thread alone.
 func setCapabilities(c capset) error {
 	header, want := c.words()
 	_, _, e := unix.RawSyscall(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&want[0])), 0)
@@ -66,8 +66,8 @@ func (f *Files) needsToRead() bool {
 	return false
 }
 
-// needsToWrite finds out what writing needs. A file is written under another name beside its own and then renamed. A
-// pipe or a device is opened.
+// needsToWrite reports whether writing the files needs capabilities. A file is written under another name in the same
+// folder and then renamed. A pipe or a device is opened.
 func (f *Files) needsToWrite() bool {
 	for _, name := range f.Write {
 		if name == "" {
@@ -76,7 +76,7 @@ func (f *Files) needsToWrite() bool {
 		at, mode := filepath.Dir(name), uint32(unix.W_OK|unix.X_OK)
 		st, err := os.Lstat(name)
 		switch {
-		case err == nil && st.IsDir(): // a folder that files go into
+		case err == nil && st.IsDir(): // the results go into this folder
 			at = name
 		case err == nil && !st.Mode().IsRegular():
 			at, mode = name, unix.W_OK
@@ -101,7 +101,8 @@ func keptByOwner(name string) bool {
 }
 
 // refused reports whether the kernel refuses such access to this OS thread. A kernel that cannot be asked (faccessat2
-// came with Linux 5.8) counts as one that refuses. If the file does not exist nothing needs to be kept.
+// came with Linux 5.8) counts as one that refuses. If the file does not exist, goprof need not keep a capability for
+// it.
 func refused(name string, mode uint32) bool {
 	path, err := unix.BytePtrFromString(name)
 	if err != nil {

@@ -10,18 +10,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The filter lists calls that goprof never makes, not those that it makes: Go's runtime may use any harmless call in
-// its next version, and a recording must not end for that. A call that is refused returns EPERM.
+// The filter lists calls that goprof never makes, not those that it makes: the next version of Go's runtime may use
+// other harmless calls, and recordings must still work. A refused call returns EPERM.
 //
 // For a call that is always allowed the kernel does not run the filter. It finds these calls once, when the filter is
-// installed (kernel/seccomp.c, seccomp_cache_prepare). So process_vm_readv, waitid and clock_gettime, which a pause
-// calls, hardly become slower.
+// installed (kernel/seccomp.c, seccomp_cache_prepare). So the calls of a pause, process_vm_readv, waitid and
+// clock_gettime, are hardly slower.
 
 // never are calls that goprof does not need when it looks at a process.
 var never = []uint32{
-	// Programs. Threads are made by clone, see rules.
+	// Starting programs. (Threads are made by clone: see rules.)
 	unix.SYS_EXECVE, unix.SYS_EXECVEAT,
-	// The target's memory and threads. (process_vm_readv reads.)
+	// Changing the target's memory and threads. (process_vm_readv only reads.)
 	unix.SYS_PROCESS_VM_WRITEV, unix.SYS_PROCESS_MADVISE, unix.SYS_PIDFD_GETFD, unix.SYS_PIDFD_SEND_SIGNAL,
 	unix.SYS_TKILL, unix.SYS_RT_SIGQUEUEINFO, unix.SYS_RT_TGSIGQUEUEINFO, unix.SYS_MOVE_PAGES, unix.SYS_MIGRATE_PAGES,
 	// The kernel.
@@ -42,7 +42,7 @@ var never = []uint32{
 	unix.SYS_SETRESUID, unix.SYS_SETRESGID, unix.SYS_SETGROUPS,
 	// The network. A profile leaves goprof as a file.
 	unix.SYS_SOCKETPAIR, unix.SYS_BIND, unix.SYS_LISTEN,
-	// A way around the whole filter.
+	// io_uring makes other calls without asking the filter.
 	unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER,
 }
 
@@ -50,44 +50,45 @@ var never = []uint32{
 var looking = []uint32{unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PERF_EVENT_OPEN, unix.SYS_BPF,
 	unix.SYS_PIDFD_OPEN, unix.SYS_KCMP}
 
-// network are calls that only a goprof needs that sends profiles to servers.
+// network are calls that only a goprof that sends profiles to servers needs.
 var network = []uint32{unix.SYS_SOCKET, unix.SYS_CONNECT}
 
-// ipOnly are the sockets of a goprof that sends: none of the kernel's, none to programs of this machine.
+// ipOnly are the sockets that a goprof that sends may make: to other machines, not to the kernel or to programs of this
+// machine.
 var ipOnly = rule{unix.SYS_SOCKET, []test{{arg: 0, value: unix.AF_INET}, {arg: 0, value: unix.AF_INET6}},
 	uint32(unix.EPERM)}
 
-// rule allows a call only where an argument has one of some values, or has some bits.
+// rule allows a call only if an argument has one of some values, or has some bits.
 type rule struct {
 	call   uint32
 	only   []test
-	orElse uint32 // what the call returns otherwise: an errno
+	orElse uint32 // the errno that the call returns otherwise
 }
 
 type test struct {
 	arg   int
 	value uint32
-	bits  bool // all bits of value, otherwise equal
+	bits  bool // all bits of value must be set; otherwise the argument must be equal
 }
 
-// readOnly are the requests of ptrace that goprof makes (package sampler; GETEVENTMSG is what session asks to find out
-// whether ptrace is forbidden). None writes: POKE*, SETREGS, SETREGSET, CONT, SINGLESTEP and ATTACH are not among them.
+// readOnly are the requests of ptrace that goprof makes (package sampler; session uses GETEVENTMSG to find out whether
+// ptrace is forbidden). None writes: POKE*, SETREGS, SETREGSET, CONT, SINGLESTEP and ATTACH are not among them.
 var readOnly = []test{
 	{arg: 0, value: unix.PTRACE_GETREGSET}, {arg: 0, value: unix.PTRACE_INTERRUPT}, {arg: 0, value: unix.PTRACE_SEIZE},
 	{arg: 0, value: unix.PTRACE_DETACH}, {arg: 0, value: unix.PTRACE_GETEVENTMSG},
 }
 
-// rules returns the calls that are allowed with some arguments. The kernel reaches the first ones soonest. ptrace comes
-// first because each pause calls it.
+// rules returns the calls that are allowed with some arguments. ptrace comes first, because each pause calls it and the
+// filter checks the first rule first.
 func rules(pid int) []rule {
 	own := uint32(pid)
 	return []rule{
 		{unix.SYS_PTRACE, readOnly, uint32(unix.EPERM)},
-		// Signals go to goprof itself. Signal 0 asks whether there is a thread, and sends nothing.
+		// Signals may go to goprof itself. Signal 0 only asks whether a thread exists.
 		{unix.SYS_TGKILL, []test{{arg: 0, value: own}, {arg: 2, value: 0}}, uint32(unix.EPERM)},
 		{unix.SYS_KILL, []test{{arg: 0, value: own}, {arg: 1, value: 0}}, uint32(unix.EPERM)},
-		// Threads are allowed, and processes are not. The arguments of clone3 stand in memory, where no filter sees
-		// them. Code that is told that clone3 does not exist uses clone.
+		// Threads are allowed, processes are not. The arguments of clone3 are in memory, where no filter sees them. If
+		// clone3 seems not to exist, programs use clone.
 		{unix.SYS_CLONE, []test{{arg: 0, value: unix.CLONE_THREAD, bits: true}}, uint32(unix.EPERM)},
 		{unix.SYS_CLONE3, nil, uint32(unix.ENOSYS)},
 		// goprof's BPF programs copy frames of virtual threads for perf_event (sampler/perf/copy.go), choose whose
@@ -116,11 +117,11 @@ const (
 // x32 marks the calls of x86-64's other interface (arch/x86/include/uapi/asm/unistd.h, __X32_SYSCALL_BIT).
 const x32 = 0x4000_0000
 
-// auditArch is the kernel's number for the CPU that goprof was built for.
+// auditArch has the kernel's numbers of the CPUs that goprof is built for.
 var auditArch = map[string]uint32{"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AUDIT_ARCH_AARCH64}
 
-// program returns the filter in the kernel's classic BPF, which only jumps forward. With sends, goprof may connect to
-// other machines, but cannot listen. A goprof that only reads files cannot look at a process.
+// program returns the filter in the kernel's classic BPF, which only jumps forward. If to.sends is set, goprof may
+// connect to other machines, but cannot listen. If to.looks is not set, goprof cannot look at a process.
 func program(pid int, to purpose) []unix.SockFilter {
 	allowed, refused := rules(pid), slices.Concat(never, oldForks)
 	if to.sends {
@@ -138,14 +139,14 @@ func program(pid int, to purpose) []unix.SockFilter {
 		load(atCall), {Code: unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K, Jf: 1, K: x32}, refuse,
 	}
 	for _, r := range allowed {
-		// Over the rule if it is another call.
+		// Skip the rule for another call.
 		p = append(p, unlessEqual(r.call, uint8(3*len(r.only)+1)))
 		for _, t := range r.only {
 			match := uint16(unix.BPF_JEQ)
 			if t.bits {
 				match = unix.BPF_JSET
 			}
-			// The low half of the argument: the kernel takes these as int.
+			// The low half of the argument, because the kernel takes these arguments as int.
 			p = append(p, load(atArgs+8*uint32(t.arg)), unix.SockFilter{Code: unix.BPF_JMP | match | unix.BPF_K,
 				Jf: 1, K: t.value}, ret(unix.SECCOMP_RET_ALLOW))
 		}
@@ -169,8 +170,8 @@ func ret(what uint32) unix.SockFilter {
 	return unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: what}
 }
 
-// install puts the filter on all OS threads. Without SPEC_ALLOW, kernels before 5.16 would switch off a CPU's
-// speculation for processes with a filter, which costs more than the filter.
+// install puts the filter on all OS threads, and reports whether that worked. Without SPEC_ALLOW, kernels before 5.16
+// would switch off a CPU's speculation for processes with a filter, which costs more than the filter.
 func install(filter []unix.SockFilter) bool {
 	if auditArch[runtime.GOARCH] == 0 {
 		return false

@@ -92,7 +92,6 @@ func childState() {
 	childSays()
 }
 
-// childSays prints the rights of each OS thread.
 func childSays() {
 	started := make(chan struct{})
 	go func() { // and one thread that is made afterwards
@@ -139,7 +138,6 @@ func TestEveryThreadIsGuarded(t *testing.T) {
 	}
 }
 
-// ours are the capabilities of this process.
 func ours(t *testing.T) uint64 {
 	t.Helper()
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
@@ -297,7 +295,7 @@ func childWrite() {
 	}
 }
 
-// stackOf is an address on a process's stack.
+// stackOf returns an address on a process's stack.
 func stackOf(pid int) uintptr {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
 	var from uintptr

@@ -8,12 +8,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// goprof tries which rights perf_event needs, while it still has all of its rights.
+// Finding out which rights perf_event needs, while goprof still has all of its rights.
 //
-// Linux gives perf_event to CAP_PERFMON. Kernels of Debian and Ubuntu give it to CAP_SYS_ADMIN alone while
+// Linux permits perf_event with CAP_PERFMON. Kernels of Debian and Ubuntu permit it only with CAP_SYS_ADMIN while
 // kernel.perf_event_paranoid is above 2, and 3 or 4 is their default (Debian's patch
-// security-perf-allow-further-restriction-of-perf_event_open, in kernel/events/core.c, perf_event_open). There goprof
-// keeps CAP_SYS_ADMIN.
+// security-perf-allow-further-restriction-of-perf_event_open, in kernel/events/core.c, perf_event_open). On these
+// goprof keeps CAP_SYS_ADMIN.
 
 // With calls f on an OS thread that has only the capabilities that Enter would keep. Afterwards the OS thread has its
 // old capabilities back. admin reports whether CAP_SYS_ADMIN is kept because perf_event needs it here.
@@ -24,7 +24,8 @@ func With(keep Keep, f func()) (admin bool) {
 	return admin
 }
 
-// forPerf adds CAP_SYS_ADMIN if perf_event is wanted, is refused without CAP_SYS_ADMIN, and is permitted with it.
+// forPerf returns k with CAP_SYS_ADMIN added if perf_event is wanted, is refused without CAP_SYS_ADMIN, and is
+// permitted with it.
 func (k Keep) forPerf() (all Keep, admin bool) {
 	if !k.has(unix.CAP_PERFMON) || k.has(unix.CAP_SYS_ADMIN) {
 		return k, false
@@ -41,7 +42,7 @@ func (k Keep) has(capability uint) bool {
 	return k.mask(^uint64(0))&(1<<capability) != 0
 }
 
-// alone calls f in an OS thread that has no other capabilities. A goprof that keeps all of them anyway has all.
+// alone calls f on an OS thread that has no other capabilities, unless goprof keeps all of its capabilities anyway.
 func (k Keep) alone(f func()) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -56,8 +57,8 @@ func (k Keep) alone(f func()) {
 	f()
 }
 
-// mayOpenEvent opens an event of this OS thread that counts nothing. Wherever perf_event is permitted at all, a process
-// may look at itself.
+// mayOpenEvent opens an event of this OS thread that counts nothing. If perf_event is permitted at all, a process may
+// look at itself.
 func mayOpenEvent() bool {
 	attr := unix.PerfEventAttr{Type: unix.PERF_TYPE_SOFTWARE, Size: unix.PERF_ATTR_SIZE_VER5,
 		Config: unix.PERF_COUNT_SW_DUMMY, Bits: unix.PerfBitDisabled}
@@ -69,9 +70,9 @@ func mayOpenEvent() bool {
 	return true
 }
 
-// raiseLockedMemory lets goprof lock as much memory as it may. Before Linux 5.11 the kernel counts BPF maps and
-// programs against this limit, whatever capabilities goprof has, and the default of 64 KB is too little for one program
-// (kernel/bpf/syscall.c, bpf_charge_memlock).
+// raiseLockedMemory raises the limit of locked memory as far as permitted. Before Linux 5.11 the kernel counts BPF maps
+// and programs against this limit, whatever capabilities goprof has, and the default of 64 KB is too little for one
+// program (kernel/bpf/syscall.c, bpf_charge_memlock).
 func raiseLockedMemory(keep Keep) {
 	var limit unix.Rlimit
 	if !keep.has(unix.CAP_BPF) || unix.Getrlimit(unix.RLIMIT_MEMLOCK, &limit) != nil {

@@ -4,16 +4,16 @@ package offcpu
 
 import "golang.org/x/sys/unix"
 
-// An arena holds the stacks that one reading of the rings has copied. If goprof had no CPU for a while, one reading
-// copies tens of megabytes. In Go's heap they would exceed the memory goal (session.MemoryGoal). Then goprof would
-// spend its CPU time on garbage collection, and fall behind further.
+// An arena holds the stacks that one reading of the rings has copied. If goprof had no CPU for a while, these are tens
+// of megabytes. In Go's heap they would exceed the memory goal (session.MemoryGoal). Then goprof would spend its CPU
+// time on garbage collection, and fall behind further.
 type arena struct {
-	mem  []byte // as large as may be needed; the kernel gives pages when they are written
+	mem  []byte // address space for the largest need; the kernel allocates a page when it is written
 	used int
-	most int // since memory was given back last
+	most int // the largest use since memory was given back
 }
 
-// arenaKept is how many bytes of memory are kept for the next reading.
+// arenaKept is how many bytes stay allocated for the next reading.
 const arenaKept = 4 << 20
 
 func newArena(size int) (arena, error) {
@@ -32,7 +32,7 @@ func (a *arena) take(n int) []byte {
 	return a.mem[from:a.used:a.used]
 }
 
-// empty makes room again. Memory that was taken before must no longer be used.
+// empty frees all room. Memory that was taken before must no longer be used.
 func (a *arena) empty() {
 	a.most, a.used = max(a.most, a.used), 0
 	if a.most > arenaKept {

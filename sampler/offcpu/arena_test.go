@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestArena: pieces do not overlap, there is an end, and an emptied arena begins anew.
+// TestArena: pieces do not overlap, the arena ends, and an emptied arena begins anew.
 func TestArena(t *testing.T) {
 	a, err := newArena(3 * arenaKept)
 	if err != nil {

@@ -5,13 +5,13 @@ package offcpu
 import (
 	"context"
 	"errors"
-	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"goprof/arch"
-	"goprof/process/procfs"
 	"goprof/sampler"
 	"goprof/sampler/bpf"
 	"goprof/sampler/cpuset"
@@ -23,27 +23,27 @@ import (
 	"goprof/sampler/threads"
 )
 
-// Off-CPU time by context switches. The kernel notes each switch of each thread of the process: when the thread left
-// its CPU, with its registers and a copy of its stack, and when it got one again. The times are exact, and each wait
-// has the stack with which it began. If there are too many waits, short ones are thinned out (thin.go). No thread is
-// stopped.
+// Off-CPU time by context switches. The kernel notes each switch of each thread of the process. A note says when the
+// thread left its CPU, with its registers and a copy of its stack, or when it got a CPU again. The times are exact, and
+// each wait has the stack with which it began. If there are too many waits, goprof leaves out some of the short ones
+// (thin.go). No thread is stopped.
 //
 // No record says what a thread waits for (which lock, which file). A thread may still be waiting when its record is
 // read, some ms later. The engine looks at such a thread as package wall does, without a stop. That look counts for the
-// whole wait if the thread's next record says that the thread did not run meanwhile. Shorter waits have their stack
-// alone.
+// whole wait if the thread's next record shows that the thread did not run meanwhile. Of shorter waits only the stack
+// is known.
 //
 // Threads that begin later inherit the events. If a thread was created while goprof listed the threads, it may have
-// each event twice. So the engine ignores a switch that was noted already.
+// each event twice. So the engine ignores a second record of a switch.
 
-// Options say which waits are wanted.
+// Options say which waits to record.
 type Options struct {
-	Min    time.Duration    // shorter ones are counted, and have no stack
-	Wakers bool             // what ended a wait is wanted, too
+	Min    time.Duration    // shorter waits are counted, and have no stack
+	Wakers bool             // also find out what ended each wait
 	During func(*look.Look) // wall.Options.During
 }
 
-// Engine is an Engine of waits, by context switches.
+// Engine records waits, by context switches.
 type Engine struct {
 	sampler.Base
 	opt Options
@@ -56,27 +56,24 @@ func New(pid int, cpu *arch.CPU, opt Options) *Engine {
 	return &Engine{sampler.NewBase(pid, cpu, nil), opt}
 }
 
-// Run is sampler.Engine's.
+// Run is described at sampler.Engine.
 func (o *Engine) Run(ctx context.Context, cfg sampler.Config, q *sampler.Queue) (sampler.Stats, error) {
-	return stops.Trace(&o.Base, cfg, q,
-		func(proc *procfs.Dir, t *ptrace.Tracer) (sampler.Stats, error) {
-			return o.run(ctx, cfg, q, proc, t)
-		})
+	return stops.Trace(ctx, &o.Base, cfg, q, o.run)
 }
 
 const (
-	// offTick is how often the records are read: a wait that lasts longer is looked at.
+	// offTick is the time between two readings of the rings. goprof looks at a thread whose wait lasts longer.
 	offTick = int64(500 * time.Microsecond)
-	// SwitchStack is how much of a stack the record of a switch has. 10,000 switches a second are 320 MB. Of 16 KB, one
-	// stack in seven of javac's ended too early, most of them the compilers'.
+	// SwitchStack is the size of the stack in the record of a switch. 10,000 switches a second make 320 MB. With 16 KB,
+	// one stack in seven of javac ended too early, most of them of compiler threads.
 	SwitchStack = 32 << 10
 	// offTries is how often the engine tries to look at the same wait.
 	offTries = 3
-	// At each offSettle, a wait that goes on is counted up to that moment.
+	// offSettle: a wait that goes on is counted up to now at least this often.
 	offSettle = int64(time.Second)
-	// offBatch bounds the copies of stacks that are kept of one reading.
+	// offBatch bounds the copies of stacks of one reading.
 	offBatch = 64 << 20
-	// mostHeld bounds the looks that are held until a record proves which wait each belongs to.
+	// mostHeld bounds the looks that are held until a record shows to which wait they belong.
 	mostHeld = 64
 )
 
@@ -88,10 +85,10 @@ type offRun struct {
 	cpu     *arch.CPU
 	opt     Options
 	rings   ring.Set
-	wakes   *wakeups     // nil where wakers are not wanted
-	spans   *span.Reader // nil: the process published none in the beginning, or they cannot be read here
+	wakes   *wakeups     // nil if wakers are not wanted
+	spans   *span.Reader // nil: the process published none at the beginning, or spans cannot be read here
 	outputs *span.Outputs
-	onLeave int // the program behind the event of switches; -1: there is none
+	onLeave int // the program of the event of switches; -1: there is none
 	cpus    []int
 	fds     []int
 	sample  ring.Sample
@@ -100,45 +97,43 @@ type offRun struct {
 	records []offRecord
 	arena   arena
 	counts  sampler.OffCPUCounts
-	unmet   int64   // records that were lost, and may be the stacks of waits that are still to come
+	unmet   int64   // lost records that may be the stacks of waits still to come
 	reading int     // the ring that is being read
-	seen    []int64 // when the last record of each ring was
-	gap     int     // where in records a gap is whose end is not known yet; -1: there is none
-	blind   int64   // what was before is not known, or worked off
-	// lostFrom is since when records are missing, if it was not asked since which threads wait: else 0. foundAt is when
-	// it was asked last, findAt when it may be asked again.
+	seen    []int64 // the time of each ring's last record
+	gap     int     // the index in records of a gap whose end is not known yet; -1: there is none
+	blind   int64   // the time before this is unknown, or its records are worked off
+	// lostFrom is the beginning of the first gap in the records since goprof last asked which threads wait, 0 if there
+	// is no gap. foundAt is when goprof last asked, findAt when it may ask again.
 	lostFrom, foundAt, findAt int64
 	held                      int
 	settled                   int64
 	thin                      thinning
-	ended                     int64 // when all waits were ended
-	pruneAt                   int   // when so many threads are known, ended ones are looked for
+	ended                     int64 // when all waits ended with the run
+	pruneAt                   int   // at this number of threads, prune looks for ended ones
 }
 
-// offThread is one thread.
 type offThread struct {
 	tid     int
-	out     int64 // since when the thread has been off its CPU; 0: it is on one, or that is not known
-	ran     int64 // when the thread got a CPU before
+	out     int64 // when the thread left its CPU; 0: it is on a CPU, or this is not known
+	ran     int64 // when the thread last got a CPU
 	taken   bool  // the thread's CPU was taken from it: it is ready to run
 	counted int64 // until when the look has been counted
 	tally   *look.Tally
-	before  int64            // counted, when tally began
-	rest    *look.Charge     // what the kernel had charged the thread at the held look
-	again   int64            // when a look that came to nothing is repeated
+	before  int64            // the value of counted when tally began
+	rest    *look.Charge     // the thread's charge at the held look
+	again   int64            // when to repeat a look that had no result
 	copied  offCopy          // the stack with which the thread left its CPU
-	buf     []byte           // for copied, where it has to be kept
-	woken   *wakeup          // the last one
-	slept   [mostSlept]slept // its last waits, the latest first
-	looked  int64            // when the held look was done
+	buf     []byte           // memory for copied, if it must be kept
+	woken   *wakeup          // the last wakeup of the thread
+	slept   [mostSlept]slept // the last waits of the thread, the latest first
+	looked  int64            // when the held look was made
 	snap    *look.Look
 	tries   int
-	owed    time.Duration // of its waits that were thinned out: thin.go
+	owed    time.Duration // the time of its waits that was not counted: thin.go
 }
 
-func (o *Engine) run(ctx context.Context, cfg sampler.Config, q *sampler.Queue,
-	proc *procfs.Dir, t *ptrace.Tracer) (sampler.Stats, error) {
-	r := &offRun{Run: stops.NewRun(t, proc, &o.Progress, ctx.Done(), cfg, q), off: o, pid: o.PID, cpu: o.CPU, opt: o.opt,
+func (o *Engine) run(c stops.Run, cfg sampler.Config) (sampler.Stats, error) {
+	r := &offRun{Run: c, off: o, pid: o.PID, cpu: o.CPU, opt: o.opt,
 		threads: map[int]*offThread{}, known: sampler.KnownHints{}, onLeave: -1, gap: -1}
 	r.Late, r.Sum = func(*look.Look, ptrace.Outcome) {}, r.total
 	defer r.close()
@@ -160,20 +155,22 @@ func Try(pid int) error {
 	return err
 }
 
-// ErrUnmarked: this kernel's records of switches do not say whether a thread waits, or has lost its CPU to another one.
+// ErrUnmarked: this kernel's records of switches do not distinguish a thread that waits from one that lost its CPU to
+// another thread.
 var ErrUnmarked = errors.New("sampler: records of switches do not distinguish waits from threads that lost their CPU")
 
-// marksTaken reports whether records say that (SwitchReady; kernel/events/core.c, perf_event_switch). No trial
-// says: a record without the mark may be of a thread that waits.
+// marksTaken reports whether records make that distinction (SwitchReady; kernel/events/core.c, perf_event_switch). A
+// trial cannot show it: a record without the mark may be about a thread that waits.
 func marksTaken(release string) bool {
-	var major, minor int
-	n, _ := fmt.Sscanf(release, "%d.%d", &major, &minor)
-	return n < 2 || major > 4 || major == 4 && minor >= 17
+	numbers := append(strings.FieldsFunc(release, func(c rune) bool { return c < '0' || c > '9' }), "", "")
+	major, err := strconv.Atoi(numbers[0])
+	minor, _ := strconv.Atoi(numbers[1])
+	return err != nil || major > 4 || major == 4 && minor >= 17
 }
 
 func kernelRelease() string {
 	var name unix.Utsname
-	unix.Uname(&name) // which fails for a bad address only
+	unix.Uname(&name) // it fails only for a bad address
 	return unix.ByteSliceToString(name.Release[:])
 }
 
@@ -213,14 +210,14 @@ func (r *offRun) open(contexts *ptrace.Contexts) (err error) {
 			return err
 		}
 		if err = r.watch(fds); r.wakes == nil {
-			return nil // its waits have no spans
+			return nil // the waits have no spans
 		}
 		return err
 	})
 }
 
-// openOnLeave loads the program that runs where a thread leaves its CPU, if that program has anything to do. If there
-// are no wakers, the recording also works without the program.
+// openOnLeave loads the program that runs when a thread leaves its CPU, if the program is needed. Without wakers, the
+// recording also works without the program.
 func (r *offRun) openOnLeave() (err error) {
 	if r.wakes == nil {
 		r.onLeave = r.outputs.Load()
@@ -233,7 +230,7 @@ func (r *offRun) openOnLeave() (err error) {
 	return nil
 }
 
-// leaveProgram returns a program that notes that a thread leaves its CPU, and the thread's span. The program lets the
+// leaveProgram returns a program that notes the thread that leaves its CPU, and the thread's span. The program lets the
 // sample pass if there is room for the span.
 func leaveProgram(w *wakeups, outputs *span.Outputs) *bpf.Code {
 	c := bpf.New()
@@ -246,7 +243,7 @@ func leaveProgram(w *wakeups, outputs *span.Outputs) *bpf.Code {
 	return c
 }
 
-// watch has an event of switches run the program, and the events that inherit from it.
+// watch makes the program run with events of switches, and with the events that inherit from them.
 func (r *offRun) watch(fds []int) error {
 	for _, fd := range fds {
 		if err := unix.IoctlSetInt(fd, unix.PERF_EVENT_IOC_SET_BPF, r.onLeave); err != nil {
@@ -274,13 +271,13 @@ func (r *offRun) close() {
 func (r *offRun) loop() {
 	r.known.TakeFrom(&r.off.Hints)
 	if r.settled == 0 {
-		r.drain(ptrace.Monotonic()) // the records of the time in which events were opened
+		r.drain(ptrace.Monotonic()) // the records from before all events were open
 		r.Began = ptrace.Monotonic()
 		r.settled, r.blind = r.Began, r.Began
 		for _, th := range r.threads {
 			r.forget(th, r.Began)
 		}
-		r.lostFrom = 0 // what was missing before the beginning is nobody's
+		r.lostFrom = 0 // what was missing before the beginning does not matter
 		r.findWaiting(r.Began)
 	}
 	now := ptrace.Monotonic()
@@ -309,8 +306,8 @@ func (r *offRun) findAgain() {
 	r.findAt = now + 10*(ptrace.Monotonic()-now)
 }
 
-// findWaiting finds out which threads wait of which no record has said it: when the run begins, and where records are
-// missing. Threads that a signal has stopped are among them. They are then treated like threads whose wait begins now.
+// findWaiting finds out which threads wait without a record that shows it: at the beginning of the run, and after
+// missing records. Threads that a signal has stopped are among them. For all of them the wait counts from now on.
 func (r *offRun) findWaiting(now int64) {
 	for tid, th := range r.threads {
 		if th.out != 0 || th.ran > r.blind {
@@ -327,7 +324,7 @@ func (r *offRun) findWaiting(now int64) {
 	r.lostFrom, r.foundAt = 0, now
 }
 
-// leastPruned is how many threads must be known before ended ones are looked for.
+// leastPruned is how many threads must be known before prune looks for ended ones.
 const leastPruned = 256
 
 // prune forgets threads that have ended. No record reports the end of a thread: the kernel removes a thread's events
@@ -352,7 +349,7 @@ func (r *offRun) prune() {
 
 func (r *offRun) total() sampler.Stats {
 	s := r.SoFar()
-	s.Wall = time.Duration(r.ended - r.Began) // until when the waits are counted
+	s.Wall = time.Duration(r.ended - r.Began) // waits are counted until then
 	s.Threads = len(r.threads)
 	s.Looks.Voids = r.Tracer.Voids
 	s.OffCPU = r.counts
@@ -360,7 +357,7 @@ func (r *offRun) total() sampler.Stats {
 	return s
 }
 
-// Abilities is sampler.Engine's.
+// Abilities is described at sampler.Engine.
 func (o *Engine) Abilities() sampler.Abilities {
 	return sampler.Abilities{ReadsLate: true, Bursts: true, Switches: true}
 }

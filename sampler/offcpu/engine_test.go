@@ -20,7 +20,7 @@ import (
 	"goprof/testdata/ctest"
 )
 
-// offFixture is a run. Tests make its records.
+// offFixture makes a run whose records a test makes.
 func offFixture(least time.Duration) *offRun {
 	r := &offRun{threads: map[int]*offThread{}, cpu: cpus.Here(), opt: Options{Min: least}, gap: -1,
 		seen: make([]int64, 1)}
@@ -30,7 +30,7 @@ func offFixture(least time.Duration) *offRun {
 	return r
 }
 
-// looks are the times and states of the looks that the run has handed over.
+// looks returns the times and states of the looks that the run has handed over.
 func (r *offRun) looks() (times []time.Duration, states []look.Waiting) {
 	for {
 		select {
@@ -44,7 +44,7 @@ func (r *offRun) looks() (times []time.Duration, states []look.Waiting) {
 	}
 }
 
-// TestOffCPURecords: each wait is told once, with its own time. Records may come twice or be missing.
+// TestOffCPURecords: each wait is reported once, with its own time. Records may come twice or be missing.
 func TestOffCPURecords(t *testing.T) {
 	const ms = int64(time.Millisecond)
 	stack := func(when int64) offRecord {
@@ -90,8 +90,8 @@ func TestOffCPURecords(t *testing.T) {
 	}
 }
 
-// TestOffCPUDropped: records are missing. A wait counts up to then, what is known of the time meanwhile does not count,
-// and the account says how long that was. Whoever waits afterwards is found again.
+// TestOffCPUDropped: records are missing. A wait counts up to that moment. Time during the loss does not count, and the
+// account says how long the loss was. A thread that waits afterwards is found again.
 func TestOffCPUDropped(t *testing.T) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -143,8 +143,7 @@ func TestOffCPUDropped(t *testing.T) {
 	}
 }
 
-// TestOffCPUCountsLossOnce: the kernel had no room for the stack of a wait, and for the records of its switch there
-// was.
+// TestOffCPUCountsLossOnce: the kernel had room for the record of a switch, but not for the stack of its wait.
 func TestOffCPUCountsLossOnce(t *testing.T) {
 	r := offFixture(0)
 	r.lose(1, 5)
@@ -157,7 +156,7 @@ func TestOffCPUCountsLossOnce(t *testing.T) {
 	}
 }
 
-// TestOffCPUOlderRecords: it was found out that a thread waits. A record from before that moment ends no wait.
+// TestOffCPUOlderRecords: goprof has found that a thread waits. A record from before that moment does not end the wait.
 func TestOffCPUOlderRecords(t *testing.T) {
 	r := offFixture(0)
 	r.threads[7] = &offThread{tid: 7, out: 100, counted: 100}
@@ -212,8 +211,8 @@ func TestOffCPUForgetsTheEnded(t *testing.T) {
 	}
 }
 
-// TestOffCPURepeatsVoidLooks: a look that the walker had to give up does not take its wait along. The next look counts
-// for all of the wait.
+// TestOffCPURepeatsVoidLooks: if the walker has to give up a look, its wait is not lost. The next look counts for the
+// whole wait.
 func TestOffCPURepeatsVoidLooks(t *testing.T) {
 	r := offFixture(0)
 	defer r.Tracer.Close()
@@ -253,7 +252,7 @@ func TestOffCPURepeatsVoidLooks(t *testing.T) {
 	}
 }
 
-// TestMarksTaken: kernels whose records do not say that a thread lost its CPU are known by their version.
+// TestMarksTaken: the version shows on which kernels records do not say that a thread lost its CPU.
 func TestMarksTaken(t *testing.T) {
 	for release, want := range map[string]bool{"4.14.336-257.562.amzn2.x86_64": false, "4.17.0": true,
 		"3.10.0-1160":           false,

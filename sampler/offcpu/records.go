@@ -14,21 +14,21 @@ import (
 	"goprof/sampler/ring"
 )
 
-// The kernel's records of context switches, read out of the rings in the order of time.
+// The kernel's records of context switches, read from the rings in the order of time.
 
-// offCopy is what the kernel has copied into a record of a switch.
+// offCopy is the kernel's copy in a record of a switch.
 type offCopy struct {
 	when    int64
 	regs    arch.Regs
 	unknown uint64
 	has     bool
-	owned   bool // stack lies outside of offRun.arena
+	owned   bool // stack is outside of offRun.arena
 	stack   []byte
 	cut     bool
 	context look.Context
 }
 
-// own copies the stack into buf, so that it outlives this reading of the rings. It returns the buffer.
+// own copies the stack into buf, so that the stack outlives this reading of the rings. It returns the buffer.
 func (c *offCopy) own(buf []byte) []byte {
 	if !c.owned {
 		buf = append(buf[:0], c.stack...)
@@ -43,14 +43,13 @@ func (x *wakeup) own() {
 	}
 }
 
-// offRecord is a record that was read.
 type offRecord struct {
 	when  int64
 	tid   int
 	kind  offKind
 	copy  offCopy
-	until int64   // of offLost
-	woke  *wakeup // of offWoken
+	until int64   // for offLost: the end of the gap
+	woke  *wakeup // for offWoken
 }
 
 type offKind uint8
@@ -58,14 +57,14 @@ type offKind uint8
 const (
 	offStackOf offKind = iota // the stack of a thread that is about to leave its CPU
 	offOut
-	offOutReady // the thread left its CPU and did not want to
+	offOutReady // the thread left its CPU, but wanted to go on
 	offIn
 	offWoken
 	offLost // records are missing
 )
 
-// offAttr asks for all switches of a thread, and of the threads that this thread starts. There is a sample where a
-// thread leaves its CPU, and a record where it leaves its CPU and where it gets one.
+// offAttr returns the attributes of an event for all switches of a thread, and of the threads that this thread starts.
+// There is a sample when a thread leaves its CPU, a record when it leaves its CPU, and another when it gets one.
 func offAttr(cpu *arch.CPU, stack int) unix.PerfEventAttr {
 	attr := ring.SampleAttr(cpu, 1, stack, ring.InKernel, false)
 	attr.Config = unix.PERF_COUNT_SW_CONTEXT_SWITCHES
@@ -73,8 +72,8 @@ func offAttr(cpu *arch.CPU, stack int) unix.PerfEventAttr {
 	return attr
 }
 
-// drain reads the rings, and works off what happened before the moment until. A CPU's records are in order, and those
-// of several CPUs are complete up to that moment.
+// drain reads the rings, and works off all records from before until. The records of one CPU are in order, and those of
+// all CPUs are complete up to that moment.
 func (r *offRun) drain(until int64) {
 	for i, one := range r.rings {
 		r.reading = i
@@ -96,7 +95,7 @@ func (r *offRun) drain(until int64) {
 		rest[i].copy.own(nil)
 		rest[i].woke.own()
 	}
-	for _, th := range r.threads { // a thread's stack may be noted before its leaving is
+	for _, th := range r.threads { // a thread's stack may come before the record of its leaving
 		if th.copied.has && th.tally == nil {
 			th.buf = th.copied.own(th.buf)
 		}
@@ -107,7 +106,7 @@ func (r *offRun) drain(until int64) {
 	r.settle(until)
 }
 
-// Record is ring.Taker's: it keeps the record.
+// Record is described at ring.Taker. It keeps the record.
 func (r *offRun) Record(b ring.Bytes, rec ring.Record) {
 	switch rec.Kind {
 	case ring.KindSample:
@@ -116,7 +115,7 @@ func (r *offRun) Record(b ring.Bytes, rec ring.Record) {
 			c := offCopy{when: s.When, regs: s.Regs, unknown: s.Unknown, has: s.HasRegs, context: s.Context}
 			size, cut, _ := s.OwnStack(s.Regs[r.cpu.SP], r.known[s.TID])
 			if c.stack, c.cut = r.arena.take(size), cut; c.stack == nil {
-				return // far behind: the wait will have no stack
+				return // goprof is far behind: the wait will have no stack
 			}
 			b.CopyTo(c.stack, s.StackAt)
 			r.records = append(r.records, offRecord{when: s.When, tid: s.TID, kind: offStackOf, copy: c})
@@ -136,15 +135,15 @@ func (r *offRun) Record(b ring.Bytes, rec ring.Record) {
 	}
 }
 
-// Lose is ring.Taker's.
+// Lose is described at ring.Taker.
 func (r *offRun) Lose(o ptrace.Outcome, n int64) {
-	if o != ptrace.Throttled { // switches are no timer
+	if o != ptrace.Throttled { // switches do not come from a timer
 		r.lose(n, r.seen[r.reading])
 	}
 }
 
-// lose notes that n records are missing, from that moment on: the ring was full when its last record had been written.
-// The next record of the ring ends the gap.
+// lose notes that n records are missing. from is the time of the ring's last record before the gap. The next record of
+// the ring ends the gap.
 func (r *offRun) lose(n, from int64) {
 	r.counts.Dropped += n
 	r.Stats.Attempted += n
@@ -157,7 +156,7 @@ func (r *offRun) lose(n, from int64) {
 	r.records = append(r.records, offRecord{when: from, kind: offLost})
 }
 
-// see is called with the moment of each record of the ring that is being read.
+// see notes the time of a record of the present ring.
 func (r *offRun) see(when int64) {
 	r.seen[r.reading] = when
 	r.endGap(when)
@@ -170,11 +169,11 @@ func (r *offRun) endGap(at int64) {
 	r.gap = -1
 }
 
-// passGap counts waits up to the moment at which records begin to be missing. After that it is not known which threads
-// wait, until findWaiting has asked. Other CPUs' records of that time say nothing: those that belong to them are
-// missing.
+// passGap counts waits up to the moment at which records begin to be missing. For the time after that, goprof does not
+// know which threads wait until findWaiting has asked. The records of other CPUs from that time are of no use, because
+// their counterparts are missing.
 func (r *offRun) passGap(from, until int64) {
-	from = max(from, r.blind) // a ring that lost its first records knows no beginning
+	from = max(from, r.blind) // a ring that lost its first records does not know when the gap began
 	for _, th := range r.threads {
 		if th.out != 0 && th.out < from {
 			r.finish(th, max(from, th.counted))
@@ -190,8 +189,8 @@ func (r *offRun) passGap(from, until int64) {
 	}
 }
 
-// forget is called when it is not known whether a thread waits. A wake-up before the moment at may end a wait that is
-// not known. So such a wake-up counts for no wait.
+// forget is called when goprof does not know whether a thread waits. A wake-up before the moment at may end an unknown
+// wait, so it counts for no wait.
 func (r *offRun) forget(th *offThread, at int64) {
 	r.dropHeld(th)
 	th.out, th.ran, th.tally, th.copied.has, th.woken, th.slept = 0, at, nil, false, nil, [mostSlept]slept{}

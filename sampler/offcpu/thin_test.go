@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestThinning: where goprof falls behind, or uses too much, ever longer waits are thinned out, up to a bound. Where it
-// is calm, each wait counts again.
+// TestThinning: if goprof falls behind, or uses too much CPU time, it thins out ever longer waits, up to a bound. When
+// there is little to do again, each wait counts.
 func TestThinning(t *testing.T) {
 	var l thinning
 	now, used := int64(1), int64(0)
@@ -43,8 +43,8 @@ func TestThinning(t *testing.T) {
 	}
 }
 
-// TestThinnedSums: whatever the limit, time and number of waits are those of all waits, in the mean. That holds for the
-// waits of each length in a thread that has several, in any order.
+// TestThinnedSums: whatever the limit is, the time and number of waits are on average those of all waits. The same
+// holds for the waits of each length in a thread that has waits of several lengths, in any order.
 func TestThinnedSums(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	lengths := []time.Duration{10 * time.Microsecond, 70 * time.Microsecond, time.Millisecond, 15 * time.Millisecond,
@@ -91,8 +91,8 @@ func sumThinned(t *testing.T, rng *rand.Rand, l thinning, lengths []time.Duratio
 		if all[k] == 0 {
 			continue
 		}
-		// Each that counts stands for 1/p: its variance is that of drawing with probability p. What it takes over makes
-		// this at most twice as much.
+		// Each wait that counts stands for 1/p: its variance is that of drawing with probability p. What the wait takes
+		// over from others makes the variance at most twice as large.
 		p := min(1, float64(length)/float64(max(l.limit, 1)))
 		tolerance := 5 * math.Sqrt((1-p)/p/all[k])
 		if got := waits[k] / all[k]; math.Abs(got-1) > tolerance+1e-9 {

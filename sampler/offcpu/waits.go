@@ -11,9 +11,8 @@ import (
 	"goprof/sampler/ptrace"
 )
 
-// The samples of a wait: either the look that counts for it, or the stack with which it began.
+// The sample of a wait: either the look that counts for the wait, or the stack with which the wait began.
 
-// work deals with one record.
 func (r *offRun) work(x *offRecord) {
 	if x.kind == offLost {
 		r.passGap(x.when, x.until)
@@ -37,20 +36,21 @@ func (r *offRun) work(x *offRecord) {
 		}
 	case offOut, offOutReady:
 		if th.out != 0 {
-			return // this is a second record of one switch
+			return // a second record of the same switch
 		}
 		th.out, th.counted, th.taken, th.tally, th.tries = x.when, x.when, x.kind == offOutReady, nil, 0
-		// The stack is of this switch. It is copied just before, unless the host of a virtual machine takes the CPU.
+		// The stack belongs to this switch. The kernel copies it just before, unless the host of a virtual machine
+		// takes the CPU in between.
 		near := x.when-th.copied.when < int64(time.Millisecond)
 		th.copied.has = th.copied.has && (near || th.ran > 0 && th.ran < th.copied.when)
 	case offIn:
-		if th.out != 0 && x.when >= th.out { // an older record is of the time before it was known that the thread waits
+		if th.out != 0 && x.when >= th.out { // an older record is from before goprof knew that the thread waits
 			r.finish(th, x.when)
 		}
 		th.ran, th.woken = x.when, nil
 	case offWoken:
 		th.woken = x.woke
-		// Of a waker that is off its CPU, the record of its return is missing.
+		// If the waker is off its CPU, the record of its return is missing.
 		if by := r.threads[x.woke.tid]; by != nil && by.out == 0 && th.out != 0 {
 			x.woke.after = by.sleptWhile(th.out, x.when)
 		}
@@ -91,7 +91,7 @@ func (r *offRun) finish(th *offThread, at int64) {
 func (r *offRun) draw(th *offThread, length time.Duration, at int64) {
 	lot := rand.Float64()
 	if x := th.wokenBy(); x != nil {
-		lot = x.lot // by which the kernel has copied the waker's stack
+		lot = x.lot // the kernel has used this lot to decide on the waker's stack
 	}
 	waits, of := r.thin.standsFor(length, lot, &th.owed)
 	if waits == 0 {
@@ -102,7 +102,7 @@ func (r *offRun) draw(th *offThread, length time.Duration, at int64) {
 	r.passCopy(th, waits, of, at)
 }
 
-// pass hands over the held look, which is known to be of this wait.
+// pass hands over the held look, which is now known to belong to this wait.
 func (r *offRun) pass(th *offThread, until int64) {
 	snap := th.snap
 	th.snap = nil
@@ -112,13 +112,13 @@ func (r *offRun) pass(th *offThread, until int64) {
 		return
 	}
 	if snap.When = th.out; th.copied.has && th.copied.context.State != look.ContextUnasked {
-		snap.Context = th.copied.context // for the whole wait: it has not run since
+		snap.Context = th.copied.context // valid for the whole wait: the thread has not run since
 	}
 	r.put(th, snap, 0, time.Duration(until-th.counted), until)
 }
 
-// put hands a look over. The look stands for a number of waits that took the time in in all, up to the moment until.
-// finish adds the end of a wait that goes on.
+// put hands over a look that stands for a number of waits. of is their time in all, and until is the moment up to which
+// it counts. finish adds the end of a wait that goes on.
 func (r *offRun) put(th *offThread, snap *look.Look, waits int64, of time.Duration, until int64) {
 	th.tally, th.before = new(look.Tally), th.counted
 	if snap.Waiting.Unstopped {
@@ -164,7 +164,7 @@ func (r *offRun) passCopy(th *offThread, waits int64, of time.Duration, until in
 		snap.Waiting = look.Waiting{State: 'R', NoCPU: true}
 	}
 	if r.Tracer.After != nil {
-		r.Tracer.After(snap, until) // the thread did not run before
+		r.Tracer.After(snap, until) // the thread did not run before until
 	}
 	r.put(th, snap, waits, of, until)
 }
@@ -177,8 +177,8 @@ func (r *offRun) dropHeld(th *offThread) {
 	}
 }
 
-// lookAtWaiting finds out what threads wait for, if they have waited since before the records were read. Looks of the
-// tick before are handed over: no record has said that the thread ran since.
+// lookAtWaiting looks at threads that have waited since before the last reading, to find out what they wait for. It
+// hands over the looks of the last tick: no record has shown that these threads ran since.
 func (r *offRun) lookAtWaiting() {
 	now := ptrace.Monotonic()
 	for tid, th := range r.threads {
@@ -194,11 +194,11 @@ func (r *offRun) lookAtWaiting() {
 	}
 }
 
-// offAgain is how long the engine waits before it repeats a look that had no result.
+// offAgain is the time before a look without a result is repeated.
 const offAgain = int64(10 * time.Millisecond)
 
-// repeatVoid has a thread looked at once more whose look came to nothing: the walker was too late. The next look counts
-// for all of the wait. Without it, a pool's thread that waits for minutes would be lost with all of its time.
+// repeatVoid makes goprof look again at a thread whose look had no result, because the walker was too late. The next
+// look counts for the whole wait. Otherwise all the time of a pool's thread that waits for minutes would be lost.
 func (r *offRun) repeatVoid(th *offThread, now int64) {
 	if th.tally == nil || !th.tally.IsVoid() || now < th.again {
 		return
@@ -217,7 +217,7 @@ func (r *offRun) lookAt(th *offThread) {
 	if o != ptrace.Taken {
 		r.Queue.Done(snap)
 		r.CheckEnd(o)
-		if o == ptrace.ThreadGone || o == ptrace.Zombie { // the thread's last switch was its end
+		if o == ptrace.ThreadGone || o == ptrace.Zombie { // the thread left its CPU for the last time
 			delete(r.threads, th.tid)
 		}
 		return
@@ -226,7 +226,7 @@ func (r *offRun) lookAt(th *offThread) {
 	if c := r.Tracer.Motion().Charged; c.Turns > 0 {
 		th.rest = &look.Charge{Ran: c.Ran, Turns: c.Turns}
 	} else {
-		th.rest = nil // this kernel does not tell
+		th.rest = nil // this kernel does not report charges
 	}
 	r.held++
 	r.Stats.Looks.Unstopped++
@@ -247,7 +247,6 @@ func (r *offRun) settle(until int64) {
 	}
 }
 
-// finishAll ends all waits: the run is over.
 func (r *offRun) finishAll() {
 	r.ended = ptrace.Monotonic()
 	r.drain(r.ended)

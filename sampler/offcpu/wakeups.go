@@ -18,81 +18,79 @@ import (
 	"goprof/sampler/ring"
 )
 
-// How goprof finds out what ends a wait. The waker passes the tracepoint sched_waking: in its system call, or in an
+// Finding out what ends a wait. A wake-up passes the tracepoint sched_waking, in the waker's system call or in an
 // interrupt. A BPF program at the tracepoint searches a map for the woken thread, by the address of its struct
-// task_struct. The map has the threads of the process that have left their CPUs; a second program, at the switches of
-// threads, fills it. So no offsets in the kernel's structures are needed, and a wake-up of another process costs one
-// search in the map.
+// task_struct. The map has the threads of the process that have left their CPUs. A second program, at the switches of
+// threads, fills the map. So no offsets in the kernel's structures are needed, and a wake-up of another process costs
+// one search in the map.
 //
-// The record of a wake-up holds the kernel's call stack. It shows whether a thread or an interrupt woke the waiting
+// The record of a wake-up has the kernel's call stack, which shows whether a thread or an interrupt woke the waiting
 // thread. Registers and stack are copied only if the waker is a thread of the process itself.
 //
-// The program decides at random whether a short wait counts (thin.go). It does so before the copy, and copies nothing
+// The program decides at random whether a short wait counts (thin.go). It decides before the copy, and copies nothing
 // for a wait that does not count. If a wait has no record of its wake-up, the engine decides. So each wait counts as
-// often as without
+// often as without wakers.
 
-// The value of the map of threads.
+// The fields of a value of the map of threads.
 const (
 	sleeperTID  = 0
-	sleeperOut  = 8 // when the thread left its CPU; 0: it has been woken since
+	sleeperOut  = 8 // when the thread left its CPU; 0: it was woken since
 	sleeperSize = 16
-	// mostSleepers is how many threads the map holds, which the kernel allots in the beginning. Wake-ups of further
-	// ones are not noted.
+	// mostSleepers bounds the threads in the map, which the kernel allocates at once. Wake-ups of further threads are
+	// not noted.
 	mostSleepers = 1 << 15
 )
 
 // The fields that the program at wake-ups writes.
 const (
-	wokeTID  = 0  // of the woken thread
+	wokeTID  = 0  // the woken thread
 	wokeOut  = 8  // sleeperOut
-	wokeLot  = 16 // of 32 bits
+	wokeLot  = 16 // a random number of 32 bits
 	wokeBy   = 24 // the waker's process << 32 | its thread
-	wokeFull = 32 // 1: registers and stack follow
+	wokeFull = 32 // 1: the waker's registers and stack follow
 	wokeComm = 40 // 16 bytes
-	wokeSpan = 56 // package span's
+	wokeSpan = 56 // the span, by package span
 	wokeSize = wokeSpan + ring.SpanSize
 )
 
-// wakeups is what notes wake-ups, and their records.
+// wakeups notes wake-ups, and keeps their records.
 type wakeups struct {
 	run              *offRun
 	rings            ring.Set
-	fds              []int // of all that is closed at the end, the rings not
+	fds              []int // all that is closed at the end, without the rings
 	sleepers, counts int   // maps
-	full, bare       int   // maps that lead to the events of the CPUs
+	full, bare       int   // maps through which the program finds the events of the CPUs
 	mem              []byte
 	limit            *uint64
 	rec              ring.Hit
-	lostAt           int64 // when the kernel was last found to have had no room for records
+	lostAt           int64 // when records were last found missing, because the kernel had no room
 }
 
-// wakeup is one record.
 type wakeup struct {
-	pid, tid int // of the waker
+	pid, tid int // the waker
 	when     int64
-	out      int64   // when the woken thread had left its CPU
-	lot      float64 // from 0 to 1
+	out      int64   // when the woken thread left its CPU
+	lot      float64 // a random number from 0 to 1
 	comm     string
 	kernel   []uint64
 	copy     offCopy
 	after    *look.Tally // look.Waker.After
 }
 
-// slept is a wait that is over.
 type slept struct {
 	tally   *look.Tally // nil: the wait has none
 	out, in int64
 }
 
 const (
-	// mostSlept is how many of a thread's waits are remembered.
+	// mostSlept is how many waits of a thread are remembered.
 	mostSlept = 4
-	// HopShare: the waker of a wait waited meanwhile if one wait of the waker's has one part in so many of that time.
+	// HopShare: a waker counts as waiting during a wait if one wait of its own takes at least 1/HopShare of that time.
 	HopShare = 10
 )
 
-// sleptWhile returns the last wait of a thread that took a large enough share of a time in which another thread waited.
-// nil: the thread ran for nearly all of that time, or this is not known.
+// sleptWhile returns the tally of the thread's last wait that took at least 1/HopShare of a time in which another
+// thread waited. nil: the thread ran for nearly all of that time, or this is not known.
 func (th *offThread) sleptWhile(from, to int64) *look.Tally {
 	for i := range th.slept {
 		if s := &th.slept[i]; (s.in-max(s.out, from))*HopShare >= to-from {
@@ -109,7 +107,7 @@ func TryWakers(pid int) error {
 	return w.open(ring.Floor)
 }
 
-// open has the kernel note wake-ups. size is the size of a ring.
+// open makes the kernel note wake-ups. size is the size of a ring.
 func (w *wakeups) open(size int) (err error) {
 	if !ring.KnowsPIDs() {
 		return ring.ErrNested
@@ -130,8 +128,8 @@ func (w *wakeups) open(size int) (err error) {
 	return nil
 }
 
-// outputs makes the events that the program writes to, and the map that leads to these events. stack is how much of a
-// stack the events copy; 0: no registers either.
+// outputs opens the events to which the program writes, and makes the map through which the program finds them. stack
+// is the size of the stack that the events copy; 0: no registers either.
 func (w *wakeups) outputs(r *offRun, stack int) (array int, err error) {
 	attr := unix.PerfEventAttr{
 		Type: unix.PERF_TYPE_SOFTWARE, Size: unix.PERF_ATTR_SIZE_VER5, Config: unix.PERF_COUNT_SW_BPF_OUTPUT, Sample: 1,
@@ -158,7 +156,7 @@ func (w *wakeups) outputs(r *offRun, stack int) (array int, err error) {
 	return array, err
 }
 
-// keep has a descriptor closed at the end.
+// keep notes a descriptor to be closed at the end.
 func (w *wakeups) keep(fd int, err error) (int, error) {
 	if err == nil {
 		w.fds = append(w.fds, fd)
@@ -175,7 +173,7 @@ func (w *wakeups) load() (err error) {
 		return err
 	}
 	w.fds, w.limit = append(w.fds, w.counts), (*uint64)(unsafe.Pointer(&w.mem[0]))
-	// An address belongs to another thread later on.
+	// The address may later be another thread's.
 	if _, err = w.keep(w.freeProgram().AttachRaw("sched_process_free")); err != nil {
 		return err
 	}
@@ -196,10 +194,10 @@ func (w *wakeups) close() {
 	w.rings.Close()
 }
 
-// key is where on their stacks the programs have the address of a thread.
+// key is the place on the programs' stacks for the address of a thread.
 const key = -8
 
-// noteLeaving writes code that notes that a thread leaves its CPU.
+// noteLeaving writes code that notes the thread that leaves its CPU.
 func (w *wakeups) noteLeaving(c *bpf.Code) {
 	const value = key - sleeperSize
 	c.Call(bpf.KtimeGetNS)
@@ -225,7 +223,8 @@ func (w *wakeups) noteLeaving(c *bpf.Code) {
 	c.Label("left")
 }
 
-// freeProgram forgets a thread whose struct task_struct is freed. The tracepoint's first argument points to the struct.
+// freeProgram makes the program that forgets a thread whose struct task_struct is freed. The tracepoint's first
+// argument points to the struct.
 func (w *wakeups) freeProgram() *bpf.Code {
 	c := bpf.New()
 	c.Load(bpf.Load64, bpf.R1, bpf.R1, 0)
@@ -240,7 +239,7 @@ func (w *wakeups) freeProgram() *bpf.Code {
 // tracepoint's first argument. There is one record for each wait.
 //
 // The program also copies the waker's registers and stack, if the waker belongs to the process and the wait counts. A
-// wait counts if it was not shorter than the limit that thin has set. A shorter wait counts by lot: its chance is its
+// wait counts if it is at least as long as the limit that thin has set. A shorter wait counts by lot: its chance is its
 // length divided by the limit.
 func (w *wakeups) wakingProgram() *bpf.Code {
 	const data = key - wokeSize
@@ -258,7 +257,7 @@ func (w *wakeups) wakingProgram() *bpf.Code {
 	c.Store(bpf.R10, data+wokeOut, bpf.R8)
 	c.Call(bpf.KtimeGetNS)
 	c.Op(bpf.Sub, bpf.R0, bpf.R8, 0, 0)
-	c.Mov(bpf.R8, bpf.R0) // how long the wait was
+	c.Mov(bpf.R8, bpf.R0) // the length of the wait
 	c.Call(bpf.Random)
 	c.Mov(bpf.R9, bpf.R0)
 	c.Store(bpf.R10, data+wokeLot, bpf.R9)
@@ -296,20 +295,20 @@ func (w *wakeups) wakingProgram() *bpf.Code {
 }
 
 const (
-	// A wait that was shorter than one part in shortWake of --min when it ended has no stack of its waker, but by lot:
-	// it is recorded only if its thread then waits for a CPU.
+	// shortWake: a wait shorter than --min / shortWake at its wake-up gets its waker's stack only by lot. Such a wait
+	// is recorded only if its thread then also waits long enough for a CPU.
 	shortWake = 8
 	// mostLimit keeps the products of the program within 64 bits.
 	mostLimit = 1 << 31
 )
 
-// thin gives the program the limit below which waits are thinned out. The program copies twice as often: when the wait
-// is counted, the limit may have changed, and the wait is longer.
+// thin gives the program the limit below which waits are thinned out. The program uses half of that limit, because the
+// limit may have changed when the engine counts the wait, and the wait is longer by then.
 func (w *wakeups) thin(limit, least time.Duration) {
 	atomic.StoreUint64(w.limit, uint64(min(max(limit/2, least/shortWake), mostLimit)))
 }
 
-// Record is ring.Taker's: it keeps the record.
+// Record is described at ring.Taker. It keeps the record.
 func (w *wakeups) Record(b ring.Bytes, rec ring.Record) {
 	h, r := &w.rec, w.run
 	at, ok := b.ParseHit(rec, true, h)
@@ -332,7 +331,7 @@ func (w *wakeups) Record(b ring.Bytes, rec ring.Record) {
 		offRecord{when: h.When, tid: int(int32(b.Word(h.Raw + wokeTID))), kind: offWoken, woke: x})
 }
 
-// commOf is the text of a record, up to a zero byte.
+// commOf returns the text in a record, up to a zero byte.
 func commOf(b ring.Bytes, at uint64) string {
 	var text [wokeSpan - wokeComm]byte
 	b.CopyTo(text[:], at)
@@ -340,11 +339,11 @@ func commOf(b ring.Bytes, at uint64) string {
 	return string(bytes.ToValidUTF8(name, []byte("\uFFFD")))
 }
 
-// Lose is ring.Taker's. The waits themselves are known.
+// Lose is described at ring.Taker. The waits themselves are known.
 func (w *wakeups) Lose(ptrace.Outcome, int64) { w.lostAt = ptrace.Monotonic() }
 
-// wokenBy returns the record of what ended a thread's wait, nil if there is none. When the program wrote this record,
-// the thread had already left its CPU for this wait.
+// wokenBy returns the record of the wake-up that ended a thread's wait, nil if there is none. The record must be from
+// after the thread had left its CPU for this wait.
 func (th *offThread) wokenBy() *wakeup {
 	if x := th.woken; x != nil && x.out > th.ran && x.out <= th.out && !th.taken {
 		return x
@@ -352,7 +351,7 @@ func (th *offThread) wokenBy() *wakeup {
 	return nil
 }
 
-// endWait records how a wait has ended, and hands over the waker. The wait's look was handed over before.
+// endWait records how a wait has ended, and hands over the waker. The look of the wait was handed over before.
 func (r *offRun) endWait(th *offThread, at int64) {
 	if r.wakes == nil {
 		return
@@ -389,7 +388,7 @@ func (r *offRun) putWaker(snap *look.Look, th *offThread, x *wakeup) {
 		snap.Stack = append(snap.Stack[:0], c.stack...)
 		snap.SideAddr, snap.RunsOn, snap.Context = r.known[x.tid].Side, true, c.context
 		if r.Tracer.After != nil {
-			r.Tracer.After(snap, x.when) // it ran on
+			r.Tracer.After(snap, x.when) // the waker ran on
 		}
 	}
 	r.Queue.Put(snap)

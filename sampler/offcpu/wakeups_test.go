@@ -10,7 +10,8 @@ import (
 	"goprof/sampler/ptrace"
 )
 
-// TestWakeups: a wait gets what ended it, and no other: the thread had left its CPU for this wait when it was woken.
+// TestWakeups: a wait gets the wake-up that ended it, and no other: when the thread was woken, it had left its CPU for
+// this wait.
 func TestWakeups(t *testing.T) {
 	const ms = int64(time.Millisecond)
 	stack := offRecord{when: 10 * ms, tid: 7, kind: offStackOf,
@@ -60,7 +61,8 @@ func TestWakeups(t *testing.T) {
 	}
 }
 
-// TestWakeupsAfterLoss: records are missing. A wake-up from before is of no later wait, even if it is read later.
+// TestWakeupsAfterLoss: records are missing. A wake-up from before the loss belongs to no later wait, even if it is
+// read later.
 func TestWakeupsAfterLoss(t *testing.T) {
 	const ms = int64(time.Millisecond)
 	rec := func(when int64, kind offKind) offRecord { return offRecord{when: when, tid: 7, kind: kind} }
@@ -92,7 +94,7 @@ func TestWakeupsAfterLoss(t *testing.T) {
 	}
 }
 
-// TestWakeupsPassOverShortWaits: waits that are too short to be told do not take the places of longer ones.
+// TestWakeupsPassOverShortWaits: waits that are too short to be reported do not take the places of longer ones.
 func TestWakeupsPassOverShortWaits(t *testing.T) {
 	const ms = int64(time.Millisecond)
 	r := offFixture(5 * time.Millisecond)
@@ -108,8 +110,8 @@ func TestWakeupsPassOverShortWaits(t *testing.T) {
 	}
 }
 
-// TestWakeupsDrawOnce: a wait that is shorter than the limit counts by the lot by which the kernel has copied the stack
-// of its waker.
+// TestWakeupsDrawOnce: the kernel draws a lot to decide whether to copy the waker's stack. The same lot decides whether
+// a wait shorter than the limit counts.
 func TestWakeupsDrawOnce(t *testing.T) {
 	const ms = int64(time.Millisecond)
 	r := offFixture(0)

@@ -17,7 +17,7 @@ import (
 )
 
 // workProgram does the same piece of work on two threads for each line on stdin, with some KB of stack in use. It
-// prints how much CPU time both have used for it.
+// prints how much CPU time both threads have used for the piece.
 const workProgram = `
 static long size;
 static pthread_barrier_t begin, end;
@@ -102,7 +102,6 @@ type benchKind struct {
 	rate   int
 }
 
-// sample does a piece of work under sampling.
 func (k benchKind) sample(b *testing.B, pid int, piece func() float64) (sampler.Stats, float64) {
 	var e sampler.Engine = visit.New(pid, ctest.CPU())
 	if k.engine == "perf" {
@@ -120,7 +119,7 @@ func (k benchKind) sample(b *testing.B, pid int, piece func() float64) (sampler.
 			q.Done(snap)
 		}
 	}()
-	e.Stats() // when Stats answers, the run has begun
+	e.Stats() // Stats returns once the run has begun
 	time.Sleep(20 * time.Millisecond)
 	took := piece()
 	cancel()

@@ -15,72 +15,71 @@ import (
 )
 
 // A checker is an OS thread that looks at each sample as soon as the kernel has written it into a ring (memory that
-// goprof shares with the kernel). It leaves the sample in the ring. It calls the sampling thread at once in three
+// goprof shares with the kernel). It leaves the sample in the ring. It wakes the sampling thread at once in three
 // cases: the sample goes through new code, which must be noted in time; its thread or process is not known; or a ring
 // fills. Otherwise the sample waits for the next pulse: the moment at which goprof does all work that can wait
-// (sampler/pulse.go). In an agent the checker calls at the pulse, too.
+// (sampler/pulse.go). In an agent the checker also wakes the sampling thread at the pulse.
 //
-// Waking the sampling thread for each sample would cost more: it needs Go's scheduler, and the caches are cold. A
-// checker takes some microseconds for a sample (docs/decisions/0021).
+// Waking the sampling thread for each sample would cost more: a wake-up involves Go's scheduler, and the caches are
+// cold. A checker takes some microseconds for a sample (docs/decisions/0021).
 //
 // All functions in this file run on the checker's OS thread, which Go does not know: see osthread.Thread. The sampling
 // thread may read a record while the checker looks at it, and then the kernel may write another one in its place. So
-// the checker bounds all that it reads, and its findings decide only whether it calls.
+// the checker bounds all that it reads, and its findings decide only whether it wakes the sampling thread.
 
 const (
-	// mostChecked bounds the rings of a checker. The kernel has memory for those that there are.
+	// mostChecked bounds the rings of a checker. Pages of unused rings get no memory.
 	mostChecked = 1 << 13
-	// oftenMost finds in a row that come within perfSoon of the one before show that many threads run: then the checker
-	// sleeps that long, and looks at their samples together.
+	// oftenMost finds in a row, each within perfSoon of the one before, show that many threads run. The checker then
+	// sleeps for perfSoon, and looks at several samples together.
 	oftenMost = 8
 	// mostProcesses bounds the processes whose code a checker knows. That is more than an agent records, unless
-	// max-jvms is raised: what is known of another process's code takes a megabyte of Go's heap.
+	// max-jvms is raised. The known code of one more process takes a megabyte of Go's heap.
 	mostProcesses = 256
-	// knownTIDs is how many threads are remembered.
-	knownTIDs = 1 << 12
-	// unwanted, in place of where a stack begins, says that no sample is wanted of a thread.
+	knownTIDs     = 1 << 12
+	// unwanted stands in checkedThread.top for a thread of which no sample is wanted.
 	unwanted = 1
 	// mostLooked bounds how much of a stack the checker looks at (vmstructs/sightings.go, mostScanned).
 	mostLooked = 64 << 10
 )
 
-// checker is the Room of a checker's Thread. At each wake-up the caches are cold, so the data that a look needs lie
-// together, on few pages.
+// checker is the Room of a checker's Thread. The caches are cold at each wake-up. So the data that a look needs are
+// close together, on few pages.
 type checker struct {
 	over   atomic.Uint32
-	calls  atomic.Uint32 // 1: it has called, and the sampling thread has not come yet
-	waits  int64         // for how long a sample may lie in its ring, in nanoseconds; 0: others see to that
-	most   atomic.Int32  // so many samples may lie in the rings
-	wakeFD uintptr       // the descriptor that the sampling thread waits for
+	calls  atomic.Uint32 // 1: it has woken the sampling thread, which has not answered yet
+	waits  int64         // how long a sample may stay in its ring, in nanoseconds; 0: the caller bounds that
+	most   atomic.Int32  // how many samples may stay in the rings
+	wakeFD uintptr       // the sampling thread waits for this descriptor
 
-	n        int     // of rings
+	n        int     // number of rings
 	epoll    uintptr // waits for the rings, for timer, and for the descriptor that ends a sleep
 	timer    uintptr
-	armed    int64 // the moment that timer is set to
+	armed    int64 // the time that timer is set to
 	events   [4]unix.EpollEvent
-	ringLost bool // a ring cannot be waited for
-	noEpoll  bool // no ring can be waited for
+	ringLost bool // epoll has lost a ring
+	noEpoll  bool // epoll cannot be used
 
 	chain bool    // samples have the kernel's frames
 	regs  uint64  // how many registers a sample has
 	ask   [2]int8 // the registers that hold code addresses; -1: none
 	sp    uint64  // the register that holds the stack pointer
 
-	lying   int32 // how many samples were found since it called, or since all were read
-	due     int64 // when it is to call for the samples that lie in the rings; 0: there is none
+	lying   int32 // samples found since the last call, or since all were read
+	due     int64 // when to call for the samples in the rings; 0: there are none
 	foundAt int64
-	often   int // how many finds in a row have come soon, up to oftenMost
+	often   int // finds in a row that came soon, up to oftenMost
 	ts      unix.Timespec
 	alarm   unix.ItimerSpec
 
 	pids    [mostProcesses]atomic.Int32 // 0: none
 	rings   [mostChecked]checkedRing
-	threads [knownTIDs]checkedThread // by the last bits of their number
+	threads [knownTIDs]checkedThread // the index is the last bits of a thread's number
 	codes   [mostProcesses]process.KnownCode
 }
 
 type checkedThread struct {
-	top atomic.Uint64 // where its stack begins; 0: that is not known
+	top atomic.Uint64 // the upper end of its stack; 0: not known
 	tid atomic.Uint32
 }
 
@@ -88,7 +87,7 @@ type checkedRing struct {
 	head, tail *uint64
 	data       unsafe.Pointer
 	size       uint64
-	seen       uint64 // how far the checker has looked
+	seen       uint64 // the checker has looked at the ring up to here
 }
 
 // runChecker is the loop of a checker.
@@ -111,9 +110,8 @@ func (s *checker) clock() int64 {
 // sleep sleeps until there is a sample, or until the sampling thread is to be called. If samples come often, it looks
 // at several together.
 //
-// It sleeps in epoll: the kernel keeps the descriptors and the timer from one sleep to the next. With poll(2) the cost
-// of a sleep grew with the number of CPUs. sleep does not find out which ring has a sample: lookIntoRings looks into
-// all.
+// epoll keeps the descriptors and the timer from one sleep to the next. With poll(2) a sleep costs more the more CPUs
+// there are. lookIntoRings looks into all rings, so sleep does not find out which one has a sample.
 //
 //go:nosplit
 func (s *checker) sleep() {
@@ -140,20 +138,20 @@ func (s *checker) sleep() {
 		return
 	}
 	for i := range s.events[:min(uint(n), uint(len(s.events)))] {
-		if s.events[i].Events&^unix.EPOLLIN != 0 { // its owner has ended
+		if s.events[i].Events&^unix.EPOLLIN != 0 { // the ring's owner has ended
 			s.ringLost = true
 		}
 	}
 }
 
-// lookIntoRings looks at what is new in all rings, and calls the sampling thread if need be.
+// lookIntoRings looks at the new samples in all rings, and calls the sampling thread if necessary.
 //
 //go:nosplit
 func (s *checker) lookIntoRings(now int64) {
 	found, urgent, waiting := false, false, false
 	for i := range s.rings[:min(uint(s.n), mostChecked)] {
 		r := &s.rings[i]
-		tail := atomic.LoadUint64(r.tail) // before head, so that it is not beyond it
+		tail := atomic.LoadUint64(r.tail) // read before head, so that tail is not beyond head
 		head := atomic.LoadUint64(r.head)
 		if int64(tail-r.seen) > 0 {
 			r.seen = tail
@@ -179,7 +177,7 @@ func (s *checker) lookIntoRings(now int64) {
 	}
 }
 
-// noteFind keeps count of how often a ring had a new sample.
+// noteFind counts how many finds in a row came soon (oftenMost).
 //
 //go:nosplit
 func (s *checker) noteFind(found bool, now int64) {
@@ -196,7 +194,7 @@ func (s *checker) noteFind(found bool, now int64) {
 	}
 }
 
-// call wakes the sampling thread up.
+// call wakes the sampling thread.
 //
 //go:nosplit
 func (s *checker) call() {
@@ -205,7 +203,7 @@ func (s *checker) call() {
 	syscall.RawSyscall(unix.SYS_WRITE, s.wakeFD, uintptr(unsafe.Pointer(&one)), unsafe.Sizeof(one))
 }
 
-// look looks at the records up to head. It reports whether one of them cannot wait.
+// look looks at the records up to head. It reports whether the sampling thread must see one of them at once.
 //
 //go:nosplit
 func (s *checker) look(r *checkedRing, head uint64) (urgent bool) {
@@ -254,7 +252,7 @@ func (s *checker) isNews(r *checkedRing, at, end uint64) bool {
 		at += 8 + 8*n
 	}
 	if at >= end || end-at < 8*(2+s.regs) || r.word(at) == 0 {
-		return false // it has no registers, and is lost
+		return false // a sample without registers is lost
 	}
 	for _, reg := range s.ask {
 		if reg >= 0 && k.IsNew(r.word(at+8+8*uint64(reg))) {
@@ -269,9 +267,9 @@ func (s *checker) isNews(r *checkedRing, at, end uint64) bool {
 		return true
 	}
 	if size != 0 {
-		size = min(size, r.word(at+size)) // what was copied
+		size = min(size, r.word(at+size)) // the bytes that were copied
 	}
-	if top > sp { // what lies above is not the thread's stack
+	if top > sp { // above top is not the thread's stack
 		size = min(size, top-sp)
 	}
 	for end = at + min(size, mostLooked); at < end; at += 8 {
@@ -294,7 +292,7 @@ func (s *checker) codeOf(pid int32) *process.KnownCode {
 	return nil
 }
 
-// word reads a word of the ring.
+// word returns a word of the ring.
 //
 //go:nosplit
 func (r *checkedRing) word(at uint64) uint64 {

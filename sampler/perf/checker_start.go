@@ -18,22 +18,21 @@ import (
 	"goprof/sampler/ring"
 )
 
-// checkerThread is a checker's Thread, as the goroutine sees it that reads the rings.
+// checkerThread is a checker's Thread, for the goroutine that reads the rings.
 type checkerThread struct {
 	th     *osthread.Thread
 	s      *checker
-	wakeFD int // the sampling thread waits for it
+	wakeFD int // the sampling thread waits for this descriptor
 
-	// The checker waits for these.
+	// The checker waits for these descriptors.
 	end, timer, epoll int
 }
 
 // startChecker starts a checker of rings (checker.go), or returns nil if the checker cannot run here. The events must
-// be set so that each sample wakes up the thread that waits for its ring. chain says whether samples have the kernel's
-// frames. waits is how long a sample may lie in its ring, or 0 if the caller bounds that.
+// be set to wake the checker at each sample. chain says whether samples have the kernel's frames. waits is how long a
+// sample may stay in its ring, 0 if the caller bounds that.
 //
-// The checker lets at most mostLying samples lie in the rings. It lets fewer lie there if the queue of a process has
-// less room (watch).
+// The checker leaves at most mostLying samples in the rings, or fewer if the queue of a process has less room (watch).
 func startChecker(rings []*ring.Ring, cpu *arch.CPU, chain bool, waits int64) *checkerThread {
 	if len(rings) > mostChecked {
 		return nil
@@ -69,7 +68,8 @@ func (d *checkerThread) openFiles() (err error) {
 	return err
 }
 
-// waitFor says what ends the checker's sleep. Each time that something comes ends one sleep, whether it is read or not.
+// waitFor adds the descriptors that end the checker's sleep. epoll is edge-triggered: a descriptor ends one sleep each
+// time that something comes, read or not.
 func (d *checkerThread) waitFor(rings []*ring.Ring) error {
 	fds := []int{d.end, d.timer}
 	for _, ring := range rings {
@@ -86,8 +86,7 @@ func (d *checkerThread) waitFor(rings []*ring.Ring) error {
 	return nil
 }
 
-// setUp fills in what the checker knows before it starts: descriptors, rings, and where a sample has the registers that
-// it needs.
+// setUp sets the checker's descriptors and rings, and where samples have the registers that the checker needs.
 func (d *checkerThread) setUp(rings []*ring.Ring, cpu *arch.CPU, chain bool, waits int64) {
 	s := d.s
 	s.waits = waits
@@ -121,21 +120,20 @@ func (d *checkerThread) stopChecker() {
 	}
 }
 
-// endSleep has the checker look around.
 func (d *checkerThread) endSleep() {
 	one := uint64(1)
 	syscall.RawSyscall(unix.SYS_WRITE, uintptr(d.end), uintptr(unsafe.Pointer(&one)), unsafe.Sizeof(one))
 }
 
-// mostLying bounds the samples that lie in the rings: they are read together, and then each takes a place of a queue.
-// Those at the end must still be read in time.
+// mostLying bounds the samples in the rings. goprof reads them together, and each then takes a place of a queue. The
+// last of them must still be read in time.
 const mostLying = 64
 
-// mostTogether is how many samples are read together, at the most: half of the queue is for them.
+// mostTogether returns how many samples may be read together: half of the queue is for them.
 func mostTogether(q *sampler.Queue) int { return min(mostLying, max(q.Size()/2, 1)) }
 
-// watch has the checker know a process, and what code is known of it: keepIn is called with the place for that. At a
-// sample of another process the checker calls the sampling thread at once.
+// watch makes a process known to the checker. It calls keepIn with the place for the process's known code. At a sample
+// of another process the checker calls the sampling thread at once.
 func (d *checkerThread) watch(pid int, q *sampler.Queue, keepIn func(*process.KnownCode)) {
 	if d == nil || keepIn == nil {
 		return
@@ -150,7 +148,7 @@ func (d *checkerThread) watch(pid int, q *sampler.Queue, keepIn func(*process.Kn
 	}
 }
 
-// leave takes the place of a process back. The checker may still look there for a moment: then it calls for nothing.
+// leave undoes watch. For a moment the checker may still use the process's place, and call without need.
 func (d *checkerThread) leave(pid int, keepIn func(*process.KnownCode)) {
 	if d == nil || keepIn == nil {
 		return
@@ -162,7 +160,7 @@ func (d *checkerThread) leave(pid int, keepIn func(*process.KnownCode)) {
 	}
 }
 
-// know tells a checker of a thread that is known, and where its stack begins. No sample is wanted of some threads.
+// know makes a thread known to the checker: where its stack begins, or that no sample of it is wanted.
 func (d *checkerThread) know(tid int, hint *ptrace.Hint) {
 	if d != nil {
 		d.s.threads[uint32(tid)%knownTIDs].know(tid, hint)
@@ -178,16 +176,15 @@ func (th *checkedThread) know(tid int, hint *ptrace.Hint) {
 	th.tid.Store(uint32(tid))
 }
 
-// hasCalled reports whether the checker has called since answer.
 func (d *checkerThread) hasCalled() bool { return d.s.calls.Load() != 0 }
 
-// answer is to be called before the rings are read.
+// answer resets the call. Call answer before the rings are read.
 func (d *checkerThread) answer() {
 	if d == nil {
 		return
 	}
 	d.s.calls.Store(0)
-	var n uint64 // read in any case: the checker may be about to write for what is read now
+	var n uint64 // read in any case: the checker may be about to write
 	syscall.RawSyscall(unix.SYS_READ, uintptr(d.wakeFD), uintptr(unsafe.Pointer(&n)), unsafe.Sizeof(n))
 }
 

@@ -44,7 +44,7 @@ func newCheckerRing(t *testing.T, chain bool) *checkerRing {
 	return r
 }
 
-// write is what the kernel does.
+// write writes a record, as the kernel does.
 func (r *checkerRing) write(record []byte) {
 	for i, c := range record {
 		r.bytes[(r.head+uint64(i))%uint64(len(r.bytes))] = c
@@ -52,14 +52,14 @@ func (r *checkerRing) write(record []byte) {
 	r.head += uint64(len(record))
 }
 
-// calls has the checker look, and reports whether it calls.
+// calls makes the checker look, and reports whether the checker calls the sampling thread.
 func (r *checkerRing) calls(now int64) bool {
 	r.s.calls.Store(0)
 	r.s.lookIntoRings(now)
 	return r.s.calls.Load() != 0
 }
 
-// withWord is a sample with a word in place of one of its own: 0 is pid and tid, 3 the first register.
+// withWord returns a sample with one word replaced: 0 is pid and tid, 3 the first register.
 func withWord(sample []byte, at int, word uint64) []byte {
 	binary.LittleEndian.PutUint64(sample[8+8*at:], word)
 	return sample
@@ -110,7 +110,7 @@ func TestCheckerCalls(t *testing.T) {
 	}
 }
 
-// Code that has become known, and what lies above the thread's stack, is no reason to call.
+// The checker does not call because of known code, or of what lies above the thread's stack.
 func TestCheckerKnows(t *testing.T) {
 	stack := 3 + amd64.CPU.Perf.Len() + 1
 	record := func() []byte {
@@ -165,7 +165,8 @@ func TestCheckerPassesFrames(t *testing.T) {
 	}
 }
 
-// A sample that can wait does so for a while, but not where its ring fills, and nobody is called once it was read.
+// A sample that can wait stays in its ring for a while, unless the ring fills. After it was read, the checker does not
+// call.
 func TestCheckerWaits(t *testing.T) {
 	plain := sampletest.SampleOf(0, make([]uint64, 64), 512)
 	r := newCheckerRing(t, false)
@@ -189,7 +190,7 @@ func TestCheckerWaits(t *testing.T) {
 	}
 }
 
-// As many samples wait as half of a queue has room for.
+// The checker lets no more samples wait than half of a queue has room for.
 func TestCheckerLeavesRoomInQueue(t *testing.T) {
 	plain := sampletest.SampleOf(0, []uint64{1}, 8)
 	r := newCheckerRing(t, false)
@@ -232,7 +233,7 @@ func TestCheckerLeavesSamples(t *testing.T) {
 	}
 }
 
-// TestCheckerTellsOfNewCode: where all is new each sample is read as it comes, though it could wait for a second.
+// TestCheckerTellsOfNewCode: if all code is new, each sample is read as it comes, though it could wait for a second.
 func TestCheckerTellsOfNewCode(t *testing.T) {
 	head, tail := uint64(0), uint64(0)
 	kernels := &ring.Ring{FD: -1, Head: &head, Tail: &tail, Data: make(ring.Bytes, 4096)}
@@ -270,9 +271,9 @@ func TestCheckerCallsInTime(t *testing.T) {
 			k.Span(codeBegin, codeEnd, 0, 0)
 		}
 	})
-	d.know(9, &ptrace.Hint{Skip: true}) // of a thread of which no sample is wanted nothing is new
+	d.know(9, &ptrace.Hint{Skip: true}) // no samples of this thread are wanted, so the code is not new
 	copy(kernels.Data, sampletest.RecordOf(ring.KindSample, 0, 9<<32|6, 0, 0))
 	atomic.StoreUint64(&head, 32)
-	d.endSleep() // it finds the sample
+	d.endSleep() // the checker finds the sample
 	ctest.Eventually(t, "it calls", d.hasCalled)
 }

@@ -12,20 +12,20 @@ import (
 	"goprof/sampler/span"
 )
 
-// chooser lets the samples of some processes pass, and of each a part that is drawn by lot. It is a BPF program with a
-// table: the number of a process, and the chance of its samples.
+// chooser lets samples of some processes pass, and draws a share of each process's samples by lot. It is a BPF program
+// with a table of processes and the chance of their samples.
 type chooser struct {
 	prog, table int
-	spans       *span.Reader // nil: they cannot be read here
+	spans       *span.Reader // nil: spans cannot be read here
 	noSpans     error        // why
 	outputs     *span.Outputs
 }
 
-// mostChosen bounds how many processes the table holds. The kernel allots all entries in the beginning: an interrupt
-// cannot wait for memory.
+// mostChosen bounds the processes in the table. The kernel allocates all entries at once, because an interrupt cannot
+// wait for memory.
 const mostChosen = 4096
 
-// mostPublish is how many of them may publish spans. Samples of further ones have none.
+// mostPublish is how many of the processes may publish spans. Samples of further processes have no span.
 const mostPublish = 512
 
 func newChooser() (*chooser, error) {
@@ -55,8 +55,8 @@ func (c *chooser) closeMaps() {
 	c.spans.Close()
 }
 
-// chooserProgram returns 1 for a sample that is wanted. The chance of a process is a number of 32 bits or, for all
-// samples, more than that: a random number of 32 bits is below it.
+// chooserProgram returns 1 for a sample that is wanted. A sample is wanted if a random number of 32 bits is below the
+// chance of its process. A chance of 1<<32 means all samples.
 func chooserProgram(table int, outputs *span.Outputs) *bpf.Code {
 	c := bpf.New()
 	c.Mov(bpf.R6, bpf.R1)
@@ -76,11 +76,11 @@ func chooserProgram(table int, outputs *span.Outputs) *bpf.Code {
 	return c
 }
 
-// choose has a part of a process's samples pass.
+// choose lets a share of a process's samples pass.
 func (c *chooser) choose(pid int, share float64) error {
 	chance := binary.NativeEndian.AppendUint64(nil, uint64(share*(1<<32)))
 	return bpf.Change(bpf.UpdateElem, c.table, uint32(pid), chance)
 }
 
-// leaveOut has no sample of a process pass. There is nothing to do where the process is not in the table.
+// leaveOut lets no sample of a process pass. An error means that the process is not in the table.
 func (c *chooser) leaveOut(pid int) { bpf.Change(bpf.DeleteElem, c.table, uint32(pid), nil) }

@@ -30,8 +30,8 @@ func (c *chooser) chanceOf(pid int) (chance uint64, ok bool) {
 	return entry.chance, err == nil
 }
 
-// A process that has left has no entry: there would be no room for others in the end, and its samples would be copied
-// for nobody.
+// A process that has left has no entry. Otherwise there would be no room for others in the end, and the kernel would
+// copy its samples in vain.
 func TestChooser(t *testing.T) {
 	needPerf(t)
 	c, err := newChooser()
@@ -63,7 +63,7 @@ func TestChooser(t *testing.T) {
 	}
 }
 
-// The lot that the kernel draws takes the part of the samples that was asked for.
+// The kernel lets the share of samples pass that was asked for.
 func TestChooserDraws(t *testing.T) {
 	g := NewGroup(time.Millisecond, 0)
 	sampletest.RunGroup(t, g, ErrNoWide)

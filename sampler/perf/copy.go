@@ -26,30 +26,30 @@ import (
 // need Linux 5.5 (bpf_probe_read_user, maps that can be mapped) and CAP_BPF with CAP_PERFMON. Without these, such
 // threads are read late, as engine.go says.
 
-// The memory of one thread: a head, and two halves that are written in turns.
+// The memory of one thread: a head, and two halves that the program fills in turn.
 const (
 	copyTurns = 0 // how often the program has run
-	copyRight = 8 // Trail.Right, for goprof to change
+	copyRight = 8 // Trail.Right, which goprof may change
 	copyHead  = 64
 
-	// Of a half.
+	// The fields of a half.
 	halfWhen       = 0 // CLOCK_MONOTONIC; 0: the half is being written
 	halfTurn       = 8
 	halfSideSize   = 16
-	halfOwner      = 24 // its address
-	halfHandle     = 32 // what the handle held
-	halfObject     = 40 // its address
-	halfBlocks     = 48 // how many there are
-	halfBlock      = 56 // of each block: its address, that of its used part, and how much of that was copied
+	halfOwner      = 24 // the owner's address
+	halfHandle     = 32 // the word that the handle held
+	halfObject     = 40 // the object's address
+	halfBlocks     = 48 // the number of blocks
+	halfBlock      = 56 // for each block: its address, that of its used part, and how many bytes of that were copied
 	halfBlockSize  = 24
 	halfSide       = 192
 	halfOwnerBytes = halfSide + ptrace.MaxSide
 	halfObjectData = halfOwnerBytes + process.MaxTrailHead
 	halfHeads      = halfObjectData + process.MaxTrailObject
-	// the used parts of blocks, one after the other
+	// The used parts of the blocks.
 	halfUsed     = halfHeads + process.MaxTrailBlocks*process.MaxTrailHead
 	halfUsedMost = 48 << 10
-	halfSize     = halfUsed + 2*halfUsedMost // the verifier adds the most that may be there and the most that may come
+	halfSize     = halfUsed + 2*halfUsedMost // twice, because the verifier adds the largest offset and the largest size
 
 	copySize = copyHead + 2*halfSize
 )
@@ -62,12 +62,12 @@ type perfCopier struct {
 	trail process.Trail
 }
 
-// maxCopiers bounds how many threads have a copier: each takes 200 KB of the kernel's memory.
+// maxCopiers bounds how many threads have a copier: each takes 200 KB of kernel memory.
 const maxCopiers = 128
 
-// arm gives a thread's events the program that copies with them, if the thread is to have a program and may have one.
-// Facts about the trail come with the first samples. An event keeps its program, so for another one the thread gets new
-// events, and comes back here.
+// arm gives a thread's events the program that copies memory, if the thread is to have one. The facts about the trail
+// come with the first samples. An event keeps its program. So for another program the thread gets new events, and arm
+// is called again.
 func (r *perfRun) arm(w *perfThread) {
 	trail := r.cfg.Trail
 	hint := &w.th.Hint
@@ -126,7 +126,7 @@ func newCopier(hint ptrace.Hint, trail *process.Trail, spans *span.Outputs) (*pe
 	if err != nil {
 		return nil, err
 	}
-	defer unix.Close(fd) // the program and the mapping hold the memory
+	defer unix.Close(fd) // the program and the mapping keep the map alive
 	c := &perfCopier{mem: mem, hint: hint, trail: *trail}
 	c.setRight(trail.Right)
 	c.prog, err = spans.LoadForPerf(func(o *span.Outputs) *bpf.Code { return copyProgram(fd, &hint, trail, o).Code })
@@ -142,7 +142,7 @@ func (c *perfCopier) close() {
 	unix.Munmap(c.mem)
 }
 
-// fits reports whether the program is still what it should be.
+// fits reports whether the program still has the right constants.
 func (c *perfCopier) fits(hint *ptrace.Hint, trail *process.Trail) bool {
 	now := *trail
 	now.Right = c.trail.Right
@@ -157,8 +157,8 @@ func (c *perfCopier) word(at int) *uint64 { return (*uint64)(unsafe.Pointer(&c.m
 type copyCode struct{ *bpf.Code }
 
 // copyProgram makes the BPF program of one thread. Register r6 points at the half of the shared memory that this run
-// fills, r7 holds the address in the target that the program has reached. The program's stack holds the time (-8), the
-// shift of references (-16), room for a word (-24), and how many bytes of the used parts were copied (-32).
+// fills, and r7 holds an address in the target. The program's stack holds the time (-8), the shift of references (-16),
+// room for a word (-24), and how many bytes of the used parts were copied (-32).
 func copyProgram(fd int, hint *ptrace.Hint, w *process.Trail, spans *span.Outputs) *copyCode {
 	c := &copyCode{bpf.New()}
 	c.Mov(bpf.R6, bpf.R1)
@@ -222,7 +222,7 @@ func copyProgram(fd int, hint *ptrace.Hint, w *process.Trail, spans *span.Output
 	return c
 }
 
-// read copies size bytes from r3 to a place in the half.
+// read copies size bytes from r3 to a place in the half. It jumps to otherwise if they cannot be read.
 func (c *copyCode) read(to, size int, otherwise string) {
 	c.Mov(bpf.R1, bpf.R6)
 	c.Imm(bpf.AddImm, bpf.R1, to)
@@ -241,7 +241,7 @@ func (c *copyCode) readWord(otherwise string) {
 	c.Load(bpf.Load64, bpf.R7, bpf.R10, -24)
 }
 
-// reference decodes the reference at a place in the half into r7, and goes to the end if it is nil.
+// reference decodes the reference at a place in the half into r7. It jumps to the end if the reference is nil.
 func (c *copyCode) reference(w *process.Trail, at int) {
 	if !w.Narrow {
 		c.Load(bpf.Load64, bpf.R7, bpf.R6, at)
@@ -257,7 +257,7 @@ func (c *copyCode) reference(w *process.Trail, at int) {
 	c.Op(bpf.Add, bpf.R7, bpf.R1, 0, 0)
 }
 
-// block copies block i, which is at r7, and goes on to the next block.
+// block copies block i, which is at r7, and sets r7 to the next block.
 func (c *copyCode) block(w *process.Trail, i int) {
 	head, note := halfHeads+i*process.MaxTrailHead, halfBlock+i*halfBlockSize
 	c.Mov(bpf.R3, bpf.R7)
@@ -297,9 +297,9 @@ func (c *copyCode) block(w *process.Trail, i int) {
 	c.reference(w, head+w.Next)
 }
 
-// take adds to a sample the memory that the BPF program copied for it. The program runs once for each sample: some
-// microseconds after the sample's time was taken, or, up to Linux 6.2, before. The runs of other samples are an
-// interval away. So the run nearest in time belongs to the sample.
+// take adds to a sample the memory that the BPF program copied for it. It returns false if there is no such copy. The
+// program runs once for each sample: some microseconds after the sample's time was taken, or, up to Linux 6.2, before.
+// The runs of other samples are an interval away. So the run nearest in time belongs to the sample.
 func (c *perfCopier) take(when, interval int64, snap *process.Snapshot) bool {
 	best, bestWhen := -1, uint64(0)
 	nearest := min(copyDelay, interval/2)
@@ -314,7 +314,7 @@ func (c *perfCopier) take(when, interval int64, snap *process.Snapshot) bool {
 	}
 	turn := atomic.LoadUint64(c.word(best + halfTurn))
 	c.keep(c.mem[best:best+halfSize], snap)
-	// Has the half been overwritten meanwhile?
+	// Was the half overwritten meanwhile?
 	if atomic.LoadUint64(c.word(copyTurns)) >= turn+2 || atomic.LoadUint64(c.word(best+halfWhen)) != bestWhen {
 		snap.Side = snap.Side[:0]
 		snap.Trail.Reset()
@@ -324,10 +324,10 @@ func (c *perfCopier) take(when, interval int64, snap *process.Snapshot) bool {
 }
 
 // copyDelay bounds the time between a sample and its run of the program, in nanoseconds: interrupts are off between the
-// two. A longer time means that the virtual machine had no CPU in between; then the run may be that of another sample.
+// two. If it takes longer, the virtual machine had no CPU in between, and the run may belong to another sample.
 const copyDelay = int64(100_000)
 
-// keep makes a snapshot's Side and trail from a half. The counts in the half are the program's own.
+// keep makes a snapshot's Side and trail from a half. The counts in the half can be trusted: the program made them.
 func (c *perfCopier) keep(half []byte, snap *process.Snapshot) {
 	word := func(at int) uint64 { return binary.LittleEndian.Uint64(half[at:]) }
 	add := func(addr uint64, at, size int) {

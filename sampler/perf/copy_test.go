@@ -20,7 +20,7 @@ import (
 	"goprof/testdata/ctest"
 )
 
-// needsBPF skips a test if the kernel takes no programs from this process.
+// needsBPF skips a test if the kernel refuses programs of this process.
 func needsBPF(t *testing.T) {
 	t.Helper()
 	if TryWide(0) != nil {
@@ -65,7 +65,7 @@ func TestCopyProgram(t *testing.T) {
 	}
 }
 
-// TestCopier: the program copies memory with the samples of one of our own threads. The copy is what is there.
+// TestCopier: the program copies memory with the samples of a thread of the test. The copy equals the memory.
 func TestCopier(t *testing.T) {
 	needsBPF(t)
 	runtime.LockOSThread()

@@ -22,10 +22,10 @@ import (
 	"goprof/sampler/threads"
 )
 
-// The second engine: perf_event_open(2). No thread is stopped. The kernel keeps a timer for each CPU. In the timer's
-// interrupt the kernel writes the running thread's registers and a copy of its stack into memory that goprof shares
-// with the kernel. So a sample costs the thread only that interrupt, and the moment of the sample does not depend on
-// what goprof does.
+// Sampling by perf_event_open(2). No thread is stopped. The kernel keeps a timer for each CPU. In the timer's interrupt
+// the kernel writes the running thread's registers and a copy of its stack into memory that goprof shares with the
+// kernel. So a sample costs the thread only that interrupt, and the moment of the sample does not depend on what goprof
+// does.
 //
 // Snapshots of this engine differ:
 //   - The copy of a stack ends at 64 KB (PerfStack), and at a page that was never used or is swapped out: an interrupt
@@ -58,16 +58,16 @@ func New(pid int, cpu *arch.CPU) *Engine {
 // WantKernel asks for the kernel's frames, too: Look.Kernel. Call WantKernel before Run.
 func (p *Engine) WantKernel() { p.kernel = true }
 
-// ErrOverhead: Config bounds the cost of samples, but nothing says what an interrupt of the kernel costs.
+// ErrOverhead: Config bounds the cost of samples, but goprof cannot find out what an interrupt of the kernel costs.
 var ErrOverhead = errors.New("sampler: perf_event does not say what a sample costs, so that it cannot be bounded")
 
-// Run is sampler.Engine's.
+// Run is described at sampler.Engine.
 func (p *Engine) Run(ctx context.Context, cfg sampler.Config, q *sampler.Queue) (sampler.Stats, error) {
 	return p.RunEngine(cfg, q, func() (stats sampler.Stats, err error) {
 		if cfg.MaxOverhead > 0 {
 			return sampler.Stats{}, ErrOverhead
 		}
-		// Perf holds no thread: goprof may be stopped at any time
+		// The perf engine holds no thread, so goprof may be stopped at any time.
 		ptrace.OnThreadHoldingNobody(func() {
 			ptrace.LeaveInPeace()
 			stats, err = p.run(ctx, cfg, q)
@@ -77,8 +77,8 @@ func (p *Engine) Run(ctx context.Context, cfg sampler.Config, q *sampler.Queue) 
 }
 
 const (
-	// perfLook is the mean time between two looks at which threads have run. All that can wait is done at these looks,
-	// but that looks are handed over more often in a run that has just begun (Queue.patience).
+	// perfLook is the mean time between two looks around, which find out which threads have run. Other work waits for
+	// these looks. Only handing over is done more often in a run that has just begun (Queue.patience).
 	perfLook = sampler.KeptFor
 )
 
@@ -92,32 +92,32 @@ type perfRun struct {
 	stats      sampler.Stats
 	rng        *rand.Rand
 	asked      cpuset.Asked
-	online     []int // the CPUs that were on then
+	online     []int // the CPUs that were on at the last look
 	rings      *perfRings
-	spans      *span.Reader // nil: they cannot be read here
+	spans      *span.Reader // nil: spans cannot be read here
 	outputs    *span.Outputs
 	wide       *wideEvents
 	thin       paceKeeper
 	grouped    bool // rings and wide are a group's
 	threads    map[int]*perfThread
-	events     int // of threads, that are open
+	events     int // open events of threads
 	mostEvents int
-	round      uint32 // of the List's listing that was seen last
+	round      uint32 // the last listing of the List that was seen
 	failed     error
-	over       bool // and all threads have been read a last time
+	over       bool // all threads have been read a last time
 	copiers    int
 	noCopies   bool // the kernel refuses programs for copies
 
-	// The reading of the rings that is under way.
+	// The present reading of the rings.
 	sample  ring.Sample
 	batch   uint64
-	sampled []*perfThread // that have new samples
+	sampled []*perfThread // threads with new samples
 	now     int64
-	handed  int64 // when all was handed over last
+	handed  int64 // when looks were last handed over
 
 	began      int64
 	cpuAtStart time.Duration
-	checkerCPU time.Duration // of checkers that have ended
+	checkerCPU time.Duration // CPU time of checkers that have ended
 }
 
 // run opens all events, reads their rings until the end, and returns the account.
@@ -143,17 +143,17 @@ func (p *Engine) run(ctx context.Context, cfg sampler.Config, q *sampler.Queue) 
 	return r.sum(), r.failed
 }
 
-// begin begins the account, when there are events. CPU time from before has no sample, and on a busy machine it takes
-// long to open events.
+// begin begins the account, once the events are open. Opening events takes long on a busy machine, and CPU time from
+// before has no sample.
 func (r *perfRun) begin() {
 	r.began, r.cpuAtStart = ptrace.Monotonic(), sampler.ThreadCPU()
 	r.scan.BeginBills()
 	r.q.Begin(r.began)
 }
 
-// end ends the account together with the events, and then takes what they have left in the rings.
+// end ends the account and the events, and then reads the samples that are left in the rings.
 func (r *perfRun) end() {
-	r.stats.Ended = r.proc.Ended() // whoever has noticed it first
+	r.stats.Ended = r.proc.Ended() // another thread may have noticed the end first
 	r.scan.Bills.Stop()
 	r.wide.closeEvents()
 	r.stopChecker()
@@ -163,12 +163,12 @@ func (r *perfRun) end() {
 	r.q.HandOver()
 }
 
-// listen has the end of the process end a sleep, and wake.
+// listen makes a sleep end when the process ends or wake is called.
 func (r *perfRun) listen() error {
 	if err := r.perf.waker.open(); err != nil {
 		return err
 	}
-	for _, fd := range []int{r.perf.waker.fd, r.proc.EndFD()} { // ppoll leaves out what is negative
+	for _, fd := range []int{r.perf.waker.fd, r.proc.EndFD()} { // ppoll ignores negative descriptors
 		r.rings.polls = append(r.rings.polls, unix.PollFd{Fd: int32(fd), Events: unix.POLLIN})
 	}
 	return nil
@@ -200,7 +200,7 @@ func newPerfRun(p *Engine, cfg sampler.Config, q *sampler.Queue) *perfRun {
 		threads: map[int]*perfThread{}, rng: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))}
 }
 
-// ringFiles is how many descriptors a CPU has: two rings, what writes spans into them, and its event.
+// ringFiles is how many descriptors a CPU needs: for two rings, for the outputs of spans, and for its event.
 const ringFiles = 5
 
 // open makes the rings, and opens the events of the CPUs and of threads with Hint.Soon.
@@ -227,7 +227,7 @@ func (r *perfRun) open() (err error) {
 	return err
 }
 
-// inKernel is what is wanted of threads in the kernel.
+// inKernel returns what samples contain for threads in the kernel.
 func (r *perfRun) inKernel() ring.Kernel {
 	if r.perf.kernel {
 		return ring.KernelFrames
@@ -295,8 +295,8 @@ func (r *perfRun) loop(ctx context.Context) {
 	}
 }
 
-// nextMoment is when there is something to do. If looks around are far apart, all waits for the next one, but in a
-// hurry, or in a run that has just begun.
+// nextMoment returns when there is something to do. That is the next look around at the latest, and earlier in a hurry
+// or in a run that has just begun.
 func (r *perfRun) nextMoment(due int64) int64 {
 	if r.q.Wait(r.now) == sampler.KeptFor {
 		return due
@@ -304,8 +304,8 @@ func (r *perfRun) nextMoment(due int64) int64 {
 	return min(due, r.handAt())
 }
 
-// handAt is when to hand over all that waits. How long looks may wait grows with the run. If it grew during a sleep of
-// that length, the sampling thread would wake up too early, and once more soon afterwards.
+// handAt returns when to hand over all that waits. Looks may wait longer the longer the run lasts. If that time grew
+// during a sleep, the sampling thread would wake up too early, and soon again.
 func (r *perfRun) handAt() int64 { return r.handed + min(r.q.Wait(r.now), r.q.Wait(r.handed)) }
 
 // handOver hands over what has waited long enough.
@@ -327,17 +327,17 @@ func (r *perfRun) lookAround() {
 	r.stats.Ticks++
 }
 
-// nextLookAround is when to look around again. That moment is random, so that it is in step with nothing. Looking
-// around costs at most a tenth of a CPU.
+// nextLookAround returns when to look around again. The moment is random, so that it does not follow any rhythm of the
+// program. Looking around costs at most a tenth of a CPU.
 func (r *perfRun) nextLookAround(began int64) int64 {
 	took := ptrace.Monotonic() - began
 	return began + max(perfLook/2+r.rng.Int64N(perfLook), 10*took)
 }
 
-// setHint notes what is known of a thread, and reports whether the thread is in the list.
+// setHint sets a thread's hint, and reports whether the thread is in the list.
 func (r *perfRun) setHint(tid int, hint ptrace.Hint) bool {
 	if th := r.threads[tid]; th != nil && (hint.Skip || hint.Soon != th.hasEvents()) {
-		r.unwatch(th) // it may be watched again in another way
+		r.unwatch(th) // its events may be opened again for the new hint
 	}
 	return r.scan.SetHint(tid, hint)
 }
@@ -375,10 +375,10 @@ func (r *perfRun) checkWide() {
 
 func (r *perfRun) beginBatch(number uint64) { r.batch, r.sampled = number, r.sampled[:0] }
 
-// endBatch fits the events of the threads that had samples.
+// endBatch adapts the events of the threads that had samples.
 func (r *perfRun) endBatch() {
 	if r.over {
-		return // there are no events any more
+		return // all events are closed
 	}
 	for _, th := range r.sampled {
 		th.lacks = int64(th.charged-min(th.from, th.charged))/int64(r.cfg.Interval) - th.counted
@@ -393,7 +393,7 @@ func (r *perfRun) endBatch() {
 	}
 }
 
-// Record is ring.Taker's.
+// Record is described at ring.Taker.
 func (r *perfRun) Record(b ring.Bytes, rec ring.Record) {
 	if !b.Parse(rec, r.perf.CPU, r.inKernel() == ring.KernelFrames, &r.sample) {
 		r.Lose(ptrace.Failed, 1)
@@ -402,7 +402,7 @@ func (r *perfRun) Record(b ring.Bytes, rec ring.Record) {
 	}
 }
 
-// Lose counts n samples that are lost. Each stood for as many as the factor says, as a sample that is taken does.
+// Lose counts n lost samples. Like a taken sample, each stood for as many as the factor says.
 func (r *perfRun) Lose(o ptrace.Outcome, n int64) {
 	stood := n * int64(max(r.thin.factor, 1))
 	if !r.grouped && (o == ptrace.RingFull || o == ptrace.QueueFull) {
@@ -415,7 +415,7 @@ func (r *perfRun) Lose(o ptrace.Outcome, n int64) {
 // take makes a snapshot from a sample and hands the snapshot over.
 func (r *perfRun) take(b ring.Bytes, s *ring.Sample) {
 	if s.When < r.began || r.isAnothers(s.When) {
-		return // its CPU time is in no account
+		return // no account has its CPU time
 	}
 	th, known := r.whoIs(s)
 	if known != nil {
@@ -456,13 +456,13 @@ func (r *perfRun) take(b ring.Bytes, s *ring.Sample) {
 	r.q.Keep(snap)
 }
 
-// isAnothers reports whether a sample, which is in a ring already, may be of a process that has got the number of ours.
-// While ours has not ended, no sample before that is.
+// isAnothers reports whether a sample may belong to a later process with the same number. While the process has not
+// ended, no sample can.
 func (r *perfRun) isAnothers(when int64) bool {
 	if !r.stats.Ended && !r.proc.Ended() {
 		return false
 	}
-	r.stats.Ended = true // a group lets it go in this turn
+	r.stats.Ended = true // a group then ends the member in this turn
 	return when >= r.proc.PassedOn()
 }
 
@@ -473,8 +473,8 @@ func (r *perfRun) whoIs(s *ring.Sample) (*perfThread, *threads.Thread) {
 	return r.threads[s.TID], r.scan.ByTID[s.TID]
 }
 
-// meet returns what is known of a thread that has no events of its own. A thread that is not listed yet is looked up
-// now. If it has ended since, nothing is known of it.
+// meet returns what is known of a thread without events of its own. If the thread is not listed yet, meet looks it up
+// now. Of a thread that has ended since, nothing is known.
 func (r *perfRun) meet(tid int) (*perfThread, *threads.Thread) {
 	r.scan.Now = r.now
 	known := r.scan.Find(tid)
@@ -486,8 +486,8 @@ func (r *perfRun) meet(tid int) (*perfThread, *threads.Thread) {
 	return w, known
 }
 
-// counts reports whether a sample counts. If a thread has events of its own, its samples by events of the CPUs do not
-// count.
+// counts reports whether a sample counts. Samples by the events of the CPUs do not count for a thread that has its own
+// events.
 func (r *perfRun) counts(th *perfThread, when int64) bool {
 	if th == nil {
 		return true
@@ -500,5 +500,5 @@ func (r *perfRun) counts(th *perfThread, when int64) bool {
 	return th.events[r.rings.cpu].accept(when, r.interval())
 }
 
-// Abilities is sampler.Engine's.
+// Abilities is described at sampler.Engine.
 func (p *Engine) Abilities() sampler.Abilities { return sampler.Abilities{ReadsLate: true} }

@@ -61,7 +61,7 @@ func perfSession(t *testing.T, pid int, cfg sampler.Config, each func(*look.Look
 	return got
 }
 
-// standardFiles are the descriptors that no test may close.
+// standardFiles returns what the standard descriptors lead to. No test may close these descriptors.
 func standardFiles() (links [3]string) {
 	for fd := range links {
 		links[fd], _ = os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd))
@@ -353,7 +353,6 @@ func TestPerfQueueFull(t *testing.T) {
 	}
 }
 
-// The end of the process ends the run.
 func TestPerfEnds(t *testing.T) {
 	p := ctest.Run(t, ctest.Spin)
 	got := perfSession(t, p.PID, sampler.Config{Interval: time.Millisecond}, nil, func(_ *Engine, seen *atomic.Int64) {
@@ -387,7 +386,6 @@ func TestPerfRefusals(t *testing.T) {
 	}
 }
 
-// openEventsOfOurs counts this process's descriptors of events.
 func openEventsOfOurs(t *testing.T) (n int) {
 	dir, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
@@ -437,7 +435,7 @@ func TestPerfGone(t *testing.T) {
 	r := &perfRun{perf: New(os.Getpid(), ctest.CPU()), threads: map[int]*perfThread{}, mostEvents: 100,
 		cfg: sampler.Config{Interval: time.Millisecond}, rng: rand.New(rand.NewPCG(1, 2)),
 		rings: &perfRings{cpus: cpuset.Online(), prompt: make([]*ring.Ring, len(cpuset.Online()))}}
-	const nobody = 1 << 22 // above the kernel's PID_MAX_LIMIT
+	const nobody = 1 << 22 // this number is above the kernel's PID_MAX_LIMIT
 	for range 3 {
 		w := &perfThread{tid: nobody, th: &threads.Thread{TID: nobody}, copies: stackFit{stack: stackLeast}}
 		r.threads[nobody] = w
@@ -449,7 +447,6 @@ func TestPerfGone(t *testing.T) {
 	}
 }
 
-// Threads that begin during a run get samples.
 func TestPerfMeetsNewThreads(t *testing.T) {
 	cfg := sampler.Config{Interval: time.Millisecond}
 	p := ctest.Run(t, `

@@ -14,7 +14,7 @@ import (
 	"goprof/testdata/ctest"
 )
 
-// TestPerfGivesUp: where the events of CPUs cannot be opened again, the run ends, and says why.
+// TestPerfGivesUp: if the events of CPUs cannot be opened again, the run ends with that error.
 func TestPerfGivesUp(t *testing.T) {
 	for name, fail := range map[string]func(*perfRun){
 		"copies of another size": func(r *perfRun) {

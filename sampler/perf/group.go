@@ -12,10 +12,10 @@ import (
 	"goprof/sampler"
 )
 
-// Group samples the threads of many processes that use CPU time, with one perf event for each CPU (wide.go).
+// Group samples the CPU time of many processes, with one perf event for each CPU (wide.go).
 //
 // With an Engine for each process, a CPU would have as many timers as there are processes, and nearly all of their
-// interrupts would meet another process. In a Group all processes share one timer for each CPU. The kernel writes only
+// interrupts would find another process. In a Group all processes share one timer for each CPU. The kernel writes only
 // samples of the Group's processes (its members), and draws by lot which of them it writes (chooser.go). No thread is
 // stopped. While no member runs, goprof is not woken up.
 type Group struct {
@@ -24,10 +24,10 @@ type Group struct {
 	waker waker
 }
 
-// ErrNoWide: the kernel does not permit perf events of CPUs with a program that chooses.
+// ErrNoWide: the kernel does not permit perf events of CPUs with a filter program.
 var ErrNoWide = errors.New("sampler: perf events of CPUs are not permitted")
 
-// NewGroup makes a group, as visit.NewGroup does. It makes no visits.
+// NewGroup makes a group, with the same arguments as visit.NewGroup. It makes no visits.
 func NewGroup(interval time.Duration, stack int) *Group {
 	g := &Group{cpu: cpus.Here()}
 	g.Members = sampler.NewMembers[*Member](interval, stack, g.waker.wake)
@@ -40,12 +40,12 @@ type Member struct {
 	*sampler.Portion
 	group *Group
 
-	// Of the sampling thread.
+	// The fields of the sampling thread.
 	run    *perfRun
 	stop   <-chan struct{}
-	chosen float64 // the share that the kernel knows of
-	kept   int64   // when its lists were refreshed
-	busy   bool    // it had a sample since
+	chosen float64 // the share in the chooser's table
+	kept   int64   // when its lists were last refreshed
+	busy   bool    // it has had a sample since kept
 	result chan error
 }
 
@@ -55,8 +55,8 @@ func (g *Group) Member(pid int) *Member {
 		Portion: sampler.NewPortion(g.waker.wake), result: make(chan error, 1)}
 }
 
-// Run joins the group until ctx is done, the process ends or the group does; cfg.Interval, MaxStack and MaxOverhead are
-// the group's business. It closes q.
+// Run joins the group until ctx is done, or the process or the group ends. The group decides on cfg.Interval, MaxStack
+// and MaxOverhead. Run closes q.
 func (m *Member) Run(ctx context.Context, cfg sampler.Config, q *sampler.Queue) (sampler.Stats, error) {
 	cfg.Interval, cfg.MaxStack, cfg.MaxOverhead = m.group.Interval(), m.group.MaxStack, 0
 	return m.RunEngine(cfg, q, func() (sampler.Stats, error) {

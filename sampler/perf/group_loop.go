@@ -20,10 +20,11 @@ import (
 	"goprof/sampler/threads"
 )
 
-// listGrouped is Upkeep.Relist of a member: a thread that is not in the list is found when it has a sample.
+// listGrouped is Upkeep.Relist of a member. It is long, because a thread that is not listed yet is found at its first
+// sample.
 const listGrouped = int64(5 * time.Second)
 
-// groupRing is the size of a group's rings. A CPU has one sample in an interval at most, and it is read soon.
+// groupRing is the size of a group's rings. A CPU has at most one sample in an interval, and the sample is read soon.
 const groupRing = 2 * ring.Least
 
 type perfGroupRun struct {
@@ -32,26 +33,25 @@ type perfGroupRun struct {
 	chooser    *chooser
 	rings      *perfRings
 	wide       *wideEvents
-	waiter     *ring.Waiter // for waited descriptors
+	waiter     *ring.Waiter // waits for rings.polls, when these were waited many
 	waited     int
 	members    map[int]*Member
-	last       *Member // that had a sample last
+	last       *Member // the member of the last sample
 	batch      uint64
-	sampled    []*Member // of this batch
+	sampled    []*Member // the members of this batch
 	sample     ring.Sample
 	asked      cpuset.Asked
-	online     []int // the CPUs that there were then
-	anew       bool  // the events are to be opened again, whatever CPUs there are
+	online     []int // the CPUs that were on at the last turn
+	anew       bool  // the events must be opened again even if the CPUs are the same
 	now        int64
-	due        int64 // when the next turn is to be
+	due        int64 // when the next turn is due
 	away       bool  // goprof itself was stopped
 	failed     error
 	rng        *rand.Rand
-	checkerCPU time.Duration // of it, that is counted
+	checkerCPU time.Duration // CPU time of the checker that is already counted
 }
 
-// Run samples until ctx is done. If events of CPUs are not permitted it ends with ErrNoWide at once. It is called
-// once.
+// Run samples until ctx is done. If events of CPUs are not permitted, it returns ErrNoWide at once. Run is called once.
 func (g *Group) Run(ctx context.Context) error {
 	r := &perfGroupRun{Group: g, ctx: ctx, members: map[int]*Member{},
 		rng: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))}
@@ -72,7 +72,7 @@ func (g *Group) Run(ctx context.Context) error {
 	return r.failed
 }
 
-// prepare makes sure that events of CPUs are available.
+// prepare checks that events of CPUs are available.
 func (r *perfGroupRun) prepare() error {
 	err := mayWatch(0)
 	if err != nil {
@@ -121,9 +121,9 @@ func (r *perfGroupRun) endAll() {
 // shift takes samples until no member is left.
 //
 // Unlike an engine of one process, it waits through Go's poller, as Go's connections do (ring/wait.go), and without
-// real-time priority, because a group never ends. A thread that sleeps without telling Go keeps one of Go's processors
-// and delays each garbage collection, and waking it involves other OS threads. At 19 Hz this was half of the CPU time
-// that an agent used.
+// real-time priority, because a group never ends. A thread that sleeps in a system call unknown to Go's scheduler keeps
+// one of Go's processors and delays each garbage collection, and waking it involves other OS threads. At 19 Hz this was
+// half of the CPU time that an agent used.
 func (r *perfGroupRun) shift() {
 	r.now, r.due = 0, 0
 	if !r.open() {
@@ -168,7 +168,7 @@ func (r *perfGroupRun) stopChecker() {
 	r.waiter = nil
 }
 
-// countChecker counts what the checker has used since it was counted last.
+// countChecker counts the CPU time that the checker has used since the last call.
 func (r *perfGroupRun) countChecker() {
 	if used := r.rings.checker.cpu(); used > 0 {
 		r.Counts.CPU.Add(int64(used - r.checkerCPU))
@@ -176,8 +176,7 @@ func (r *perfGroupRun) countChecker() {
 	}
 }
 
-// turn makes one round of work, such as reading the rings. It returns when the next round is due, or that no member is
-// left.
+// turn makes one round of work, such as reading the rings. due is when the next round is due. over: no member is left.
 func (r *perfGroupRun) turn() (due int64, over bool) {
 	runtime.LockOSThread() // its CPU time is counted
 	defer runtime.UnlockOSThread()
@@ -199,12 +198,12 @@ func (r *perfGroupRun) turn() (due int64, over bool) {
 	return due, false
 }
 
-// wasAway reports whether goprof itself was stopped: this turn comes long after it was due.
+// wasAway reports whether goprof itself was stopped, because this turn comes long after it was due.
 func (r *perfGroupRun) wasAway(now int64) bool {
 	return r.now != 0 && now-max(r.now, r.due) > threads.LongGap
 }
 
-// wait sleeps until there is something to do, or until that moment.
+// wait sleeps until there is something to do, or until due.
 func (r *perfGroupRun) wait(due int64) {
 	due = r.rings.nextLook(ptrace.Monotonic(), due)
 	if r.waiter == nil || r.waited != len(r.rings.polls) {
@@ -219,7 +218,7 @@ func (r *perfGroupRun) wait(due int64) {
 	}
 }
 
-// follow adapts the events to changes: of the interval, and of which CPUs there are.
+// follow adapts the events to a new interval, and to CPUs that were switched on or off.
 func (r *perfGroupRun) follow() {
 	if interval := int64(r.Interval()); interval != r.wide.interval {
 		r.stopChecker()
@@ -243,7 +242,7 @@ func (r *perfGroupRun) follow() {
 	}
 	fresh := r.rings.without(r.online)
 	if !r.rings.takeIn(fresh) {
-		r.online = before // the next time, perhaps
+		r.online = before // try again at the next look
 		r.Counts.Unsampled.Store(int64(len(fresh)))
 		return
 	}
@@ -255,7 +254,7 @@ func (r *perfGroupRun) follow() {
 	r.reopen()
 }
 
-// reopen opens all events again, those of single threads too.
+// reopen opens all events again, including those of single threads.
 func (r *perfGroupRun) reopen() {
 	for _, m := range r.members {
 		m.run.unwatchAll()
@@ -279,7 +278,7 @@ func (r *perfGroupRun) drain() {
 	}
 }
 
-// Record is ring.Taker's.
+// Record is described at ring.Taker.
 func (r *perfGroupRun) Record(b ring.Bytes, rec ring.Record) {
 	if !b.Parse(rec, r.cpu, false, &r.sample) {
 		r.Lose(ptrace.Failed, 1)
@@ -288,7 +287,8 @@ func (r *perfGroupRun) Record(b ring.Bytes, rec ring.Record) {
 	}
 }
 
-// take gives a member its sample. The lot was drawn in the kernel, except for threads with events of their own.
+// take gives a member its sample. For threads with events of their own, take draws the lot. For others the kernel has
+// drawn it.
 func (r *perfGroupRun) take(m *Member, b ring.Bytes) {
 	if share := m.Share(); share < 1 && !r.rings.isSteady() && r.rng.Float64() >= share {
 		return
@@ -304,20 +304,20 @@ func (r *perfGroupRun) take(m *Member, b ring.Bytes) {
 	m.run.take(b, &r.sample)
 }
 
-// Lose counts samples that are lost. Their process is not known. It was likely the one that had a sample last.
+// Lose counts lost samples. Their process is not known: likely it is the one of the last sample.
 func (r *perfGroupRun) Lose(o ptrace.Outcome, n int64) {
 	if r.last != nil {
 		r.last.run.Lose(o, n)
 	}
 }
 
-// nextTurn does what is to be done for the members, and returns when there is something to do again.
+// nextTurn refreshes the members, and returns when there is something to do again.
 func (r *perfGroupRun) nextTurn() int64 { return min(r.refreshMembers(), r.wide.until) }
 
 // refreshMembers brings a member's threads and accounts up to date, one member at a time, and hands over what has
 // waited. It returns when there is something to do again.
 func (r *perfGroupRun) refreshMembers() (due int64) {
-	due = sampler.PulseAfter(r.now, sampler.RefreshBusy) // a member that joins or leaves ends the sleep
+	due = sampler.PulseAfter(r.now, sampler.RefreshBusy) // if a member joins or leaves, that ends the sleep
 	handOver := int64(math.MaxInt64)
 	for pid, m := range r.members {
 		if share := m.Share(); share != m.chosen && r.chooser.choose(pid, share) == nil {
@@ -338,7 +338,7 @@ func (r *perfGroupRun) refreshMembers() (due int64) {
 		}
 		handOver = min(handOver, m.run.q.HandOverAt())
 	}
-	if r.now >= handOver { // all together: to wake up takes more than most walks
+	if r.now >= handOver { // all together: a wake-up costs more than most walks
 		for _, m := range r.members {
 			m.run.q.HandOver()
 		}
@@ -350,7 +350,7 @@ func (r *perfGroupRun) refreshMembers() (due int64) {
 func (r *perfGroupRun) refresh(m *Member) {
 	c := m.run
 	c.now = r.now
-	if !r.away { // otherwise what was used meanwhile is forgiven
+	if !r.away { // otherwise the CPU time of the gap is forgiven
 		c.scan.Watched(r.now)
 	}
 	c.lookAround()
@@ -361,8 +361,8 @@ func (r *perfGroupRun) refresh(m *Member) {
 	}
 }
 
-// takeIn makes members of the processes that wait for it. The kernel then takes samples of them. A process that is a
-// member already, or that cannot be chosen, gets an error.
+// takeIn makes members of the waiting processes. The kernel then takes samples of them. A process gets an error if it
+// is a member already, or does not fit into the chooser's table.
 func (r *perfGroupRun) takeIn() {
 	for _, m := range r.Next() {
 		if r.members[m.PID] != nil {
@@ -384,7 +384,6 @@ func (r *perfGroupRun) takeIn() {
 	r.Counts.Members.Store(int64(len(r.members)))
 }
 
-// sendAway ends members that are to leave.
 func (r *perfGroupRun) sendAway() {
 	for pid, m := range r.members {
 		stopped := false
@@ -399,7 +398,6 @@ func (r *perfGroupRun) sendAway() {
 	}
 }
 
-// endMember settles a member's account and lets it go.
 func (r *perfGroupRun) endMember(pid int, why error) {
 	m := r.members[pid]
 	delete(r.members, pid)
@@ -413,7 +411,7 @@ func (r *perfGroupRun) endMember(pid int, why error) {
 	m.result <- why
 }
 
-// join makes a run part of a group: rings and events of CPUs are the group's.
+// join makes a run part of a group, and gives it the group's rings and events of CPUs.
 func (r *perfRun) join(g *perfGroupRun) {
 	r.rings, r.wide, r.spans, r.grouped = g.rings, g.wide, g.rings.spans.Reader, true
 	r.spans.Follow(r.perf.PID, r.cfg.Contexts)
@@ -436,7 +434,6 @@ func (r *perfRun) leave() {
 	r.scan.Close()
 }
 
-// setInterval changes the time between two samples.
 func (r *perfRun) setInterval(d time.Duration) {
 	r.cfg.Interval, r.scan.Interval = d, int64(d)
 }

@@ -19,8 +19,8 @@ import (
 	"goprof/testdata/sampletest"
 )
 
-// TestGroupMemberOpensEvents: a carrier of virtual threads has events of its own, in a group, too. To open them takes a
-// while, and the group's rings are full of records then.
+// TestGroupMemberOpensEvents: a carrier of virtual threads has events of its own in a group, too. Opening these events
+// takes a while, and the group's rings are full of records then.
 func TestGroupMemberOpensEvents(t *testing.T) {
 	needPerf(t)
 	filter, err := filterProgram(os.Getpid(), nil).LoadForPerf(nil)
@@ -73,7 +73,7 @@ func TestGroupWakesUpForPeriods(t *testing.T) {
 	}
 }
 
-// TestGroupWasAway: a group that has nothing to do sleeps for long. That is no reason to forgive CPU time.
+// TestGroupWasAway: a group that has nothing to do sleeps for long. goprof does not write off CPU time for that.
 func TestGroupWasAway(t *testing.T) {
 	const now = int64(time.Hour)
 	for _, c := range []struct {
@@ -81,11 +81,11 @@ func TestGroupWasAway(t *testing.T) {
 		want        bool
 	}{
 		{0, 0, false}, // the first turn
-		{now - sampler.RefreshBusy - 1e6, now - 1e6, false},      // it has slept until there was something to do
+		{now - sampler.RefreshBusy - 1e6, now - 1e6, false},      // the group has slept until there was something to do
 		{now - sampler.RefreshBusy - 1e6, now - 2e6, false},      // a little longer
 		{now - 5*threads.LongGap, now - 4*threads.LongGap, true}, // far too long
 		{now - 2*threads.LongGap, now - 3*threads.LongGap/2, true},
-		{now - threads.LongGap/2, now - 2*threads.LongGap, false}, // it was in no hurry
+		{now - threads.LongGap/2, now - 2*threads.LongGap, false}, // the last turn was not long ago
 	} {
 		r := &perfGroupRun{now: c.before, due: c.due}
 		if got := r.wasAway(now); got != c.want {
@@ -94,7 +94,7 @@ func TestGroupWasAway(t *testing.T) {
 	}
 }
 
-// TestMemberAnswersAtOnce: a member's process sleeps, and so does the group. Who asks how far it is does not wait.
+// TestMemberAnswersAtOnce: while a member's process and the group sleep, Stats of the member returns at once.
 func TestMemberAnswersAtOnce(t *testing.T) {
 	g := NewGroup(50*time.Millisecond, 0)
 	sampletest.RunGroup(t, g, ErrNoWide)

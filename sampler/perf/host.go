@@ -17,34 +17,34 @@ import (
 	"goprof/sampler/ring"
 )
 
-// Host samples whatever runs on the CPUs of this machine, with one event for each CPU. A sample has the calls to which
-// frame pointers lead, and no memory. Nothing wakes goprof up: its caller reads the rings now and then. Its methods
+// Host samples all that runs on the CPUs of this machine, with one event for each CPU. A sample has the stack that
+// frame pointers give, and no memory. Samples do not wake goprof: the caller reads the rings now and then. Its methods
 // belong to one goroutine.
 //
-// Records of processes have rings of their own. A program that renames its threads all the time fills these within a
-// fraction of a second, and no sample is lost by that.
+// Records about processes have rings of their own. So a program that renames its threads all the time fills only these
+// rings, within a fraction of a second, and no sample is lost.
 type Host struct {
 	samples, tasks hostEvents
 	asked          cpuset.Asked
 	online         []int
 	seen           []ring.Chain
-	lost           *int64 // of the rings that are read now
+	lost           *int64 // lost records of the rings that are being read
 
-	blind     bool // the events of processes were opened again, and nobody has been told
+	blind     bool // the events of processes were opened again, and Read has not reported it yet
 	unsampled atomic.Int64
 }
 
-// hostEvents are events of one sort.
 type hostEvents struct {
 	rings *perfRings
 	wide  *wideEvents
 }
 
-// hostRing has room for some seconds at a low rate, and for the processes that begin and end meanwhile.
+// hostRing has room for the samples of some seconds at a low rate, and for the processes that begin and end in that
+// time.
 const hostRing = ring.Least
 
-// OpenHost begins to take samples. It fails where goprof does not see the numbers of all processes, and where the
-// kernel does not permit events of CPUs.
+// OpenHost begins to take samples. It fails if goprof does not see the numbers of all processes, or if the kernel does
+// not permit events of CPUs.
 func OpenHost(interval time.Duration) (*Host, error) {
 	if err := mayWatch(0); err != nil {
 		return nil, err
@@ -72,7 +72,7 @@ func (e *hostEvents) open(online []int, attr unix.PerfEventAttr, interval time.D
 	return err
 }
 
-// reopen opens all events again. It returns on how many CPUs it could not.
+// reopen opens all events again. It returns the number of CPUs on which this failed.
 func (e *hostEvents) reopen(online []int) int {
 	fresh := e.rings.without(online)
 	switch {
@@ -103,8 +103,8 @@ func (h *Host) SetInterval(d time.Duration) {
 	}
 }
 
-// Read returns what has happened since the last Read, in the order of time, by the wall clock. samples and tasks are
-// how many of these are missing. The result is valid until the next Read.
+// Read returns the records since the last Read, ordered by time, with times of the wall clock. samples and tasks are
+// how many records are missing. The result is valid until the next Read.
 func (h *Host) Read() (seen []ring.Chain, samples, tasks int64) {
 	now := ptrace.Monotonic()
 	ahead := time.Now().UnixNano() - now
@@ -113,9 +113,9 @@ func (h *Host) Read() (seen []ring.Chain, samples, tasks int64) {
 	clear(h.seen)
 	h.seen, h.lost = h.seen[:0], &samples
 	h.samples.rings.steady.Drain(h)
-	h.lost = &tasks // read later: the process of each sample is known
+	h.lost = &tasks // tasks are read later, so that the process of each sample is known
 	h.tasks.rings.steady.Drain(h)
-	if h.blind { // between the old events and the new ones there were none
+	if h.blind { // there was a gap between the old events and the new ones
 		tasks, h.blind = tasks+1, false
 	}
 	sort.SliceStable(h.seen, func(i, j int) bool { return h.seen[i].When < h.seen[j].When })
@@ -125,7 +125,7 @@ func (h *Host) Read() (seen []ring.Chain, samples, tasks int64) {
 	return h.seen, samples, tasks
 }
 
-// followCPUs opens the events again if a CPU has come that was not there, or was away.
+// followCPUs opens the events again if a CPU was switched on, or was off for a while.
 func (h *Host) followCPUs(now int64) {
 	if !h.asked.IsDue(now) {
 		return
@@ -138,23 +138,23 @@ func (h *Host) followCPUs(now int64) {
 	h.blind = true
 	unsampled := max(h.tasks.reopen(h.online), h.samples.reopen(h.online))
 	if unsampled > 0 {
-		h.online = before // the next time, perhaps
+		h.online = before // try again at the next look
 	}
 	h.unsampled.Store(int64(unsampled))
 }
 
-// Unsampled is how many CPUs are on and have no samples, from any goroutine: the kernel had no room for their events,
-// and goprof tries again.
+// Unsampled returns how many CPUs are on but have no samples: the kernel had no room for their events, and goprof tries
+// again. Any goroutine may call it.
 func (h *Host) Unsampled() int { return int(h.unsampled.Load()) }
 
-// Record is ring.Taker's.
+// Record is described at ring.Taker.
 func (h *Host) Record(b ring.Bytes, rec ring.Record) {
 	if c, ok := b.ParseEventChain(rec); !ok {
 		*h.lost++
 	} else if c.Kind == ring.KindSample || c.Exec || c.PID == c.TID {
-		h.seen = append(h.seen, c) // no thread that begins, ends or gets a name
+		h.seen = append(h.seen, c) // threads that begin, end or get a name are left out
 	}
 }
 
-// Lose is ring.Taker's.
+// Lose is described at ring.Taker.
 func (h *Host) Lose(_ ptrace.Outcome, n int64) { *h.lost += n }

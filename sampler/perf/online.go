@@ -8,14 +8,14 @@ import (
 	"goprof/sampler/cpuset"
 )
 
-// How perf samples on CPUs that are switched on during a run. Such a CPU has no events. A CPU that was off has lost the
-// events that belonged to it (kernel/events/core.c, perf_event_exit_cpu). Without events, the threads there would have
-// no samples. A machine that is suspended switches CPUs off and on (cpuset/asked.go). So this file opens events on each
-// CPU that is switched on. It misses a CPU that is switched off and on again between two looks (cpuset.Every). Threads
-// there have no samples then, and the account says how much of the CPU time the samples cover.
+// Sampling on CPUs that are switched on during a run. Such a CPU has no events. A CPU that was off has lost the events
+// that belonged to it (kernel/events/core.c, perf_event_exit_cpu). Without events, the threads there would have no
+// samples. A machine that is suspended switches CPUs off and on (cpuset/asked.go). So goprof opens events on each CPU
+// that is switched on. It does not notice a CPU that is switched off and on again between two looks (cpuset.Every).
+// Threads there have no samples then, and the account says how much of the CPU time the samples cover.
 
-// followCPUs gives events to CPUs that have come, and to all CPUs again if any may have been off meanwhile. If a CPU
-// cannot have its ring, followCPUs tries again later.
+// followCPUs opens events on CPUs that were switched on, and on all CPUs again if any of them may have been off
+// meanwhile. If a CPU cannot have a ring, followCPUs tries again later.
 func (r *perfRun) followCPUs() {
 	if r.grouped || !r.asked.IsDue(r.now) {
 		return
@@ -34,14 +34,14 @@ func (r *perfRun) takeInCPUs() bool {
 	}
 	r.stopChecker()
 	defer r.startChecker()
-	r.drain() // the records of the events that there were
+	r.drain() // the records of the old events
 	r.unwatchAll()
 	r.wide.reopen()
 	r.checkWide()
 	return true
 }
 
-// unwatchAll closes the events of all threads, so that they get theirs again.
+// unwatchAll closes the events of all threads, so that new ones are opened.
 func (r *perfRun) unwatchAll() {
 	for _, th := range r.threads {
 		r.unwatch(th)
@@ -49,7 +49,7 @@ func (r *perfRun) unwatchAll() {
 	r.round--
 }
 
-// without are those of some CPUs that have no ring.
+// without returns those of the CPUs that have no ring.
 func (r *perfRings) without(cpus []int) (fresh []int) {
 	for _, cpu := range cpus {
 		if !slices.Contains(r.cpus, cpu) {

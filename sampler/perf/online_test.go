@@ -19,7 +19,7 @@ import (
 	"goprof/testdata/ctest"
 )
 
-// TestPerfFollowsCPUs: a CPU is switched on while perf samples. Soon it has its events.
+// TestPerfFollowsCPUs: a CPU that is switched on while perf samples soon has its events.
 func TestPerfFollowsCPUs(t *testing.T) {
 	cfg := sampler.Config{Interval: time.Millisecond}
 	all := cpuset.Online()
@@ -51,8 +51,8 @@ func TestPerfFollowsCPUs(t *testing.T) {
 	})
 }
 
-// TestPerfAfterSuspend: the machine was suspended, and the kernel has ended the events of its CPUs. perf has them
-// again.
+// TestPerfAfterSuspend: after the machine was suspended, and the kernel has ended the events of its CPUs, perf opens
+// them again.
 func TestPerfAfterSuspend(t *testing.T) {
 	cfg := sampler.Config{Interval: time.Millisecond}
 	needWide(t)
@@ -87,7 +87,6 @@ func TestPerfAfterSuspend(t *testing.T) {
 	ctest.Eventually(t, "the thread is sampled again", again)
 }
 
-// TestPerfGroupAfterSuspend: the same of a group of processes.
 func TestPerfGroupAfterSuspend(t *testing.T) {
 	needWide(t)
 	r := &perfGroupRun{Group: NewGroup(time.Millisecond, 0), rng: rand.New(rand.NewPCG(1, 2))}
@@ -142,7 +141,7 @@ func (r *perfRun) endEvents(t *testing.T) {
 	}
 }
 
-// eventIDs are the kernel's numbers of events, which no other event ever has.
+// eventIDs returns the kernel's numbers of events, which no other event ever has.
 func eventIDs(t *testing.T, events []perfEvent) (ids []uint64) {
 	for _, e := range events {
 		var id uint64
@@ -155,7 +154,7 @@ func eventIDs(t *testing.T, events []perfEvent) (ids []uint64) {
 	return ids
 }
 
-// TestHostSaysWhatIsNotSampled: where the events of CPUs cannot be opened again, that is said, and tried again.
+// TestHostSaysWhatIsNotSampled: if the events of CPUs cannot be opened again, goprof reports it and tries again.
 func TestHostSaysWhatIsNotSampled(t *testing.T) {
 	h, err := OpenHost(time.Second)
 	if err != nil {
@@ -182,8 +181,8 @@ func TestHostSaysWhatIsNotSampled(t *testing.T) {
 	}
 }
 
-// TestHostBesideRenames: a program that renames its threads all the time fills the rings of such records, and costs no
-// sample.
+// TestHostBesideRenames: a program that renames its threads all the time fills the rings with such records. No sample
+// is lost.
 func TestHostBesideRenames(t *testing.T) {
 	h, err := OpenHost(time.Second / 19)
 	if err != nil {

@@ -5,35 +5,34 @@ package perf
 // The moments of samples.
 //
 // The kernel's timer runs out after each period of a thread's CPU time. A program whose own period is the same, or a
-// multiple, would be met in the same place again and again. So now and then an event gets another period, within a
-// tenth of the one that was asked for, in such a way that the mean rate stays. Within some twenty samples the timer has
-// come to every part of the program's period.
+// multiple, would be sampled at the same place again and again. So now and then an event gets another period, within a
+// tenth of the interval. The mean rate stays the same. After some twenty samples the timer has reached every part of
+// the program's period.
 //
-// An ioctl changes a period and begins it again: the part of the period that had passed since the last sample is lost.
-// So the change is made soon after a sample, and seldom, because the ioctl interrupts the CPU that the thread runs on.
+// The ioctl that changes a period also restarts it: the time since the last sample is lost. So goprof changes a period
+// soon after a sample. It does so seldom, because the ioctl interrupts the thread's CPU.
 //
-// The first period of an event begins at a random point, too. A thread that moves among many CPUs has an event on each.
-// If it used less than one period on each of them, it would otherwise never be seen. The first period is too short, but
-// the thread must not count for more because of that: until the period is set right, surplus samples are removed.
+// The first period of an event has a random length below the interval. Otherwise a thread that moves among many CPUs,
+// with an event on each, would never be sampled if it used less than one period on each. The thread must not count for
+// more because of that: until the event has its right period, goprof removes surplus samples.
 const (
-	jitterShare = 10 // 1/10 up and down
+	jitterShare = 10 // up to 1/10 longer or shorter
 	redrawAfter = 16 // samples
-	// shortest bounds a first period: it is at least interval/shortest. That bounds what surplus samples cost until the
+	// shortest bounds a first period: at least interval/shortest. This bounds the cost of surplus samples until the
 	// next tick.
 	shortest = 16
 )
 
 type perfEvent struct {
 	fd       int32
-	starting bool   // its period is a part of the interval
+	starting bool   // the period is the event's first
 	gaps     int32  // samples since its period was set
 	period   uint64 // ns
-	credit   uint64 // while starting: CPU time since the sample that counted
-	newest   int64  // when the event's last sample was
+	credit   uint64 // while starting: CPU time since the last sample that counted
+	newest   int64  // when the event had its last sample
 	pace     pace
 }
 
-// firstPeriod draws the first period of a new event.
 func (r *perfRun) firstPeriod(e *perfEvent) {
 	interval := r.interval()
 	e.pace = pace{factor: r.thin.factor}
@@ -44,7 +43,7 @@ func (r *perfRun) firstPeriod(e *perfEvent) {
 	}
 }
 
-// leastPeriod is the kernel's own bound (kernel/events/core.c, perf_swevent_start_hrtimer).
+// leastPeriod is the kernel's own minimum (kernel/events/core.c, perf_swevent_start_hrtimer).
 const leastPeriod = 10_000
 
 func (e *perfEvent) accept(when int64, interval uint64) bool {
@@ -61,7 +60,7 @@ func (e *perfEvent) accept(when int64, interval uint64) bool {
 	return true
 }
 
-// adapt changes a thread's events after a sample, where they need a change.
+// adapt changes the periods of a thread's events after a sample, if that is due.
 func (r *perfRun) adapt(w *perfThread) {
 	if r.threads[w.tid] != w {
 		return
@@ -85,8 +84,9 @@ func (r *perfRun) adapt(w *perfThread) {
 	}
 }
 
-// randomPeriod is a period near the interval. Its inverse, the rate, is drawn evenly. Periods are drawn again after a
-// time that does not depend on them, so the rates must have the right mean, and not the periods.
+// randomPeriod returns a period near the interval. It draws the rate, the inverse of the period, evenly. An event keeps
+// its period for a time that does not depend on the period. So the mean of the rates must be right, not the mean of the
+// periods.
 func randomPeriod(interval uint64, at float64) uint64 {
 	return uint64(float64(interval) / (1 + (2*at-1)/jitterShare))
 }

@@ -14,33 +14,32 @@ import (
 	"goprof/sampler/span"
 )
 
-// perfRings are the rings of a run, one for each CPU, and when to look into them. The members of a Group share
-// theirs.
+// perfRings are the rings of a run, one for each CPU. The members of a Group share theirs.
 type perfRings struct {
-	cpus    []int // their numbers; events and rings go by the index here
+	cpus    []int // their numbers; events and rings have the same indexes
 	steady  ring.Set
-	prompt  ring.Set // of threads with Hint.Soon; none until there is such a thread
+	prompt  ring.Set // for threads with Hint.Soon; nil until there is such a thread
 	spans   ringSpans
 	polls   []unix.PollFd
-	checker *checkerThread // at steady; nil: the sampling thread looks into those rings each perfSoon
-	size    int            // of each of steady, if there is room
-	denied  bool           // there was no room for prompt, with these CPUs
+	checker *checkerThread // the checker of steady; nil: the sampling thread looks into these rings every perfSoon
+	size    int            // the size of each ring of steady, if there is room
+	denied  bool           // there was no room for prompt on these CPUs
 
-	// The reading that is under way, or was last.
+	// The present reading, or the last one.
 	cpu  int
 	ring *ring.Ring
 
 	ts unix.Timespec
 }
 
-// ringSpans writes spans into the rings. prompt and steady are nil where that is not possible.
+// ringSpans writes spans into the rings. steady and prompt are nil if that is not possible.
 type ringSpans struct {
 	*span.Reader
 	steady, prompt *span.Outputs
-	alone          int // a program that does nothing else, for threads with Hint.Soon; -1: there is none
+	alone          int // a program that only writes spans, for threads with Hint.Soon; -1: there is none
 }
 
-// openPrompt is for the rings of threads with Hint.Soon.
+// openPrompt opens the outputs to the rings of threads with Hint.Soon.
 func (s *ringSpans) openPrompt(cpus []int, rings ring.Set) {
 	s.prompt = s.NewOutputs()
 	s.prompt.Open(cpus, rings)
@@ -55,16 +54,16 @@ func (s *ringSpans) close() {
 	}
 }
 
-// perfSoon is how soon a sample is looked at, so that code which is new to goprof is noted in time
-// (vmstructs/sightings.go, noteWithin).
+// perfSoon bounds the time until goprof looks at a sample, so that it notes new code in time (vmstructs/sightings.go,
+// noteWithin).
 const perfSoon = int64(2_500_000)
 
 // eachWakes reports whether each sample wakes the checker up. If a CPU's samples are closer together than perfSoon,
-// there is no checker, and the sampling thread looks into the rings that often. An interrupt that wakes no thread costs
-// less, and a ring may be full within 60 ms there (copies of 64 KB, at 1,000 Hz).
+// there is no checker, and the sampling thread looks into the rings every perfSoon. An interrupt that wakes no thread
+// costs less, and at 1,000 Hz copies of 64 KB fill a ring within 60 ms.
 func eachWakes(interval int64) bool { return interval >= perfSoon }
 
-// openPerfRings makes rings. A program writes spans into them by outputs, which may be nil.
+// openPerfRings makes rings. Programs write spans into them through outputs, which may be nil.
 func openPerfRings(cpus []int, size int, spans *span.Reader, outputs *span.Outputs) (*perfRings, error) {
 	steady, err := openRings(cpus, size)
 	if err != nil {
@@ -79,15 +78,15 @@ func openRings(cpus []int, size int) (ring.Set, error) {
 	return ring.Open(cpus, size, min(ring.Least, size))
 }
 
-// openPrompt makes rings for these CPUs, of which each sample wakes the sampling thread up.
+// openPrompt makes rings for these CPUs. Each sample in them wakes the sampling thread.
 func (r *perfRings) openPrompt(cpus []int, size int) (ring.Set, error) {
 	rings, err := openRings(cpus, size)
 	r.polls = append(r.polls, rings.Polls()...)
 	return rings, err
 }
 
-// promptRings returns the rings of threads with Hint.Soon: their samples wake the sampling thread up. These threads
-// have rings of their own, because the kernel wakes up all events of a ring, even thousands (kernel/events/core.c,
+// promptRings returns the rings of threads with Hint.Soon, whose samples wake the sampling thread. These threads have
+// their own rings, because the kernel wakes all events of a ring, even thousands (kernel/events/core.c,
 // ring_buffer_wakeup).
 func (r *perfRings) promptRings() ring.Set {
 	if r.prompt == nil && !r.denied {
@@ -97,7 +96,7 @@ func (r *perfRings) promptRings() ring.Set {
 		}
 	}
 	if r.prompt == nil {
-		return r.steady // the threads are looked at later then, and their looks say so
+		return r.steady // samples there wake nothing: the memory of threads is read later, and the looks are marked so
 	}
 	return r.prompt
 }
@@ -105,7 +104,7 @@ func (r *perfRings) promptRings() ring.Set {
 // havePrompt reports whether threads with Hint.Soon can have rings of their own.
 func (r *perfRings) havePrompt() bool { return r.promptRings()[0] != r.steady[0] }
 
-// takeIn opens rings for CPUs that have come: all, or none, since a ring is found by its CPU's index.
+// takeIn opens rings for new CPUs: for all of them, or for none, because a ring has its CPU's index.
 func (r *perfRings) takeIn(fresh []int) bool {
 	r.denied = false
 	size := min(r.size, ring.Share(len(r.cpus)+len(fresh), ring.Most))
@@ -127,7 +126,7 @@ func (r *perfRings) takeIn(fresh []int) bool {
 	return true
 }
 
-// startChecker starts a checker where each sample can wake it up.
+// startChecker starts a checker if each sample can wake it.
 func (r *perfRings) startChecker(cpu *arch.CPU, chain, each bool, waits int64) {
 	if !each {
 		return
@@ -154,7 +153,7 @@ func (r *perfRings) close() {
 	r.prompt.Close()
 }
 
-// drain hands over the records of all rings, those of prompt threads first.
+// drain hands over the records of all rings, first those of threads with Hint.Soon.
 func (r *perfRings) drain(to ring.Taker) {
 	r.checker.answer()
 	for _, rings := range [2]ring.Set{r.prompt, r.steady} {
@@ -165,14 +164,14 @@ func (r *perfRings) drain(to ring.Taker) {
 	}
 }
 
-// isSteady reports whether the record that is being read lies in the ring of the threads without Hint.Soon.
+// isSteady reports whether the present record lies in a ring of steady.
 func (r *perfRings) isSteady() bool { return r.ring == r.steady[r.cpu] }
 
 func (r *perfRings) hasNews() bool {
 	return r.prompt.HaveRecords() || r.checker != nil && r.checker.hasCalled()
 }
 
-// nextLook is the moment of the next look into the rings, which is to be at until.
+// nextLook returns the moment of the next look into the rings, at the latest until.
 func (r *perfRings) nextLook(now, until int64) int64 {
 	if r.checker == nil {
 		return min(until, now+perfSoon)
@@ -180,14 +179,13 @@ func (r *perfRings) nextLook(now, until int64) int64 {
 	return until
 }
 
-// hiddenMost bounds a sleep of which Go's scheduler does not know: a garbage collection waits for its end
-// (ptrace.LeaveInPeace), with all of goprof's work standing still.
+// hiddenMost bounds a sleep that Go's scheduler does not know of. A garbage collection waits for the end of such a
+// sleep (ptrace.LeaveInPeace), and all of goprof's work waits for the collection.
 const hiddenMost = int64(40 * time.Millisecond)
 
-// wait sleeps until the checker calls, until a thread with Hint.Soon has a sample, or until that moment. Like
-// ptrace.SleepUntil, wait does not tell Go's scheduler that it sleeps. It is called on an OS thread of its own, which
-// keeps the priority of the sampling thread: without that priority, the rings could be full on a busy machine before
-// the thread had a CPU again.
+// wait sleeps until the checker calls, until a thread with Hint.Soon has a sample, or until the moment until. Like
+// ptrace.SleepUntil, wait sleeps without the knowledge of Go's scheduler. The OS thread keeps its priority meanwhile.
+// Without that priority, the rings could be full on a busy machine before the thread had a CPU again.
 func (r *perfRings) wait(until int64) {
 	now := ptrace.Monotonic()
 	until = r.nextLook(now, until)

@@ -18,7 +18,8 @@ import (
 	"goprof/sampler/ptrace"
 )
 
-// A garbage collection does not wait for the end of a long wait: all of goprof's work would stand still meanwhile.
+// A garbage collection does not wait for the end of a long sleep: otherwise all of goprof's work would wait for the
+// collection.
 func TestLongSleepHoldsUpNoCollection(t *testing.T) {
 	var pipe [2]int
 	if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC); err != nil {
@@ -26,7 +27,7 @@ func TestLongSleepHoldsUpNoCollection(t *testing.T) {
 	}
 	defer unix.Close(pipe[0])
 	defer unix.Close(pipe[1])
-	// Where there is a checker, the sampling thread sleeps until it is called.
+	// If there is a checker, the sampling thread sleeps until the checker calls.
 	r := &perfRings{checker: &checkerThread{}, polls: []unix.PollFd{{Fd: int32(pipe[0]), Events: unix.POLLIN}}}
 	var tid atomic.Int64
 	var over atomic.Bool
@@ -57,7 +58,7 @@ func TestLongSleepHoldsUpNoCollection(t *testing.T) {
 	<-ended
 }
 
-// A wait for others ends once. How long looks may wait grows with the run, also while we sleep for it.
+// A wait for others ends once. The time that looks may wait grows with the run, also during that wait.
 func TestWaitForOthersEndsOnce(t *testing.T) {
 	for _, handed := range []int64{1e8, 1e9, 3e9, 4_990_000_000} {
 		q := sampler.NewQueue(8)
@@ -73,7 +74,7 @@ func TestWaitForOthersEndsOnce(t *testing.T) {
 	}
 }
 
-// isInPoll reports whether a thread of ours is in ppoll(2).
+// isInPoll reports whether a thread of the test is in ppoll(2).
 func isInPoll(t *testing.T, tid int) bool {
 	t.Helper()
 	call, err := os.ReadFile("/proc/self/task/" + strconv.Itoa(tid) + "/syscall")

@@ -13,14 +13,14 @@ import (
 
 // Why samples never show the beginning of short sleeps in a virtual machine.
 //
-// A thread that sleeps for a time has a timer set. If that timer is due before all others of its CPU, the kernel sets
-// the clock of the CPU, too. In a virtual machine of x86-64, setting the clock means leaving the virtual machine. That
-// takes long, and a sample should sometimes fall into this time. But if the timer of a sample is due sooner than the
-// end of the sleep, the kernel does not set the clock (kernel/time/hrtimer.c, hrtimer_reprogram). So no sample ever
-// falls into the time in which the clock is set, and the profile lacks that time. docs/evidence/visits.md has the
-// figures. No other timer would do better, so the account reports it.
+// The kernel sets a timer for a thread that sleeps for a time. If this timer is due before all others of its CPU, the
+// kernel must also program the CPU's clock. In a virtual machine of x86-64, that means leaving the virtual machine,
+// which takes long. A sample should sometimes fall into this time. But if the timer of a sample is due before the end
+// of the sleep, the kernel does not program the clock (kernel/time/hrtimer.c, hrtimer_reprogram). So no sample ever
+// falls into that time, and the profile lacks it. docs/evidence/visits.md has the figures. No other timer would do
+// better, so the account reports the lack.
 
-// soon bounds the time to the end of a sleep whose timer may be the next one of its CPU: the kernel's tick comes every
+// soon bounds the time to the end of a sleep whose timer may be the next one of its CPU. The kernel's tick comes every
 // 1 to 10 ms.
 const soon = int64(4e6)
 
@@ -45,7 +45,7 @@ func SleepsShortly(cpu *arch.CPU, snap *process.Snapshot, when int64) bool {
 	return -soon < left && left < soon
 }
 
-// SetsClockDearly reports whether this is a virtual machine in which it is dear to set a CPU's clock.
+// SetsClockDearly reports whether this is a virtual machine in which programming a CPU's clock takes long.
 func SetsClockDearly(cpu *arch.CPU) bool {
 	flag := cpu.DearClock
 	info, _ := procfs.Read("/proc/cpuinfo", 8<<10)

@@ -9,39 +9,39 @@ import (
 	"goprof/sampler/ring"
 )
 
-// How the rate is lowered when goprof cannot keep up.
+// Lowering the rate when goprof cannot keep up.
 //
-// On a busy machine, samples come faster than goprof can read and walk them. A ring or the queue is full then, until
-// goprof has had a CPU again. So all samples of such a time would be lost, and the profile would not show what ran in
-// it. Instead goprof lengthens the periods of the events, all by the same factor, until nearly none is lost. A sample
-// then counts for as many as the factor says (look.Look.Count): shares stay, and so does the number of samples for each
-// interval of CPU time. Chance moves shares more, as with fewer samples (profile.Summary.Effective).
+// On a busy machine, samples come faster than goprof can read and walk them. Then a ring or the queue is full until
+// goprof has a CPU again. All samples of such a time would be lost, and the profile would not show what ran. Instead
+// goprof lengthens the periods of all events by the same factor, until nearly no sample is lost. A sample then counts
+// for as many as the factor says (look.Look.Count): shares stay, and so does the number of samples for each interval of
+// CPU time. Chance moves shares more, as with fewer samples (profile.Summary.Effective).
 //
-// The walker may be short of CPU time, too, while the queue still has room. Looks become older and older then, until
-// they are too old. So a look that reaches the walker very late counts as lost here (Queue.Behind).
+// The walker may be short of CPU time even if the queue has room. Looks then become older and older, until they are too
+// old. So a look that reaches the walker very late counts as lost here (Queue.Behind).
 //
 // Lost samples are made up for. If a thread has had fewer samples than its CPU time has intervals, its next samples
 // count for the missing ones, too, until all lost ones are made up for.
 
 const (
 	factorMost = 64
-	// judgeEvery is how often it is judged whether samples are lost, and judgeFewest how many must have come by then.
+	// judgeEvery is how often goprof judges whether samples are lost. judgeFewest is the least number of samples for a
+	// judgment.
 	judgeEvery, judgeFewest = perfLook, 16
-	// fewLost: the factor grows where more than one in so many was lost. calmFor is for how long none must be lost before
-	// it shrinks.
+	// The factor grows if more than one in fewLost samples was lost. It shrinks after calmFor without a loss.
 	fewLost = 16
 	calmFor = int64(4 * time.Second)
-	// owedShare: a sample makes up for at most one in so many that its thread lacks, or for one.
+	// A sample makes up for at most 1/owedShare of the samples that its thread lacks, but for at least one.
 	owedShare = 8
 )
 
-// pace is for how many samples one of an event counts: the event's period is as many intervals.
+// pace is how many intervals an event's period lasts. Its samples count for as many.
 type pace struct {
-	factor, before int32 // 0: 1
-	since          int64 // when factor began to hold
+	factor, before int32 // 0 means 1
+	since          int64 // when factor took effect
 }
 
-// set is called right after the period was set.
+// set sets the factor. Call it right after the period was set.
 func (p *pace) set(factor int32, now int64) {
 	p.factor, p.before, p.since = factor, max(p.factor, 1), now
 }
@@ -56,20 +56,20 @@ func (p *pace) at(when int64) int64 {
 // paceKeeper decides on the factor.
 type paceKeeper struct {
 	factor      int32
-	taken, lost int64 // since judgedAt; each counts once, whatever it stands for
+	taken, lost int64 // samples since judgedAt; each counts once, whatever it stands for
 	judgedAt    int64
-	lostAt      int64 // when one was lost last, or the factor changed
-	lacking     int64 // lost, and not made up for
+	lostAt      int64 // when a sample was last lost, or the factor changed
+	lacking     int64 // lost samples that were not made up for
 }
 
-// lose counts samples for which there was no room, and how many they stood for.
+// lose counts n lost samples. stood is how many they stood for.
 func (t *paceKeeper) lose(n, stood int64) {
 	t.lost += n
 	t.lacking += stood
 }
 
 // judge doubles the factor if too many samples were lost, and halves it after a time without losses. It reports whether
-// the factor has changed.
+// it has changed the factor.
 func (t *paceKeeper) judge(now int64) bool {
 	was := t.factor
 	switch {
@@ -89,7 +89,7 @@ func (t *paceKeeper) judge(now int64) bool {
 	return t.factor != was
 }
 
-// makeUp is for how many lost samples a sample of a thread counts that lacks so many.
+// makeUp returns for how many lost samples the next sample of a thread counts. lacks is how many the thread lacks.
 func (t *paceKeeper) makeUp(lacks *int64) int64 {
 	n := min(t.lacking, *lacks, max(*lacks/owedShare, 1))
 	if n <= 0 {
@@ -100,7 +100,7 @@ func (t *paceKeeper) makeUp(lacks *int64) int64 {
 	return n
 }
 
-// interval is the interval by which periods are set now.
+// interval returns the interval that new periods are based on.
 func (r *perfRun) interval() uint64 { return uint64(r.cfg.Interval) * uint64(max(r.thin.factor, 1)) }
 
 // keepPace changes the periods of the events if too many samples are lost, or if none are lost any more. A group lowers
@@ -109,7 +109,7 @@ func (r *perfRun) keepPace() {
 	if r.grouped || r.cfg.NoJitter {
 		return
 	}
-	r.thin.lost += r.q.TakeBehind() // they are not lost, so nothing is to be made up for
+	r.thin.lost += r.q.TakeBehind() // late looks are not lost, so nothing makes up for them
 	if !r.thin.judge(r.now) {
 		return
 	}

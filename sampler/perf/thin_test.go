@@ -59,8 +59,8 @@ func TestLostCountAsTaken(t *testing.T) {
 	}
 }
 
-// TestPaceFollowsTheWalker: where looks wait ever longer for their walk, fewer are taken. Looks of before that change
-// say nothing of it.
+// TestPaceFollowsTheWalker: if looks wait ever longer for their walk, goprof takes fewer. The waits of looks from
+// before that change do not count.
 func TestPaceFollowsTheWalker(t *testing.T) {
 	r := &perfRun{q: sampler.NewQueue(4), now: 1e12,
 		wide: &wideEvents{interval: int64(time.Second / 100), rng: rand.New(rand.NewPCG(1, 2))}}
@@ -102,7 +102,8 @@ func TestPaceOfASample(t *testing.T) {
 	}
 }
 
-// TestLostSamplesAreMadeUp: of two threads one loses most of its samples. Their shares are those of their CPU time.
+// TestLostSamplesAreMadeUp: one of two threads loses most of its samples. The shares of both are still those of their
+// CPU time.
 func TestLostSamplesAreMadeUp(t *testing.T) {
 	for _, madeUp := range []bool{false, true} {
 		rng := rand.New(rand.NewPCG(1, 2))

@@ -13,8 +13,8 @@ import (
 	"goprof/sampler/threads"
 )
 
-// This file keeps the events of single threads: which threads have events, on which CPUs, and how much stack the events
-// copy. Only threads with Hint.Soon have events: the event of a thread makes each switch of threads stop and start a
+// The events of single threads: which threads have events, on which CPUs, and how much stack the events copy. Only
+// threads with Hint.Soon have events, because the event of a thread makes each switch of threads stop and start a
 // timer. That slows down a program whose threads often wait for each other (docs/decisions/0008).
 //
 // An event belongs to one thread and one CPU: a ring can be shared by the threads of one CPU only
@@ -22,30 +22,30 @@ import (
 // inherited event cannot be changed (period.go). When no more events can be opened, further threads get samples from
 // the events of the CPUs.
 
-// mostEvents bounds the events: each takes some 2 KB of the kernel's memory.
+// mostEvents bounds the events: each takes some 2 KB of kernel memory.
 const mostEvents = 1 << 15
 
-// perfThread is a thread that has events, or was met by those of the CPUs.
+// perfThread is a thread that has events of its own, or had a sample by the events of the CPUs.
 type perfThread struct {
 	tid    int
 	th     *threads.Thread
-	events []perfEvent // by index of CPU; fd -1 where it may not run
+	events []perfEvent // the index is that of the CPU; fd is -1 where the thread may not run
 	copies stackFit
 	allows unix.CPUSet
 
 	copier  *perfCopier
-	spanned bool // its events have ringSpans.alone in place of a copier
+	spanned bool // its events have the program ringSpans.alone, not a copier
 
-	batch   uint64 // the drain that saw it last
-	from    uint64 // what the kernel had charged the thread when it was met
-	counted int64  // for how many samples its samples have counted
-	lacks   int64  // how many there should be more, as of the last batch
-	charged uint64 // what the kernel had charged the thread then
-	heardAt uint64 // the same at its last sample, or when its events were opened
+	batch   uint64 // the last batch with a sample of the thread
+	from    uint64 // the thread's CPU time when it was first seen
+	counted int64  // how many samples its samples stand for together
+	lacks   int64  // how many samples it lacks, as of the last batch
+	charged uint64 // the thread's CPU time at that batch
+	heardAt uint64 // the thread's CPU time at its last sample, or when its events were opened
 }
 
 // watchAll opens and closes events of threads, after a new listing of all threads and for hot threads. Afterwards each
-// such thread has events if it needs them. Events of threads that have ended are closed.
+// of these threads has events if it needs them. Events of threads that have ended are closed.
 func (r *perfRun) watchAll() {
 	if r.scan.Round != r.round {
 		r.round = r.scan.Round
@@ -64,7 +64,7 @@ func (r *perfRun) watchAll() {
 		if th.TID == 0 || !r.needsEvents(th) {
 			continue
 		}
-		// A thread may be known only because the events of the CPUs met it, before it was to have its own.
+		// A thread may be known here only because of a sample by the events of the CPUs, before it was to have its own.
 		if known := r.threads[th.TID]; known != nil && known.hasEvents() {
 			r.followThread(known)
 		} else {
@@ -73,10 +73,10 @@ func (r *perfRun) watchAll() {
 	}
 }
 
-// silence is how many samples a thread may owe before it is asked whether it has gone to other CPUs.
+// silence is how many samples a thread may owe before goprof asks on which CPUs it may run now.
 const silence = 32
 
-// followThread deals with a thread that runs and gives no samples: it looks on which CPUs the thread may run.
+// followThread asks on which CPUs a thread may run, if the thread uses CPU time but has no samples.
 func (r *perfRun) followThread(th *perfThread) {
 	if int64(th.th.Last.Ran-min(th.heardAt, th.th.Last.Ran)) < silence*int64(r.cfg.Interval) {
 		return
@@ -87,14 +87,14 @@ func (r *perfRun) followThread(th *perfThread) {
 	}
 }
 
-// needsEvents reports whether a thread is to have events of its own. They need rings of their own. Otherwise it is not
-// known whether a sample is by them or by the events of the CPUs.
+// needsEvents reports whether a thread is to have events of its own. They need rings of their own: otherwise goprof
+// could not distinguish their samples from those by the events of the CPUs.
 func (r *perfRun) needsEvents(th *threads.Thread) bool { return th.Hint.Soon && r.rings.havePrompt() }
 
 // hasEvents reports whether a thread has events of its own. The events of the CPUs serve the other threads.
 func (w *perfThread) hasEvents() bool { return len(w.events) > 0 }
 
-// mostStack is how much of a stack is ever copied.
+// mostStack returns the largest size of a copy of a stack.
 func (r *perfRun) mostStack() int {
 	if r.cfg.MaxStack > 0 {
 		return min(ring.StackFor(r.rings.size), r.cfg.MaxStack)
@@ -102,7 +102,7 @@ func (r *perfRun) mostStack() int {
 	return ring.StackFor(r.rings.size)
 }
 
-// watch opens a thread's events, with the largest copies: how much the thread needs is not known yet.
+// watch opens a thread's events. They make the largest copies, because the size that the thread needs is not known yet.
 func (r *perfRun) watch(th *threads.Thread) {
 	known := r.threads[th.TID]
 	if th.Hint.Skip || known != nil && known.hasEvents() || r.events+len(r.rings.cpus) > r.mostEvents {
@@ -183,7 +183,7 @@ func (r *perfRun) rewatch(w *perfThread, stack int) {
 	r.openEvents(w)
 }
 
-// note keeps what a sample says of its thread. need is how much stack the thread had, 0 if that is not known.
+// note keeps what a sample says of its thread. need is how much stack the thread had, 0 if not known.
 func (r *perfRun) note(w *perfThread, s *ring.Sample, need uint64) {
 	if w.batch != r.batch {
 		w.batch = r.batch
@@ -202,8 +202,8 @@ func (r *perfRun) note(w *perfThread, s *ring.Sample, need uint64) {
 }
 
 // A copy of the whole 64 KB costs a thread some microseconds more than one of the few KB that most stacks have, and
-// fills the rings sooner. So the copies are made smaller once many samples have needed less than a quarter of it. When
-// one sample needs more, the copies are made as large as possible at once. After that it takes windowGrows times as
+// fills the rings sooner. So goprof makes smaller copies once many samples have needed less than a quarter. When one
+// sample needs more, goprof makes the copies as large as possible at once. After that it needs windowGrows times as
 // many samples to make them smaller again.
 const (
 	stackWindow = 64
@@ -217,10 +217,10 @@ type stackFit struct {
 	stack   int // bytes that are copied
 	seen    int // samples
 	deepest uint64
-	window  int // how many samples decide; 0: stackWindow
+	window  int // how many samples fit judges by; 0: stackWindow
 }
 
-// begin sets how much is copied from now on.
+// begin sets the size of the copies from now on.
 func (f *stackFit) begin(stack int) { f.stack, f.seen, f.deepest = stack, 0, 0 }
 
 // fit returns how many bytes to copy from now on.
@@ -240,8 +240,8 @@ func (f *stackFit) fit(most int) int {
 	return f.stack
 }
 
-// bill gives a sample the CPU time that its thread has used since the sample before (threads/bill.go). Samples that are
-// read together share that time. A debt that has grown large is paid over several samples.
+// bill charges a sample with the CPU time that its thread has used since its last sample (threads/bill.go). Samples
+// that are read together share that time. A large debt is paid over several samples.
 func (r *perfRun) bill(w *perfThread, th *threads.Thread, snap *look.Look) {
 	if th == nil || th != w.th {
 		return

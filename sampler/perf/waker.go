@@ -13,9 +13,9 @@ import (
 
 // waker ends the sleep of a thread that waits for descriptors.
 type waker struct {
-	mu sync.Mutex // a descriptor that was closed may be another file's by now
+	mu sync.Mutex // guards fd: a closed descriptor may be another file's by now
 	fd int        // 0: no thread waits
-	// woken is set while a thread is to be woken: Go's poller may forget what it was told before it was asked.
+	// woken is set while the thread is to be woken. Go's poller may forget a write to fd that came before it was asked.
 	woken atomic.Bool
 }
 
@@ -45,10 +45,10 @@ func (w *waker) wake() {
 	if one := uint64(1); w.fd > 0 {
 		syscall.RawSyscall(unix.SYS_WRITE, uintptr(w.fd), uintptr(unsafe.Pointer(&one)), unsafe.Sizeof(one))
 	}
-	w.woken.Store(true) // last: settle may have come in between, and Go's poller may not report the write again
+	w.woken.Store(true) // last: settle may have run in between, and Go's poller may not report the write again
 }
 
-// settle has the thread sleep again. It reads in any case: wake may have been about to write.
+// settle lets the thread sleep again. It reads even if woken is not set, because wake may be about to write.
 func (w *waker) settle() {
 	w.woken.Store(false)
 	var woken uint64

@@ -18,17 +18,17 @@ import (
 	"goprof/sampler/span"
 )
 
-// One event for each CPU, instead of some for each thread.
+// One event for each CPU, in place of several for each thread.
 //
-// The event of a thread has a timer. The kernel sets the timer each time the thread is given a CPU, and takes it off
-// when the thread leaves the CPU. A program whose threads switch all the time spends more time on the timers than on
-// the switches: measuring the program would change it (docs/decisions/0008). Threads that live some milliseconds have
-// no events before they are listed, and thousands of threads need more events than can be opened.
+// The event of a thread has a timer. The kernel starts the timer each time the thread gets a CPU, and stops it when the
+// thread leaves the CPU. A program whose threads switch all the time spends more time on the timers than on the
+// switches: measuring the program would change it (docs/decisions/0008). A thread that lives for some milliseconds ends
+// before goprof has opened events for it. Thousands of threads need more events than can be opened.
 //
 // The event of a CPU has a timer that runs all the time. When the timer runs out, the sample is the running thread,
 // however short its life. The kernel runs a BPF program before it takes the sample (kernel/events/core.c,
-// bpf_overflow_handler). The program permits samples of the wanted processes. Nothing is ever copied of others. It
-// knows a process by its number outside of all containers, so goprof must be outside, too. Events of CPUs need
+// bpf_overflow_handler). The program permits samples of the wanted processes. Nothing is copied of other processes. The
+// program knows a process by its number outside of all containers, so goprof must run outside, too. Events of CPUs need
 // CAP_PERFMON and CAP_BPF.
 //
 // Threads with a copier (copy.go) keep events of their own, and samples by the events of the CPUs do not count for
@@ -39,13 +39,13 @@ type wideEvents struct {
 	cpu      *arch.CPU
 	kernel   ring.Kernel
 	interval int64
-	exact    bool                // at multiples of the interval: for tests
+	exact    bool                // periods are multiples of the interval: for tests
 	next     int64               // when the next look around is; 0: the sampling thread also wakes up to change periods
-	filter   int                 // the program that chooses
-	attr     *unix.PerfEventAttr // of events without a program that chooses; nil: there is one
-	most     int                 // of a stack, that is ever copied
-	keeps    float64             // for how many intervals the events keep their periods
-	until    int64               // when they are given others, or soon afterwards
+	filter   int                 // the program that selects samples
+	attr     *unix.PerfEventAttr // attributes of events without such a program; nil: the events have one
+	most     int                 // the largest copy of a stack
+	keeps    float64             // events keep their periods for this many intervals
+	until    int64               // the events get other periods at this time, or soon afterwards
 	pace     pace
 	copies   stackFit
 	events   []perfEvent
@@ -53,22 +53,22 @@ type wideEvents struct {
 	failed   error // why the events could not be opened again
 }
 
-// mayWatch reports whether there may be events of CPUs, as far as that is known without a trial; nil: there may.
+// mayWatch returns an error if events of CPUs are not possible, as far as goprof knows without a trial.
 func mayWatch(pid int) error {
-	if !ring.KnowsPIDs() { // first: no right mends that
+	if !ring.KnowsPIDs() { // first: no privilege helps here
 		return ring.ErrNested
 	}
 	_, err := ring.Try(pid)
 	return err
 }
 
-// TryWide finds out whether perf may watch the CPUs for samples of a process, and says why not. It opens an event of a
-// CPU that never begins. pid 0 is goprof itself.
+// TryWide finds out whether perf may sample a process by events of CPUs, and returns the reason if not. It opens an
+// event of a CPU that never starts. pid 0 is goprof itself.
 func TryWide(pid int) error {
-	if !ring.KnowsPIDs() { // no right mends that
+	if !ring.KnowsPIDs() { // no privilege helps here
 		return ring.ErrNested
 	}
-	// Before the event: what lets a user have events does not let the user load programs.
+	// Before the event: a user who may open events may still not load programs.
 	prog, err := filterProgram(0, nil).LoadForPerf(nil)
 	if err != nil {
 		return &ring.Error{Call: "bpf", Err: err}
@@ -91,7 +91,7 @@ func TryWide(pid int) error {
 	return nil
 }
 
-// filterProgram lets samples of one process pass, each with its span.
+// filterProgram makes a program that lets the samples of one process pass, each with its span.
 func filterProgram(pid int, outputs *span.Outputs) *bpf.Code {
 	c := bpf.New()
 	c.Mov(bpf.R6, bpf.R1)
@@ -139,7 +139,7 @@ func (w *wideEvents) open() error {
 	return nil
 }
 
-// begin gives an event the program that chooses, and lets it begin.
+// begin gives an event the program that selects samples, and starts the event.
 func (w *wideEvents) begin(fd int) error {
 	if w.attr == nil {
 		if err := unix.IoctlSetInt(fd, unix.PERF_EVENT_IOC_SET_BPF, w.filter); err != nil {
@@ -167,9 +167,9 @@ const wideRedraw = 32
 
 // drawMoment draws when the events get other periods: all at one moment, because a lean run wakes up for it.
 //
-// There is no sample within one period after such a moment. So the moment must not depend on any program: it is not a
-// full second, and not a moment at which goprof wakes up for a sample. Other runs wait for a look around, whose moment
-// is random, too.
+// After such a moment there is no sample for one period. So the moment must not depend on any program: not on full
+// seconds, and not on wake-ups of goprof for a sample. Runs that are not lean change periods at a look around, whose
+// moment is random too.
 func (w *wideEvents) drawMoment(now int64) {
 	w.until = math.MaxInt64
 	if w.exact {
@@ -179,7 +179,7 @@ func (w *wideEvents) drawMoment(now int64) {
 	w.keeps = float64(w.changeAt()-now) / w.mean()
 }
 
-// changeAt returns when the periods are changed, on average.
+// changeAt returns when the periods will be changed, on average.
 func (w *wideEvents) changeAt() int64 {
 	switch {
 	case w.next == 0:
@@ -193,8 +193,8 @@ func (w *wideEvents) changeAt() int64 {
 // draw draws a period.
 //
 // A new period begins when it is set, so the part of the old period that had passed is lost. That part is half a period
-// on average, because the moment of the change does not depend on the timer. The mean rate is higher by just that much.
-// Rates are drawn evenly around this mean, as in randomPeriod.
+// on average, because the moment of the change does not depend on the timer. The mean of the drawn rates is higher by
+// just that much. Rates are drawn evenly around this mean, as in randomPeriod.
 func (w *wideEvents) draw() uint64 {
 	if w.exact {
 		return uint64(w.interval)
@@ -203,8 +203,8 @@ func (w *wideEvents) draw() uint64 {
 	return max(uint64(w.mean()/rate), leastPeriod)
 }
 
-// redraw changes the periods if they have been kept for their time. Otherwise a program that does the same thing in
-// each interval would be met in the same place again and again.
+// redraw changes the periods if their time is over. Otherwise a program that does the same thing in each interval would
+// be sampled at the same place again and again.
 func (w *wideEvents) redraw(now int64) {
 	if now >= w.until {
 		w.changePeriods(now)
@@ -229,7 +229,7 @@ func (w *wideEvents) changePeriods(now int64) {
 	}
 }
 
-// fit makes the copies as large as the samples of a thread have needed.
+// fit adapts the size of the copies to what the samples of a thread have needed.
 func (w *wideEvents) fit(needed *stackFit) {
 	w.copies.seen += needed.seen
 	w.copies.deepest = max(w.copies.deepest, needed.deepest)

@@ -35,7 +35,7 @@ func TestPerfCopiesNothingOfOthers(t *testing.T) {
 	busy := ctest.Run(t, ctest.Spin)
 	busy.Number(t)
 	asleep := ctest.Run(t, `int main(void) { ready(); for (;;) pause(); }`)
-	ctest.AwaitAsleep(t, asleep, 0) // it has said that it is ready, and is about to sleep
+	ctest.AwaitAsleep(t, asleep, 0) // the thread has reported that it is ready, and is about to sleep
 	heads := func(pid int, enough func(written uint64) bool) (written uint64) {
 		r := newPerfRun(New(pid, ctest.CPU()), sampler.Config{Interval: time.Millisecond}, sampler.NewQueue(1))
 		defer r.proc.Close()
@@ -56,7 +56,7 @@ func TestPerfCopiesNothingOfOthers(t *testing.T) {
 	if n := heads(asleep.PID, func(uint64) bool { return true }); n != 0 {
 		t.Errorf("%d bytes were written while the process slept", n)
 	}
-	// A process that runs all the time has no CPU for a while if a hypervisor takes it.
+	// A process that runs all the time has no CPU for a while if a hypervisor takes the CPU.
 	heads(busy.PID, func(written uint64) bool { return written > 0 })
 }
 
@@ -106,11 +106,11 @@ func TestWidePeriods(t *testing.T) {
 	}
 }
 
-// nextLook is a look around after another one, as nextLookAround has it.
+// nextLook returns the moment of the look around that follows one at after, as nextLookAround does.
 func nextLook(after int64, rng *rand.Rand) int64 { return after + perfLook/2 + rng.Int64N(perfLook) }
 
-// TestPerfSleepEnds: perf sleeps until there is something to do. Whoever asks for something ends the sleep, and so does
-// the end of the process.
+// TestPerfSleepEnds: perf sleeps until there is something to do. Any request, and the end of the process, ends the
+// sleep.
 func TestPerfSleepEnds(t *testing.T) {
 	needWide(t)
 	p := ctest.Run(t, `int main(void) { ready(); for (;;) pause(); }`)
@@ -147,7 +147,7 @@ func TestPerfSleepEnds(t *testing.T) {
 	}
 	sleep(r.perf.waker.fd, r.perf.waker.wake)
 	r.perf.waker.settle()
-	if fd := r.proc.EndFD(); fd >= 0 { // kernels before 5.3 have none
+	if fd := r.proc.EndFD(); fd >= 0 { // kernels before 5.3 have no such descriptor
 		sleep(fd, func() { unix.Kill(p.PID, unix.SIGKILL) })
 	}
 }
@@ -211,7 +211,7 @@ func TestPerfMetBefore(t *testing.T) {
 	if met == nil {
 		t.Fatal("the thread is not there")
 	}
-	th.Hint.Soon, th.Last.Ran = true, 1<<50 // it owes many samples, so goprof asks where it may run
+	th.Hint.Soon, th.Last.Ran = true, 1<<50 // it lacks many samples, so goprof asks on which CPUs it may run
 	r.scan.Hot, r.round = append(r.scan.Hot[:0], th), r.scan.Round
 	most := r.mostEvents
 	r.mostEvents = 0

@@ -13,13 +13,13 @@ import (
 
 // When a stop may begin. Only this OS thread can end the stop: ptrace binds a tracee to the OS thread that seized it.
 // So a stop lasts until this OS thread has a CPU. With real-time priority this OS thread has a CPU at once, unless
-// others with such priority have it. Without it, this OS thread waits in the queue of the CPU, or until its control
-// group may run again (Documentation/scheduler/sched-bwc.rst). So the gate decides before each stop whether the stop
-// can be expected to end in time.
+// other threads with real-time priority have it. Without that priority, this OS thread waits in the queue of the CPU,
+// or until its control group may run again (Documentation/scheduler/sched-bwc.rst). So the gate decides before each
+// stop whether the stop can be expected to end in time.
 //
 // If the gate refuses, no CPU time is lost: the thread's time waits for the next look that succeeds.
 
-// Hindrance is why a stop might not end in time.
+// Hindrance is a reason why a stop might not end in time.
 type Hindrance uint8
 
 const (
@@ -29,21 +29,21 @@ const (
 	NoPriority
 	// GroupLimit: goprof's control group has used up its CPU time, or soon will have.
 	GroupLimit
-	// OthersFirst: the sampling thread has real-time priority and had no CPU. Others with such priority had it, or the
-	// kernel held all of them back (kernel.sched_rt_runtime_us).
+	// OthersFirst: the sampling thread has real-time priority and had no CPU. Others with real-time priority had it, or
+	// the kernel throttled real-time threads (kernel.sched_rt_runtime_us).
 	OthersFirst
-	// Stalled: this OS thread could run, by the kernel's account, and yet did not let the thread go. The host of a virtual
+	// Stalled: this OS thread could run, by the kernel's account, but did not release the thread. The host of a virtual
 	// machine may have given the CPU to others.
 	Stalled
 
-	// NumHindrances is how many there are.
 	NumHindrances = int(iota)
 )
 
 const (
-	// longWait is a wait for a CPU, or a hold, after which no stop begins for a while: a tenth of the bound.
+	// longWait is a wait for a CPU, or a pause, after which no stop begins for a while: a tenth of the bound.
 	longWait = int64(StandsAtMost / 10)
-	// firstRest is that while. Each further long wait doubles it, up to mostRest, until there is none for calmFor.
+	// firstRest is how long no stop begins after a long wait. Each further long wait doubles that time, up to mostRest,
+	// until there is none for calmFor.
 	firstRest = int64(time.Second)
 	mostRest  = int64(32 * time.Second)
 	calmFor   = int64(time.Minute)
@@ -52,46 +52,47 @@ const (
 	// take a quarter of the bound.
 	turnOfOthers = 3 * time.Millisecond
 	mostTurns    = int(StandsAtMost / 4 / turnOfOthers)
-	// runnableEvery is how often the machine is asked how many threads want a CPU.
+	// runnableEvery is how often the gate reads how many threads want a CPU.
 	runnableEvery = int64(10 * time.Millisecond)
-	// trialNaps are slept before the first stop, to see how soon the sampling thread has a CPU again.
+	// trialNaps are sleeps before the first stop. They show how soon the sampling thread has a CPU again.
 	trialNaps = 16
 	trialNap  = int64(time.Millisecond)
 )
 
-// account has what the kernel says of the sampling thread's chances to get a CPU. The zero account hinders nothing.
+// account is what the kernel reports about the sampling thread's chances to get a CPU. The zero account hinders
+// nothing.
 type account struct {
-	urgent   bool   // it has real-time priority
-	waited   uint64 // for how long this OS thread has waited for a CPU so far
-	turns    uint64 // how often it was given one
-	runnable int    // how many threads want each CPU
+	urgent   bool   // the sampling thread has real-time priority
+	waited   uint64 // how long this OS thread has waited for a CPU so far
+	turns    uint64 // how often this OS thread was given a CPU
+	runnable int    // threads that want a CPU, per CPU
 	groups   []groupAccount
 }
 
 // groupAccount is the account of a control group with a limit.
 type groupAccount struct {
-	quota     time.Duration // of CPU time in each period
+	quota     time.Duration // the group's CPU time for each period
 	period    uint64        // number of the period
-	throttled uint64        // how often the group had to wait for the next period
-	used      time.Duration // by the group so far
+	throttled uint64        // how often the group has had to wait for the next period
+	used      time.Duration // CPU time of the group so far
 }
 
 // gate decides whether a stop may begin. It belongs to one OS thread.
 type gate struct {
 	sources sources
-	tid     int // of the OS thread
+	tid     int // the OS thread's number
 	last    account
-	began   []time.Duration // of each group, what it had used when its period began, at the latest
-	askedAt int64           // when the machine was asked how many threads want a CPU
+	began   []time.Duration // for each group, an upper bound of what it had used when its period began
+	askedAt int64           // when runnable was last read
 
 	rest, until int64     // no stop before until
-	calmAt      int64     // from then on the next rest is a short one
-	why         Hindrance // of the last long wait or hold
+	calmAt      int64     // after this, the next rest is a short one
+	why         Hindrance // the cause of the last long wait or pause
 
-	longest int64 // hold since the gate was asked
+	longest int64 // longest pause since the last decision
 }
 
-// mayStop asks whether a stop that begins now can be expected to end in time.
+// mayStop returns NoHindrance if a stop that begins now can be expected to end in time.
 func (g *gate) mayStop(now int64) Hindrance {
 	askRunnable := now-g.askedAt >= runnableEvery
 	if askRunnable {
@@ -101,12 +102,12 @@ func (g *gate) mayStop(now int64) Hindrance {
 }
 
 // decide decides whether a stop may begin, from the kernel's numbers now (a) and at the last call. After a long wait or
-// hold it closes the gate for a while. The result says why not.
+// pause it closes the gate for a while. It returns the reason if the stop may not begin.
 func (g *gate) decide(now int64, a account) Hindrance {
 	before, held := g.last, g.longest
 	g.last, g.longest = a, 0
 	if why := hinderedSince(&before, &a, held); why != NoHindrance {
-		if g.why = why; why != Stalled { // which is over, and tells nothing of the next stop
+		if g.why = why; why != Stalled { // a stall is over, and says nothing about the next stop
 			g.close(now)
 		}
 	}
@@ -124,8 +125,8 @@ func (g *gate) decide(now int64, a account) Hindrance {
 	return NoHindrance
 }
 
-// hinderedSince returns what has kept the sampling thread from a CPU, or a thread from going on, for a long time since
-// the last account.
+// hinderedSince returns what has kept the sampling thread from a CPU for long since the last account, or what has made
+// a pause long.
 func hinderedSince(before, now *account, held int64) Hindrance {
 	waited := int64(now.waited - before.waited)
 	if before.turns == 0 || now.turns <= before.turns {
@@ -165,25 +166,25 @@ func (g *gate) close(now int64) {
 }
 
 // lacks reports whether a group has used more than a quarter of what it may have in this period. The kernel hands out a
-// quota in slices of 5 ms for each CPU (kernel/sched/fair.c, sched_cfs_bandwidth_slice), so a CPU may have none left
-// before all of it is used.
+// quota in slices of 5 ms for each CPU (kernel/sched/fair.c, sched_cfs_bandwidth_slice), so a CPU may have no quota
+// left before all of the quota is used.
 func (g *gate) lacks(before, now *account) (lacks bool) {
-	for len(g.began) < len(now.groups) { // in the first period it is not known what was used before
+	for len(g.began) < len(now.groups) { // nothing is known of the first period's use before now
 		group := &now.groups[len(g.began)]
 		g.began = append(g.began, group.used-group.quota)
 	}
 	for i := range now.groups {
 		group := &now.groups[i]
 		if i < len(before.groups) && group.period != before.groups[i].period {
-			g.began[i] = before.groups[i].used // the period began after that
+			g.began[i] = before.groups[i].used // the period began after that reading
 		}
 		lacks = lacks || group.used-g.began[i] > group.quota/4
 	}
 	return lacks
 }
 
-// on is called with the OS thread that stops threads. A new one without real-time priority first finds out how soon it
-// has a CPU when it has slept.
+// on is called on the OS thread that stops threads. A new OS thread without real-time priority first finds out how soon
+// it has a CPU after a sleep.
 func (g *gate) on(tid int) {
 	if g.tid == tid {
 		return
@@ -203,18 +204,18 @@ func (g *gate) on(tid int) {
 	}
 }
 
-// Holds counts stops that might have lasted too long.
+// Holds counts stops that lasted too long, or might have.
 type Holds struct {
 	LeftOut [NumHindrances]int64 // stops that were not begun
-	Over    [NumHindrances]int64 // that lasted for longer than StandsAtMost
+	Over    [NumHindrances]int64 // pauses longer than StandsAtMost
 }
 
-// lateUnknown is the lateness of a look that is no visit.
+// lateUnknown is the lateness for a look that is no visit.
 const lateUnknown = -1
 
-// admits reports whether a stop may begin now. late is how long the visit that asks has waited, or lateUnknown. During
-// a visit a thread of the target waits for the sampling thread, and asking the kernel takes time. So admits then asks
-// only if there was a wait or a hold of longWait or more.
+// admits reports whether a stop may begin now. late is how long the visit has waited, or lateUnknown. During a visit a
+// thread of the target waits for the sampling thread, and asking the kernel takes time. So during visits admits asks
+// only after a wait or a pause of longWait or more.
 func (t *Tracer) admits(late int64) bool {
 	g := t.openGate()
 	var why Hindrance
@@ -237,7 +238,6 @@ func (t *Tracer) closeGate() {
 	}
 }
 
-// openGate is the gate of this OS thread.
 func (t *Tracer) openGate() *gate {
 	if t.gate == nil {
 		t.gate = new(gate)
@@ -246,7 +246,7 @@ func (t *Tracer) openGate() *gate {
 	return t.gate
 }
 
-// noteHold records how long a thread has stood still.
+// noteHold records the length of a pause.
 //
 //go:nosplit
 func (t *Tracer) noteHold(ns int64) {
@@ -259,15 +259,15 @@ func (t *Tracer) noteHold(ns int64) {
 	}
 }
 
-// keepUp updates the time for which the sampling thread has waited for a CPU, after a look of a visit: admits asks the
-// kernel for nothing then, and could not distinguish a long wait from many short ones.
+// keepUp updates how long the sampling thread has waited for a CPU, after a look of a visit. During visits admits does
+// not ask the kernel. Without keepUp, the gate would later take many short waits for a long one.
 func (t *Tracer) keepUp() {
 	if g := t.gate; g.last.urgent && g.longest < longWait {
 		g.last = g.sources.read(g.last, false)
 	}
 }
 
-// settleHolds gives holds that were too long their cause, as the gate has found it.
+// settleHolds counts pauses that were too long under the cause that the gate has found.
 func (t *Tracer) settleHolds() {
 	if t.over > 0 {
 		t.holds.Over[t.gate.why] += t.over
@@ -284,7 +284,7 @@ func (t *Tracer) Holds() Holds {
 	return t.holds
 }
 
-// Unbounded is why stops could not be expected to end in time just now, as an OS thread of goprof's finds it.
+// Unbounded returns why stops could not be expected to end in time now, as a new OS thread of goprof finds it.
 func Unbounded() (why Hindrance) {
 	OnThreadHoldingNobody(func() {
 		var g gate
@@ -295,8 +295,8 @@ func Unbounded() (why Hindrance) {
 	return why
 }
 
-// sources are the files that say what an account holds. Their descriptors are kept: a stop waits for them. -1: there
-// is no such file.
+// sources are the files from which an account is read. They stay open, because a stop waits for the reads. -1: there is
+// no such file.
 type sources struct {
 	urgent    bool
 	schedstat int
@@ -366,7 +366,7 @@ func (s *sources) read(last account, runnable bool) account {
 			g.period, g.throttled = t.Periods, t.Throttled
 		}
 		g.used = ownProcessCPU()
-		if n, ok := procfs.Keyed(b, "usage_usec"); ok { // in version 2
+		if n, ok := procfs.Keyed(b, "usage_usec"); ok { // control groups of version 2
 			g.used = procfs.Microseconds(n)
 		}
 		a.groups = append(a.groups, g)
@@ -385,7 +385,8 @@ func (s *sources) file(fd int) []byte {
 	return s.buf[:n]
 }
 
-// ownProcessCPU is the CPU time that goprof has used. It replaces the group's if the group has no such count.
+// ownProcessCPU returns the CPU time that goprof has used. It replaces the group's CPU time if the group has no such
+// count.
 func ownProcessCPU() time.Duration {
 	var ts unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &ts) != nil {

@@ -17,8 +17,8 @@ import (
 	"goprof/testdata/ctest"
 )
 
-// fifoLoop spins on the first of its CPUs with a higher real-time priority than ours, until it is killed, or for so
-// many seconds.
+// fifoLoop spins on the first of its CPUs with a higher real-time priority than goprof's, until it is killed, or for a
+// number of seconds.
 const fifoLoop = `
 #define _GNU_SOURCE
 #include <sched.h>
@@ -34,9 +34,9 @@ int main(int argc, char **argv) {
 	for (volatile long i = 0;; i++);
 }`
 
-// TestHoldsUnderLoad looks at threads where this OS thread may have no CPU to let them go. A hold over the bound, and a
-// stop that is not begun, has its cause. With GOPROF_PROVE=1 it asks for 10,000 looks in each row, or for as many as
-// there are in a minute (where no stop begins, that is a proof, too), and no hold may be longer than the bound:
+// TestHoldsUnderLoad looks at threads under loads in which this OS thread may have no CPU to release them. Each pause
+// over the bound, and each stop that is not begun, has a cause. With GOPROF_PROVE=1 it makes 10,000 looks in each row,
+// or as many as fit into a minute (if no stop begins, that is a proof, too), and no pause may be longer than the bound:
 //
 //	GOPROF_PROVE=1 go test ./sampler/ptrace -run TestHoldsUnderLoad -v
 func TestHoldsUnderLoad(t *testing.T) {
@@ -50,7 +50,7 @@ func TestHoldsUnderLoad(t *testing.T) {
 		threads []string // of the program that is looked at
 		begin   func(t *testing.T)
 		spend   time.Duration // of CPU time after each look
-		long    bool          // only where it proves
+		long    bool          // the row runs only with GOPROF_PROVE
 	}{
 		{"calm, without the right to priority", []string{"1", "1000", "4000"}, dropSysNice, 0, false},
 		{"60 busy loops, without the right to priority", []string{"60", "1", "0"}, dropSysNice, 0, false},

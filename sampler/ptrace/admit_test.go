@@ -9,11 +9,10 @@ import (
 	"time"
 )
 
-// step is one question to the gate.
 type step struct {
 	after time.Duration  // since the last question
-	tell  func(*account) // what the kernel tells that it did not tell before
-	held  time.Duration  // a hold that has ended since
+	tell  func(*account) // what the kernel reports that it did not report before
+	held  time.Duration  // a pause that has ended since the last question
 	want  Hindrance
 }
 
@@ -25,7 +24,8 @@ func waits(d time.Duration, turns uint64) func(*account) {
 
 func runnable(n int) func(*account) { return func(a *account) { a.runnable = n } }
 
-// group tells of more that a group has used, of further periods, and how often the group has waited for one of them.
+// group reports how much more CPU time a group has used, how many periods have passed, and how often the group had to
+// wait for the next one.
 func group(used time.Duration, periods, throttled uint64) func(*account) {
 	return func(a *account) {
 		g := a.groups[0]
@@ -34,7 +34,7 @@ func group(used time.Duration, periods, throttled uint64) func(*account) {
 	}
 }
 
-// TestGate: no stop begins where it cannot be expected to end in time, and each refusal has its reason.
+// TestGate: no stop begins that cannot be expected to end in time, and each refusal has its reason.
 func TestGate(t *testing.T) {
 	limited := account{turns: 1, groups: []groupAccount{{quota: 10 * ms}}}
 	for _, c := range []struct {
@@ -87,7 +87,7 @@ func TestGate(t *testing.T) {
 	}
 }
 
-// TestHoldsHaveACause: a hold over the bound is counted by what caused it, also if the gate is never asked again.
+// TestHoldsHaveACause: a pause over the bound is counted by its cause, also if the gate is never asked again.
 func TestHoldsHaveACause(t *testing.T) {
 	for _, c := range []struct {
 		urgent bool
@@ -107,8 +107,8 @@ func TestHoldsHaveACause(t *testing.T) {
 	}
 }
 
-// TestGroupsAreRead: what a group of version 2 has used is in its cpu.stat. Of version 1 goprof's own CPU time stands
-// in.
+// TestGroupsAreRead: what a group of version 2 has used is in its cpu.stat. For version 1, goprof's own CPU time is
+// taken instead.
 func TestGroupsAreRead(t *testing.T) {
 	stat := filepath.Join(t.TempDir(), "cpu.stat")
 	write := func(text string) {

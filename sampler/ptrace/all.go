@@ -13,13 +13,13 @@ import (
 const (
 	// lastWait bounds the wait for the next pending stop if no pending thread waits for a CPU to stop on.
 	lastWait = 100 * time.Millisecond
-	// maxWait bounds a wait for all pending stops. They come one after the other: each of thousands of threads needs
-	// the CPU for a moment to stop. If a caller waits longer than usual for one stop, it waits maxWaits times as long
-	// for all.
+	// maxWait bounds a wait for all pending stops. Stops come one after the other, because each of thousands of threads
+	// needs the CPU for a moment to stop. A caller that waits longer than usual for one stop waits maxWaits times as
+	// long for all.
 	maxWait  = 10 * time.Second
 	maxWaits = 6
 	// mostPending is how many threads are told to stop before the first of them has stopped. With more pending threads,
-	// each would stand still for longer once it has stopped.
+	// each pause would be longer.
 	mostPending = 32
 )
 
@@ -29,11 +29,11 @@ type Subject struct {
 	Hint Hint
 }
 
-// mostReady bounds the snapshots that wait until no thread stands still.
+// mostReady bounds the snapshots that wait until no thread is stopped.
 const mostReady = 64
 
-// mostPasses bounds how often AllUntil looks again at threads that were let go because of others. If a stop was not
-// admitted, AllUntil tries again after the time admittedSoon. After mostPasses passes it tries again after
+// AllUntil looks again at threads that were released because of others, in at most mostPasses passes. If a stop was not
+// admitted, the next pass comes after admittedSoon. After mostPasses passes, AllUntil tries such threads again every
 // admittedLater, until its time is over. The first passes together cover several periods of a limit on CPU time (a
 // period mostly lasts 100 ms). After a long wait for a CPU, no stop is admitted for a second or more (firstRest).
 const (
@@ -43,17 +43,16 @@ const (
 )
 
 // AllUntil looks at each thread once, for a dump. It calls each for every thread, with a snapshot that is valid during
-// the call. At that time no thread stands still or is about to, except threads that did not stop in time. If no pending
-// thread has stopped for the time wait, all of them are given up. If none of them wants a CPU, the kernel holds them
-// up, and they are given up after 100 ms. Let the OS thread end afterwards, as Tracer says.
+// the call. During the call no thread is stopped or about to stop, except threads that did not stop in time. If no
+// pending thread has stopped for the time wait, all of them are given up. If none of them wants a CPU, the kernel holds
+// them up, and they are given up after 100 ms. Let the OS thread end afterwards (see Tracer).
 //
 // AllUntil looks without a stop at three sorts of threads: those that were given up, those that cannot be told to stop
 // because too many others are held up, and those whose stop is not admitted. If such a thread sleeps, Waiting.Unstopped
 // is set. Otherwise its outcome is TimedOut or Unadmitted.
 //
 // Once gaveUp is closed, AllUntil does not wait for a call of each that does not return. It reports whether all calls
-// have returned. Another goroutine calls each, one call at a time, while this goroutine looks after the threads that
-// stop late.
+// have returned. Another goroutine calls each, one call at a time, while this goroutine handles late stops.
 func AllUntil(gaveUp <-chan struct{}, t *Tracer, wait time.Duration, threads []Subject, each func(*look.Look,
 	Outcome)) bool {
 	a := all{t: t, wait: wait, until: Monotonic() + int64(wait), each: each, gaveUp: gaveUp, hints: map[int]Hint{}}
@@ -73,8 +72,8 @@ func AllUntil(gaveUp <-chan struct{}, t *Tracer, wait time.Duration, threads []S
 	return !a.over
 }
 
-// pass looks at each thread once, unless the Tracer has enough. Afterwards no stop is pending, and a.bystanders has the
-// threads to be looked at again. It returns false if a call of each does not return.
+// pass looks at each thread once, unless Tracer.Enough ends it. Afterwards no stop is pending, and a.bystanders are the
+// threads to look at again. It returns false if a call of each does not return.
 func (a *all) pass(threads []Subject) bool {
 	t := a.t
 	for _, th := range threads {
@@ -115,8 +114,8 @@ func (a *all) pass(threads []Subject) bool {
 }
 
 // withoutStop looks at a thread that could not be stopped. otherwise is the outcome if the thread does not sleep, or if
-// the kernel permits no look without a stop. In the second case it says what prevented the stop, and the thread is
-// looked at again.
+// the kernel permits no look without a stop. In the second case otherwise says what prevented the stop, and AllUntil
+// looks at the thread again.
 func (a *all) withoutStop(snap *look.Look, otherwise Outcome) Outcome {
 	tid := snap.TID
 	snap.Reset()
@@ -129,8 +128,8 @@ func (a *all) withoutStop(snap *look.Look, otherwise Outcome) Outcome {
 }
 
 // keep stores a look's outcome for later. It does not call each at once: that takes time, and threads that stop
-// meanwhile would stand still. A thread is looked at again if its stop was not admitted, or if it was let go without a
-// look (Missed), or its memory was read too late.
+// meanwhile would have to wait. AllUntil looks at a thread again if its stop was not admitted, if it was released
+// without a look (Missed), or if its memory was read too late.
 func (a *all) keep(snap *look.Look, o Outcome) {
 	again := o == Unadmitted || o == Missed || o == ReadLate
 	if again && (a.passes < mostPasses || o == Unadmitted && Monotonic() < a.until) {
@@ -142,22 +141,22 @@ func (a *all) keep(snap *look.Look, o Outcome) {
 	a.ready = append(a.ready, outcome{snap, o})
 }
 
-// all is an AllUntil under way.
+// all is the state of an AllUntil.
 type all struct {
 	t     *Tracer
 	wait  time.Duration
-	until int64 // stops that are not admitted are asked for again
+	until int64 // until then, stops that are not admitted are tried again
 	each  func(*look.Look, Outcome)
 	ready []outcome
 	spare []*look.Look
-	stuck int // stops that have not come when they were waited for, and may never do
+	stuck int // stops that did not come in time, and may never come
 
 	gaveUp     <-chan struct{}
 	over       bool
 	hints      map[int]Hint
-	bystanders []Subject // to be looked at again
+	bystanders []Subject // threads to look at again
 	passes     int
-	nap        bool // a stop was not admitted: the next pass comes a little later
+	nap        bool // a stop was not admitted, so the next pass comes a little later
 }
 
 type outcome struct {
@@ -204,10 +203,9 @@ func (a *all) handOver() {
 	}
 }
 
-// collect takes the stops that have come.
 func (a *all) collect() { collectAll(a.t, a.keep) }
 
-// collectUntil waits for stops until no more than left are pending, or none comes any more.
+// collectUntil waits until no more than left stops are pending, or until no further stop comes.
 func (a *all) collectUntil(left int) {
 	collectUntil(a.t, left, a.wait, a.keep)
 	if n := a.t.Pending(); n > left {
@@ -231,7 +229,7 @@ func AllUnstopped(t *Tracer, threads []Subject, each func(*look.Look, Outcome)) 
 
 func (t *Tracer) enough() bool { return t.Enough != nil && t.Enough() }
 
-// collectAll hands over the stops that have come, and reports whether there were any.
+// collectAll hands over the looks of stops that have come, and reports whether there were any.
 func collectAll(t *Tracer, each func(*look.Look, Outcome)) (some bool) {
 	for {
 		snap, o, ok := t.Collect()
@@ -243,8 +241,8 @@ func collectAll(t *Tracer, each func(*look.Look, Outcome)) (some bool) {
 	}
 }
 
-// collectUntil waits for stops until no more than left are pending, or until no further stop comes for the time wait.
-// If no pending thread wants a CPU, it waits only for lastWait.
+// collectUntil waits until no more than left stops are pending, or until no further stop comes for the time wait. If no
+// pending thread wants a CPU, it waits only for lastWait.
 func collectUntil(t *Tracer, left int, wait time.Duration, each func(*look.Look, Outcome)) {
 	var ts unix.Timespec
 	now := Monotonic()
@@ -263,14 +261,14 @@ func collectUntil(t *Tracer, left int, wait time.Duration, each func(*look.Look,
 			asked = now
 		}
 		ts = unix.NsecToTimespec(now + int64(t.Patience()))
-		SleepUntil(&ts) // not Go's sleep: to end it, another thread of goprof's would need a CPU
+		SleepUntil(&ts) // not Go's sleep, which needs a CPU for another thread to end it
 	}
 }
 
 // endWait is how long the end of a recording waits for threads that have no CPU to stop on.
 const endWait = time.Second
 
-// CollectRest collects pending stops for a while, and gives up the rest.
+// CollectRest collects pending stops for a while, and then gives up the others.
 func (t *Tracer) CollectRest(each func(*look.Look, Outcome)) {
 	collectUntil(t, 0, endWait, each)
 	t.Abandon(each)

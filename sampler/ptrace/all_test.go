@@ -14,8 +14,8 @@ import (
 	"goprof/testdata/ctest"
 )
 
-// No thread stands still while the snapshot of another one is walked. Here twelve threads that never rest share the
-// CPUs, so that most of them stop late.
+// No thread stays stopped while the snapshot of another one is walked. Here twelve threads that never rest share the
+// CPUs, so most of them stop late.
 func TestNobodyWaitsForAWalk(t *testing.T) {
 	p := ctest.Run(t, ctest.Shares, "12", "1", "0")
 	var threads []Subject
@@ -48,7 +48,7 @@ func TestNobodyWaitsForAWalk(t *testing.T) {
 }
 
 // TestStopIsTheCause: a thread could not be stopped, and the kernel does not permit a look without a stop, either:
-// CAP_SYS_PTRACE alone does not open another user's /proc/PID/syscall. The stop is the cause that is named, and the
+// CAP_SYS_PTRACE alone does not open another user's /proc/PID/syscall. The outcome names the stop as the cause, and the
 // thread is looked at again.
 func TestStopIsTheCause(t *testing.T) {
 	if os.Geteuid() != 0 {

@@ -12,7 +12,7 @@ import (
 	"goprof/testdata/ctest"
 )
 
-// onCPUOf runs f with real-time priority on the CPU of a program that spins. Another CPU is there for f to go on at.
+// onCPUOf runs f with real-time priority on the CPU of a program that spins. here is that CPU, there is another one.
 func onCPUOf(t *testing.T, p *ctest.Program, f func(tr *Tracer, here, there int)) {
 	t.Helper()
 	onTracer(t, p.PID, func(tr *Tracer) {
@@ -78,14 +78,14 @@ func ownPolicy(t *testing.T) uint32 {
 	return attr.Policy
 }
 
-// sleepFor sleeps as the engines do: Go's scheduler has no part in it.
+// sleepFor sleeps without Go's scheduler, as the engines do.
 func sleepFor(d time.Duration) {
 	ts := unix.NsecToTimespec(Monotonic() + int64(d))
 	SleepUntil(&ts)
 }
 
-// TestLetGoAside: goprof has taken the CPU from a thread. A SCHED_IDLE thread lets that thread go, and gets its
-// priority back afterwards, on another CPU.
+// TestLetGoAside: goprof has taken the CPU from a thread. The sampling thread releases that thread as a SCHED_IDLE
+// thread, and gets its priority back afterwards, on another CPU.
 func TestLetGoAside(t *testing.T) {
 	p := ctest.Run(t, ctest.Spin)
 	p.Number(t)
@@ -120,8 +120,8 @@ func TestLetGoAside(t *testing.T) {
 	})
 }
 
-// TestPriorityComesBack: a preempter raises a thread's priority. If the thread gives it up only after that, any
-// preempter that wakes up raises it again.
+// TestPriorityComesBack: a preempter raises a thread's priority. If the thread gives up its priority only after that,
+// any preempter that wakes up raises it again.
 func TestPriorityComesBack(t *testing.T) {
 	p := ctest.Run(t, ctest.Spin)
 	p.Number(t)
@@ -129,7 +129,7 @@ func TestPriorityComesBack(t *testing.T) {
 		h := tr.preempters
 		now := Monotonic()
 		h.SetPatience(int64(time.Hour))
-		for i := range int64(200) { // nobody can be called, but a preempter wakes up
+		for i := range int64(200) { // no preempter can call, but one of them wakes up
 			h.Tell(0, now+int64(5*time.Millisecond)+i*int64(100*time.Millisecond), 1)
 		}
 		other := realTime(tracerPriority)
@@ -145,7 +145,7 @@ func TestPriorityComesBack(t *testing.T) {
 			}
 		}
 		h.ask(now)
-		awaitRaise() // the first raise: it comes however late the preempter has its CPU
+		awaitRaise() // the first raise comes, however late the preempter has its CPU
 		setOwnPriority(&h.idle)
 		goTo(t, 0, here) // a program spins on that CPU, too
 		awaitRaise()

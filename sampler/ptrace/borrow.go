@@ -2,8 +2,8 @@
 
 package ptrace
 
-// A Runner keeps an OS thread and room for a stack. Tracers of several processes that share an OS thread take turns,
-// so one Runner does for all of them.
+// A Runner needs an OS thread and memory for a stack. Tracers of several processes that share an OS thread look in
+// turn, so they share one Runner.
 
 // Borrow takes the Runners of another Tracer of the same OS thread, and notes the CPU to which that Tracer is bound.
 // GiveBack ends the loan.
@@ -15,10 +15,10 @@ func (t *Tracer) Borrow(from *Tracer) {
 	}
 }
 
-// GiveBack returns the Runner, or its replacement. If a read did not return, its Runner is kept until it does. The
-// sampling thread may have been brought to another CPU meanwhile (aside.go).
+// GiveBack returns the Runner, or its replacement. If a read has not returned, the borrower keeps that Runner. GiveBack
+// also passes on the CPU, because the sampling thread may have moved (aside.go).
 func (t *Tracer) GiveBack(to *Tracer) {
-	t.Holds() // while there is a gate that tells their cause
+	t.Holds() // while there is a gate that knows their cause
 	t.preempters, to.stayAt, t.gate, t.releaser = nil, t.stayAt, nil, nil
 	switch {
 	case t.reader == nil:

@@ -4,8 +4,8 @@ package ptrace
 
 import "time"
 
-// mostChances is how many reads of one thread's memory may be given up within chanceFor. A read that was late because
-// the Runner had no CPU does not count.
+// mostChances is how many reads of one thread's memory may be given up within chanceFor. A read that is late because
+// the Runner has no CPU does not count.
 const (
 	mostChances = 3
 	chanceFor   = time.Minute
@@ -24,7 +24,7 @@ func (c *Chances) Lose(now int64) {
 	c.lost[0] = now
 }
 
-// Spent reports whether the thread is to be left alone: too many of its reads were given up lately.
+// Spent reports whether to leave the thread alone, because too many of its reads were given up lately.
 func (c *Chances) Spent(now int64) bool {
 	oldest := c.lost[mostChances-1]
 	return oldest != 0 && now-oldest < int64(chanceFor)

@@ -17,20 +17,21 @@ type Contexts struct{ ways atomic.Pointer[contextWays] }
 type contextWays struct {
 	list   [MaxContextWays]process.Local
 	n      int
-	number uint64 // of these ways: what was guessed by others is void
+	number uint64 // identifies these ways: guesses with another number are void
 }
 
 // MaxContextWays is how many libraries of a process may publish contexts.
 const MaxContextWays = 4
 
 const (
-	// contextGuesses is how many threads' ways are remembered. It is a power of two.
+	// contextGuesses is the size of the table of guesses. It is a power of two.
 	contextGuesses = 1 << 8
 )
 
 var contextNumbers atomic.Uint64
 
-// Set sets the places of contexts. An empty list means that there are none. If nothing has changed, guesses stay.
+// Set sets the places of contexts. An empty list means that there are none. If the list is the same, guesses stay
+// valid.
 func (c *Contexts) Set(list []process.Local) {
 	if len(list) == 0 {
 		c.ways.Store(nil)
@@ -57,20 +58,20 @@ func (c *Contexts) Ways() (list []process.Local, number uint64) {
 	return w.list[:w.n], w.number
 }
 
-// Published reports whether there may be contexts.
+// Published reports whether threads may have contexts.
 func (c *Contexts) Published() bool { return c.ways.Load() != nil }
 
-// contextCopy holds what is prepared outside the pause to find a thread's record, and the results.
+// contextCopy holds what is prepared outside the pause for finding a thread's record, and the results.
 type contextCopy struct {
-	guess []contextGuess // nil before the first way
-	reads int64          // calls that read, all together: for tests
+	guess []contextGuess // nil until there is a way
+	reads int64          // system calls that read, in all: for tests
 }
 
-// contextGuess is where a thread's record was at its last look. The guess is read again and compared each time.
+// contextGuess is where a thread's record was at its last look. Each look reads these addresses again and compares.
 type contextGuess struct {
 	tid     int
-	number  uint64 // of the ways
-	pointer uint64 // the thread's pointer
+	number  uint64 // the number of the ways
+	pointer uint64 // the thread pointer
 	at      [MaxContextWays]struct{ table, block, record uint64 }
 }
 

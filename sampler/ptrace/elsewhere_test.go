@@ -10,7 +10,7 @@ import (
 	"goprof/testdata/ctest"
 )
 
-// Leaving a CPU does not change where the thread may run afterwards. It fails if there is no other CPU.
+// Leaving a CPU does not change where the thread may run afterwards. If there is no other CPU, leaving fails.
 func TestLeaveCPU(t *testing.T) {
 	one := ctest.AnyCPU(t)
 	OnOwnThread(func() {
@@ -42,8 +42,8 @@ func TestLeaveCPU(t *testing.T) {
 	})
 }
 
-// TestNoMoveWhileStopsArePending: another thread may have the other CPU for long, and those that are to stop would
-// stand still meanwhile.
+// TestNoMoveWhileStopsArePending: a thread does not move while stops are pending. Another thread may have the other CPU
+// for long, and the threads that stop meanwhile would have to wait.
 func TestNoMoveWhileStopsArePending(t *testing.T) {
 	late := make([]pendingStop, 1)
 	for _, c := range []struct {

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"goprof/sampler/look"
 	"goprof/testdata/ctest"
 )
@@ -18,12 +20,15 @@ func onTracer(t testing.TB, pid int, f func(tr *Tracer)) {
 	OnOwnThread(func() {
 		tr := NewTracer(pid, cpu)
 		defer tr.Close()
+		if os.Getenv("GOPROF_SLOW") != "" { // each wait for an emulated CPU would close the gate for longer
+			tr.gate = &gate{tid: unix.Gettid(), sources: sources{urgent: true, schedstat: -1, loadavg: -1}}
+		}
 		f(tr)
 	})
 }
 
-// lookPatiently is Look. If the stop comes late, Collect follows. A stop that is not admitted is asked for again, one
-// that comes while this goroutine has no turn, and a look whose read was late for want of a CPU.
+// lookPatiently is Look. If the stop comes late, Collect follows. It looks again if a stop was not admitted, if a stop
+// came while this goroutine had no turn, and if a read was late because this OS thread had no CPU.
 func lookPatiently(tr *Tracer, tid int, top uint64) (*look.Look, Outcome) {
 	return lookAt(tr, tid, Hint{StackTop: top})
 }
@@ -36,9 +41,6 @@ func lookAt(tr *Tracer, tid int, hint Hint) (*look.Look, Outcome) {
 			return snap, o
 		}
 		time.Sleep(time.Millisecond)
-		if o == Unadmitted && os.Getenv("GOPROF_SLOW") != "" {
-			tr.gate.until = 0 // each wait for an emulated CPU closes the gate for longer
-		}
 		if o != Pending {
 			o = tr.Look(tid, hint, snap)
 			continue

@@ -37,6 +37,8 @@ func TestFrozenThread(t *testing.T) {
 						if _, got, ok := tr.Collect(); ok {
 							o = got
 						}
+					} else if o == Missed || o == ReadLate { // this OS thread had no CPU in time
+						o = tr.Look(p.PID, Hint{}, snap)
 					}
 					return o == Taken
 				})

@@ -45,16 +45,16 @@ func (h *Histogram) Add(ns int64) {
 	h.max = max(h.max, ns)
 }
 
-// Count is how many durations were added.
+// Count returns how many durations were added.
 func (h *Histogram) Count() int64 { return h.count }
 
-// Sum is all of them together.
+// Sum returns the sum of all durations.
 func (h *Histogram) Sum() time.Duration { return time.Duration(h.sum) }
 
-// Max is the longest, exactly.
+// Max returns the exact longest duration.
 func (h *Histogram) Max() time.Duration { return time.Duration(h.max) }
 
-// Quantile returns a duration that a share q of all does not exceed, at most 1/16 too high.
+// Quantile returns a duration that a share q of all durations does not exceed. The result is at most 1/16 too high.
 func (h *Histogram) Quantile(q float64) time.Duration {
 	if h.count == 0 {
 		return 0

@@ -12,14 +12,14 @@ import (
 	"goprof/arch"
 )
 
-// Held is a thread that stands still.
+// Held is a stopped thread.
 type Held struct {
 	TID     int
 	Regs    arch.Regs
 	Syscall int64
 	PACMask uint64 // see process.Snapshot
 
-	signal uintptr // that was on its way to the thread
+	signal uintptr // the signal that was about to be delivered
 }
 
 var (
@@ -32,22 +32,23 @@ var (
 )
 
 const (
-	// holdPasses bounds how often new threads are looked for. A thread that has not stopped may start others.
+	// holdPasses bounds how often HoldAll looks for new threads. A thread that has not stopped may start others.
 	holdPasses = 64
-	// reapEach is how often those that have ended are reaped while others are waited for: an exec, which does not stop,
-	// waits for the ends of all others, also of those that stood still already (seize.go). It is some 10 ms.
+	// reapEach is how many checks pass between two reapings of ended threads, some 10 ms. Reaping is needed because of
+	// an exec. A thread in an exec does not stop, and waits for the ends of all others, including stopped ones
+	// (seize.go).
 	reapEach = 100
-	// holdTick is how often a hold looks whether it must end.
+	// holdTick is how often a hold checks whether it must end.
 	holdTick = 5 * time.Millisecond
 )
 
-// HoldAll stops all threads of a process while f runs. It differs from Look only in how long the threads stand still:
-// they are seized and interrupted in the same way, and the kernel lets go of them if goprof dies. f runs on another
-// goroutine, and may read the target.
+// HoldAll stops all threads of a process while f runs. It differs from Look only in the length of the pause. It seizes
+// and interrupts threads in the same way, and the kernel releases them if goprof dies. f runs on another goroutine, and
+// may read the target.
 //
-// wait bounds how long the threads may take to stop, most how long they stand still. They are also let go when cancel
-// is closed, which may be nil, and when goprof itself is to be stopped (Suspend). Then f may still be running, cut is
-// closed, and the result is ErrLetGo.
+// wait bounds how long the threads may take to stop, and most how long they stay stopped. HoldAll also releases them
+// when cancel is closed, which may be nil, and when goprof itself is about to be stopped (Suspend). Then f may still be
+// running, cut is closed, and the result is ErrLetGo.
 func HoldAll(pid int, cpu *arch.CPU, cancel <-chan struct{}, wait, most time.Duration,
 	f func(all []Held, cut <-chan struct{})) (err error) {
 	OnOwnThread(func() {
@@ -62,16 +63,16 @@ func HoldAll(pid int, cpu *arch.CPU, cancel <-chan struct{}, wait, most time.Dur
 	return err
 }
 
-// holding is a HoldAll under way. It stays on one OS thread.
+// holding is the state of a HoldAll. It stays on one OS thread.
 type holding struct {
 	t      *Tracer
 	cancel <-chan struct{}
 	seized map[int]bool
-	coming []int // seized, and not known to stand still
+	coming []int // seized, but not known to be stopped
 	held   []Held
 }
 
-// ends says why a hold must end early, if it must.
+// ends returns why a hold must end early, "" if it need not.
 func (h *holding) ends() string {
 	select {
 	case <-h.cancel:
@@ -84,7 +85,7 @@ func (h *holding) ends() string {
 	return ""
 }
 
-// stopAll stops all threads, those included that others start meanwhile.
+// stopAll stops all threads, including those that are started meanwhile.
 func (h *holding) stopAll(until int64) error {
 	for range holdPasses {
 		found, err := h.seizeNew()
@@ -124,7 +125,7 @@ func (h *holding) seizeNew() (found int, err error) {
 			}
 			return found, &SyscallError{"PTRACE_SEIZE", e}
 		}
-		if !h.t.proc.Owns(tid) { // it goes on with the end of this OS thread
+		if !h.t.proc.Owns(tid) { // this thread is released when this OS thread ends
 			return found, fmt.Errorf("%w: %d is the number of another process's thread by now", ErrNotHeld, tid)
 		}
 		h.seized[tid] = true
@@ -135,7 +136,7 @@ func (h *holding) seizeNew() (found int, err error) {
 	return found, nil
 }
 
-// await waits until each seized thread stands still, or has ended.
+// await waits until each seized thread is stopped or has ended.
 func (h *holding) await(until int64) error {
 	for pass := 1; ; pass++ {
 		still := h.coming[:0]
@@ -163,7 +164,7 @@ func (h *holding) await(until int64) error {
 	}
 }
 
-// note keeps the registers of a thread that stands still.
+// note keeps the registers of a stopped thread.
 func (h *holding) note(tid int, sig uintptr) error {
 	if e := h.t.getRegs(tid); e != 0 {
 		return nil // it was killed
@@ -181,7 +182,7 @@ func (h *holding) note(tid int, sig uintptr) error {
 	return nil
 }
 
-// during runs f while all threads stand still.
+// during runs f while all threads are stopped.
 func (h *holding) during(most time.Duration, f func([]Held, <-chan struct{})) error {
 	done, cut := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -205,8 +206,8 @@ func (h *holding) during(most time.Duration, f func([]Held, <-chan struct{})) er
 	}
 }
 
-// release lets all threads go on. A thread that has not stopped yet cannot be released: the kernel does that when this
-// OS thread ends.
+// release releases all threads. A thread that has not stopped yet cannot be released: the kernel does that when this OS
+// thread ends.
 func (h *holding) release() {
 	for _, t := range h.held {
 		ptrace(unix.PTRACE_DETACH, uintptr(t.TID), 0, t.signal)

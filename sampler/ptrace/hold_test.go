@@ -11,7 +11,6 @@ import (
 	"goprof/testdata/ctest"
 )
 
-// tasks lists the threads of a process.
 func tasks(t *testing.T, pid int) (tids []int) {
 	t.Helper()
 	tr := NewTracer(pid, ctest.NeedCPU(t))
@@ -22,7 +21,7 @@ func tasks(t *testing.T, pid int) (tids []int) {
 	return tids
 }
 
-// goOn checks that nobody stands still or is traced any more.
+// goOn checks that no thread of a process is stopped or traced any more.
 func goOn(t *testing.T, pid int) {
 	t.Helper()
 	for _, tid := range tasks(t, pid) {
@@ -33,7 +32,7 @@ func goOn(t *testing.T, pid int) {
 	}
 }
 
-// TestHoldAll: all threads stand still while f runs, and go on afterwards.
+// TestHoldAll: all threads are stopped while f runs, and go on afterwards.
 func TestHoldAll(t *testing.T) {
 	p := ctest.Run(t, ctest.Shares, "12", "1", "0")
 	for range 12 {
@@ -119,7 +118,8 @@ func TestHoldExec(t *testing.T) {
 	p := ctest.Run(t, ctest.Execs, "100")
 	go io.Copy(io.Discard, p.Out)
 	cpu, whole := ctest.NeedCPU(t), 0
-	for i := range 150 {
+	rounds := ctest.Rounds(150)
+	for i := range rounds {
 		time.Sleep(time.Duration(i%30) * 200 * time.Microsecond)
 		ended := make(chan error, 1)
 		go func() {
@@ -130,10 +130,10 @@ func TestHoldExec(t *testing.T) {
 			if err == nil {
 				whole++
 			}
-		case <-time.After(10 * time.Second):
+		case <-time.After(2 * time.Minute):
 			p.Process.Kill() // ends both waits
 			t.Fatal("it waits for the exec, and the exec for it")
 		}
 	}
-	t.Logf("%d of 150 met no exec", whole)
+	t.Logf("%d of %d met no exec", whole, rounds)
 }

@@ -5,9 +5,9 @@ package ptrace
 import "goprof/process"
 
 // Memory is a process.Target whose memory is read by the Runner of a Tracer. Tracer.After and the callback of
-// LookUnstoppedDuring read on the tracing thread, where stops may be pending. Their reads must end in time like the
-// looks themselves. The reads of a Memory belong to the look that is under way. If one read does not return in time,
-// all later reads of that look fail.
+// LookUnstoppedDuring read on the tracing thread, where stops may be pending. Their reads must end in time, as those of
+// the looks do. The reads of a Memory belong to the present look. If one read does not return in time, all later reads
+// of that look fail.
 //
 // Ask nothing else of the Target on the tracing thread: finding an image or a symbol may read files.
 type Memory struct {
@@ -15,10 +15,10 @@ type Memory struct {
 	t *Tracer
 }
 
-// NewMemory makes a Memory. As long as no Tracer serves the Memory, it reads by itself.
+// NewMemory makes a Memory. It reads by itself until a Tracer serves it.
 func NewMemory(t process.Target) *Memory { return &Memory{Target: t} }
 
-// Serve makes the Tracer read for m, until it is closed or another one does.
+// Serve makes the Tracer read for m, until the Tracer is closed or serves another Memory.
 func (t *Tracer) Serve(m *Memory) { m.t, t.served = t, m }
 
 func (t *Tracer) stopServing() {
@@ -56,7 +56,7 @@ func (m *Memory) ReadMany(rs []process.Range) {
 	}
 }
 
-// Global finds nothing on the tracing thread.
+// Global finds nothing on the tracing thread, because looking a symbol up may read files.
 func (m *Memory) Global(image, symbol string) (uint64, error) {
 	if m.t == nil {
 		return m.Target.Global(image, symbol)
@@ -64,7 +64,7 @@ func (m *Memory) Global(image, symbol string) (uint64, error) {
 	return 0, process.ErrNoSymbol
 }
 
-// readFor copies as much of the target's memory as there is room for.
+// readFor copies as much of the target's memory as fits into the Runner's room. It returns how many bytes it copied.
 func (t *Tracer) readFor(addr uint64, b []byte) int {
 	d := t.reader
 	if d == nil {
@@ -79,7 +79,7 @@ func (t *Tracer) readFor(addr uint64, b []byte) int {
 	return copy(b, d.stack[:n])
 }
 
-// readManyFor reads the first of these ranges, as many as one call can, and returns how many are dealt with.
+// readManyFor reads the first ranges, as many as fit into one call, and returns how many it has handled.
 func (t *Tracer) readManyFor(rs []process.Range) int {
 	d := t.reader
 	if d == nil {
@@ -100,7 +100,7 @@ func (t *Tracer) readManyFor(rs []process.Range) int {
 	from := d.stack
 	for i := range rs[:k] {
 		n := len(rs[i].Buf)
-		if got < n { // the kernel stops at the first bad address and says nothing
+		if got < n { // the kernel stops at the first bad address and does not say where
 			return i + 1
 		}
 		copy(rs[i].Buf, from[:n])
@@ -110,8 +110,8 @@ func (t *Tracer) readManyFor(rs []process.Range) int {
 	return k
 }
 
-// Apart calls read outside of any look. read reads through a Memory that t serves. Apart returns false if the target's
-// memory did not answer. As long as an earlier read has not come back, all reads of read fail.
+// Apart calls read outside of any look. read uses a Memory that t serves. Apart returns false if the target's memory
+// did not answer in time. While an earlier read has not returned, all reads fail.
 func (t *Tracer) Apart(read func()) bool {
 	if !t.onItsThread() {
 		return false
@@ -133,6 +133,6 @@ func (t *Tracer) Apart(read func()) bool {
 	return t.readsCameBack(t.apart) == Taken
 }
 
-// ApartFailed says that Apart could not read what it was asked for. Apart reads memory through a thread that may have
-// ended. The next call takes another thread.
+// ApartFailed reports that Apart could not read. Apart reads memory through a thread, which may have ended. The next
+// call uses another thread.
 func (t *Tracer) ApartFailed() { t.apart = 0 }

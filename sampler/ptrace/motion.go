@@ -2,17 +2,22 @@
 
 package ptrace
 
-import "goprof/process/procfs"
+import (
+	"bytes"
 
-// MotionOf reads how a thread has moved so far. If two readings are equal, the thread has not run in between, unless it
-// is on a CPU (StillRuns): then nothing is known.
+	"goprof/arch"
+	"goprof/process/procfs"
+)
+
+// MotionOf returns how a thread has moved so far. If two readings are equal, the thread has not run in between. For a
+// thread on a CPU (StillRuns), equal readings mean nothing.
 func MotionOf(proc *procfs.Dir, tid int) (Motion, bool) {
 	f := followed{proc, tid, noFollowed}
 	defer f.close()
 	return f.motion()
 }
 
-// ChargeOf is the part of MotionOf that costs least: how much CPU time the thread has had, and how often.
+// ChargeOf returns the cheapest part of MotionOf: the thread's CPU time, and how often it had a CPU.
 func ChargeOf(proc *procfs.Dir, tid int) (procfs.Schedstat, bool) {
 	f := followed{proc, tid, noFollowed}
 	defer f.close()
@@ -29,11 +34,16 @@ func (m Motion) StillRuns() bool {
 	return false
 }
 
-// InCall reports whether a thread waits in a system call. It is true as well for a thread that a signal has stopped
-// there.
-func InCall(proc *procfs.Dir, tid int) bool {
+// InCall reports whether a thread waits in a system call. The result is also true for a thread that a signal has
+// stopped there. aarch64 then tells no system call, and the thread stands at the instruction of the call
+// (arch/arm64/kernel/signal.c, do_signal). read reads the thread's memory.
+func InCall(proc *procfs.Dir, tid int, cpu *arch.CPU, read func(addr uint64, b []byte) error) bool {
 	f := followed{proc, tid, noFollowed}
 	defer f.close()
-	call, _, _, _, ok := procfs.ParseSyscall(f.read(fileSyscall))
+	call, _, _, pc, ok := procfs.ParseSyscall(f.read(fileSyscall))
+	if ok && call < 0 && cpu.SetsBack() {
+		at := make([]byte, len(cpu.SyscallInst))
+		return read(pc, at) == nil && bytes.Equal(at, cpu.SyscallInst)
+	}
 	return ok && call >= 0
 }

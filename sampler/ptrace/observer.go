@@ -14,15 +14,15 @@ import (
 	"goprof/sampler/osthread"
 )
 
-// Observer looks at threads without a stop. No thread stands still meanwhile and none has been told to stop. So its OS
+// Observer looks at threads without a stop. Meanwhile no thread is stopped or about to stop. So the Observer's OS
 // thread reads the target's memory by itself, which takes a third of the time of a Runner's read (docs/decisions/0005).
 // If a read does not return, no other thread is held up: the Observer abandons its OS thread.
 //
-// It belongs to one goroutine.
+// An Observer belongs to one goroutine.
 type Observer struct {
 	t     *Tracer
 	reads ownReads
-	tid   atomic.Int32 // of the OS thread that looks
+	tid   atomic.Int32 // the OS thread that looks
 	why   Outcome
 }
 
@@ -36,8 +36,8 @@ func NewObserver(pid int, cpu *arch.CPU, stackLimit int) *Observer {
 }
 
 // Each calls look for 0 to n-1, on an OS thread that holds no thread of the target. It returns how many calls have
-// returned. If these are fewer than n, a read hangs in the next call. Then the Observer must not be used again: it
-// makes no more looks, even if the read returns one day (IsBack).
+// returned. If these are fewer than n, a read hangs in the next call. Then do not use the Observer again: it makes no
+// more looks, even if the read returns later (IsBack).
 func (o *Observer) Each(n int, look func(t *Tracer, i int)) int {
 	var done atomic.Int64
 	ended := make(chan struct{})
@@ -77,7 +77,7 @@ func (o *Observer) Why() Outcome { return o.why }
 // Serve makes the Observer read for m, from now on.
 func (o *Observer) Serve(m *Memory) { o.t.Serve(m) }
 
-// IsBack reports whether the read that did not return in time has returned.
+// IsBack reports whether the read that was given up has returned.
 func (o *Observer) IsBack() bool { return !isUnderWay(o.reads.count.Load()) }
 
 // Close frees the Observer's memory and files. If a read has not returned, Close frees nothing: the kernel may still
@@ -88,7 +88,7 @@ func (o *Observer) Close() {
 	}
 }
 
-// ownReads counts when the OS thread that looks begins and ends a read of the target's memory.
+// ownReads counts beginnings and ends of the OS thread's reads of the target's memory.
 type ownReads struct {
 	count atomic.Int64 // odd while a read is under way; below 0 once it was given up
 }
@@ -101,7 +101,7 @@ func (r *ownReads) giveUp(count int64) bool { return r.count.CompareAndSwap(coun
 
 const givenUp = -1 << 62
 
-// begin and end stand around each read. A read that was given up ends the goroutine, and its OS thread.
+// begin is called before each read, end after it. If the read was given up, end ends the goroutine and its OS thread.
 func (r *ownReads) begin() { r.count.Add(1) }
 
 func (r *ownReads) end() {
@@ -110,7 +110,7 @@ func (r *ownReads) end() {
 	}
 }
 
-// readItself is fetchInto of an Observer. Go's scheduler is told of the call, so a garbage collection does not wait for
+// readItself is fetchInto for an Observer. Go's scheduler knows of the call, so a garbage collection does not wait for
 // it.
 func (t *Tracer) readItself(tid int, to, tos, from, froms uintptr) int {
 	d := t.reader

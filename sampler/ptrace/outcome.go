@@ -1,19 +1,19 @@
 package ptrace
 
-// Outcome is what became of one look at a thread.
+// Outcome is the result of one look at a thread.
 type Outcome uint8
 
 const (
 	// Taken: the snapshot is whole.
 	Taken Outcome = iota
-	// Pending is not an end: the thread was told to stop and has not yet done so.
-	// The Tracer keeps the snapshot; Collect gives it back with another Outcome.
+	// Pending is not final: the thread was told to stop and has not stopped yet. The Tracer keeps the snapshot. Collect
+	// gives it back with another Outcome.
 	Pending
 	// ThreadGone: the thread has ended.
 	ThreadGone
 	// ProcessGone: the process has ended.
 	ProcessGone
-	// Zombie: the leader has ended and other threads live on. It has no stack.
+	// Zombie: the leader has ended and other threads live on. A zombie has no stack.
 	Zombie
 	// NotPermitted: the kernel does not let goprof trace this process.
 	NotPermitted
@@ -21,12 +21,13 @@ const (
 	AlreadyTraced
 	// TimedOut: a thread that was told to stop has not stopped by the end.
 	TimedOut
-	// Missed: the thread stopped late and was let go without a look, because Go had this OS thread wait (releaser.go),
-	// or because a read of another thread's memory was late.
+	// Missed: the thread stopped late and was released without a look. Either Go kept this OS thread waiting
+	// (releaser.go), or a read of another thread's memory was late.
 	Missed
-	// Silent: the thread's memory did not answer in time, so the thread was let go, or left alone (Tracer.Silent).
+	// Silent: the thread's memory did not answer in time, so goprof released the thread, or left it alone
+	// (Tracer.Silent).
 	Silent
-	// ReadLate: the same, but the read was late for want of a CPU (silent.go).
+	// ReadLate: as Silent, but the read was late because there was no CPU (silent.go).
 	ReadLate
 	// Backlog: no stop was asked for, because too many are pending.
 	Backlog
@@ -42,14 +43,13 @@ const (
 	RingFull
 	// Throttled: the kernel found that samples came too often, and took none for a while (Perf).
 	Throttled
-	// NoRegisters: the kernel could not tell the thread's registers (Perf).
+	// NoRegisters: the kernel could not report the thread's registers (Perf).
 	NoRegisters
 	// WrongThread: a Tracer was called from another OS thread than before.
 	WrongThread
 	// Failed: a system call failed in a way that has no name here (Tracer.Err).
 	Failed
 
-	// NumOutcomes is how many outcomes there are.
 	NumOutcomes = int(iota)
 )
 

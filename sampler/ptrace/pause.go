@@ -11,31 +11,31 @@ import (
 	"goprof/sampler/look"
 )
 
-// The code of this file runs while a thread of the target stands still. Every function is nosplit and calls only
-// nosplit functions. Signals are blocked around them: Go's scheduler interrupts a loop by SIGURG, and Go's profiler
-// does so by SIGPROF. Nothing is allocated.
+// The code of the pause: it runs while a thread of the target is stopped. Every function is nosplit and calls only
+// nosplit functions. Signals are blocked during the pause: Go's scheduler interrupts a loop by SIGURG, and Go's
+// profiler does so by SIGPROF. Nothing is allocated.
 
-// state is what waitid says of a tracee.
+// state is the state of a tracee by waitid.
 type state uint8
 
 const (
-	running state = iota // or asleep: it has not stopped
+	running state = iota // running, or asleep: the thread has not stopped
 	stopped
 	ended
-	lost // the thread is no tracee, or no longer by this number
+	lost // not a tracee, or not under this number any more
 )
 
-// stop tells tid to stop. It waits only for a stop that comes soon: a thread on another CPU stops within some
-// microseconds, so stop asks again and again for up to 40. A thread on the sampling thread's own CPU cannot stop before
-// the sampling thread leaves that CPU, so it becomes pending at once. A thread without a CPU, or in a long system call,
+// stop tells tid to stop. It waits only for a stop that comes soon. A thread on another CPU stops within some
+// microseconds, so stop polls for up to 40 us. A thread on the sampling thread's own CPU cannot stop before the
+// sampling thread leaves that CPU, so it becomes pending at once. A thread without a CPU, or in a long system call,
 // becomes pending after those 40 us. Pending threads stop when the sampling thread sleeps next: one sleep serves all of
-// them. A sleep for each thread would each time end with a wait for the CPU, while the thread stands still.
+// them. With a sleep for each thread, each pause would include a wait for the CPU.
 //
 //go:nosplit
 func (t *Tracer) stop(tid int, elsewhere bool) (state, uintptr) {
 	t.missed = Monotonic()
 	t.readUntil = t.missed + readLimit
-	ptrace(unix.PTRACE_INTERRUPT, uintptr(tid), 0, 0) // if this failed, peek says why
+	ptrace(unix.PTRACE_INTERRUPT, uintptr(tid), 0, 0) // if this fails, peek returns why
 	end := t.missed
 	if elsewhere {
 		end += int64(pollFor)
@@ -52,15 +52,15 @@ func (t *Tracer) stop(tid int, elsewhere bool) (state, uintptr) {
 	}
 }
 
-// peek returns the state of tid. For a stop, it also returns the signal that is on its way to the thread.
+// peek returns the state of tid. For a stop, it also returns the signal that is about to be delivered.
 //
 // Three stops look alike; si_status distinguishes them (ptrace(2)):
 //   - The stop that was asked for: SIGTRAP with PTRACE_EVENT_STOP in the second byte.
-//   - A group stop: SIGSTOP and its like, with the same event. The thread was stopped before, and is stopped again once
-//     it is let go.
-//   - A signal about to be delivered: no event. This is as good a moment to look as any: the thread stands exactly
-//     where the signal met it. The look is taken, and the thread is let go with that signal, which delivers the signal
-//     with its siginfo. The stop that was asked for is still on its way then; letting the thread go cancels it
+//   - A group stop: SIGSTOP and its like, with the same event. The thread was stopped before, and is stopped again
+//     after its release.
+//   - A signal about to be delivered: no event. This is as good a moment to look as any: the thread is exactly where
+//     the signal met it. The look is taken, and the thread is released with that signal, which delivers the signal
+//     with its siginfo. The stop that was asked for is still to come then, and the release cancels it
 //     (kernel/ptrace.c, __ptrace_unlink).
 //
 //go:nosplit
@@ -68,13 +68,13 @@ func (t *Tracer) peek(tid int) (state, uintptr) {
 	if e := waitPeek(tid, &t.info); e != 0 {
 		return lost, 0
 	}
-	return t.info.told()
+	return t.info.decode()
 }
 
-// told interprets the answer of waitid, as peek returns it.
+// decode interprets the answer of waitid. Its results are those of peek.
 //
 //go:nosplit
-func (info *siginfo) told() (state, uintptr) {
+func (info *siginfo) decode() (state, uintptr) {
 	if info.pid == 0 {
 		return running, 0
 	}
@@ -109,8 +109,8 @@ func (t *Tracer) copyStopped(tid int, hint *Hint) {
 }
 
 // copyStack copies the stack from look.sp to its top, or as much as the limit allows. The same system call first copies
-// the Side. A stack pointer outside the thread's own stack is on another stack (a signal's, a coroutine's), of which
-// nothing is known. Then copyStack copies the thread's own stack as well.
+// the Side. If the stack pointer is outside the thread's own stack, it is on an unknown stack (of a signal, of a
+// coroutine). Then copyStack copies the thread's own stack as well.
 //
 //go:nosplit
 func (t *Tracer) copyStack(tid int, hint *Hint) {
@@ -134,7 +134,7 @@ func (t *Tracer) copyStack(tid int, hint *Hint) {
 			t.copyFollowed(tid, hint)
 		}
 	}
-	if l.got == 0 { // no Side was asked for, or the Side is not there any more
+	if l.got == 0 { // no Side was asked for, or its memory is gone
 		l.got = t.fetch(tid, 1, 1)
 	}
 	l.cut = l.got == l.want && (!known || l.sp+uint64(l.got) < top)
@@ -143,8 +143,8 @@ func (t *Tracer) copyStack(tid int, hint *Hint) {
 	}
 }
 
-// copyFollowed copies the memory that a pointer in the Side points at. The pointer is nil nearly all the time, so
-// copyFollowed makes its system call in few pauses.
+// copyFollowed copies the memory that a pointer in the Side points at. The pointer is mostly nil, so few pauses have
+// this system call.
 //
 //go:nosplit
 func (t *Tracer) copyFollowed(tid int, hint *Hint) {
@@ -160,9 +160,9 @@ func (t *Tracer) copyFollowed(tid int, hint *Hint) {
 	l.follow = t.fetch(tid, 0, 1)
 }
 
-// copyUnder copies the thread's own stack while the thread is on another one. The copy begins where a word of the other
-// stack points: the word with the lowest address inside the own stack. That address is the stack pointer with which the
-// signal's handler will go back, or lies below that stack pointer.
+// copyUnder copies the thread's own stack while the thread is on another one. The copy begins at the lowest address
+// inside the own stack that a word of the other stack points to. That address is the stack pointer to which the signal
+// handler returns, or lies below it.
 //
 //go:nosplit
 func (t *Tracer) copyUnder(tid int, hint *Hint) {
@@ -199,7 +199,7 @@ func (t *Tracer) getPAC(tid int) {
 	t.pacDue = e == unix.ESRCH
 }
 
-// release lets tid go on, with the signal that was on its way to the thread.
+// release releases tid, and delivers the signal that was about to be delivered.
 //
 //go:nosplit
 func (t *Tracer) release(tid int, sig uintptr) {

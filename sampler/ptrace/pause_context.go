@@ -13,11 +13,11 @@ import (
 )
 
 // If a process publishes contexts (look.Context), the pause is one system call longer. A chain of pointers leads to the
-// thread's record. The call reads all pointers and the record at once, at the addresses that the last look found. Then
-// each pointer is compared with the address that was used for the next step. From the first difference on, the chain is
-// read step by step. The rules of pause.go hold in this file as well.
+// thread's record. The call reads all pointers and the record at once, at the addresses that the last look found. Each
+// pointer must then lead to the address that was read for the next step. From the first difference on, goprof reads the
+// chain step by step. The rules of pause.go hold here too.
 
-// copyContext copies the record of a stopped thread's context. If the thread pointer is 0, it is taken from the
+// copyContext copies the record of a stopped thread's context. If pointer is 0, the thread pointer is taken from the
 // registers, which must have been read.
 //
 //go:nosplit
@@ -97,7 +97,7 @@ func (t *Tracer) copyRecord(tid int, v *process.Local, g *contextGuess, i int) l
 	return look.ContextRead
 }
 
-// readGuess reads a whole chain that goes through a table, at the guessed addresses.
+// readGuess reads a whole chain that goes through a table, at the guessed addresses. It returns how many bytes it read.
 //
 //go:nosplit
 func (t *Tracer) readGuess(tid int, v *process.Local, g *contextGuess, i int) int {
@@ -108,7 +108,8 @@ func (t *Tracer) readGuess(tid int, v *process.Local, g *contextGuess, i int) in
 	return t.fetchContext(tid, 3+t.setRecord(3, at.block+uint64(v.Offset), at.record))
 }
 
-// readRecord reads, in one call, the variable and the record at the address where it was last.
+// readRecord reads the variable in one call with the record, which it expects at its last address. It returns how many
+// bytes it read.
 //
 //go:nosplit
 func (t *Tracer) readRecord(tid int, slot, record uint64) int {
@@ -167,8 +168,8 @@ func tableServes(v *process.Local, d *contextReads) bool {
 	return size >= v.Module && (v.Least == 0 || count >= v.Least)
 }
 
-// fetchContext reads nothing once the time for all reads of this look is over: each read may take some ms longer, and a
-// context may need many.
+// fetchContext is fetch for a context. It reads nothing once the time for all reads of this look is over: each read may
+// take some ms longer, and a context may need many.
 //
 //go:nosplit
 func (t *Tracer) fetchContext(tid int, n int) int {
@@ -179,7 +180,7 @@ func (t *Tracer) fetchContext(tid int, n int) int {
 	return t.fetch(tid, 0, uintptr(n))
 }
 
-// threadPointer returns the thread pointer of a stopped thread, of which the general registers have been read.
+// threadPointer returns the thread pointer of a stopped thread, whose general registers have been read.
 //
 //go:nosplit
 func (t *Tracer) threadPointer(tid int) (uint64, bool) {

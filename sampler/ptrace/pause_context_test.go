@@ -15,19 +15,19 @@ import (
 	"goprof/testdata/ctest"
 )
 
-// contextWorld is a Tracer and a thread's way to its context, in memory of the test's own: variable, table, block,
+// contextWorld is a Tracer, and in the test's own memory all that leads to a thread's context: variable, table, block,
 // record.
 type contextWorld struct {
 	*Tracer
 	thread, table, block, record []byte
 }
 
-// contextLayout finds the thread pointer among the general registers, on every CPU.
+// contextLayout has the thread pointer among the general registers, on every CPU.
 var contextLayout = arch.LocalsLayout{RegSet: arch.RegSetGeneral, PointerAt: 64}
 
 const contextModule = 3
 
-// newContextWorld makes the way of a variable at a fixed distance, or through a table.
+// newContextWorld publishes a variable at a fixed distance from the thread pointer, or through a table.
 func newContextWorld(table bool) *contextWorld {
 	d, err := newReader(4096)
 	if err != nil {
@@ -58,7 +58,7 @@ func newContextWorld(table bool) *contextWorld {
 	return w
 }
 
-// look is what the pause finds, and how often it reads.
+// look returns what the pause finds, and how many reads it makes.
 func (w *contextWorld) look() (c look.Context, reads int64) {
 	before := w.context.reads
 	w.Tracer.look = pauseLeft{}
@@ -68,8 +68,8 @@ func (w *contextWorld) look() (c look.Context, reads int64) {
 	return to.Context, w.context.reads - before
 }
 
-// TestContext: the record is read as it stands, by one call once its place is known, and by one more where the thread
-// has another record.
+// TestContext: the pause copies the record. It needs one read once the record's place is known, and one more if the
+// thread has another record by now.
 func TestContext(t *testing.T) {
 	for name, first := range map[string]int64{"fixed": 2, "table": 5} {
 		w := newContextWorld(name == "table")
@@ -118,7 +118,7 @@ func TestContextTakesNoLonger(t *testing.T) {
 	}
 }
 
-// TestMovedTable: a thread's table may grow, and move, and its block may be another one then.
+// TestMovedTable: if a thread's table has grown, it may have moved, and the thread may have another block.
 func TestMovedTable(t *testing.T) {
 	w := newContextWorld(true)
 	w.look()
@@ -130,13 +130,13 @@ func TestMovedTable(t *testing.T) {
 	if c, reads := w.look(); c.State != look.ContextRead || c.Trace[0] != 88 || reads > 6 {
 		t.Errorf("%+v by %d reads", c, reads)
 	}
-	ctest.Put(table, 16, 6) // and it is older than the library
+	ctest.Put(table, 16, 6) // the table is older than the library
 	if c, _ := w.look(); c.State != look.ContextNone {
 		t.Errorf("an old table: %+v", c)
 	}
 }
 
-// TestNoContext: where nothing is published, the pause reads nothing more.
+// TestNoContext: if nothing is published, the pause reads nothing more.
 func TestNoContext(t *testing.T) {
 	w := newContextWorld(false)
 	w.Contexts.Set(nil)
@@ -231,7 +231,7 @@ func TestSeveralContexts(t *testing.T) {
 	w.look()
 }
 
-// FuzzContext reads arbitrary records by arbitrary ways.
+// FuzzContext reads arbitrary records along arbitrary ways.
 func FuzzContext(f *testing.F) {
 	f.Add([]byte("0123456789abcdef01234567\x01\x00\x00\x00"), uint64(0), uint64(0), uint64(0), true)
 	w := map[bool]*contextWorld{false: newContextWorld(false), true: newContextWorld(true)}
@@ -252,8 +252,8 @@ func FuzzContext(f *testing.F) {
 	})
 }
 
-// BenchmarkContext is what a pause costs more: where nothing is published, where a record is where it was, and where it
-// is another one each time.
+// BenchmarkContext measures how much a context adds to a pause: if nothing is published, if the record is where it was,
+// and if it is another one each time.
 func BenchmarkContext(b *testing.B) {
 	pid := os.Getpid()
 	b.Run("nothing published", func(b *testing.B) {

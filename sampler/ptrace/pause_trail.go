@@ -8,19 +8,19 @@ import (
 	"goprof/process"
 )
 
-// A trail leads from the Side to frames in the heap (process.Trail). For most threads it leads to nothing: then the
-// pause is one comparison longer. Otherwise three system calls copy the pieces of the first block, and two more those
-// of each further block. These calls cost time mostly for the pages that they touch, so only the used part is copied.
-// The rules of pause.go hold in this file as well.
+// A trail leads from the Side to frames in the heap (process.Trail). Most threads have no such frames: then the pause
+// is one comparison longer. Otherwise three system calls copy the first block, and two more copy each further block.
+// The cost of these calls depends mostly on the pages that they touch, so goprof copies only the used part. The rules
+// of pause.go hold here too.
 
-// trailCopy holds what is prepared outside the pause to follow a trail, and the results.
+// trailCopy holds what is prepared outside the pause for following a trail, and the results.
 type trailCopy struct {
 	list [process.MaxTrailPieces]process.Piece
-	used int // of reader.trail
+	used int // used bytes of reader.trail
 }
 
 // copyTrail follows the trail from the copies of the Side and of the stack. If a step fails, the pieces that were
-// copied before stay. The reader asks for each piece, so it notices that one is missing.
+// copied before it are kept. The code that reads the trail notices a missing piece.
 //
 //go:nosplit
 func (t *Tracer) copyTrail(tid int) {
@@ -59,7 +59,7 @@ func (t *Tracer) copyTrail(tid int) {
 	}
 }
 
-// stackWord reads a word of the copy of the thread's own stack.
+// stackWord returns a word of the copy of the thread's own stack.
 //
 //go:nosplit
 func (t *Tracer) stackWord(addr uint64) (uint64, bool) {
@@ -75,7 +75,7 @@ func (t *Tracer) stackWord(addr uint64) (uint64, bool) {
 }
 
 // copyPiece copies size bytes of the target's memory from addr into the reader's trail, as its next piece. It returns a
-// pointer to the copy. It returns nil if there is no room, or if not all bytes can be read.
+// pointer to the copy, or nil if there is no room or not all bytes can be read.
 //
 //go:nosplit
 func (t *Tracer) copyPiece(tid int, addr uint64, size int) unsafe.Pointer {

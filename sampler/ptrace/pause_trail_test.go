@@ -105,7 +105,7 @@ func TestHostileTrail(t *testing.T) {
 	}
 }
 
-// TestTrailReferences: references are decoded as the trail says.
+// TestTrailReferences: the pause decodes references as the trail says.
 func TestTrailReferences(t *testing.T) {
 	head := make([]byte, 16)
 	ctest.Put(head, 8, 0x1234_0000_8765<<4)

@@ -11,32 +11,32 @@ import (
 	"goprof/sampler/look"
 )
 
-// pendingStop is a thread that was told to stop and has not stopped yet.
+// pendingStop is a thread that was told to stop but has not stopped yet.
 type pendingStop struct {
 	tid    int
 	hint   Hint
-	snap   *look.Look // nil: only to be let go
+	snap   *look.Look // nil: the thread is only to be released
 	asked  int64
 	missed int64 // when the thread was last seen not to have stopped
-	verify int64 // when to make sure that the thread is still a tracee
-	letGo  bool  // the thread was let go without a look, see letGoStopped
-	killed bool  // the thread was killed before it was let go
+	verify int64 // when to check that the thread is still a tracee
+	letGo  bool  // the thread was released without a look: see letGoStopped
+	killed bool  // the thread was killed before its release
 	guard  *lateStop
 }
 
-// verifyAfter is when goprof first checks whether a pending thread is still a tracee. Each further check comes after
-// twice as long.
+// verifyAfter is the time until goprof first checks whether a pending thread is still a tracee. Each further check
+// comes after twice as long.
 const verifyAfter = int64(5 * time.Millisecond)
 
-func (t *Tracer) newPending(tid int, hint Hint, snap *look.Look, now int64) pendingStop {
-	return pendingStop{tid, hint, snap, now, now, now + verifyAfter, false, false, t.releaser.watch(tid, now)}
+func (t *Tracer) newPending(tid int, hint Hint, snap *look.Look, now int64, guard *lateStop) pendingStop {
+	return pendingStop{tid, hint, snap, now, now, now + verifyAfter, false, false, guard}
 }
 
-// Pending is how many threads have been told to stop and have not stopped yet. While there are any, call Collect often
-// (Patience says how soon): each of them stands still from the moment at which its stop comes.
+// Pending returns how many threads were told to stop and have not stopped yet. While there are any, call Collect often
+// (Patience says how soon), because a thread that has stopped waits for Collect.
 func (t *Tracer) Pending() int { return len(t.pending) }
 
-// pendingWantCPU reports whether a thread that was told to stop is ready to run: it stops when it gets a CPU.
+// pendingWantCPU reports whether a pending thread is ready to run. Such a thread stops when it gets a CPU.
 func (t *Tracer) pendingWantCPU() bool {
 	for i := range t.pending {
 		if procfs.State(t.proc.Read(t.pending[i].tid, "stat")) == 'R' {
@@ -46,7 +46,7 @@ func (t *Tracer) pendingWantCPU() bool {
 	return false
 }
 
-// HasRoom reports whether tid can be told to stop: it is not pending, and not too many other threads are.
+// HasRoom reports whether tid can be told to stop: it is not pending, and not too many other threads are pending.
 func (t *Tracer) HasRoom(tid int) bool { return len(t.pending) < MaxPending && !t.isPending(tid) }
 
 func (t *Tracer) isPending(tid int) bool {
@@ -58,8 +58,8 @@ func (t *Tracer) isPending(tid int) bool {
 	return false
 }
 
-// CountAgain makes a pending look count for more further samples: the thread was met again before it stopped.
-// CountAgain returns false if the thread is not pending.
+// CountAgain adds more samples to a pending look, because the thread was met again before it stopped. CountAgain
+// returns false if the thread is not pending.
 func (t *Tracer) CountAgain(tid int, more int64) bool {
 	for i := range t.pending {
 		if p := &t.pending[i]; p.tid == tid {
@@ -72,8 +72,8 @@ func (t *Tracer) CountAgain(tid int, more int64) bool {
 	return false
 }
 
-// Collect looks after the pending stops. It returns one snapshot of a thread that has stopped by now (and has been let
-// go) or has ended; ok is false when there is none. Call Collect until ok is false.
+// Collect handles the pending stops. It returns one snapshot of a thread that has stopped by now (and was released) or
+// has ended. ok is false if there is none. Call Collect until ok is false.
 func (t *Tracer) Collect() (snap *look.Look, o Outcome, ok bool) {
 	if !t.onItsThread() {
 		return nil, WrongThread, false
@@ -114,13 +114,13 @@ func (t *Tracer) Collect() (snap *look.Look, o Outcome, ok bool) {
 	return nil, Taken, false
 }
 
-// seenLate takes in when the releaser has last seen that the thread had not stopped.
+// seenLate takes over the time at which the releaser last saw that the thread had not stopped.
 func (p *pendingStop) seenLate() { p.missed = max(p.missed, p.guard.clear) }
 
-// stillOurs keeps goprof from waiting forever for a thread that is no tracee any more. An exec gives the leader's
-// number to another thread. If the target is goprof's own child, waitid goes on answering for that number. If the other
-// thread is a tracee, too, it may have missed the request to stop, so stillOurs repeats the request. A second request
-// does no harm: letting the thread go cancels the stop that is still to come.
+// stillOurs reports whether a pending thread is still a tracee, so that goprof does not wait forever. An exec gives the
+// leader's number to another thread. If the target is goprof's own child, waitid goes on answering for that number. If
+// the other thread is a tracee too, it may have missed the request to stop, so stillOurs repeats the request. A second
+// request does no harm: the release cancels the stop that is still to come.
 func (t *Tracer) stillOurs(p *pendingStop, now int64) bool {
 	if now < p.verify {
 		return true
@@ -159,7 +159,7 @@ func (t *Tracer) finishLate(p pendingStop) Outcome {
 		t.noteHold(p.guard.letGo - p.missed)
 		return Missed
 	case s == running:
-		// The thread was killed since it stopped, and is on its way out; or it is no longer a tracee.
+		// The thread was killed since it stopped, and is about to end. Or it is no longer a tracee.
 		t.expectEnd(p.tid)
 		return t.gone()
 	}
@@ -177,10 +177,10 @@ func (t *Tracer) finishLate(p pendingStop) Outcome {
 	return t.gone()
 }
 
-// Patience returns how long the next Collect may wait. It bounds how long a thread that has stopped waits for that
-// Collect: an eighth of the time for which the thread had waited for its CPU, but at least 20 us and at most 0.5 ms. On
-// a machine with one CPU, each stop comes while the sampling thread sleeps, and lasts until it wakes up
-// (docs/evidence/performance.md).
+// Patience returns how long the caller may wait before the next Collect, because a stopped thread waits for that
+// Collect. It is an eighth of the time for which the thread has waited for its CPU, but at least 20 us and at most 0.5
+// ms. On a machine with one CPU, each stop comes while the sampling thread sleeps, and lasts until the sampling thread
+// wakes up (docs/evidence/performance.md).
 func (t *Tracer) Patience() time.Duration {
 	if len(t.pending) == 0 {
 		return time.Hour
@@ -193,8 +193,8 @@ func (t *Tracer) Patience() time.Duration {
 	return time.Duration(wait)
 }
 
-// Abandon gives up all pending stops and hands back their snapshots: TimedOut. The
-// threads are still seized; the caller must end this OS thread (see Tracer).
+// Abandon gives up all pending stops and hands back their snapshots with the outcome TimedOut. The threads are still
+// seized, so the caller must end this OS thread (see Tracer).
 func (t *Tracer) Abandon(each func(*look.Look, Outcome)) {
 	for _, p := range t.pending {
 		if p.snap != nil {
@@ -216,16 +216,16 @@ func (t *Tracer) expectEnd(tid int) {
 	t.letGoLater(tid)
 }
 
-// letGoLater puts a seized thread on the list, and asks it to stop again. The first time may have missed the thread:
-// an exec may come between seizing it and telling it.
+// letGoLater puts a seized thread on the list, and asks it to stop again. The first request may have missed the thread,
+// because an exec came between the seizing and the request.
 func (t *Tracer) letGoLater(tid int) {
 	now := Monotonic()
-	p := t.newPending(tid, Hint{}, nil, now)
+	p := t.newPending(tid, Hint{}, nil, now, t.releaser.watch(tid, now))
 	ptrace(unix.PTRACE_INTERRUPT, uintptr(tid), 0, 0)
 	t.pending = append(t.pending, p)
 }
 
-// adoptAfterExec covers a thread that runs exec while it is told to stop. The thread takes over the leader's number
+// adoptAfterExec handles a thread that runs exec while it is pending. The thread takes over the leader's number
 // (fs/exec.c, de_thread), is still a tracee, and will stop under that number.
 func (t *Tracer) adoptAfterExec(tid int) {
 	if tid == t.pid || t.isPending(t.pid) {
@@ -237,8 +237,7 @@ func (t *Tracer) adoptAfterExec(tid int) {
 	t.letGoLater(t.pid)
 }
 
-// reap consumes the end of a thread. The end of a child of goprof itself is left to the code that started the child and
-// waits for it.
+// reap consumes the end of a thread. It leaves the end of goprof's own child to the code that started the child.
 func (t *Tracer) reap(tid int) {
 	if tid == t.pid && t.proc.IsOwnChild() {
 		return

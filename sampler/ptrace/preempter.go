@@ -14,8 +14,8 @@ import (
 
 // A preempter is an OS thread that sleeps on its CPU until a visit is due there. Its priority is higher than that of
 // the sampling thread, so it takes the CPU from whatever thread runs there. The kernel has noted which thread that was.
-// If the thread belongs to a process that is sampled, the preempter calls the sampling thread. The sampling thread
-// sleeps, so binding it to this CPU costs little. When the preempter sleeps again, the sampling thread gets the CPU
+// If the thread belongs to a sampled process, the preempter binds the sampling thread to this CPU and wakes it. Binding
+// costs little, because the sampling thread sleeps. When the preempter sleeps again, the sampling thread gets the CPU
 // before the interrupted thread does (docs/decisions/0019).
 //
 // So no running thread is moved, the sampling thread needs no timer for each CPU, and a visit that meets no thread
@@ -26,62 +26,65 @@ import (
 // need next to no stack, so the compiler gives them no check of the stack either (seen with Go 1.26, both CPUs).
 
 const (
-	// PreempterMoments is the size of the ring of moments. A preempter knows at most one fewer.
+	// PreempterMoments is the size of the ring of moments. A preempter holds at most one moment fewer than that.
 	PreempterMoments = 512
-	// settleHere is the least time between two visits to a CPU.
+	// settleHere is the shortest time between two visits to a CPU.
 	settleHere = int64(15_000)
-	// settles is how often a preempter waits for it until another thread has had the CPU.
+	// settles is how often a preempter waits until another thread has had the CPU.
 	settles = 3
 	// tryAgain is how soon a preempter tries again if the sampling thread was busy, plus up to 65 microseconds. After
 	// triesEach tries it doubles the time, up to triesMost times.
 	tryAgain  = int64(80_000)
 	triesEach = 3
 	triesMost = 3
-	// stopWithin is how long a visit may wait for the stop of its thread where any preempter wakes up.
+	// stopWithin is how long a visit may wait for the stop of its thread, until any preempter that wakes up ends the
+	// wait.
 	stopWithin = int64(100_000)
-	// hurryEach bounds the time after which the sampling thread is told again to go on.
+	// hurryEach bounds the time until a preempter again makes the sampling thread go on.
 	hurryEach = int64(1_000_000)
 	// watchAfter is the time after which a preempter that has called the sampling thread wakes up to see whether the
-	// visit takes too long. If stops came late recently, or other threads stand still, it wakes up after stopWithin.
-	// While the sampling thread waits, its signals are blocked. So Go cannot stop the world, and its collector and all
-	// of goprof may have to wait.
+	// visit takes too long. If stops came late recently, or other threads are stopped, the preempter wakes up after
+	// stopWithin. While the sampling thread waits, its signals are blocked. So Go cannot stop the world, and its
+	// collector and all of goprof may have to wait.
 	watchAfter = int64(10_000_000)
 	lateLately = int64(20_000_000)
 	// raiseExpected is how long after the moment of a visit a preempter expects that the sampling thread has stepped
 	// aside.
 	raiseExpected = int64(100_000)
-	// raiseLate is how soon any preempter brings the sampling thread back if the one that was asked has not done so.
+	// raiseLate is the time after which any preempter brings the sampling thread back, if the preempter that was asked
+	// has not done so.
 	raiseLate = int64(300_000)
 )
 
-// The values of the word caller: no preempter has called the sampling thread; a preempter is about to; the sampling
-// thread is busy; or 1 and more: the preempter of that number, counted from 1 on, has called it.
+// The values of the word caller. callerNone: no preempter has called the sampling thread. callerComing: a preempter is
+// about to call. callerBusy: the sampling thread is busy. Other values: the number + 1 of the preempter that has
+// called.
 const (
 	callerNone   = 0
 	callerComing = 1<<32 - 2
 	callerBusy   = 1<<32 - 1
 )
 
-// takenFor: a CPU counts as idle until this many visits in a row have met a thread there.
+// takenFor is how many visits in a row must have met a thread before a CPU no longer counts as idle.
 const takenFor = 3
 
-// wantedNumbers: processes are wanted by the last bits of their number.
+// wantedNumbers is how many processes the table of wanted ones distinguishes, by the last bits of their number.
 const wantedNumbers = 1 << 16
 
-// shared is what the sampling thread and all preempters share. It does not lie in Go's heap.
+// shared is the memory that the sampling thread and all preempters share. It is not in Go's heap.
 type shared struct {
-	caller   atomic.Uint32 // which preempter has called; the sampling thread sleeps on it
-	at       atomic.Int32  // number of the preempter to whose CPU the sampling thread is bound, -1: none
+	caller   atomic.Uint32 // the preempter that has called; the sampling thread sleeps on this word
+	at       atomic.Int32  // the preempter to whose CPU the sampling thread is bound, -1: none
 	since    atomic.Int64  // when the sampling thread was called
-	lateAt   atomic.Int64  // when it was last told to go on, because a thread did not stop
-	aside    atomic.Uint32 // 1: it has stepped aside, and is to be brought back (aside.go)
-	moved    atomic.Uint32 // how often it was brought back; it sleeps on this word
+	lateAt   atomic.Int64  // when the sampling thread last had to go on, because a thread did not stop
+	aside    atomic.Uint32 // 1: the sampling thread has stepped aside, and must be brought back (aside.go)
+	moved    atomic.Uint32 // how often it was brought back; the sampling thread sleeps on this word
 	asideAt  atomic.Int64
-	rest     atomic.Int64  // it is busy until then
-	hasty    atomic.Uint32 // 1: others stand still, or may have to, while it waits for a thread to stop
-	coming   atomic.Int64  // the moment of the next visit to the CPU to which it was called last; 0: it is not known
+	rest     atomic.Int64  // the sampling thread is busy until then
+	hasty    atomic.Uint32 // 1: other threads are stopped, or may be, while the sampling thread waits for a stop
+	coming   atomic.Int64  // the moment of the next visit to the CPU of the last call; 0: not known
 	patience atomic.Int64  // how late a visit may be
-	pid, tid uintptr       // of the sampling thread
+	pid, tid uintptr       // the sampling thread's
 	first    unix.SchedAttr
 	wanted   [wantedNumbers / 32]atomic.Uint32
 }
@@ -89,51 +92,51 @@ type shared struct {
 // preempter is the Room of a preempter's Thread.
 type preempter struct {
 	shared *shared
-	number int32 // from 0 on
+	number int32 // counted from 0
 	tid    uint32
-	mask   cpuMask // of its CPU
+	mask   cpuMask // its CPU alone
 	over   atomic.Uint32
 
-	news  atomic.Uint32 // changes when there is news; the preempter sleeps on it
-	dry   atomic.Uint32 // 1: it waits for moments
-	put   atomic.Uint32
-	taken atomic.Uint32
-	told  [PreempterMoments]told
-	until unix.Timespec
+	news    atomic.Uint32 // changes when there is news; the preempter sleeps on this word
+	dry     atomic.Uint32 // 1: the preempter waits for moments
+	put     atomic.Uint32
+	taken   atomic.Uint32
+	planned [PreempterMoments]plannedVisit
+	until   unix.Timespec
 
-	head    *uint64 // of the kernel's notes of switches; nil: there are none
+	head    *uint64 // the head of the kernel's notes of switches; nil: there are none
 	notes   unsafe.Pointer
 	size    uint64
-	seen    uint64  // the head of the notes, when the preempter came last
+	seen    uint64  // the head at the preempter's last visit
 	all     bool    // the notes name the threads of all processes
-	sched   uintptr // a descriptor of its own sched, where there are no notes
+	sched   uintptr // a descriptor of the preempter's own sched, if there are no notes
 	account schedFile
 
-	visit   told   // that is under way
-	met     uint32 // number of the thread that it has met, where that is known
-	again   int64  // when it goes on; 0: there is none
+	visit   plannedVisit // the present visit
+	met     uint32       // the thread that it has met, if known
+	again   int64        // when to try the visit again; 0: there is none
 	settled int
-	tries   uint32       // how often the sampling thread was busy
-	redo    atomic.Int64 // when to make the visit once more that the sampling thread was called to; 0: that is not wanted
+	tries   uint32       // how often the sampling thread was busy at this visit
+	redo    atomic.Int64 // when to repeat the visit of the last call; 0: not at all
 	last    int64        // when the last visit was
 	watchAt int64
-	raiseAt atomic.Int64 // when to bring the sampling thread back; 0: it is not to be brought back
+	raiseAt atomic.Int64 // when to bring the sampling thread back; 0: not at all
 
-	// The visit that the sampling thread is called to. It stays as it is until that thread is free again, however often
-	// the preempter wakes up.
+	// The visit of the last call. It stays the same until the sampling thread is free again, even if the preempter
+	// wakes up meanwhile.
 	arrived     int64
-	called      told
-	whom        uint32 // number of the thread that was met
+	called      plannedVisit
+	whom        uint32 // the thread that was met
 	headThen    uint64 // seen
 	accountThen schedFile
 
-	someone atomic.Int32 // how many visits in a row have found a thread there, up to takenFor
-	counts  preempterCounts
+	metInARow atomic.Int32 // how many visits in a row have found a thread there, up to takenFor
+	counts    preempterCounts
 }
 
-type told struct{ at, stands int64 }
+type plannedVisit struct{ at, stands int64 }
 
-// schedFile is what was read of a preempter's own sched (proc(5)).
+// schedFile is the content of a preempter's own sched (proc(5)).
 type schedFile struct {
 	bytes [4096]byte
 	n     int
@@ -157,7 +160,7 @@ func serve(room unsafe.Pointer) {
 		case unix.ETIMEDOUT:
 		case 0, unix.EAGAIN, unix.EINTR:
 			continue
-		default: // must not happen; but a thread that cannot sleep must not hold a CPU
+		default: // must not happen, but a thread that cannot sleep must not hold a CPU
 			return
 		}
 		now := rawMonotonic(&h.until)
@@ -175,7 +178,7 @@ func (h *preempter) next() int64 {
 	case at != 0:
 		h.redo.Store(0)
 		if h.again != 0 {
-			h.taken.Add(^uint32(0)) // that visit comes later
+			h.taken.Add(^uint32(0)) // the visit that was taken comes later
 		}
 		h.visit, h.again, h.settled, h.tries = h.called, at, 0, 0
 	case h.again == 0 && h.takeMoment():
@@ -192,7 +195,7 @@ func earlier(a, b int64) int64 {
 	return a
 }
 
-// takeMoment takes the next of the moments that were set for this preempter.
+// takeMoment takes the next of this preempter's moments. It returns false if there is none.
 //
 //go:nosplit
 func (h *preempter) takeMoment() bool {
@@ -203,13 +206,13 @@ func (h *preempter) takeMoment() bool {
 			return false
 		}
 	}
-	h.visit = h.told[n%PreempterMoments]
+	h.visit = h.planned[n%PreempterMoments]
 	h.settled, h.tries = 0, 0
 	h.taken.Store(n + 1)
 	return true
 }
 
-// makeVisit makes the visit that is due, or puts it off a little.
+// makeVisit makes the visit that is due, or delays it a little.
 //
 //go:nosplit
 func (h *preempter) makeVisit(now int64) {
@@ -224,7 +227,7 @@ func (h *preempter) makeVisit(now int64) {
 	}
 	switch who := h.whoWasHere(); {
 	case who == noSwitch && h.settled < settles:
-		// The preempter came at once, and no thread has had the CPU since the last visit.
+		// The preempter has come back at once, and no thread has had the CPU since the last visit.
 		h.settled++
 		h.again = now + settleHere
 		return
@@ -239,12 +242,11 @@ func (h *preempter) makeVisit(now int64) {
 }
 
 // maySee calls the sampling thread if who, the thread that was on this CPU, is wanted. It returns false if the sampling
-// thread is busy; then the preempter tries again a little later.
+// thread is busy. Then the preempter tries again a little later.
 //
-// The sampling thread may be busy with the visit of another CPU. Then the preempter tries again whichever thread is
-// here now, so that the thread that is met does not depend on the present one. Or the sampling thread waits on this CPU
-// for a thread that is to stop. That thread is likely to be here at the next try, too. So if another thread is here
-// now, maySee counts it at once.
+// If the sampling thread is busy with another CPU, the preempter tries again whichever thread is here now. So the
+// choice of the sampled thread does not depend on the present one. If the sampling thread waits on this CPU for a
+// thread to stop, that thread is likely to be here at the next try as well. So maySee counts any other thread at once.
 //
 //go:nosplit
 func (h *preempter) maySee(who int, now int64) bool {
@@ -263,13 +265,13 @@ func (h *preempter) maySee(who int, now int64) bool {
 	return false
 }
 
-// Who was on the CPU.
+// The sorts of threads that had the CPU.
 const (
 	noSwitch  = iota // no thread has run since the last visit
 	ourselves        // a thread of goprof's
 	nobody
 	other  // a thread of another process
-	wanted // a thread of a process that is sampled; or it is not known
+	wanted // a thread of a sampled process; or not known
 )
 
 // The type of a note of a switch, and its flag for the thread that leaves (include/uapi/linux/perf_event.h).
@@ -296,23 +298,24 @@ func (h *preempter) whoWasHere() int {
 		return noSwitch
 	}
 	h.seen = head
-	// u32 type; u16 misc, size. u32 pid, tid of the thread that was here. u32 pid, tid of the one that came.
+	// The record: u32 type; u16 misc, size; u32 pid, tid of the thread that was here; u32 pid, tid of the one that
+	// came.
 	kind, was, came := h.note(head), h.note(head+8), h.note(head+16)
 	if uint32(kind) != NoteOfSwitch || kind>>32&NoteOfOut != 0 || uint32(came>>32) != h.tid {
 		return noSwitch
 	}
-	if was>>32 == 0 { // the idle thread; or a thread that has no number where goprof is
+	if was>>32 == 0 { // the idle thread, or a thread outside of goprof's namespace
 		if h.all {
-			h.someone.Store(0)
+			h.metInARow.Store(0)
 		}
 		return nobody
 	}
 	pid := uintptr(uint32(was))
 	if pid == h.shared.pid {
-		return ourselves // this does not tell whether the CPU is idle
+		return ourselves // this does not show whether the CPU is idle
 	}
-	if n := h.someone.Load(); n < takenFor {
-		h.someone.Store(n + 1)
+	if n := h.metInARow.Load(); n < takenFor {
+		h.metInARow.Store(n + 1)
 	}
 	h.met = uint32(was >> 32)
 	if h.shared.wanted[pid%wantedNumbers/32].Load()>>(pid%32)&1 == 0 {
@@ -321,16 +324,16 @@ func (h *preempter) whoWasHere() int {
 	return wanted
 }
 
-// note reads a word of the kernel's notes. Records begin at multiples of 8.
+// note returns a word of the kernel's notes. Records begin at multiples of 8.
 //
 //go:nosplit
 func (h *preempter) note(at uint64) uint64 {
 	return *(*uint64)(unsafe.Add(h.notes, at&(h.size-1)&^7))
 }
 
-// call wakes the sampling thread on this CPU. This preempter has set caller to callerComing, so the sampling thread
-// sleeps until caller has the preempter's number. By then everything about the call is written. It returns false if the
-// sampling thread cannot come to this CPU.
+// call wakes the sampling thread on this CPU. Before, this preempter has set caller to callerComing, so the sampling
+// thread sleeps until caller has the preempter's number. That number is written last. call returns false if the
+// sampling thread cannot run on this CPU.
 //
 //go:nosplit
 func (h *preempter) call(now int64) bool {
@@ -342,7 +345,7 @@ func (h *preempter) call(now int64) bool {
 	l.since.Store(now)
 	coming := int64(0)
 	if n := h.taken.Load(); n != h.put.Load() {
-		coming = h.told[n%PreempterMoments].at
+		coming = h.planned[n%PreempterMoments].at
 	}
 	l.coming.Store(coming)
 	comes := l.at.Load() == h.number || h.bindSampling()
@@ -356,8 +359,7 @@ func (h *preempter) call(now int64) bool {
 	return comes
 }
 
-// watchWhen returns the moment at which the preempter that calls now checks whether the visit takes too long. 0: at its
-// next visit.
+// watchWhen returns when this preempter must check whether its visit takes too long. 0: at its next visit.
 //
 //go:nosplit
 func (h *preempter) watchWhen(now, coming int64) int64 {
@@ -371,13 +373,13 @@ func (h *preempter) watchWhen(now, coming int64) int64 {
 	return now + watchAfter
 }
 
-// isOurs reports whether goprof itself uses this CPU now: the sampling thread is on it, and the thread for which it was
-// called is about to stop.
+// isOurs reports whether goprof itself uses this CPU now: the sampling thread is here, and waits for its thread to
+// stop.
 //
 //go:nosplit
 func (h *preempter) isOurs(now int64) bool {
 	if h.head == nil {
-		return now-h.shared.since.Load() < stopWithin // it is not known which thread was here
+		return now-h.shared.since.Load() < stopWithin // the thread that was here is not known
 	}
 	return h.met == h.whom && h.shared.caller.Load() == uint32(h.number)+1
 }
@@ -394,7 +396,7 @@ func (h *preempter) bindSampling() bool {
 	return e == 0
 }
 
-// watch has the sampling thread go on if a visit to which this preempter has called it waits for too long.
+// watch makes the sampling thread go on if the visit of this preempter's call waits for too long.
 //
 //go:nosplit
 func (h *preempter) watch(now int64) {
@@ -408,9 +410,9 @@ func (h *preempter) watch(now int64) {
 	}
 }
 
-// hurry makes the sampling thread go on if it waits for a thread that does not stop. Each time it waits longer, up to
-// hurryEach: on a machine where handling the signal takes longer than tryAgain, the sampling thread would do nothing
-// else.
+// hurry makes the sampling thread go on if it waits for a thread that does not stop. Each time the next signal comes
+// later, up to hurryEach. Otherwise, on a machine where handling the signal takes longer than tryAgain, the sampling
+// thread would do nothing else.
 //
 //go:nosplit
 func (h *preempter) hurry(now int64) {
@@ -427,8 +429,8 @@ func (h *preempter) hurry(now int64) {
 }
 
 // bringBack brings the sampling thread to this CPU and gives it its priority back, if it has stepped aside. A preempter
-// that was asked once is likely to be asked again at the next visit. So it is awake at that moment: waking it on
-// another CPU would take an interrupt, while a thread stands still.
+// that was asked once is likely to be asked again at the next visit. So it stays awake for that moment. To wake it
+// then, another CPU would have to send an interrupt, and a stopped thread would wait for that.
 //
 //go:nosplit
 func (h *preempter) bringBack(now int64) {

@@ -22,7 +22,7 @@ const (
 	stranger     = 300
 )
 
-// newPreempter is a preempter that no OS thread runs, with notes that a test writes.
+// newPreempter makes a preempter that no OS thread runs, with notes that a test writes.
 func newPreempter() *preempter {
 	l := &shared{pid: ours}
 	l.at.Store(-1)
@@ -43,7 +43,7 @@ func (h *preempter) comes(kind, misc uint32, pid, tid, came int32) {
 	}
 }
 
-// TestWhoWasHere: a preempter knows from the kernel's newest note whom it took the CPU from.
+// TestWhoWasHere: a preempter finds out from the kernel's newest note from which thread it took the CPU.
 func TestWhoWasHere(t *testing.T) {
 	h := newPreempter()
 	for i, c := range []struct {
@@ -53,15 +53,15 @@ func TestWhoWasHere(t *testing.T) {
 	}{
 		{NoteOfSwitch, 0, sampled, sampled + 1, ourPreempter, wanted},
 		{NoteOfSwitch, 0, stranger, stranger, ourPreempter, other},
-		{NoteOfSwitch, 0, sampled + wantedNumbers, 7, ourPreempter, wanted}, // whose it is we find out ourselves
+		{NoteOfSwitch, 0, sampled + wantedNumbers, 7, ourPreempter, wanted}, // the sampling thread checks the number
 		{NoteOfSwitch, 0, 0, 0, ourPreempter, nobody},
 		{NoteOfSwitch, 0, ours, ours + 7, ourPreempter, ourselves},
 		{NoteOfSwitch, 0, -1, -1, ourPreempter, other},       // a thread that has ended
-		{NoteOfSwitch, 0, sampled, sampled, 5, noSwitch},     // not the preempter's coming
+		{NoteOfSwitch, 0, sampled, sampled, 5, noSwitch},     // the note is not about the switch to the preempter
 		{NoteOfSwitch + 1, 0, sampled, sampled, 5, noSwitch}, // another note
 		{NoteOfSwitch, NoteOfOut, sampled, sampled, ourPreempter, noSwitch},
 	} {
-		for range 300 { // all around the ring
+		for range 300 { // more notes than the ring has room for
 			h.comes(c.kind, c.misc, c.pid, c.tid, c.came)
 			if got := h.whoWasHere(); got != c.want {
 				t.Fatalf("%d: %d, want %d", i, got, c.want)
@@ -73,16 +73,17 @@ func TestWhoWasHere(t *testing.T) {
 	}
 }
 
-// TestCPUIsIdle: a CPU is idle until some visits in a row have met somebody there. goprof itself does not count.
+// TestCPUIsIdle: a CPU counts as idle until some visits in a row have met a thread there. Threads of goprof do not
+// count.
 func TestCPUIsIdle(t *testing.T) {
 	h := newPreempter()
-	for i, c := range []struct{ pid, someone int32 }{
+	for i, c := range []struct{ pid, metInARow int32 }{
 		{stranger, 1}, {sampled, 2}, {ours, 2}, {stranger, 3}, {stranger, 3}, {0, 0}, {ours, 0}, {stranger, 1},
 	} {
 		h.comes(NoteOfSwitch, 0, c.pid, c.pid, ourPreempter)
 		h.whoWasHere()
-		if got := h.someone.Load(); got != c.someone {
-			t.Errorf("%d: %d, want %d", i, got, c.someone)
+		if got := h.metInARow.Load(); got != c.metInARow {
+			t.Errorf("%d: %d, want %d", i, got, c.metInARow)
 		}
 	}
 }
@@ -97,13 +98,13 @@ func TestNoCPUIsIdle(t *testing.T) {
 		h.whoWasHere()
 	}
 	h.comes(NoteOfSwitch, 0, 0, 0, ourPreempter)
-	if who := h.whoWasHere(); who != nobody || h.someone.Load() != takenFor {
-		t.Errorf("%d was here, and %d visits have met somebody", who, h.someone.Load())
+	if who := h.whoWasHere(); who != nobody || h.metInARow.Load() != takenFor {
+		t.Errorf("%d was here, and %d visits have met somebody", who, h.metInARow.Load())
 	}
 }
 
-// TestPreempterWaitsLonger: the longer we are busy, the longer a preempter waits before it looks again. While we rest,
-// it waits for that.
+// TestPreempterWaitsLonger: the longer the sampling thread is busy, the longer a preempter waits before it looks again.
+// While the sampling thread rests, the preempter waits for the end of that rest.
 func TestPreempterWaitsLonger(t *testing.T) {
 	h := newPreempter()
 	h.shared.caller.Store(callerBusy)
@@ -118,15 +119,15 @@ func TestPreempterWaitsLonger(t *testing.T) {
 		t.Errorf("while we rest: after %d us", (h.again-now)/1000)
 	}
 	h.shared.rest.Store(0)
-	h.told[0], h.again = told{2 * now, 1}, 0
+	h.planned[0], h.again = plannedVisit{2 * now, 1}, 0
 	h.put.Store(1)
 	if h.next(); h.maySee(other, now) || h.again != now+tryAgain {
 		t.Errorf("the next visit: after %d us", (h.again-now)/1000)
 	}
 }
 
-// TestPreempterWatches: the preempter that has called us looks soon whether the visit waits, if others stand still
-// meanwhile.
+// TestPreempterWatches: if other threads are stopped meanwhile, the preempter that has called soon checks whether the
+// visit waits.
 func TestPreempterWatches(t *testing.T) {
 	h := newPreempter()
 	h.shared.at.Store(h.number)
@@ -176,8 +177,9 @@ func TestGiveBackTellsTheCPU(t *testing.T) {
 	}
 }
 
-// TestPreempterLooksAgain: while we are busy with the visit of another CPU, a preempter looks again whoever is there.
-// While we wait on its own CPU for a thread that is to stop, only other threads of the program are looked for again.
+// TestPreempterLooksAgain: while the sampling thread is busy with the visit of another CPU, a preempter looks again,
+// whichever thread is on its CPU. While the sampling thread waits on the preempter's CPU for a thread to stop, the
+// preempter looks again only for other threads of the program.
 func TestPreempterLooksAgain(t *testing.T) {
 	const now, called = 1_000_000, 77
 	for _, c := range []struct {
@@ -219,11 +221,12 @@ func TestPreempterLooksAgain(t *testing.T) {
 	}
 }
 
-// TestPreempterCalls: a preempter calls us where a thread of the program is there, and notes for what.
+// TestPreempterCalls: a preempter calls the sampling thread if a thread of the program is on its CPU, and notes for
+// which visit.
 func TestPreempterCalls(t *testing.T) {
 	h := newPreempter()
-	h.shared.at.Store(h.number) // we need not be moved
-	h.visit, h.again = told{990_000, 5}, 990_000
+	h.shared.at.Store(h.number) // the sampling thread need not be moved
+	h.visit, h.again = plannedVisit{990_000, 5}, 990_000
 	h.comes(NoteOfSwitch, 0, sampled, sampled+1, ourPreempter)
 	if h.makeVisit(1_000_000); h.shared.caller.Load() != uint32(h.number)+1 {
 		t.Fatal("we were not called")
@@ -237,16 +240,16 @@ func TestPreempterCalls(t *testing.T) {
 	}
 }
 
-// TestCallStandsStill: a preempter that wakes up again before we have read what it has called us for does not change
-// that.
+// TestCallStandsStill: the note of a call does not change if its preempter wakes up again before the sampling thread
+// has read it.
 func TestCallStandsStill(t *testing.T) {
 	h := newPreempter()
 	h.shared.at.Store(h.number)
-	h.visit, h.again = told{990_000, 5}, 990_000
+	h.visit, h.again = plannedVisit{990_000, 5}, 990_000
 	h.comes(NoteOfSwitch, 0, sampled, sampled+1, ourPreempter)
 	came := *h.head
 	h.makeVisit(1_000_000)
-	h.visit, h.again = told{1_040_000, 1}, 1_040_000
+	h.visit, h.again = plannedVisit{1_040_000, 1}, 1_040_000
 	h.comes(NoteOfSwitch, 0, ours, ours+1, ourPreempter)
 	h.makeVisit(1_040_000)
 	if h.seen == came || h.arrived != 1_000_000 || h.called.stands != 5 || h.whom != sampled+1 || h.headThen != came {
@@ -254,10 +257,11 @@ func TestCallStandsStill(t *testing.T) {
 	}
 }
 
-// TestCallThatFails: we cannot be bound to the preempter's CPU, so we are free again and the preempter looks again.
+// TestCallThatFails: the sampling thread cannot be bound to the preempter's CPU. So it is free again, and the preempter
+// looks again.
 func TestCallThatFails(t *testing.T) {
 	h := newPreempter() // its CPU has no bit in its mask
-	h.visit, h.again = told{990_000, 1}, 990_000
+	h.visit, h.again = plannedVisit{990_000, 1}, 990_000
 	h.comes(NoteOfSwitch, 0, sampled, sampled+1, ourPreempter)
 	h.makeVisit(1_000_000)
 	if h.shared.caller.Load() != callerNone || h.again < 1_000_000+tryAgain || h.watchAt != 0 ||
@@ -266,8 +270,8 @@ func TestCallThatFails(t *testing.T) {
 	}
 }
 
-// TestAwaitSeesACallThrough: the time is over in the very moment in which a preempter calls. Await returns when the
-// preempter has written down what for.
+// TestAwaitSeesACallThrough: the time of Await ends at the very moment at which a preempter calls. Await returns when
+// the preempter has written the note of its call.
 func TestAwaitSeesACallThrough(t *testing.T) {
 	h := &Preempters{shared: new(shared)}
 	h.shared.caller.Store(callerBusy)
@@ -284,7 +288,7 @@ func TestAwaitSeesACallThrough(t *testing.T) {
 		osthread.Wake(&h.shared.caller)
 	}()
 	n := h.Await(until)
-	for n == -1 && Monotonic() < until { // a signal came, of those that Go sends to its threads
+	for n == -1 && Monotonic() < until { // a signal came, one of those that Go sends to its threads
 		n = h.Await(until)
 	}
 	if n != 2 || h.shared.since.Load() != 77 {
@@ -295,12 +299,13 @@ func TestAwaitSeesACallThrough(t *testing.T) {
 	}
 }
 
-// TestNobodyHurriesACall: only who is called, and waits since that call, is hurried.
+// TestNobodyHurriesACall: a preempter sends the signal only to a sampling thread that it has called, and that has
+// waited since.
 func TestNobodyHurriesACall(t *testing.T) {
 	const now = 10_000_000
 	for caller, want := range map[uint32]bool{callerNone: false, callerComing: false, callerBusy: false, 2: true} {
 		h := newPreempter()
-		h.shared.tid = 1 << 30 // nobody has the signal
+		h.shared.tid = 1 << 30 // no thread has this number
 		h.shared.caller.Store(caller)
 		h.shared.since.Store(now - 2*stopWithin)
 		if h.hurry(now); h.shared.lateAt.Load() == now != want {
@@ -309,11 +314,11 @@ func TestNobodyHurriesACall(t *testing.T) {
 	}
 }
 
-// TestHurriesLessAndLess: the sampling thread has ever longer to do what it was told, up to hurryEach, as on an
-// emulated CPU, where the handler of the signal takes 80 us.
+// TestHurriesLessAndLess: between two signals the sampling thread has ever more time, up to hurryEach. On an emulated
+// CPU the handler of the signal takes 80 us.
 func TestHurriesLessAndLess(t *testing.T) {
 	h := newPreempter()
-	h.shared.tid = 1 << 30 // nobody has the signal
+	h.shared.tid = 1 << 30
 	h.shared.caller.Store(2)
 	hurries, before := 0, int64(0)
 	for now := int64(0); now < 100*stopWithin; now += tryAgain / 2 {
@@ -332,7 +337,7 @@ func TestHurriesLessAndLess(t *testing.T) {
 func TestPreempterKeepsMoments(t *testing.T) {
 	h := newPreempter()
 	for i := range int64(3) {
-		h.told[i] = told{100_000 * (i + 1), i}
+		h.planned[i] = plannedVisit{100_000 * (i + 1), i}
 		h.put.Add(1)
 	}
 	if at := h.next(); at != 100_000 || h.next() != 100_000 {

@@ -13,15 +13,16 @@ import (
 	"goprof/sampler/osthread"
 )
 
-// Preempters are the preempters of one sampling thread. Its methods are for the OS thread that has made it.
+// Preempters are the preempters of one sampling thread. Only the OS thread that has made Preempters may call the
+// methods.
 type Preempters struct {
 	mem    []byte
 	shared *shared
-	all    []*osthread.Thread // by number; nil: recalled
-	past   VisitCounts        // of preempters that were recalled
-	raises bool               // they may raise the sampling thread's priority from SCHED_IDLE
+	all    []*osthread.Thread // the index is the preempter's number; nil: recalled
+	past   VisitCounts        // counts of ended preempters
+	raises bool               // preempters may raise the sampling thread's priority from SCHED_IDLE
 	resume int64              // the moment before which the sampling thread does not step aside
-	goOn   *preempter         // the one that brings the sampling thread back; nil: none does
+	goOn   *preempter         // the preempter that brings the sampling thread back; nil: there is none
 	idle   unix.SchedAttr
 	ts     unix.Timespec
 }
@@ -30,16 +31,16 @@ type Preempters struct {
 type SwitchNotes struct {
 	Head *uint64
 	Data []byte
-	// All says that goprof is in the first namespace of process numbers. In another namespace, the kernel reports 0 for
-	// threads outside of it, as for the idle thread (kernel/events/core.c, perf_event_pid_type). Then goprof does not
-	// know whether a CPU is idle.
+	// All: goprof is in the first PID namespace. In another namespace, the kernel reports 0 for threads outside of the
+	// namespace, as for the idle thread (kernel/events/core.c, perf_event_pid_type). Then goprof does not know whether
+	// a CPU is idle.
 	All bool
 }
 
 // ErrNoPreempter: a CPU cannot have a preempter.
 var ErrNoPreempter = errors.New("ptrace: no preempter can be sent")
 
-// NewPreempters prepares preempters for this OS thread, which must have real-time priority. None of them calls yet.
+// NewPreempters makes Preempters for this OS thread, which must have real-time priority. There is no preempter yet.
 func NewPreempters() (*Preempters, error) {
 	attr, err := unix.SchedGetAttr(0, 0)
 	if err != nil || attr.Policy != unix.SCHED_FIFO || !handlesBoundSignal() {
@@ -66,7 +67,7 @@ func (h *Preempters) Send(cpu int, notes *SwitchNotes) error {
 	return h.SendAgain(len(h.all)-1, cpu, notes)
 }
 
-// SendNobody leaves a number out: its CPU is not there now. SendAgain may send a preempter later.
+// SendNobody skips a number, because its CPU is not available now. SendAgain can start a preempter later.
 func (h *Preempters) SendNobody() { h.all = append(h.all, nil) }
 
 // SendAgain replaces the preempter of this number.
@@ -115,7 +116,7 @@ func (h *Preempters) prepare(th *osthread.Thread, r *preempter, noted bool) erro
 		return e
 	}
 	// Leaving SCHED_IDLE needs more permission than entering SCHED_FIFO (kernel/sched/syscalls.c,
-	// user_check_sched_setscheduler). So the preempter tries that.
+	// user_check_sched_setscheduler). So this tries it on the preempter.
 	unix.SchedSetAttr(th.TID(), &h.idle, 0)
 	if goFirst(th.TID(), preempterPriority) {
 		return nil
@@ -144,7 +145,7 @@ func (h *Preempters) Recall(number int) {
 	}
 }
 
-// End recalls all preempters.
+// End ends all preempters.
 func (h *Preempters) End() {
 	if h == nil {
 		return
@@ -162,7 +163,7 @@ func (h *Preempters) preempter(number int) *preempter {
 	return (*preempter)(h.all[number].Room())
 }
 
-// wake wakes a preempter up, to look whether its moments or orders have changed.
+// wake wakes a preempter up, because its moments or orders have changed.
 //
 //go:nosplit
 func (r *preempter) wake() {
@@ -170,18 +171,18 @@ func (r *preempter) wake() {
 	osthread.Wake(&r.news)
 }
 
-// Tell gives a preempter the moment of its next visit, after the moments that it has, and the number of visits that
-// this one stands for. It returns false if the preempter has no room.
+// Tell adds a visit to the moments of a preempter. stands is the number of visits that this one stands for. Tell
+// returns false if the preempter has no room.
 func (h *Preempters) Tell(number int, at, stands int64) bool {
 	r := h.preempter(number)
 	if r == nil {
 		return true
 	}
 	n := r.put.Load()
-	if n-r.taken.Load() >= PreempterMoments-1 { // the preempter may go back to the one that it took last
+	if n-r.taken.Load() >= PreempterMoments-1 { // one stays free: the preempter may put back the moment that it took last
 		return false
 	}
-	r.told[n%PreempterMoments] = told{at, stands}
+	r.planned[n%PreempterMoments] = plannedVisit{at, stands}
 	r.put.Store(n + 1)
 	if r.dry.Swap(0) != 0 {
 		r.wake()
@@ -189,26 +190,26 @@ func (h *Preempters) Tell(number int, at, stands int64) bool {
 	return true
 }
 
-// Next returns the next moment that a preempter has. 0: none.
+// Next returns the next moment of any preempter. 0: there is none.
 func (h *Preempters) Next() (at int64) {
 	for number := range h.all {
 		if r := h.preempter(number); r != nil {
 			if n := r.taken.Load(); n != r.put.Load() {
-				at = earlier(at, r.told[n%PreempterMoments].at)
+				at = earlier(at, r.planned[n%PreempterMoments].at)
 			}
 		}
 	}
 	return at
 }
 
-// SetPatience says how late a visit may be.
+// SetPatience sets how late a visit may be.
 func (h *Preempters) SetPatience(t int64) { h.shared.patience.Store(t) }
 
-// Rest says that the sampling thread is busy until that moment, whatever preempters meet.
+// Rest makes the sampling thread count as busy until then.
 func (h *Preempters) Rest(until int64) { h.shared.rest.Store(until) }
 
-// Hasten says whether threads that were told to stop are waited for. If they are, or if another OS thread of goprof may
-// hold threads, preempters check soon whether a visit waits.
+// Hasten sets whether pending stops are waited for. If they are, or if another OS thread of goprof may hold threads,
+// preempters check soon whether a visit takes too long.
 func (h *Preempters) Hasten(pending bool) {
 	hasty := uint32(0)
 	if pending || holders.n.Load() > 1 {
@@ -230,9 +231,9 @@ func (h *Preempters) Want(pids ...int) {
 	}
 }
 
-// Await sleeps until a preempter calls, a signal comes, or that moment. It returns the number of the preempter, or -1.
-// After a call, Await returns on the CPU of that preempter. If no thread had that CPU in between, the thread that the
-// preempter met has not run since. The sampling thread counts as busy until the next Await.
+// Await sleeps until a preempter calls, a signal comes, or the moment until. It returns the number of the preempter, or
+// -1. After a call, Await returns on the CPU of that preempter. If no thread had that CPU in between, the thread that
+// the preempter met has not run since. The sampling thread counts as busy until the next Await.
 func (h *Preempters) Await(until int64) int {
 	caller := &h.shared.caller
 	if caller.Store(callerNone); caller.Load() == callerNone {
@@ -247,7 +248,7 @@ func (h *Preempters) Await(until int64) int {
 	return -1
 }
 
-// Busy says that the sampling thread does not wait for a thread, whatever a preempter has called it for.
+// Busy notes that the sampling thread waits for no thread.
 //
 //go:nosplit
 func (h *Preempters) Busy() { h.shared.caller.Store(callerBusy) }
@@ -255,19 +256,19 @@ func (h *Preempters) Busy() { h.shared.caller.Store(callerBusy) }
 // Visit is the visit for which a preempter has called the sampling thread.
 type Visit struct {
 	Arrived int64  // when the preempter had the CPU
-	Stands  int64  // for how many visits it stands
-	Head    uint64 // of the notes, when the newest one was that of the preempter's coming
-	TID     int    // of the preempter
-	Account []byte // the preempter's sched (proc(5)) as it was then, if there are no notes
+	Stands  int64  // the number of visits that it stands for
+	Head    uint64 // the head of the notes when the newest note was about the preempter
+	TID     int    // the preempter's
+	Account []byte // the preempter's sched (proc(5)) at that time, if there are no notes
 }
 
-// Visit returns the visit for which the sampling thread was called. It stays as it is until the next Await.
+// Visit returns the visit for which the sampling thread was called. The result is the same until the next Await.
 func (h *Preempters) Visit(number int) Visit {
 	r := h.preempter(number)
 	return Visit{r.arrived, r.called.stands, r.headThen, int(r.tid), r.accountThen.bytes[:r.accountThen.n]}
 }
 
-// Again has a preempter make its visit once more, a little later: another thread had the CPU before the sampling
+// Again makes a preempter repeat its visit a little later, because another thread had the CPU before the sampling
 // thread.
 func (h *Preempters) Again(number int) {
 	r := h.preempter(number)
@@ -276,17 +277,17 @@ func (h *Preempters) Again(number int) {
 	r.wake()
 }
 
-// IsIdle reports whether no thread needed the CPU of a preempter lately.
+// IsIdle reports whether a preempter's CPU was idle lately.
 func (h *Preempters) IsIdle(number int) bool {
 	r := h.preempter(number)
-	return r != nil && r.all && r.someone.Load() < takenFor
+	return r != nil && r.all && r.metInARow.Load() < takenFor
 }
 
 // VisitCounts counts visits by their results.
 type VisitCounts struct {
-	Held   int64 // at their moment, or soon after it
-	Met    int64 // held, and a thread was there
-	Missed int64 // due too long ago
+	Held   int64 // made at their moment, or soon after it
+	Met    int64 // held, and a thread was met
+	Missed int64 // too late to be made
 	CPU    int64 // CPU time of the preempters, in nanoseconds
 }
 
@@ -309,7 +310,8 @@ func (h *Preempters) Counts() VisitCounts {
 	return sum
 }
 
-// Stay binds a preempter to its CPU again: a cpuset may have changed. It returns false if it cannot go there.
+// Stay binds a preempter to its CPU again, because a cpuset may have changed. It returns false if the preempter cannot
+// run there.
 func (h *Preempters) Stay(number int) bool {
 	th := h.all[number]
 	if th == nil {

@@ -14,9 +14,9 @@ import (
 //
 // An ordinary thread that wakes up waits until the running thread has used up its slice. The kernel notices the end of
 // the slice at a tick, or when the running thread makes a system call. So too many samples would be taken at system
-// calls. And on a busy machine, a thread of the target would stand still for as long as this thread waits for a CPU.
-// This thread needs little CPU time: each of its loops is bounded. Without privileges real-time priority is not
-// permitted. Then the thread gets a better ordinary priority, or nothing changes.
+// calls. And on a busy machine, a pause would last as long as this thread waits for a CPU. This thread needs little CPU
+// time: each of its loops is bounded. Without privileges, the kernel does not permit real-time priority. Then the
+// thread gets a better ordinary priority, or keeps its own.
 func preemptAtOnce() {
 	goFirst(0, tracerPriority)
 }
@@ -29,12 +29,12 @@ func PreemptAtOnce() { preemptAtOnce() }
 
 // WaitItsTurn gives this OS thread a better ordinary priority than others have, in place of the real-time priority of
 // preemptAtOnce. Such a thread waits until the running thread's slice is over. So WaitItsTurn is for work that is not
-// urgent. If a better priority is not permitted, the thread gets the one that it was started with. WaitItsTurn returns
-// false if neither could be set.
+// urgent. If a better priority is not permitted, the thread gets the priority that it was started with. WaitItsTurn
+// returns false if neither could be set.
 func WaitItsTurn() bool { return waitTurn(0) }
 
-// waitTurn is WaitItsTurn for any OS thread of goprof. It also asks for a short slice: since Linux 6.12 a thread that
-// wakes up with a shorter slice than the running thread's gets the CPU before that slice is over
+// waitTurn is WaitItsTurn for any OS thread of goprof. waitTurn also asks for a short slice: since Linux 6.12 a thread
+// that wakes up with a shorter slice than the running thread's gets the CPU before that slice is over
 // (kernel/sched/features.h, PREEMPT_SHORT; no permission is needed). Older kernels ignore the length.
 func waitTurn(tid int) bool {
 	attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Flags: resetOnFork, Nice: betterNice, Runtime: shortSlice}
@@ -51,19 +51,19 @@ const shortSlice = 100_000
 // betterNice is the priority of a thread that may not, or need not, have real-time priority.
 const betterNice = -15
 
-// The priorities of the tracing thread, its Runner and its preempters, as SCHED_FIFO counts: the lowest that serve.
+// The priorities of the tracing thread, its Runner and its preempters, in SCHED_FIFO: the lowest that suffice.
 const (
 	tracerPriority    = 1
 	runnerPriority    = 2
 	preempterPriority = 3
 )
 
-// resetOnFork is SCHED_FLAG_RESET_ON_FORK: nothing that goprof starts has this priority.
+// resetOnFork is SCHED_FLAG_RESET_ON_FORK: what goprof starts does not inherit the priority.
 const resetOnFork = 1
 
 // goFirst gives an OS thread (0: this one) real-time priority; see preemptAtOnce. If that is not permitted, goFirst
-// asks for a better ordinary priority than others have, and returns false. It does the same on a machine with one CPU:
-// this thread may have to wait for Go's garbage collector, which has no other CPU to run on.
+// asks for a better ordinary priority than others have, and returns false. It does the same on a machine with one CPU,
+// because this thread may have to wait for Go's garbage collector, which needs that CPU.
 func goFirst(tid int, priority uint32) bool {
 	attr := realTime(priority)
 	if runtime.NumCPU() == 1 || !setAttr(tid, &attr) {
@@ -77,8 +77,8 @@ func realTime(priority uint32) unix.SchedAttr {
 	return unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Flags: resetOnFork, Priority: priority}
 }
 
-// setAttr is unix.SchedSetAttr without telling Go's scheduler. When a system call returns that the scheduler knows of,
-// the thread may spin until its stack is scanned. It must not spin with the real-time priority that this call gives it
+// setAttr is unix.SchedSetAttr without the knowledge of Go's scheduler. At the return of a system call that the
+// scheduler knows of, the thread may spin until its stack is scanned. It must not spin with the new real-time priority
 // (see SleepUntil).
 func setAttr(tid int, attr *unix.SchedAttr) bool {
 	_, _, e := syscall.RawSyscall(unix.SYS_SCHED_SETATTR, uintptr(tid), uintptr(unsafe.Pointer(attr)), 0)
@@ -94,8 +94,8 @@ func isUrgent() bool {
 // schedResetOnFork is SCHED_RESET_ON_FORK, which sched_getscheduler(2) adds to a policy.
 const schedResetOnFork = 1 << 30
 
-// niceOf is the nice level of an OS thread (0: this one), which it also has beside real-time priority. The system call
-// returns 20 less that level (getpriority(2)).
+// niceOf returns the nice level of an OS thread (0: this one). A thread also has one beside real-time priority. The
+// system call returns 20 less that level (getpriority(2)).
 func niceOf(tid int) int32 {
 	level, _, e := syscall.RawSyscall(unix.SYS_GETPRIORITY, unix.PRIO_PROCESS, uintptr(tid), 0)
 	if e != 0 {

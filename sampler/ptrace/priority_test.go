@@ -9,13 +9,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestWaitItsTurn: a thread that waits its turn has no real-time priority, and gets it back. A thread whose right to it
-// is gone, or comes from a limit alone, may have no better ordinary priority: it must rest all the same.
+// TestWaitItsTurn: a thread that waits its turn has no real-time priority, and gets it back. If the thread may no
+// longer have that priority, or may only by a limit, it must rest all the same: it then has no better ordinary
+// priority.
 func TestWaitItsTurn(t *testing.T) {
 	for _, r := range []struct {
 		name          string
-		begin, middle func(t *testing.T) // called before it gets real-time priority, and after that
-		urgent, again bool               // it has real-time priority, before it waits and after that
+		begin, middle func(t *testing.T) // called before the thread gets real-time priority, and afterwards
+		urgent, again bool               // whether the thread has real-time priority, before it waits and afterwards
 	}{
 		{"with all rights", keepRights, keepRights, true, true},
 		{"the right is gone", keepRights, dropSysNice, true, false},
@@ -48,7 +49,6 @@ func hasSysNice(t *testing.T) bool {
 	return sets[0].Effective&(1<<unix.CAP_SYS_NICE) != 0
 }
 
-// dropSysNice takes CAP_SYS_NICE from this OS thread.
 func dropSysNice(t *testing.T) {
 	head, sets := rightsOf(t)
 	sets[0].Effective &^= 1 << unix.CAP_SYS_NICE
@@ -57,7 +57,6 @@ func dropSysNice(t *testing.T) {
 	}
 }
 
-// rightsOf are those of this OS thread.
 func rightsOf(t *testing.T) (head unix.CapUserHeader, sets [2]unix.CapUserData) {
 	t.Helper()
 	head.Version = unix.LINUX_CAPABILITY_VERSION_3

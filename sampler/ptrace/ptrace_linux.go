@@ -9,13 +9,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Raw system calls for use inside the pause. All are nosplit: a function that may grow
-// its stack has a point at which Go's scheduler can take the thread's CPU away. They take pointers to fields of a
-// Tracer, which lives on the heap and does not move. syscall.RawSyscall6 keeps Go's processor; nothing here blocks for
-// long. A read of the target's memory might block: a Runner makes such reads (reader.go).
+// Raw system calls for use inside the pause. All are nosplit: a function that may grow its stack has a point at which
+// Go's scheduler can take the thread's CPU away. Their pointers lead to fields of a Tracer, which is on the heap and
+// does not move. syscall.RawSyscall6 keeps Go's processor, but nothing here blocks for long. A read of the target's
+// memory might block: a Runner makes such reads (reader.go).
 
-// How waitid(2) says what became of a child: siginfo's si_code
-// (include/uapi/asm-generic/siginfo.h).
+// What became of a child, by waitid(2): siginfo's si_code (include/uapi/asm-generic/siginfo.h).
 const (
 	cldExited  = 1
 	cldKilled  = 2
@@ -26,8 +25,8 @@ const (
 
 const pPID = 1 // waitid(2): P_PID
 
-// ntARMPACMask is the arm64 register set of pointer authentication masks
-// (include/uapi/linux/elf.h). The CPU that has it is known by its link register.
+// ntARMPACMask is the arm64 register set of pointer authentication masks (include/uapi/linux/elf.h). Only a CPU with
+// arch.Facts.Signs has it.
 const ntARMPACMask = 0x406
 
 // siginfo is the part of siginfo_t that waitid fills in, on 64-bit machines.
@@ -56,10 +55,10 @@ func waitPeek(tid int, info *siginfo) syscall.Errno {
 	return e
 }
 
-// waitReap consumes the end of a tracee of this OS thread. A tracee that is not reaped stays a zombie, and holds up an
+// waitReap consumes the end of a tracee of this OS thread. A tracee that is not reaped stays a zombie, and blocks an
 // exec or the end of its process. waitReap peeks first: even if waitid is asked only for ends, it may return a stop
-// (kernel/exit.c, wait_task_stopped). A stop that waitid has consumed is not reported again, and the thread would stand
-// still until goprof ends.
+// (kernel/exit.c, wait_task_stopped). A stop that waitid has consumed is not reported again, and the thread would stay
+// stopped until goprof ends.
 //
 //go:nosplit
 func waitReap(tid int) {
@@ -73,8 +72,8 @@ func waitReap(tid int) {
 	syscall.RawSyscall6(unix.SYS_WAITID, pPID, uintptr(tid), 0, flags, 0, 0)
 }
 
-// Monotonic is CLOCK_MONOTONIC. Go's own clock reads it without a system call. Do not call it on an OS thread that Go
-// does not know: use rawMonotonic there.
+// Monotonic returns CLOCK_MONOTONIC. Go reads this clock without a system call. On an OS thread that Go does not know,
+// use rawMonotonic instead.
 //
 //go:nosplit
 func Monotonic() int64 { return nanotime() }
@@ -91,12 +90,12 @@ func rawMonotonic(ts *unix.Timespec) int64 {
 	return ts.Sec*1e9 + ts.Nsec
 }
 
-// SleepUntil sleeps to a moment of CLOCK_MONOTONIC, or to the next signal. Unlike unix.ClockNanosleep, SleepUntil does
-// not tell Go's scheduler. If the scheduler knew, the garbage collector would scan this thread's stack during the
+// SleepUntil sleeps until a moment of CLOCK_MONOTONIC, or until the next signal. Unlike with unix.ClockNanosleep, Go's
+// scheduler does not know of the sleep. If it did, the garbage collector would scan this thread's stack during the
 // sleep. The thread might wake up on the collector's CPU, with real-time priority. Then it would spin until the
 // collector finishes (runtime, casgstatus), while the collector waits for the CPU. That would last for a second, until
-// the kernel throttles the thread, and threads of the target would stand still meanwhile. Since the scheduler does not
-// know of the sleep, the collector sends a signal instead, which ends the sleep.
+// the kernel throttles the thread, and threads of the target would stay stopped meanwhile. Because the scheduler does
+// not know of the sleep, the collector sends a signal instead, which ends the sleep.
 func SleepUntil(ts *unix.Timespec) {
 	syscall.RawSyscall6(unix.SYS_CLOCK_NANOSLEEP, unix.CLOCK_MONOTONIC, unix.TIMER_ABSTIME,
 		uintptr(unsafe.Pointer(ts)), 0, 0, 0)
@@ -108,7 +107,7 @@ func setSignalMask(mask, old *uint64) {
 		uintptr(unsafe.Pointer(mask)), uintptr(unsafe.Pointer(old)), 8, 0, 0)
 }
 
-// CurrentCPU is the CPU on which this OS thread runs, -1 if that is not known.
+// CurrentCPU returns the CPU on which this OS thread runs, -1 if not known.
 //
 //go:nosplit
 func CurrentCPU() int {
@@ -130,8 +129,8 @@ func ignoreChildStops() {
 	}
 }
 
-// sigaction is the kernel's struct sigaction (include/linux/signal_types.h). goprof only keeps, empties and puts back a
-// sigaction: the layout behind the flags does not matter.
+// sigaction is the kernel's struct sigaction (include/linux/signal_types.h). goprof only saves, empties and restores a
+// sigaction, so the layout behind the flags does not matter.
 type sigaction struct {
 	handler, flags, restorer uintptr
 	mask                     uint64

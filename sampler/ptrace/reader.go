@@ -12,18 +12,17 @@ import (
 	"goprof/sampler/osthread"
 )
 
-// A read of the target's memory may never come back (package osthread says when). So the tracing thread does not read:
-// it sends a Runner, and waits for the Runner no longer than readLimit. The Runner sits on the same CPU, because waking
-// another CPU costs more than the whole pause. The Runner has a higher priority, so it is done when the call that wakes
-// it returns (docs/decisions/0005).
+// A read of the target's memory may never return (package osthread says when). So the tracing thread lets a Runner
+// read, and waits for the Runner no longer than readLimit. The Runner is on the same CPU, because waking another CPU
+// costs more than the whole pause. The Runner has a higher priority, so it has finished when the call that wakes it
+// returns (docs/decisions/0005).
 
-// StandsAtMost bounds how long a thread of the target stands still if reads of memory never return. The thread may wait
-// for the reads of a look at another thread, then for those of its own look: readLimit each. The rest is a margin for a
-// busy machine.
+// StandsAtMost bounds a pause in which reads of memory never return. The thread may wait for the reads of a look at
+// another thread, then for those of its own look: readLimit each. The rest is a margin for a busy machine.
 const StandsAtMost = 100 * time.Millisecond
 
-// readLimit bounds the wait for all reads of one look together. leastWait is how long goprof waits for each read at
-// least: goprof may have had no CPU until then.
+// readLimit bounds the wait for all reads of one look together. leastWait is the shortest wait for one read: goprof may
+// have had no CPU until then.
 const (
 	readLimit = int64(40 * time.Millisecond)
 	leastWait = int64(5 * time.Millisecond)
@@ -32,28 +31,26 @@ const (
 // vector is a struct iovec. It points to a Runner's room or into the target, never into Go's heap.
 type vector struct{ base, len uintptr }
 
-// reader is a Runner with the arguments and the results of its reads. The arguments and results lie in the Runner's
-// Room.
+// reader is a Runner with the arguments and results of its reads, which are in the Runner's Room.
 type reader struct {
 	runner *osthread.Runner
 	*readerRoom
 	stack []byte // a copy of the stack
-	under []byte // and of the thread's own stack while it is on another one
-	cpu   int    // where the Runner is pinned, -1: nowhere
+	under []byte // a copy of the thread's own stack, while the thread is on another one
+	cpu   int    // the Runner's CPU, -1: it is not bound
 }
 
 type readerRoom struct {
 	args     [6]uintptr
-	local    [5]vector // side, stack; or the way to a context
+	local    [5]vector // goprof's memory for a read
 	remote   [64]vector
 	side     [MaxSide]byte
 	followed [maxFollow]byte
 	small    [16]byte
 	context  contextReads
-	trail    [process.MaxTrailBytes]byte // costs no memory before it is used
+	trail    [process.MaxTrailBytes]byte // uses no memory before it is needed
 }
 
-// newReader starts a Runner for stacks of that size.
 func newReader(stackLimit int) (*reader, error) {
 	head := int(unsafe.Sizeof(readerRoom{})+63) &^ 63
 	stackLimit = (stackLimit + 63) &^ 63
@@ -63,9 +60,9 @@ func newReader(stackLimit int) (*reader, error) {
 	}
 	room := r.Room()
 	d := &reader{runner: r, readerRoom: (*readerRoom)(unsafe.Pointer(&room[0])), cpu: -1}
-	d.stack, d.under = room[head:head+stackLimit], room[head+stackLimit:] // under costs no memory before it is used
+	d.stack, d.under = room[head:head+stackLimit], room[head+stackLimit:] // under uses no memory before it is needed
 	for i := 0; i < len(d.stack); i += 4096 {
-		d.stack[i] = 1 // the kernel finds the pages now, and not in the pause
+		d.stack[i] = 1 // the kernel allocates the pages now, not in the pause
 	}
 	goFirst(r.TID(), runnerPriority)
 	return d, nil
@@ -79,11 +76,11 @@ func (d *reader) set(i int, to *byte, from uint64, n int) {
 	d.remote[i] = vector{uintptr(from), uintptr(n)}
 }
 
-// stackAt is where stacks are copied to.
+// stackAt returns the address for copies of stacks.
 func (d *reader) stackAt() uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(d.stack))) }
 
-// fetch makes the read that n vectors describe, from vector first on. It returns how many bytes were read: fewer than
-// were asked for if an address is bad, and none if an earlier read of this look has not returned.
+// fetch makes the read that n vectors describe, from vector first on. It returns how many bytes were read. These are
+// fewer than requested if an address is bad, and none if an earlier read of this look has not returned.
 //
 //go:nosplit
 func (t *Tracer) fetch(tid, first int, n uintptr) int {
@@ -116,13 +113,13 @@ func (t *Tracer) fetchInto(tid int, to, tos, from, froms uintptr) int {
 	return int(got)
 }
 
-// beginReads begins the time, readLimit, for which reads are waited for.
+// beginReads starts the time (readLimit) in which reads must return.
 func (t *Tracer) beginReads() { t.readUntil = Monotonic() + readLimit }
 
-// BoundTo says that this OS thread is bound to that CPU (-1: to none).
+// BoundTo notes the CPU to which this OS thread is bound (-1: to none).
 func (t *Tracer) BoundTo(cpu int) { t.stayAt = cpu }
 
-// bringRunner brings the Runner to the CPU to which this OS thread is bound.
+// bringRunner binds the Runner to the CPU to which this OS thread is bound.
 func (t *Tracer) bringRunner() {
 	if d := t.reader; t.stayAt >= 0 && d != nil && d.cpu != t.stayAt && t.here.setOnly(d.runner.TID(), t.stayAt) {
 		d.cpu = t.stayAt

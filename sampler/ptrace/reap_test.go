@@ -10,9 +10,9 @@ import (
 	"goprof/testdata/ctest"
 )
 
-// On a busy machine a seize is held up now and then. Meanwhile the releaser reaps the pending threads that have
-// ended. A pending thread may also have stopped meanwhile. It must still be found stopped: otherwise nobody lets it
-// go.
+// On a busy machine a seize is held up now and then. Meanwhile the releaser reaps the pending threads that have ended.
+// A pending thread may also have stopped meanwhile. waitid must still report that stop: otherwise the thread stays
+// stopped.
 func TestReapingLeavesStopsAlone(t *testing.T) {
 	p := ctest.Run(t, ctest.Spin)
 	p.Line(t)

@@ -10,53 +10,53 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A releaser lets stopped threads go while Go's scheduler keeps the sampling thread waiting.
+// A releaser releases stopped threads while Go's scheduler keeps the sampling thread waiting.
 //
 // Go takes a goroutine that has run for 10 ms off its OS thread, even if both are locked to each other. Another OS
-// thread of goprof's, of ordinary priority, hands it back (runtime, stoplockedm, startlockedm). On a busy machine the
-// other OS thread may have no CPU for hundreds of milliseconds. A thread of the target that stops meanwhile would stand
-// still for as long. No other OS thread can let it go: ptrace binds a tracee to the OS thread that has seized it.
+// thread of goprof's, of ordinary priority, hands it back (runtime, stoplockedm, startlockedm). On a busy machine that
+// OS thread may have no CPU for hundreds of milliseconds. A thread of the target that stops meanwhile would stay
+// stopped for as long. No other OS thread can release it: ptrace binds a tracee to the OS thread that has seized it.
 //
 // But the kernel calls a signal handler on an OS thread whatever Go's scheduler does. So while stops are pending, a
 // timer of the kernel sends this OS thread a signal each releaseEvery. The handler is goprof's, not Go's
-// (osthread.Handler). If it finds a thread stopped at two signals, it detaches from the thread.
+// (osthread.Handler). It detaches from a thread that it finds stopped at two signals.
 
 const (
-	// releaseEvery is how often the handler looks. A thread is let go after at most twice that time.
+	// releaseEvery is how often the handler looks. It releases a thread after at most twice that time.
 	releaseEvery = int64(10_000_000)
-	// standsFor is how long a thread is known to have stood still before it is let go. Two signals may come close
-	// together, if one is late.
+	// standsFor is how long a thread must be known to be stopped before the handler releases it. Two signals may come
+	// close together, if one is late.
 	standsFor = releaseEvery / 2
 	// mostWatched bounds the threads that are watched at once. Many Tracers may share an OS thread (borrow.go).
 	mostWatched = 4 * MaxPending
 )
 
-// releaser belongs to one OS thread. Its signal handler shares it with that OS thread alone, so the two are never at
-// work at once, and nothing needs to be atomic.
+// releaser belongs to one OS thread. Its signal handler runs on the same OS thread, so the two never run at once, and
+// nothing needs to be atomic.
 type releaser struct {
-	owner   int     // the OS thread; 0: none
-	timer   uint32  // the kernel's number of it; noTimer: there is none
+	owner   int     // the OS thread's number; 0: none
+	timer   uint32  // the kernel's number of the timer, or noTimer
 	on      bool    // the timer sends signals
-	busy    bool    // a thread is being stopped, looked at and let go: the handler leaves everything alone
-	seizing *Tracer // that waits for a seize (seize.go)
+	busy    bool    // this OS thread stops and releases a thread: the handler does nothing
+	seizing *Tracer // the Tracer that waits in PTRACE_SEIZE (seize.go)
 	watched [mostWatched]lateStop
-	// unwatched is used for threads for which there is no room.
+	// unwatched is for threads for which watched has no room.
 	unwatched lateStop
 	ts        unix.Timespec
 	info      siginfo
 }
 
-// lateStop is a thread that was told to stop and has not stopped yet.
+// lateStop is a thread that was told to stop but has not stopped yet.
 type lateStop struct {
-	tid   int   // 0: none. It is written last
-	clear int64 // when it was last seen not to have stopped
-	found int64 // when it was first seen to have stopped; 0: it was not
-	letGo int64 // when the handler let it go; 0: it has not
+	tid   int   // 0: none. Written last
+	clear int64 // when the thread was last seen not to have stopped
+	found int64 // when the thread was first seen stopped; 0: never
+	letGo int64 // when the handler released the thread; 0: it has not
 }
 
 const noTimer = ^uint32(0)
 
-// releasers are all that there ever were. The kernel may send a last signal after a timer was deleted, and the signal
+// releasers are all releasers ever made. The kernel may send a last signal after a timer was deleted, and the signal
 // has the address of a releaser.
 var releasers struct {
 	sync.Mutex
@@ -97,7 +97,7 @@ func newReleaser(owner int) *releaser {
 
 const sigevThreadID = 4 // SIGEV_THREAD_ID (include/uapi/asm-generic/siginfo.h)
 
-// end ends the releaser. The next OS thread may have it.
+// end ends the releaser. The next OS thread may use it again.
 func (r *releaser) end() {
 	if r.timer != noTimer {
 		syscall.RawSyscall(unix.SYS_TIMER_DELETE, uintptr(r.timer), 0, 0)
@@ -107,15 +107,15 @@ func (r *releaser) end() {
 	releasers.Unlock()
 }
 
-// watch has the handler look after a thread until the caller calls done of the result. missed is the last time at which
-// the thread had not stopped yet. If too many threads are watched already, the releaser does not look after this one.
+// watch makes the handler check a thread until the caller calls done of the result. missed is the last time at which
+// the thread had not stopped yet. If too many threads are watched, the handler does not check this one.
 //
 //go:nosplit
 func (r *releaser) watch(tid int, missed int64) *lateStop {
 	var w *lateStop
 	for i := range r.watched {
 		if at := &r.watched[i]; at.tid == tid {
-			if at.letGo != 0 { // of an earlier stop, whose caller has given it up
+			if at.letGo != 0 { // the caller has given up this earlier stop
 				at.clear, at.found, at.letGo = missed, 0, 0
 			}
 			return at
@@ -135,23 +135,23 @@ func (r *releaser) watch(tid int, missed int64) *lateStop {
 	return w
 }
 
-// done says that the thread is watched no longer.
+// done ends the watch.
 //
 //go:nosplit
 func (w *lateStop) done() { w.tid = 0 }
 
-// set sets the timer. 0: no more signals.
+// set sets the interval of the timer's signals. 0: no more signals.
 //
 //go:nosplit
 func (r *releaser) set(every int64) {
-	// Before the call: the handler may be called right after it, and turn the timer off.
+	// Before the call, because the handler may run right after the call and turn the timer off.
 	r.on = every > 0
 	times := [2]unix.Timespec{{Nsec: every}, {Nsec: every}} // the interval, the first time
 	syscall.RawSyscall6(unix.SYS_TIMER_SETTIME, uintptr(r.timer), 0, uintptr(unsafe.Pointer(&times)), 0, 0, 0)
 }
 
-// boundSignalCame is the handler of boundSignal. A preempter sends the signal only to end a system call; then the
-// handler has nothing to do.
+// boundSignalCame is the handler of boundSignal. If a preempter has sent the signal, the handler has nothing to do: the
+// signal itself ends a system call.
 //
 //go:nosplit
 func boundSignalCame(info unsafe.Pointer) {
@@ -164,12 +164,12 @@ func boundSignalCame(info unsafe.Pointer) {
 		return
 	}
 	tid, _, _ := syscall.RawSyscall(unix.SYS_GETTID, 0, 0, 0)
-	if r := sent.by; r.owner == int(tid) { // else the timer was another OS thread's, and is deleted
+	if r := sent.by; r.owner == int(tid) { // otherwise the timer was another OS thread's, and is deleted
 		r.look()
 	}
 }
 
-// look lets threads go that stand still for too long.
+// look releases threads that have been stopped for too long.
 //
 //go:nosplit
 func (r *releaser) look() {
@@ -191,8 +191,7 @@ func (r *releaser) look() {
 	}
 }
 
-// lookAfter detaches from a thread that has stood still for standsFor, so that the thread goes on. It does nothing if
-// the thread was killed: Collect deals with that.
+// lookAfter detaches from a thread that has been stopped for standsFor. It leaves a killed thread to Collect.
 //
 //go:nosplit
 func (r *releaser) lookAfter(w *lateStop) {
@@ -200,7 +199,7 @@ func (r *releaser) lookAfter(w *lateStop) {
 	if waitPeek(w.tid, &r.info) != 0 {
 		return
 	}
-	switch s, sig := r.info.told(); {
+	switch s, sig := r.info.decode(); {
 	case s == running:
 		w.clear, w.found = now, 0
 	case s == stopped && w.found == 0:
@@ -227,7 +226,7 @@ func (t *Tracer) closeReleaser() {
 	}
 }
 
-// beginPause keeps the releaser's handler from letting threads go while this OS thread does so itself.
+// beginPause keeps the handler from releasing threads while this OS thread does so itself.
 //
 //go:nosplit
 func (t *Tracer) beginPause() { t.releaser.busy = true }

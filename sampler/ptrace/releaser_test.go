@@ -6,12 +6,14 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"goprof/sampler/look"
 	"goprof/testdata/ctest"
 )
 
-// TestReleaser: a stop comes while this goroutine sleeps as Go knows it, so its OS thread makes no call. The thread is
-// let go nevertheless, again and again. Collect says what became of the look.
+// TestReleaser: a stop comes while this goroutine sleeps in Go's scheduler, so its OS thread makes no call. The thread
+// is released nevertheless, each time. Collect returns the outcome of the look.
 func TestReleaser(t *testing.T) {
 	needHandler(t)
 	p := ctest.Run(t, stopsLate, "3")
@@ -41,6 +43,33 @@ func TestReleaser(t *testing.T) {
 	})
 }
 
+// TestReleasedBeforeItIsPending: the handler lets a thread go right after the pause, before the look is on the list.
+// The look came too late, and the thread lives on.
+func TestReleasedBeforeItIsPending(t *testing.T) {
+	needHandler(t)
+	p := ctest.Run(t, ctest.Spin)
+	p.Line(t)
+	onTracer(t, p.PID, func(tr *Tracer) {
+		tr.onItsThread()
+		if e := tr.seize(p.PID); e != 0 {
+			t.Fatal(e)
+		}
+		if !tr.openReader() {
+			t.Fatal(tr.Err())
+		}
+		tr.guard = tr.releaser.watch(p.PID, Monotonic())
+		ptrace(unix.PTRACE_INTERRUPT, uintptr(p.PID), 0, 0)
+		ctest.Eventually(t, "let go", func() bool { return ctest.TracerOf(p.PID) == 0 })
+		snap := new(look.Look)
+		if o := tr.conclude(p.PID, running, 0, &Hint{}, snap); o != Pending {
+			t.Fatalf("%v, want pending", o)
+		}
+		if s, o, ok := tr.Collect(); !ok || s != snap || o != Missed || tr.Pending() != 0 {
+			t.Errorf("%v, pending %d", o, tr.Pending())
+		}
+	})
+}
+
 // needHandler skips where goprof has no signal handler of its own.
 func needHandler(t *testing.T) {
 	if !handlesBoundSignal() {
@@ -57,8 +86,8 @@ int main(int argc, char **argv) {
 	for (volatile long i = 0;; i++);
 }`
 
-// TestReleaserLeavesPausesAlone: the handler does nothing to a thread that this OS thread looks at, however long that
-// takes.
+// TestReleaserLeavesPausesAlone: the handler releases no thread that this OS thread is looking at, however long the
+// look takes.
 func TestReleaserLeavesPausesAlone(t *testing.T) {
 	needHandler(t)
 	p := ctest.Run(t, ctest.Spin)
@@ -73,7 +102,7 @@ func TestReleaserLeavesPausesAlone(t *testing.T) {
 		tr.beginPause()
 		ctest.Eventually(t, "stopped", func() bool { return ctest.State(p.PID, p.PID) == 't' })
 		w := tr.pending[0].guard
-		w.found = 1 // so it has stood for too long
+		w.found = 1 // the thread has been stopped for too long
 		for range 3 {
 			if r.look(); w.letGo != 0 || ctest.TracerOf(p.PID) == 0 {
 				t.Fatal("it was let go in a pause")

@@ -4,13 +4,14 @@ package ptrace
 
 import (
 	"slices"
+	"strconv"
 	"testing"
 
 	"goprof/sampler/look"
 	"goprof/testdata/ctest"
 )
 
-// faultProgram raises its own SIGSEGV hundreds of thousands of times, as HotSpot does for null checks. The handler
+// faultProgram raises its own SIGSEGV as often as it is told, as HotSpot does for null checks. The handler
 // counts the signals, checks that the fault address came with each, and lets the access succeed.
 const faultProgram = `
 static char *page;
@@ -20,12 +21,12 @@ static void on_segv(int sig, siginfo_t *si, void *ctx) {
 	if (si->si_addr != page || si->si_code != SEGV_ACCERR) wrong++;
 	mprotect(page, 4096, PROT_READ | PROT_WRITE);
 }
-int main(void) {
+int main(int argc, char **argv) {
 	struct sigaction sa = { .sa_sigaction = on_segv, .sa_flags = SA_SIGINFO };
 	sigaction(SIGSEGV, &sa, 0);
 	page = mmap(0, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	ready();
-	long made = 100000;
+	long made = atol(argv[1]);
 	for (long i = 0; i < made; i++) {
 		mprotect(page, 4096, PROT_NONE);
 		*(volatile char *)page = 1;
@@ -35,33 +36,34 @@ int main(void) {
 	pause();
 }`
 
-// queueProgram sends itself 100,000 queued signals from another thread, each with its number. It checks that each
-// comes once and in order.
+// queueProgram sends itself as many queued signals as it is told, from another thread, each with its number. It checks
+// that each comes once and in order.
 const queueProgram = `
-static volatile long got, wrong;
+static volatile long got, wrong, made;
 static void on_sig(int sig, siginfo_t *si, void *ctx) {
 	if (si->si_code != SI_QUEUE || si->si_value.sival_int != got) wrong++;
 	got++;
 }
 static pthread_t victim;
 static void *sender(void *x) {
-	for (int i = 0; i < 100000; i++) {
+	for (int i = 0; i < made; i++) {
 		union sigval v = { .sival_int = i };
 		while (pthread_sigqueue(victim, SIGRTMIN + 3, v) != 0) sched_yield();
 		while (got < i - 50) sched_yield();
 	}
 	return 0;
 }
-int main(void) {
+int main(int argc, char **argv) {
+	made = atol(argv[1]);
 	struct sigaction sa = { .sa_sigaction = on_sig, .sa_flags = SA_SIGINFO | SA_RESTART };
 	sigaction(SIGRTMIN + 3, &sa, 0);
 	victim = pthread_self();
 	pthread_t t;
 	ready();
 	pthread_create(&t, 0, sender, 0);
-	while (got < 100000) for (volatile int i = 0; i < 1000; i++);
+	while (got < made) for (volatile int i = 0; i < 1000; i++);
 	pthread_join(t, 0);
-	say(100000 - got);
+	say(made - got);
 	say(wrong);
 	pause();
 }`
@@ -86,8 +88,8 @@ func lookUntilSaid(t *testing.T, p *ctest.Program) (said int, met int64, seen [N
 			case said = <-done:
 				met = tr.Signals
 				// The Runner had no CPU for a while. Or the thread had none while it held the lock of its memory, in
-				// mprotect. Both are the machine's affair, and such a read comes back. A read that was never begun
-				// does not.
+				// mprotect. Both are the machine's fault, and such a read returns. A read that was never begun does
+				// not.
 				ctest.Eventually(t, "reads have come back", func() bool { return tr.leavesAlone(p.PID) == Taken })
 				seen[ReadLate] = 0
 				ctest.Eventually(t, "all collected", func() bool { tr.Collect(); return tr.Pending() == 0 })
@@ -106,20 +108,20 @@ func TestSignalsAreNeverLost(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var met int64
-			bin := ctest.Compile(t, c.source)
+			bin, signals := ctest.Compile(t, c.source), ctest.Rounds(100_000)
 			var seen [NumOutcomes]int
-			for round := 0; seen[Taken] < 500 || met == 0; round++ {
+			for round := 0; seen[Taken] < ctest.Rounds(500) || met == 0; round++ {
 				if round == 30 {
 					t.Fatal("no look met a signal: this proves nothing")
 				}
-				p := ctest.Start(t, bin)
+				p := ctest.Start(t, bin, strconv.Itoa(signals))
 				lost, m, s := lookUntilSaid(t, p)
 				met += m
 				for o, n := range s {
 					seen[o] += n
 				}
 				if wrong := p.Number(t); lost != 0 || wrong != 0 {
-					t.Fatalf("%d of 100000 signals lost, %d changed", lost, wrong)
+					t.Fatalf("%d of %d signals lost, %d changed", lost, signals, wrong)
 				}
 				p.Process.Kill()
 			}

@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// What becomes of a thread whose memory was not read in time. The thread was let go when the time was over. goprof
-// leaves the thread alone until the read has come back. A read that sleeps in the kernel waits for memory that does not
-// answer: the thread is Silent then, and is left alone for longer if that has happened too often in the last minute
-// (chances.go). Any other read is late because the Runner has no CPU, or because a thread of the target has none and
-// holds the lock of the address space: such a look is ReadLate.
+// Threads whose memory was not read in time. goprof releases such a thread when the time is over, and leaves it alone
+// until the read has returned. A read that sleeps in the kernel waits for memory that does not answer. Then the thread
+// is Silent. goprof leaves it alone for longer if this has happened too often in the last minute (chances.go). Any
+// other read is late because the Runner has no CPU, or because a thread of the target that holds the lock of the
+// address space has no CPU. Such a look is ReadLate.
 
-// MostSilent bounds the reads that were given up and have not returned: each keeps an OS thread. If there are as many,
-// nothing is read any more.
+// MostSilent bounds the reads that were given up and have not returned, because each keeps an OS thread. At that number
+// goprof reads nothing any more.
 const MostSilent = 8
 
 // ErrSilent ends a run.
@@ -23,17 +23,17 @@ var ErrSilent = errors.New("ptrace: the memory of too many threads does not answ
 
 // silentThread is a thread whose read was given up.
 type silentThread struct {
-	born    uint64 // the thread's start: its number may go to another thread
+	born    uint64 // when the thread began: its number may pass to another thread
 	chances Chances
-	reader  *reader // of the read that is under way; nil: the read has come back
-	asleep  bool    // that read was seen to sleep
-	judged  int64   // when it was last seen not to
+	reader  *reader // the reader whose read has not returned; nil: it has
+	asleep  bool    // the read was seen asleep
+	judged  int64   // when the read was last seen not asleep
 }
 
-// Silent lists threads, in order of their numbers. Of each, a read was given up that waited in the kernel.
+// Silent returns the threads whose reads were given up while waiting in the kernel, in order of their numbers.
 func (t *Tracer) Silent() []int { return t.silentIDs }
 
-// leavesAlone says why tid is not to be looked at: Silent or ReadLate. Taken: it may be.
+// leavesAlone returns Silent or ReadLate if goprof must not look at tid, otherwise Taken.
 func (t *Tracer) leavesAlone(tid int) Outcome {
 	s := t.silentThreads[tid]
 	if s == nil {
@@ -54,8 +54,8 @@ func (t *Tracer) leavesAlone(tid int) Outcome {
 	return Silent
 }
 
-// readIsUnderWay reports whether a read of tid that was given up has not returned. Then no other read of tid may begin:
-// a thread has room for one such Runner.
+// readIsUnderWay reports whether a read of tid that was given up has not returned. Then no other read of tid may begin,
+// because silentThread has room for one such Runner.
 func (t *Tracer) readIsUnderWay(tid int) bool {
 	s := t.silentThreads[tid]
 	if s != nil && s.reader != nil && s.reader.runner.Returned() {
@@ -64,7 +64,8 @@ func (t *Tracer) readIsUnderWay(tid int) bool {
 	return s != nil && s.reader != nil
 }
 
-// judgeAgain is how soon a late read is judged again. Judging reads files of /proc while a thread may stand still.
+// judgeAgain is the time between two judgments of a late read. A judgment reads files of /proc while a thread may be
+// stopped.
 const judgeAgain = int64(10 * time.Millisecond)
 
 // whyLate returns Silent if the late read of tid sleeps, or has slept before. Otherwise it returns ReadLate.
@@ -85,7 +86,7 @@ func (t *Tracer) whyLate(tid int, s *silentThread) Outcome {
 	return Silent
 }
 
-// whyNoReader is Silent if all reads that are under way sleep.
+// whyNoReader returns Silent if all reads that were given up are asleep, otherwise ReadLate.
 func (t *Tracer) whyNoReader() Outcome {
 	for tid, s := range t.silentThreads {
 		if s.reader != nil && t.whyLate(tid, s) == ReadLate {
@@ -95,7 +96,7 @@ func (t *Tracer) whyNoReader() Outcome {
 	return Silent
 }
 
-// takeBack takes a Runner back into service, or ends it.
+// takeBack uses a returned Runner again, or ends it.
 func (t *Tracer) takeBack(s *silentThread) {
 	t.lateReads--
 	if t.reader == nil {
@@ -106,7 +107,7 @@ func (t *Tracer) takeBack(s *silentThread) {
 	s.reader, s.asleep, s.judged = nil, false, 0
 }
 
-// readsCameBack returns Taken if all reads of a look at tid have returned. Otherwise it lets all threads go that have
+// readsCameBack returns Taken if all reads of a look at tid have returned. Otherwise it releases all threads that have
 // stopped meanwhile, notes tid, finds another Runner, and returns Silent or ReadLate.
 func (t *Tracer) readsCameBack(tid int) Outcome {
 	if !t.silent {
@@ -122,7 +123,7 @@ func (t *Tracer) readsCameBack(tid int) Outcome {
 		}
 		t.silentThreads[tid] = s
 	}
-	if born := t.proc.Born(tid); born != s.born { // new, or another thread that has its number now
+	if born := t.proc.Born(tid); born != s.born { // new, or another thread with the same number
 		s.born, s.chances = born, Chances{}
 	}
 	s.reader, t.reader = t.reader, nil
@@ -132,7 +133,7 @@ func (t *Tracer) readsCameBack(tid int) Outcome {
 	return o
 }
 
-// openReader finds a Runner, unless too many have not returned.
+// openReader finds a Runner, unless too many reads have not returned.
 func (t *Tracer) openReader() bool {
 	if t.reader == nil && t.lateReads >= MostSilent {
 		for _, s := range t.silentThreads {
@@ -164,8 +165,7 @@ func (t *Tracer) closeReaders() {
 	}
 }
 
-// letGoStopped lets all threads go that have stopped by now, without a look: they have stood still while a read was
-// waited for.
+// letGoStopped releases all threads that have stopped by now, without a look: they have waited for a read.
 func (t *Tracer) letGoStopped() {
 	defer func(before syscall.Errno) { t.look.letGo = before }(t.look.letGo)
 	for i := range t.pending {
@@ -189,7 +189,7 @@ func (t *Tracer) letGoStopped() {
 	}
 }
 
-// insertSorted adds a number to a sorted list. It returns a new list: others may hold the old one.
+// insertSorted adds a number to a sorted list. It returns a new list, because callers may hold the old one.
 func insertSorted(list []int, n int) []int {
 	i := 0
 	for i < len(list) && list[i] < n {
@@ -202,8 +202,8 @@ func insertSorted(list []int, n int) []int {
 	return append(append(append(longer, list[:i]...), n), list[i:]...)
 }
 
-// ReadErr says why nothing can be read any more. Such an error ends a run. It is nil as long as reads are possible, and
-// if they are late for want of a CPU.
+// ReadErr returns the error that ends a run because nothing can be read any more. It is nil while reads are possible,
+// or only late because there is no CPU.
 func (t *Tracer) ReadErr() error {
 	switch {
 	case t.reader != nil:

@@ -16,8 +16,8 @@ import (
 	"goprof/testdata/ctest"
 )
 
-// tooLong is a time for which no thread stands because of the machine: the machine may take goprof's CPU for a
-// second while goprof holds a thread. Without a Runner the thread stands for ever.
+// tooLong is longer than the machine alone keeps any thread stopped: the machine may take goprof's CPU for a second
+// while goprof holds a thread. Without a Runner the thread would stay stopped for ever.
 const tooLong = 100 * StandsAtMost
 
 func TestSilentThread(t *testing.T) {
@@ -84,8 +84,8 @@ func TestSilentThreadsInADump(t *testing.T) {
 	}
 }
 
-// TestAllReadsComeBack: so many reads do not come back that nothing can be read any more. When the memory answers,
-// other threads are looked at again.
+// TestAllReadsComeBack: so many reads do not return that nothing can be read any more. When the memory answers, goprof
+// looks at other threads again.
 func TestAllReadsComeBack(t *testing.T) {
 	p, silent, others := ctest.StartSilent(t, MostSilent)
 	onTracer(t, p.PID, func(tr *Tracer) {
@@ -122,7 +122,7 @@ func TestLateReadsEndNoRun(t *testing.T) {
 	}
 }
 
-// TestApartWaitsForItsRead: as long as a read apart from looks has not come back, others fail and none is sent.
+// TestApartWaitsForItsRead: until a read apart from looks has returned, all others fail and none is sent.
 func TestApartWaitsForItsRead(t *testing.T) {
 	p, silent, _ := ctest.StartSilent(t, 1, "sleep")
 	ctest.Eventually(t, "it sleeps", func() bool { return ctest.State(p.PID, silent[0]) == 'S' })
@@ -163,7 +163,7 @@ func TestReadLate(t *testing.T) {
 		}
 		ctest.Eventually(t, "the lock is held", func() bool {
 			if try() == ReadLate {
-				why = process.WhyLate() // which sees the Runner, too
+				why = process.WhyLate() // WhyLate looks at the Runner, too
 			}
 			return why != process.NoCPU
 		})
@@ -185,7 +185,7 @@ func TestReadLate(t *testing.T) {
 	})
 }
 
-// TestSilentObserver: an OS thread of goprof that reads by itself is left behind. It ends when its read comes back.
+// TestSilentObserver: an OS thread of goprof that reads by itself is given up. It ends when its read returns.
 func TestSilentObserver(t *testing.T) {
 	p, silent, others := ctest.StartSilent(t, 1, "sleep")
 	// a thread that still waits for a CPU to fall asleep on counts as running

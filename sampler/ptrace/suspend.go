@@ -14,9 +14,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// When goprof itself is stopped (Ctrl-Z), a thread that goprof holds, or has told to stop, would stand still for as
-// long as goprof does. So code that is about to stop goprof calls Suspend first. It ends all OS threads that may hold
-// threads of the target, so the kernel lets these threads go. Later goprof starts new OS threads.
+// When goprof itself is stopped (Ctrl-Z), a thread that goprof holds, or has told to stop, would stay stopped as long
+// as goprof. So code that is about to stop goprof calls Suspend first. Suspend ends all OS threads that may hold
+// threads of the target, so the kernel releases these threads. Later goprof starts new OS threads.
 
 // Code that may hold threads has locked hold for reading.
 var hold struct {
@@ -24,7 +24,7 @@ var hold struct {
 	wanted atomic.Int32
 }
 
-// Suspend waits until goprof holds no thread of any process, calls stop, and lets sampling go on when that has
+// Suspend waits until goprof holds no thread of any process, calls stop, and lets sampling continue when stop has
 // returned. If an engine runs, the wait is short: until the engine's next wake-up, and 0.1 s for late stops, or up to
 // endWait if threads have no CPU to stop on. If a dump runs, Suspend waits until the dump is done.
 func Suspend(stop func()) {
@@ -35,11 +35,11 @@ func Suspend(stop func()) {
 	stop()
 }
 
-// SuspendWanted reports whether a goroutine waits in Suspend. Code that may hold threads must end its OS thread then.
+// SuspendWanted reports whether a goroutine waits in Suspend. Then code that may hold threads must end its OS thread.
 func SuspendWanted() bool { return hold.wanted.Load() > 0 }
 
 // OnOwnThread runs f on an OS thread that ends afterwards, and waits for its end. A Tracer runs in this way: when the
-// OS thread ends, the kernel lets all threads go that it has seized (kernel/ptrace.c, exit_ptrace). Go never ends the
+// OS thread ends, the kernel releases all threads that it has seized (kernel/ptrace.c, exit_ptrace). Go never ends the
 // main thread. So if f would run there, OnOwnThread keeps the main thread busy, and another OS thread runs f.
 func OnOwnThread(f func()) {
 	hold.RLock()
@@ -55,7 +55,7 @@ var holders struct {
 	n atomic.Int32 // changes under the lock
 }
 
-// countHolders adds 1 or -1 to the number of such OS threads. The watchdog is informed before the first one begins.
+// countHolders adds 1 or -1 to holders. It informs the watchdog before the first holder begins.
 func countHolders(more int) {
 	holders.Lock()
 	defer holders.Unlock()
@@ -65,7 +65,7 @@ func countHolders(more int) {
 	}
 }
 
-// tellHolders informs a new watchdog whether there are such OS threads.
+// tellHolders informs a new watchdog whether there are holders.
 func tellHolders() {
 	holders.Lock()
 	defer holders.Unlock()
@@ -93,7 +93,7 @@ func OnThreadHoldingNobody(f func()) {
 			return
 		}
 		tid = unix.Gettid()
-		unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0) // ns: sleeps end when they should
+		unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0) // ns: sleeps end on time
 		preemptAtOnce()
 		countSleepers(1)
 		defer countSleepers(-1)
@@ -102,7 +102,7 @@ func OnThreadHoldingNobody(f func()) {
 	awaitEnd(<-ended)
 }
 
-// awaitEnd waits for the end of an OS thread. Only with its end the kernel lets its tracees go.
+// awaitEnd waits for the end of an OS thread, because only then the kernel releases its tracees.
 func awaitEnd(tid int) {
 	if tid == 0 {
 		return
@@ -114,13 +114,13 @@ func awaitEnd(tid int) {
 }
 
 // StopAfterSuspend delays a stop of this process until it holds no thread of a target (Suspend). It does so for Ctrl-Z,
-// and for writing to a terminal from the background if that stops a process. A call of end ends that.
+// and for writes to a terminal from the background if these stop a process. A call of end undoes StopAfterSuspend.
 func StopAfterSuspend() (end func()) {
 	return StopAround(func(_ unix.Signal, stop func()) { stop() })
 }
 
-// StopAround is StopAfterSuspend for a program that has something to do before it stops, and after it: around is called
-// with the signal and with a function stop. stop stops this process, and returns when the process goes on.
+// StopAround is StopAfterSuspend for a program that must do something before and after the stop. around is called with
+// the signal and with a function stop. stop stops this process, and returns when the process goes on.
 func StopAround(around func(sig unix.Signal, stop func())) (end func()) {
 	asked := make(chan os.Signal, 1)
 	for _, sig := range []os.Signal{unix.SIGTSTP, unix.SIGTTOU} {
@@ -143,9 +143,9 @@ func StopAround(around func(sig unix.Signal, stop func())) (end func()) {
 	}
 }
 
-// stopSelf stops this process as if the signal had not been caught, and returns when it goes on. SIGSTOP would not do:
-// unlike the real signal, it also stops a process that no other would continue (an orphaned process group,
-// kernel/signal.c, get_signal). signal.Reset would not do either: it leaves Go's handler where it is.
+// stopSelf stops this process as if the signal had not been caught, and returns when it goes on. SIGSTOP is not right:
+// unlike the real signal, it also stops a process that no other process would continue (an orphaned process group,
+// kernel/signal.c, get_signal). signal.Reset is not right either, because it leaves Go's handler in place.
 func stopSelf(sig unix.Signal) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

@@ -19,55 +19,54 @@ import (
 )
 
 const (
-	// DefaultStackLimit is how much of a stack one look copies at most.
+	// DefaultStackLimit bounds the copy of a stack by default.
 	DefaultStackLimit = 1 << 20
-	// unknownStack is how much is copied of a stack whose top is not known.
+	// unknownStack is the size of the copy if the top of the stack is not known.
 	unknownStack = 64 << 10
-	// MaxPending bounds the stops that have been asked for and have not come yet.
+	// MaxPending bounds the pending stops.
 	MaxPending = 64
 )
 
-// Tracer looks at threads of one process. ptrace binds a tracee to the OS thread that seized it. So call all methods
-// from one goroutine that is locked to its OS thread. On another OS thread the methods return WrongThread and do
-// nothing.
+// Tracer looks at threads of one process. ptrace binds a tracee to the OS thread that seized it. So call all methods on
+// one goroutine that is locked to its OS thread. On another OS thread the methods return WrongThread and do nothing.
 //
-// If stops are pending when the Tracer is no longer needed, let its OS thread end
-// (return from the goroutine without runtime.UnlockOSThread): the kernel then lets go of all threads that it had
-// seized.
+// If stops are pending when the Tracer is no longer needed, let its OS thread end (return from the goroutine without
+// runtime.UnlockOSThread): the kernel then releases all threads that the OS thread had seized.
 type Tracer struct {
 	// StackLimit bounds the copy of a stack.
 	StackLimit int
-	// After is called with each snapshot as soon as its thread has been let go. It reads what must be read soon, but
-	// not in the pause. released is when the thread was let go, as CLOCK_MONOTONIC, or StandsStill. After may be nil.
+	// After is called with each snapshot right after the release of its thread. It reads what must be read soon, but
+	// not in the pause. released is the time of the release, as CLOCK_MONOTONIC, or StandsStill. After may be nil.
 	After func(snap *look.Look, released int64)
-	// Trail is followed in each pause. After may change it. Nil: there is none.
+	// Trail is followed in each pause. After may change it. nil: there is none.
 	Trail *process.Trail
-	// Contexts says where threads publish their contexts. Nil: they are not wanted.
+	// Contexts says where threads publish their contexts. nil: contexts are not wanted.
 	Contexts *Contexts
-	// Enough says that looks that are not there yet are no longer wanted. It may be nil.
+	// Enough returns true when no more looks are wanted. It may be nil.
 	Enough func() bool
-	// Stay keeps this OS thread on its CPU even if the thread that is to stop is on the same CPU (elsewhere.go).
+	// Stay keeps this OS thread on its CPU even if the thread to stop is on the same CPU (elsewhere.go).
 	Stay bool
-	// Pauses is how long threads were stopped, as upper bounds. A pause counts from the last moment at which the thread
-	// was seen not to have stopped, to the return of its release.
+	// Pauses are the lengths of pauses, as upper bounds: from the last moment at which the thread was seen not to have
+	// stopped, to the return of its release.
 	Pauses Histogram
 	// Signals counts looks at threads that were about to get a signal.
 	Signals int64
-	// Voids counts looks without a stop that the thread has made void by running. A repeated look counts too.
+	// Voids counts looks without a stop that were void because the thread ran. A repeated look counts too.
 	Voids int64
 
 	pid   int
 	cpu   *arch.CPU
 	proc  *procfs.Dir
-	apart int   // the thread by whose number Apart reads memory
+	apart int   // the thread through which Apart reads memory
 	owner int   // thread id of this OS thread
-	err   error // behind the last Failed
+	err   error // the error behind the last Failed
 
 	releaser *releaser // nil before the first stop
+	guard    *lateStop // of the thread that was told to stop last, and did not in the pause
 
 	gate  *gate // nil before the first stop
 	holds Holds
-	over  int64 // holds that were too long and have no cause yet
+	over  int64 // pauses that were too long and have no cause yet
 
 	pending []pendingStop
 	reaped  []int // threads that HoldAll has seized (seize.go)
@@ -76,20 +75,20 @@ type Tracer struct {
 
 	// These fields serve reads of the target's memory (reader.go, silent.go).
 	reader        *reader
-	ownReads      *ownReads // of an Observer: its reader has no Runner
+	ownReads      *ownReads // set in an Observer: its reader has no Runner
 	readUntil     int64     // when the reads of this look are given up
 	silent        bool      // a read of this look was given up
-	lookTID       int       // the thread that is looked at
+	lookTID       int       // the thread of the present look
 	silentThreads map[int]*silentThread
 	silentIDs     []int
-	lateReads     int // reads that were given up and are under way
+	lateReads     int // reads that were given up and have not returned
 	served        *Memory
 	here, allowed cpuMask
 	preempters    *Preempters
 	stayAt        int     // the CPU to which this OS thread is bound, -1: none
 	pinned        uintptr // size of allowed while this OS thread is bound to its CPU
 
-	// All below is prepared outside the pause and used inside.
+	// The fields below are prepared outside the pause and used inside.
 	regs       [512]byte
 	spAt       int // the offset of the stack pointer in regs
 	regsVec    unix.Iovec
@@ -99,16 +98,16 @@ type Tracer struct {
 	pac        [2]uint64 // struct user_pac_mask: data, instructions
 	pacVec     unix.Iovec
 	pacDue     bool
-	pointer    uint64 // the thread pointer, where it is in a register set of its own
+	pointer    uint64 // the thread pointer, if it is in a register set of its own
 	pointerVec unix.Iovec
 	info       siginfo
 	ts         unix.Timespec
 	mask       uint64
 	oldMask    uint64
 	missed     int64 // when the thread was last seen not to have stopped
-	released   int64 // when it was let go
+	released   int64 // when the thread was released
 	look       pauseLeft
-	unstopped  struct { // what /proc/PID/task/TID/syscall told
+	unstopped  struct { // the content of /proc/PID/task/TID/syscall
 		call   int64
 		args   [6]uint64
 		pc     uint64
@@ -118,7 +117,6 @@ type Tracer struct {
 	warmLen int
 }
 
-// pauseLeft holds the results of the pause.
 type pauseLeft struct {
 	when    int64
 	regErr  syscall.Errno
@@ -128,10 +126,10 @@ type pauseLeft struct {
 	side    int // bytes in reader.side
 	cut     bool
 	follow  int // bytes in reader.followed
-	pieces  int // in reader.trail
-	under   int // bytes in reader.under, which were at underSP
+	pieces  int // pieces in reader.trail
+	under   int // bytes in reader.under, which are from underSP
 	underSP uint64
-	context look.ContextState // ContextRead: there is a record in reader.context
+	context look.ContextState // ContextRead: the record is in reader.context
 	letGo   syscall.Errno
 }
 
@@ -148,7 +146,7 @@ func NewTracer(pid int, cpu *arch.CPU) *Tracer {
 		locals:     &cpu.Locals,
 		pacDue:     cpu.Signs,
 		stayAt:     -1,
-		// All but the signals that a fault of goprof's own would raise, and the one that ends waitStop.
+		// All signals but those of a fault of goprof's own, and the one that ends waitStop.
 		mask: ^uint64(1<<(unix.SIGSEGV-1) | 1<<(unix.SIGBUS-1) | 1<<(unix.SIGFPE-1) |
 			1<<(unix.SIGILL-1) | 1<<(unix.SIGTRAP-1) | 1<<(boundSignal-1)),
 	}
@@ -158,7 +156,7 @@ func NewTracer(pid int, cpu *arch.CPU) *Tracer {
 	return t
 }
 
-// Close gives back the files and threads that the Tracer holds.
+// Close frees the files and threads of the Tracer.
 func (t *Tracer) Close() {
 	t.stopServing()
 	t.closeReaders()
@@ -167,18 +165,18 @@ func (t *Tracer) Close() {
 	t.proc.Close()
 }
 
-// ChangeOSThread binds the Tracer to the OS thread that calls it next. Nothing may be pending: the end of the OS thread
-// before let go of all that it had seized.
+// ChangeOSThread binds the Tracer to the next OS thread that calls it. Nothing may be pending: the end of the old OS
+// thread has released all threads that it had seized.
 func (t *Tracer) ChangeOSThread() { t.owner = 0 }
 
-// Released is when the thread of the last look was let go, as CLOCK_MONOTONIC.
+// Released returns when the thread of the last look was released, as CLOCK_MONOTONIC.
 func (t *Tracer) Released() int64 { return t.released }
 
 // Err returns the error behind the last Failed.
 func (t *Tracer) Err() error { return t.err }
 
-// prstatusOffset finds a register in the kernel's register set. It decodes a register set in which all words are
-// different: arch alone knows the layout.
+// prstatusOffset finds the offset of a register in the kernel's register set. Only arch knows the layout, so
+// prstatusOffset decodes a set in which all words are different.
 func prstatusOffset(cpu *arch.CPU, reg int) int {
 	b := make([]byte, cpu.PrstatusSize)
 	for i := 0; i < len(b); i += 8 {
@@ -189,8 +187,8 @@ func prstatusOffset(cpu *arch.CPU, reg int) int {
 	return (int(r[reg]) - 1) * 8
 }
 
-// Look stops thread tid, fills snap and lets the thread go. On Pending the Tracer keeps snap until Collect returns it;
-// otherwise snap is the caller's again, with TID set.
+// Look stops thread tid, fills snap and releases the thread. If the outcome is Pending, the Tracer keeps snap until
+// Collect returns it. Otherwise snap is the caller's again, with TID set.
 func (t *Tracer) Look(tid int, hint Hint, snap *look.Look) Outcome {
 	return t.LookOn(tid, t.proc.LastCPU(tid), hint, snap)
 }
@@ -225,7 +223,7 @@ func (t *Tracer) LookOn(tid, cpu int, hint Hint, snap *look.Look) Outcome {
 		}
 		t.release(tid, sig)
 	} else if s == running {
-		t.releaser.watch(tid, t.missed)
+		t.guard = t.releaser.watch(tid, t.missed)
 	}
 	t.endPause()
 
@@ -236,15 +234,15 @@ func (t *Tracer) LookOn(tid, cpu int, hint Hint, snap *look.Look) Outcome {
 	return t.conclude(tid, s, sig, &hint, snap)
 }
 
-// mayStop reports whether the thread can be told to stop, and otherwise why not. late is how long the visit has waited.
+// mayStop reports whether the thread can be told to stop, and the reason if not. late is how long the visit has waited.
 func (t *Tracer) mayStop(tid int, late int64) (why Outcome, ok bool) {
 	switch {
-	case !t.onItsThread() || t.ownReads != nil: // no thread may stand still while an Observer reads
+	case !t.onItsThread() || t.ownReads != nil: // no thread may be stopped while an Observer reads
 		return WrongThread, false
 	case !t.HasRoom(tid):
 		return Backlog, false
 	}
-	if alone := t.leavesAlone(tid); alone != Taken { // asked once: a read may come back just now
+	if alone := t.leavesAlone(tid); alone != Taken { // called once, because a read may return just now
 		return alone, false
 	}
 	switch {
@@ -258,25 +256,25 @@ func (t *Tracer) mayStop(tid int, late int64) (why Outcome, ok bool) {
 	return Taken, true
 }
 
-// conclude deals with a thread that was told to stop, when it has been let go or has not stopped yet.
+// conclude finishes a look at a thread that was released, or has not stopped yet.
 func (t *Tracer) conclude(tid int, s state, sig uintptr, hint *Hint, snap *look.Look) Outcome {
 	if o := t.readsCameBack(tid); o != Taken {
 		t.undo(tid, s)
 		return o
 	}
 	if s == running {
-		t.pending = append(t.pending, t.newPending(tid, *hint, snap, t.missed))
+		t.pending = append(t.pending, t.newPending(tid, *hint, snap, t.missed, t.guard))
 		return Pending
 	}
 	return t.finish(tid, s, sig, hint, snap)
 }
 
-// undo forgets the look at a thread that is another process's, or that was only to be let go.
+// undo undoes the look at a thread that belongs to another process, or that was only to be released.
 func (t *Tracer) undo(tid int, s state) {
 	switch s {
 	case stopped:
 		if t.look.letGo != 0 {
-			t.expectEnd(tid) // killed before its release
+			t.expectEnd(tid) // the thread was killed before its release
 		}
 	case running:
 		t.letGoLater(tid)
@@ -294,8 +292,8 @@ func (t *Tracer) onItsThread() bool {
 	return t.owner == unix.Gettid()
 }
 
-// warmCaches makes the calls that the pause will make, while the thread still runs. At low rates caches are cold, and
-// warmCaches takes a quarter off the pause.
+// warmCaches makes the calls of the pause in advance, while the thread still runs. At low rates caches are cold, and
+// this shortens the pause by a quarter.
 func (t *Tracer) warmCaches(tid int) {
 	if n := t.warmLen; n > 0 && n <= len(t.reader.stack) {
 		t.beginReads()
@@ -326,7 +324,7 @@ func (t *Tracer) finish(tid int, s state, sig uintptr, hint *Hint, snap *look.Lo
 	}
 	l := &t.look
 	if l.letGo != 0 {
-		// The thread was killed in the pause: it is no longer stopped, and its end must be reaped.
+		// The thread was killed in the pause. It is no longer stopped, and its end must be reaped.
 		t.expectEnd(tid)
 	}
 	if l.regErr != 0 {
@@ -350,11 +348,11 @@ func (t *Tracer) finish(tid int, s state, sig uintptr, hint *Hint, snap *look.Lo
 	}
 	t.warmAt, t.warmLen = l.sp, l.got
 	t.after(snap, t.released)
-	t.readsCameBack(tid) // the copy of the stack is complete, whatever else did not answer
+	t.readsCameBack(tid) // the copy of the stack is complete, even if other reads are late
 	return Taken
 }
 
-// fill makes a snapshot of what the look has copied, without the registers and the system call.
+// fill makes a snapshot of the look's copies, without the registers and the system call.
 func (t *Tracer) fill(tid int, hint *Hint, to *look.Look) {
 	d, l, snap := t.reader, &t.look, &to.Snapshot
 	snap.Reset()
@@ -378,7 +376,7 @@ func (t *Tracer) fill(tid int, hint *Hint, to *look.Look) {
 }
 
 // standsAtSyscall reports whether the thread was in a system call, on a CPU whose registers do not say so. It reads the
-// code at the pc. Code does not change, so there is time for that read after the pause.
+// code at the pc, after the pause: code does not change.
 func (t *Tracer) standsAtSyscall(tid int, snap *process.Snapshot) bool {
 	n := len(t.cpu.SyscallInst)
 	if n == 0 {
@@ -391,7 +389,7 @@ func (t *Tracer) standsAtSyscall(tid int, snap *process.Snapshot) bool {
 }
 
 // StandsStill replaces the moment of release for a thread that was not stopped. Its look counts only if the thread does
-// not run before After is done.
+// not run until After has returned.
 const StandsStill int64 = math.MaxInt64
 
 func (t *Tracer) after(snap *look.Look, released int64) {
@@ -412,12 +410,12 @@ func (e *SyscallError) Unwrap() error { return e.Errno }
 
 var errShortRegs = errors.New("ptrace: the kernel's register set is too short")
 
-// refused names why a thread could not be seized.
+// refused returns the outcome for a thread that could not be seized.
 func (t *Tracer) refused(tid int, e syscall.Errno) Outcome {
 	if e == unix.ESRCH {
 		return t.gone()
 	}
-	if e != unix.EPERM && e != unix.EACCES && e != unix.ENOSYS { // seccomp filters answer with any of these
+	if e != unix.EPERM && e != unix.EACCES && e != unix.ENOSYS { // seccomp filters return any of these
 		t.err = &SyscallError{"PTRACE_SEIZE", e}
 		return Failed
 	}
@@ -433,8 +431,8 @@ func (t *Tracer) refused(tid int, e syscall.Errno) Outcome {
 	return NotPermitted
 }
 
-// ended is the Outcome for a thread that has ended and is still there. Only a leader stays so, while other threads
-// live. Any other thread is about to go.
+// ended returns the Outcome for a thread that has ended but still exists. Only a leader stays so, while other threads
+// live. Any other thread is about to vanish.
 func (t *Tracer) ended(tid int) Outcome {
 	if o := t.gone(); o == ProcessGone || tid != t.pid {
 		return o
@@ -442,7 +440,6 @@ func (t *Tracer) ended(tid int) Outcome {
 	return Zombie
 }
 
-// gone tells the end of a thread from the end of its process.
 func (t *Tracer) gone() Outcome {
 	if t.proc.Ended() {
 		return ProcessGone

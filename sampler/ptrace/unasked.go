@@ -6,9 +6,9 @@ import "golang.org/x/sys/unix"
 
 // LeaveInPeace keeps Go's scheduler from interrupting this OS thread while it sleeps (SleepUntil). The scheduler
 // believes that the thread is busy, and sends it a signal every 10 ms, which ends the sleep. Then Go hands the
-// goroutine to another OS thread and back, which costs more than the sampler's own work. With the signal blocked, the
-// thread gets one signal, and handles it when it wakes up (runtime, preemptM: no second signal is sent before the first
-// has been taken). Until the thread wakes up, the garbage collector and all of goprof may have to wait for it. So such
+// goroutine to another OS thread and back, which costs more than the sampler's own work. If the signal is blocked, one
+// signal stays pending, and the thread handles it when it wakes up (runtime, preemptM: Go sends no second signal before
+// the first was handled). Until then, the garbage collector and all of goprof may have to wait for the thread. So such
 // a sleep is 40 ms at most.
 func LeaveInPeace() {
 	var set unix.Sigset_t

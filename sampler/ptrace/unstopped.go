@@ -13,9 +13,9 @@ import (
 const unstoppedTries = 3
 
 // LookUnstopped looks at a blocked thread without stopping it. The kernel reports the thread's stack pointer and pc,
-// but not the frame pointer, so snap.Regs holds no other register. Then the stack is copied. A thread that has not run
-// in between has changed neither its registers nor its stack. So state, CPU time and the number of the thread's turns
-// on a CPU must be the same before and after. Otherwise the look is void and is repeated.
+// but not the frame pointer, so snap.Regs holds no other register. Then LookUnstopped copies the stack. If the thread
+// has not run in between, its registers and its stack are the same. So its state, CPU time and the number of the
+// thread's turns on a CPU must be the same before and after. Otherwise the look is void and is repeated.
 //
 // A thread that is running cannot be looked at in this way: the outcome is Running.
 func (t *Tracer) LookUnstopped(tid int, hint Hint, snap *look.Look) Outcome {
@@ -23,7 +23,7 @@ func (t *Tracer) LookUnstopped(tid int, hint Hint, snap *look.Look) Outcome {
 }
 
 // LookUnstoppedDuring is LookUnstopped with a function during, which reads more of the thread. The look counts only if
-// the thread has not run by the end of during. The last try leaves during out, to be done sooner.
+// the thread has not run by the end of during. The last try leaves out during, to be shorter.
 func (t *Tracer) LookUnstoppedDuring(tid int, hint Hint, snap *look.Look,
 	during func(*look.Look)) Outcome {
 	snap.TID = tid
@@ -89,10 +89,10 @@ func (t *Tracer) LookUnstoppedDuring(tid int, hint Hint, snap *look.Look,
 	return Moved
 }
 
-// Motion is the motion of the thread as the last look without a stop has read it.
+// Motion returns the Motion of the thread at the last look without a stop.
 func (t *Tracer) Motion() Motion { return t.unstopped.motion }
 
-// keepUnstopped keeps what was read. The copy of the stack is complete, even if a read of After's is late.
+// keepUnstopped keeps what was read. The copy of the stack is complete, even if a read of After is late.
 func (t *Tracer) keepUnstopped(snap *look.Look, hint *Hint) Outcome {
 	t.fill(snap.TID, hint, snap)
 	snap.Regs[t.cpu.SP], snap.Regs[t.cpu.PC] = t.look.sp, t.unstopped.pc
@@ -127,14 +127,14 @@ func (t *Tracer) readUnstopped(tid int, f *followed, hint *Hint) Outcome {
 	return Taken
 }
 
-// followed is a thread whose files are kept open for a look.
+// followed is a thread whose files stay open during a look.
 type followed struct {
 	proc *procfs.Dir
 	tid  int
 	fds  [numFollowed]int
 }
 
-// Which file of the thread.
+// The files of the thread.
 const (
 	fileStat = iota
 	fileSchedstat
@@ -174,10 +174,10 @@ type Motion struct {
 	CPU      int // the CPU that the thread last ran on
 	Ticks    uint64
 	Charged  procfs.Schedstat
-	Switches uint64 // how often the thread has given up its CPU or lost it; 0 where Charged says
+	Switches uint64 // how often the thread gave up its CPU or lost it; 0 if Charged is known
 }
 
-// motion reads the thread's Motion. Without schedstat it uses switch counts instead.
+// motion returns the thread's Motion. Without schedstat it uses counts of switches instead.
 func (f *followed) motion() (m Motion, ok bool) {
 	stat, _ := procfs.ParseStat(f.read(fileStat))
 	m.State, m.CPU, m.Ticks = stat.State, stat.CPU, stat.Ticks

@@ -33,8 +33,8 @@ int main(void) {
 	return pad[1];
 }`
 
-// TestMovedInALook: the thread goes on elsewhere during a look, which spoils the look. It is repeated, and shows the
-// thread as it is then. The longer stack that was read before is gone.
+// TestMovedInALook: the thread goes on elsewhere during a look, which spoils the look. goprof repeats the look, which
+// then shows the thread as it is. Nothing of the longer stack that was read before is left.
 func TestMovedInALook(t *testing.T) {
 	p := ctest.Run(t, waitingDeep)
 	ctest.Eventually(t, "waits for a word", func() bool { return ctest.State(p.PID, p.PID) == 'S' })
@@ -72,7 +72,6 @@ func TestMovedInALook(t *testing.T) {
 	})
 }
 
-// stackTop is the end of the main thread's stack.
 func stackTop(t *testing.T, pid int) (top uint64) {
 	t.Helper()
 	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))

@@ -9,15 +9,15 @@ import (
 	"goprof/sampler/look"
 )
 
-// How the kernel shows what a thread waits for: by its system call, and by the file of that call.
+// What a thread waits for, by its system call and by the file of that call.
 
-// readWaiting fills in what the thread waits for, from the look that is under way.
+// readWaiting sets what the thread of the present look waits for.
 func (t *Tracer) readWaiting(snap *look.Look) {
 	u := &t.unstopped
 	t.setWaiting(snap, u.call, u.args[0], u.args[1])
 }
 
-// setWaiting fills it in for a thread in a system call with these arguments.
+// setWaiting sets what a thread in a system call with these arguments waits for.
 func (t *Tracer) setWaiting(snap *look.Look, number int64, first, second uint64) {
 	w := &snap.Waiting
 	w.Call = t.cpu.Calls[number]
@@ -29,8 +29,8 @@ func (t *Tracer) setWaiting(snap *look.Look, number int64, first, second uint64)
 	}
 }
 
-// polled says what sort of file a poll is about. It takes the first descriptor only. The array at addr holds struct
-// pollfd; the descriptor is the first member of struct pollfd. Java polls one at a time (sun.nio.ch.Net.poll).
+// polled returns the sort of file that a poll waits for. It reads only the first descriptor: the first member of the
+// struct pollfd at addr. Java polls one descriptor at a time (sun.nio.ch.Net.poll).
 func (t *Tracer) polled(tid int, addr uint64) look.FileKind {
 	b := t.reader.small[:8]
 	t.reader.set(0, &b[0], addr, len(b))
@@ -44,8 +44,8 @@ func (t *Tracer) polled(tid int, addr uint64) look.FileKind {
 	return t.fileKind(uint64(fd))
 }
 
-// fileKind follows a link in /proc/PID/fd: "socket:[4711]", "pipe:[1]", "anon_inode:[eventpoll]" or a path
-// (fs/proc/fd.c; net/socket.c, sockfs_dname; fs/pipe.c; fs/anon_inodes.c).
+// fileKind returns what kind of file a descriptor is, from its link in /proc/PID/fd: "socket:[4711]", "pipe:[1]",
+// "anon_inode:[eventpoll]" or a path (fs/proc/fd.c; net/socket.c, sockfs_dname; fs/pipe.c; fs/anon_inodes.c).
 func (t *Tracer) fileKind(fd uint64) look.FileKind {
 	link := t.proc.FileLink(fd)
 	if link == nil {

@@ -15,12 +15,13 @@ import (
 // boundSignal ends a blocking waitid(2), which has no time limit of its own. ppoll and signalfd cannot replace waitid:
 // only waitid reports the stop of a tracee without a signal to the whole process.
 //
-// It is a real-time signal that nothing else uses: libc and Go use those from 32 on. goprof has its own handler for it.
+// boundSignal is a real-time signal that nothing else uses: libc and Go use real-time signals from 32 on. goprof has
+// its own handler for it.
 const boundSignal = 62
 
 // handlesBoundSignal puts goprof's handler in place of Go's, and reports whether it could. With goprof's handler the
-// signal also ends system calls; with Go's the kernel would begin a call again. Everything else stays as Go sets it:
-// the handler runs on the stack for signals, and other signals wait meanwhile.
+// signal also ends system calls. With Go's handler the kernel would restart them. All else is as Go sets it: the
+// handler runs on the signal stack, and other signals wait meanwhile.
 var handlesBoundSignal = sync.OnceValue(func() bool {
 	const saRestart = 0x10000000
 	handler := osthread.Handler(boundSignalCame)

@@ -18,20 +18,21 @@ import (
 	"goprof/process/procfs"
 )
 
-// SIGSTOP cannot be caught. It may stop goprof while goprof holds a thread of the target, or has told one to stop. Then
-// that thread would stay stopped. So a separate process, the watchdog, watches goprof. The watchdog makes a stopped
-// goprof go on. Then goprof lets all threads go, and stops again. Some milliseconds later only goprof is stopped.
+// SIGSTOP cannot be caught. It may stop goprof while goprof holds a thread of the target, or has told a thread to stop.
+// That thread would then stay stopped. So a separate process, the watchdog, watches goprof. The watchdog makes a
+// stopped goprof go on. Then goprof releases all threads, and stops again. Some milliseconds later only goprof is
+// stopped.
 //
 // One case remains: a stop of both at once (a frozen container, pkill -STOP goprof) can leave a thread stopped until
 // goprof goes on or is killed.
 
 const (
-	// watchEvery is how often the watchdog looks whether goprof is stopped.
+	// watchEvery is how often the watchdog checks whether goprof is stopped.
 	watchEvery = 40 * time.Millisecond
-	// watchAgain is when it looks once more before it acts: goprof says so before it stops.
+	// watchAgain is the time until the watchdog checks once more before it acts. goprof sends stopsNow before a proper
+	// stop.
 	watchAgain = 2 * time.Millisecond
-	// dogSlack is how much longer the watchdog's other OS threads may sleep. Only Go's sysmon is ever awake among
-	// these.
+	// dogSlack is how much longer the watchdog's other OS threads may sleep. Of these only Go's sysmon is ever awake.
 	dogSlack = time.Second
 )
 
@@ -40,13 +41,13 @@ const (
 	stopsNow    = 's' // goprof holds no thread and is about to stop: leave goprof alone
 	goesOn      = 'c'
 	mayHold     = 'h' // from now on goprof may hold threads
-	holdsNobody = 'n' // and from now on it does not: the watchdog need not look
+	holdsNobody = 'n' // from now on goprof holds no thread: the watchdog need not check
 )
 
-// tellWatchdog is set while there is a watchdog.
+// tellWatchdog sends the watchdog a message. nil: there is no watchdog.
 var tellWatchdog atomic.Pointer[func(byte)]
 
-// tellDog sends the watchdog a word, if there is one.
+// tellDog sends the watchdog a message, if there is a watchdog.
 func tellDog(what byte) {
 	if f := tellWatchdog.Load(); f != nil {
 		(*f)(what)
@@ -67,8 +68,8 @@ func StartWatchdog(args ...string) (end func()) {
 		return func() {}
 	}
 	cmd := exec.Command("/proc/self/exe")
-	cmd.Args = append([]string{os.Args[0]}, args...) // ps shows whose it is
-	cmd.ExtraFiles = []*os.File{toDog, fromDog}      // 3 and 4
+	cmd.Args = append([]string{os.Args[0]}, args...) // so that ps shows which program it is
+	cmd.ExtraFiles = []*os.File{toDog, fromDog}      // descriptors 3 and 4
 	// Without asyncpreemptoff sysmon would end each sleep of the watchdog by a signal (sysmon.go).
 	cmd.Env = append(os.Environ(), "GOMAXPROCS=1", "GODEBUG=asyncpreemptoff=1")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-Z and Ctrl-C do not reach the watchdog
@@ -92,7 +93,7 @@ func StartWatchdog(args ...string) (end func()) {
 	}
 }
 
-// stopWhenFound stops this process properly whenever the watchdog has found it stopped.
+// stopWhenFound stops this process properly each time that the watchdog has found it stopped.
 func stopWhenFound(dog *os.File) {
 	var b [1]byte
 	for {
@@ -102,8 +103,7 @@ func stopWhenFound(dog *os.File) {
 		again := make(chan os.Signal, 2)
 		signal.Notify(again, unix.SIGCONT)
 		Suspend(func() {
-			// One SIGCONT may be the watchdog's own. With two, another process has sent the other one, and wants goprof
-			// to go on by now.
+			// One SIGCONT may be the watchdog's own. A second one is another process's, which wants goprof to go on.
 			if signal.Stop(again); len(again) < 2 {
 				stopSelf(unix.SIGSTOP)
 			}
@@ -111,8 +111,8 @@ func stopWhenFound(dog *os.File) {
 	}
 }
 
-// startWithSlack starts a program all of whose OS threads may sleep longer than they ask for: the kernel gives an OS
-// thread the timer slack of the one that made it (kernel/fork.c, copy_process).
+// startWithSlack starts a program whose OS threads all have that timer slack: an OS thread inherits it from the one
+// that made it (kernel/fork.c, copy_process).
 func startWithSlack(cmd *exec.Cmd, slack time.Duration) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -125,19 +125,19 @@ func startWithSlack(cmd *exec.Cmd, slack time.Duration) error {
 
 type dog struct {
 	parent    int
-	stat      int  // descriptor of the parent's state
+	stat      int  // descriptor of the parent's stat
 	from, to  int  // descriptors of the pipes
-	proper    bool // goprof has stopped as it should
+	proper    bool // goprof has stopped properly
 	watches   bool // goprof may hold threads
-	ended     bool // goprof has
+	ended     bool // goprof has ended
 	buf       [512]byte
 	untilThen unix.Timespec
 }
 
-// Watch watches over the process that started this one, until it ends. It makes all its system calls without telling
-// Go's scheduler. A call that Go knows of wakes up sysmon, which then looks some fifty times, 20 us apart, whether the
-// call lasts long (runtime/proc.go, sysmon), and a timer of Go's wakes up several OS threads. Together that took four
-// fifths of the watchdog's CPU time.
+// Watch watches over the process that started this one, until it ends. Go's scheduler does not know of its system
+// calls. A call that Go knows of wakes sysmon, which then checks some fifty times, 20 us apart, whether the call lasts
+// long (runtime/proc.go, sysmon). A timer of Go's wakes several OS threads. Together that took four fifths of the
+// watchdog's CPU time.
 func Watch() {
 	runtime.LockOSThread()
 	d := dog{parent: unix.Getppid(), from: 3, to: 4}
@@ -178,7 +178,7 @@ func (d *dog) await() {
 	syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&fds)), 1, 0, 0, 0, 0)
 }
 
-// hasStopped reports whether goprof was stopped, and has not said so before.
+// hasStopped reports whether goprof was stopped without having said so before.
 func (d *dog) hasStopped() bool {
 	d.listen()
 	return !d.ended && !d.proper && d.isStopped()
@@ -213,8 +213,8 @@ func (d *dog) hear(words []byte) {
 	}
 }
 
-// isStopped reads the state of goprof's main thread: a signal stops all threads. T: a signal has stopped the process.
-// t: a tracer has stopped it, and the watchdog leaves it alone.
+// isStopped reports whether a signal has stopped goprof: the state of its main thread is T then, as of all others. If a
+// tracer has stopped it, the state is t, and the watchdog does nothing.
 func (d *dog) isStopped() bool {
 	n, _, e := syscall.RawSyscall6(unix.SYS_PREAD64, uintptr(d.stat), uintptr(unsafe.Pointer(&d.buf)), uintptr(len(d.buf)),
 		0, 0, 0)

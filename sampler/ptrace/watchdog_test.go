@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The watchdog looks only while goprof may hold threads, and leaves a goprof alone that has said that it stops.
+// The watchdog looks only while goprof may hold threads. It leaves a goprof alone that has announced that it stops.
 func TestWatchdogHears(t *testing.T) {
 	for _, c := range []struct {
 		words           string
@@ -17,7 +17,7 @@ func TestWatchdogHears(t *testing.T) {
 		{"h", true, false},
 		{"hn", false, false},
 		{"hnh", true, false},
-		{"hs", true, true}, // it holds nobody just now, and will again
+		{"hs", true, true}, // goprof holds no thread just now, but will again
 		{"hsc", true, false},
 		{"s", false, true},
 	} {
@@ -27,7 +27,7 @@ func TestWatchdogHears(t *testing.T) {
 		}
 		unix.Write(fds[1], []byte(c.words))
 		d := dog{from: fds[0]}
-		d.await() // there is something to hear
+		d.await() // goprof has sent something
 		if d.listen(); d.watches != c.watches || d.proper != c.proper || d.ended {
 			t.Errorf("%s: watches %v, proper %v, ended %v", c.words, d.watches, d.proper, d.ended)
 		}
@@ -40,7 +40,7 @@ func TestWatchdogHears(t *testing.T) {
 	}
 }
 
-// What may hold threads is told to the watchdog when the first of it begins, and when the last has ended.
+// The watchdog is told when the first OS thread that may hold threads begins, and when the last one has ended.
 func TestHoldersAreTold(t *testing.T) {
 	var told []byte
 	tell := func(what byte) { told = append(told, what) }

@@ -11,21 +11,21 @@ import (
 	"goprof/sampler/ring"
 )
 
-// Outputs lets a program write spans into rings, each before the sample that it is of. A sample of perf_event itself
-// has no room for what a program has read. The program runs in the same interrupt right before the kernel writes the
-// sample (kernel/events/core.c, bpf_overflow_handler), so the two records are neighbours in the ring of the CPU.
+// Outputs let a program write spans into rings, each before its sample. The sample of a perf event has no room for what
+// a program has read. The program runs in the same interrupt, right before the kernel writes the sample
+// (kernel/events/core.c, bpf_overflow_handler), so the two records are neighbours in the ring of the CPU.
 type Outputs struct {
 	reader *Reader
-	array  int // a map: the event of each CPU
+	array  int // a map with the event of each CPU
 	events []cpuEvent
 }
 
 type cpuEvent struct{ cpu, fd int }
 
-// mostCPUs is how many CPUs a map has room for. Further ones have no spans.
+// mostCPUs bounds the CPUs in a map. Further CPUs have no spans.
 const mostCPUs = 4096
 
-// NewOutputs returns nil if r is nil, or if the kernel refuses the map: then no spans are written.
+// NewOutputs makes Outputs. It returns nil if r is nil, or if the kernel refuses the map: then there are no spans.
 func (r *Reader) NewOutputs() *Outputs {
 	if r == nil {
 		return nil
@@ -37,7 +37,7 @@ func (r *Reader) NewOutputs() *Outputs {
 	return &Outputs{reader: r, array: array}
 }
 
-// Open opens events for these CPUs, whose rings these are, in place of those that there were: a CPU that was off has
+// Open opens an event for each of these CPUs, into its ring, in place of the earlier events: a CPU that was off has
 // lost its event. A CPU whose event cannot be opened has no spans.
 func (o *Outputs) Open(cpus []int, rings ring.Set) {
 	if o == nil {
@@ -55,7 +55,7 @@ func (o *Outputs) Open(cpus []int, rings ring.Set) {
 	}
 }
 
-// CloseEvents is to be called before the rings are closed.
+// CloseEvents closes the events. Call it before the rings are closed.
 func (o *Outputs) CloseEvents() {
 	if o == nil {
 		return
@@ -67,7 +67,7 @@ func (o *Outputs) CloseEvents() {
 	o.events = nil
 }
 
-// Close gives back the map, too.
+// Close closes the events and the map.
 func (o *Outputs) Close() {
 	if o != nil {
 		o.CloseEvents()
@@ -75,7 +75,7 @@ func (o *Outputs) Close() {
 	}
 }
 
-// LoadForPerf loads a program that writes spans. If the kernel refuses it, the program is loaded without them.
+// LoadForPerf loads a program that writes spans. If the kernel refuses the program, LoadForPerf loads it without spans.
 func (o *Outputs) LoadForPerf(program func(*Outputs) *bpf.Code) (fd int, err error) {
 	if fd, err = program(o).LoadForPerf(nil); err != nil && o != nil {
 		return program(nil).LoadForPerf(nil)
@@ -100,10 +100,10 @@ func (o *Outputs) Load() int {
 	return prog
 }
 
-// Write writes code that reads the context of the thread and has the kernel write it. r6 is the program's context. The
-// code uses the other registers except r7, and the program's stack from to on. A process that publishes nothing has no
-// record. Afterwards r0 is what the program is to return: 1, or 0 if the ring had no room for the span. It has none for
-// the sample then, and the kernel would count both as lost.
+// Write writes code that reads the context of the thread and outputs it. r6 is the program's context (bpf). The code
+// uses the other registers except r7, and the program's stack from to on. A process that publishes nothing has no
+// record. Afterwards r0 is what the program must return: 1, or 0 if the ring had no room for the span. Then the ring
+// has no room for the sample either, and the kernel would count both as lost.
 func (o *Outputs) Write(c *bpf.Code, to int) {
 	if o != nil {
 		o.reader.Read(c, to)

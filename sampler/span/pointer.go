@@ -16,8 +16,8 @@ import (
 
 // A thread-local variable is found from the thread pointer. While a thread is in the kernel, its thread pointer is in
 // its struct task_struct (arch/x86/include/asm/processor.h, struct thread_struct: fsbase; arch/arm64: uw.tp_value). The
-// place differs from kernel to kernel. goprof finds it by its own thread, whose pointer it knows: a program copies the
-// thread's task_struct, and the pointer is in it once.
+// offset differs from kernel to kernel. goprof finds the offset by a thread of its own, whose thread pointer it knows:
+// a program copies the thread's task_struct, which has the pointer in one place.
 
 // taskSize is how much of a task_struct is searched, taskPiece how much is copied at a time. Some bytes behind a
 // task_struct may not be readable.
@@ -26,7 +26,7 @@ const (
 	taskPiece = 256
 )
 
-// ErrNoPointer: it is not known where the kernel has a thread's pointer.
+// ErrNoPointer: the offset of a thread's pointer in the kernel's struct is not known.
 var ErrNoPointer = errors.New("sampler: the kernel's place for thread pointers was not found")
 
 var pointerAt = sync.OnceValues(func() (at int, err error) {
@@ -52,7 +52,7 @@ var pointerAt = sync.OnceValues(func() (at int, err error) {
 	})
 })
 
-// find returns where in mem the word is, if it is there once.
+// find returns the offset of a word in mem, if mem has the word once.
 func find(mem []byte, word uint64) (at int, err error) {
 	err = ErrNoPointer
 	for i := 0; i+8 <= len(mem) && word != 0; i += 8 {
@@ -67,7 +67,6 @@ func find(mem []byte, word uint64) (at int, err error) {
 	return at, err
 }
 
-// taskProgram copies the task_struct of the thread that runs it.
 func taskProgram(fd int) *bpf.Code {
 	c := bpf.New()
 	c.Call(bpf.GetCurrentTask)

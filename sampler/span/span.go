@@ -15,19 +15,19 @@ import (
 	"goprof/sampler/ring"
 )
 
-// Reader is what programs need to find the records of the threads of some processes. The nil Reader finds none.
+// Reader lets BPF programs find the records of the threads of some processes. The nil Reader finds none.
 type Reader struct {
-	table   int  // a map: the process, and the ways to its records
-	one     bool // the programs run for one process only. Its number may be another one for them (PID namespaces)
-	pointer int  // where in the kernel's struct task_struct the thread pointer is
+	table   int  // a map from a process to the ways to its records
+	one     bool // the programs run for one process only, whose number they may see differently (PID namespaces)
+	pointer int  // the offset of the thread pointer in the kernel's struct task_struct
 	told    map[uint32]uint64
 }
 
-// The ways to the records of a process, in the map. Those that do not exist are zero.
+// The fields of a way to records in the map. A way that does not exist is zero.
 const (
-	wayKind   = 0  // wayStatic or wayTable; 0: there is none
-	wayOffset = 8  // process.Local has the others
-	wayAt     = 16 // of a table, as all that follow
+	wayKind   = 0  // wayStatic or wayTable; 0: there is no way
+	wayOffset = 8  // this field and those below are as in process.Local
+	wayAt     = 16 // this field and those below are only for wayTable
 	wayHead   = 24
 	wayBlock  = 32
 	wayModule = 40
@@ -38,7 +38,7 @@ const (
 	wayStatic, wayTable = 1, 2
 )
 
-// Of what a program writes: ring.Bytes.Span reads it.
+// The fields that a program writes and ring.Bytes.Span reads.
 const (
 	spanState  = 0
 	spanRecord = 8
@@ -47,17 +47,18 @@ const (
 // unallocated stands in glibc's tables for a block that the thread has not needed yet (TLS_DTV_UNALLOCATED).
 const unallocated = -1
 
-// ErrFiles: goprof may not open files enough for what must be open, and for spans as well.
+// ErrFiles: goprof may not open enough files for spans.
 var ErrFiles = errors.New("sampler: too few files may be open")
 
-// haveFiles reports whether there are descriptors for spans. A run has up to 8 for each CPU, 2 of them for spans.
+// haveFiles reports whether there are enough descriptors for spans. A run uses up to 8 for each CPU, 2 of them for
+// spans.
 func haveFiles() bool {
 	var lim unix.Rlimit
 	return unix.Getrlimit(unix.RLIMIT_NOFILE, &lim) == nil && lim.Cur >= 256+8*uint64(len(cpuset.Online()))
 }
 
-// New makes a Reader for as many processes, or for the one process that its programs run for: most is 0 then. The
-// error says why records cannot be read here.
+// New makes a Reader for at most that many processes. most is 0 if the programs run for one process only. The error
+// says why records cannot be read here.
 func New(most int) (*Reader, error) {
 	if !haveFiles() {
 		return nil, ErrFiles
@@ -73,7 +74,7 @@ func New(most int) (*Reader, error) {
 	return &Reader{table: table, one: most == 0, pointer: pointer, told: map[uint32]uint64{}}, nil
 }
 
-// Close gives back the map. Programs keep it for as long as they run.
+// Close closes the map. Running programs keep it.
 func (r *Reader) Close() {
 	if r != nil {
 		unix.Close(r.table)
@@ -87,7 +88,7 @@ func (r *Reader) key(pid int) uint32 {
 	return uint32(pid)
 }
 
-// Follow tells the programs where a process publishes now. It is to be called now and then.
+// Follow updates where a process publishes. Call it now and then.
 func (r *Reader) Follow(pid int, contexts *ptrace.Contexts) {
 	if r == nil || contexts == nil {
 		return
@@ -116,7 +117,7 @@ func (r *Reader) Follow(pid int, contexts *ptrace.Contexts) {
 	}
 }
 
-// Forget is for a process that has ended, or is not wanted any more.
+// Forget drops a process that has ended or is no longer wanted.
 func (r *Reader) Forget(pid int) {
 	if r == nil {
 		return
@@ -128,8 +129,8 @@ func (r *Reader) Forget(pid int) {
 	}
 }
 
-// Read writes code that puts the context of the thread to a place on the program's stack: ring.SpanSize bytes. The
-// code uses r0 to r5, r8 and r9. A process that publishes nothing has look.ContextUnasked.
+// Read writes code that puts the context of the thread at a place on the program's stack: ring.SpanSize bytes. The code
+// uses r0 to r5, r8 and r9. For a process that publishes nothing the state is look.ContextUnasked.
 func (r *Reader) Read(c *bpf.Code, to int) {
 	for at := 0; at < ring.SpanSize; at += 8 {
 		c.Zero(bpf.R10, to+at)
@@ -161,19 +162,20 @@ func (r *Reader) Read(c *bpf.Code, to int) {
 	c.Label("span: end")
 }
 
-// way is the code for one way. r8 points to it, r9 is the thread pointer. What is read lies where the record will be.
+// way writes the code for one way. r8 points to the way, and r9 is the thread pointer. Intermediate reads use the room
+// of the record.
 type way struct {
 	*bpf.Code
 	to int
 }
 
-// is sets what became of the search.
+// is sets the state of the context.
 func (w *way) is(state look.ContextState) {
 	w.Imm(bpf.MovImm, bpf.R1, int(state))
 	w.Store(bpf.R10, w.to+spanState, bpf.R1)
 }
 
-// read reads what is at r3.
+// read reads size bytes from r3. It jumps to otherwise if they cannot be read.
 func (w *way) read(helper, size int, otherwise string) {
 	w.Mov(bpf.R1, bpf.R10)
 	w.Imm(bpf.AddImm, bpf.R1, w.to+spanRecord)
@@ -182,7 +184,7 @@ func (w *way) read(helper, size int, otherwise string) {
 	w.Jump(bpf.JumpNeImm, bpf.R0, 0, 0, otherwise)
 }
 
-// word reads a word into r3. It lies at r3, plus the way's field of, plus more.
+// word reads the word at r3 + field + more into r3. of is the offset of the field in the way.
 func (w *way) word(of, more int) {
 	w.Load(bpf.Load64, bpf.R1, bpf.R8, of)
 	w.Op(bpf.Add, bpf.R3, bpf.R1, 0, 0)
@@ -193,10 +195,10 @@ func (w *way) word(of, more int) {
 	w.Load(bpf.Load64, bpf.R3, bpf.R10, w.to+spanRecord)
 }
 
-// tableAt is where the address of the thread's table is kept.
+// tableAt is the place for the address of the thread's table.
 const tableAt = spanRecord + 8
 
-// follow goes one way, as ptrace.Tracer.copyRecord does.
+// follow follows one way, as ptrace.Tracer.copyRecord does.
 func (w *way) follow() {
 	w.Load(bpf.Load64, bpf.R1, bpf.R8, wayKind)
 	w.Jump(bpf.JumpEqImm, bpf.R1, 0, 0, "span: end")

@@ -18,7 +18,7 @@ import (
 	"goprof/sampler/ring"
 )
 
-// reading is a program that reads the context of this OS thread, as if the process published it in these ways.
+// reading is a program that reads the context of this OS thread, as if the process published it in each of some ways.
 type reading struct {
 	*Reader
 	mem  []byte
@@ -89,7 +89,7 @@ func needPointer(t testing.TB) (own uint64) {
 	return own
 }
 
-// published is the way to a record of this OS thread, whose pointer is own.
+// published returns the way to a record of this OS thread, whose thread pointer is own.
 func published(t testing.TB, own uint64) process.Local {
 	record := &[4]uint64{7, 8, 9, 1}
 	pointer := new(uint64)
@@ -101,7 +101,7 @@ func published(t testing.TB, own uint64) process.Local {
 	return process.Local{Offset: int64(uint64(uintptr(unsafe.Pointer(pointer))) - own)}
 }
 
-// BenchmarkRead is the time of a read, where nothing is published, and where there is a record.
+// BenchmarkRead measures a read if nothing is published, and if there is a record.
 func BenchmarkRead(b *testing.B) {
 	way := published(b, needPointer(b))
 	for name, ways := range map[string][]process.Local{"nothing": nil, "read": {way}} {
@@ -116,7 +116,8 @@ func BenchmarkRead(b *testing.B) {
 	}
 }
 
-// TestRead: the kernel finds the record of a thread by each way that there is, and what leads nowhere is no record.
+// TestRead: the program finds the record of a thread in each way that there is. A way that leads nowhere leads to no
+// record.
 func TestRead(t *testing.T) {
 	own := needPointer(t)
 	var keep runtime.Pinner
@@ -187,8 +188,8 @@ type lost int64
 func (l *lost) Record(ring.Bytes, ring.Record) {}
 func (l *lost) Lose(_ ptrace.Outcome, n int64) { *l += lost(n) }
 
-// TestFullRing: a program with a span lets its sample pass while the ring has room. Otherwise it does not, so that one
-// record is lost, not two.
+// TestFullRing: a program with a span lets its sample pass while the ring has room. If the ring is full, it drops the
+// sample, so that one record is lost, not two.
 func TestFullRing(t *testing.T) {
 	contexts := new(ptrace.Contexts)
 	contexts.Set([]process.Local{published(t, needPointer(t))})
@@ -278,7 +279,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestTooFewFiles: spans take no descriptor from what a run cannot do without.
+// TestTooFewFiles: reading spans takes no descriptor that a run needs.
 func TestTooFewFiles(t *testing.T) {
 	var lim unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &lim); err != nil {

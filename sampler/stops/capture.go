@@ -3,6 +3,7 @@
 package stops
 
 import (
+	"context"
 	"sync/atomic"
 	"time"
 
@@ -48,26 +49,11 @@ type Run struct {
 	taken       bool               // a look has succeeded since the last sleep
 }
 
-// NewRun begins a run. Late and Sum are still to be set.
-func NewRun(t *ptrace.Tracer, proc *procfs.Dir, p *sampler.Progress, cancel <-chan struct{}, cfg sampler.Config,
-	q *sampler.Queue) Run {
-	t.After, t.Trail, t.Contexts = cfg.After, cfg.Trail, cfg.Contexts
-	if cfg.Memory != nil {
-		t.Serve(cfg.Memory)
-	}
-	if cfg.MaxStack > 0 {
-		t.StackLimit = cfg.MaxStack
-	}
-	c := Run{Queue: q, Hand: q.Put, Tracer: t, Proc: proc, progress: p, Cancel: cancel, maxOverhead: cfg.MaxOverhead,
-		pace: cfg.Pace}
-	c.Began = ptrace.Monotonic()
-	c.Ticks = newTicks(cfg.Interval, cfg.NoJitter, c.Began)
-	return c
-}
-
 // RunInShifts calls loop until the run is over, and settle at its end. Each call of loop has an OS thread of its own,
 // which ends when goprof is to be suspended. loop holds ticks until sleep returns false or over returns true.
 func (c *Run) RunInShifts(loop, settle func()) (sampler.Stats, error) {
+	c.Began = ptrace.Monotonic() // the preparations of an engine may take a while
+	c.Ticks.Begin(c.Began, c.Ticks.Interval)
 	for again := true; again; {
 		ptrace.OnOwnThread(func() {
 			c.Tracer.ChangeOSThread()
@@ -213,9 +199,10 @@ func (c *Run) SoFar() sampler.Stats {
 	return s
 }
 
-// Trace is RunEngine of an engine that has a Tracer. The process's folder and the Tracer are open while run lasts.
-func Trace(e *sampler.Base, cfg sampler.Config, q *sampler.Queue,
-	run func(*procfs.Dir, *ptrace.Tracer) (sampler.Stats, error)) (sampler.Stats, error) {
+// Trace is RunEngine of an engine that has a Tracer. The process's folder and the Tracer are open while run lasts. Late
+// and Sum of the Run are still to be set.
+func Trace(ctx context.Context, e *sampler.Base, cfg sampler.Config, q *sampler.Queue,
+	run func(Run, sampler.Config) (sampler.Stats, error)) (sampler.Stats, error) {
 	return e.RunEngine(cfg, q, func() (sampler.Stats, error) {
 		proc := procfs.OpenDir(e.PID)
 		defer proc.Close()
@@ -224,6 +211,17 @@ func Trace(e *sampler.Base, cfg sampler.Config, q *sampler.Queue,
 		}
 		t := ptrace.NewTracer(e.PID, e.CPU)
 		defer t.Close()
-		return run(proc, t)
+		t.After, t.Trail, t.Contexts = cfg.After, cfg.Trail, cfg.Contexts
+		if cfg.Memory != nil {
+			t.Serve(cfg.Memory)
+		}
+		if cfg.MaxStack > 0 {
+			t.StackLimit = cfg.MaxStack
+		}
+		c := Run{Queue: q, Hand: q.Put, Tracer: t, Proc: proc, progress: &e.Progress, Cancel: ctx.Done(),
+			maxOverhead: cfg.MaxOverhead, pace: cfg.Pace}
+		c.Began = ptrace.Monotonic()
+		c.Ticks = newTicks(cfg.Interval, cfg.NoJitter, c.Began)
+		return run(c, cfg)
 	})
 }

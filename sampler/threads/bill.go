@@ -15,31 +15,30 @@ import (
 	"goprof/sampler/look"
 )
 
-// How CPU time is assigned to threads and samples.
+// Assigning CPU time to threads and samples.
 //
-// A sample counts one. It also carries the CPU time that its thread has used since the sample before (look.Look.CPU).
-// goprof reads after the stop what the kernel has charged. So the sum over a profile is the CPU time of the process,
-// even if samples came late or at uneven intervals. Time goes only to a stack that was seen on a CPU. If a thread is
-// found asleep, its time waits for the thread's next stack on a CPU. Time that finds no such stack is NotSampled. When
-// a thread ends, the rest of its time is lost with it, and some threads come and go between two listings. Only the
-// process's own clock shows the time of these: it counts threads that have ended, too.
+// A sample counts one. It also carries the CPU time that its thread has used since the thread's last sample
+// (look.Look.CPU). goprof reads the kernel's charge after the stop. So the sum over a profile is the CPU time of the
+// process, even if samples came late or at uneven intervals. Time goes only to a stack that was seen on a CPU. If a
+// thread is found asleep, its time waits for the thread's next stack on a CPU. Time that finds no such stack is
+// NotSampled. When a thread ends, the rest of its time can no longer be read. Some threads come and go between two
+// listings. Only the process's own clock includes the time of these threads.
 
-// bills keeps the account.
 type bills struct {
 	clock   int32 // the process's CPU clock
-	Base    int64 // what the clock said at the beginning
-	Now     int64 // what the clock said last: it ends with the process
-	given   int64 // to samples
-	left    int64 // of ended threads: charged and not given
-	pooled  int64 // charged to threads that have used little, and not given, as far as these threads have been read
+	Base    int64 // the clock at the beginning
+	Now     int64 // the clock's last reading: it ends with the process
+	given   int64 // CPU time that samples carry
+	left    int64 // charged to threads that have ended, but not given
+	pooled  int64 // charged to threads that have used little, but not given, as far as these threads were read
 	Excused int64 // used while goprof could not look (forgive.go)
-	skipped int64 // the same as left, of threads that were to be skipped
+	skipped int64 // charged to ended threads that were to be skipped
 	stopped bool
-	owed    int64 // charged to threads that live and have bills of their own, or are to be skipped, and not given
+	owed    int64 // charged, but not given, to living threads with own bills or to be skipped
 }
 
-// ProcessClock is the clock of all CPU time of a process, threads that have ended included
-// (include/linux/posix-timers_types.h, make_process_cpuclock, CPUCLOCK_SCHED). Anybody may read this clock.
+// ProcessClock returns the clock of all CPU time of a process, including ended threads
+// (include/linux/posix-timers_types.h, make_process_cpuclock, CPUCLOCK_SCHED). Every user may read this clock.
 func ProcessClock(pid int) int32 { return int32(^pid<<3 | 2) }
 
 func (b *bills) begin(pid int) {
@@ -60,13 +59,13 @@ func (b *bills) read() {
 	}
 	var ts unix.Timespec
 	clock, at := uintptr(int(b.clock)), uintptr(unsafe.Pointer(&ts))
-	if _, _, e := syscall.RawSyscall(unix.SYS_CLOCK_GETTIME, clock, at, 0); e == 0 { // a thread may stand still
+	if _, _, e := syscall.RawSyscall(unix.SYS_CLOCK_GETTIME, clock, at, 0); e == 0 { // no allocation: a pause
 		b.Now = ts.Nano()
 	}
 }
 
 // BillSample bills a thread for what the kernel has charged it since its last sample. A thread that was found asleep
-// gets no bill: it did not use the time where it sleeps.
+// gets no bill: it did not use that time at the place where it sleeps.
 func (b *bills) BillSample(th *Thread, charged uint64, asleep bool, snap *look.Look) {
 	if charged <= th.Billed || asleep {
 		return
@@ -78,8 +77,8 @@ func (b *bills) BillSample(th *Thread, charged uint64, asleep bool, snap *look.L
 	th.Billed = charged
 }
 
-// IsInterrupted reports whether a thread slept in a system call until it was told to stop. The kernel then means to
-// make the call again (include/linux/errno.h, ERESTARTSYS to ERESTART_RESTARTBLOCK), or has prepared that already.
+// IsInterrupted reports whether a thread slept in a system call until it was told to stop. The kernel is then about to
+// restart the call (include/linux/errno.h, ERESTARTSYS to ERESTART_RESTARTBLOCK), or has set the pc back to it.
 func IsInterrupted(cpu *arch.CPU, call int64, result uint64) bool {
 	return call >= 0 && (cpu.SetsBack() || -int64(result) >= 512 && -int64(result) <= 516)
 }
@@ -93,12 +92,12 @@ func (b *bills) end(th *Thread) {
 	}
 }
 
-// lateCharge is how late the kernel may charge running threads: a tick (HZ=100) for each. No more threads run than
-// there are CPUs.
+// lateCharge bounds how much running threads have used without being charged: a tick (HZ=100) for each, and not more
+// threads run than there are CPUs.
 var lateCharge = int64(10*time.Millisecond) * int64(runtime.NumCPU())
 
-// Sum is the account so far. over: the run is. If threads are billed together, it is not known which of them have
-// ended.
+// Sum returns the account so far. over: the run is over. If threads are billed together, Sum does not know which of
+// them have ended.
 func (s *List) Sum(over bool) sampler.Times {
 	return s.Bills.sum(s.ByTID, over && !s.upkeep.Pools, s.Interval)
 }
@@ -126,8 +125,8 @@ func (b *bills) sum(threads map[int]*Thread, over bool, interval int64) sampler.
 		t.Exited += time.Duration(rest)
 	case rest > 0:
 		unsampled += rest
-		small += rest // of the pool, or not read yet
-	case b.stopped: // threads were read later than the process's clock
+		small += rest // threads in the pool, or threads that were not read yet
+	case b.stopped: // the threads were read after the process's clock
 		unsampled = max(unsampled+rest, 0)
 	}
 	t.NotSampled, t.Unwatched = time.Duration(unsampled), time.Duration(min(b.Excused, unsampled))
@@ -139,8 +138,7 @@ func (b *bills) sum(threads map[int]*Thread, over bool, interval int64) sampler.
 // owed returns the time that the kernel has charged a thread and that no sample carries.
 func (th *Thread) owed() int64 { return int64(th.Last.Ran - min(th.Last.Ran, th.Billed)) }
 
-// ProcessCPU is the CPU time that a process has used, threads that have ended included. It is 0 if there is no such
-// process.
+// ProcessCPU returns the CPU time of a process, including ended threads. It returns 0 if there is no such process.
 func ProcessCPU(pid int) time.Duration {
 	var ts unix.Timespec
 	if unix.ClockGettime(ProcessClock(pid), &ts) != nil {

@@ -38,7 +38,7 @@ func TestInterruptedSleepIsNotBilled(t *testing.T) {
 	}
 }
 
-// TestBillsStop: what the process uses after the end of the account is in no sum, though its threads are read later.
+// TestBillsStop: what the process uses after the end of the account is in no sum, even if its threads are read later.
 func TestBillsStop(t *testing.T) {
 	b := bills{Now: 100e6, Base: 0, given: 60e6, stopped: true}
 	th := &Thread{}
@@ -70,8 +70,8 @@ func TestHadNoCPU(t *testing.T) {
 	}
 }
 
-// TestExcusedOnce: CPU time that a sample carries is not excused as well. That holds also if it was charged after
-// the thread's last look, as with perf's samples.
+// TestExcusedOnce: CPU time that a sample carries is not excused as well, even if it was charged after the thread's
+// last look, as with perf's samples.
 func TestExcusedOnce(t *testing.T) {
 	p := ctest.Run(t, sampletest.ManyProgram, "0")
 	p.Number(t)

@@ -9,8 +9,8 @@ import (
 	"goprof/sampler/look"
 )
 
-// FellAsleep reports whether a thread slept in a system call when it was stopped. The thread was chosen because it ran.
-// So it has entered that call in the microseconds before the stop.
+// FellAsleep reports whether a thread slept in a system call when it was stopped. The thread was chosen because it ran,
+// so it entered that call in the microseconds before the stop.
 func FellAsleep(cpu *arch.CPU, snap *process.Snapshot) bool {
 	return IsInterrupted(cpu, snap.Syscall, snap.Regs[cpu.SyscallResult])
 }

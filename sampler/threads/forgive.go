@@ -4,16 +4,16 @@ package threads
 
 import "time"
 
-// If a tick is late by LongGap or more, goprof or the whole machine was stopped. CPU time that was used meanwhile goes
-// to no sample.
+// LongGap: if a tick is late by that much, goprof or the whole machine was stopped. CPU time that was used meanwhile
+// goes to no sample.
 const LongGap = int64(time.Second)
 
-// ForgiveUse forgives the CPU time that threads have used while goprof could not look. That time is no credit for a
-// burst of samples now, nor the weight of a single sample.
+// ForgiveUse forgives the CPU time that threads have used while goprof could not look. Otherwise that time would cause
+// a burst of samples, or become the weight of one sample.
 func (s *List) ForgiveUse() {
 	pools := s.upkeep.Pools
 	s.upkeep.Pools = false
-	s.Bills.read() // this comes first: what is used from now on is not forgiven
+	s.Bills.read() // first: what is used from now on is not forgiven
 	for _, th := range s.ByTID {
 		credit, known := th.Credit, max(th.Last.Ran, th.Billed) // a sample of perf may carry more than the last look
 		stat, ok := s.Charged(th)
@@ -31,5 +31,5 @@ func (s *List) ForgiveUse() {
 		}
 	}
 	s.upkeep.Pools = pools
-	s.GivePoolUp() // the time of threads that have come and gone meanwhile, too
+	s.GivePoolUp() // also the time of threads that came and went meanwhile
 }

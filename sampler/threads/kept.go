@@ -8,15 +8,15 @@ import (
 	"goprof/process/procfs"
 )
 
-// KeptFiles is how many descriptors a list of threads may keep, so that it need not open their files for each read.
+// KeptFiles counts the descriptors that a list of threads keeps open, so that it need not open the files for each read.
 type KeptFiles struct {
 	most, left int
 }
 
-// KeepFiles keeps that many descriptors at most.
+// KeepFiles makes KeptFiles for at most that many descriptors.
 func KeepFiles(most int) KeptFiles { return KeptFiles{most, most} }
 
-// Read returns the contents of a thread's file. It returns nil if the thread has ended.
+// Read returns the contents of a thread's file. The result is nil if the thread has ended.
 //
 // kept holds the open descriptor of the file, or -1. If it is -1, Read opens the file. It leaves the file open and sets
 // kept if keep is true and the limit of open files is not reached. giveUp must close some kept files. Read calls giveUp
@@ -53,5 +53,4 @@ func (k *KeptFiles) Close(kept *int32) {
 	}
 }
 
-// isShort reports whether few descriptors are left.
 func (k *KeptFiles) isShort() bool { return k.left <= k.most/4 }

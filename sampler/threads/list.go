@@ -8,14 +8,14 @@ import (
 	"goprof/sampler"
 )
 
-// This file keeps the List's lists: which threads there are, which are hot, and which have open files.
+// The lists of a List: which threads there are, which are hot, and which have open files.
 
-// list looks for new threads if the time for a listing has come, and sorts hot from cold threads.
+// list lists the threads if a listing is due, and sorts hot from cold threads.
 func (s *List) list() {
 	s.sortLists()
 	count := s.Proc.Count()
 	wait := max(s.upkeep.Relist, s.listCost*listIdle)
-	// Threads have come or gone, or the last listing has left out some that live (see listNow).
+	// Threads have come or gone, or the last listing left out some living threads (see listNow).
 	if count != s.counted || s.unseen.strays {
 		wait = s.listCost * listShare
 	}
@@ -25,7 +25,8 @@ func (s *List) list() {
 	s.listNow()
 }
 
-// listAgain lists the threads, if the budget permits, because an unknown thread has just used a CPU.
+// listAgain lists the threads because an unknown thread has just used a CPU. It returns false if the budget does not
+// permit a listing.
 func (s *List) listAgain() bool {
 	if s.Now-s.listedAt < s.listCost*listShare {
 		return false
@@ -47,7 +48,7 @@ func (s *List) listNow() {
 		if th.round == s.Round {
 			continue
 		}
-		// While threads end, a listing may leave out some that live (fs/proc/base.c, next_tid).
+		// While threads end, a listing may leave out living threads (fs/proc/base.c, next_tid).
 		if _, ok := s.Charged(th); !ok {
 			s.forget(th)
 		}
@@ -56,8 +57,8 @@ func (s *List) listNow() {
 	s.listCost = s.OwnCPUTime() - began
 }
 
-// noteListed takes in a thread of a listing. If the thread is new, it becomes hot if it was born since the last
-// listing, and otherwise cold. A hot one gets credit for the CPU time that it has used already.
+// noteListed handles a thread of a listing. A new thread is hot if it was born since the last listing, otherwise cold.
+// A hot one gets credit for the CPU time that it has already used.
 func (s *List) noteListed(tid int) {
 	s.counted++
 	if th := s.ByTID[tid]; th != nil {
@@ -70,8 +71,7 @@ func (s *List) noteListed(tid int) {
 	} else {
 		th = new(Thread)
 	}
-	// The threads of the first listing are all asked soon (unseen.go). Threads that are born later are probably at
-	// work.
+	// All threads of the first listing are read soon (unseen.go). Threads that are born later are probably at work.
 	born := s.Round > 1
 	*th = Thread{TID: tid, round: s.Round, fds: noFDs, CPU: -1, movedAt: s.Now, hot: born}
 	stat, ok := s.Charged(th)
@@ -83,21 +83,21 @@ func (s *List) noteListed(tid int) {
 	th.Last = stat
 	s.ByTID[tid] = th
 	s.met = append(s.met, th)
-	if !born || int64(stat.Ran) > s.Now-s.listedAt+lateCharge { // it is older: listings have left it out by now
+	if !born || int64(stat.Ran) > s.Now-s.listedAt+lateCharge { // older: earlier listings have left it out
 		th.Billed, th.hot = stat.Ran, false
 		th.Credit = s.randomPart()
 		s.cold = append(s.cold, th)
 		return
 	}
-	// All that the thread has run since the last listing is to be sampled.
+	// All that the thread has run since the last listing must be sampled.
 	th.Credit = min(int64(stat.Ran), s.Now-s.listedAt, maxCredit) + s.randomPart()
 	s.unseen.found += int64(stat.Ran)
 	s.noteCharge(th, stat.Ran, int64(stat.Ran))
 	s.Hot = append(s.Hot, th)
 }
 
-// randomPart is some part of an interval. A thread begins with this credit. So a thread that uses less than an interval
-// in all its life is sampled, on average, as often as it uses CPU time.
+// randomPart returns a random part of an interval, the credit with which a thread begins. So a thread that uses less
+// than an interval in all its life is sampled, on average, in proportion to its CPU time.
 func (s *List) randomPart() int64 { return s.rng.Int64N(s.Interval) }
 
 // forget drops a thread that has ended. The thread leaves its list later.
@@ -111,8 +111,7 @@ func (s *List) forget(th *Thread) {
 	th.TID = 0
 }
 
-// sortLists moves hot threads that have been quiet for long to the cold ones, and drops
-// those that have ended.
+// sortLists makes hot threads cold that have been quiet for long, and drops those that have ended.
 func (s *List) sortLists() {
 	keep := s.Hot[:0]
 	for _, th := range s.Hot {
@@ -123,7 +122,7 @@ func (s *List) sortLists() {
 			th.hot = false
 			s.cold = append(s.cold, th)
 			if s.kept.isShort() {
-				s.closeFiles(th) // there are few descriptors: hot threads need them more
+				s.closeFiles(th) // there are few descriptors, and hot threads need them more
 			}
 		default:
 			keep = append(keep, th)
@@ -132,8 +131,8 @@ func (s *List) sortLists() {
 	s.Hot = keep
 }
 
-// takeCold returns the next cold thread in turn. Threads that have ended or have become hot leave the list when their
-// turn comes, so the list never has to be searched.
+// takeCold returns the next cold thread in turn. A thread that has ended or become hot leaves the list at its next
+// turn, so the list is never searched.
 func (s *List) takeCold() *Thread {
 	for len(s.cold) > 0 {
 		if s.nextCold >= len(s.cold) {
@@ -156,7 +155,7 @@ func (s *List) takeCold() *Thread {
 	return nil
 }
 
-// dropCold takes the thread that takeCold returned last off the list of cold threads: it has ended, or is hot now.
+// dropCold removes the thread that takeCold last returned from the cold threads, because it has ended or is hot now.
 func (s *List) dropCold() {
 	s.nextCold--
 	th, last := s.cold[s.nextCold], len(s.cold)-1
@@ -200,14 +199,14 @@ func (s *List) closeFiles(th *Thread) {
 	}
 }
 
-// ReservedFDs are left to the rest of goprof: ELF images, outputs, the runtime.
+// ReservedFDs is how many descriptors are left for the rest of goprof: ELF images, outputs, the runtime.
 const ReservedFDs = 256
 
 // manySamplers is how many samplers may run at a time if their intervals are governed (Config.Pace). They share the
-// descriptors, and no sampler may use up all of them.
+// descriptors, so no sampler may use all of them.
 const manySamplers = 256
 
-// FilesFor is how many descriptors the sampler of one process may keep.
+// FilesFor returns how many descriptors the sampler of one process may keep.
 func FilesFor(cfg *sampler.Config) int {
 	if cfg.Pace != nil {
 		return RaiseFileLimit() / manySamplers
@@ -215,7 +214,8 @@ func FilesFor(cfg *sampler.Config) int {
 	return RaiseFileLimit()
 }
 
-// RaiseFileLimit raises the limit as far as permitted and says how many a scan can keep.
+// RaiseFileLimit raises the limit of open files as far as permitted, and returns how many descriptors samplers can
+// keep.
 func RaiseFileLimit() int {
 	var lim syscall.Rlimit
 	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &lim) != nil {
@@ -230,6 +230,6 @@ func RaiseFileLimit() int {
 	return max(int(min(lim.Cur, 1<<20))-ReservedFDs, 0)
 }
 
-// GroupFiles is how many descriptors one member may keep: the members of a group, a few hundred, share all that there
-// are.
+// GroupFiles returns how many descriptors one member may keep. The members of a group, a few hundred, share all
+// descriptors.
 func GroupFiles() int { return min(RaiseFileLimit()/manySamplers, 64) }

@@ -4,16 +4,16 @@ package threads
 
 import "goprof/sampler/look"
 
-// Threads that have used little are billed together. Most threads of a large pool are never sampled, or once. Some end
-// before goprof has listed them, and no sample would carry what they used. So the samples of these threads together
-// carry the CPU time of the whole process, except the time that belongs to the other threads. That is right on average:
-// a thread is sampled in proportion to its CPU time.
+// Threads that have used little are billed together, as a pool. Most threads of a large thread pool are never sampled,
+// or once. Some end before goprof has listed them, and no sample would carry their CPU time. So the samples of all
+// these threads together carry the CPU time of the process, except the time of threads with their own bills. This is
+// right on average, because a thread is sampled in proportion to its CPU time.
 
-// poolBelow is in samples' worth of CPU time. A thread that has used that much begins to have a bill of its own.
+// poolBelow is in samples' worth of CPU time. A thread that has used that much gets its own bill.
 const poolBelow = 10
 
-// One sample carries at most 1/poolShare of the pool, or two intervals if that is more: samples that are read together
-// share the pool.
+// poolShare: one sample carries at most 1/poolShare of the pool, or two intervals if that is more. Samples that are
+// read together share the pool.
 const poolShare = 8
 
 // IsPooled reports whether a thread has no bill of its own.
@@ -25,7 +25,7 @@ func (s *List) noteCharge(th *Thread, ran uint64, used int64) {
 		b.owed += used
 		return
 	}
-	b.owed -= int64(ran) - used - int64(th.Billed) // from before the thread was in the pool
+	b.owed -= int64(ran) - used - int64(th.Billed) // its time from before it was in the pool
 	b.pooled += used
 	th.Billed = ran
 	if th.Spent += used; th.Spent >= poolBelow*s.Interval {
@@ -33,8 +33,8 @@ func (s *List) noteCharge(th *Thread, ran uint64, used int64) {
 	}
 }
 
-// becomeOwner gives a thread a bill of its own. The bill begins with what the thread has just used, except for what the
-// pool has given away.
+// becomeOwner gives a thread a bill of its own. The bill begins with the time that the thread has just used, unless the
+// pool has already given that time to samples.
 func (s *List) becomeOwner(th *Thread, used int64) {
 	b := &s.Bills
 	b.read()
@@ -49,7 +49,7 @@ func (s *List) becomeOwner(th *Thread, used int64) {
 	s.owners = append(s.owners, th)
 }
 
-// dropOwners takes threads off the list of owners that have ended. Their memory may serve other threads now.
+// dropOwners removes ended threads from the owners. Their memory may serve other threads by now.
 func (s *List) dropOwners() {
 	keep := s.owners[:0]
 	for _, th := range s.owners {
@@ -60,12 +60,12 @@ func (s *List) dropOwners() {
 	s.owners = keep
 }
 
-// pool is the CPU time that the process has used, as far as no thread was billed for it or owes it.
+// pool returns the CPU time of the process for which no thread was billed, and which no thread owes.
 func (b *bills) pool() int64 {
 	return b.Now - b.Base - b.given - b.owed - b.left - b.skipped - b.Excused
 }
 
-// BillPooled bills a sample of a thread that has used little for all such threads.
+// BillPooled bills a sample of a pooled thread for the whole pool.
 func (s *List) BillPooled(th *Thread, snap *look.Look) {
 	if !s.IsPooled(th) {
 		return
@@ -73,7 +73,7 @@ func (s *List) BillPooled(th *Thread, snap *look.Look) {
 	s.askOwners()
 	b := &s.Bills
 	pool := b.pool()
-	if s.skipping { // of threads that were not read it is not known whether they are to be skipped
+	if s.skipping { // threads that were not read may have to be skipped
 		pool = min(pool, b.pooled)
 	}
 	pool = max(min(pool, max(2*s.Interval, pool/poolShare)), 0)
@@ -82,13 +82,13 @@ func (s *List) BillPooled(th *Thread, snap *look.Look) {
 	b.pooled = max(b.pooled-pool, 0)
 }
 
-// askOwners updates what the owners have used, if the budget permits. The pool is computed from that.
+// askOwners updates the owners' CPU time, if the budget permits. The size of the pool follows from that.
 func (s *List) askOwners() {
 	if s.Now-s.ownersAt < s.ownersCost*clockShare {
 		return
 	}
 	began := s.OwnCPUTime()
-	s.Bills.read() // this comes first: what owners use meanwhile makes the pool smaller, never greater
+	s.Bills.read() // first: what owners use meanwhile makes the pool smaller, never larger
 	s.dropOwners()
 	for _, th := range s.owners {
 		s.BringUpToDate(th)
@@ -96,7 +96,7 @@ func (s *List) askOwners() {
 	s.ownersAt, s.ownersCost = s.Now, s.OwnCPUTime()-began
 }
 
-// GivePoolUp forgives what is left of the pool.
+// GivePoolUp forgives the rest of the pool.
 func (s *List) GivePoolUp() {
 	if b := &s.Bills; s.upkeep.Pools {
 		b.Excused += max(b.pool(), 0)

@@ -14,27 +14,26 @@ import (
 	"goprof/sampler/ptrace"
 )
 
-// Which threads are due for a CPU sample, if goprof cannot visit CPUs (visit/visit.go says when it can).
+// Finding the threads that are due for a CPU sample, if goprof cannot visit CPUs (visit/visit.go says when it can).
 //
 // The kernel charges CPU time to each thread in /proc/PID/task/TID/schedstat. It does so at its ticks and when a thread
 // leaves the CPU, so the counter is exact in the long run and up to a tick (1 to 10 ms) late. The List keeps an account
 // for each thread: what the kernel charges is credit, and a sample costs one interval. A thread is due when it can pay
-// and is on a CPU now: its state is R. The state is read only if the thread can pay. It follows that
+// and its state is R. goprof reads the state only if the thread can pay. It follows that
 //
 //	samples = CPU time / interval
 //
 // in the long run. The length of the kernel's ticks does not matter. Nor does it matter if there are more runnable
 // threads than CPUs: state R includes waiting for a CPU, but credit does not.
 //
-// On a busy machine, most threads in state R wait for a CPU. Such a thread stands where it lost its CPU. The scheduler
-// or the thread's own system call chose that place, so it is no random sample. So after the look goprof reads again how
-// long the thread has waited. If the thread had no CPU when the tick began, the look is no sample and the thread gets
-// back what it paid (visit/account.go, refund).
+// On a busy machine, most threads in state R wait for a CPU. Such a thread is where it lost its CPU. The scheduler or
+// the thread's own system call chose that place, so it is no random sample. After the look, therefore, goprof reads
+// again how long the thread has waited. If the thread had no CPU when the tick began, the look is no sample and the
+// thread gets back what it paid (visit/account.go, takeLookBack).
 //
-// A thread is never sampled for time that it spent earlier in another place: a thread that is found asleep keeps its
-// credit until it is seen running. A thread that runs in short bursts (0.2 ms every 20 ms) is seen running at one tick
-// in a hundred, which is its share of the time. It saves credit meanwhile, and can nearly always pay when it is seen
-// running.
+// No thread is sampled asleep for CPU time that it used before: it keeps its credit until it is seen running. A thread
+// that runs in short bursts (0.2 ms every 20 ms) is seen running at one tick in a hundred, which is its share of the
+// time. Meanwhile it saves credit, so it can nearly always pay when it is seen running.
 //
 // What this misses:
 //   - Threads that live shorter than the time between two listings (ListEvery).
@@ -46,18 +45,19 @@ import (
 //   - State R is read some microseconds before the stop. A thread that goes to sleep in between is stopped in its
 //     system call (1 in 10 for bursts of 0.1 ms).
 const (
-	// maxCredit is how much CPU time a thread can be owed samples for, or two samples' worth.
+	// maxCredit bounds the CPU time for which a thread can be owed samples. If two intervals are more, the bound is two
+	// intervals.
 	maxCredit = int64(time.Second)
-	// Threads that have run lately, or are owed samples and have run in the last
-	// seconds, are hot: read at each tick. The others are cold.
+	// Hot threads are read at each tick: those that have run within HotFor, and those that are owed samples and have
+	// run within owedFor. The others are cold.
 	HotFor  = int64(100 * time.Millisecond)
 	owedFor = int64(5 * time.Second)
-	// Cold threads are read in turn if any of them has run (unseen.go): at each tick as many as a tenth of a CPU can
-	// read, and one in any case.
+	// Cold threads are read in turn if any of them has run (unseen.go). At each tick as many are read as a tenth of a
+	// CPU permits, and at least one.
 	coldShare = 10
-	// New threads are looked for when the number of threads changes, and when an unknown thread uses CPU time. That may
-	// take at most a twentieth of a CPU. They are also looked for every ListEvery in any case (listNoted, listGrouped),
-	// with at most a hundredth of a CPU.
+	// goprof lists threads when their number changes, and when an unknown thread uses CPU time, with at most a
+	// twentieth of a CPU. It also lists them every ListEvery (or listNoted, listGrouped), with at most a hundredth of a
+	// CPU.
 	ListEvery = int64(100 * time.Millisecond)
 	listShare = 20
 	listIdle  = 100
@@ -69,20 +69,20 @@ type Thread struct {
 	Hint    ptrace.Hint
 	Credit  int64
 	Last    procfs.Schedstat
-	Spent   int64            // since the thread was met
-	Billed  uint64           // the part of the thread's CPU time that samples carry, or that is to be left out
-	AtLook  procfs.Schedstat // what the kernel had charged the thread at its last look
+	Spent   int64            // CPU time since the thread was first seen
+	Billed  uint64           // the thread's CPU time that samples carry, or that must be left out
+	AtLook  procfs.Schedstat // the thread's charge at its last look
 	LookAt  int64            // when the tick of that look began
-	movedAt int64            // when the thread's CPU time was last seen to have changed
+	movedAt int64            // when the thread's CPU time was last seen to change
 	fds     [numFDs]int32
-	round   uint32 // of the listing that saw it last
+	round   uint32 // the last listing that had the thread
 	CPU     int16
 	hot     bool
-	owner   bool // of a bill of its own (bill.go)
+	owner   bool // has a bill of its own (pool.go)
 	asleep  bool // the thread was not running when its state was last read
 }
 
-// Which descriptor of a thread.
+// The descriptors of a thread.
 const (
 	fdSchedstat = iota
 	fdStat
@@ -98,36 +98,36 @@ var noFDs = [numFDs]int32{-1, -1, -1, -1}
 
 // Upkeep says how a List is kept.
 type Upkeep struct {
-	HotFor int64 // for how long a thread stays hot
-	Relist int64 // how often threads are listed whose number has not changed
+	HotFor int64 // how long a thread stays hot
+	Relist int64 // how often threads are listed if their number is the same
 	Pools  bool  // threads that have used little are billed together (pool.go)
 }
 
-// List finds the threads that are due. At each tick call begin, then next until nil.
+// List finds the threads that are due. At each tick call Begin, then Next until nil.
 type List struct {
 	Proc     *procfs.Dir
 	Interval int64
 	rng      *rand.Rand
 
 	upkeep   Upkeep
-	skipping bool // some threads are to be skipped
+	skipping bool // some threads must be skipped
 
 	ByTID  map[int]*Thread
 	Hot    []*Thread
 	cold   []*Thread
-	owners []*Thread // threads with bills of their own, where most threads have none
+	owners []*Thread // threads with their own bills, if Pools is set
 
-	ownersAt   int64     // when the owners were asked last
-	ownersCost int64     // CPU time of that
-	spare      []*Thread // of ended threads, to be used again
+	ownersAt   int64     // when the owners were last read
+	ownersCost int64     // CPU time of reading the owners
+	spare      []*Thread // memory of ended threads, for new ones
 
 	Now      int64
-	start    int // first of this tick's hot threads
+	start    int // the first of this tick's hot threads
 	done     int // how many of them are done
 	ofHot    int
 	nextCold int
 	coldLeft int
-	coldRead int   // in this tick
+	coldRead int   // cold threads that were read in this tick
 	coldCost int64 // CPU time of one cold read, averaged
 	lastTick int64
 
@@ -135,10 +135,10 @@ type List struct {
 	unseen   unseen
 	search   search
 	Round    uint32
-	met      []*Thread // threads that the last listing met for the first time
+	met      []*Thread // threads that the last listing found for the first time
 	listedAt int64
 	listCost int64
-	counted  int // threads of the last listing
+	counted  int // threads in the last listing
 	seen     func(tid int)
 
 	kept    KeptFiles
@@ -147,8 +147,8 @@ type List struct {
 	ts      unix.Timespec
 }
 
-// New begins a List of the threads of a process that are sampled once in interval of their CPU time. It keeps fds
-// descriptors at most. It is to be closed.
+// New makes a List of the threads of a process. A thread has one sample in interval of CPU time. The List keeps at most
+// fds descriptors. Close it at the end.
 func New(proc *procfs.Dir, interval time.Duration, fds int) *List {
 	s := &List{
 		Proc:     proc,
@@ -170,7 +170,7 @@ func New(proc *procfs.Dir, interval time.Duration, fds int) *List {
 // Keep sets how the List is kept from now on.
 func (s *List) Keep(u Upkeep) { s.upkeep = u }
 
-// HasStats reports whether the kernel says exactly what it charges a thread.
+// HasStats reports whether the kernel reports exact charges.
 func (s *List) HasStats() bool { return !s.noStats }
 
 // BeginBills begins the account of CPU time.
@@ -179,18 +179,18 @@ func (s *List) BeginBills() {
 	s.unseen.base = s.Bills.Now
 }
 
-// Close gives back all descriptors.
+// Close closes all descriptors.
 func (s *List) Close() {
 	for _, th := range s.ByTID {
 		s.closeFiles(th)
 	}
 }
 
-// SetHint stores what is known of a thread, and reports whether the thread is in the list.
+// SetHint sets a thread's hint, and reports whether the thread is in the list.
 func (s *List) SetHint(tid int, hint ptrace.Hint) bool {
 	th := s.ByTID[tid]
 	if th != nil {
-		if th.Hint.Skip && !hint.Skip { // what the thread has used so far was to be skipped
+		if th.Hint.Skip && !hint.Skip { // the thread's time so far was to be skipped
 			s.Bills.skipped += th.owed()
 			s.Bills.owed -= th.owed()
 			th.Billed = max(th.Billed, th.Last.Ran)
@@ -225,18 +225,16 @@ func (s *List) Begin() (gap int64) {
 // WasAway reports whether goprof could not look for a while after the last tick.
 func (s *List) WasAway(now int64) bool { return s.lastTick != 0 && now-s.lastTick > LongGap+s.Interval }
 
-// Watched says that goprof could look all the time since the last tick. There were no ticks because there was nothing
-// to do. CPU time that was used meanwhile still counts.
+// Watched notes that goprof could have looked at any time since the last tick. There were no ticks because there was
+// nothing to do, so the CPU time since then counts.
 func (s *List) Watched(now int64) { s.lastTick = max(s.lastTick, now-LongGap/2) }
 
 // Next returns the next thread that is due in this tick, nil at the end of the tick.
 //
-// Hot threads (those that ran lately) go first. Each tick begins with another one of them, so that no thread is always
-// behind another.
+// Hot threads come first. Each tick begins with another hot thread, so that no thread always comes after another.
 func (s *List) Next() *Thread { return s.nextThat(s.isDue) }
 
-// Update is a tick in which no thread is due. It only finds out which threads there are, which of them have run, and
-// for how long.
+// Update is a tick in which no thread is due. It updates the lists and the charges.
 func (s *List) Update() { s.nextThat(s.BringUpToDate) }
 
 func (s *List) nextThat(asked func(*Thread) bool) *Thread {
@@ -260,7 +258,7 @@ func (s *List) nextOfCold(asked func(*Thread) bool) *Thread {
 	var due *Thread
 	for ; s.coldLeft > 0 && due == nil; s.coldLeft-- {
 		if n > 0 && s.unseen.asking == 0 && !s.noStats {
-			s.coldLeft = 0 // no other has run
+			s.coldLeft = 0 // no other cold thread has run
 			break
 		}
 		th := s.takeCold()
@@ -286,7 +284,7 @@ func (s *List) nextOfCold(asked func(*Thread) bool) *Thread {
 	return due
 }
 
-// isDue brings a thread's account up to date and says whether to sample it now.
+// isDue updates a thread's account, and reports whether to sample the thread now.
 func (s *List) isDue(th *Thread) bool {
 	stat, ok := s.Charged(th)
 	if !ok {
@@ -301,7 +299,7 @@ func (s *List) isDue(th *Thread) bool {
 		return false
 	}
 	// To run, a thread must be given a CPU, which counts as a turn. A thread that was asleep at the last look and has
-	// had no turn since is still asleep: its state need not be read.
+	// had no turn since is still asleep, so its state need not be read.
 	if !changed && th.asleep && !s.noStats {
 		return false
 	}
@@ -311,7 +309,7 @@ func (s *List) isDue(th *Thread) bool {
 	return !th.asleep
 }
 
-// BringUpToDate reads what a thread was charged. It always returns false: no thread is owed a sample.
+// BringUpToDate updates a thread's account. It always returns false: the thread is owed no sample.
 func (s *List) BringUpToDate(th *Thread) bool {
 	if s.Lives(th) {
 		th.Credit = 0
@@ -319,7 +317,7 @@ func (s *List) BringUpToDate(th *Thread) bool {
 	return false
 }
 
-// Lives reads what a thread was charged, and reports whether the thread has not ended.
+// Lives updates a thread's account, and reports whether the thread has not ended.
 func (s *List) Lives(th *Thread) bool {
 	stat, ok := s.Charged(th)
 	if ok {
@@ -330,24 +328,24 @@ func (s *List) Lives(th *Thread) bool {
 	return ok
 }
 
-// ReadAllCharges reads what all threads have been charged since they were last read.
+// ReadAllCharges updates the accounts of all threads.
 func (s *List) ReadAllCharges() {
 	for _, th := range s.ByTID {
 		s.Lives(th)
 	}
 }
 
-// OwnCPUTime is the CPU time that this OS thread has used. The cost of a read is measured in CPU time, so it does not
-// depend on how busy the machine is.
+// OwnCPUTime returns the CPU time of this OS thread. The cost of a read is measured in CPU time, so it does not depend
+// on how busy the machine is.
 func (s *List) OwnCPUTime() int64 {
 	syscall.RawSyscall(unix.SYS_CLOCK_GETTIME, unix.CLOCK_THREAD_CPUTIME_ID, uintptr(unsafe.Pointer(&s.ts)), 0)
 	return s.ts.Nano()
 }
 
-// PayForSample takes the price of one sample off a thread's account.
+// PayForSample takes one sample's price from a thread's account.
 func (s *List) PayForSample(th *Thread) { th.Credit -= s.Interval }
 
-// Charged reads what the kernel has charged a thread.
+// Charged returns what the kernel has charged a thread.
 func (s *List) Charged(th *Thread) (procfs.Schedstat, bool) {
 	if !s.noStats {
 		return procfs.ParseSchedstat(s.readFile(th, fdSchedstat))
@@ -357,8 +355,8 @@ func (s *List) Charged(th *Thread) (procfs.Schedstat, bool) {
 }
 
 // Sleeps reports whether a thread sleeps and has left the queue of its CPU. Only then the kernel reports a place where
-// the thread waits (kernel/sched/core.c, get_wchan). A thread that was preempted while it was about to sleep is in
-// state S, too, but still in the queue. Reading the system call of such a thread would take milliseconds
+// the thread waits (kernel/sched/core.c, get_wchan). A thread that was preempted just before it sleeps has state S,
+// too, but is still in the queue. Reading the system call of such a thread would take milliseconds
 // (wait_task_inactive).
 func (s *List) Sleeps(th *Thread) bool {
 	if waits, told := procfs.InKernel(s.readFile(th, fdWchan)); told {
@@ -368,22 +366,22 @@ func (s *List) Sleeps(th *Thread) bool {
 }
 
 // HasSuccessor forgets a thread that has ended, and reports whether its number has passed to another thread of the
-// process. A visit does not check before the look which thread has the number. So if it has passed to another thread,
-// the look used wrong facts, such as the place of the stack.
+// process. A visit does not check that before the look. If the number has passed to another thread, the look used wrong
+// facts, such as the place of the stack.
 func (s *List) HasSuccessor(th *Thread) bool {
 	tid := th.TID
 	s.forget(th)
 	return s.Proc.Owns(tid)
 }
 
-// HadNoCPU is called after a look that began at LookAt. It compares what the kernel had charged the thread before the
-// look with what the kernel has charged it now.
+// HadNoCPU reports whether a thread had no CPU at lookAt, when the look began. It compares the thread's charges before
+// the look (before) and after the look (after, read at now).
 func HadNoCPU(before, after procfs.Schedstat, now, lookAt int64) bool {
 	if after.Turns == before.Turns {
 		return false // the thread has had its CPU all the time
 	}
-	// The thread waited for a CPU before it could stop. If it lost its CPU when the sampling thread woke up, the
-	// sampling thread took the CPU away: that is a sample. If it lost its CPU earlier, another thread took the CPU
-	// away: that is no sample.
+	// The thread waited for a CPU before it could stop. If its wait began when the sampling thread woke up, the
+	// sampling thread has taken the CPU from it: the look is a sample. If its wait began earlier, another thread has
+	// taken the CPU: the look is no sample.
 	return now-int64(after.Waited-before.Waited) < lookAt
 }

@@ -14,7 +14,7 @@ import (
 	"goprof/testdata/sampletest"
 )
 
-// cpuOf is how long a thread has run, in nanoseconds.
+// cpuOf returns how long a thread has run, in nanoseconds.
 func cpuOf(t *testing.T, s *List, tid int) int64 {
 	t.Helper()
 	stat, ok := s.Charged(s.ByTID[tid])

@@ -6,31 +6,31 @@ import (
 	"goprof/process/procfs"
 )
 
-// How a visit finds the thread from which it took the CPU.
+// Finding the thread that lost its CPU to a visit.
 //
-// The kernel notes the thread's number where that is permitted (visit/switches.go). Elsewhere goprof reads /proc: the
-// kernel notes when it last charged a thread (se.exec_start in /proc/PID/task/TID/sched, kernel/sched/debug.c). At a
-// switch of threads it reads the clock once, and uses this time for both threads: the one that leaves the CPU and the
-// one that gets it (kernel/sched/core.c, __schedule). So the wanted thread's exec_start equals the moment at which the
-// preempter got the CPU, to the nanosecond.
+// If permitted, the kernel notes the thread's number (visit/switches.go). Otherwise goprof reads in /proc when the
+// kernel last charged each thread (se.exec_start in /proc/PID/task/TID/sched, kernel/sched/debug.c). At a switch of
+// threads the kernel reads the clock once, for both the thread that leaves the CPU and the thread that gets it
+// (kernel/sched/core.c, __schedule). So the wanted thread's exec_start equals the moment at which the preempter got the
+// CPU, to the nanosecond.
 //
-// Each visit reads the number of the threads that have run lately (hot). It reads the others if the process's clock
-// says that one of them has run. If there are too many others for that, only some visits read them, drawn by lot. A
-// sample that such a search finds also counts for the visits that did not search.
+// Each visit reads exec_start of the hot threads, which have run lately. It reads the other threads if the process's
+// clock shows that one of them has run. If there are too many others, only some visits, drawn by lot, read them. A
+// sample that such a search finds also counts for the visits without a search.
 
-// searchShare of a CPU is what searching threads that are not hot may cost: a tenth.
+// searchShare: searching cold threads may cost 1/searchShare of a CPU.
 const searchShare = 10
 
-// search is how often threads that are not hot are searched.
+// search decides how often cold threads are searched.
 type search struct {
-	chance  float64 // chance that a visit searches them
+	chance  float64 // the probability that a visit searches
 	cost    float64 // ns of such a search, averaged
 	between float64 // ns between two visits, averaged
 	last    int64
 }
 
-// Find returns the thread with this number, nil if the process has none. It does not read what the thread was charged:
-// the thread stands still, so that is read after the look (account).
+// Find returns the thread with this number, nil if the process has none. It does not read the thread's charge: the
+// thread is held, so the charge is read after the look (account).
 func (s *List) Find(tid int) *Thread {
 	th := s.ByTID[tid]
 	if th == nil && tid != 0 && s.Proc.Owns(tid) {
@@ -40,7 +40,7 @@ func (s *List) Find(tid int) *Thread {
 	return th
 }
 
-// WasCharged returns the thread that was last charged at that moment of its CPU's clock, and how many visits this
+// WasCharged returns the thread that was last charged at the moment at, on that CPU's clock, and how many visits this
 // search stands for.
 func (s *List) WasCharged(at uint64, cpu int) (*Thread, float64) {
 	here := int16(cpu)
@@ -54,7 +54,8 @@ func (s *List) WasCharged(at uint64, cpu int) (*Thread, float64) {
 	return s.searchCold(at)
 }
 
-// isCharged reads a thread's account. If the account has changed, isCharged also reads when that was.
+// isCharged reads a thread's charge. If the charge has changed, isCharged also reads when, and reports whether that was
+// at the moment at.
 func (s *List) isCharged(th *Thread, at uint64) bool {
 	stat, ok := s.Charged(th)
 	if !ok {
@@ -68,7 +69,8 @@ func (s *List) isCharged(th *Thread, at uint64) bool {
 	return ok && when == at
 }
 
-// searchCold reads the files of the threads that are not hot, if the lot and the process's clock say that it should.
+// searchCold reads the files of cold threads, if the lot falls on this visit and the process's clock shows that one of
+// them has run.
 func (s *List) searchCold(at uint64) (found *Thread, stands float64) {
 	chance := s.search.chance
 	if s.rng.Float64() >= chance {
@@ -88,8 +90,8 @@ func (s *List) searchCold(at uint64) (found *Thread, stands float64) {
 	return found, 1 / chance
 }
 
-// updateHot brings the hot threads up to date once more, after the clock was read. Then all is found that they used
-// before the reading, and no other threads are asked for it.
+// updateHot updates the hot threads once more, after the clock was read. Then all the time that they used before that
+// reading is found, and no cold threads are read for it.
 func (s *List) updateHot() {
 	for _, th := range s.Hot {
 		if stat, ok := s.Charged(th); ok && th.TID != 0 {
@@ -98,11 +100,11 @@ func (s *List) updateHot() {
 	}
 }
 
-// unfound is the CPU time that the process has used, and none of the threads that were asked.
+// unfound returns the CPU time of the process that no reading of a thread has shown.
 func (s *List) unfound() int64 { return s.Bills.Now - s.unseen.base - s.unseen.found }
 
-// askCold reads the files of the threads that are not hot. It does not stop when all time is found, because threads use
-// more while it reads.
+// askCold returns the cold thread that was charged at the moment at. It reads the threads' files. It does not stop when
+// all time is found, because threads use more time while it reads.
 func (s *List) askCold(at uint64) *Thread {
 	u := &s.unseen
 	for range s.cold {
@@ -122,8 +124,8 @@ func (s *List) askCold(at uint64) *Thread {
 	return nil
 }
 
-// askNew lists the threads, because a thread that is not in the list has run. Time that is still not found belongs to
-// threads that have ended.
+// askNew lists the threads, because a thread that is not in the list has run. It returns the new thread that was
+// charged at the moment at. Time that is still not found belongs to threads that have ended.
 func (s *List) askNew(at uint64) *Thread {
 	u := &s.unseen
 	if !s.listAgain() {
@@ -142,12 +144,12 @@ func (s *List) askNew(at uint64) *Thread {
 	return nil
 }
 
-// setChance sets the chance of a search, from the cost of the last searches and from how often visits are made.
+// setChance sets the chance of a search, by the cost of the last searches and the time between two visits.
 func (f *search) setChance(cost float64, now int64) {
 	const weight = 16
 	f.cost += (cost - f.cost) / weight
 	if f.last != 0 {
-		// Searches are made at a share of the visits.
+		// Only a share of the visits search.
 		f.between += (float64(now-f.last)*f.chance - f.between) / weight
 		f.chance = min(max(f.between/searchShare/max(f.cost, 1), 0.01), 1)
 	}

@@ -8,37 +8,35 @@ import (
 	"goprof/process/procfs"
 )
 
-// How goprof notices that a thread has run whose file it did not read.
+// Noticing that a thread has run, without reading its file.
 //
 // The process's clock counts the CPU time of all its threads (kernel/sched/cputime.c, thread_group_cputime, adds up the
-// very numbers that schedstat shows, and those of threads that have ended). If the clock counts more than goprof's
-// reads have found, threads that were not read have used that excess. If the excess is nearly 0, all cold threads
-// (those that have not run lately) have slept, and need not be read. Otherwise goprof reads the cold threads in turn,
-// all of them once, or until the excess is found. Time that is not found belongs to threads that have ended or are not
-// in the list yet. It is not looked for again.
+// numbers of schedstat, and those of ended threads). If the clock shows more than goprof has read, threads that were
+// not read have used that excess. If the excess is nearly 0, all cold threads have slept, and need not be read.
+// Otherwise goprof reads the cold threads in turn, all of them once, or until the excess is found. Time that is not
+// found belongs to threads that have ended or are not in the list yet. goprof does not look for it again.
 
 const (
-	// clockShare of a CPU is what reading the clock may cost: the kernel walks over all threads for it.
+	// clockShare: reading the clock may cost 1/clockShare of a CPU. The kernel walks over all threads for it.
 	clockShare = 50
-	// Cold threads may use 1/unseenShare of an interval, or of what is mostly one, before they are read.
+	// Cold threads are read when they have used 1/unseenShare of an interval, or of unseenMost if that is less.
 	unseenShare = 8
 	unseenMost  = int64(10 * time.Millisecond)
 )
 
-// unseen keeps this account.
 type unseen struct {
-	base   int64 // what the clock said at the beginning, and what is written off since
-	found  int64 // CPU time that reads since then have found
-	owing  int64 // the clock's excess when it was last compared, less what cold threads were found to have used since
-	asking int   // how many cold threads are still to be asked
+	base   int64 // the clock at the beginning, and all that was written off since
+	found  int64 // CPU time that readings have found since the beginning
+	owing  int64 // the clock's excess at the last comparison, less what readings of cold threads have found since
+	asking int   // cold threads that are still to be read
 	fresh  bool  // the clock was read in this tick
-	strays bool  // something was written off: there may be threads that are not in the list
+	strays bool  // time was written off: threads may be missing in the list
 	readAt int64
 	cost   int64 // CPU time of reading the clock
 }
 
-// readClock reads the clock, at the beginning of a tick. CPU time that hot threads are charged later in the same tick
-// is found, too. It makes the excess look smaller than it is, never greater.
+// readClock reads the clock, at the beginning of a tick. Readings of hot threads later in the same tick may find newer
+// CPU time. This makes the excess look smaller than it is, never larger.
 func (s *List) readClock() {
 	u := &s.unseen
 	u.fresh = false
@@ -51,7 +49,7 @@ func (s *List) readClock() {
 	u.cost = s.OwnCPUTime() - before
 }
 
-// decideAskingCold decides whether cold threads have to be asked, when all hot ones have been.
+// decideAskingCold decides whether cold threads must be read, after all hot ones were read.
 func (s *List) decideAskingCold() {
 	u := &s.unseen
 	if !u.fresh || s.noStats { // clock ticks are too coarse for this comparison
@@ -64,7 +62,7 @@ func (s *List) decideAskingCold() {
 	}
 }
 
-// noteAsked notes that a cold thread was asked, and the time that it has used.
+// noteAsked notes that a cold thread was read, and how much time it has used.
 func (u *unseen) noteAsked(used int64) {
 	u.owing -= used
 	if u.asking == 0 {

@@ -9,12 +9,12 @@ import (
 	"goprof/sampler/threads"
 )
 
-// This file counts what became of each look, and charges a thread for it.
+// Counting what became of each look, and charging a thread for it.
 
-// look samples one thread that is due. The thread pays for the look, whatever comes of the look.
+// look samples one thread that is due. The thread pays for the look even if the look fails.
 func (r *run) look(th *threads.Thread) {
 	if !r.Tracer.HasRoom(th.TID) {
-		return // this sample is under way, or more than enough are: the thread has not paid and waits for its time
+		return // a sample of this thread is under way, or too many are: the thread has not paid, and is looked at later
 	}
 	r.scan.PayForSample(th)
 	th.AtLook, th.LookAt = th.Last, r.scan.Now
@@ -73,9 +73,9 @@ func (r *run) account(snap *look.Look, o ptrace.Outcome) {
 	r.Queue.Done(snap)
 }
 
-// chargedFor returns the thread that pays for a look, and the CPU time that the kernel has charged that thread. A nil
-// thread: no thread pays. Call chargedFor before wasAway: if goprof is stopped between the two calls, wasAway notices
-// the stop.
+// chargedFor returns the thread that pays for a look, and the CPU time that the kernel has charged that thread. th is
+// nil if no thread pays. Call chargedFor before wasAway: if goprof is stopped between the two calls, wasAway notices
+// that.
 func (r *run) chargedFor(snap *look.Look, o ptrace.Outcome) (th *threads.Thread, after procfs.Schedstat, ok bool) {
 	read := func() {
 		if th = r.scan.ByTID[snap.TID]; th != nil && o == ptrace.Taken {
@@ -94,13 +94,13 @@ func (r *run) chargedFor(snap *look.Look, o ptrace.Outcome) (th *threads.Thread,
 	return th, after, ok
 }
 
-// wasAway reports whether goprof could not look for a while after the last tick or visit began.
+// wasAway reports whether goprof could not look for a while since the last tick or visit began.
 func (r *run) wasAway() bool {
 	return r.scan.Now != 0 && ptrace.Monotonic()-r.scan.Now > threads.LongGap+int64(r.Ticks.Interval)
 }
 
-// takeLookBack undoes a look at a thread that had no CPU when the tick began. The thread's state is R, but the thread
-// stands where it lost its CPU. So the look is no sample of what the thread runs.
+// takeLookBack undoes a look at a thread that had no CPU when the tick began. The thread's state is R, but its pc is
+// where it lost its CPU. So the look is no sample of what the thread runs.
 func (r *run) takeLookBack(th *threads.Thread, snap *look.Look) {
 	th.Credit += r.scan.Interval
 	r.Stats.Waiting++

@@ -32,14 +32,14 @@ func TestTimesAddUp(t *testing.T) {
 			byTID[snap.TID] += snap.CPU
 			sum += snap.CPU
 			q.Done(snap)
-			if n == 1500 {
+			if n == ctest.Rounds(1500) {
 				cancel()
 			}
 		}
 	}()
 	began := time.Now()
 	all, bursts, short := sampletest.Used(t, p)
-	got, err := s.Run(ctx, sampler.Config{Interval: 2 * time.Millisecond}, q)
+	got, err := s.Run(ctx, sampler.Config{Interval: sampletest.Interval(2 * time.Millisecond)}, q)
 	<-consumed
 	allAfter, burstsAfter, shortAfter := sampletest.Used(t, p)
 	asked := time.Since(began)

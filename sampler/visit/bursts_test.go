@@ -43,8 +43,8 @@ int main(void) {
 	}
 }`
 
-// TestShortBursts: some threads run in bursts that are shorter than the kernel's ticks, and one never rests. Samples
-// show the CPU time of both alike, by their number and by the CPU time that they carry.
+// TestShortBursts: some threads run in bursts that are shorter than the kernel's ticks, and one never rests. Both get
+// as many samples as their CPU time is worth, and the samples carry that time.
 func TestShortBursts(t *testing.T) {
 	sampletest.Proof(t)
 	const interval = 2 * time.Millisecond

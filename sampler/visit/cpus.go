@@ -10,11 +10,10 @@ import (
 	"goprof/sampler/cpuset"
 )
 
-// CPUs that come while goprof works: switched on, or off and on again, or given to the program. Threads that run on a
-// CPU without visits would have no samples, and no one would notice.
+// CPUs that become available during a run: switched on, or off and on again, or given to the program. Threads that run
+// on a CPU without visits would have no samples, without any sign of it.
 
-// follow brings the list of CPUs up to date, once in a while. It returns false where goprof cannot go to one of these
-// CPUs.
+// follow updates the list of CPUs once in a while. It returns false if goprof cannot run on one of these CPUs.
 func (v *visits) follow(now int64) bool {
 	if !v.asked.IsDue(now) {
 		return true
@@ -24,8 +23,8 @@ func (v *visits) follow(now int64) bool {
 	return cpus == nil || v.takeIn(cpus, anew)
 }
 
-// theirs are the CPUs on which the program may run (kernel/sched/syscalls.c, sched_getaffinity: only CPUs that are on).
-// It is nil if the kernel does not answer.
+// theirs returns the CPUs on which the program may run (kernel/sched/syscalls.c, sched_getaffinity: only CPUs that are
+// on), nil if the kernel does not answer.
 func (v *visits) theirs() []int {
 	allows, ok := cpuset.Affinity(v.of)
 	if !ok {
@@ -34,8 +33,8 @@ func (v *visits) theirs() []int {
 	return listOf(&allows)
 }
 
-// meetAgain brings up to date which CPUs are there, when preempters are about to be sent. CPUs that have come since are
-// left to follow.
+// meetAgain updates which of the visited CPUs are available, right before new preempters start. It leaves new CPUs to
+// follow.
 func (v *visits) meetAgain(now int64) {
 	cpus, anew := v.theirs(), v.asked.MissedMuch(now)
 	for i := range v.cpus {
@@ -45,8 +44,7 @@ func (v *visits) meetAgain(now int64) {
 	}
 }
 
-// setGone brings up to date whether a CPU is among those that are there, if these are known. It reports whether the CPU
-// is back.
+// setGone updates whether a CPU is available, if the available ones are known. It reports whether the CPU is back.
 func (c *visited) setGone(there []int) (back bool) {
 	was := c.gone
 	if there != nil {
@@ -65,7 +63,7 @@ func (v *visits) takeIn(cpus []int, anew bool) bool {
 		case cpu.gone:
 			v.preempters.Recall(i)
 		case back || anew:
-			v.preempters.Recall(i) // it reads the notes
+			v.preempters.Recall(i) // the preempter reads the notes
 			v.renewNotes(cpu)
 			if v.preempters.SendAgain(i, cpu.number, cpu.notes.shared()) != nil {
 				return false
@@ -100,7 +98,7 @@ func (v *visits) renewNotes(cpu *visited) {
 }
 
 // comesTo reports whether all of these CPUs are visited. If goprof may run only on some CPUs (cpuset, taskset), it
-// would never meet the threads that run on others, and no one would notice.
+// would miss the threads that run on others, without any sign of it.
 func (v *visits) comesTo(cpus []int) bool {
 	for _, cpu := range cpus {
 		if !slices.ContainsFunc(v.cpus, func(c visited) bool { return c.number == cpu }) {

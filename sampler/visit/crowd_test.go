@@ -19,9 +19,9 @@ import (
 	"goprof/testdata/sampletest"
 )
 
-// TestCrowd: of thousands of threads some run. Their samples follow the CPU time that they use, whether or not there
-// are descriptors for all threads. The other threads cost next to nothing. With GOPROF_CROWD=10s the test takes 10 s
-// and has 10,000 threads.
+// TestCrowd: of thousands of threads some run. The numbers of their samples follow the CPU time that they use, whether
+// or not there are descriptors for all threads. The other threads cost next to nothing. With GOPROF_CROWD=10s the test
+// takes 10 s and has 10,000 threads.
 func TestCrowd(t *testing.T) {
 	sampletest.Proof(t)
 	sleeping, samples, length := "2000", int64(1500), time.Duration(0)
@@ -108,8 +108,8 @@ func TestCrowd(t *testing.T) {
 	}
 }
 
-// bareScan is the CPU time that it takes to read schedstat of all threads once. It reads by kept descriptors, as far
-// as these suffice.
+// bareScan returns the CPU time of reading schedstat of all threads once. It reads by kept descriptors, as far as these
+// suffice.
 func bareScan(t *testing.T, pid int) (each time.Duration) {
 	ptrace.OnOwnThread(func() {
 		d := procfs.OpenDir(pid)

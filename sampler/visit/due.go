@@ -4,7 +4,7 @@ package visit
 
 import "runtime"
 
-// manyDue reports whether there are as many threads to look at in a tick as CPUs, on average.
+// manyDue reports whether, on average, a tick has as many due threads as there are CPUs.
 func (r *run) manyDue() bool { return r.dueMean >= dueUnit*int64(runtime.NumCPU())-dueUnit/2 }
 
 // dueUnit stands for one thread in dueMean. dueWeight is how many ticks dueMean looks back.

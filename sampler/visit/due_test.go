@@ -10,8 +10,8 @@ import (
 	"goprof/sampler/stops"
 )
 
-// With as many due threads as CPUs, moving to another CPU gains nothing. One thread less now and then does not
-// change that.
+// If as many threads are due as there are CPUs, moving to another CPU gains nothing. One thread less now and then does
+// not change that.
 func TestManyDue(t *testing.T) {
 	cpus := int64(runtime.NumCPU())
 	r := &run{Run: stops.Run{Tracer: new(ptrace.Tracer)}}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"goprof/arch"
-	"goprof/process/procfs"
 	"goprof/sampler"
 	"goprof/sampler/look"
 	"goprof/sampler/ptrace"
@@ -29,10 +28,7 @@ func New(pid int, cpu *arch.CPU) *Engine {
 // Run samples until ctx is done or the process ends; both are normal ends. It closes q.
 // It works on OS threads of its own, which end with it. Run is called once.
 func (s *Engine) Run(ctx context.Context, cfg sampler.Config, q *sampler.Queue) (sampler.Stats, error) {
-	return stops.Trace(&s.Base, cfg, q,
-		func(proc *procfs.Dir, t *ptrace.Tracer) (sampler.Stats, error) {
-			return s.run(ctx, cfg, q, proc, t)
-		})
+	return stops.Trace(ctx, &s.Base, cfg, q, s.run)
 }
 
 type run struct {
@@ -41,27 +37,26 @@ type run struct {
 	hints    *sampler.Hints
 	scan     *threads.List
 	visits   *visits    // nil where visits cannot be made
-	visiting bool       // CPUs, from this OS thread (visit.go)
-	spare    *look.Look // to be filled by the next look; nil: there is none
+	visiting bool       // CPUs are visited, from this OS thread (visit.go)
+	spare    *look.Look // the next look fills it; nil: there is none
 
 	spentBefore int64 // CPU time of this OS thread at the end of the last tick
 	dueMean     int64 // threads due in a tick, in dueUnit: see manyDue
 }
 
-func (s *Engine) run(ctx context.Context, cfg sampler.Config, q *sampler.Queue,
-	proc *procfs.Dir, t *ptrace.Tracer) (sampler.Stats, error) {
+func (s *Engine) run(c stops.Run, cfg sampler.Config) (sampler.Stats, error) {
 	fds := threads.FilesFor(&cfg)
 	if s.fds > 0 {
 		fds = s.fds
 	}
-	visits, why := newVisits(s.PID, &cfg) // this may take a while: the List's accounts begin behind it
-	defer visits.closeNotes()             // deferred, so also if the visits are given up
-	r := &run{Run: stops.NewRun(t, proc, &s.Progress, ctx.Done(), cfg, q), cpu: s.CPU, hints: &s.Hints,
-		scan: threads.New(proc, cfg.Interval, fds), visits: visits}
+	visits, why := newVisits(s.PID, &cfg) // this may take a while, so the List's accounts begin later
+	defer visits.closeNotes()             // deferred, so that it is also done if the visits are given up
+	r := &run{Run: c, cpu: s.CPU, hints: &s.Hints, scan: threads.New(c.Proc, cfg.Interval, fds), visits: visits}
 	defer r.scan.Close()
 	r.Stats.NoVisits = why
-	r.Late, r.Sum, r.Hand = r.account, r.total, q.Keep
-	q.Begin(ptrace.Monotonic())
+	r.Late, r.Sum, r.Hand = r.account, r.total, r.Queue.Keep
+	r.Queue.MakeAll()
+	r.Queue.Begin(ptrace.Monotonic())
 	return r.RunInShifts(r.loop, r.scan.ReadAllCharges)
 }
 
@@ -80,8 +75,8 @@ func (r *run) loop() {
 		}
 		r.scan.Keep(upkeep)
 		r.Stats.Gap = max(r.Stats.Gap, time.Duration(r.scan.Begin()))
-		r.takeHints() // already the first look at a thread needs them
-	} else if r.notVisiting(); visited || r.Stats.Ticks == 0 { // else the ticks since the last shift are missed ones
+		r.takeHints() // the first look at a thread already needs them
+	} else if r.notVisiting(); visited || r.Stats.Ticks == 0 { // otherwise the ticks since the last shift were missed
 		r.beginTicks()
 	}
 	r.spentBefore = r.scan.OwnCPUTime()
@@ -111,8 +106,8 @@ func (r *run) loop() {
 	}
 }
 
-// nextLook returns the moment of the next tick, which is not before rest. Where CPUs are visited, it is when to refresh
-// the lists, at the latest.
+// nextLook returns the moment of the next tick, which is not before rest. If CPUs are visited, it returns when to
+// refresh the lists, at the latest.
 func (r *run) nextLook(rest int64) int64 {
 	if r.visiting {
 		now := ptrace.Monotonic()
@@ -140,7 +135,6 @@ func (r *run) takeHints() {
 	r.hints.Take(r.scan.SetHint, true)
 }
 
-// total adds up the counts of all parts of the run.
 func (r *run) total() sampler.Stats {
 	r.countVisits()
 	s := r.SoFar()

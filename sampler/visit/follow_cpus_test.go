@@ -21,7 +21,7 @@ import (
 	"goprof/testdata/sampletest"
 )
 
-// TestVisitsTakeCPUsIn: a CPU that is switched on is visited. One that comes back gets new notes of switches.
+// TestVisitsTakeCPUsIn: a CPU that is switched on is visited. A CPU that is on again gets new notes of switches.
 func TestVisitsTakeCPUsIn(t *testing.T) {
 	ctest.NeedCPU(t)
 	p := ctest.Run(t, ctest.Spin)
@@ -62,7 +62,7 @@ func TestVisitsTakeCPUsIn(t *testing.T) {
 	})
 }
 
-// TestWhyNoVisits: where CPUs cannot be visited, the true cause is told.
+// TestWhyNoVisits: if CPUs cannot be visited, goprof reports the true cause.
 func TestWhyNoVisits(t *testing.T) {
 	online := cpuset.Online()
 	if len(online) < 2 {
@@ -97,8 +97,8 @@ func TestWhyNoVisits(t *testing.T) {
 	})
 }
 
-// TestVisitsBeginWithoutACPU: a CPU went off, or was taken from the program, while nobody was sampled. Visits begin
-// without it, and no preempter goes there: it would read notes that are given up when the CPU is back.
+// TestVisitsBeginWithoutACPU: a CPU went off, or was taken from the program, while no thread was sampled. Visits begin
+// without that CPU, and no preempter goes there: it would read notes that are given up when the CPU is back.
 func TestVisitsBeginWithoutACPU(t *testing.T) {
 	ctest.NeedCPU(t)
 	p := ctest.Run(t, ctest.Spin)
@@ -115,7 +115,7 @@ func TestVisitsBeginWithoutACPU(t *testing.T) {
 		if err := unix.SchedSetaffinity(p.PID, &last); err != nil {
 			t.Fatal(err)
 		}
-		v.cpus = append(v.cpus, visited{number: 8191}) // it is not there at all
+		v.cpus = append(v.cpus, visited{number: 8191}) // there is no such CPU
 		if !v.begin() || !v.cpus[0].gone || !v.cpus[len(all)].gone || v.cpus[len(all)-1].gone {
 			t.Fatalf("visits do not begin, or it is not known which CPUs are gone: %+v", v.cpus)
 		}
@@ -130,11 +130,12 @@ func TestVisitsBeginWithoutACPU(t *testing.T) {
 		if !v.takeIn(all, true) || before != nil && v.cpus[0].notes == before {
 			t.Error("a CPU that may have been off and on has no new notes")
 		}
-		time.Sleep(100 * time.Millisecond) // a preempter that reads notes of before would end goprof
+		time.Sleep(100 * time.Millisecond) // a preempter that reads the old notes would end goprof
 	})
 }
 
-// TestCPUsMayHaveBeenOff: all CPUs may have been off and on while nobody asked for long, or the machine was suspended.
+// TestCPUsMayHaveBeenOff: all CPUs may have been off and on while goprof did not check for long, or the machine was
+// suspended.
 func TestCPUsMayHaveBeenOff(t *testing.T) {
 	now, slept := ptrace.Monotonic(), cpuset.AskedNow().Slept
 	for _, c := range []struct {

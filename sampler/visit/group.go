@@ -8,19 +8,17 @@ import (
 	"time"
 
 	"goprof/arch"
-	"goprof/process/procfs"
 	"goprof/sampler"
-	"goprof/sampler/ptrace"
 	"goprof/sampler/stops"
 	"goprof/sampler/threads"
 )
 
-// Group samples the threads of many processes that use CPU time, with one visitor for all of them (visit.go).
+// Group samples the CPU time of many processes, with one set of visits for all of them (visit.go).
 //
-// An Engine visits each CPU once in an interval for its one process. For fifty processes that is fifty times the
-// wake-ups, and hardly any visit meets its own process. A Group comes to each CPU once in an interval, and asks the
-// kernel which thread it took the CPU from. The sample belongs to the process of that thread. So a Group whose
-// processes do not work costs the same for fifty processes as for one.
+// An Engine visits each CPU once in an interval for its one process. Fifty Engines have fifty times the wake-ups, and
+// hardly any visit finds its own process. A Group visits each CPU once in an interval, and asks the kernel which thread
+// it took the CPU from. The sample belongs to the process of that thread. So a Group whose processes do not work costs
+// the same for fifty processes as for one.
 //
 // A Group needs the kernel's notes of switches (switches.go). Without the notes it would have to ask each thread of
 // each process.
@@ -31,10 +29,10 @@ type Group struct {
 // ErrNoVisits: CPUs cannot be visited, or the kernel does not note which threads were on them.
 var ErrNoVisits = errors.New("sampler: CPUs cannot be visited for several processes at once")
 
-// NewGroup makes a group. Its members are sampled once in interval, and their stacks are copied up to the size stack
-// (0: DefaultStackLimit). Nothing happens before Run.
+// NewGroup makes a group. Each member has one sample in interval of CPU time. stack bounds the copies of stacks (0:
+// DefaultStackLimit). Nothing happens before Run.
 func NewGroup(interval time.Duration, stack int) *Group {
-	return &Group{sampler.NewMembers[*Member](interval, stack, func() {})} // its sleeps are short
+	return &Group{sampler.NewMembers[*Member](interval, stack, func() {})} // its sleeps are short, so nothing wakes it
 }
 
 // Member is the part of a Group that samples one process. It is an Engine.
@@ -43,11 +41,11 @@ type Member struct {
 	*sampler.Portion
 	group *Group
 
-	// Of the sampling thread.
+	// The fields of the sampling thread.
 	run     *run
-	kept    int64 // when its lists were refreshed
-	busy    bool  // it was met since
-	leaving int64 // since when the member is to leave; 0: it is not to leave
+	kept    int64 // when its lists were last refreshed
+	busy    bool  // a visit has met it since kept
+	leaving int64 // since when the member has been leaving; 0: it stays
 	result  chan error
 }
 
@@ -57,23 +55,20 @@ func (g *Group) Member(pid int, cpu *arch.CPU) *Member {
 		result: make(chan error, 1)}
 }
 
-// Run joins the group until ctx is done, the process ends or the group does; cfg.Interval, MaxStack and MaxOverhead are
-// the group's business. It closes q.
+// Run joins the group until ctx is done, or the process or the group ends. The group decides on cfg.Interval, MaxStack
+// and MaxOverhead. Run closes q.
 func (m *Member) Run(ctx context.Context, cfg sampler.Config, q *sampler.Queue) (sampler.Stats, error) {
 	cfg.Interval, cfg.MaxStack, cfg.MaxOverhead = m.group.Interval(), m.group.MaxStack, 0
-	return stops.Trace(&m.Base, cfg, q,
-		func(proc *procfs.Dir, t *ptrace.Tracer) (sampler.Stats, error) {
-			return m.join(ctx, cfg, q, proc, t)
-		})
+	return stops.Trace(ctx, &m.Base, cfg, q, m.join)
 }
 
-func (m *Member) join(ctx context.Context, cfg sampler.Config, q *sampler.Queue,
-	proc *procfs.Dir, t *ptrace.Tracer) (sampler.Stats, error) {
-	r := &run{Run: stops.NewRun(t, proc, &m.Progress, ctx.Done(), cfg, q), cpu: m.CPU, hints: &m.Hints,
-		scan: threads.New(proc, cfg.Interval, threads.GroupFiles()), visiting: true}
+func (m *Member) join(c stops.Run, cfg sampler.Config) (sampler.Stats, error) {
+	r := &run{Run: c, cpu: m.CPU, hints: &m.Hints, scan: threads.New(c.Proc, cfg.Interval, threads.GroupFiles()),
+		visiting: true}
 	defer r.scan.Close()
 	r.Late, r.Sum = r.account, r.total
 	r.scan.Keep(threads.Upkeep{HotFor: visitHot, Relist: threads.ListEvery, Pools: true})
+	r.Queue.MakeAll()
 	m.run = r
 	if !m.group.Join(m) {
 		return sampler.Stats{}, m.group.WhyEnded()

@@ -20,11 +20,11 @@ import (
 )
 
 const (
-	// answerEvery is how soon a member gets an answer to its question.
+	// answerEvery bounds the time until a member's question is answered.
 	answerEvery = int64(50 * time.Millisecond)
-	// leaveWithin is how long a member that leaves waits for stops that are late.
+	// leaveWithin is how long a member that leaves waits for its late stops.
 	leaveWithin = int64(time.Second)
-	// After blindAfter visits that met no thread at all, the kernel's notes are taken to be useless here.
+	// After blindAfter visits that met no thread at all, the group takes the kernel's notes to be useless here.
 	blindAfter = 2000
 )
 
@@ -38,16 +38,16 @@ type groupRun struct {
 	ts       unix.Timespec
 	answered int64
 	lastLoop int64
-	pending  int           // stops that are late, of all
-	patience time.Duration // how soon to look after them
-	renew    bool          // this OS thread may hold a thread that has no member any more
-	called   int           // number of the preempter that has called, -1: none
+	pending  int           // late stops of all members
+	patience time.Duration // how soon to look at them again
+	renew    bool          // this OS thread may hold a thread of a former member
+	called   int           // the preempter that has called, by number; -1: none
 	rest     int64         // no preempter may call before that moment
 	failed   error
-	cpuOf    time.Duration // of the OS threads before
+	cpuOf    time.Duration // CPU time of earlier OS threads
 }
 
-// Run samples until ctx is done. If CPUs cannot be visited it ends with ErrNoVisits at once. It is called once.
+// Run samples until ctx is done. If CPUs cannot be visited, it returns ErrNoVisits at once. Run is called once.
 func (g *Group) Run(ctx context.Context) error {
 	r := &groupRun{Group: g, ctx: ctx, members: map[int]*Member{},
 		rng: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))}
@@ -89,7 +89,7 @@ func (r *groupRun) endAll() {
 	}
 }
 
-// shift makes visits on one OS thread. The OS thread ends when goprof is to be suspended, and when no member is left.
+// shift makes visits on one OS thread. The OS thread ends when goprof is about to be suspended, or no member is left.
 func (r *groupRun) shift() {
 	r.lead.ChangeOSThread()
 	ptrace.LeaveInPeace()
@@ -122,7 +122,7 @@ func (r *groupRun) shift() {
 		}
 		r.visits.preempters.Busy()
 		r.refreshMembers()
-		r.sendAway() // this comes first: a process that was let go may have come again
+		r.sendAway() // first: a process that leaves may join again
 		r.takeIn()
 		r.collect()
 		used := sampler.ThreadCPU()
@@ -136,7 +136,7 @@ func (r *groupRun) shift() {
 			break
 		}
 	}
-	r.endVisits() // no preempter calls while late stops are waited for
+	r.endVisits() // no preempter calls while the group waits for late stops
 	for _, m := range r.members {
 		r.with(m, func(c *run) { c.Tracer.CollectRest(c.Late) })
 	}
@@ -147,8 +147,7 @@ func (r *groupRun) endVisits() {
 	r.visits.end()
 }
 
-// countVisits takes in how many visits were made. Intervals in which no thread was looked at are missing in the samples
-// of each member.
+// countVisits counts the visits that were made. The intervals of missed visits lack samples of every member.
 func (r *groupRun) countVisits() {
 	v := r.visits
 	_, missed := v.settle(int64(r.Interval()))
@@ -156,7 +155,7 @@ func (r *groupRun) countVisits() {
 	r.Counts.Visits.Store(v.all)
 	r.Counts.Met.Store(v.meets)
 	r.Counts.Others.Store(max(v.meeting-v.meets, 0))
-	if v.all > blindAfter && v.meeting == 0 && ring.KnowsPIDs() { // elsewhere others have no numbers
+	if v.all > blindAfter && v.meeting == 0 && ring.KnowsPIDs() { // in a namespace, threads outside of it have no numbers
 		r.failed = ErrNoVisits
 	}
 	for _, m := range r.members {
@@ -176,7 +175,7 @@ func (r *groupRun) with(m *Member, do func(c *run)) {
 	m.run.Tracer.GiveBack(r.lead)
 }
 
-// await waits while the group has no member. Meanwhile no CPU is visited, the kernel notes no switches, and no OS
+// await waits while the group has no member. Meanwhile goprof visits no CPU, the kernel notes no switches, and no OS
 // thread of goprof has a priority. await returns false when the group is over.
 func (r *groupRun) await() bool {
 	if r.ctx.Err() != nil || r.failed != nil {
@@ -185,11 +184,11 @@ func (r *groupRun) await() bool {
 	if len(r.members) > 0 {
 		return true
 	}
-	r.lastLoop, r.visits.moments.step = 0, 0 // moments begin again
+	r.lastLoop, r.visits.moments.step = 0, 0 // the plan starts again
 	return r.Await(r.ctx)
 }
 
-// sleep waits until a preempter calls, or some time. It returns false when the shift is over.
+// sleep waits until a preempter calls, or for some time. It returns false when the shift is over.
 func (r *groupRun) sleep() bool {
 	deadline := ptrace.Monotonic() + napFor(int64(r.Interval()))
 	for r.called = -1; ; {
@@ -216,7 +215,7 @@ func (r *groupRun) sleep() bool {
 		}
 		r.collect()
 		if r.called >= 0 {
-			return true // at once: a thread stands still
+			return true // return at once, because a thread is held
 		}
 	}
 }
@@ -242,7 +241,7 @@ func (r *groupRun) visit(called int) {
 	m.Meet()
 	m.busy = true
 	if r.pending > 0 {
-		r.lead.GoOnAt(-1) // threads of other members may stop at any moment: goprof is not to lose its CPU then
+		r.lead.GoOnAt(-1) // threads of other members may stop at any moment: goprof must not lose its CPU then
 	}
 	if share := m.Share(); m.leaving == 0 && (share >= 1 || r.rng.Float64() < share) {
 		r.with(m, func(c *run) { r.look(c, tid, arrived) })
@@ -300,7 +299,7 @@ func (r *groupRun) refreshMembers() {
 // refresh brings one member up to date: its interval, its account, its threads. away: goprof was stopped meanwhile.
 func (r *groupRun) refresh(m *Member, now int64, away bool) {
 	c := m.run
-	if !away { // otherwise what was used meanwhile is forgiven
+	if !away { // otherwise the CPU time of the gap is forgiven
 		c.scan.Watched(now)
 	}
 	c.Ticks.Interval = r.Interval()
@@ -365,7 +364,7 @@ func (r *groupRun) sendAway() {
 			if now-m.leaving < leaveWithin {
 				continue
 			}
-			r.renew = true // when this OS thread ends, the kernel lets go of threads that stop later
+			r.renew = true // when this OS thread ends, the kernel releases threads that stop later
 			r.with(m, func(c *run) { c.Tracer.Abandon(c.Late) })
 		}
 		r.endMember(pid, c.Failed)
@@ -375,7 +374,6 @@ func (r *groupRun) sendAway() {
 	}
 }
 
-// endMember settles a member's account and lets it go.
 func (r *groupRun) endMember(pid int, why error) {
 	m := r.members[pid]
 	delete(r.members, pid)
@@ -385,7 +383,6 @@ func (r *groupRun) endMember(pid int, why error) {
 	m.result <- why
 }
 
-// collect takes the stops that have come late.
 func (r *groupRun) collect() {
 	if r.pending == 0 {
 		return

@@ -15,10 +15,10 @@ import (
 	"goprof/sampler/perf"
 	"goprof/sampler/threads"
 	"goprof/testdata/ctest"
+	"goprof/testdata/jvmtest"
 	"goprof/testdata/sampletest"
 )
 
-// memberOf makes a member.
 func memberOf(g sampletest.Group, pid int) sampletest.Member {
 	if g, ok := g.(*perf.Group); ok {
 		return g.Member(pid)
@@ -26,16 +26,31 @@ func memberOf(g sampletest.Group, pid int) sampletest.Member {
 	return g.(*Group).Member(pid, ctest.CPU())
 }
 
-// eachGroup runs a test with each kind of group.
 func eachGroup(t *testing.T, interval time.Duration, test func(t *testing.T, g sampletest.Group)) {
-	t.Run("visits", func(t *testing.T) { test(t, NewGroup(interval, 0)) })
-	t.Run("perf", func(t *testing.T) { test(t, perf.NewGroup(interval, 0)) })
+	someGroups(t, groups, interval, test)
+}
+
+// groups are their kinds.
+var groups = []string{"visits", "perf"}
+
+func someGroups(t *testing.T, kinds []string, interval time.Duration, test func(t *testing.T, g sampletest.Group)) {
+	for _, kind := range kinds {
+		t.Run(kind, func(t *testing.T) {
+			if kind == "perf" {
+				test(t, perf.NewGroup(interval, 0))
+				return
+			}
+			test(t, NewGroup(interval, 0))
+		})
+	}
 }
 
 // A member has as many samples as its CPU time has intervals, whatever other members there are.
 func TestGroupSharesFairly(t *testing.T) {
-	const interval = 2 * time.Millisecond
-	eachGroup(t, interval, func(t *testing.T, g sampletest.Group) { checkGroupSharesFairly(t, g, interval) })
+	interval := sampletest.Interval(2 * time.Millisecond)
+	someGroups(t, jvmtest.Drawn(t, 1, groups), interval, func(t *testing.T, g sampletest.Group) {
+		checkGroupSharesFairly(t, g, interval)
+	})
 }
 
 func checkGroupSharesFairly(t *testing.T, g sampletest.Group, interval time.Duration) {
@@ -55,7 +70,7 @@ func checkGroupSharesFairly(t *testing.T, g sampletest.Group, interval time.Dura
 	for threads.ProcessCPU(one.PID)-before[0] < 3*time.Second {
 		time.Sleep(20 * time.Millisecond)
 	}
-	// This is NeedTicks for what a group counts.
+	// This is NeedTicks for the counts of a group.
 	asked := int64(time.Since(began)/interval) * int64(len(cpuset.Online()))
 	_, visits := g.(*Group)
 	if held := g.Stats().Visits - visitsBefore; visits && held < asked*3/4 {
@@ -86,7 +101,7 @@ func checkGroupSharesFairly(t *testing.T, g sampletest.Group, interval time.Dura
 	}
 }
 
-// A member whose process ends is sent away. A process that comes in its place becomes a member.
+// If the process of a member ends, the group ends the member. A process that comes in its place becomes a member.
 func TestGroupMembersComeAndGo(t *testing.T) {
 	eachGroup(t, 2*time.Millisecond, checkGroupMembersComeAndGo)
 }
@@ -158,7 +173,6 @@ func checkGroupTakesAProcessOnce(t *testing.T, g sampletest.Group) {
 	m.End()
 }
 
-// A group that has ended takes no new members.
 func TestGroupEnds(t *testing.T) { eachGroup(t, time.Millisecond, checkGroupEnds) }
 
 func checkGroupEnds(t *testing.T, g sampletest.Group) {

@@ -19,9 +19,9 @@ import (
 )
 
 // unharmedProgram is truth.Unharmed in C: its threads raise and send signals, and make calls that a stop could
-// interrupt. It counts in the mapped file of its argument, as truth.Unharmed does. The second long is how much went
-// wrong. The third is how often epoll_wait was interrupted (man 7 signal: each stop interrupts it, also SIGSTOP's,
-// and no handler is needed).
+// interrupt. It counts in the mapped file that its argument names, as truth.Unharmed does. The second long there counts
+// what went wrong. The third counts how often epoll_wait was interrupted (man 7 signal: each stop interrupts it, also
+// SIGSTOP's, and no handler is needed).
 const unharmedProgram = `
 #include <poll.h>
 #include <sys/epoll.h>
@@ -138,7 +138,7 @@ type unharmed struct {
 	check  func() error // asks the program what went wrong
 }
 
-// counted is how often each of its threads has done its work.
+// counted returns how often each thread of the program has done its work.
 func (u *unharmed) counted(t *testing.T) []int64 {
 	t.Helper()
 	b, err := os.ReadFile(u.counts)
@@ -152,7 +152,6 @@ func (u *unharmed) counted(t *testing.T) []int64 {
 	return counts
 }
 
-// isFree checks that no thread is traced or stopped.
 func (u *unharmed) isFree(t *testing.T) {
 	t.Helper()
 	entries, err := os.ReadDir("/proc/" + strconv.Itoa(u.pid) + "/task")
@@ -170,7 +169,6 @@ func (u *unharmed) isFree(t *testing.T) {
 	}
 }
 
-// works checks that all threads go on.
 func (u *unharmed) works(t *testing.T) {
 	t.Helper()
 	before := u.counted(t)
@@ -184,12 +182,12 @@ func (u *unharmed) works(t *testing.T) {
 	})
 }
 
-// TestEndsOfGoprof ends processes that take samples, at random moments and as fast as it can, in each way that ends
-// a process. No thread is left stopped, and the programs notice nothing. In full:
+// TestEndsOfGoprof ends processes that take samples, at random moments and one after the other, in each way that ends a
+// process. No thread is left stopped, and the programs notice nothing. In full:
 //
 //	GOPROF_KILLS=10000 go test ./sampler/visit -run TestEndsOfGoprof -v -timeout 4h
 func TestEndsOfGoprof(t *testing.T) {
-	kills := 100
+	kills := ctest.Rounds(100)
 	if n, err := strconv.Atoi(os.Getenv("GOPROF_KILLS")); err == nil {
 		kills = n
 	}

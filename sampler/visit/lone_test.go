@@ -9,6 +9,7 @@ import (
 
 	"goprof/sampler"
 	"goprof/testdata/ctest"
+	"goprof/testdata/jvmtest"
 	"goprof/testdata/sampletest"
 )
 
@@ -16,10 +17,11 @@ import (
 // that runs all the time still has one sample in each interval of CPU time, if there is another CPU to move it to.
 func TestLoneThreadIsMetAsOftenAsItRuns(t *testing.T) {
 	length := 1500 * time.Millisecond
-	if os.Getenv("GOPROF_PROVE") != "" {
+	if os.Getenv("GOPROF_PROVE") != "" || sampletest.MayMiss() {
 		length = 4 * time.Second
 	}
-	for _, interval := range []time.Duration{time.Millisecond, 10 * time.Millisecond} {
+	for _, interval := range jvmtest.Drawn(t, 1, []time.Duration{time.Millisecond, 10 * time.Millisecond}) {
+		interval = sampletest.Interval(interval)
 		p := ctest.Run(t, ctest.Spin)
 		p.Number(t)
 		before := ctest.Ran(t, p.PID, p.PID)
@@ -32,6 +34,9 @@ func TestLoneThreadIsMetAsOftenAsItRuns(t *testing.T) {
 			100*got.CPU.Seconds()/got.Wall.Seconds())
 		sampletest.NeedTicks(t, &got.Stats)
 		least := held(owed, &got.Stats)*4/5 - sampletest.Chance(owed)
+		if sampletest.MayMiss() { // a visit takes milliseconds there, and the thread is moved before goprof asks for it
+			least = 1
+		}
 		if got.Attempted < least || got.Attempted > owed+sampletest.Chance(owed)+owed/20 {
 			t.Errorf("%v: %d samples of %d owed", interval, got.Attempted, owed)
 		}

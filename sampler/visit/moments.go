@@ -9,30 +9,29 @@ import (
 
 // The moments of visits.
 //
-// A visit changes what the program does next. When the sampling thread leaves the CPU, another thread may get the CPU
+// A visit changes what the program does next: when the sampling thread leaves the CPU, another thread may get the CPU
 // than the one that had it before. The next visit must meet such threads as often as any others. So a visit may come
-// right after the one before. When each visit had an interval to itself, two visits were seldom close together: beside
-// busy loops a pool, whose threads ran right after visits, had 15 to 20 % fewer samples than were due
-// (docs/decisions/0004).
+// right after the one before. In an earlier plan two visits were seldom close together. Then a pool whose threads ran
+// right after visits, beside busy loops, had 15 to 20 % fewer samples than were due (docs/decisions/0004).
 //
 // So the moments of a round are drawn from all of the round's time, independently of each other. Their number is fixed,
 // so that a thread that runs all the time has as many samples as are due.
 
-// momentsInRound is how many moments are drawn together. Moments of different rounds still keep away from each other.
+// momentsInRound is how many moments are drawn together. Moments of different rounds still avoid each other.
 const momentsInRound = 32
 
 // moments are the moments of a round, and which of them is the next.
 type moments struct {
 	rng    *rand.Rand
-	exact  bool // at multiples of the mean time between two: for tests
+	exact  bool // multiples of the mean gap: for tests
 	step   int64
 	start  int64
-	width  int64                 // of this round
-	offset [momentsInRound]int64 // from start, in order
+	width  int64                 // the length of this round
+	offset [momentsInRound]int64 // the moments in order, counted from start
 	next   int
 }
 
-// begin begins with new moments, with a mean time of step between two moments.
+// begin starts with new moments. step is the mean time between two of them.
 func (m *moments) begin(now, step int64) {
 	m.step = step
 	m.draw(now)
@@ -52,7 +51,7 @@ func (m *moments) draw(start int64) {
 
 func (m *moments) at() int64 { return m.start + m.offset[m.next] }
 
-// catchUp leaves moments out that passed long ago, and returns their number.
+// catchUp skips the moments that passed long ago, and returns their number.
 func (m *moments) catchUp(now int64) (missed int64) {
 	for missed = m.skipRounds(now); m.at() < now-m.patience(); missed++ {
 		m.skip()
@@ -60,8 +59,8 @@ func (m *moments) catchUp(now int64) (missed int64) {
 	return missed
 }
 
-// skipRounds leaves out all rounds that have passed as a whole: after hours in which goprof was suspended there are too
-// many to draw their moments.
+// skipRounds skips whole rounds that have passed. After hours in which goprof was suspended, there would be too many
+// moments to draw.
 func (m *moments) skipRounds(now int64) (missed int64) {
 	rounds := (now - m.patience() - m.start - m.width) / m.width
 	if rounds < 1 {
@@ -72,7 +71,7 @@ func (m *moments) skipRounds(now int64) (missed int64) {
 	return missed
 }
 
-// patience is how late a visit may be.
+// patience returns how late a visit may be.
 func (m *moments) patience() int64 { return m.step * momentsInRound / 4 }
 
 func (m *moments) skip() {

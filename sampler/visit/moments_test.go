@@ -36,8 +36,8 @@ func TestMomentsDoNotKeepApart(t *testing.T) {
 	}
 }
 
-// TestMomentsMissed: moments that have passed long ago are counted and left out. That holds also for more moments
-// than could be drawn.
+// TestMomentsMissed: moments that have passed long ago are counted and left out, also if there are more of them than
+// could be drawn.
 func TestMomentsMissed(t *testing.T) {
 	const step = 1000
 	for _, n := range []int64{20, 40, 1000, 1e14} { // to draw the last number one by one would take months

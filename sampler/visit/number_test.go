@@ -15,8 +15,8 @@ import (
 	"goprof/testdata/sampletest"
 )
 
-// TestNumberOfAnother: a process ends, and another one has its number at once, as where numbers have wrapped around.
-// The recording ends with the first one. It has no sample of the second one.
+// TestNumberOfAnother: a process ends, and another one gets its number at once, as it happens when numbers begin again.
+// The recording ends with the first process. It has no sample of the second.
 func TestNumberOfAnother(t *testing.T) {
 	program := ctest.Compile(t, successorProgram)
 	const interval = time.Millisecond

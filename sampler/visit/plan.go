@@ -13,34 +13,35 @@ import (
 // Which CPU is visited at which moment.
 //
 // Moments are drawn (moments.go), and for each of them a CPU. A preempter gets its moments some time ahead. So the
-// moment of a visit does not depend on other visits, with one exception: if the sampling thread is busy with the visit
-// of another CPU, the preempter waits until it is free. A visit meets no thread if the CPU is idle or goprof itself has
-// it. Such a visit counts as held, too. So on each CPU
+// moment of a visit does not depend on other visits, with one exception: a preempter waits while the sampling thread is
+// busy with another CPU. A visit meets no thread if the CPU is idle or goprof itself has it. Such a visit counts as
+// held, too. So on each CPU
 //
 //	visits held = time / interval
 //	visits that meet a thread = its CPU time / interval
 
 const (
-	// Above visitsMost CPUs, those on which no thread was met lately share one visit in each interval.
+	// visitsMost: with more CPUs than that, those on which no visit met a thread lately share one visit in each
+	// interval.
 	visitsMost = 8
-	// metLately is how long a CPU is known as one on which the program runs.
+	// metLately is how long after a visit that met a thread a CPU counts as one that the program uses.
 	metLately = int64(time.Second)
 )
 
-// napFor is the longest time that the sampling thread sleeps before it gives the preempters their next moments. They
-// get moments for twice that time: on average this fills half of their room.
+// napFor returns the longest time that the sampling thread sleeps before it gives the preempters their next moments.
+// They get moments for twice that time: on average they fill half of a preempter's room.
 func napFor(interval int64) int64 { return min(stops.MaxNap, ptrace.PreempterMoments/4*interval) }
 
 type plan struct {
 	rng     *rand.Rand
 	moments moments
-	round   []int // the CPUs from which the next is drawn
-	turn    int   // visits since the lot among the strange was drawn
-	strange []int // the CPUs on which no thread was met lately; one of them has a turn, at the end of round
-	until   int64 // preempters know their moments until then
-	// Visits since settle was last called. left is how many were missed in all.
+	round   []int // the CPUs from which next draws
+	turn    int   // visits since drawStrange
+	strange []int // the CPUs on which no visit met a thread lately; one of them has a turn, the last one of round
+	until   int64 // the preempters know their moments until then
+	// Visits since the last settle. left is the sum of all missed ones.
 	held, missed, left int64
-	// All visits that were held, those that met a thread, and the CPU time of the preempters.
+	// All visits that were held, those that met a thread, and the preempters' CPU time.
 	all, meeting, cpu int64
 	// The counts of the present preempters at the last takeCounts.
 	counted ptrace.VisitCounts
@@ -67,14 +68,14 @@ func (v *visits) next() (which int) {
 	return v.round[v.rng.IntN(len(v.round))]
 }
 
-// drawStrange draws which of the CPUs on which no thread was met lately has a turn.
+// drawStrange draws which of the strange CPUs has a turn.
 func (v *visits) drawStrange() {
 	if len(v.strange) > 0 {
 		v.round[len(v.round)-1] = v.strange[v.rng.IntN(len(v.strange))]
 	}
 }
 
-// newRound brings up to date on which CPUs a thread was met lately.
+// newRound updates on which CPUs visits met a thread lately.
 func (v *visits) newRound(now int64) {
 	v.turn, v.round, v.strange = 0, v.round[:0], v.strange[:0]
 	for i, c := range v.cpus {
@@ -105,10 +106,10 @@ func (v *visits) meanGap(interval int64) int64 { return interval / int64(max(len
 
 // tell gives the preempters their next moments.
 //
-// A preempter gets its moments some time ahead. A change of which CPUs are visited, and how often, takes effect only
-// after the last of these moments. So the time of the change depends on no visit. A round must not end exactly at its
-// last moment: visits would be too dense before that point. (Of 32 moments in a time, the k-th is expected after k/33
-// of the time.)
+// A preempter gets its moments some time ahead. If the CPUs or the interval change, that takes effect only after the
+// last of these moments. So the time of the change depends on no visit. A round must not end exactly at its last
+// moment: visits would be too dense before that point. (Of 32 moments in a time, the k-th is expected after k/33 of the
+// time.)
 func (v *visits) tell(now, interval int64) {
 	nap := napFor(interval)
 	if v.until >= now+nap {
@@ -130,12 +131,11 @@ func (v *visits) draw(now, until, interval int64, tell func(which int, at, stand
 	for v.until = until; v.moments.at() < until; v.moments.skip() {
 		which := v.next()
 		if !tell(which, v.moments.at(), v.weight(which)) {
-			v.miss(1) // that preempter has had no CPU for long
+			v.miss(1) // that preempter has had no CPU for a long time
 		}
 	}
 }
 
-// miss notes visits that were missed.
 func (v *visits) miss(n int64) {
 	v.missed += n
 	v.left += n
@@ -155,7 +155,7 @@ func (v *visits) takeCounts() {
 	v.counted = now
 }
 
-// settle returns how many intervals the visits make up that were held and missed since settle was called last.
+// settle returns the visits that were held and missed since the last settle, in intervals.
 func (v *visits) settle(interval int64) (held, missed int64) {
 	v.takeCounts()
 	each := max(interval/max(v.moments.step, 1), 1)

@@ -10,7 +10,7 @@ import (
 	"goprof/sampler/stops"
 )
 
-// The threads of TestPlanShares. From bursts on there are a hundred of one kind.
+// The threads of TestPlanShares. Each number from bursts on stands for a hundred threads.
 const (
 	nobody = iota
 	spins
@@ -21,7 +21,7 @@ const (
 	bursts
 )
 
-// ranAt is who runs on a CPU at a moment.
+// ranAt returns which thread runs on a CPU at a moment.
 func ranAt(cpu int, at, interval int64) int {
 	either := func(period, first int64, one, other int) int {
 		if at%period < first {
@@ -37,7 +37,7 @@ func ranAt(cpu int, at, interval int64) int {
 		return either(interval, interval/2, inStep, nobody)
 	case 2: // 0.2 ms of 20 ms each
 		return bursts + int(at%(20_000*us)/(200*us))
-	case 3: // a request of each pool in turns
+	case 3: // a request of each pool in turn
 		return either(300*us, 200*us, longRequests, shortRequests)
 	}
 	// each 20 ms, and the next one comes 3 ms later
@@ -46,7 +46,7 @@ func ranAt(cpu int, at, interval int64) int {
 
 // TestPlanShares: the visits that meet a thread are as many as its CPU time is worth, whether it never rests, runs in
 // bursts that are shorter than an interval, in step with the visits, or lives shortly. TestShortBursts, TestPools and
-// TestShortLives hold that against live programs (make prove).
+// TestShortLives check the same with real programs (make prove).
 func TestPlanShares(t *testing.T) {
 	const cpus, interval, length = 5, int64(2 * time.Millisecond), int64(60 * time.Second)
 	v := planFor(cpus)

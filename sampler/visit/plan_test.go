@@ -13,14 +13,14 @@ import (
 	"goprof/sampler/stops"
 )
 
-// planFor are visits to that many CPUs. No preempter is told.
+// planFor makes a plan of visits to a number of CPUs. No preempter gets moments.
 func planFor(cpus int) *visits {
 	rng := rand.New(rand.NewPCG(7, 8))
 	return &visits{cpus: make([]visited, cpus), plan: plan{rng: rng, moments: moments{rng: rng}}}
 }
 
-// TestPlanKeepsItsRate: where the number of CPUs on which somebody was met changes all the time, there are as many
-// visits as are due.
+// TestPlanKeepsItsRate: there are as many visits as are due, even if the number of CPUs on which visits met a thread
+// changes all the time.
 func TestPlanKeepsItsRate(t *testing.T) {
 	const cpus, interval = 16, int64(40 * time.Millisecond)
 	v := planFor(cpus)
@@ -47,8 +47,8 @@ func TestPlanKeepsItsRate(t *testing.T) {
 	}
 }
 
-// TestPlanStandsForAllCPUs: visits stand for each CPU as often as an interval has passed, whether somebody was met
-// there lately or not.
+// TestPlanStandsForAllCPUs: for each CPU, visits stand for as many intervals as have passed, whether or not they met a
+// thread there lately.
 func TestPlanStandsForAllCPUs(t *testing.T) {
 	const cpus, interval, naps = 16, int64(time.Millisecond), 2000
 	v := planFor(cpus)
@@ -74,7 +74,7 @@ func TestPlanStandsForAllCPUs(t *testing.T) {
 	}
 }
 
-// TestPlanWithoutOnePreempter: a preempter that has no CPU for long is told no more. The others are.
+// TestPlanWithoutOnePreempter: a preempter that has no CPU for long gets no more moments. The others do.
 func TestPlanWithoutOnePreempter(t *testing.T) {
 	v := planFor(2)
 	told := 0
@@ -87,7 +87,8 @@ func TestPlanWithoutOnePreempter(t *testing.T) {
 	}
 }
 
-// TestPreemptersHaveRoom: a preempter has room for the moments that come while we sleep, and for as many more.
+// TestPreemptersHaveRoom: a preempter has room for the moments that come while the sampling thread sleeps, and for as
+// many more.
 func TestPreemptersHaveRoom(t *testing.T) {
 	for _, interval := range []time.Duration{sampler.MinInterval, 100 * time.Microsecond, time.Millisecond, time.Second} {
 		nap := napFor(int64(interval))
@@ -98,8 +99,8 @@ func TestPreemptersHaveRoom(t *testing.T) {
 	}
 }
 
-// TestPlanCost: where there are many CPUs the number of visits goes by those on which the program runs, and not by all
-// of them. The others share one visit in each interval.
+// TestPlanCost: if there are many CPUs, the number of visits follows the number of CPUs on which the program runs. All
+// other CPUs share one visit in each interval.
 func TestPlanCost(t *testing.T) {
 	const interval = int64(time.Millisecond)
 	for _, cpus := range []int{9, 16, 32, 64, 128, 256, 512, 1024} {
@@ -127,9 +128,9 @@ func TestPlanCost(t *testing.T) {
 	}
 }
 
-// TestPlanWorth: where a look counts for the CPUs that have no turn, too, samples tell less than their number says.
-// profile.Summary.Effective of them is what the spread of shares shows, on 2 to 512 CPUs. Shares are true on the
-// average.
+// TestPlanWorth: if a look also counts for CPUs that have no turn, shares are less precise than the number of samples
+// suggests. The spread of shares agrees with profile.Summary.Effective, on 2 to 512 CPUs. On average the shares are
+// true.
 func TestPlanWorth(t *testing.T) {
 	const interval, share, runs, length = int64(time.Millisecond), 0.3, 200, int64(2 * time.Second)
 	for _, cpus := range []int{2, 8, 16, 64, 256, 512} {
@@ -176,8 +177,8 @@ func TestPlanWorth(t *testing.T) {
 	}
 }
 
-// TestPlanMeetsByChance: where many CPUs share a visit, a thread that goes from CPU to CPU is met seldom. The visits
-// are not given up for that. They are where nobody is met.
+// TestPlanMeetsByChance: if many CPUs share a visit, a thread that moves from CPU to CPU is met seldom. goprof does not
+// give up visits for that. It gives them up if they meet no thread at all.
 func TestPlanMeetsByChance(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, cpus := range []int{2, 16, 64, 512} {

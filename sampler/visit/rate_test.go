@@ -75,8 +75,8 @@ func TestStatsMeanwhile(t *testing.T) {
 	}
 }
 
-// Threads that share a CPU stand still most of the time. A look at a thread without a CPU is no sample. Still each
-// thread gets as many samples as its CPU time is worth.
+// Threads that share a CPU wait most of the time. A look at a thread without a CPU is no sample. Still each thread gets
+// as many samples as its CPU time is worth.
 func TestWaitingThreadsAreNoSamples(t *testing.T) {
 	p := ctest.Run(t, ctest.Shares, "4", "1", "0")
 	one := ctest.AnyCPU(t)
@@ -92,7 +92,8 @@ func TestWaitingThreadsAreNoSamples(t *testing.T) {
 	for _, tid := range tids {
 		before[tid] = ctest.Ran(t, p.PID, tid)
 	}
-	got := session(t, p.PID, sampler.Config{Interval: time.Millisecond}, 8, sampletest.UntilSamples(1000))
+	got := session(t, p.PID, sampler.Config{Interval: sampletest.Interval(time.Millisecond)}, 8,
+		sampletest.UntilSamples(1000))
 	if got.Waiting == 0 && !got.Visits {
 		t.Error("four threads on one CPU, and none was seen to wait")
 	}
@@ -113,7 +114,7 @@ func TestWaitingThreadsAreNoSamples(t *testing.T) {
 	}
 }
 
-// A thread saves up for one sample, however long the interval is.
+// However long the interval is, a thread gets a sample once its CPU time adds up to one.
 func TestLongIntervals(t *testing.T) {
 	p := ctest.Run(t, ctest.Spin)
 	p.Number(t)
@@ -123,7 +124,8 @@ func TestLongIntervals(t *testing.T) {
 	}
 }
 
-// held is how many of the owed samples goprof had ticks for. A skipped tick is counted, and its samples are missing.
+// held returns how many of the owed samples goprof had ticks for. A skipped tick is counted, and its samples are
+// missing.
 func held(owed int64, got *sampler.Stats) int64 {
 	if got.Skipped == 0 {
 		return owed

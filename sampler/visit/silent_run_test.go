@@ -14,9 +14,9 @@ import (
 	"goprof/testdata/sampletest"
 )
 
-// runTooLong is a time for which no thread stands because of the machine: the machine may take goprof's CPU for a
-// second while goprof holds a thread. The memory of a silent thread never answers, so a thread that is not let go
-// stands as long as the run.
+// runTooLong is longer than the machine alone keeps any thread stopped: the machine may take goprof's CPU for a second
+// while goprof holds a thread. The memory of a silent thread never answers, so a thread that is not released stays
+// stopped as long as the run.
 const runTooLong = 100 * ptrace.StandsAtMost
 
 func TestSilentThreadsInARun(t *testing.T) {

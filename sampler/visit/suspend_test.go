@@ -24,6 +24,7 @@ import (
 	"goprof/sampler/stops"
 	"goprof/sampler/threads"
 	"goprof/testdata/ctest"
+	"goprof/testdata/jvmtest"
 	"goprof/testdata/sampletest"
 )
 
@@ -98,19 +99,18 @@ func startHelper(t testing.TB, pid int, env ...string) *ctest.Program {
 	// a job of its own, as a shell makes it: otherwise Ctrl-Z does nothing
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	p := ctest.StartCommand(t, cmd)
-	unix.Setpriority(unix.PRIO_PROCESS, p.PID, -19) // with this priority it is soon done, if that is permitted
+	unix.Setpriority(unix.PRIO_PROCESS, p.PID, -19) // with this priority the process is soon done, if that is permitted
 	if p.Line(t) != "begun" {
 		t.Fatal("the helper did not begin")
 	}
 	return p
 }
 
-// endHelper ends the helper and reads its figures.
 func endHelper(t testing.TB, p *ctest.Program) (got helperRun) {
 	t.Helper()
 	p.Process.Signal(unix.SIGTERM)
 	line := p.Line(t)
-	for strings.HasPrefix(line, "goes on") { // the whole machine may have stood still, too
+	for strings.HasPrefix(line, "goes on") { // the whole machine may have been suspended, too
 		line = p.Line(t)
 	}
 	if err := json.Unmarshal([]byte(line), &got); err != nil {
@@ -147,14 +147,16 @@ func onOneCPU(t testing.TB) (back func()) {
 	}
 }
 
-// A sampling process was stopped for a time. It does not catch up, gives that time to no thread, and says so.
+// A sampling process was stopped for a time. It does not catch up, assigns that time to no thread, and reports the gap.
 func TestNothingIsCaughtUpWith(t *testing.T) {
 	const away = 1500 * time.Millisecond
-	for _, c := range []struct {
+	type stop struct {
 		name   string
 		sig    unix.Signal
 		oneCPU bool // then no CPU can be visited
-	}{{"SIGSTOP", unix.SIGSTOP, false}, {"SIGTSTP", unix.SIGTSTP, false}, {"SIGTSTP, one CPU", unix.SIGTSTP, true}} {
+	}
+	for _, c := range jvmtest.Drawn(t, 2, []stop{{"SIGSTOP", unix.SIGSTOP, false}, {"SIGTSTP", unix.SIGTSTP, false},
+		{"SIGTSTP, one CPU", unix.SIGTSTP, true}}) {
 		t.Run(c.name, func(t *testing.T) {
 			p := ctest.Run(t, ctest.Spin)
 			p.Number(t)
@@ -182,7 +184,11 @@ func TestNothingIsCaughtUpWith(t *testing.T) {
 			got := endHelper(t, h)
 			t.Logf("gap %v, %d ticks skipped of %d, most within 0.1 s %d; %+v",
 				got.Stats.Gap, got.Stats.Skipped, got.Stats.Ticks, got.Burst, got.Stats.Times)
-			if got.Stats.Gap < away || got.Stats.Skipped < int64(away/time.Millisecond)*9/10 {
+			least := int64(away/time.Millisecond) * 9 / 10
+			if sampletest.MayMiss() {
+				least = 1 // how many ticks a slow CPU would have had is not known
+			}
+			if got.Stats.Gap < away || got.Stats.Skipped < least {
 				t.Error("it does not say that it was away")
 			}
 			if got.Burst > 100+int(sampletest.Chance(100)) {

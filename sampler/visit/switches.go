@@ -14,8 +14,8 @@ import (
 	"goprof/sampler/ring"
 )
 
-// A preempter takes a CPU from the thread that runs there (ptrace/preempter.go). The code of this file finds out which
-// thread that was.
+// A preempter takes a CPU from the thread that runs there (ptrace/preempter.go). Notes of the kernel show which thread
+// that was.
 //
 // The kernel can note each switch of threads on a CPU, by a perf event of that CPU (kernel/events/core.c,
 // perf_event_switch). A note has the number of the thread that had the CPU before. The last switch before a visit is
@@ -26,8 +26,8 @@ import (
 //
 // The event needs CAP_PERFMON, or kernel.perf_event_paranoid 0.
 
-// switchNotes are the notes of one CPU. The kernel writes them backward into a ring and overwrites the oldest ones. So
-// the ring's head points to the newest note.
+// switchNotes are the notes of one CPU. The kernel writes notes backward into a ring, over the oldest ones. So the
+// ring's head points to the newest note.
 type switchNotes struct {
 	fd   int
 	mem  []byte
@@ -35,7 +35,7 @@ type switchNotes struct {
 	data ring.Bytes
 }
 
-// switchAttr asks for switches. Each note has the number of the thread that gets the CPU.
+// switchAttr returns the attributes of an event for switches. Each note has the number of the thread that gets the CPU.
 func switchAttr() unix.PerfEventAttr {
 	return unix.PerfEventAttr{
 		Type:        unix.PERF_TYPE_SOFTWARE,
@@ -55,7 +55,7 @@ func openSwitches(cpu int) *switchNotes {
 		return nil
 	}
 	page := os.Getpagesize()
-	// Not writable: so the kernel may overwrite old records.
+	// Not writable, so that the kernel may overwrite old records.
 	mem, err := unix.Mmap(fd, 0, 2*page, unix.PROT_READ, unix.MAP_SHARED)
 	if err != nil {
 		unix.Close(fd)
@@ -79,8 +79,8 @@ func (n *switchNotes) shared() *ptrace.SwitchNotes {
 }
 
 // watch turns the notes on or off by a system call that Go's scheduler does not know of. After a call that the
-// scheduler knows of, a thread takes locks of the scheduler. This thread has real-time priority: it may have taken the
-// CPU from the holder of such a lock, which then could not release it (ptrace.SleepUntil).
+// scheduler knows of, a thread takes locks of the scheduler. The calling thread has real-time priority. If it has taken
+// the CPU from the holder of such a lock, the holder could never release the lock (ptrace.SleepUntil).
 func (n *switchNotes) watch(on bool) {
 	request := uintptr(unix.PERF_EVENT_IOC_DISABLE)
 	if on {
@@ -98,9 +98,9 @@ const (
 	perfMiscPreempted = 1 << 14 // PERF_RECORD_MISC_SWITCH_OUT_PREEMPT: the thread left the CPU, but not its queue
 )
 
-// before returns which thread a preempter took the CPU from, and its process; a number of 0 is none. came is the
-// position in the notes when the preempter had the CPU. ok is true only if the sampling thread got the CPU next: if
-// another thread had it in between, the wanted thread may have run again.
+// before returns which thread a preempter took the CPU from, and its process; 0: there is none. came is the position in
+// the notes when the preempter had the CPU. ok is true only if the sampling thread got the CPU next: if another thread
+// had it in between, the wanted thread may have run again.
 func (n *switchNotes) before(came uint64, preempter, us int) (process, was int, ok bool) {
 	if n == nil {
 		return 0, 0, false
@@ -117,11 +117,11 @@ func (n *switchNotes) before(came uint64, preempter, us int) (process, was int, 
 	if !ok || first.out || first.now != preempter {
 		return 0, 0, false
 	}
-	return max(first.process, 0), max(first.other, 0), true // -1: the thread has ended with this switch
+	return max(first.process, 0), max(first.other, 0), true // -1: the switch ended the thread
 }
 
-// preempted reports whether the kernel has noted of the thread that a preempter met, that it left the CPU and wanted to
-// go on: then the thread does not sleep. False is no answer.
+// preempted reports whether the thread that a preempter met wanted to go on when it lost the CPU. Such a thread does
+// not sleep. False means that this is not known.
 func (n *switchNotes) preempted(came uint64, tid int) bool {
 	if n == nil {
 		return false
@@ -135,10 +135,10 @@ func (n *switchNotes) preempted(came uint64, tid int) bool {
 }
 
 type noted struct {
-	end            uint64 // where the note before it begins
-	out, preempted bool   // the thread left; and left the CPU, but not its queue
-	process, other int    // the thread that came or left, besides now
-	now            int    // the thread of which the note is
+	end            uint64 // where the next older note begins
+	out, preempted bool   // out: the thread left the CPU; preempted: but not the CPU's queue
+	process, other int    // the other thread of the switch, and its process
+	now            int    // the thread that the note is about
 }
 
 func (n *switchNotes) switchAt(at uint64) (noted, bool) {
@@ -146,7 +146,7 @@ func (n *switchNotes) switchAt(at uint64) (noted, bool) {
 	if !ok || rec.Kind != perfSwitchCPUWide || rec.End-rec.At < 16 {
 		return noted{}, false
 	}
-	// u32 next_prev_pid, next_prev_tid; u32 pid, tid of the thread of which the note is.
+	// The fields of the record: u32 next_prev_pid, next_prev_tid; u32 pid, tid of the thread that the note is about.
 	return noted{rec.End, rec.Misc&perfMiscSwitchOut != 0, rec.Misc&perfMiscPreempted != 0,
 		int(int32(n.data.U32(rec.At))), int(int32(n.data.U32(rec.At + 4))), int(int32(n.data.U32(rec.At + 12)))}, true
 }

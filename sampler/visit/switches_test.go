@@ -30,7 +30,8 @@ const (
 	it        = 4711
 )
 
-// came notes a thread's way to us, by the preempter, and returns the head when the preempter was there.
+// came notes a switch from a thread to the sampling thread, by the preempter, and returns the head at the moment when
+// the preempter was there.
 func (n *switchNotes) came(thread int, how uint32) uint64 {
 	n.note(perfSwitchCPUWide, perfMiscSwitchOut|how, preempter, thread)
 	n.note(perfSwitchCPUWide, 0, thread, preempter)
@@ -40,12 +41,12 @@ func (n *switchNotes) came(thread int, how uint32) uint64 {
 	return came
 }
 
-// TestNotesOfSwitches: the kernel's notes tell which thread the preempter met, if we have come right after the
-// preempter.
+// TestNotesOfSwitches: if the sampling thread has come right after the preempter, the kernel's notes show which thread
+// the preempter met.
 func TestNotesOfSwitches(t *testing.T) {
 	for _, was := range []int{it, 0, 1<<31 - 1} {
 		n := &switchNotes{head: new(uint64), data: make(ring.Bytes, 4096)}
-		for range 500 { // all around the ring
+		for range 500 { // more notes than the ring has room for
 			came := n.came(was, perfMiscPreempted)
 			if pid, tid, ok := n.before(came, preempter, us); pid != was || tid != was || !ok {
 				t.Fatalf("%d is process %d, thread %d, %v", was, pid, tid, ok)
@@ -64,7 +65,7 @@ func TestNotesOfSwitches(t *testing.T) {
 	}
 }
 
-// TestNotesOfOthers: somebody else has had the CPU since the preempter came, or we are not there.
+// TestNotesOfOthers: another thread has had the CPU since the preempter came, or the sampling thread is on another CPU.
 func TestNotesOfOthers(t *testing.T) {
 	for name, after := range map[string]func(n *switchNotes){
 		"nobody came": func(n *switchNotes) {},

@@ -14,7 +14,7 @@ import (
 	"goprof/sampler/threads"
 )
 
-// How goprof meets threads on their CPUs.
+// Meeting threads on their CPUs.
 //
 // In each interval a preempter wakes up once, on average, on each CPU on which the program may run
 // (ptrace/preempter.go). The moment depends neither on the program nor on the visit before (plan.go). With its
@@ -23,45 +23,45 @@ import (
 //
 //	samples = CPU time / interval
 //
-// That holds from a thread's first instruction on, even if the thread runs only in short bursts or lives briefly. The
-// sampled thread stands where it was when the preempter took the CPU (ptrace/held.go).
+// This is true from a thread's first instruction on, even if the thread runs only in short bursts or lives briefly. The
+// sampled thread is held where it was when the preempter took the CPU (ptrace/held.go).
 //
-// If the kernel does not note the thread, threads/search.go finds it.
+// If the kernel does not note the thread, goprof searches for it (threads/search.go).
 //
 // Some kernels do not preempt a thread inside a system call. Then the preempter gets the CPU at the end of the call, or
-// when the thread goes to sleep in it. In both cases the thread was on the CPU when the preempter asked for the CPU, so
-// it is the sample. If the thread sleeps, goprof looks at it without a stop (ptrace/unstopped.go).
+// when the thread goes to sleep in it. In both cases the thread was on the CPU when the preempter woke up, so it is the
+// sample. If the thread sleeps, goprof looks at it without a stop (ptrace/unstopped.go).
 
 const (
-	// visitHot is how long a thread is hot where CPUs are visited.
+	// visitHot is how long a thread stays hot if CPUs are visited.
 	visitHot = int64(30 * time.Millisecond)
 	// keepEvery is how often the list of threads is updated if visits need not ask threads.
 	keepEvery = int64(10 * time.Millisecond)
 	// bookEvery is how often the CPU time of all threads that have run is read if visits need not ask threads.
 	bookEvery = int64(100 * time.Millisecond)
-	// listNoted is Upkeep.Relist if the kernel notes which thread was on a CPU: a thread that is not in the list is
+	// listNoted is Upkeep.Relist if the kernel notes threads. It is long, because a thread that is not listed yet is
 	// found when a visit meets it.
 	listNoted = int64(time.Second)
-	// restLater is how much time visits may take before the sampling thread must have slept for as long.
+	// restLater is how long visits may take before the sampling thread must sleep for as long.
 	restLater = int64(time.Millisecond)
 )
 
 // visits says which CPU has its turn, and what visits cost.
 type visits struct {
 	plan
-	of         int // a thread that runs on all CPUs that are to be visited
+	of         int // a thread that may run on all CPUs to visit
 	cpus       []visited
-	preempters *ptrace.Preempters // of this OS thread; nil: there are none
-	at         int                // index of the CPU that is visited, and number of its preempter
-	visit      ptrace.Visit       // that is under way
-	process    int                // of the thread that was met, as the kernel has noted it; 0: it is not known
-	meets      int64              // how many visits met a thread of the process (Group)
-	metFor     int64              // for how many visits those stand that met one (Engine)
-	tid        int                // of the sampling thread
-	// restless is, as of restAt, twice the time that visits took, less the time that has passed since.
+	preempters *ptrace.Preempters // the preempters of this OS thread; nil: there are none
+	at         int                // the number of the visited CPU and its preempter
+	visit      ptrace.Visit       // the present visit
+	process    int                // the process of the met thread, by the kernel's notes; 0: not known
+	meets      int64              // visits that met a thread of the process (Group)
+	metFor     int64              // how many visits the ones that met a thread stand for (Engine)
+	tid        int                // the sampling thread's
+	// restless is twice the time that visits took, less the time that has passed, as of restAt.
 	restless, restAt int64
-	keptAt           int64 // when refresh was called last
-	bookedAt         int64 // when all threads were asked last, where no visit asks them
+	keptAt           int64 // when refresh was last called
+	bookedAt         int64 // when all threads were last read, if no visit reads them
 	began            int64
 	asked            cpuset.Asked
 	noNotes          bool
@@ -70,16 +70,17 @@ type visits struct {
 type visited struct {
 	number int
 	metAt  int64
-	notes  *switchNotes // nil if they are not permitted
-	gone   bool         // when goprof last asked, the program could not run there
+	notes  *switchNotes // nil if not permitted
+	gone   bool         // the program could not run there when goprof last asked
 }
 
-// knows reports whether the kernel says which thread a CPU was taken from.
+// knows reports whether the kernel notes the thread that lost the CPU.
 func (v *visits) knows() bool { return v.at >= 0 && v.cpus[v.at].notes != nil }
 
 // newVisits prepares to visit the CPUs on which the threads of the process may run. It returns nil and a reason if that
-// cannot be done. The reason may be: goprof has no real-time priority, so the running thread would choose the moment of
-// the visit; goprof may not use all of these CPUs; or the kernel does not report from which thread the CPU was taken.
+// cannot be done. The main reasons are these. Without real-time priority, the running thread would choose the moment of
+// the visit. Or goprof may not use all of these CPUs. Or the kernel does not report from which thread the CPU was
+// taken.
 func newVisits(pid int, cfg *sampler.Config) (*visits, sampler.NoVisits) {
 	var ours, theirs unix.CPUSet
 	if isTraced() {
@@ -100,7 +101,7 @@ func newVisits(pid int, cfg *sampler.Config) (*visits, sampler.NoVisits) {
 		}
 	}
 	if len(v.cpus) < 2 {
-		return nil, sampler.OneCPU // there the sampling thread has no real-time priority
+		return nil, sampler.OneCPU // with one CPU, the sampling thread has no real-time priority
 	}
 	if !cfg.NoNotes {
 		v.openNotes()
@@ -108,14 +109,15 @@ func newVisits(pid int, cfg *sampler.Config) (*visits, sampler.NoVisits) {
 	return v, 0
 }
 
-// isTraced reports whether goprof is traced itself (strace): each of its system calls stops, and nothing comes in time.
+// isTraced reports whether goprof itself is traced (strace). Each of its system calls then stops, and visits come too
+// late.
 func isTraced() bool {
 	b, err := procfs.Read("/proc/self/status", procfs.MaxFile)
 	return err == nil && procfs.StatusTracer(b) != 0
 }
 
-// openNotes asks for the notes of all CPUs. The first event of a machine waits until all CPUs have taken notice
-// (kernel/events/core.c, account_event). That takes long if they are busy, so openNotes is called before anything else.
+// openNotes asks for the notes of all CPUs. Opening the first event of a machine waits for all CPUs
+// (kernel/events/core.c, account_event). This takes long if they are busy, so openNotes is called before anything else.
 func (v *visits) openNotes() {
 	for i := range v.cpus {
 		v.cpus[i].notes = openSwitches(v.cpus[i].number)
@@ -135,7 +137,7 @@ func (v *visits) closeNotes() {
 // beginVisits is called on each new OS thread, and reports whether CPUs are visited from it.
 func (r *run) beginVisits() bool {
 	switch {
-	case r.visits == nil: // newVisits or stopVisiting has told why
+	case r.visits == nil: // newVisits or stopVisiting has reported why
 	case !r.scan.HasStats():
 		r.Stats.NoVisits = sampler.NoSchedstat
 	case !r.visits.begin():
@@ -194,8 +196,7 @@ func (v *visits) come(number int, t *ptrace.Tracer) {
 	t.GoOnAt(v.idleBeside(number))
 }
 
-// idleBeside returns the number of another CPU's preempter. By the last visits, no thread needs that CPU. It returns -1
-// if there is none.
+// idleBeside returns the number of another CPU that was idle at its last visit, -1 if there is none.
 func (v *visits) idleBeside(which int) int {
 	for i := range v.cpus {
 		if i != which && !v.cpus[i].gone && v.preempters.IsIdle(i) {
@@ -205,8 +206,8 @@ func (v *visits) idleBeside(which int) int {
 	return -1
 }
 
-// rest returns the moment before which there is no visit, after a visit that took the time spent. So the sampling
-// thread never uses more than half of a CPU. Visits may still come close together now and then (moments.go). The
+// rest returns the moment before which there is no visit. spent is the time that the last visit took. With these rests
+// the sampling thread uses at most half of a CPU. Visits may still come close together now and then (moments.go). The
 // preempters' own CPU time does not count: preempters also wake up during a rest, so with many CPUs such a rest would
 // never end.
 func (v *visits) rest(now, spent int64) int64 {
@@ -225,7 +226,7 @@ func (r *run) visitNext() {
 	if r.Called >= 0 && !away {
 		r.visit(r.Called)
 	}
-	if r.spare == nil { // now, and not while a thread stands still
+	if r.spare == nil { // now, not while a thread is held
 		r.spare = r.Queue.Take()
 	}
 	v.preempters.Busy()
@@ -236,7 +237,6 @@ func (r *run) visitNext() {
 	r.Collect()
 }
 
-// refresh brings up to date which threads and CPUs there are.
 func (r *run) refresh() {
 	v := r.visits
 	r.Stats.Gap = max(r.Stats.Gap, time.Duration(r.scan.Begin()))
@@ -263,15 +263,14 @@ func (v *visits) meetsNobody(expected, now int64) bool {
 	return expected > few && v.metFor < expected/8 && now-v.began > provesWithin
 }
 
-// fewMeets is how many threads should have been met before it counts that nearly none were.
+// fewMeets is how many meetings must be expected before a lack of them is a sign.
 const fewMeets = 50
 
-// provesWithin is how long visits may meet no thread: on a machine where goprof itself has just begun, and others want
-// the CPUs, the first visits come late.
+// provesWithin is how long visits may meet no thread. On a busy machine the first visits of goprof come late.
 const provesWithin = int64(2 * time.Second)
 
-// stopVisiting gives up visits and goes on with threads/scan.go. Visits meet no thread if goprof itself is traced
-// (strace), or if the kernel dates charges differently.
+// stopVisiting gives up visits. From then on goprof looks for due threads (threads/scan.go). Visits meet no thread if
+// goprof itself is traced (strace), or if the kernel dates charges differently.
 func (r *run) stopVisiting(why sampler.NoVisits) {
 	r.Stats.NoVisits = why
 	var all unix.CPUSet
@@ -302,7 +301,7 @@ func (r *run) countVisits() {
 	}
 }
 
-// notVisiting sets what differs where threads are looked for.
+// notVisiting sets what is different without visits.
 func (r *run) notVisiting() {
 	r.scan.GivePoolUp()
 	r.visiting = false
@@ -312,8 +311,8 @@ func (r *run) notVisiting() {
 
 func (r *run) beginTicks() { r.Ticks.Begin(ptrace.Monotonic(), r.Ticks.Interval) }
 
-// visit samples the thread that a preempter took its CPU from. If goprof is stopped after that moment, wasAway finds
-// that out when the look is accounted for.
+// visit samples the thread that a preempter took its CPU from. If goprof is stopped meanwhile, wasAway notices that
+// when the look is accounted for.
 func (r *run) visit(called int) {
 	v := r.visits
 	v.come(called, r.Tracer)
@@ -332,7 +331,7 @@ func (r *run) visit(called int) {
 	r.lookHeld(v, th, v.visit.Arrived, count)
 }
 
-// randomRounding rounds x up or down at random, so that the mean is x.
+// randomRounding returns x rounded up or down at random, so that the mean is x.
 func (v *visits) randomRounding(x float64) int64 {
 	n := int64(x)
 	if v.rng.Float64() < x-float64(n) {
@@ -341,11 +340,11 @@ func (v *visits) randomRounding(x float64) int64 {
 	return n
 }
 
-// wasPreempted reports whether the kernel has noted that the thread that lost its CPU does not sleep.
+// wasPreempted reports whether, by the kernel's notes, the thread that lost its CPU does not sleep.
 func (v *visits) wasPreempted(tid int) bool { return v.cpus[v.at].notes.preempted(v.visit.Head, tid) }
 
 // lookHeld samples a thread that lost its CPU to a preempter. A preempted thread does not sleep, so lookHeld does not
-// ask for its state: that would make up a tenth of the time for which it is held.
+// read its state: that would take a tenth of the thread's pause.
 func (r *run) lookHeld(v *visits, th *threads.Thread, arrived, count int64) {
 	if count == 0 || r.Tracer.CountAgain(th.TID, count) {
 		return
@@ -370,7 +369,7 @@ func (r *run) lookHeld(v *visits, th *threads.Thread, arrived, count int64) {
 	}
 }
 
-// whoWas returns the thread that the preempter took the CPU from, and how many visits this search stands for.
+// whoWas returns the thread that the preempter took the CPU from, and the number of visits for which its search stands.
 func (r *run) whoWas(now int64) (*threads.Thread, float64) {
 	v := r.visits
 	r.scan.Now = now
@@ -384,8 +383,9 @@ func (r *run) whoWas(now int64) (*threads.Thread, float64) {
 }
 
 // noted returns the thread from which the preempter took the CPU, and its process, if the kernel has noted them. 0:
-// there is none. If another thread had the CPU between the preempter and the sampling thread, the visit is repeated.
-// That happens if the sampling thread was not asleep: moving it to this CPU took too long.
+// there is none. noted is false without the kernel's notes. If another thread had the CPU between the preempter and the
+// sampling thread, the visit is repeated. This happens if the sampling thread was not asleep, and moving it to this CPU
+// took too long.
 func (v *visits) noted() (process, tid int, noted bool) {
 	notes := v.cpus[v.at].notes
 	if v.process = 0; notes == nil {

@@ -24,9 +24,10 @@ import (
 	"goprof/sampler/stops"
 	"goprof/sampler/threads"
 	"goprof/testdata/ctest"
+	"goprof/testdata/sampletest"
 )
 
-// wallSeen is what an Engine has told of one thread.
+// wallSeen is what an Engine has reported about one thread.
 type wallSeen struct {
 	tallies []*look.Tally
 	last    look.Waiting
@@ -112,8 +113,7 @@ int main(void) {
 	while (fgets(line, sizeof line, stdin)) say(interrupted);
 }`
 
-// TestWallInterruptsNobody: a program would notice it if goprof stopped its blocked threads. This program notices
-// nothing.
+// TestWallInterruptsNobody: a program would notice if goprof stopped its blocked threads. This program notices nothing.
 func TestWallInterruptsNobody(t *testing.T) {
 	p := ctest.Run(t, cInterrupted)
 	ask := func() int {
@@ -171,7 +171,7 @@ int main(void) {
 	pause();
 }`
 
-// TestWallKnowsTheCall: the kernel tells what a thread waits for.
+// TestWallKnowsTheCall: the kernel reports what a thread waits for.
 func TestWallKnowsTheCall(t *testing.T) {
 	p := ctest.Run(t, cWaits)
 	want := map[string]look.Waiting{
@@ -253,6 +253,7 @@ const wallCosts = 3
 // TestWallCost: a look at an idle thread costs little more than reading what the kernel has charged that thread.
 // Both are CPU times of the same run. GOPROF_WALL_THREADS is how many threads there are.
 func TestWallCost(t *testing.T) {
+	sampletest.Proof(t)
 	threads, rounds := 1000, int64(20)
 	if n := os.Getenv("GOPROF_WALL_THREADS"); n != "" {
 		fmt.Sscan(n, &threads)
@@ -283,8 +284,8 @@ func TestWallCost(t *testing.T) {
 	}
 }
 
-// bareReads is the CPU time of one pread of a thread's schedstat. It makes as many reads as an Engine, through kept
-// descriptors: one after the other, or like an Engine 256 at a time, so that a round takes the interval.
+// bareReads returns the CPU time of one pread of a thread's schedstat. It makes as many reads as an Engine, through
+// kept descriptors: one after the other, or like an Engine 256 at a time, so that a round takes the interval.
 func bareReads(t *testing.T, pid, rounds int, interval time.Duration) (each time.Duration) {
 	ptrace.OnOwnThread(func() {
 		d := procfs.OpenDir(pid)
@@ -344,8 +345,8 @@ int main(int argc, char **argv) {
 	}
 }`
 
-// TestQuietThreadsAreNotAsked: while no thread runs, goprof asks for none. A thread that moves for a moment, among
-// hundreds that stand still, is noticed each time.
+// TestQuietThreadsAreNotAsked: while no thread runs, goprof reads the file of none. A thread that moves for a moment,
+// among hundreds that rest, is noticed each time.
 func TestQuietThreadsAreNotAsked(t *testing.T) {
 	const threads, moves, interval = 600, 40, 10 * time.Millisecond
 	p := ctest.Run(t, quietProgram, strconv.Itoa(threads))
@@ -398,13 +399,14 @@ func TestQuietThreadsAreNotAsked(t *testing.T) {
 	if places = slices.Compact(places); len(places) != moves+1 {
 		t.Errorf("it has moved %d times, and was seen in %d places", moves, len(places))
 	}
-	// On a slow machine a slot lasts several pieces. The threads of all but the first are asked (slot in engine.go).
+	// On a slow machine a slot lasts several pieces. In all but the first, the threads' files are read (slot in
+	// engine.go).
 	if stats.Looks.Quiet*2 < stats.Attempted && (os.Getenv("GOPROF_SLOW") == "" || stats.Looks.Quiet == 0) {
 		t.Errorf("%d of %d looks were at threads that were not asked", stats.Looks.Quiet, stats.Attempted)
 	}
 }
 
-// TestGapBeforeTheFirstTick: a run of one tick has a gap, too: that before it.
+// TestGapBeforeTheFirstTick: a run of one tick has a gap, too: the one before that tick.
 func TestGapBeforeTheFirstTick(t *testing.T) {
 	p := ctest.Run(t, "int main(void) { ready(); for (;;) pause(); }")
 	if stats, _ := walled(t, p.PID, 1, 500*time.Millisecond, Options{}); stats.Gap <= 0 {

@@ -9,38 +9,39 @@ import (
 	"goprof/sampler/ptrace"
 )
 
-// How goprof finds the threads that are late when all threads are to stop, as for a safepoint.
+// Finding the threads that are late when all threads must stop, as for a safepoint.
 //
 // At each tick an Engine with GatherOptions reads whether the process waits for threads. If it does, the engine looks
-// at the threads that have not stopped yet, as it looks at any thread. A look counts for the time until the next look
-// at its thread, or until the thread has stopped. The first look also counts for the time since the threads were asked
-// to stop. When all threads have stopped, the process itself says how long that took. So the times of the last thread
-// are exact, and those of the others are exact to half a tick. If all threads stopped between two ticks, there is no
-// look, but the account has the time.
+// at the threads that have not stopped yet. A look counts for the time until the next look at its thread, or until the
+// thread has stopped. The first look also counts for the time since the threads were asked to stop. When all threads
+// have stopped, the process itself says how long that took. So the time of the last thread is exact. Those of the
+// others are exact to half a tick. If all threads stopped between two ticks, there is no look, but the account has the
+// time.
 
-// Gathering is how far a process is with bringing its threads to rest.
+// Gathering is a reading of the process's state. A gathering is the time from a request that all threads stop until all
+// have stopped.
 type Gathering struct {
-	Under   bool          // threads are being waited for
-	Began   int64         // when threads were asked the last time, CLOCK_MONOTONIC; 0: not known
+	Under   bool          // the process waits for threads
+	Began   int64         // when the last request was, CLOCK_MONOTONIC; 0: not known
 	Counted bool          // Count and Took are known
-	Count   uint64        // how often threads were asked
-	Took    time.Duration // until all had come, all times together
+	Count   uint64        // how many requests there were
+	Took    time.Duration // the sum of all gatherings so far
 }
 
 // GatherOptions say what to read from a process.
 type GatherOptions struct {
-	// Read says how far the process is; false: it is not known now. All functions of GatherOptions are called on the
+	// Read reads the process's state; false: it is not known now. All functions of GatherOptions are called on the
 	// sampler's OS thread.
 	Read func() (Gathering, bool)
-	// Missing appends the threads that have not come, each as the Side of its Hint. False: the gathering is over.
+	// Missing appends the threads that have not stopped, each as the Side of its Hint. False: the gathering is over.
 	Missing func(into []uint64) ([]uint64, bool)
 	// Unknown is called with a late thread that Advise does not know. It must not wait, and may be nil.
 	Unknown func()
-	// Seen is called once for each gathering that a tick meets, and may be nil.
+	// Seen is called once for each gathering that a tick finds. It may be nil.
 	Seen func()
 }
 
-// gatherRun is one recording of the threads that are late.
+// gatherRun is a run that looks at late threads.
 type gatherRun struct {
 	*wallRun
 	ask     *GatherOptions
@@ -50,22 +51,22 @@ type gatherRun struct {
 	counts  sampler.GatherCounts
 
 	first, last Gathering
-	known       bool  // first and last are
-	readAt      int64 // when the field last was read
+	known       bool  // first and last are set
+	readAt      int64 // when last was read
 	listedAt    int64
 
-	// The gathering that is going on.
+	// The present gathering.
 	open  bool
 	began int64
-	exact bool // began is what the process says
+	exact bool // began is what the process reports
 	late  map[int]*lateThread
 }
 
-// lateThread is a thread that has been looked at in this gathering.
+// lateThread is a thread that was looked at in this gathering.
 type lateThread struct {
 	th    *watched
-	since int64 // its looks account for the time until then
-	seen  int64 // when it was last missing
+	since int64 // its looks count for the time until then
+	seen  int64 // when the thread was last missing
 }
 
 func newGatherRun(r *wallRun) *gatherRun {
@@ -75,7 +76,7 @@ func newGatherRun(r *wallRun) *gatherRun {
 	return g
 }
 
-// listLateEvery is how often the threads are listed. A thread that has just begun is not late soon.
+// listLateEvery is how often the threads are listed. A new thread is not late at once.
 const listLateEvery = int64(20 * time.Millisecond)
 
 // loop reads at each tick, at a random moment, whether the process waits for threads to reach a safepoint. If so, loop
@@ -101,7 +102,8 @@ func (r *gatherRun) loop() {
 	}
 }
 
-// noteHint stores what is known of a thread, and the name that Missing has for the thread.
+// noteHint sets a thread's hint, and enters the thread into bySide, because Missing names threads by their Side. It
+// returns false for an unknown thread.
 func (r *gatherRun) noteHint(tid int, hint ptrace.Hint) bool {
 	if r.setHint(tid, hint); r.threads.byTID[tid] == nil {
 		return false
@@ -129,7 +131,7 @@ func (r *gatherRun) tick() {
 	if !r.known {
 		r.first, r.last, r.known, r.readAt = g, g, true, r.now
 		if g.Under {
-			return // it is not known since when threads are waited for
+			return // it is not known since when the process has waited
 		}
 	}
 	if r.open && (!g.Under || g.Count != r.last.Count || g.Began != r.last.Began) {
@@ -149,7 +151,7 @@ func (g *Gathering) sameAs(o *Gathering) bool {
 	return g.Under && o.Under && g.Count == o.Count && g.Began == o.Began
 }
 
-// begin finds out when the process asked its threads to stop. If the process does not say that, begin assumes the
+// begin finds out when the process asked its threads to stop. If the process does not report it, begin assumes the
 // middle between the last tick and this one.
 func (r *gatherRun) begin(g *Gathering) {
 	r.open, r.exact = true, g.Began >= r.readAt && g.Began <= r.now
@@ -167,10 +169,9 @@ func (r *gatherRun) begin(g *Gathering) {
 	}
 }
 
-// mostLate is how many threads are looked at in one tick. The others wait until the next tick.
+// mostLate is how many threads are looked at in one tick. The others are left to the next tick.
 const mostLate = 64
 
-// lookAtMissing looks at all threads that have not stopped yet.
 func (r *gatherRun) lookAtMissing() {
 	ok := false
 	r.Tracer.Apart(func() { r.missing, ok = r.ask.Missing(r.missing[:0]) })
@@ -210,7 +211,7 @@ func (r *gatherRun) lookAtLate(th *watched) {
 		th.tally = nil
 	}
 	l.seen = now
-	if th.pending { // the thread was told to stop, and has had no CPU to stop on
+	if th.pending { // the thread was told to stop, but has had no CPU to stop on
 		return
 	}
 	l.count(now)
@@ -233,8 +234,8 @@ func (l *lateThread) count(until int64) {
 	}
 }
 
-// close ends a gathering: some time since the last tick, all threads have come. g is what the process says now; nil:
-// the process was not asked.
+// close ends a gathering: all threads have stopped since the last tick. g is the process's present state, nil if it was
+// not read.
 func (r *gatherRun) close(now int64, g *Gathering) {
 	if !r.open {
 		return
@@ -255,13 +256,13 @@ func (r *gatherRun) close(now int64, g *Gathering) {
 		latest = max(latest, l.seen)
 	}
 	for _, l := range r.late {
-		// A thread that was missing at the last tick came before the end. A thread that was last missing at an earlier
-		// tick came before the tick that did not find it.
+		// A thread that was missing at the last tick stopped before the end. A thread that was last missing at an
+		// earlier tick stopped before the tick that did not find it.
 		until := end
 		if l.seen < latest-int64(r.Ticks.Interval)/2 {
 			until = l.seen + int64(r.Ticks.Interval)/2
 		}
-		if until = max(until, l.since+1); l.th.pending { // its look counts when it comes
+		if until = max(until, l.since+1); l.th.pending { // its look counts when the stop comes
 			l.th.owedTime, l.th.later = time.Duration(until-l.since), false
 			continue
 		}
@@ -274,7 +275,6 @@ func (r *gatherRun) close(now int64, g *Gathering) {
 	}
 }
 
-// total returns all counts.
 func (r *gatherRun) total() sampler.Stats {
 	s := r.wallRun.total()
 	c := r.counts

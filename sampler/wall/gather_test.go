@@ -13,8 +13,8 @@ import (
 	"goprof/sampler/ptrace"
 )
 
-// TestGatherTimes: the looks at the last thread sum up to the time that the process reports. A thread that came
-// earlier has the time until the tick before it, and half a tick.
+// TestGatherTimes: the looks at the last thread add up to the time that the process reports. The looks at a thread that
+// came earlier add up to the time until the tick before it came, and half a tick.
 func TestGatherTimes(t *testing.T) {
 	const ms = int64(time.Millisecond)
 	r := &gatherRun{wallRun: &wallRun{}, ask: &GatherOptions{}, late: map[int]*lateThread{}}

@@ -14,7 +14,7 @@ import (
 	"goprof/sampler/threads"
 )
 
-// This file makes one visit of an Engine to one thread, and counts what became of it.
+// One visit of an Engine to one thread, and the counts of its results.
 
 // visit finds out what a thread does now. Each visit is one look, and is counted by its outcome.
 func (r *wallRun) visit(th *watched) {
@@ -23,7 +23,7 @@ func (r *wallRun) visit(th *watched) {
 		r.threads.quiet.skips = true
 		return
 	case th.zombie:
-		if th.readAs <= r.threads.quiet.since { // the thread must not look like one that was overlooked
+		if th.readAs <= r.threads.quiet.since { // otherwise the thread would look like one that was not read
 			r.threads.readCharged(th)
 		}
 		return
@@ -35,11 +35,11 @@ func (r *wallRun) visit(th *watched) {
 	}
 	passed := time.Duration(r.now - th.lookedAt)
 	if passed > max(time.Duration(threads.LongGap), 4*r.Ticks.Interval) {
-		passed = r.Ticks.Interval // goprof or the machine was stopped: what the thread did is not known
+		passed = r.Ticks.Interval // goprof or the machine was stopped, and what the thread did is not known
 	}
 	th.lookedAt = r.now
 	switch {
-	case th.pending: // the thread was told to stop, and has had no CPU to stop on
+	case th.pending: // the thread was told to stop, but has had no CPU to stop on
 		th.owed++
 		th.owedTime += passed
 		th.waited += passed
@@ -60,9 +60,9 @@ func (r *wallRun) visit(th *watched) {
 }
 
 // settleReady deals with a thread that has moved since it was found at rest. The kernel reports how long the thread
-// waited for its CPU when it was woken (schedstat's second field; after several turns on a CPU, settleReady takes the
-// mean). Ticks in that time counted the thread as not moved. The number of these ticks is not known, so settleReady
-// draws it, with the right mean.
+// waited for its CPU after it was woken (schedstat's second field). After several turns on a CPU, settleReady takes the
+// mean. Looks in that time counted the thread as not moved. Their number is not known, so settleReady draws it, with
+// the right mean.
 func (r *wallRun) settleReady(th *watched, now procfs.Schedstat) {
 	if !th.still || now.Turns <= th.last.Turns || now.Waited <= th.last.Waited {
 		return
@@ -70,21 +70,21 @@ func (r *wallRun) settleReady(th *watched, now procfs.Schedstat) {
 	waited := float64(now.Waited-th.last.Waited) / float64(now.Turns-th.last.Turns)
 	n := int64(waited/float64(r.Ticks.Interval) + r.Ticks.Rng.Float64())
 	looks, all := th.tally.Count()
-	n = min(n, looks-1) // the look itself met the thread at rest
+	n = min(n, looks-1) // at the first look the thread was at rest
 	if n > 0 {
 		th.tally.Ready(n, time.Duration(float64(all)*float64(n)/float64(looks)))
 	}
 }
 
-// If a garbage collection hid what the JVM says of a thread at rest, the thread is looked at again after lookAgain.
-// Until the collection ends nothing can be read, and each further look would have to be walked.
+// lookAgain is when goprof looks again at a thread at rest, if a garbage collection hid what the JVM says of the
+// thread. Until the collection ends nothing can be read, and each look in between would have to be walked.
 const lookAgain = int64(100 * time.Millisecond)
 
 // lookAnew looks at a thread that has moved since its last look, or has had no look yet.
 func (r *wallRun) lookAnew(th *watched) {
 	th.still, r.looked = false, true
 	if th.tally != nil && th.tally.IsVoid() {
-		clear(th.rests[:]) // the results of its stops may be lost, too
+		clear(th.rests[:]) // the results of its stops may be lost as well
 	}
 	snap := r.freeSnapshot()
 	if snap == nil {
@@ -131,16 +131,16 @@ func (r *wallRun) lookRunning(th *watched, snap *look.Look) {
 	}
 }
 
-// lookAtRest stops a thread that is at rest, for its registers. The look before, without a stop, showed what the thread
-// waits for.
+// lookAtRest stops a thread at rest, for its registers. The last look, without a stop, showed what the thread waits
+// for.
 func (r *wallRun) lookAtRest(th *watched, snap *look.Look) {
 	th.atRest, th.resting = true, snap.Waiting
 	th.addRest(rest{r.pcOf(snap), snap.SP, snap.Waiting.Call, snap.Waiting.File})
 	r.stopOne(th, snap)
 }
 
-// restoreCall deals with a thread that was stopped in a system call and has gone on with the call since: the kernel
-// does not say which call it was.
+// restoreCall sets the system call of a thread that was stopped in it and has since continued it: the kernel no longer
+// says which call it was.
 func (r *wallRun) restoreCall(th *watched, snap *look.Look) {
 	if w := &snap.Waiting; w.Call == arch.CallRestart {
 		if at := th.restAt(r.pcOf(snap), snap.SP); at != nil {
@@ -151,10 +151,10 @@ func (r *wallRun) restoreCall(th *watched, snap *look.Look) {
 
 func (r *wallRun) pcOf(snap *look.Look) uint64 { return snap.Regs[r.cpu.PC] }
 
-// stopOne looks at a thread by a stop. The stop may come only after stopOne has returned.
+// stopOne looks at a thread by a stop. The stop may take effect after stopOne has returned.
 func (r *wallRun) stopOne(th *watched, snap *look.Look) {
 	o := r.Tracer.LookOn(th.tid, r.Tracer.Motion().CPU, th.hint, snap)
-	if o == ptrace.Unadmitted && !th.atRest { // it is known that the thread runs
+	if o == ptrace.Unadmitted && !th.atRest { // the thread is known to run
 		r.Stats.Looks.Running++
 		r.notLookedAt(snap)
 		r.accountAndPass(th, snap, ptrace.Taken)
@@ -165,7 +165,7 @@ func (r *wallRun) stopOne(th *watched, snap *look.Look) {
 	}
 }
 
-// notLookedAt makes a snapshot of a thread of which nothing is known except that it runs.
+// notLookedAt makes a snapshot of a thread of which only one thing is known: it runs.
 func (r *wallRun) notLookedAt(snap *look.Look) {
 	tid := snap.TID
 	snap.Reset()
@@ -173,10 +173,10 @@ func (r *wallRun) notLookedAt(snap *look.Look) {
 	snap.Waiting = look.Waiting{State: 'R', Unstopped: true}
 }
 
-// account takes a look that needed a stop. The stop has come, or never will.
+// account finishes a look by a stop, when the stop has come or never will.
 func (r *wallRun) account(snap *look.Look, o ptrace.Outcome) {
 	th := r.threads.byTID[snap.TID]
-	if th == nil { // listed as gone meanwhile
+	if th == nil { // the thread left the list meanwhile
 		th = &watched{tid: snap.TID, fd: -1, owed: 1}
 	}
 	th.pending = false
@@ -184,22 +184,22 @@ func (r *wallRun) account(snap *look.Look, o ptrace.Outcome) {
 		r.Stats.Looks.Stopped++
 		r.fillWaiting(th, snap)
 	}
-	if th.atRest && (o == ptrace.Backlog || o == ptrace.Unadmitted) { // the thread is to be stopped there once more
+	if th.atRest && (o == ptrace.Backlog || o == ptrace.Unadmitted) { // the thread will be stopped there again
 		th.forgetRest()
 	}
 	th.atRest = false
 	r.accountAndPass(th, snap, o)
 }
 
-// fillWaiting writes into a look what the thread did before it was stopped for this look. If the stop has interrupted a
-// system call, the look shows the thread as sleeping in that call.
+// fillWaiting writes into a look what the thread did before the stop. If the stop has interrupted a system call, the
+// look shows the thread as sleeping in that call.
 func (r *wallRun) fillWaiting(th *watched, snap *look.Look) {
 	w := &snap.Waiting
 	result := snap.Regs[r.cpu.SyscallResult]
 	slept := threads.IsInterrupted(r.cpu, snap.Syscall, result)
 	if th.atRest {
 		r.Stats.Looks.AtRest++
-		// Some calls do not go on after a stop: the program sees that (EINTR, signal(7)).
+		// Some calls do not go on after a stop, and the program notices (EINTR, signal(7)).
 		if slept || -int64(result) == int64(unix.EINTR) && (snap.Syscall >= 0 || th.restAt(r.pcOf(snap), snap.SP) != nil) {
 			*w = th.resting
 			w.Unstopped = false
@@ -214,10 +214,10 @@ func (r *wallRun) fillWaiting(th *watched, snap *look.Look) {
 		return
 	}
 	if r.threads.byTID[th.tid] != th {
-		return // it has left the list, and what is read of it now would never be taken out of the account again
+		return // the thread has left the list: what is read of it now would stay in the account for ever
 	}
 	after, ok := r.threads.readCharged(th)
-	// when the thread was given the CPU to stop on: between these two
+	// The middle of the time in which the thread got the CPU to stop on.
 	came := snap.When + (r.Tracer.Released()-snap.When)/2
 	w.NoCPU = ok && !r.threads.noStats && threads.HadNoCPU(th.before, after, came, th.beganAt)
 }
@@ -241,7 +241,7 @@ func (r *wallRun) accountAndPass(th *watched, snap *look.Look, o ptrace.Outcome)
 	} else {
 		th.tally.Add(th.owed, th.owedTime, snap.When)
 	}
-	if th.owed > 1 { // it may have run when it was told to stop; while it did not, it had no CPU
+	if th.owed > 1 { // it may have run when it was told to stop; until the stop, it had no CPU
 		th.tally.Ready(th.owed-1, th.waited)
 		r.Stats.Looks.Repeated += th.owed - 1
 	}
@@ -262,13 +262,13 @@ func (r *wallRun) lose(th *watched, o ptrace.Outcome) {
 }
 
 const (
-	// queuePatience is how long a look waits for a free snapshot. Walking takes longer than looking where thousands of
-	// threads are seen for the first time, or where all have moved at once.
+	// queuePatience is how long a look waits for a free snapshot. Walking takes longer than looking if thousands of
+	// threads are seen for the first time, or have all moved.
 	queuePatience = 250 * time.Millisecond
 	queueNap      = int64(500 * time.Microsecond)
 )
 
-// freeSnapshot waits a while for a free snapshot. It returns nil if none comes.
+// freeSnapshot waits for a free snapshot, up to queuePatience. It returns nil if there is none.
 func (r *wallRun) freeSnapshot() *look.Look {
 	if snap := r.Queue.Take(); snap != nil {
 		return snap

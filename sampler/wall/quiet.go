@@ -13,58 +13,58 @@ import (
 	"goprof/process/procfs"
 )
 
-// How goprof knows that threads have not moved, without reading a file of each.
+// Finding out that threads have not moved, without reading a file of each.
 //
 // The process's clock is the sum of the CPU times that the threads' schedstat shows, and of the CPU times of threads
 // that have ended (kernel/sched/cputime.c, thread_group_cputime, read_sum_exec_runtime). So the clock may be ahead of
 // the sum that goprof has read. The difference has two parts: the time of ended threads, and the time that living
 // threads have used since they were read. The first part does not change while no thread ends. If the difference equals
-// the first part to the nanosecond, no thread has run since: all threads that were not read stand where they stood. The
-// clock costs the kernel a walk over the process's threads, a fifteenth of reading a file of each.
+// the first part to the nanosecond, no thread has run since: all threads that were not read are where they were. The
+// clock costs the kernel a walk over the process's threads, a fifteenth of the cost of reading a file of each.
 //
-// Neither the clock nor schedstat includes the time since the last tick of a thread that is on a CPU. Only the thread's
-// own file shows that it was given the CPU. So one case is missed: a thread that runs for the first time in a second,
-// has been on its CPU for less than a tick, and is the only one that has run. It still counts as not moved. If ticks
-// may be rare (nohz_full, kernel/sched/core.c, sched_tick_remote), the clock is not used.
+// For a thread on a CPU, neither the clock nor schedstat includes the time since the last tick. Only the thread's own
+// file shows that it got the CPU. So one case is missed: a thread that runs for the first time in a second, has been on
+// its CPU for less than a tick, and is the only one that has run. Such a thread still counts as not moved. If ticks may
+// be rare (nohz_full, kernel/sched/core.c, sched_tick_remote), the clock is not used.
 //
 // The kernel does not report the time of ended threads, but goprof can find it. If the difference is the same at two
 // moments, and every thread was read between them, then the difference is the time of ended threads. If a living thread
 // had used time that was not read before the first moment, its reading would have made the difference smaller.
 
-// quiet is this account for a watchList.
+// quiet is what goprof knows of this difference for a watchList.
 type quiet struct {
 	clock int32
-	sum   int64 // of what was read of all threads
-	left  int64 // the difference where no thread has run; unknown if a thread has ended since
-	other int64 // another difference, which was seen first after so many reads
+	sum   int64 // the sum of all threads' last readings
+	left  int64 // the difference if no thread has run; unknown after a thread has ended
+	other int64 // a second value of the difference, first seen at read number since
 	since uint64
 	reads uint64
-	vain  int  // comparisons in a row
-	now   bool // no thread but the hot ones has moved since it was read
-	skips bool // there are threads that are not to be looked at: to read those costs more than this saves
-	ticks bool // every CPU has a tick while a thread runs there
+	vain  int  // comparisons in a row without result
+	now   bool // no thread but the hot ones has moved since its reading
+	skips bool // some threads must not be looked at: reading these costs more than the clock saves
+	ticks bool // a CPU has ticks whenever a thread runs there
 	at    int64
-	hot   []*watched // threads that have moved lately: they are read before the clock is read
+	hot   []*watched // threads that moved lately: they are read before the clock
 }
 
 const (
 	unknown = -1
-	// clockWorth is how many threads the clock adds up at least in the time in which one file is read.
+	// clockWorth is a lower bound of the threads that the clock adds up in the time that one file takes.
 	clockWorth = 16
-	// coolAfter is how long a thread stays hot after it has moved.
+	// coolAfter is how long a thread stays hot after it moved.
 	coolAfter = int64(time.Second)
-	// After vainMost comparisons in a row without result, only one in so many is made.
+	// After vainMost comparisons in a row without result, goprof makes only one in seldomEach.
 	vainMost   = 2 * mostSlots
 	seldomEach = 16
 )
 
 // allCPUsTick reports whether this machine has no CPU that may run a thread without a tick.
 func allCPUsTick() bool {
-	list, err := os.ReadFile("/sys/devices/system/cpu/nohz_full") // is not there, or " (null)", where there is none
+	list, err := os.ReadFile("/sys/devices/system/cpu/nohz_full") // without such CPUs the file is missing, or is " (null)"
 	return err != nil || !bytes.ContainsAny(list, "0123456789")
 }
 
-// note takes a reading of a thread's CPU time into the account. A thread that has moved since its last reading becomes
+// note adds a reading of a thread's CPU time to the account. A thread that has moved since its last reading becomes
 // hot.
 func (l *watchList) note(th *watched, stat procfs.Schedstat) {
 	q := &l.quiet
@@ -87,7 +87,7 @@ func (q *quiet) removeEnded(th *watched) {
 	q.left, q.other, q.now = unknown, unknown, false
 }
 
-// dropIdle drops hot threads that have not moved for long, or have ended.
+// dropIdle drops hot threads that have not moved for long or have ended.
 func (q *quiet) dropIdle() {
 	q.hot = slices.DeleteFunc(q.hot, func(th *watched) bool {
 		th.hot = th.tid != 0 && q.at-th.movedAt < coolAfter
@@ -95,7 +95,8 @@ func (q *quiet) dropIdle() {
 	})
 }
 
-// findQuiet finds out whether all threads but the hot ones stand still, if that costs less than reading each of them.
+// findQuiet finds out whether all threads but the hot ones have not moved, if that costs less than reading each of
+// them.
 func (l *watchList) findQuiet(now int64, many int) {
 	q := &l.quiet
 	q.now, q.at = false, now
@@ -105,7 +106,7 @@ func (l *watchList) findQuiet(now int64, many int) {
 	if q.vain++; q.vain > vainMost && q.vain%seldomEach != 0 {
 		return
 	}
-	for range 2 { // a thread that runs may be charged between its own reading and that of the clock
+	for range 2 { // a running thread may be charged between its own reading and that of the clock
 		for _, th := range q.hot {
 			if th.tid == 0 {
 				continue
@@ -124,7 +125,7 @@ func (l *watchList) findQuiet(now int64, many int) {
 	}
 }
 
-// isLeftByEnded reports whether a difference is what ended threads have left.
+// isLeftByEnded reports whether a difference is the time of ended threads.
 func (l *watchList) isLeftByEnded(more int64) bool {
 	q := &l.quiet
 	switch {
@@ -148,8 +149,8 @@ func (l *watchList) allReadSince(reads uint64) bool {
 	return true
 }
 
-// charged returns what the kernel has charged a thread. If the thread has not moved since the last reading, that
-// reading is returned. False: the thread has ended.
+// charged returns what the kernel has charged a thread. If the thread is known not to have moved, charged returns the
+// last reading. False: the thread has ended.
 func (l *watchList) charged(th *watched) (procfs.Schedstat, bool) {
 	if l.quiet.now && !th.hot && th.readAs > 0 {
 		return th.read, true

@@ -11,8 +11,8 @@ import (
 	"goprof/testdata/ctest"
 )
 
-// TestQuietKnowsWhomItRead: no thread may have moved since the last reading. That tells nothing of a thread that was
-// never read.
+// TestQuietKnowsWhomItRead: the clock may show that no thread has moved since the last reading. For a thread that was
+// never read, it shows nothing.
 func TestQuietKnowsWhomItRead(t *testing.T) {
 	p := ctest.Run(t, ctest.Spin)
 	proc := procfs.OpenDir(p.PID)
@@ -30,7 +30,7 @@ func TestQuietKnowsWhomItRead(t *testing.T) {
 	}
 	l.quiet.now = true
 	first, ok := l.charged(th)
-	if !ok || first.Turns == 0 { // a thread that has begun has been on a CPU; what it ran is charged at a tick
+	if !ok || first.Turns == 0 { // a thread that has begun has had a CPU; its CPU time is charged at a tick
 		t.Fatalf("%+v %v of a thread that spins", first, ok)
 	}
 	ctest.Eventually(t, "it was charged", func() bool {
@@ -44,7 +44,7 @@ func TestQuietKnowsWhomItRead(t *testing.T) {
 	}
 }
 
-// TestForgottenRests: a thread was to be stopped at a place, and was not. The next time, this place is a new one.
+// TestForgottenRests: a thread was to be stopped at a place, and was not. The next time, this place counts as new.
 func TestForgottenRests(t *testing.T) {
 	var th watched
 	for pc := range uint64(maxRests + 2) {

@@ -18,57 +18,57 @@ type watched struct {
 	tid   int
 	hint  ptrace.Hint
 	fd    int32
-	round uint32 // of the listing that saw it last
-	// zombie: the thread is the leader and has ended, and other threads live on.
+	round uint32 // the last listing that had the thread
+	// zombie: the thread is the leader and has ended, while other threads live on.
 	zombie bool
 
-	// The thread's last look that gave a snapshot.
+	// The thread's last look with a snapshot.
 	tally *look.Tally
-	last  procfs.Schedstat // what the thread had been charged then
-	still bool             // the thread was at rest: until it moves, that look holds
-	again int64            // when to look again although it is at rest; 0: when it has moved
+	last  procfs.Schedstat // the thread's charge at that look
+	still bool             // the thread was at rest: the look is valid until the thread moves
+	again int64            // when to look again even if it is at rest; 0: only when it has moved
 
-	lookedAt int64 // when it was visited last
+	lookedAt int64 // when it was last visited
 
 	// See quiet.go.
-	read    procfs.Schedstat // what the thread had been charged at its last reading
+	read    procfs.Schedstat // the thread's charge at its last reading
 	readAs  uint64           // the number of that reading
 	hot     bool
 	movedAt int64
 
-	// The look that is not finished, which may wait for a stop.
+	// The unfinished look, which may wait for a stop.
 	pending  bool
-	later    bool  // how long the look counts is told later (gather.go)
+	later    bool  // how long the look counts is known later (gather.go)
 	owed     int64 // how often the look counts: once more for each visit while it waits for its stop
 	owedTime time.Duration
-	waited   time.Duration    // of this, while it has
-	before   procfs.Schedstat // what it had been charged when that began
+	waited   time.Duration    // the part of owedTime in which it waited for its stop
+	before   procfs.Schedstat // the thread's charge when the look began
 	beganAt  int64
-	atRest   bool         // it was stopped for NativeOnce
-	resting  look.Waiting // what the thread was waiting for then
+	atRest   bool         // the look stopped it for NativeOnce
+	resting  look.Waiting // what the thread waited for at that stop
 
 	rests    [maxRests]rest
 	nextRest int
 }
 
-// maxRests bounds the places that are remembered of a thread: there it has been stopped for its native frames.
+// maxRests bounds the remembered places at which a thread was stopped for its native frames.
 const maxRests = 8
 
-// rest is a place where a thread has come to rest, and what the thread waited for there.
+// rest is a place where a thread came to rest, and what the thread waited for there.
 type rest struct {
 	pc, sp uint64
 	call   arch.Call
 	file   look.FileKind
 }
 
-// setHint stores what is known of the thread. Looks that knew less are not counted again.
+// setHint sets the thread's hint. Looks with another hint do not count again.
 func (th *watched) setHint(h ptrace.Hint) {
 	if th.hint != h {
 		th.hint, th.still = h, false
 	}
 }
 
-// restAt returns the rest at a place. nil: the thread has not been stopped there for its native frames.
+// restAt returns the rest at a place. nil: the thread was not stopped there for its native frames.
 func (th *watched) restAt(pc, sp uint64) *rest {
 	for i := range th.rests {
 		if r := &th.rests[i]; r.pc == pc && r.sp == sp && pc != 0 {
@@ -83,7 +83,6 @@ func (th *watched) addRest(r rest) {
 	th.nextRest++
 }
 
-// forgetRest removes the rest that was added last.
 func (th *watched) forgetRest() {
 	th.nextRest--
 	th.rests[th.nextRest%maxRests] = rest{}
@@ -93,22 +92,22 @@ type watchList struct {
 	proc    *procfs.Dir
 	byTID   map[int]*watched
 	order   []*watched // ended threads have the number 0 until the next listing
-	whole   bool       // the last listing was: a thread that is not there was not there
+	whole   bool       // the last listing was complete: a thread that it lacks has ended
 	round   uint32
-	at      int64 // when it was
+	at      int64 // when the last listing was
 	cost    int64
-	counted int // threads of the last listing
+	counted int // threads in the last listing
 	seen    func(tid int)
 	kept    threads.KeptFiles
 	giveUp  func()
-	noStats bool // no schedstat in this kernel: switches instead
+	noStats bool // no schedstat in this kernel: counts of switches instead
 	quiet   quiet
 	ts      unix.Timespec
 }
 
 const (
-	// relistEvery is how old the list may be if it has as many threads as there are. If not, the list is read at the next
-	// tick, but with at most a 30th of a CPU.
+	// relistEvery is how old the list may be if its number of threads is right. Otherwise goprof lists again at the
+	// next tick, with at most 1/relistShare of a CPU.
 	relistEvery = int64(time.Second)
 	relistShare = 30
 )
@@ -149,7 +148,7 @@ func (l *watchList) list() {
 		if th.round == l.round {
 			continue
 		}
-		if _, ok := l.readCharged(th); !ok { // a listing may leave out threads that live: see threads.List
+		if _, ok := l.readCharged(th); !ok { // a listing may leave out living threads: see threads.List
 			l.forget(th)
 		}
 	}
@@ -177,7 +176,7 @@ func (l *watchList) noteListed(tid int) {
 	l.order = append(l.order, th)
 }
 
-// forget drops a thread that has ended. If a stop of the thread is still to come, it is collected all the same.
+// forget drops a thread that has ended. A pending stop of the thread is still collected.
 func (l *watchList) forget(th *watched) {
 	if th.tid == 0 {
 		return
@@ -188,8 +187,8 @@ func (l *watchList) forget(th *watched) {
 	th.tid = 0
 }
 
-// readCharged reads what the kernel has charged a thread, through a kept descriptor if there are enough descriptors.
-// False: the thread has ended.
+// readCharged returns what the kernel has charged a thread, false if the thread has ended. It keeps the descriptor if
+// there are enough.
 func (l *watchList) readCharged(th *watched) (procfs.Schedstat, bool) {
 	name := "schedstat"
 	if l.noStats {

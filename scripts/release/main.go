@@ -1,4 +1,4 @@
-// Command release writes what a release of goprof owes to those who receive it.
+// Command release writes the documents that belong to a release of goprof.
 //
 //	release notices                    the licences of all code in the binary: cmd/goprof/THIRD_PARTY_NOTICES
 //	release sbom BINARY                which modules a binary was built of, as CycloneDX

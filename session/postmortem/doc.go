@@ -1,7 +1,6 @@
-// Package postmortem looks at the core file of a JVM that has died, or that a tool has copied (gcore). It wires
-// process, vmstructs, unwind and profile together, as package session does for a live JVM. The walker is the same.
-// Registers come from the notes of the core. Nothing moves: data that session reads twice, or proves afterwards, cannot
-// change here.
+// Package postmortem reads the core file of a JVM that has died, or that a tool has copied (gcore). It connects
+// process, vmstructs, unwind and profile, as package session does for a live JVM. The walker is the same. Registers
+// come from the notes of the core. A core does not change, so nothing is read twice or proven afterwards.
 //
 // It takes an open core file, and the folders with the files that the core does not hold. It returns a profile.Dump. If
 // the core is not of a JVM, or the JVM's data cannot be read, that is an error. A stack that cannot be walked to its

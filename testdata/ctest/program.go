@@ -117,6 +117,15 @@ func Eventually(t testing.TB, what string, f func() bool) {
 	t.Fatalf("it never came to this: %s", what)
 }
 
+// Rounds is how often a test tries what takes native code moments: n times, and a tenth of that on a slow machine
+// (GOPROF_SLOW), as an emulated one is.
+func Rounds(n int) int {
+	if os.Getenv("GOPROF_SLOW") != "" {
+		n = (n + 9) / 10
+	}
+	return n
+}
+
 // CPU is the one that the tests run on, nil if goprof does not know it.
 func CPU() *arch.CPU { return cpus.Here() }
 

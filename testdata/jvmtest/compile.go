@@ -15,6 +15,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // Classes returns the directory of the compiled programs of testdata/java. They are compiled once
@@ -47,8 +49,8 @@ var compiled struct {
 	dir string
 }
 
-// compileOnce also serves test binaries that run at the same time: each compiles beside, and the
-// directory's name holds a checksum of what is in it, so whoever renames first serves all.
+// compileOnce also serves test binaries that run at the same time: one compiles, and the others wait for it. The
+// directory's name holds a checksum of what is in it.
 func compileOnce(jdk JDK) (string, error) {
 	compiled.Lock()
 	defer compiled.Unlock()
@@ -72,6 +74,15 @@ func compileOnce(jdk JDK) (string, error) {
 	if err := os.MkdirAll(cache, 0o755); err != nil {
 		return "", err
 	}
+	unlock, err := lockDir(cache)
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	if _, err := os.Stat(dir); err == nil {
+		compiled.dir = dir
+		return dir, nil
+	}
 	work, err := os.MkdirTemp(cache, "compiling-")
 	if err != nil {
 		return "", err
@@ -80,12 +91,24 @@ func compileOnce(jdk JDK) (string, error) {
 	if err := compile(jdk, sources, work); err != nil {
 		return "", err
 	}
-	err = os.Rename(filepath.Join(work, "classes"), dir)
-	if err != nil && !errors.Is(err, os.ErrExist) {
+	if err := os.Rename(filepath.Join(work, "classes"), dir); err != nil {
 		return "", err
 	}
 	compiled.dir = dir
 	return dir, nil
+}
+
+// lockDir waits until no other process has locked the directory.
+func lockDir(dir string) (unlock func() error, err error) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f.Close, nil
 }
 
 // moduleRoot is the directory above testdata/java; a test runs in its package's directory, below it.

@@ -92,7 +92,7 @@ func ForEachJDK(t *testing.T, test func(t *testing.T, jdk JDK)) {
 func ForNewestJDK(t *testing.T, test func(t *testing.T, jdk JDK)) {
 	t.Helper()
 	jdks := JDKs(t)
-	if os.Getenv("GOPROF_JDKS") == "" && os.Getenv("GOPROF_PROVE") == "" {
+	if !all() {
 		jdks = jdks[len(jdks)-1:]
 	}
 	for _, jdk := range jdks {

@@ -36,7 +36,7 @@ func TestRhythm(t *testing.T) {
 				jdk.Version >= 14 && strings.Contains(heap, "ConcMarkSweep") {
 				continue
 			}
-			for _, order := range []string{"turn", "lot"} {
+			for _, order := range jvmtest.Drawn(t, 1, []string{"turn", "lot"}) {
 				t.Run(strings.TrimPrefix(heap, "-XX:+Use")+" "+order, func(t *testing.T) {
 					jvm := jvmtest.Start(t, jdk, "truth.Rhythm", append(strings.Fields(heap), "-Xmx256m", "--", order, "150000000",
 						"1")...)

@@ -21,11 +21,12 @@ func TestRecursive(t *testing.T) {
 	inline := []string{"-Xbatch", "-XX:CompileCommand=quiet", "-XX:CompileCommand=inline,truth.Recursive::work"}
 	full := []string{"-XX:+UnlockDiagnosticVMOptions", "-XX:+DebugNonSafepoints"}
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
-		for _, mode := range []struct {
+		type mode struct {
 			name  string
 			flags []string
-		}{{"c2", nil}, {"c1", []string{"-XX:TieredStopAtLevel=1"}}, {"c2-full", full}, {"c1-full",
-			append(slices.Clip(full), "-XX:TieredStopAtLevel=1")}} {
+		}
+		for _, mode := range jvmtest.Drawn(t, 2, []mode{{"c2", nil}, {"c1", []string{"-XX:TieredStopAtLevel=1"}},
+			{"c2-full", full}, {"c1-full", append(slices.Clip(full), "-XX:TieredStopAtLevel=1")}}) {
 			t.Run(mode.name, func(t *testing.T) {
 				jvm := jvmtest.Start(t, jdk, "truth.Recursive", append(slices.Clip(mode.flags), inline...)...)
 				for len(jvm.Command("rounds")[0]) < 3 { // a hundred

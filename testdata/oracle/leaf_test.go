@@ -223,7 +223,8 @@ func (s *leafScores) sum(o *leafScores) {
 //	GOPROF_LEAF_SAMPLES=5000 go test ./testdata/oracle -run TestLeaf -v
 func TestLeaf(t *testing.T) {
 	t.Parallel()
-	samples, programs, modes := 300, []string{"c2 javac", "regex", "c2 streams"}, []string{"c2", "c1-profiled"}
+	samples, programs := 300, []string{"c2 javac", "regex", "c2 streams"}
+	modes := jvmtest.Drawn(t, 1, []string{"c2", "c1-profiled"})
 	long, _ := strconv.Atoi(os.Getenv("GOPROF_LEAF_SAMPLES"))
 	if long > 0 {
 		samples = long

@@ -58,7 +58,7 @@ func TestLocks(t *testing.T) {
 func TestLocksWhileObjectsMove(t *testing.T) {
 	t.Parallel()
 	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
-		for n, flags := range lockFlags(jdk) {
+		for n, flags := range jvmtest.Drawn(t, 2, lockFlags(jdk)) {
 			t.Run(flags, func(t *testing.T) {
 				jvm, nodes := startGraph(t, jdk, flags, 7+n, 30, "mrws", 0)
 				s := attach(t, jvm.PID)

@@ -29,7 +29,7 @@ func TestChurn(t *testing.T) {
 		duration = time.Duration(n) * time.Second
 	}
 	agent := agentJar(t, "truth.Redefine")
-	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+	jvmtest.ForDrawnJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm := jvmtest.Start(t, jdk, "truth.Churn", "-XX:ReservedCodeCacheSize=6m", "-Xmx256m", "-javaagent:"+agent)
 		s := attach(t, jvm.PID)
 		c := churn{t: t, truncated: map[profile.Reason]int{}}

@@ -28,7 +28,7 @@ func TestLateWalks(t *testing.T) {
 	agent := agentJar(t, "truth.Redefine")
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm := jvmtest.Start(t, jdk, "truth.Churn", "-XX:ReservedCodeCacheSize=6m", "-Xmx256m", "-javaagent:"+agent)
-		for _, ms := range delays {
+		for _, ms := range jvmtest.Drawn(t, 1, delays) {
 			lateRun(t, jvm, time.Duration(ms)*time.Millisecond, duration)
 		}
 		jvm.Quit()

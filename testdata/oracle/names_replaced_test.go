@@ -32,21 +32,22 @@ func TestLibrariesReplaced(t *testing.T) {
 		if jdk.Stripped(t) {
 			t.Skip("its libjvm.so has no symbols: there are no names to be missing")
 		}
-		for name, change := range map[string]func(file string) error{
+		changes := map[string]func(file string) error{
 			"deleted": os.Remove,
 			"renamed": func(file string) error { return os.Rename(file, filepath.Join(filepath.Dir(file), "moved away")) },
 			"replaced": func(file string) error {
 				return errors.Join(os.Remove(file), exec.Command("cp", otherThan(t, jdk, file), file).Run())
 			},
 			"a pipe": func(file string) error { return errors.Join(os.Remove(file), syscall.Mkfifo(file, 0o666)) },
-		} {
+		}
+		for _, name := range append([]string{"replaced"}, jvmtest.Drawn(t, 1, []string{"deleted", "renamed", "a pipe"})...) {
 			t.Run(name, func(t *testing.T) {
 				c := sites[len(sites)-1].start(t, jdk, "", "truth.Shares", "--", "1", "1")
 				before, _ := dumpNamed(t, []string{goprof}, c.pid)
 				for _, library := range []string{"libjvm.so", "libc.so.6"} {
 					file := c.root + mapped(t, c.pid, library)
 					mustBeOverlaid(t, c.pid, file)
-					if err := change(file); err != nil {
+					if err := changes[name](file); err != nil {
 						t.Fatal(err)
 					}
 				}

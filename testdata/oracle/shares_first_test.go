@@ -16,7 +16,7 @@ import (
 // broker had 13 to 20 % of its samples by perf_event lost as stale.
 func TestFirstSightsCount(t *testing.T) {
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
-		for _, engine := range []session.EngineName{session.PtraceEngine, session.PerfEngine} {
+		for _, engine := range jvmtest.Drawn(t, 1, []session.EngineName{session.PtraceEngine, session.PerfEngine}) {
 			t.Run(string(engine), func(t *testing.T) {
 				if engine == session.PerfEngine {
 					withPerf(t)

@@ -15,6 +15,7 @@ import (
 	"goprof/sampler/perf"
 	"goprof/session"
 	"goprof/testdata/jvmtest"
+	"goprof/testdata/sampletest"
 )
 
 // TestHandOver samples threads that compute some 50 us and then hand over to another one, as those of most servers
@@ -22,11 +23,12 @@ import (
 // timed, and mix) and both engines, longer, and where others want the CPUs, too:
 //
 //	GOPROF_HANDOVER="queue/ptrace yield/ptrace lock/ptrace park/ptrace mix/ptrace queue/perf" GOPROF_HANDOVER_SAMPLES=20000 \
-//	GOPROF_HANDOVER_BESIDE=12 go test ./testdata/oracle -run TestHandOver -v -timeout 1h
+//	GOPROF_PROVE=1 GOPROF_HANDOVER_BESIDE=12 go test ./testdata/oracle -run TestHandOver -v -timeout 1h
 //
 // GOPROF_HANDOVER_RATE is how many samples there are for each second of CPU time. With GOPROF_HANDOVER_KEEP, a file, it
 // adds to what earlier runs have counted, and tells the sum.
 func TestHandOver(t *testing.T) {
+	sampletest.Proof(t)
 	samples, beside := envNumber("GOPROF_HANDOVER_SAMPLES", 700), envNumber("GOPROF_HANDOVER_BESIDE", 0)
 	cases := envText("GOPROF_HANDOVER", "queue/ptrace lock/perf")
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {

@@ -13,14 +13,16 @@ import (
 	"goprof/profile"
 	"goprof/sampler/look"
 	"goprof/testdata/jvmtest"
+	"goprof/testdata/sampletest"
 )
 
 // TestMix: long native calls with a little Java between them, in lockstep, sampled without bias: by number and by CPU
 // time, on a machine that is idle otherwise and on one whose CPUs are all wanted by others. Longer, so that smaller
 // biases show:
 //
-//	GOPROF_MIX_SAMPLES=20000 go test ./testdata/oracle -run TestMix -v
+//	GOPROF_PROVE=1 GOPROF_MIX_SAMPLES=20000 go test ./testdata/oracle -run TestMix -v
 func TestMix(t *testing.T) {
+	sampletest.Proof(t)
 	samples := envNumber("GOPROF_MIX_SAMPLES", 1500)
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		for _, load := range []int{0, runtime.NumCPU()} {

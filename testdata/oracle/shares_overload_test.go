@@ -20,6 +20,7 @@ import (
 	"goprof/profile"
 	"goprof/session"
 	"goprof/testdata/jvmtest"
+	"goprof/testdata/sampletest"
 )
 
 // busyEnv makes of this test program one that has so many busy threads, for so many seconds: "60 15".
@@ -85,6 +86,7 @@ func TestOverloaded(t *testing.T) {
 
 // TestOverloadedDepths: of deep stacks no more are lost than of others.
 func TestOverloadedDepths(t *testing.T) {
+	sampletest.Proof(t)
 	seconds := envNumber("GOPROF_OVERLOAD_SECONDS", 3)
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm := jvmtest.Start(t, jdk, "truth.TwoDepths", "--", "300")

@@ -9,6 +9,7 @@ import (
 	"goprof/session"
 	"goprof/testdata/host"
 	"goprof/testdata/jvmtest"
+	"goprof/testdata/sampletest"
 )
 
 // testEngine is what sample samples with. Only tests without t.Parallel set it, through withPerf: these end before
@@ -25,6 +26,7 @@ func withPerf(t testing.TB) {
 
 // TestPerfSharesOfJava is TestShares by perf_event.
 func TestPerfSharesOfJava(t *testing.T) {
+	sampletest.Proof(t)
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		withPerf(t)
 		sharesRun(t, jdk, 1, 3000)
@@ -47,7 +49,7 @@ func TestPerfJavacIsWhole(t *testing.T) {
 // TestPerfIntrinsics is TestIntrinsics by perf_event, without what needs the thread's frame anchor.
 func TestPerfIntrinsics(t *testing.T) {
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
-		for _, group := range []string{"strings", "crypto"} {
+		for _, group := range jvmtest.Drawn(t, 1, []string{"strings", "crypto"}) {
 			t.Run(group, func(t *testing.T) {
 				withPerf(t)
 				jvm := jvmtest.Start(t, jdk, "truth.Intrinsics", "--", group)

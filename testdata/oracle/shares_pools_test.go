@@ -14,13 +14,15 @@ import (
 	"goprof/session"
 	"goprof/testdata/ctest"
 	"goprof/testdata/jvmtest"
+	"goprof/testdata/sampletest"
 )
 
 // TestRequestPools samples two pools whose threads work some microseconds for each request, one twice as much as the
 // other. There are as many samples as intervals of CPU time, and the samples carry that time. More threads, and longer:
 //
-//	GOPROF_POOL_THREADS=2500 GOPROF_POOL_SAMPLES=5000 go test ./testdata/oracle -run TestRequestPools -v -timeout 1h
+//	GOPROF_PROVE=1 GOPROF_POOL_THREADS=2500 GOPROF_POOL_SAMPLES=5000 go test ./testdata/oracle -run TestRequestPools -v -timeout 1h
 func TestRequestPools(t *testing.T) {
+	sampletest.Proof(t)
 	threads, samples := envNumber("GOPROF_POOL_THREADS", 150), envNumber("GOPROF_POOL_SAMPLES", 120)
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		for _, engine := range []session.EngineName{session.PtraceEngine, session.PerfEngine} {

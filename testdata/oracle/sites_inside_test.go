@@ -26,11 +26,11 @@ func TestInside(t *testing.T) {
 	jdk := jvmtest.JDKs(t)[0]
 	here := jvmtest.Start(t, jdk, "truth.Shares", "--", "1", "1", "6")
 	want, _ := dumpAtRest(t, []string{goprof}, here.PID)
-	for _, at := range []site{
+	for _, at := range jvmtest.Drawn(t, 1, []site{
 		{name: "root", unshare: []string{"--mount", "--pid", "--fork", "--kill-child"}, root: "pivot"},
 		{name: "own users", unshare: []string{"--user", "--map-root-user", "--mount", "--pid", "--fork", "--kill-child"},
 			root: "pivot"},
-	} {
+	}) {
 		t.Run(at.name, func(t *testing.T) {
 			c := at.start(t, jdk, goprof, "truth.Shares", "--", "1", "1", "6")
 			inside := append(c.enter(t), "/goprof")

@@ -21,7 +21,7 @@ import (
 func TestIntrinsics(t *testing.T) {
 	t.Parallel()
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
-		for _, group := range []string{"strings", "text", "arrays", "numbers", "crypto", "polls"} {
+		for _, group := range jvmtest.Drawn(t, 3, []string{"strings", "text", "arrays", "numbers", "crypto", "polls"}) {
 			t.Run(group, func(t *testing.T) {
 				jvm := jvmtest.Start(t, jdk, "truth.Intrinsics", "--", group)
 				s := attach(t, jvm.PID)

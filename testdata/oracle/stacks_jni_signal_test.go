@@ -40,7 +40,7 @@ func TestSignals(t *testing.T) {
 		{"alternate-interpreted", "-Xint", "alternate", cfi, profile.Whole},
 		{"no-unwind-info", "-Xmixed", "own", none, profile.NoUnwindInfo},
 	}
-	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+	jvmtest.ForDrawnJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		for _, mode := range modes {
 			t.Run(mode.name, func(t *testing.T) {
 				run := startSignals(t, jdk, mode.flag, mode.stack, mode.lib)

@@ -25,7 +25,7 @@ func TestJNI(t *testing.T) {
 		cfi:  buildNative(t, "jnichain.c", "libjnicfi.so", append(withCFI, "-DLIB=Cfi", "-DFIRST=101")...),
 		bare: buildNative(t, "jnichain.c", "libjnibare.so", append(bare, "-DLIB=Bare", "-DFIRST=201")...).strip(t),
 	}
-	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+	jvmtest.ForDrawnJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		for _, mode := range jniModes {
 			t.Run(mode.name, func(t *testing.T) { jniRun(t, jdk, mode, judge, stops/mode.share) })
 		}

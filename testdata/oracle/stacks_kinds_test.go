@@ -40,7 +40,7 @@ func TestKinds(t *testing.T) {
 		{"interpreted", append([]string{"-Xint"}, jvmtest.KindsFlags...), checkAllInterpreted, []string{"parked"}},
 		{"no-flags", nil, nil, kindsGroups()},
 	}
-	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+	jvmtest.ForDrawnJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		for _, mode := range modes {
 			if mode.check == nil && !longForm && jdk != newestJDK(t) {
 				continue

@@ -169,11 +169,12 @@ func TestJavacIsWhole(t *testing.T) {
 		n, perMille = long, 0.5
 	}
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
-		for _, mode := range []struct {
+		type mode struct {
 			name    string
 			classes string
 			flags   []string
-		}{{"mixed", javacClasses, nil}, {"Xint", "5", []string{"-Xint"}}} {
+		}
+		for _, mode := range jvmtest.Drawn(t, 1, []mode{{"mixed", javacClasses, nil}, {"Xint", "5", []string{"-Xint"}}}) {
 			t.Run(mode.name, func(t *testing.T) {
 				jvm := jvmtest.Start(t, jdk, "truth.JavacLoop", append(mode.flags, "--", "0", mode.classes)...)
 				s := attach(t, jvm.PID)

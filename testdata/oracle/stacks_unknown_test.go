@@ -35,18 +35,20 @@ func TestUnknownJVM(t *testing.T) {
 		if jdk.Stripped(t) {
 			t.Skip("its libjvm.so has no symbol of the version's number, to change it")
 		}
-		for _, c := range []struct {
+		type change struct {
 			name, field string
 			lost        string // what it costs
 			whole       bool   // stacks are whole all the same
-		}{
+		}
+		cases := []change{
 			{"new release", "", "", true},
 			{"no frame anchors", "_last_Java_sp", "frame anchors: JavaFrameAnchor._last_Java_sp", false},
 			{"no deoptimization", "_vframe_array_head", "frames in deoptimization: JavaThread._vframe_array_head", true},
 			{"no thread names", "_threadObj", "thread names: JavaThread._threadObj", true},
 			{"no interpreter", "_stub_buffer", "interpreted frames: StubQueue._stub_buffer", false},
 			{"no call stub", "_call_stub_return_address", "call stub: StubRoutines._call_stub_return_address", false},
-		} {
+		}
+		for _, c := range append(cases[:1:1], jvmtest.Drawn(t, 1, cases[1:])...) {
 			t.Run(c.name, func(t *testing.T) {
 				other := changedJDK(t, jdk, c.field)
 				jvm, path := startShadow(t, other, nil, nil)

@@ -29,7 +29,8 @@ var (
 	// triageSeconds is how long each JVM is looked at. The command looks for ten.
 	triageSeconds = envNumber("GOPROF_TRIAGE_SECONDS", 4)
 	// triageAll has all programs on each JDK, and the healthy ones beside busy loops, too: a quarter of an hour. Else a
-	// program is on the oldest JDK that can run it: some two minutes for all.
+	// program is on the oldest JDK that can run it, and of those that keep a CPU busy or are healthy half are drawn by
+	// lot. TestEachDisease of triage has every disease, as recorded facts.
 	triageAll = os.Getenv("GOPROF_TRIAGE_ALL") != "" || longForm
 )
 
@@ -195,7 +196,14 @@ func TestTriageDiseases(t *testing.T) {
 			table.each(idle, func(i int) { table.find(t, i, start, true) })
 			t.Run("busy", func(t *testing.T) { // one of these at a time
 				t.Parallel()
-				table.each(busy, func(i int) { table.find(t, i, start, false) })
+				var some []int
+				table.each(busy, func(i int) { some = append(some, i) })
+				if !triageAll {
+					some = jvmtest.Drawn(t, len(some)/2, some)
+				}
+				for _, i := range some {
+					table.find(t, i, start, false)
+				}
 			})
 		})
 		table.log()
@@ -331,12 +339,17 @@ func TestTriageBesideLoops(t *testing.T) {
 // acquitAll looks at the healthy programs, some side by side where the machine has nothing else to do.
 func acquitAll(t *testing.T, jdk jvmtest.JDK, sideBySide bool) {
 	var acquitted atomic.Int32
-	acquit := func(t *testing.T, name string, jvm func(t *testing.T) *jvmtest.JVM) {
-		t.Run(name, func(t *testing.T) {
+	type well struct {
+		name  string
+		start func(t *testing.T) *jvmtest.JVM
+	}
+	var programs []well
+	acquit := func(t *testing.T, w well) {
+		t.Run(w.name, func(t *testing.T) {
 			if sideBySide {
 				t.Parallel()
 			}
-			pid := jvm(t).PID
+			pid := w.start(t).PID
 			var of []profile.FindingID
 			var looked acquittal
 			for _, length := range looks() {
@@ -359,7 +372,7 @@ func acquitAll(t *testing.T, jdk jvmtest.JDK, sideBySide bool) {
 		for _, d := range diseases {
 			if d.healthy && d.now() && triageJDK(t, jdk, d.oldest) {
 				name := strings.Join(append([]string{d.class}, d.args...), " ")
-				acquit(t, name, func(t *testing.T) *jvmtest.JVM { return d.start(t, jdk, "well") })
+				programs = append(programs, well{name, func(t *testing.T) *jvmtest.JVM { return d.start(t, jdk, "well") }})
 			}
 		}
 		for _, line := range healthyOthers {
@@ -374,7 +387,15 @@ func acquitAll(t *testing.T, jdk jvmtest.JDK, sideBySide bool) {
 				// It compares two rounds before it ends. Beside loops those of 200 classes take longer than it may.
 				line = append(slices.Clone(line), "--", "0", "40")
 			}
-			acquit(t, line[0], func(t *testing.T) *jvmtest.JVM { return jvmtest.Start(t, jdk, line[0], line[1:]...) })
+			programs = append(programs, well{line[0], func(t *testing.T) *jvmtest.JVM {
+				return jvmtest.Start(t, jdk, line[0], line[1:]...)
+			}})
+		}
+		if !triageAll {
+			programs = jvmtest.Drawn(t, (len(programs)+1)/2, programs)
+		}
+		for _, w := range programs {
+			acquit(t, w)
 		}
 	})
 	t.Logf("%d healthy programs acquitted on %s", acquitted.Load(), jdk)

@@ -61,7 +61,7 @@ func TestTrouble(t *testing.T) {
 	t.Parallel()
 	goprof := buildGoprof(t)
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
-		for _, c := range troubles {
+		for _, c := range jvmtest.Drawn(t, 4, troubles) {
 			t.Run(c.name, func(t *testing.T) {
 				jvm := jvmtest.Start(t, jdk, "truth.Trouble", slices.Concat(c.options, []string{"--"}, c.program)...)
 				if c.kill {

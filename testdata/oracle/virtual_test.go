@@ -381,10 +381,11 @@ func TestShadowVirtual(t *testing.T) {
 		stops, _ = strconv.Atoi(s)
 	}
 	virtualJDKs(t, func(t *testing.T, jdk jvmtest.JDK) {
-		for _, mode := range []struct {
+		type mode struct {
 			name  string
 			flags []string
-		}{
+		}
+		for _, mode := range jvmtest.Drawn(t, 3, []mode{
 			{"mixed", nil},
 			{"interpreted", []string{"-Xint"}},
 			{"c1", []string{"-XX:TieredStopAtLevel=1"}},
@@ -392,7 +393,7 @@ func TestShadowVirtual(t *testing.T) {
 			{"zgc", []string{"-XX:+UseZGC", "-Xmx64m"}},
 			{"shenandoah", []string{"-XX:+UseShenandoahGC", "-Xmx64m"}},
 			{"g1", []string{"-XX:+UseG1GC", "-Xmx24m", "-XX:+UseStringDeduplication"}},
-		} {
+		}) {
 			t.Run(mode.name, func(t *testing.T) {
 				flags := append([]string{"-Djdk.virtualThreadScheduler.parallelism=1",
 					"-Djdk.virtualThreadScheduler.maxPoolSize=1"}, mode.flags...)

@@ -429,7 +429,7 @@ func TestWallWhileObjectsMove(t *testing.T) {
 		if jdk.Version >= 15 {
 			collectors = append(collectors, "-XX:+UseZGC")
 		}
-		for _, flag := range collectors {
+		for _, flag := range jvmtest.Drawn(t, 1, collectors) {
 			t.Run(flag, func(t *testing.T) {
 				jvm, known := startStates(t, jdk, flag, "-Xmx256m")
 				s := attach(t, jvm.PID)

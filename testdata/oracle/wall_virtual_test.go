@@ -22,13 +22,15 @@ import (
 func TestWallVirtual(t *testing.T) {
 	t.Parallel()
 	virtualJDKs(t, func(t *testing.T, jdk jvmtest.JDK) {
-		for _, c := range []struct {
-			flag, heap string
+		type heap struct {
+			flag, size string
 			spinners   int
-		}{{"-Xmixed", "-Xmx96m", 0}, {"-XX:+UseZGC", "-Xmx512m", 0}, {"-XX:+UseSerialGC", "-Xmx96m", 6}} {
+		}
+		for _, c := range jvmtest.Drawn(t, 1, []heap{{"-Xmixed", "-Xmx96m", 0}, {"-XX:+UseZGC", "-Xmx512m", 0},
+			{"-XX:+UseSerialGC", "-Xmx96m", 6}}) {
 			t.Run(fmt.Sprint(c.flag, "-", c.spinners), func(t *testing.T) {
 				const count, movers = 2000, 40
-				jvm := jvmtest.Start(t, jdk, "truth.VirtualWaits", c.flag, c.heap, "--", fmt.Sprint(count),
+				jvm := jvmtest.Start(t, jdk, "truth.VirtualWaits", c.flag, c.size, "--", fmt.Sprint(count),
 					fmt.Sprint(movers), fmt.Sprint(c.spinners))
 				s := attach(t, jvm.PID)
 				for _, move := range []string{"move 0", "move 500"} {

@@ -43,7 +43,7 @@ func TestWitnesses(t *testing.T) {
 		t.Skip("needs gdb (scripts/tools.sh gdb installs it)")
 	}
 	library := buildNative(t, "witness.c", "libwitness.so", "-O2")
-	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+	jvmtest.ForDrawnJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		for _, mode := range witnessModes(jdk) {
 			t.Run(mode.name, func(t *testing.T) {
 				jvm := jvmtest.Start(t, jdk, "truth.Witness", append(mode.flags, "--", library.path)...)

@@ -75,6 +75,14 @@ func Chance(n int64) int64 { return int64(4 * math.Sqrt(float64(n))) }
 // end. The kernel makes one sample of them (kernel/events/core.c, perf_swevent_hrtimer).
 func MayMiss() bool { return os.Getenv("GOPROF_SLOW") != "" }
 
+// Interval is d, and ten times that on a slow machine: a look takes longer there.
+func Interval(d time.Duration) time.Duration {
+	if MayMiss() {
+		d *= 10
+	}
+	return d
+}
+
 // NeedTicks skips the rest of a test if the machine gave the sampling thread no CPU at more than a quarter of its
 // ticks. The figures mean little then, and goprof promises only to count these ticks.
 func NeedTicks(t testing.TB, got *sampler.Stats) {

@@ -10,8 +10,8 @@ import (
 	"goprof/triage/hserr"
 )
 
-// Beside adds to the findings of a core what the JVM's own crash file says of the same death: whether the two agree,
-// and what stands on facts that only the file has. name is what the file is called.
+// Beside adds the contents of the JVM's crash file to the findings of a core of the same death. It says whether the two
+// agree, and adds findings that rest on facts of the crash file alone. name is the name of the crash file.
 func Beside(t *profile.Triage, d *profile.Dump, f *postmortem.Facts, file *hserr.Report, name string) {
 	core := reportOf(d, f)
 	if core == nil || len(t.Findings) == 0 {
@@ -28,11 +28,11 @@ func Beside(t *profile.Triage, d *profile.Dump, f *postmortem.Facts, file *hserr
 	}
 }
 
-// ofTheMachine are the findings that stand on what the JVM has read of the machine and its limits. A core has none of
-// that.
+// ofTheMachine are the findings that rest on the JVM's own view of the machine and its limits. A core does not hold
+// these facts.
 var ofTheMachine = []profile.FindingID{profile.NativeMemory, profile.ContainerLimit}
 
-// compared says in what a crash file and a core agree, or else in what they do not.
+// compared says where a crash file and a core agree, or where they do not.
 func compared(core, file *hserr.Report) string {
 	if file.Signal == "" {
 		for _, text := range []string{file.Message, file.Internal} {

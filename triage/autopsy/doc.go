@@ -1,7 +1,7 @@
-// Package autopsy judges a JVM that is dead. It takes a dump of its core file (package postmortem, with its locks) and
-// other facts from the core, and returns a profile.Triage. The end of the JVM is judged like a crash file (package
-// hserr), because the core has the same facts. Other findings come from rules for which one moment is enough. Findings
-// that need two moments are listed as not known.
+// Package autopsy judges a dead JVM. It takes a dump of the JVM's core file (package postmortem, with locks) and other
+// facts of the core, and returns a profile.Triage. The cause of death is judged by the rules for crash files (package
+// hserr), because a core has the same facts. Other findings come from rules that need only one moment. Findings that
+// need two moments are listed as not known.
 //
 // The package reads nothing else.
 package autopsy

@@ -11,8 +11,8 @@ import (
 	"goprof/triage/hserr"
 )
 
-// Judge says what ended the process, and what else was wrong with it at that moment. name is what the core file is
-// called in commands to type.
+// Judge returns what ended the process, and what else was wrong at that moment. name is the name of the core file in
+// commands that a user can type.
 func Judge(d *profile.Dump, f *postmortem.Facts, name string) *profile.Triage {
 	t := &profile.Triage{Findings: []profile.Finding{}, Notes: []string{}, Unknown: []profile.Unknown{}}
 	if r := reportOf(d, f); r != nil {
@@ -33,7 +33,7 @@ func Judge(d *profile.Dump, f *postmortem.Facts, name string) *profile.Triage {
 	return t
 }
 
-// mostFrames is how much of the stack of the thread that died is told.
+// mostFrames limits how many frames of the dead thread are shown.
 const mostFrames = 12
 
 func stackText(d *profile.Dump) (lines []string) {
@@ -54,7 +54,7 @@ func stackText(d *profile.Dump) (lines []string) {
 	return lines
 }
 
-// maxRing bounds what is told of deadlocks.
+// maxRing limits how many threads of a deadlock are shown.
 const maxRing = 10
 
 // deadlocks finds deadlocks. No thread has run since, so one look proves them.
@@ -91,7 +91,7 @@ const (
 	// another process ended the JVM by a signal. A watchdog sends such a signal to a JVM that collects all the time and
 	// does not answer. For all other cores, heap-full is listed as not known.
 	fullHeap = 0.9
-	// fullCode and roomy are package triage's, too.
+	// fullCode and roomy have the same values as in package triage.
 	fullCode, roomy = 0.97, 0.75
 )
 
@@ -153,7 +153,7 @@ func codeFull(_ *profile.Dump, f *postmortem.Facts, _ string) *profile.Finding {
 	return found
 }
 
-// full is which part of a limit is used.
+// full returns the used part of a limit.
 func full(used, limit maybe.Value[uint64]) (float64, bool) {
 	u, ok := used.Get()
 	m, ok2 := limit.Get()
@@ -172,7 +172,7 @@ func heapText(d *profile.Dump) string {
 	return text
 }
 
-// notes say what the process was, and how it stood.
+// notes returns lines about the process and its state at the end.
 func notes(d *profile.Dump, f *postmortem.Facts) (lines []string) {
 	if d.Core.HeapUsed > 0 {
 		lines = append(lines, heapText(d))
@@ -209,13 +209,14 @@ func notes(d *profile.Dump, f *postmortem.Facts) (lines []string) {
 }
 
 const (
-	// poolOf and stuckShare are package triage's: how many threads are a pool, and which part of it must wait.
+	// poolOf and stuckShare have the same values as in package triage: the least number of threads in a pool, and the
+	// part of a pool that must wait.
 	poolOf     = 3
 	stuckShare = 0.9
 )
 
-// poolNotes name the pools of which nearly all threads waited inside their tasks. One moment does not tell whether that
-// was as it should be.
+// poolNotes names the pools in which nearly all threads waited inside their tasks. One moment does not show whether
+// that was normal.
 func poolNotes(d *profile.Dump) (lines []string) {
 	for _, p := range pools.Of(d.Threads, func(t *profile.ThreadDump) bool { return t.Java && !t.System || t.TID == 0 }) {
 		for on := pools.ForResource; on <= pools.ForPeer; on++ {
@@ -227,10 +228,10 @@ func poolNotes(d *profile.Dump) (lines []string) {
 	return lines
 }
 
-// judged are the rules that a core can be judged by.
+// judged are the rules that need only a core.
 var judged = map[profile.FindingID]bool{profile.Deadlocked: true, profile.HeapFull: true, profile.CodeCacheFull: true}
 
-// elsewhere are the rules of which nothing is in the memory of a process. For all others it must be watched.
+// elsewhere are the rules whose facts are not in the memory of a process. All other rules need two moments.
 var elsewhere = map[profile.FindingID]bool{profile.FDLimit: true, profile.CPUThrottled: true, profile.CPUShort: true,
 	profile.Swapping: true, profile.WaitingRemote: true}
 
@@ -259,7 +260,7 @@ func unknown(d *profile.Dump, f *postmortem.Facts) (list []profile.Unknown) {
 	return list
 }
 
-// deadlocksUnknown says why a deadlock may not have been found. It is empty if all waits are known.
+// deadlocksUnknown returns why a deadlock may have been missed, or "" if all waits are known.
 func deadlocksUnknown(d *profile.Dump) string {
 	if d.NoLocks != "" {
 		return "what threads hold and wait for could not be read: " + d.NoLocks
@@ -282,7 +283,7 @@ func deadlocksUnknown(d *profile.Dump) string {
 	return ""
 }
 
-// codeKnown reports whether size and limit of the code cache are known.
+// codeKnown reports whether the size and the limit of the code cache are known.
 func codeKnown(f *postmortem.Facts) bool {
 	for _, part := range f.Code {
 		if !part.Used.IsKnown() || !part.Max.IsKnown() {

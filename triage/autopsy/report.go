@@ -9,7 +9,7 @@ import (
 	"goprof/triage/hserr"
 )
 
-// reportOf returns what HotSpot would have said in its crash file. It is nil if nothing has ended the process.
+// reportOf returns what HotSpot would have written into its crash file, or nil if nothing ended the process.
 func reportOf(d *profile.Dump, f *postmortem.Facts) *hserr.Report {
 	s := d.Core.Signal
 	if s == nil || len(d.Threads) == 0 {
@@ -50,15 +50,15 @@ func reportOf(d *profile.Dump, f *postmortem.Facts) *hserr.Report {
 	return r
 }
 
-// archNames are HotSpot's names of the CPUs.
+// archNames maps our names of CPUs to HotSpot's.
 var archNames = map[string]string{"amd64": "amd64", "arm64": "aarch64"}
 
-// sentCodes are the codes of signals that a process has sent, by what package postmortem says of them.
+// sentCodes maps the way in which a signal was sent, in package postmortem's words, to HotSpot's code.
 var sentCodes = map[string]string{postmortem.SentByKill: "SI_USER", postmortem.SentByTgkill: "SI_TKILL",
 	postmortem.SentByQueue: "SI_QUEUE"}
 
-// aborted finds out why a process called abort that had caught no signal: the JVM does so when it gives up
-// (utilities/debug.cpp: each way to give up has a function of its own), and so do the C library and native code.
+// aborted finds out why a process called abort without a signal. The JVM calls abort when it gives up
+// (utilities/debug.cpp: each reason has its own function). The C library and native code call it, too.
 func aborted(r *hserr.Report) {
 	for i := range r.Frames {
 		name := r.Frames[i].Text
@@ -74,7 +74,7 @@ func aborted(r *hserr.Report) {
 			continue
 		}
 		if i+1 < len(r.Frames) {
-			r.Frame = r.Frames[i+1] // the frame that found out
+			r.Frame = r.Frames[i+1] // the frame that found the fault
 		}
 		return
 	}
@@ -94,7 +94,7 @@ func threadText(t *profile.ThreadDump) string {
 	return fmt.Sprintf("%q, none of Java's", t.Name)
 }
 
-// withColons is a method as the JVM's compilers print it: a.B::c.
+// withColons returns a method in the form that the JVM's compilers print: a.B::c.
 func withColons(task string) string {
 	if at := strings.LastIndexByte(task, '.'); at > 0 {
 		return task[:at] + "::" + task[at+1:]
@@ -102,7 +102,7 @@ func withColons(task string) string {
 	return task
 }
 
-// frameOf returns a frame as a file of a crash has it. Gaps and notes are none.
+// frameOf converts a frame to the form of a crash file. It returns false for gaps and notes.
 func frameOf(f *profile.Frame) (hserr.Frame, bool) {
 	if f.Func == nil {
 		return hserr.Frame{}, false

@@ -31,8 +31,8 @@ type child struct {
 
 const maxChildren = 1 << 12
 
-// readChildren notes the descendants of the JVM as soon as a dump shows a thread that waits for one. To find them, all
-// processes of the machine are read.
+// readChildren reads the descendants of the JVM as soon as a dump shows a thread that waits for one. It has to read all
+// processes of the machine.
 func (x *examination) readChildren(threads []profile.ThreadDump) {
 	waits := func(t profile.ThreadDump) bool { return pools.At(&t).Doing == pools.ForProcess }
 	if x.children == nil && slices.ContainsFunc(threads, waits) {
@@ -40,7 +40,7 @@ func (x *examination) readChildren(threads []profile.ThreadDump) {
 	}
 }
 
-// since returns the descendants now, and what CPU they have used since these were read.
+// since returns the present descendants, and the CPU time that they have used since c was read.
 func (c *children) since() (list []triage.Child) {
 	if c == nil {
 		return nil
@@ -57,10 +57,10 @@ func (c *children) since() (list []triage.Child) {
 			CPU: float64(p.cpu-was.cpu) / float64(max(over, 1))})
 	}
 	sort.Slice(list, func(i, j int) bool { return list[i].PID < list[j].PID })
-	return slices.Grow(list, 1) // not nil: they are known, and there may be none
+	return slices.Grow(list, 1) // not nil: the list is known, and may be empty
 }
 
-// descendants reads all processes, and keeps those that descend from one.
+// descendants returns the descendants of the JVM. It reads all processes.
 func descendants(jvm int) *children {
 	c := &children{jvm: jvm, at: time.Now(), all: map[int]child{}}
 	entries, _ := os.ReadDir("/proc")
@@ -86,7 +86,7 @@ func descendants(jvm int) *children {
 	return c
 }
 
-// statOf reads the stat of a process, with the CPU time of all of its threads. Nil: it has ended.
+// statOf reads /proc/PID/stat, with the CPU time of all threads. It returns nil if the process has ended.
 func statOf(pid int) []byte {
 	b, err := procfs.Read(fmt.Sprintf("/proc/%d/stat", pid), maxStat)
 	if err != nil {

@@ -1,11 +1,11 @@
 //go:build linux
 
-// Package examine gathers what package triage judges: two recordings of the same seconds, dumps, and a reading of the
-// vitals each second. It judges nothing.
+// Package examine gathers the evidence for package triage: two recordings of the same seconds, dumps, and a reading of
+// the vitals each second. It judges nothing.
 //
-// The recordings run side by side, each over a session of its own. A third session takes the dumps. If two of them want
-// the same thread in the same microseconds, the kernel gives it to one, and the other counts a lost look (about one in
-// a thousand, which the account of a recording says).
+// The recordings run side by side, each with its own session. A third session takes the dumps. If two of them want to
+// stop the same thread within the same microseconds, the kernel gives it to one. The other counts a lost look (about
+// one in a thousand), which the recording's account shows.
 package examine
 
 import (
@@ -26,25 +26,25 @@ import (
 // Options say how to look.
 type Options struct {
 	Duration time.Duration
-	Tell     func(string) // how far it is; not nil
-	// Keep, if not nil, is called before each of the recordings begins. It returns what takes the samples, and what is
-	// called at the end with their sum.
+	Tell     func(string) // receives progress messages; not nil
+	// Keep, if not nil, is called before each of the recordings begins. It returns a Sink for the samples, and a
+	// function that is called at the end with the profile and its summary.
 	Keep func(session.Mode, *session.Session) (session.Sink, func(*profile.Profile, *profile.Summary))
 }
 
 const (
 	cpuInterval  = 10 * time.Millisecond // of CPU time
-	wallInterval = 50 * time.Millisecond // for each thread
+	wallInterval = 50 * time.Millisecond // per thread
 	readEvery    = time.Second
-	// stoppedFor is how long a stopped process is looked at: nothing changes in it.
+	// stoppedFor is the length of an examination of a stopped process, because nothing changes in it.
 	stoppedFor = 2 * time.Second
-	// dumpWait is less than a dump of its own takes: a thread that has no CPU now is in the next one.
+	// dumpWait limits a dump. It is less than for goprof dump: a thread without a CPU now is in the next dump.
 	dumpWait = 2 * time.Second
-	// findVirtual bounds how long a dump looks for virtual threads that wait for locks, each time.
+	// findVirtual limits how long each dump searches for virtual threads that wait for locks.
 	findVirtual = time.Second
 )
 
-// Gather looks at a JVM. The error says that the JVM cannot be looked at, or has ended. Other facts that could not be
+// Gather examines a JVM. It returns an error if the JVM cannot be examined, or has ended. Other facts that could not be
 // read are missing in the evidence.
 func Gather(ctx context.Context, pid int, opt Options) (*triage.Evidence, []string, error) {
 	x := examination{opt: opt, evidence: &triage.Evidence{PID: pid}}
@@ -82,16 +82,15 @@ func Gather(ctx context.Context, pid int, opt Options) (*triage.Evidence, []stri
 	return x.evidence, x.notes, nil
 }
 
-// examination is a look under way.
 type examination struct {
 	opt      Options
-	session  *session.Session // of dumps and vitals
+	session  *session.Session // for dumps and vitals
 	vitals   *vitals.Vitals
 	memory   *memory.Reader
-	others   [2]*session.Session // of the recordings
-	locks    bool                // the JVM shows them
-	opened   connections         // when the last dump was taken
-	children *children           // nil: no thread waited for one
+	others   [2]*session.Session // for the recordings
+	locks    bool                // the JVM shows locks
+	opened   connections         // at the last dump
+	children *children           // nil: no thread has waited for a child
 	evidence *triage.Evidence
 	mu       sync.Mutex
 	notes    []string
@@ -130,7 +129,7 @@ func (x *examination) note(text string) {
 	x.notes = append(x.notes, text)
 }
 
-// record begins both recordings. The function that it returns waits for their end.
+// record begins both recordings. The returned function waits for their end.
 func (x *examination) record(ctx context.Context) (wait func()) {
 	var all sync.WaitGroup
 	for i, r := range []struct {
@@ -155,7 +154,7 @@ func (x *examination) record(ctx context.Context) (wait func()) {
 	return all.Wait
 }
 
-// look reads and dumps until the time is over: a dump at the beginning, in the middle and at the end.
+// look takes readings, and dumps at the beginning, in the middle and at the end.
 func (x *examination) look(ctx context.Context) error {
 	began := time.Now()
 	dumps := [...]time.Duration{0, x.opt.Duration / 2, x.opt.Duration}
@@ -224,7 +223,7 @@ func (x *examination) dump(ctx context.Context) error {
 	return nil
 }
 
-// dumpTries bounds how often a dump is taken again for threads that a recording had stopped in that moment.
+// dumpTries limits how often a dump is repeated because a recording had stopped one of its threads.
 const dumpTries = 3
 
 func (x *examination) dumpAgain(ctx context.Context, waits *profile.VirtualWaits) (threads []profile.ThreadDump,

@@ -13,11 +13,11 @@ import (
 	"goprof/session"
 )
 
-// fullEnough is how full a heap is, at least, of which it is counted what fills it, though nothing was collected.
+// fullEnough is the fill from which on the heap's classes are counted even if there was no collection.
 const fullEnough = 0.8
 
-// countHeap counts what fills the heap, within the bounds of package heap, if that may matter: there were collections,
-// or the heap is nearly full. No rule needs it. If it fails, the reason is noted.
+// countHeap counts the classes that fill the heap, within the limits of package heap. It does so only if there were
+// collections, or if the heap is nearly full. No rule needs the result. If counting fails, the reason is noted.
 func (x *examination) countHeap(ctx context.Context) {
 	last := x.evidence.Readings[len(x.evidence.Readings)-1]
 	full, _ := last.JVM.GC.Heap.Full()

@@ -10,13 +10,14 @@ import (
 	"goprof/session"
 )
 
-// memoryDue reports whether memory is to be read, so often read before: at the beginning, after each third of the time,
-// and always at the end.
+// memoryDue reports whether memory is to be read now: at the beginning, after each third of the time, and at the end.
+// before is how often it was read.
 func memoryDue(before int, passed, all time.Duration) bool {
 	return passed >= all || before < 3 && passed >= time.Duration(before)*all/3
 }
 
-// readMemory reads where the resident memory is. A part that could not be read is missing: rules that need it say so.
+// readMemory reads the parts of the resident memory. A part that could not be read is missing, and the rules that need
+// it say so.
 func (x *examination) readMemory(arenas bool) {
 	m, err := session.Ask(x.session, func() (*profile.Memory, error) {
 		if x.memory == nil {

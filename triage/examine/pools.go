@@ -12,7 +12,7 @@ import (
 	"goprof/triage"
 )
 
-// dumpPools adds to the last dump what is known of pools.
+// dumpPools adds the state of pools to the last dump.
 func (x *examination) dumpPools() error {
 	d := &x.evidence.Dumps[len(x.evidence.Dumps)-1]
 	d.Took = time.Since(d.At)
@@ -25,8 +25,8 @@ func (x *examination) dumpPools() error {
 	return x.dumpVirtual(d)
 }
 
-// dumpVirtual adds the virtual threads that no carrier runs. There may be very many of them. So the first dump and the
-// last have them, which is enough to see which of them stand still.
+// dumpVirtual adds the virtual threads without a carrier. There may be very many, so only the first dump and the last
+// have them. That is enough to see which of them stand still.
 func (x *examination) dumpVirtual(d *triage.Dump) error {
 	if !x.session.HasVirtual() || len(x.evidence.Dumps) == 2 {
 		return nil
@@ -47,10 +47,10 @@ func (x *examination) virtual() (threads []profile.ThreadDump, unread string, er
 	return threads, unread, nil
 }
 
-// earlier is how long before the end virtual threads are read once more.
+// earlier is the time between the extra reading of virtual threads and the end.
 const earlier = readEvery
 
-// sumEarlier notes the frames of virtual threads before the last dump has them, if there are threads to compare.
+// sumEarlier reads the frames of virtual threads shortly before the last dump, if there are threads to compare.
 func (x *examination) sumEarlier(passed time.Duration) error {
 	e := x.evidence
 	if e.Earlier.Was != nil || passed < x.opt.Duration-earlier || len(e.Dumps) == 0 || len(e.Dumps[0].Virtual) == 0 {

@@ -12,18 +12,18 @@ import (
 	"goprof/triage/vitals"
 )
 
-// connections counts the connections of the process, without those to itself.
+// connections counts the connections of the process. Connections to itself are left out.
 type connections struct {
 	opened   map[netip.AddrPort]int // by their other ends
 	accepted int
 }
 
 // remotes finds the threads that wait in a system call for a connection that the process itself has opened, and counts
-// all connections. Nil: that cannot be known here.
+// all connections. It returns nil if that cannot be known.
 func (x *examination) remotes(threads []profile.ThreadDump) (map[int]triage.Remote, error) {
-	asked := slices.Clone(threads) // the examination goes on with its own if the target does not answer
+	asked := slices.Clone(threads) // if the target does not answer, the examination continues with its own list
 	waits, err := session.Ask(x.session, func() (map[int]int, error) {
-		return x.session.Descriptors(asked), nil // what poll waits for is read from its memory
+		return x.session.Descriptors(asked), nil // the descriptors of poll are read from the target's memory
 	})
 	if err != nil {
 		return nil, err
@@ -31,7 +31,7 @@ func (x *examination) remotes(threads []profile.ThreadDump) (map[int]triage.Remo
 	x.opened = connections{}
 	sockets, err := x.vitals.Sockets()
 	if err != nil {
-		return nil, nil // the files of /proc/PID/net cannot be read: rules say that it is not known
+		return nil, nil // the files of /proc/PID/net cannot be read, and the rules say so
 	}
 	listens, own := map[uint16]bool{}, map[netip.AddrPort]bool{}
 	for i := range sockets {

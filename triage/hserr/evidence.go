@@ -9,7 +9,7 @@ import (
 	"goprof/arch/cpus"
 )
 
-// number returns the first of some texts that is a number of bytes: "536870912", "524288 k", "512.00M".
+// number returns the first text that is a number of bytes: "536870912", "524288 k", "512.00M".
 func number(texts ...string) uint64 {
 	for _, text := range texts {
 		fields := strings.Fields(text)
@@ -41,7 +41,7 @@ func number(texts ...string) uint64 {
 	return 0
 }
 
-// evidence returns the evidence that findings of all causes show.
+// evidence returns the evidence that all findings share.
 func (r *Report) evidence() (lines []string) {
 	if r.Signal != "" {
 		text := fmt.Sprintf("%s at pc 0x%x", r.Signal, r.PC)
@@ -76,7 +76,7 @@ var frameKinds = map[byte]string{'J': "compiled Java", 'j': "interpreted Java", 
 var states = map[string]string{"_thread_in_native": "in native code", "_thread_in_vm": "in the JVM",
 	"_thread_in_Java": "in Java code", "_thread_blocked": "blocked", "_thread_new": "not begun yet"}
 
-// cpu returns the CPU of the machine that crashed, nil if it is not known.
+// cpu returns the CPU of the machine that crashed, or nil if it is not known.
 func (r *Report) cpu() *arch.CPU {
 	switch r.Arch {
 	case "amd64":
@@ -87,7 +87,7 @@ func (r *Report) cpu() *arch.CPU {
 	return nil
 }
 
-// instruction says what the file shows of the code at the pc.
+// instruction describes the machine code at the pc.
 func (r *Report) instruction() string {
 	at := r.PC - r.CodeAt
 	if len(r.Code) == 0 || r.PC < r.CodeAt || at >= uint64(len(r.Code)) {
@@ -108,10 +108,10 @@ var flows = map[arch.Flow]string{arch.FlowNext: "one that goes on behind itself"
 	arch.FlowCall: "a call", arch.FlowReturn: "a return: the stack is damaged",
 	arch.FlowEnds: "a trap, which code ends in that must not go on"}
 
-// nearPointer is how far behind a register's value an access may lie that used the register as its base.
+// nearPointer is the largest distance from a register's value to an access that used the register as its base.
 const nearPointer = 4 << 10
 
-// pointers returns the registers that the address of the access can come from.
+// pointers returns the registers from which the address of the access can come.
 func (r *Report) pointers() (lines []string) {
 	if !r.HasAddr || r.Signal != "SIGSEGV" && r.Signal != "SIGBUS" {
 		return nil
@@ -136,7 +136,7 @@ func (r *Report) pointers() (lines []string) {
 	return []string{"the address can come from " + strings.Join(names, ", ")}
 }
 
-// notes say which JVM crashed, and how much memory was left.
+// notes describes the JVM that crashed, and the memory that was left.
 func (r *Report) notes() (lines []string) {
 	add := func(format string, values ...any) { lines = append(lines, fmt.Sprintf(format, values...)) }
 	for _, text := range []string{r.JRE, r.VM} {

@@ -8,7 +8,7 @@ import (
 	"goprof/profile"
 )
 
-// Judge says what a crash file means: the likeliest cause first, and then what is known of memory.
+// Judge explains a crash file: the likeliest cause first, then the state of memory.
 func Judge(r *Report) *profile.Triage {
 	t := &profile.Triage{Findings: []profile.Finding{}, Notes: []string{}, Unknown: []profile.Unknown{}}
 	if f := cause(r); f != nil {
@@ -88,7 +88,7 @@ func memory(r *Report) *profile.Finding {
 	return f
 }
 
-// onOOM finds that the heap was full, and that a flag of the JVM turned that into a crash.
+// onOOM finds that the heap was full and that a flag of the JVM turned the error into a crash.
 func onOOM(r *Report) *profile.Finding {
 	if !strings.Contains(r.Message, "OutOfMemory encountered") {
 		return nil
@@ -119,8 +119,8 @@ func sent(r *Report) *profile.Finding {
 	return f
 }
 
-// guardZone is how near to the end of a stack an access counts as a stack overflow. The JVM's own zones have 80 KiB,
-// and frames of libraries may reach further.
+// guardZone is the largest distance from the end of a stack at which an access counts as a stack overflow. The JVM's
+// own guard zones have 80 KiB, and frames of libraries may reach further.
 const guardZone = 256 << 10
 
 func stackOverflow(r *Report) *profile.Finding {
@@ -169,7 +169,7 @@ func bus(r *Report) *profile.Finding {
 // methodOf finds a method in a line of a compile task or a frame: com.example.Shop::pay, com.example.Shop.pay(I)V.
 var methodOf = regexp.MustCompile(`([\w$]+(?:[./][\w$]+)*)(?:::|\.)([\w$<>]+)(?:\(|\s|$)`)
 
-// exclude is the flag that stops the compiler from compiling the method in a text.
+// exclude returns the flag that excludes the method in a text from compilation.
 func exclude(text string) string {
 	m := methodOf.FindStringSubmatch(text)
 	if m == nil {
@@ -204,7 +204,7 @@ func taskMethod(task string) string {
 	return ""
 }
 
-// unsafeNear is among how many of the topmost frames a call of Unsafe is looked for.
+// unsafeNear is the number of top frames that are searched for a call of Unsafe.
 const unsafeNear = 6
 
 func unsafe(r *Report) *profile.Finding {
@@ -272,7 +272,7 @@ func compiled(r *Report) *profile.Finding {
 	return f
 }
 
-// systemLibraries matches libraries whose functions mostly crash because of wrong arguments.
+// systemLibraries matches libraries that mostly crash because of wrong arguments.
 var systemLibraries = regexp.MustCompile(`^\[(?:libc[.-]|libpthread|libstdc\+\+|libm[.-]|ld-|libgcc_s|linux-vdso|libdl|librt|libjvm)`)
 
 func native(r *Report) *profile.Finding {
@@ -325,7 +325,7 @@ func vm(r *Report) *profile.Finding {
 	return f
 }
 
-// nearlyFull is the part of its memory limit that a container uses when it is about to be killed.
+// nearlyFull is the used part of its memory limit from which on a container is reported.
 const nearlyFull = 0.95
 
 func container(r *Report) *profile.Finding {

@@ -14,13 +14,13 @@ import (
 type Report struct {
 	Signal   string // SIGSEGV
 	SigCode  string // SEGV_MAPERR, SI_USER
-	Addr     uint64 // the address that was accessed, if HasAddr
+	Addr     uint64 // the accessed address, if HasAddr
 	HasAddr  bool
 	SentBy   int // the process that sent the signal
 	Internal string
-	Message  string // of an internal error, or of memory that was not available
-	NoMemory bool   // there was not enough memory for the JVM to go on
-	Wanted   uint64 // bytes that were not available
+	Message  string // of an internal error, or of a failed allocation
+	NoMemory bool   // the JVM ended because memory was short
+	Wanted   uint64 // bytes that could not be allocated
 
 	PC       uint64
 	PID      int
@@ -28,12 +28,12 @@ type Report struct {
 	Frame    Frame // the "problematic frame"
 	Thread   string
 	State    string // _thread_in_native
-	Task     string // what the compiler thread compiled
+	Task     string // what the compiler thread was compiling
 	Frames   []Frame
 	Java     []Frame
-	Stack    [2]uint64 // the thread's, from its end on
+	Stack    [2]uint64 // of the thread, from its end on
 	SP       uint64
-	Overflow bool // the file itself speaks of a stack overflow
+	Overflow bool // the file itself reports a stack overflow
 
 	Registers []Register
 	Code      []byte // around the pc
@@ -47,10 +47,10 @@ type Report struct {
 	Virtual  string // "Virtual Size: ..." of the process
 	Resident string
 	Cgroup   map[string]string
-	Whole    bool // the end of the file is there
+	Whole    bool // the file is complete
 }
 
-// Frame is a line of a stack: J, j, V, v, C or A, and the rest.
+// Frame is a line of a stack: its kind (J, j, V, v, C or A) and the rest.
 type Frame struct {
 	Kind byte
 	Text string
@@ -62,18 +62,18 @@ type Register struct {
 	Value uint64
 }
 
-// Bounds of what is read.
+// Limits of what is read.
 const (
 	maxBytes  = 64 << 20
 	maxLine   = 16 << 10
 	maxFrames = 1 << 10
-	maxText   = 512 // bytes of a line that is kept
+	maxText   = 512 // bytes kept of a line
 	maxCode   = 4 << 10
 	maxHeap   = 12
 	maxFacts  = 256
 )
 
-// ErrNone is returned for a file that is no crash file.
+// ErrNone is returned if the file is not a crash file.
 var ErrNone = errors.New("it is no crash file of HotSpot: those begin with # and report a fatal error, or of " +
 	"insufficient memory")
 
@@ -103,7 +103,7 @@ func Parse(from io.Reader) (*Report, error) {
 			return nil, err
 		}
 		p.line(strings.TrimRight(string(line), "\r"))
-		for more && err == nil { // the rest of a long line
+		for more && err == nil { // skip the rest of a long line
 			_, more, err = lines.ReadLine()
 		}
 	}
@@ -185,7 +185,7 @@ func (p *parser) line(line string) {
 	}
 }
 
-// head reads a line of the file's beginning.
+// head reads a line of the first part of the file.
 func (p *parser) head(line string) {
 	r := p.r
 	text := strings.TrimSpace(strings.TrimPrefix(line, "#"))
@@ -306,7 +306,7 @@ func (p *parser) code(line string) {
 	}
 }
 
-// fact reads a line that means the same wherever it stands.
+// fact reads a line that has the same meaning everywhere.
 func (p *parser) fact(line string) {
 	r := p.r
 	if m := siginfo.FindStringSubmatch(line); m != nil {
@@ -344,6 +344,6 @@ func (p *parser) fact(line string) {
 	case strings.Contains(line, "elapsed time:") && r.Elapsed == "":
 		text := line[strings.Index(line, "elapsed time:")+len("elapsed time:"):]
 		r.Elapsed = cut(strings.TrimSpace(text))
-		r.Whole = r.Whole || strings.Contains(r.VM, "VM (25.") // in JDK 8 that is the last line
+		r.Whole = r.Whole || strings.Contains(r.VM, "VM (25.") // in JDK 8 this is the last line
 	}
 }

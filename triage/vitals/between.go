@@ -7,8 +7,8 @@ import (
 	"goprof/process/procfs"
 )
 
-// Between says what happened from one reading to a later one of the same process. Readings in the same moment, or in
-// the wrong order, tell nothing.
+// Between returns what happened between two readings of the same process. Rates are not known if the readings are of
+// the same moment or in the wrong order.
 func Between(a, b *Reading) Rates {
 	r := Rates{Over: b.At.Sub(a.At)}
 	if r.Over <= 0 {
@@ -36,20 +36,20 @@ func grown(a, b maybe.Value[uint64]) maybe.Value[uint64] {
 	return maybe.If(y-x, ok && ok2 && y >= x)
 }
 
-// rate is by how much a count grew a second.
+// rate returns the growth of a count per second.
 func (s span) rate(a, b maybe.Value[uint64]) maybe.Value[float64] {
 	n, ok := grown(a, b).Get()
 	return maybe.If(float64(n)/time.Duration(s).Seconds(), ok)
 }
 
-// share is by how much a time grew, as part of the time between the readings.
+// share returns the growth of a time as a part of the time between the readings.
 func (s span) share(a, b maybe.Value[time.Duration]) maybe.Value[float64] {
 	x, ok := a.Get()
 	y, ok2 := b.Get()
 	return maybe.If(float64(y-x)/float64(s), ok && ok2 && y >= x)
 }
 
-// threads compares the threads that are there in both readings, and adds up what they did.
+// threads compares the threads that are in both readings, and adds up their work.
 func (r *Rates) threads(a, b *Reading) {
 	before := make(map[int]*Thread, len(a.Threads))
 	for i := range a.Threads {
@@ -109,13 +109,13 @@ func (r *Rates) machine(a, b *Machine, over span) {
 	}
 	all := float64(now.Total() - was.Total())
 	part := func(was, now uint64) maybe.Value[float64] {
-		return maybe.If(float64(now-was)/all, now >= was) // the kernel lets idle and iowait go back now and then
+		return maybe.If(float64(now-was)/all, now >= was) // idle and iowait of the kernel decrease now and then
 	}
 	r.Steal = part(was.Steal, now.Steal)
 	r.Busy = part(was.Total()-was.Idle-was.IOWait-was.Steal, now.Total()-now.Idle-now.IOWait-now.Steal)
 }
 
-// stall is the part of the time in which some thread waited.
+// stall returns the part of the time in which at least one thread waited.
 func (s span) stall(a, b maybe.Value[procfs.Pressure]) maybe.Value[float64] {
 	x, ok := a.Get()
 	y, ok2 := b.Get()

@@ -15,7 +15,7 @@ import (
 
 // TestCompileQueues: compiler threads are kept from running. What waits for them is what jcmd prints.
 func TestCompileQueues(t *testing.T) {
-	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+	jvmtest.ForDrawnJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		p := attach(t, jdk, "-Xmx128m")
 		symbols := p.read().JVM.Safepoints.Operation.IsKnown()
 		if queues, ok := p.read().JVM.Code.Queues.Get(); !symbols {

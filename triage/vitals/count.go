@@ -6,12 +6,12 @@ import (
 	"goprof/session"
 )
 
-// configuring are the flags that Count's JVM.Flags holds with memory set.
+// configuring are the flags that Count reads into JVM.Flags with memory set.
 var configuring = []string{"ParallelGCThreads", "ConcGCThreads", "UseDynamicNumberOfGCThreads",
 	"ExplicitGCInvokesConcurrent", "DisableExplicitGC", "MaxHeapSize", "InitialHeapSize", "TieredCompilation"}
 
-// Count reads what the JVM counts for jstat, which takes some tens of microseconds. With memory set it also reads how
-// full heap and code cache are, and flags. ok is false for a JVM that counts nothing (-XX:-UsePerfData).
+// Count reads the JVM's counters for jstat, which takes some tens of microseconds. With memory set it also reads the
+// use of heap and code cache, and flags. ok is false for a JVM without counters (-XX:-UsePerfData).
 func (v *Vitals) Count(memory bool) (j JVM, ok bool, err error) {
 	j, err = session.Ask(v.s, func() (j JVM, _ error) {
 		j.GC.Name = v.health.Collector()
@@ -34,7 +34,7 @@ func (v *Vitals) Count(memory bool) (j JVM, ok bool, err error) {
 	return j, len(j.GC.Collectors) > 0, err
 }
 
-// Load reads what the process and the machine have used of CPUs.
+// Load reads the CPU time of the process and the machine.
 func (v *Vitals) Load() (Process, Machine) {
 	var r Reading
 	v.readProcess(&r)
@@ -42,7 +42,7 @@ func (v *Vitals) Load() (Process, Machine) {
 	return r.Process, r.Machine
 }
 
-// Heap reads how full the heap is.
+// Heap reads the use of the heap.
 func (v *Vitals) Heap() (Pool, error) {
 	return session.Ask(v.s, func() (Pool, error) { return Pool(v.health.Heap().Heap), nil })
 }

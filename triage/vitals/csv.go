@@ -11,7 +11,7 @@ import (
 	"goprof/process/maybe"
 )
 
-// Table has rows of readings, the oldest first. It is small: of a reading it keeps what has a column.
+// Table has a row for each reading, the oldest first. It keeps only the facts that have a column.
 type Table [][]string
 
 // Add adds a reading.

@@ -6,16 +6,16 @@ import (
 	"goprof/process/maybe"
 )
 
-// Collected is a collection, or a pause of one, that has ended.
+// Collected is a finished collection, or a finished pause of one.
 type Collected struct {
 	Of     *Collector
 	Length time.Duration
-	// Ended is when, since the JVM began. It is known of the last one of each collector. If several have ended between
-	// two readings, the others share the rest of the time.
+	// Ended is the time since the JVM began. It is known for the last collection of each collector. If several have
+	// ended between two readings, the others share the rest of the time.
 	Ended maybe.Value[time.Duration]
 }
 
-// maxEnded bounds the collections between two readings.
+// maxEnded limits the collections between two readings.
 const maxEnded = 1 << 10
 
 // Ended returns the collections that have ended between two readings of one JVM.
@@ -41,7 +41,7 @@ func (c *Collector) ended() uint64 {
 	return c.Count
 }
 
-// lastOf returns the last n collections, which took so long together.
+// lastOf returns the last n collections. spent is their length together.
 func (c *Collector) lastOf(n int, spent time.Duration) (list []Collected) {
 	begun, ok := c.Begun.Get()
 	ended, ok2 := c.Ended.Get()

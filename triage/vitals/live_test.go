@@ -65,7 +65,7 @@ func TestAllocated(t *testing.T) {
 
 // TestFinalizers: a finalizer never ends. Other finalizers wait behind it.
 func TestFinalizers(t *testing.T) {
-	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+	jvmtest.ForDrawnJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		for _, name := range []string{"Serial", "G1", "ZGC", "Shenandoah"} {
 			if !has(jdk, name) {
 				continue
@@ -154,7 +154,7 @@ func TestCompilersOffByFlag(t *testing.T) {
 // TestHoldOut: a thread in a loop without a poll keeps a safepoint waiting, and goprof names the thread. How long
 // the safepoint waits depends on the machine, so readings go on until one shows the thread.
 func TestHoldOut(t *testing.T) {
-	jvmtest.ForEachJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
+	jvmtest.ForDrawnJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		p := attach(t, jdk, "-Xmx128m", "-XX:+UseParallelGC", "-XX:-TieredCompilation", "-XX:-UseOnStackReplacement")
 		if !p.read().JVM.Safepoints.State.IsKnown() {
 			if jdk.Label != "stripped" {

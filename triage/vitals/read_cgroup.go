@@ -12,7 +12,7 @@ import (
 	"goprof/process/procfs"
 )
 
-// readCgroup reads what the process's control groups grant it.
+// readCgroup reads the limits of the process's control groups.
 func (v *Vitals) readCgroup(c *Cgroup) {
 	*c = Cgroup{}
 	groups := procfs.Memberships(readFile(v.file("cgroup")))
@@ -27,16 +27,16 @@ func (v *Vitals) readCgroup(c *Cgroup) {
 	}
 }
 
-// group is a control group and those above it, as far as goprof sees them.
+// group is a control group with the groups above it, as far as goprof sees them.
 type group struct{ procfs.Group }
 
-// groupOf finds the group that a controller counts for the process.
+// groupOf finds the process's group for a controller.
 func (v *Vitals) groupOf(memberships []procfs.Membership, controller string) (g group, ok bool) {
 	found, ok := procfs.GroupOf(memberships, v.mounts, controller)
 	return group{found}, ok
 }
 
-// readCPU reads the tightest limit on CPU time, and how often it was met.
+// readCPU reads the lowest limit on CPU time, and how often it was reached.
 func (g *group) readCPU(c *Cgroup) {
 	for _, dir := range g.Dirs {
 		cpus, limited, ok := g.cpuLimit(dir)
@@ -56,8 +56,8 @@ func (g *group) readCPU(c *Cgroup) {
 	}
 }
 
-// cpuLimit reads a group's own limit. The topmost group of a hierarchy has none, and no file that says so; nor has one
-// for which the controller is not switched on.
+// cpuLimit reads a group's own limit. The topmost group of a hierarchy has no limit and no file for it. The same is
+// true of a group for which the controller is off.
 func (g *group) cpuLimit(dir string) (cpus float64, limited, ok bool) {
 	name := "cpu.max"
 	if g.Version == 1 {
@@ -74,15 +74,15 @@ func (g *group) cpuLimit(dir string) (cpus float64, limited, ok bool) {
 	return procfs.CPUMax(b)
 }
 
-// readMemory reads the tightest limit on memory, and what came of it.
+// readMemory reads the lowest limit on memory, its use, and the kills.
 func (g *group) readMemory(c *Cgroup) {
 	m := g.Group.Memory()
 	c.Memory, c.Cache, c.MemoryLimited = Pool{Used: m.Used, Max: m.Max}, m.Cache, m.Limited
 	c.Kills = maybe.If(g.OOMKills())
 }
 
-// tightest returns how much is used of the least limit: of that group whose limit it is. Without a limit it is what the
-// process's own group uses.
+// tightest returns the lowest limit, and the use of the group that has this limit. Without a limit it returns the use
+// of the process's own group.
 func (g *group) tightest(current, limit string) (p Pool) {
 	for i, dir := range g.Dirs {
 		used := maybe.If(procfs.Number(readFile(path.Join(dir, current))))

@@ -13,12 +13,12 @@ import (
 	"goprof/vmstructs"
 )
 
-// javaPart is what is read of the JVM's memory.
+// javaPart is the part of a reading that comes from the JVM's memory.
 type javaPart struct {
 	jvm       JVM
 	threads   []vmstructs.Thread
-	names     []string // of them
-	ok        bool     // threads could be listed
+	names     []string // of threads
+	ok        bool     // the threads could be listed
 	allocated []maybe.Value[uint64]
 	mounted   []vmstructs.Mounted
 }
@@ -26,9 +26,9 @@ type javaPart struct {
 // mattering are the flags that Reading.JVM.Flags holds, if the JVM has them.
 var mattering = []string{"MaxMetaspaceSize", "ActiveProcessorCount"}
 
-// readJava reads all facts from the JVM's memory. If the memory does not answer, the caller goes on without it while it
-// still runs (session.Guarded). So it uses only fields of the Vitals that no other code uses: health, names and the
-// session's clock.
+// readJava reads all facts from the JVM's memory. If the memory does not answer, the caller continues while readJava
+// still runs (session.Guarded). So readJava uses only fields of the Vitals that no other code uses: health, names and
+// the session's clock.
 func (v *Vitals) readJava() (part javaPart) {
 	h := v.health
 	j := &part.jvm
@@ -42,8 +42,7 @@ func (v *Vitals) readJava() (part javaPart) {
 			j.Flags[name] = f.String()
 		}
 	}
-	// Facts that may change soonest come first: whether a safepoint is under way, and which threads have not come to
-	// it.
+	// Facts that change soonest come first: whether a safepoint is under way, and which threads have not stopped.
 	state := h.Safepoint()
 	threads, err := h.Threads()
 	part.threads, part.ok = threads, err == nil
@@ -53,7 +52,7 @@ func (v *Vitals) readJava() (part javaPart) {
 			s = settled(threads)
 		}
 		j.Safepoints.State = maybe.Known(safepointStates[s])
-		if s == vmstructs.Synchronizing && h.Safepoint() == state { // it is still the same, or another one
+		if s == vmstructs.Synchronizing && h.Safepoint() == state { // the same safepoint is still under way, or another one
 			j.Safepoints.HoldOuts = holdOuts(threads)
 		}
 	}
@@ -89,7 +88,7 @@ func (v *Vitals) readWork(part *javaPart) {
 	part.jvm.GC.Collections = v.health.Heap().Collections
 }
 
-// parallelism finds how many carriers the JVM's arguments ask for. The last one counts.
+// parallelism returns the number of carriers in the JVM's arguments. The last argument counts.
 func parallelism(args []string) (n int, ok bool) {
 	for _, arg := range args {
 		if text, is := strings.CutPrefix(arg, "-Djdk.virtualThreadScheduler.parallelism="); is {
@@ -100,13 +99,13 @@ func parallelism(args []string) (n int, ok bool) {
 	return n, ok
 }
 
-// maxParallelism is the most that a ForkJoinPool takes (ForkJoinPool.MAX_CAP).
+// maxParallelism is the limit of a ForkJoinPool (ForkJoinPool.MAX_CAP).
 const maxParallelism = 0x7fff
 
 var safepointStates = map[vmstructs.SafepointState]SafepointState{vmstructs.NotSynchronized: NoSafepoint,
 	vmstructs.Synchronizing: BeginsSafepoint, vmstructs.Synchronized: InSafepoint}
 
-// settled chooses between two states in which threads have been asked to come to rest: some have not yet, or all have.
+// settled decides whether all threads have stopped, or some have not yet.
 func settled(threads []vmstructs.Thread) vmstructs.SafepointState {
 	if len(holdOuts(threads)) > 0 {
 		return vmstructs.Synchronizing
@@ -114,7 +113,8 @@ func settled(threads []vmstructs.Thread) vmstructs.SafepointState {
 	return vmstructs.Synchronized
 }
 
-// holdOuts returns the threads that move, by their numbers inside the JVM's namespace: mergeThreads makes tids of them.
+// holdOuts returns the threads that still run, by their numbers in the JVM's namespace. mergeThreads turns these into
+// tids.
 func holdOuts(threads []vmstructs.Thread) (list []int) {
 	for _, t := range threads {
 		if t.State.Moves() && t.NSTID != 0 {
@@ -136,7 +136,7 @@ func (v *Vitals) readCode(code *Code) {
 	code.Compiling, code.GaveUp = v.health.Compiling(), v.health.GaveUp()
 }
 
-// readCompilers reads what compilers compile, and what waits for them.
+// readCompilers reads the compilers' present tasks and their queues.
 func (v *Vitals) readCompilers(part *javaPart) {
 	code := &part.jvm.Code
 	code.Queues = maybe.If(v.health.CompileQueues(v.s.Now().Ticks))
@@ -147,17 +147,17 @@ func (v *Vitals) readCompilers(part *javaPart) {
 	}
 }
 
-// add is known where both are.
+// add returns the sum. It is known if both values are.
 func add(a, b maybe.Value[uint64]) maybe.Value[uint64] {
 	x, ok := a.Get()
 	y, ok2 := b.Get()
 	return maybe.If(x+y, ok && ok2)
 }
 
-// counterValues reads numbers of the JVM's counters that cannot be negative.
+// counterValues reads counters of the JVM that cannot be negative.
 type counterValues struct {
 	vmstructs.Counters
-	tick float64 // seconds
+	tick float64 // length in seconds
 }
 
 func (c *counterValues) count(name string) maybe.Value[uint64] {
@@ -165,7 +165,7 @@ func (c *counterValues) count(name string) maybe.Value[uint64] {
 	return maybe.If(uint64(max(n, 0)), ok && n >= 0)
 }
 
-// ticks reads a time that is counted in ticks (PerfData::U_Ticks): as os::elapsed_frequency says.
+// ticks reads a time that the JVM counts in ticks (PerfData::U_Ticks, os::elapsed_frequency).
 func (c *counterValues) ticks(name string) maybe.Value[time.Duration] {
 	n, ok := c.count(name).Get()
 	d := float64(n) * c.tick
@@ -201,13 +201,13 @@ func takeCounters(j *JVM, counters vmstructs.Counters) {
 		Time: c.ticks("java.ci.totalTime"), Threads: c.count("sun.ci.threads")}
 }
 
-// metaspaceMax is the limit that was set. If none was set, MaxMetaspaceSize is the whole address space.
+// metaspaceMax returns the limit that was set. Without one, MaxMetaspaceSize is the whole address space.
 func metaspaceMax(j *JVM) maybe.Value[uint64] {
 	n, ok := parseUint(j.Flags["MaxMetaspaceSize"])
 	return maybe.If(n, ok && n < 1<<46)
 }
 
-// maxCollectors is more than any JVM has: three.
+// maxCollectors is a limit: JVMs have at most three.
 const maxCollectors = 8
 
 func takeCollectors(gc *GC, c *counterValues) {

@@ -14,10 +14,10 @@ import (
 	"goprof/process/procfs"
 )
 
-// maxDescriptors bounds how many entries of /proc/PID/fd are counted.
+// maxDescriptors limits how many entries of /proc/PID/fd are counted.
 const maxDescriptors = 1 << 20
 
-// readFile reads a file of the kernel's; nil if that fails.
+// readFile reads a file of the kernel. It returns nil if that fails.
 func readFile(path string) []byte {
 	b, err := procfs.Read(path, maxKernelFile)
 	if err != nil {
@@ -26,7 +26,7 @@ func readFile(path string) []byte {
 	return b
 }
 
-// maxKernelFile bounds what is read of a file: enough for /proc/stat of a machine of a thousand CPUs.
+// maxKernelFile limits how much of a file is read. It is enough for /proc/stat of a machine with a thousand CPUs.
 const maxKernelFile = 1 << 20
 
 func (v *Vitals) file(name string) string { return fmt.Sprintf("/proc/%d/%s", v.p.PID(), name) }
@@ -43,7 +43,7 @@ func (v *Vitals) readProcess(r *Reading) {
 	r.JVM.Uptime = v.uptime()
 }
 
-// readLimits reads what it has of the system, and how much it may have.
+// readLimits reads the use and the limits of the process.
 func (v *Vitals) readLimits(r *Reading) {
 	p := &r.Process
 	status := v.leaderStatus()
@@ -58,13 +58,14 @@ func (v *Vitals) readLimits(r *Reading) {
 	p.ThreadLimit = threadLimit(limits, status)
 }
 
-// leaderStatus is the status of a thread that has memory: the process's first thread may have ended before the others.
+// leaderStatus returns the status of a thread that has memory. The process's first thread may have ended before the
+// others.
 func (v *Vitals) leaderStatus() []byte {
 	tid := v.dir.AnyThread()
 	return append([]byte(nil), v.dir.Read(tid, "status")...)
 }
 
-// uptime returns how long the process runs: the JVM is a little younger.
+// uptime returns the age of the process. The JVM is a little younger.
 func (v *Vitals) uptime() maybe.Value[time.Duration] {
 	var boot unix.Timespec
 	if v.began == 0 || unix.ClockGettime(unix.CLOCK_BOOTTIME, &boot) != nil {
@@ -74,8 +75,8 @@ func (v *Vitals) uptime() maybe.Value[time.Duration] {
 	return maybe.If(up, up >= 0)
 }
 
-// threadLimit returns the least of the limits that a new thread may meet. RLIMIT_NPROC does not count for root, nor for
-// processes that may exceed limits (kernel/fork.c, copy_process).
+// threadLimit returns the lowest limit for a new thread. RLIMIT_NPROC does not apply to root, nor to processes that may
+// exceed limits (kernel/fork.c, copy_process).
 func threadLimit(limits, status []byte) maybe.Value[uint64] {
 	least := maybe.Value[uint64]{}
 	take := func(n uint64, ok bool) {
@@ -98,7 +99,7 @@ func threadLimit(limits, status []byte) maybe.Value[uint64] {
 func countEntries(path string) maybe.Value[uint64] {
 	dir, err := os.Open(path)
 	if err != nil {
-		return maybe.Value[uint64]{} // that of another user, for one
+		return maybe.Value[uint64]{} // not readable, for example that of another user
 	}
 	defer dir.Close()
 	n := uint64(0)

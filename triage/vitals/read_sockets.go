@@ -12,14 +12,14 @@ import (
 	"goprof/process/procfs"
 )
 
-// MaxSockets bounds what Sockets returns.
+// MaxSockets limits what Sockets returns.
 const MaxSockets = 1 << 14
 
-// Sockets returns the process's TCP sockets: those with the given descriptors, or all where none are given, lowest
-// number first. No more than MaxSockets are read. With thousands of sockets it costs more than Read.
+// Sockets returns the process's TCP sockets, lowest descriptor first: those with the given descriptors, or all if none
+// are given. At most MaxSockets are read. With thousands of sockets it costs more than Read.
 //
 // It finds only sockets of the process's present network namespace. A socket that the process made in another
-// namespace, or got from a process there, is missing.
+// namespace, or received from a process there, is missing.
 func (v *Vitals) Sockets(fds ...int) ([]Socket, error) {
 	if len(fds) == 0 {
 		var err error

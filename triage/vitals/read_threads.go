@@ -16,10 +16,10 @@ import (
 type knownThread struct {
 	began uint64
 	ns    int       // its number in the JVM's namespace
-	round time.Time // of the last reading that has seen it
+	round time.Time // time of the last reading that saw it
 }
 
-// renameEvery is how often a thread's name is read again: programs rename the threads of pools.
+// renameEvery is the time after which a thread's name is read again, because programs rename the threads of pools.
 const renameEvery = 3 * time.Second
 
 func (v *Vitals) readKernelThreads(r *Reading) {
@@ -40,7 +40,7 @@ func (v *Vitals) readKernelThreads(r *Reading) {
 	maps.DeleteFunc(v.threads, func(_ int, k *knownThread) bool { return k.round != r.At })
 }
 
-// readKernelThread reads one thread. It is not ok for one that has ended.
+// readKernelThread reads one thread. ok is false if the thread has ended.
 func (v *Vitals) readKernelThread(tid int, round time.Time) (t Thread, ok bool) {
 	text := v.dir.Read(tid, "stat")
 	stat, ok := procfs.ParseStat(text)
@@ -52,7 +52,7 @@ func (v *Vitals) readKernelThread(tid int, round time.Time) (t Thread, ok bool) 
 		t.CPU, t.Waited = maybe.Known(nanoseconds(s.Ran)), maybe.Known(nanoseconds(s.Waited))
 		t.Turns = maybe.Known(s.Turns)
 	} else {
-		t.CPU = maybe.Known(procfs.Ticks(stat.Ticks)) // without CONFIG_SCHED_INFO
+		t.CPU = maybe.Known(procfs.Ticks(stat.Ticks)) // a kernel without CONFIG_SCHED_INFO
 	}
 	k := v.threads[tid]
 	if k == nil || k.began != stat.Start {
@@ -108,7 +108,7 @@ func (v *Vitals) mergeThreads(r *Reading, part *javaPart) {
 	}
 }
 
-// outerTIDs turns numbers of the JVM's namespace into ours.
+// outerTIDs converts numbers of the JVM's namespace to numbers of goprof's namespace.
 func outerTIDs(inner []int, outer map[int]int) (list []int) {
 	for _, ns := range inner {
 		if tid, ok := outer[ns]; ok {
@@ -121,13 +121,13 @@ func outerTIDs(inner []int, outer map[int]int) (list []int) {
 
 // javaName is a Java thread's name as it was a moment ago.
 type javaName struct {
-	tid  int // its NSTID: a JavaThread may end, and another one come to its place
+	tid  int // its NSTID, because another JavaThread may take the place of an ended one
 	name string
 	at   time.Time
 }
 
-// nameThreads returns Java's name of each thread, empty if there is none or a collector moves it. A name is read
-// again every few seconds.
+// nameThreads returns the Java name of each thread. A name is empty if there is none, or while a collector moves it. A
+// name is read again every few seconds.
 func (v *Vitals) nameThreads(threads []vmstructs.Thread, now time.Time) []string {
 	names := make([]string, len(threads))
 	known := make(map[uint64]javaName, len(threads))
@@ -136,7 +136,7 @@ func (v *Vitals) nameThreads(threads []vmstructs.Thread, now time.Time) []string
 		if n.tid != t.NSTID {
 			n = javaName{tid: t.NSTID}
 		}
-		if n.name == "" || !v.work && now.Sub(n.at) >= renameEvery { // what a thread is for does not change
+		if n.name == "" || !v.work && now.Sub(n.at) >= renameEvery { // a thread's purpose does not change
 			if name, err := v.health.Name(t); err == nil && name != "" {
 				n.name, n.at = name, now
 			}
@@ -147,8 +147,8 @@ func (v *Vitals) nameThreads(threads []vmstructs.Thread, now time.Time) []string
 	return names
 }
 
-// nativeRole says what a thread is for that runs no Java code. If the Java threads could not be listed it may run
-// some, but not under these names.
+// nativeRole returns the role of a thread that runs no Java code. If the Java threads could not be listed, the thread
+// may run some, but not under these names.
 func nativeRole(comm string, listed bool) Role {
 	switch vmstructs.NativeRoleOf(comm) {
 	case vmstructs.OfGC:

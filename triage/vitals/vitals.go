@@ -11,7 +11,8 @@ import (
 	"goprof/vmstructs"
 )
 
-// Vitals reads a process's vitals. It has memory of its own: one goroutine may use it while others use its session.
+// Vitals reads the vitals of a process. It has its own access to memory, so one goroutine may use it while others use
+// its session.
 type Vitals struct {
 	s       *session.Session
 	p       *process.Process
@@ -20,7 +21,7 @@ type Vitals struct {
 	mounts  []procfs.CgroupMount
 	threads map[int]*knownThread
 	names   map[uint64]javaName // by JavaThread
-	began   uint64              // when the process did, in ticks since the machine did
+	began   uint64              // the start of the process, in ticks since the machine began
 	work    bool                // see OnlyWork
 }
 
@@ -44,15 +45,15 @@ func Open(s *session.Session) (*Vitals, error) {
 
 const maxMounts = 4 << 20
 
-// Close gives back descriptors. The session stays open.
+// Close closes descriptors. The session stays open.
 func (v *Vitals) Close() { v.dir.Close() }
 
-// OnlyWork has Read say what the process, its threads and its collector do, and nothing else. That costs half as much.
+// OnlyWork makes Read return only the work of the process, its threads and its collector. That costs half as much.
 func (v *Vitals) OnlyWork() { v.work = true }
 
-// Read reads all. It is an error only if the process has ended, runs another program, or its memory does not answer
-// (process.ErrGone, process.ErrSilent): any other fact that cannot be read is not known. With ErrSilent, the result has
-// the kernel's facts.
+// Read reads all facts. It returns an error only if the process has ended, runs another program, or its memory does not
+// answer (process.ErrGone, process.ErrSilent). Any other fact that cannot be read is not known. With ErrSilent, the
+// result has the kernel's facts.
 func (v *Vitals) Read() (*Reading, error) {
 	r := &Reading{At: time.Now()}
 	v.readKernelThreads(r)

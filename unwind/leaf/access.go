@@ -8,17 +8,18 @@ import (
 
 // Compilers make one load instruction for a getfield, and one for the load of an array's element. A load with an index
 // register reads an element. Any other load reads a field at its displacement. If only one bytecode on the route fits,
-// the load belongs to that bytecode. If several fit, and the route leads through a single method, the load belongs to
-// that method.
+// the load belongs to that bytecode. If several fit and all of the route is in one method, the load belongs to that
+// method.
 //
-// The rule applies to short routes only: on a long route, goprof is more likely to have missed an inlined method. The
-// rule does not apply to stores: C2 joins stores that fill a new object with the object's allocation.
+// The rule applies to short routes only: on a long route, it is more likely that goprof has missed an inlined method.
+// The rule does not apply to stores: C2 joins stores that fill a new object with the object's allocation.
 
-// maxAccessLegs bounds the legs of a route on which the only fitting bytecode is certain. maxLikelyLegs bounds those of
-// a route on which it is at least likely.
+// maxAccessLegs bounds the legs of a route on which the only fitting bytecode is certain. maxLikelyLegs bounds the legs
+// of one on which it is at least likely.
 const maxAccessLegs, maxLikelyLegs = 2, 7
 
-// loadAt returns a test for the bytecodes that an instruction's load can come from, or nil if it loads from no object.
+// loadAt returns a test for the bytecodes from which an instruction's load may come, nil if the instruction loads from
+// no object.
 func (q *question) loadAt(n int32) callsBytecode {
 	if n < 0 || int(n) >= len(q.code.list) {
 		return nil
@@ -31,7 +32,7 @@ func (q *question) loadAt(n int32) callsBytecode {
 		return loadsElement
 	}
 	return func(in *vmstructs.Method, b *vmstructs.Bytecode, _ *vmstructs.Method) bool {
-		if i.disp == q.vm.ArrayLength() && asksForLength(b.Op) {
+		if i.disp == q.vm.ArrayLength() && loadsLength(b.Op) {
 			return true
 		}
 		return b.Op == vmstructs.OpGetfield && q.mayReadAt(in, b, i.disp)
@@ -43,7 +44,8 @@ func (f *Finder) readsElement(i *instruction) bool {
 	return i.indexed && !(i.narrow && f.vm.ScalesReferences() && (!f.cpu.FreesHeapBase || f.vm.HeapHasBase()))
 }
 
-// mayReadAt reports whether a getfield may read the field at an offset: true if the interpreter has not resolved it.
+// mayReadAt reports whether a getfield may read the field at an offset. If the interpreter has not resolved the
+// getfield, it may.
 func (f *Finder) mayReadAt(m *vmstructs.Method, b *vmstructs.Bytecode, offset int32) bool {
 	key := invokeSite{m, b.BCI}
 	at, known := f.fields[key]
@@ -63,13 +65,14 @@ func loadsElement(_ *vmstructs.Method, b *vmstructs.Bytecode, _ *vmstructs.Metho
 	return b.Op >= vmstructs.OpIaload && b.Op <= vmstructs.OpSaload
 }
 
-// asksForLength reports whether compilers load the length of an array for a bytecode.
-func asksForLength(op uint8) bool {
+// loadsLength reports whether compilers load the length of an array for a bytecode with this opcode.
+func loadsLength(op uint8) bool {
 	return op == vmstructs.OpArraylength || op >= vmstructs.OpIaload && op <= vmstructs.OpSaload ||
 		op >= vmstructs.OpIastore && op <= vmstructs.OpSastore
 }
 
-// isLoad reports whether the method that has the load is certain: only one bytecode fits, or the route has one method.
+// isLoad reports whether the method that has the load is certain, because only one bytecode fits or the route has only
+// one method.
 func (r *router) isLoad() bool {
 	switch {
 	case r.load == nil || len(r.found) == 0 || r.lost:
@@ -81,7 +84,7 @@ func (r *router) isLoad() bool {
 }
 
 // mayBeField reports whether a load that looks like arraylength may also read an object's first field, by a getfield
-// that stands before the route. Example: AbstractStringBuilder.append reads its count, and the route begins in
+// before the route. Example: AbstractStringBuilder.append reads its count, and the route begins in
 // ensureCapacityInternal, which reads value.length.
 func (r *router) mayBeField() bool {
 	s := r.found[0].scopes[0]
@@ -91,7 +94,7 @@ func (r *router) mayBeField() bool {
 	return i >= 0 && code[i].Op != vmstructs.OpGetfield && load.disp == r.q.vm.ArrayLength() && !r.q.readsElement(load)
 }
 
-// load returns the methods at a load if isLoad holds.
+// load returns the methods at a load whose method is certain (isLoad).
 func (p *place) load() verdict {
 	if p.loadAt(p.n) != nil && p.route().byLoad {
 		return verdict{p.route().scopes, profile.Certain}

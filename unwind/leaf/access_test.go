@@ -11,7 +11,8 @@ import (
 	"goprof/vmstructs"
 )
 
-// TestLoads: whose a load is, if it reads at an offset of an object. Fields a and b are at 20 and 24.
+// TestLoads: to which bytecode a load belongs that reads at an offset of an object. The fields a and b are at 20 and
+// 24.
 func TestLoads(t *testing.T) {
 	at := func(bci int32, op uint8) vmstructs.Bytecode { return vmstructs.Bytecode{BCI: bci, Op: op, Target: -1} }
 	inner, outer := &vmstructs.Method{Name: "inner"}, &vmstructs.Method{Name: "outer"}
@@ -69,7 +70,7 @@ func TestLoads(t *testing.T) {
 	}
 }
 
-// TestLoadsOfLongRoutes: a route through more than two legs says nothing.
+// TestLoadsOfLongRoutes: a route with more than two legs shows nothing.
 func TestLoadsOfLongRoutes(t *testing.T) {
 	m := &codeMap{cpu: amd64.CPU}
 	m.begin([]byte{0x8b, 0x43, 0x14}, 0, func(func(uint64) bool) {})
@@ -109,8 +110,8 @@ func TestReadsElement(t *testing.T) {
 	}
 }
 
-// scaledVM is a VM whose references count eight bytes from zero, basedVM one whose heap begins elsewhere, emptyVM one
-// whose references are not compressed.
+// scaledVM makes a VM whose references count eight bytes from zero, basedVM one whose heap begins elsewhere, emptyVM
+// one whose references are not compressed.
 func scaledVM(t *testing.T) *vmstructs.VM { return vmOfHeap(t, 3, 0) }
 
 func basedVM(t *testing.T) *vmstructs.VM { return vmOfHeap(t, 3, 1<<40) }
@@ -129,7 +130,7 @@ func vmOfHeap(t *testing.T, shift, base uint64) *vmstructs.VM {
 	return vm
 }
 
-// heapOf answers where a recording has no memory: nothing but the shift and the base of references is asked for there.
+// heapOf takes the place of a recording's memory, which has only the shift and the base of references.
 type heapOf struct {
 	process.Target
 	shift, base uint64

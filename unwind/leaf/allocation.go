@@ -12,19 +12,20 @@ import (
 // first free address, compares it with the buffer's end, branches to the slow path if there is no room, stores the new
 // first free address, and prefetches memory for the next objects.
 //
-// The branch is evidence of the methods. The load belongs to the next branch of this kind in the code. The store and
-// the prefetches belong to the last one before them. Other code between the store and the next load belongs to neither.
+// The branch is evidence of the methods. The load belongs to the next such branch in the code. The store and the
+// prefetches belong to the last such branch before them. Other code between the store and the next load belongs to
+// neither.
 
 // maxAllocation bounds the instructions from an allocation's first load to its branch, and from there to its end.
 const maxAllocation = 12
 
-// allocation returns the slow path of the allocation that the instruction is part of.
+// allocation returns the evidence of the allocation that the instruction is part of: the branch to the slow path.
 func (p *place) allocation() evidence {
 	m := p.code
 	if p.evidenceAt(p.n).kind != noEvidence {
 		return evidence{}
 	}
-	if i := &m.list[p.n]; i.kindOf == arch.KindPrefetch || p.filling(i) == notesRoom || p.headerAt(p.n) {
+	if i := &m.list[p.n]; i.kindOf == arch.KindPrefetch || p.filling(i) == writesRoom || p.headerAt(p.n) {
 		return p.slowPath(m.before)
 	}
 	at := p.n
@@ -33,9 +34,9 @@ func (p *place) allocation() evidence {
 			break
 		}
 		switch p.filling(&m.list[at]) {
-		case asksForRoom:
+		case readsRoom:
 			return p.slowPath(m.next)
-		case notesRoom:
+		case writesRoom:
 			return evidence{}
 		}
 		at = m.before(at)
@@ -44,7 +45,7 @@ func (p *place) allocation() evidence {
 }
 
 // headerAt reports whether an instruction writes the header of a new object: the first word, or the class. Compilers
-// write these for allocations only. The store of a byte may mark a card of the collector's instead.
+// write these for allocations only. A store of one byte does not count: it may mark a card for the collector.
 func (q *question) headerAt(n int32) bool {
 	m := q.code
 	i := &m.list[n]
@@ -58,20 +59,20 @@ func (q *question) headerAt(n int32) bool {
 		if n = m.before(n); n == notInCode || m.list[n].flow != arch.FlowNext || len(m.jumpsTo(n)) > 0 {
 			return false
 		}
-		if q.filling(&m.list[n]) == notesRoom {
+		if q.filling(&m.list[n]) == writesRoom {
 			return true
 		}
 	}
 	return false
 }
 
-// fillingOf says whether an instruction reads or writes the first free address of the thread's buffer.
+// fillingOf says how an instruction accesses the first free address of the thread's buffer.
 type fillingOf uint8
 
 const (
-	noFilling   fillingOf = iota
-	asksForRoom           // reads it, before the branch to the slow path
-	notesRoom             // writes it, behind the branch
+	noFilling  fillingOf = iota
+	readsRoom            // the instruction reads the address, before the branch to the slow path
+	writesRoom           // the instruction writes the address, behind the branch
 )
 
 func (f *Finder) filling(i *instruction) fillingOf {
@@ -79,9 +80,9 @@ func (f *Finder) filling(i *instruction) fillingOf {
 	case i.base != arch.BaseThread || i.disp == 0 || i.disp != f.vm.AllocationTop() || i.flow != arch.FlowNext:
 		return noFilling
 	case i.stores:
-		return notesRoom
+		return writesRoom
 	}
-	return asksForRoom
+	return readsRoom
 }
 
 // slowPath returns the evidence of the branch to the slow path of an allocation, ahead of the instruction or before it.
@@ -104,9 +105,9 @@ func (p *place) slowPath(step func(int32) int32) evidence {
 	return evidence{}
 }
 
-// allocates reports whether evidence is that of a bytecode that makes an object.
+// allocates reports whether evidence belongs to a bytecode that makes an object.
 func (q *question) allocates(e evidence) bool {
-	s := q.told(e)
+	s := q.methodsOf(e)
 	if s == nil {
 		return false
 	}
@@ -115,7 +116,7 @@ func (q *question) allocates(e evidence) bool {
 	return i >= 0 && (code[i].Allocates() || isInvoke(code[i].Op))
 }
 
-// makesObject reports whether a check is that of an allocation: the VM makes the object where the check fails
+// makesObject reports whether a check belongs to an allocation: if the check fails, the VM makes the object
 // (opto/runtime.cpp: new_instance, new_array and their like).
 func (p *place) makesObject(e evidence) bool {
 	to, ok := p.recordedTarget(e.scope)
@@ -127,7 +128,7 @@ func (p *place) makesObject(e evidence) bool {
 		(strings.Contains(name, "new_") || strings.Contains(name, "newarray"))
 }
 
-// makers are the intrinsic methods of which C2 makes allocations (opto/library_call.cpp).
+// makers are the intrinsic methods for which C2 makes allocations (opto/library_call.cpp).
 var makers = []string{"clone", "copyOf", "newArray", "newInstance", "allocate", "toBytes", "toString", "multiplyToLen",
 	"NullRest"}
 

@@ -8,16 +8,16 @@ import (
 	"goprof/vmstructs"
 )
 
-// This rule finds the bytecode of a branch in machine code. Two ways through the code begin at the branch. Evidence
-// before the branch, and ahead on each way, shows the methods there. So there are two routes through bytecodes, with
-// the same beginning. The last bytecode that both routes share is the branch, if it is an ifeq, an if_icmplt and so on
-// (parse2.cpp, do_if, makes one comparison and one branch of each). The code must agree with the bytecode in three
-// points: what is compared (numbers, references, constants), by which relation, and in which case the branch is taken.
+// This rule finds the bytecode of a branch in machine code. Two paths through the code begin at the branch. Evidence
+// before the branch, and ahead on each path, shows the methods there. So there are two routes through bytecodes, with
+// the same beginning. The last bytecode that both routes share is the branch's, if it is an ifeq, an if_icmplt and so
+// on (parse2.cpp, do_if, makes one comparison and one branch of each). The code must agree with the bytecode in three
+// points: what is compared (numbers, references, constants), by which relation, and when the branch is taken.
 //
-// C2 also makes branches for intrinsic methods, for casts, and to guard a call. Then the routes do not part at a
-// branching bytecode, or the code does not agree with the bytecode.
+// C2 also makes branches for intrinsic methods, for casts, and to guard a call. Then the last common bytecode does not
+// branch, or the code does not agree with it.
 
-// trailed is a bytecode on a route: the one at bci in the innermost method of a chain of inlined methods.
+// trailed is a bytecode on a route, at bci in the innermost method of a chain of inlined methods.
 type trailed struct {
 	chain []vmstructs.Scope
 	bci   int32
@@ -26,17 +26,17 @@ type trailed struct {
 // maxTrail bounds the bytecodes of a route that are compared with another route.
 const maxTrail = 1024
 
-// branching is what is known of the bytecode that a branch is.
+// branching is what is known of the bytecode of a branch.
 type branching struct {
 	asked  bool
-	scopes []vmstructs.Scope // nil: nothing
-	// parts says that the two routes part there. Otherwise the bytecode is the only branch on both routes with which the
-	// code agrees, or all such branches are of one method.
+	scopes []vmstructs.Scope // nil: not known
+	// parts: the two routes part at the bytecode. Otherwise it is the only branch on both routes with which the code
+	// agrees, or one of several such branches of one method.
 	parts bool
-	meets bool // the two ways meet before any evidence, so there is only one route
+	meets bool // the two paths meet before any evidence, so there is only one route
 }
 
-// branch returns the methods at a comparison or at the branch behind it, if the routes part at a bytecode.
+// branch returns the methods at a comparison or at the branch behind it, if the two routes part at a bytecode.
 func (p *place) branch() verdict {
 	if at := p.fork(); at.parts {
 		return verdict{at.scopes, profile.Certain}
@@ -44,8 +44,8 @@ func (p *place) branch() verdict {
 	return verdict{}
 }
 
-// branchOfOne returns the methods at the only bytecode that the branch may be. If the route leads to the same methods,
-// they are certain.
+// branchOfOne returns the methods of the only bytecodes that agree with the branch. If the route leads to the same
+// methods, they are certain.
 func (p *place) branchOfOne() verdict {
 	at := p.fork()
 	sure := profile.Likely
@@ -55,7 +55,7 @@ func (p *place) branchOfOne() verdict {
 	return verdict{at.scopes, sure}
 }
 
-// branchingAt finds out which bytecode a comparison or the branch behind it is.
+// branchingAt finds the bytecode of a comparison, or of the branch behind it.
 func (q *question) branchingAt(n int32) (at branching) {
 	compare, branch := q.code.comparisonAndBranch(n)
 	if branch == notInCode {
@@ -68,9 +68,8 @@ func (q *question) branchingAt(n int32) (at branching) {
 	return at
 }
 
-// partedBefore reports whether the branch before this comparison was found to be the same bytecode. Then the bytecode
-// belongs to the earlier branch, and that of this branch is not known: routes are the shortest ones, and skip
-// bytecodes.
+// partedBefore reports whether the branch before this comparison was found to belong to the same bytecode. Then the
+// bytecode of this branch is not known: routes are the shortest ones, and may skip bytecodes.
 func (q *question) partedBefore(compare int32, scopes []vmstructs.Scope) bool {
 	m := q.code
 	n := compare
@@ -97,7 +96,7 @@ func (q *question) partedBefore(compare int32, scopes []vmstructs.Scope) bool {
 // maxSameBranch bounds the instructions between two branches of one bytecode.
 const maxSameBranch = 12
 
-// partingOf finds out which bytecode a comparison and the branch behind it are.
+// partingOf finds the bytecode of a comparison and of the branch behind it.
 func (q *question) partingOf(compare, branch int32) (at branching) {
 	m := q.code
 	is, ok := m.cpu.Condition(m.code, m.list[compare].at, m.list[branch].at)
@@ -105,9 +104,9 @@ func (q *question) partingOf(compare, branch int32) (at branching) {
 		return at
 	}
 	behind := q.nearest(compare, true)
-	from := q.told(behind)
+	from := q.methodsOf(behind)
 	taken, next := q.nearest(m.target(branch), false), q.nearest(m.next(branch), false)
-	toTaken, toNext := q.toldAhead(taken), q.toldAhead(next)
+	toTaken, toNext := q.methodsAhead(taken), q.methodsAhead(next)
 	if from == nil || toTaken == nil || toNext == nil {
 		return at
 	}
@@ -129,9 +128,9 @@ func (q *question) partingOf(compare, branch int32) (at branching) {
 	return at
 }
 
-// onlyBranch looks on both trails for the bytecodes from which C2 may have made this condition. It returns their
-// methods, or nil if they are of several methods, or if a caller branches on the boolean that an inlined method
-// returns: C2 makes one branch of both. If an intrinsic method is on a trail, C2 may have made branches for it, and
+// onlyBranch searches both trails for bytecodes for which C2 may have made this condition. It returns their methods, or
+// nil if they are of several methods. It also returns nil if a caller branches on the boolean of an inlined method,
+// because C2 makes one branch of both. If an intrinsic method is on a trail, C2 may have made branches for it, and
 // meets becomes false.
 func (q *question) onlyBranch(is arch.Condition, meets bool) ([]vmstructs.Scope, bool) {
 	var only *trailed
@@ -142,10 +141,10 @@ func (q *question) onlyBranch(is arch.Condition, meets bool) ([]vmstructs.Scope,
 			at := &trail[k]
 			code := q.bytecodes(at.chain[0].Method)
 			i := vmstructs.BytecodeAt(code, at.bci)
-			if i < 1 || !code[i].Branches() || !asksFor(code, i, is) && !asksFor(code, i, not) {
+			if i < 1 || !code[i].Branches() || !branchesOn(code, i, is) && !branchesOn(code, i, not) {
 				continue
 			}
-			if only != nil && !only.sameChain(at) || q.askedFor(at.chain) {
+			if only != nil && !only.sameChain(at) || q.callerBranches(at.chain) {
 				return nil, false
 			}
 			if only == nil {
@@ -172,8 +171,8 @@ func (q *question) trailsIntrinsic() bool {
 	return false
 }
 
-// askedFor reports whether the caller of the innermost method branches on what that method returns.
-func (f *Finder) askedFor(chain []vmstructs.Scope) bool {
+// callerBranches reports whether the caller of the innermost method branches on that method's result.
+func (f *Finder) callerBranches(chain []vmstructs.Scope) bool {
 	if len(chain) < 2 {
 		return false
 	}
@@ -188,8 +187,8 @@ func (t *trailed) scopes() []vmstructs.Scope {
 	return scopes
 }
 
-// comparisonAndBranch returns the places of a comparison and the branch behind it, if an instruction is either. A
-// branch may compare itself.
+// comparisonAndBranch returns the places of a comparison and of the branch behind it, if instruction n is one of them.
+// The two are the same if the branch itself compares.
 func (m *codeMap) comparisonAndBranch(n int32) (compare, branch int32) {
 	compare, branch = n, n
 	switch before := m.before(n); {
@@ -204,15 +203,15 @@ func (m *codeMap) comparisonAndBranch(n int32) (compare, branch int32) {
 	return compare, branch
 }
 
-// toldAhead returns the scopes of evidence to which a route leads.
-func (q *question) toldAhead(e evidence) []vmstructs.Scope {
+// methodsAhead returns the scopes at the end of a route that leads to evidence.
+func (q *question) methodsAhead(e evidence) []vmstructs.Scope {
 	if e.kind == atReturn {
 		return []vmstructs.Scope{{Method: q.blob.Method, BCI: toReturn}}
 	}
-	return q.told(e)
+	return q.methodsOf(e)
 }
 
-// trailOf returns the bytecodes of a route. It overwrites memory.
+// trailOf returns the bytecodes of a route. It writes into memory.
 func (r *router) trailOf(memory []trailed, from, to []vmstructs.Scope, space int) []trailed {
 	r.trail = memory[:0]
 	r.asked, r.trails = 0, true
@@ -226,8 +225,8 @@ func (r *router) leave(chain []vmstructs.Scope, b *vmstructs.Bytecode) {
 	}
 }
 
-// parting returns the methods at the bytecode where two routes part, or nil if C2 cannot have made the condition from
-// it. The first route is that of the branch's target.
+// parting returns the methods at the bytecode where two routes part, nil if C2 cannot have made the condition for this
+// bytecode. The first route is that of the branch's target.
 func (f *Finder) parting(taken, next []trailed, is arch.Condition) []vmstructs.Scope {
 	k := 0
 	for k < len(taken) && k < len(next) && taken[k].same(&next[k]) {
@@ -250,7 +249,7 @@ func (f *Finder) parting(taken, next []trailed, is arch.Condition) []vmstructs.S
 	default:
 		return nil
 	}
-	if !asksFor(code, i, is) {
+	if !branchesOn(code, i, is) {
 		return nil
 	}
 	return at.scopes()
@@ -263,10 +262,10 @@ func (t *trailed) sameChain(o *trailed) bool {
 	return &t.chain[0] == &o.chain[0] && len(t.chain) == len(o.chain) || sameMethods(t.chain, o.chain)
 }
 
-// asksFor reports whether the branch at an index goes to its target if a condition holds. The bytecode before the
-// branch pushes the second operand, and shows whether it is a constant. If that bytecode is an invoke, asksFor returns
-// false: C2 may have made one branch of two, one in a method that returns a boolean and one in its caller.
-func asksFor(code []vmstructs.Bytecode, i int, is arch.Condition) bool {
+// branchesOn reports whether the bytecode at an index branches to its target under the condition is. The bytecode
+// before the branch pushes the second operand, and shows whether it is a constant. If that bytecode is an invoke,
+// branchesOn returns false: C2 may have merged a branch in a method that returns a boolean with one in its caller.
+func branchesOn(code []vmstructs.Bytecode, i int, is arch.Condition) bool {
 	op, before := code[i].Op, code[i-1].Op
 	if isInvoke(before) || is.InMemory && is.Constant {
 		return false
@@ -278,36 +277,35 @@ func asksFor(code []vmstructs.Bytecode, i int, is arch.Condition) bool {
 	case op == vmstructs.OpIfacmpeq || op == vmstructs.OpIfacmpne:
 		return !is.Constant && is.Is == relationOf(op-vmstructs.OpIfacmpeq)
 	case op >= vmstructs.OpIficmpeq && op <= vmstructs.OpIficmple:
-		return !is.Wide && asksTwo(&code[i-1], relationOf(op-vmstructs.OpIficmpeq), is)
+		return !is.Wide && branchesOnTwo(&code[i-1], relationOf(op-vmstructs.OpIficmpeq), is)
 	case op < vmstructs.OpIfeq || op > vmstructs.OpIfle:
 		return false
 	case before == vmstructs.OpLcmp && i > 1:
-		return is.Wide && asksTwo(&code[i-2], relationOf(op-vmstructs.OpIfeq), is)
+		return is.Wide && branchesOnTwo(&code[i-2], relationOf(op-vmstructs.OpIfeq), is)
 	case before > vmstructs.OpLcmp && before <= vmstructs.OpDcmpg:
-		return false // of doubles
+		return false // a comparison of doubles
 	}
 	return zero && !is.Wide && is.Is == relationOf(op-vmstructs.OpIfeq)
 }
 
-// asksTwo is asksFor for two numbers. The bytecode second pushes the second one. If neither is a constant, either may
-// be the first.
-func asksTwo(second *vmstructs.Bytecode, want arch.Relation, is arch.Condition) bool {
+// branchesOnTwo is branchesOn for a comparison of two numbers. The bytecode second pushes the second number. If neither
+// is a constant, either number may be the first in the code.
+func branchesOnTwo(second *vmstructs.Bytecode, want arch.Relation, is arch.Condition) bool {
 	value, constant := second.Constant()
 	switch {
 	case second.Op >= vmstructs.OpLdc && second.Op <= vmstructs.OpLdc2W:
-		return false // a constant that is not known
+		return false // a constant of the pool, whose value is not known
 	case constant:
 		return is.Constant && is.Value == value && is.Is == want
 	}
 	return !is.Constant && (is.Is == want || is.Is.Swapped() == want)
 }
 
-// relationOf is the relation of the opcodes of branches, in their order: eq, ne, lt, ge, gt, le.
+// relationOf returns the relation of a branch's opcode, in the order of the opcodes: eq, ne, lt, ge, gt, le.
 func relationOf(n uint8) arch.Relation { return arch.Relation(n) }
 
-// asksForOrder reports whether a comparison or the branch behind it asks which of two numbers is less, with their
-// signs.
-func (m *codeMap) asksForOrder(n int32) bool {
+// testsOrder reports whether a comparison and its branch test which of two signed numbers is less.
+func (m *codeMap) testsOrder(n int32) bool {
 	compare, branch := m.comparisonAndBranch(n)
 	if branch == notInCode {
 		return false
@@ -316,11 +314,11 @@ func (m *codeMap) asksForOrder(n int32) bool {
 	return ok && is.Is >= arch.Less
 }
 
-func (p *place) mayBranch(s vmstructs.Scope) bool { return p.mayBeBranch(s, p.code.asksForOrder(p.n)) }
+func (p *place) mayBranch(s vmstructs.Scope) bool { return p.mayBeBranch(s, p.code.testsOrder(p.n)) }
 
-// mayBeBranch reports whether C2 can have made a comparison and a branch for a scope's bytecode. Checks ask whether two
-// values are equal, or compare numbers without signs. Only branches, comparisons, switches and intrinsic methods ask
-// for order.
+// mayBeBranch reports whether C2 can have made a comparison and a branch for a scope's bytecode. order: the code
+// compares signed numbers. Checks test whether two values are equal, or compare unsigned numbers. Only branches,
+// comparisons, switches and intrinsic methods compare signed numbers.
 func (f *Finder) mayBeBranch(s vmstructs.Scope, order bool) bool {
 	b := f.bytecodeOf(s)
 	if b == nil || b.Branches() || b.Op >= vmstructs.OpLcmp && b.Op <= vmstructs.OpDcmpg {

@@ -9,13 +9,13 @@ import (
 	"goprof/vmstructs"
 )
 
-// constant is a bytecode that puts a number onto the operand stack: sipush.
+// constant makes a bytecode that puts a number onto the operand stack: sipush.
 func constant(bci int32, value int16) vmstructs.Bytecode {
 	return vmstructs.Bytecode{BCI: bci, Op: 0x11, Index: uint16(value), Target: -1}
 }
 
-// TestAsksFor: which branches a condition may have been made of. The last bytecode is the branch.
-func TestAsksFor(t *testing.T) {
+// TestBranchesOn: for which branches C2 can have made a condition. The last bytecode is the branch.
+func TestBranchesOn(t *testing.T) {
 	const local, lcmp, dcmpg, ldc = 0x1a, vmstructs.OpLcmp, vmstructs.OpDcmpg, vmstructs.OpLdc
 	const ifeq, iflt, ifle, icmpne, icmplt = vmstructs.OpIfeq, 0x9b, vmstructs.OpIfle, 0xa0, 0xa1
 	ops := func(ops ...uint8) (code []vmstructs.Bytecode) {
@@ -75,7 +75,7 @@ func TestAsksFor(t *testing.T) {
 		{"two doubles", ops(local, local, dcmpg, iflt), zero(arch.Less), false},
 		{"a jump", ops(local, vmstructs.OpGoto), zero(arch.Equal), false},
 	} {
-		if got := asksFor(r.code, len(r.code)-1, r.is); got != r.want {
+		if got := branchesOn(r.code, len(r.code)-1, r.is); got != r.want {
 			t.Errorf("%s: %v", r.name, got)
 		}
 	}
@@ -85,7 +85,7 @@ func TestAsksFor(t *testing.T) {
 //
 //	0 load, 1 ifeq 5, 4 load, 5 load, 6 invoke inner, 9 load, 10 load, 11 if_icmplt 16, 14 load, 16 return
 //
-// inner: 0 load, 1 ifnull 5, 4 return, 5 return. Its caller does not ask for what it returns.
+// inner: 0 load, 1 ifnull 5, 4 return, 5 return. Its caller does not test what it returns.
 type parted struct {
 	f            *Finder
 	outer, inner *vmstructs.Method
@@ -104,7 +104,7 @@ func newParted() *parted {
 	return p
 }
 
-// trail is a route: the bytecodes of outer, and below zero those of inner: -1 is its first, at 0.
+// trail makes a route from bytecodes of outer. Numbers below zero are bytecodes of inner: -1 is the first, at 0.
 func (p *parted) trail(bcis ...int32) (trail []trailed) {
 	for _, bci := range bcis {
 		chain := []vmstructs.Scope{{Method: p.outer}}
@@ -150,7 +150,7 @@ func TestParting(t *testing.T) {
 	}
 }
 
-// TestOnlyBranch: the branches with which the code agrees are all of one method, or nothing is known.
+// TestOnlyBranch: if all branches that agree with the code are of one method, that method is known. Otherwise none is.
 func TestOnlyBranch(t *testing.T) {
 	p := newParted()
 	equal, two := arch.Condition{Is: arch.Equal, Constant: true}, arch.Condition{Is: arch.Less}
@@ -158,7 +158,7 @@ func TestOnlyBranch(t *testing.T) {
 		name      string
 		one, more []trailed
 		is        arch.Condition
-		intrinsic bool // inner is
+		intrinsic bool // whether inner is an intrinsic method
 		want      *vmstructs.Method
 		meets     bool
 	}{
@@ -177,7 +177,7 @@ func TestOnlyBranch(t *testing.T) {
 			t.Errorf("%s: %+v, %v", r.name, s, meets)
 		}
 	}
-	// If the caller asks for what inner returns, C2 makes one branch of two.
+	// If the caller tests what inner returns, C2 makes one branch of two.
 	p.f.bytecode[p.outer][5] = branch(9, vmstructs.OpIfeq, 14)
 	at := question{Finder: p.f, trails: [2][]trailed{p.trail(6, -1, -2, -6), nil}}
 	if s, _ := at.onlyBranch(equal, true); s != nil {
@@ -185,7 +185,6 @@ func TestOnlyBranch(t *testing.T) {
 	}
 }
 
-// TestComparisonAndBranch: a comparison is that of the branch right behind.
 func TestComparisonAndBranch(t *testing.T) {
 	for _, r := range []struct {
 		name, code      string

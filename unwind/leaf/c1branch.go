@@ -7,39 +7,40 @@ import (
 	"goprof/vmstructs"
 )
 
-// C1 makes branches for its checks, such as null checks. They lead to the VM's code, and the record there is that of
-// the check. Other branches are the program's own. They may lead straight to an allocation, or to a call of Java. The
-// record there describes the code behind the branch, perhaps of another inlined method.
+// C1 makes branches for its checks, such as null checks. Such a branch leads to code of the VM, and the record there
+// belongs to the check. Other branches come from the program. They may lead straight to an allocation, or to a call of
+// Java. The record there describes the code behind the branch, perhaps of another inlined method.
 
 // branchOfC1 returns the evidence of a branch in C1's code that leads to an allocation or to a call of Java. Only an
-// intrinsic method has such a slow path. All other such branches are the program's.
+// intrinsic method has such a slow path. All other such branches come from the program.
 func (q *question) branchOfC1(n int32, e evidence) evidence {
 	m := q.code
 	if cast := q.castAt(n); cast.kind != noEvidence {
 		return cast
 	}
-	if m.asksForWork(n) || m.passesLoop(n) || m.isOfStub(q.blob, n) {
+	if m.testsArithmetic(n) || m.passesLoop(n) || m.isOfStub(q.blob, n) {
 		return evidence{}
 	}
 	if q.blob.Level == levelProfiled && m.dataAt(n, q.vm.IsProfile) != 0 {
-		return evidence{} // the branch is of the profile: see counter.go
+		return evidence{} // a branch of a profile: see counter.go
 	}
-	s := q.told(e)
+	s := q.methodsOf(e)
 	if s == nil {
 		return e
 	}
 	if c := q.bytecodeOf(s[0]); c != nil && isInvoke(c.Op) && q.invoked(s[0].Method, c).Intrinsic {
 		return e
 	}
-	if m.asksOfProgram(n) {
+	if m.isOfProgram(n) {
 		e.outer = q.behindBranch(s)
 	}
 	return e
 }
 
-// asksOfProgram reports whether a branch may come from a bytecode: it compares two values. C1 itself asks whether a
-// divisor is -1 (c1_LIRAssembler_x86.cpp, corrected_idivl), and for the result of an exchange.
-func (m *codeMap) asksOfProgram(n int32) bool {
+// isOfProgram reports whether a branch may come from a bytecode, because it compares two values. C1 itself makes two
+// comparisons: whether a divisor is -1 (c1_LIRAssembler_x86.cpp, corrected_idivl), and one of the result of an
+// exchange.
+func (m *codeMap) isOfProgram(n int32) bool {
 	compare, branch := m.comparisonAndBranch(n)
 	if branch == notInCode {
 		return false
@@ -48,8 +49,9 @@ func (m *codeMap) asksOfProgram(n int32) bool {
 	return ok && !(is.Constant && is.Value == -1)
 }
 
-// behindBranch returns how many of the methods at a branch's target cannot have the branch, from the innermost one out:
-// no bytecode of theirs branches to the target. The branch is that of a caller into which they are inlined.
+// behindBranch returns how many of the methods at a branch's target cannot have the branch, counted from the innermost
+// one: they have no bytecode that branches to the target. The branch belongs to a caller into which these methods are
+// inlined.
 func (f *Finder) behindBranch(s []vmstructs.Scope) (outer uint8) {
 	for i := 0; i+1 < len(s) && outer < maxInlineLevel; i++ {
 		if slices.ContainsFunc(f.bytecodes(s[i].Method), func(c vmstructs.Bytecode) bool {
@@ -62,9 +64,9 @@ func (f *Finder) behindBranch(s []vmstructs.Scope) (outer uint8) {
 	return outer
 }
 
-// asksForWork reports whether a branch tests flags that arithmetic right before it sets, as in the loop that clears a
-// new array.
-func (m *codeMap) asksForWork(n int32) bool {
+// testsArithmetic reports whether a branch tests flags that arithmetic right before it sets, as C1 does in the loop
+// that clears a new array.
+func (m *codeMap) testsArithmetic(n int32) bool {
 	before := m.before(n)
 	if before == notInCode {
 		return false
@@ -74,8 +76,8 @@ func (m *codeMap) asksForWork(n int32) bool {
 	return ok && o.Computes && m.list[before].base == arch.BaseNone && known && own.Reads == 0
 }
 
-// passesLoop reports whether a branch leads past a loop that ends right before its target, as past the loop that clears
-// a new array.
+// passesLoop reports whether a branch leads past a loop that ends right before the branch's target, as C1 does with the
+// loop that clears a new array.
 func (m *codeMap) passesLoop(n int32) bool {
 	end := m.before(m.target(n))
 	if end == notInCode || m.list[end].flow != arch.FlowBranch || m.target(end) == notInCode {
@@ -85,11 +87,11 @@ func (m *codeMap) passesLoop(n int32) bool {
 	return begin > m.list[n].at && begin <= m.list[end].at
 }
 
-// maxStub bounds the instructions of a stub of a barrier behind its branch.
+// maxStub bounds the instructions of a barrier's stub behind its branch.
 const maxStub = 6
 
-// isOfStub reports whether a branch is in the stub of a collector's barrier, behind all other code. The branch leads to
-// where the stub's last jump leads, and the stub calls without a record (gc/g1/c1/g1BarrierSetC1.hpp,
+// isOfStub reports whether a branch is in the stub of a collector's barrier, behind all other code. The branch and the
+// stub's last jump have the same target, and the stub's calls have no record (gc/g1/c1/g1BarrierSetC1.hpp,
 // G1PostBarrierStub).
 func (m *codeMap) isOfStub(b *vmstructs.Blob, n int32) bool {
 	back, calls := m.target(n), false

@@ -6,7 +6,7 @@ import (
 	"goprof/vmstructs"
 )
 
-// TestBehindBranch: a branch to what an inlined method does first is that of its caller.
+// TestBehindBranch: a branch to the first code of an inlined method belongs to its caller.
 func TestBehindBranch(t *testing.T) {
 	outer, middle := &vmstructs.Method{Name: "outer"}, &vmstructs.Method{Name: "middle"}
 	inner := &vmstructs.Method{Name: "inner"}
@@ -33,7 +33,7 @@ func TestBehindBranch(t *testing.T) {
 	}
 }
 
-// TestBranchOfC1: what a branch to an allocation tells. The record there is of what stands behind the branch.
+// TestBranchOfC1: what a branch to an allocation shows. The record there describes the code behind the branch.
 func TestBranchOfC1(t *testing.T) {
 	for _, r := range []struct {
 		name, code string
@@ -72,7 +72,7 @@ func TestBranchOfC1(t *testing.T) {
 		u.f.bytecode[caller.Method] = []vmstructs.Bytecode{branch(0, vmstructs.OpIfeq, caller.BCI)}
 		b := inC1(u)
 		e := questionIn(u.f, b, u.m).evidenceAt(1)
-		told := questionIn(u.f, b, nil).told(e)
+		told := questionIn(u.f, b, nil).methodsOf(e)
 		if e.kind != r.kind || told != nil && (told[0].Method == caller.Method) != r.outer {
 			t.Errorf("%s: %+v, %+v", r.name, e, told)
 		}

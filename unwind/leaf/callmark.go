@@ -9,12 +9,12 @@ func (p *place) callMark() evidence {
 	return evidence{}
 }
 
-// maxCallMark bounds the instructions of a mark: arm64 has three.
+// maxCallMark bounds the instructions of a mark. On arm64 there are three.
 const maxCallMark = 3
 
-// markAt returns the call's return address if an instruction is part of the mark behind a call, and 0 otherwise.
-// HotSpot puts a mark behind each call since 19 (cpu/*/macroAssembler_*.cpp, post_call_nop). On x86 it is a nop with
-// data in its displacement, on arm64 a nop and two instructions without effect that hold data.
+// markAt returns the return address of the call if an instruction is part of the mark behind a call, otherwise 0. Since
+// JDK 19 HotSpot puts a mark behind each call (cpu/*/macroAssembler_*.cpp, post_call_nop). On x86 the mark is a nop
+// with data in its displacement. On arm64 it is a nop and two instructions without effect, which hold data.
 func (q *question) markAt(n int32) (pc uint64) {
 	m := q.code
 	for range maxCallMark {

@@ -7,8 +7,8 @@ import (
 	"goprof/vmstructs"
 )
 
-// If a bytecode stores a reference, C2 also makes a barrier for the collector. The barrier accesses neither field nor
-// array, but has known instructions:
+// If a bytecode stores a reference, C2 also makes a barrier for the collector. The barrier accesses no field and no
+// array, but it has known instructions:
 //
 //   - The barrier marks the card of the place to which the reference is stored: it shifts the place's address right by
 //     nine bits, and adds the table's address, a constant (gc/shared/c2/cardTableBarrierSetC2.cpp, post_barrier). G1
@@ -17,19 +17,19 @@ import (
 //   - G1 and Shenandoah note the overwritten reference while they mark. A byte of the thread says whether they mark
 //     (pre_barrier).
 
-// cardShift is the logarithm of a card's size (gc/shared/cardTable.hpp). Regions have a megabyte at least.
+// cardShift is the logarithm of a card's size (gc/shared/cardTable.hpp). minRegionShift is that of a region's smallest
+// size, a megabyte.
 const cardShift, minRegionShift = 9, 20
 
 const (
-	// maxMark bounds the instructions from the shift to the end of the barrier for the card, on both CPUs: arm64 takes two
-	// more for the table's address. maxRegion bounds those from the test of the region to the shift. maxBefore bounds
-	// those that prepare this test: two copies and their difference, or the store itself.
+	// maxMark bounds the instructions from the shift to the end of the barrier for the card, on both CPUs: arm64 takes
+	// two more for the table's address. maxRegion bounds those from the test of the region to the shift. maxBefore
+	// bounds the instructions that prepare this test: two copies and their difference, or the store itself.
 	maxMark, maxRegion, maxBefore = 8, 7, 3
-	// maxTable bounds those from the shift to the end of the table's address, which takes three on arm64.
+	// maxTable bounds the instructions from the shift to the end of the table's address, which takes three on arm64.
 	maxTable = 3
 )
 
-// storeBarrier is the name of such code.
 const storeBarrier = "store barrier"
 
 func (p *place) barrier() verdict {
@@ -43,14 +43,14 @@ func (p *place) barrier() verdict {
 func (m *codeMap) inBarrier(n int32) bool {
 	before := m.before(n)
 	switch f := m.list[n].flow; {
-	case m.asksForMarking(n):
+	case m.testsMarking(n):
 		return true
-	case f == arch.FlowBranch && before != notInCode && m.asksForMarking(before):
+	case f == arch.FlowBranch && before != notInCode && m.testsMarking(before):
 		return true
 	case f != arch.FlowNext && f != arch.FlowBranch:
 		return false
 	}
-	for at, k := n, 0; k < maxMark; k++ { // n is not before the shift
+	for at, k := n, 0; k < maxMark; k++ { // n is at or behind the shift
 		if m.shiftsToCard(at) {
 			return k == 0 || m.isWithin(n, at, maxMark, m.endsMark)
 		}
@@ -58,9 +58,9 @@ func (m *codeMap) inBarrier(n int32) bool {
 			break
 		}
 	}
-	for at, k := n, 0; k < maxRegion+maxBefore; k++ { // n is before it
+	for at, k := n, 0; k < maxRegion+maxBefore; k++ { // n is before the shift
 		if m.shiftsToCard(at) {
-			return m.asksForRegion(n, at)
+			return m.testsRegion(n, at)
 		}
 		f := m.list[at].flow
 		if at = m.next(at); at == notInCode || f != arch.FlowNext && f != arch.FlowBranch {
@@ -70,8 +70,8 @@ func (m *codeMap) inBarrier(n int32) bool {
 	return false
 }
 
-// isWithin reports whether n is one of the first most instructions from from on, and ends is false for all instructions
-// before n.
+// isWithin reports whether n is one of the first most instructions beginning with from. It returns false if ends is
+// true for an instruction before n.
 func (m *codeMap) isWithin(n, from int32, most int, ends func(int32) bool) bool {
 	for range most {
 		if from == n {
@@ -98,8 +98,8 @@ func (m *codeMap) endsMark(n int32) bool {
 	return i.byte && i.base == arch.BaseOther && i.stores
 }
 
-// asksForRegion reports whether instruction n is part of the test of the region that may stand before the shift.
-func (m *codeMap) asksForRegion(n, shift int32) bool {
+// testsRegion reports whether instruction n is part of a test of the region before the shift.
+func (m *codeMap) testsRegion(n, shift int32) bool {
 	begin, found := shift, false
 	for range maxRegion {
 		before := m.before(begin)
@@ -119,14 +119,15 @@ func (m *codeMap) asksForRegion(n, shift int32) bool {
 	return found && m.isWithin(n, begin, maxRegion+maxBefore, func(at int32) bool { return at == shift })
 }
 
-// asksForMarking reports whether an instruction tests the byte that is set while the collector marks. On arm64 a load
-// and the branch behind it do that.
-func (m *codeMap) asksForMarking(n int32) bool {
+// testsMarking reports whether an instruction tests the byte that is set while the collector marks. On arm64 this is
+// a load of the byte and the branch behind it.
+func (m *codeMap) testsMarking(n int32) bool {
 	i := &m.list[n]
 	return i.base == arch.BaseThread && i.byte && (i.kindOf == arch.KindCompare || i.loads)
 }
 
-// shiftsToCard reports whether an instruction computes a card's number from an address: the table's address follows.
+// shiftsToCard reports whether an instruction computes a card's number from an address. Such an instruction is followed
+// by the table's address.
 func (m *codeMap) shiftsToCard(n int32) bool {
 	if m.list[n].shift != cardShift {
 		return false
@@ -142,7 +143,7 @@ func (m *codeMap) shiftsToCard(n int32) bool {
 	return false
 }
 
-// marksCard reports whether a bytecode may store a reference, and so may have a barrier.
+// marksCard reports whether a bytecode may store a reference, and so have a barrier.
 func marksCard(_ *vmstructs.Method, b *vmstructs.Bytecode, intrinsic *vmstructs.Method) bool {
 	switch b.Op {
 	case vmstructs.OpPutfield, vmstructs.OpPutstatic, vmstructs.OpAastore:

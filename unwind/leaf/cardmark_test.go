@@ -11,7 +11,7 @@ import (
 	"goprof/arch/arm64"
 )
 
-// TestInBarrier: barriers as C2 makes them. In brackets stands what is told to be part of one.
+// TestInBarrier: barriers as C2 makes them. The brackets contain what inBarrier must find.
 func TestInBarrier(t *testing.T) {
 	for _, r := range []struct {
 		name string

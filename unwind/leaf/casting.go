@@ -5,13 +5,13 @@ import (
 	"goprof/vmstructs"
 )
 
-// C1 makes a cast in one piece (c1/c1_LIRAssembler_x86.cpp, emit_typecheck_helper). A null reference passes. For others
-// the code loads the wanted class and the object's class, and compares the wanted class with an entry in the list of
-// superclasses of the object's class. If they differ, a branch leads to the slow path, and the call there has the
-// cast's record. If the class may stand in the list of secondary superclasses, a call without a record searches that
-// list. Two branches before lead to the end of the cast.
+// C1 makes a cast in one piece (c1/c1_LIRAssembler_x86.cpp, emit_typecheck_helper). A null reference passes. For other
+// references the code loads the wanted class and the object's class. Then it compares the wanted class with an entry in
+// the list of superclasses of the object's class. If they differ, a branch leads to the slow path, and the call there
+// has the cast's record. If the wanted class may be in the list of secondary superclasses, a call without a record
+// searches that list. Two branches before that call lead to the end of the cast.
 
-// maxCast bounds the instructions from the load of the wanted class to the last of these branches.
+// maxCast bounds the instructions from the load of the wanted class to the last branch.
 const maxCast = 16
 
 func (p *place) cast() evidence { return p.castAt(p.n) }
@@ -21,11 +21,11 @@ func (q *question) castAt(n int32) evidence {
 	if e := q.passesNull(n); e.kind != noEvidence {
 		return e
 	}
-	return q.asksForClass(n)
+	return q.testsClass(n)
 }
 
-// asksForClass is castAt without the branch that lets null through.
-func (q *question) asksForClass(n int32) evidence {
+// testsClass is castAt without the cast's first branch, for null.
+func (q *question) testsClass(n int32) evidence {
 	m := q.code
 	class, passed := q.classBefore(n)
 	for range maxCast {
@@ -88,7 +88,7 @@ func (q *question) classBefore(n int32) (class bool, passed int32) {
 	return false, notInCode
 }
 
-// castBefore returns the evidence of the cast that ends before an instruction: with a branch to the slow path, and
+// castBefore returns the evidence of the cast that ends before an instruction, with a branch to the slow path and
 // perhaps a jump to that instruction.
 func (q *question) castBefore(n int32) evidence {
 	if n = q.code.branchBefore(n); n == notInCode {
@@ -109,7 +109,8 @@ func (m *codeMap) branchBefore(n int32) int32 {
 	return before
 }
 
-// passesNull returns the evidence of the cast that begins with a branch for null, which leads to the end of the cast.
+// passesNull returns the evidence of a cast for its first branch, which leads to the end of the cast if the reference
+// is null.
 func (q *question) passesNull(n int32) evidence {
 	m := q.code
 	if m.list[n].kindOf == arch.KindCompare {
@@ -120,13 +121,13 @@ func (q *question) passesNull(n int32) evidence {
 	}
 	e := q.castBefore(m.target(n))
 	if next := m.next(n); e.kind == noEvidence || m.list[next].flow != arch.FlowNext ||
-		q.asksForClass(next).scope != e.scope {
+		q.testsClass(next).scope != e.scope {
 		return evidence{}
 	}
 	return e
 }
 
-// slowCast returns the evidence of a cast if a branch leads to the cast's slow path.
+// slowCast returns the evidence of a cast for its branch to the slow path.
 func (q *question) slowCast(n int32) evidence {
 	to := q.detour(q.code.target(n))
 	if to.record == 0 || to.makes || q.recordedCallee(to.record) == callsJava {
@@ -139,8 +140,8 @@ func (q *question) slowCast(n int32) evidence {
 	return evidence{}
 }
 
-// mayCast reports whether evidence is that of a bytecode for which C1 makes a cast. If C1 knows which method an
-// invokeinterface calls, it casts the receiver to the interface (c1/c1_GraphBuilder.cpp, invoke).
+// mayCast reports whether C1 makes a cast for the bytecode of evidence. If C1 knows which method an invokeinterface
+// calls, it casts the receiver to the interface (c1/c1_GraphBuilder.cpp, invoke).
 func (q *question) mayCast(e evidence) bool {
 	op := q.opcodeOf(e)
 	return casts(op) || op == vmstructs.OpInvokeInterface
@@ -151,9 +152,9 @@ func casts(op uint8) bool {
 	return op == vmstructs.OpCheckcast || op == vmstructs.OpInstanceof || op == vmstructs.OpAastore
 }
 
-// opcodeOf returns the opcode of the bytecode of evidence, 0 if there is none.
+// opcodeOf returns the opcode of the bytecode of evidence, 0 if it has none.
 func (q *question) opcodeOf(e evidence) uint8 {
-	if s := q.told(e); s != nil {
+	if s := q.methodsOf(e); s != nil {
 		if c := q.bytecodeOf(s[0]); c != nil {
 			return c.Op
 		}

@@ -23,7 +23,7 @@ func TestCastAt(t *testing.T) {
 	for _, r := range []struct {
 		name, code string
 		op         uint8
-		want       string // for each instruction whether it is the cast's
+		want       string // for each instruction, whether it belongs to the cast
 	}{
 		{"a cast", null + class + load + base + check, vmstructs.OpCheckcast, "yyyyyyyyn"},
 		{"a question for the class", null + class + load + base + check, vmstructs.OpInstanceof, "yyyyyyyyn"},
@@ -78,7 +78,7 @@ func TestDetourPastAllocation(t *testing.T) {
 	}
 }
 
-// TestCastToListed: all that C1 makes of a cast whose class may stand in a list is the cast's.
+// TestCastToListed: if a class may be in a list, all code that C1 makes for a cast to it belongs to the cast.
 func TestCastToListed(t *testing.T) {
 	// test rax, rax; je END; mov rsi, class; mov r11d, [rax+8]; cmp rsi, [r11+0x38]; je END; cmp r11, rsi; call;
 	// test ebx, ebx; je; jmp END; END: mov rcx, rax; ret
@@ -86,7 +86,7 @@ func TestCastToListed(t *testing.T) {
 	for _, r := range []struct {
 		name, code string
 		op         uint8
-		from, to   int32 // which instructions are told
+		from, to   int32 // the instructions of the cast
 	}{
 		{"a cast", cast, vmstructs.OpCheckcast, 0, 9},
 		{"of an interface's receiver", cast, vmstructs.OpInvokeInterface, 0, 9},

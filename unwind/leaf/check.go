@@ -10,8 +10,8 @@ import (
 // Some bytecodes check something before they do their work: that a reference is not null, that an index lies within an
 // array's bounds, or that an object is of some class. C2 makes a comparison and a branch for a check. If the check
 // fails, the branch leads to the uncommon trap, where the interpreter executes the bytecode again, or to the VM's own
-// code. The record of that call has the bytecode. So the comparison and the branch belong to that bytecode. The trap's
-// argument says why it was called (vmstructs.TrapReason).
+// code. The record of the call to the trap or to the VM names the bytecode. So the comparison and the branch belong to
+// that bytecode. The trap's argument gives the reason (vmstructs.TrapReason).
 
 // check returns the evidence of the check that the instruction is part of.
 func (p *place) check() evidence {
@@ -21,8 +21,9 @@ func (p *place) check() evidence {
 	return evidence{}
 }
 
-// branchKind returns the kind of a branch that leads to a call with a record. The branch is a check if all instructions
-// before the call only prepare the call. Other work on the way may belong to other bytecodes, and so may the branch.
+// branchKind returns the kind of evidence of a branch that leads to a call with a record. The branch is a check if all
+// instructions before the call only prepare the call. Otherwise the work on the way, and so the branch, may belong to
+// other bytecodes.
 func (q *question) branchKind(to detour) (evidenceKind, vmstructs.TrapReason) {
 	reason := vmstructs.NoTrap
 	switch q.recordedCallee(to.record) {
@@ -42,9 +43,9 @@ func (q *question) branchKind(to detour) (evidenceKind, vmstructs.TrapReason) {
 	return atCheck, reason
 }
 
-// comparison returns the evidence of the branch that uses the result of a comparison of C2's. A comparison with memory
-// is no evidence, unless it compares an object's class: C2 makes one instruction of a load and a comparison, which may
-// come from two bytecodes.
+// comparison returns, for a comparison of C2's, the evidence of the branch that uses its result. A comparison with
+// memory is no evidence, unless it compares an object's class: C2 makes one instruction of a load and a comparison,
+// which may come from two bytecodes.
 func (q *question) comparison(n int32) evidence {
 	m := q.code
 	i := &m.list[n]
@@ -61,8 +62,8 @@ func (q *question) comparison(n int32) evidence {
 }
 
 // surelyOf reports whether a check certainly belongs to the bytecode to which its branch leads. If an inlined method
-// returns a boolean, the method has a branch of its own, and its caller another one for the result. C2 makes one branch
-// of both (opto/split_if.cpp).
+// returns a boolean, the method has a branch, and its caller has another one for the result. C2 merges the two
+// (opto/split_if.cpp).
 func (f *Finder) surelyOf(e evidence, own []vmstructs.Scope) bool {
 	if e.reason != vmstructs.TrapBranch {
 		return true
@@ -72,8 +73,7 @@ func (f *Finder) surelyOf(e evidence, own []vmstructs.Scope) bool {
 	return i > 0 && !isInvoke(code[i-1].Op)
 }
 
-// mayBePart makes a mayBe: whether C2 can have made the check that the instruction is part of for the record's
-// bytecode.
+// mayBePart makes a mayBe for rules whose instructions are part of a check.
 func mayBePart(of func(*place) evidence) func(*place, vmstructs.Scope) bool {
 	return func(p *place, s vmstructs.Scope) bool {
 		e := of(p)
@@ -85,7 +85,7 @@ func mayBePart(of func(*place) evidence) func(*place, vmstructs.Scope) bool {
 func (f *Finder) mayBeCheck(s vmstructs.Scope, reason vmstructs.TrapReason) bool {
 	b := f.bytecodeOf(s)
 	if b == nil {
-		return s.BCI < 0 && s.Method.Synchronized && reason == vmstructs.NoTrap // its monitor
+		return s.BCI < 0 && s.Method.Synchronized && reason == vmstructs.NoTrap // the check of its monitor
 	}
 	if !mayCheck(s.Method, b, reason) {
 		return false
@@ -97,10 +97,10 @@ func (f *Finder) mayBeCheck(s vmstructs.Scope, reason vmstructs.TrapReason) bool
 	return c.Method == nil || mayCheckInvoked(c, b.Op, reason)
 }
 
-// mayCheckInvoked reports whether C2 makes a check that fails for a reason for an invoke of a method. For each invoke
-// C2 may check that the receiver is not null, and, if more than one method may be called, the receiver's class. All
-// other checks are made only for intrinsic methods. An intrinsic method without a reference among its arguments has
-// nothing to check. The methods of Unsafe are called on a constant, and accept null as an object.
+// mayCheckInvoked reports whether C2 may make a check with that reason for an invoke of a method. For each invoke C2
+// may check that the receiver is not null. If more than one method may be called, C2 may check the receiver's class.
+// All other checks are made only for intrinsic methods. An intrinsic method without a reference among its arguments has
+// nothing to check. The receiver of Unsafe's methods is a constant, and their object may be null.
 func mayCheckInvoked(c vmstructs.Invocation, op uint8, reason vmstructs.TrapReason) bool {
 	switch reason {
 	case vmstructs.TrapNull:
@@ -108,7 +108,7 @@ func mayCheckInvoked(c vmstructs.Invocation, op uint8, reason vmstructs.TrapReas
 		case !c.Intrinsic:
 			return op != vmstructs.OpInvokeStatic
 		case strings.HasSuffix(c.Method.Class, "misc.Unsafe"):
-			return strings.HasPrefix(c.Method.Name, "allocate") // of which class
+			return strings.HasPrefix(c.Method.Name, "allocate") // the class to allocate
 		}
 		parameters, _, _ := strings.Cut(c.Method.Signature, ")")
 		return op != vmstructs.OpInvokeStatic || strings.ContainsAny(parameters, "L[")
@@ -120,7 +120,7 @@ func mayCheckInvoked(c vmstructs.Invocation, op uint8, reason vmstructs.TrapReas
 	return c.Intrinsic
 }
 
-// mayCheck reports whether C2 makes a check that fails for a reason for a bytecode of a method.
+// mayCheck reports whether C2 may make a check with that reason for a bytecode of a method.
 func mayCheck(in *vmstructs.Method, b *vmstructs.Bytecode, reason vmstructs.TrapReason) bool {
 	op := b.Op
 	invokes := isInvoke(op)

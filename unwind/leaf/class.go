@@ -15,8 +15,8 @@ func (p *place) class() evidence { return p.classAt(p.n) }
 
 // classAt returns the evidence of the check of a class, or of a cast's slow path, to which an instruction belongs. Such
 // an instruction loads an object's class, computes an address from it, loads a class from the list of its superclasses,
-// or makes the constant with which the class is compared. Each of these instructions uses the value of the one before,
-// and the comparison uses the value of the last.
+// or makes the constant with which the class is compared. Each of these instructions uses the value of the one before
+// it. The comparison uses the value of the last.
 func (q *question) classAt(n int32) evidence {
 	n = q.handedTo(n)
 	if n == notInCode {
@@ -32,7 +32,7 @@ func (q *question) classAt(n int32) evidence {
 	return evidence{}
 }
 
-// handedTo returns the comparison to which an instruction hands a class on, notInCode if there is none.
+// handedTo returns the comparison that gets the class from an instruction, notInCode if there is none.
 func (q *question) handedTo(n int32) int32 {
 	m := q.code
 	for range maxClassChain {
@@ -40,7 +40,7 @@ func (q *question) handedTo(n int32) int32 {
 			break
 		}
 		if n = m.taker(n); n == notInCode || q.readsHeader(&m.list[n]) {
-			break // what is handed on is the object, and not its class
+			break // the instruction hands on the object, not its class
 		}
 		if m.list[n].kindOf == arch.KindCompare {
 			return n
@@ -62,14 +62,14 @@ func (q *question) handsClass(n int32) bool {
 	return ok && o.Computes
 }
 
-// readsClass reports whether an instruction may read an object's class. The class lies behind the first word of the
-// header (oops/oop.hpp). With compact headers it is part of that word, and an array's length or the first field lies
-// behind it.
+// readsClass reports whether an instruction may read an object's class. The class is behind the first word of the
+// header (oops/oop.hpp). With compact headers the class is part of that word, and an array's length or the first field
+// is behind it.
 func (f *Finder) readsClass(i *instruction) bool {
 	return i.base == arch.BaseOther && i.disp == maxHeader && !f.vm.CompactHeaders()
 }
 
-// readsHeader reports whether an instruction may read the part of an object's header from which its class is known.
+// readsHeader reports whether an instruction may read the part of an object's header that has its class.
 func (f *Finder) readsHeader(i *instruction) bool {
 	return f.readsClass(i) || f.vm.CompactHeaders() && i.base == arch.BaseOther && i.disp >= 0 && i.disp < maxHeader
 }

@@ -8,83 +8,83 @@ import (
 	"goprof/vmstructs"
 )
 
-// codeMap is an nmethod's decoded code: its instructions, and which of them jump where. Code is decoded when the search
-// for evidence first reaches it. Decoding begins at the record before, because an instruction begins at each record. A
+// codeMap is an nmethod's decoded code: its instructions and jumps. Code is decoded when a search for evidence first
+// reaches it. Decoding begins at the last record before the code, because an instruction begins at each record. A
 // codeMap keeps the decoded code and the evidence of each instruction, because the routes from several pcs have much in
 // common.
 type codeMap struct {
 	cpu    *arch.CPU
 	code   []byte
 	chunks []chunk
-	// list has the decoded instructions, those of a chunk in order. A place is an index in list.
+	// list has the decoded instructions. Those of a chunk are in order. A place is an index in list.
 	list  []instruction
 	jumps jumpTable
-	// pieces are what C2 made in one piece for intrinsic methods, in order.
+	// pieces are the pieces that C2 made for intrinsic methods, in order.
 	pieces []piece
 	tree   inlining
 	// calls has the records that may be records of calls.
 	calls vmstructs.SiteIndex
 	// looked counts the calls whose targets were read: see recordedCallee.
 	looked int
-	// alone: nothing is inlined into the code, if aloneKnown
+	// alone: nothing is inlined into the code. Valid if aloneKnown is set.
 	alone, aloneKnown bool
-	charged           int // of Finder.mapped
+	charged           int // its part of Finder.mapped beyond its code
 }
 
 // chunk is the code from one record to the next.
 type chunk struct {
 	begin    uint32
-	first, n int32 // the places of its instructions; n is 0 if they are not decoded
+	first, n int32 // the places of its instructions; n is 0 until they are decoded
 }
 
 type instruction struct {
 	at     uint32
-	to     uint32 // where a branch or a jump leads, if jumps
-	disp   int32  // see arch.Inst, as arg, swaps, stores, kindOf, base, shift, widens, byte, loads, indexed and narrow
+	to     uint32 // the target of a branch or a jump, if jumps is set
+	disp   int32  // as in arch.Inst, like arg, swaps, stores, kindOf, base, shift, widens, byte, loads, indexed, narrow
 	arg    int32
 	record uint32
 	len    uint8
 	flow   arch.Flow
 	kind   evidenceKind
-	// told: the fields kind, record, field, reason and outer, which are the instruction's own evidence, are filled in.
-	told, field bool
-	jumps       bool // it jumps to a place in its code that is known
-	swaps       bool
-	stores      bool
-	kindOf      arch.Kind
-	reason      vmstructs.TrapReason
-	outer       uint8 // see evidence
-	base        arch.Base
-	shift       uint8
-	widens      bool
-	byte        bool
-	loads       bool
-	indexed     bool
-	narrow      bool
-	begins      bool // it is the first of its chunk
-	ends        bool // it is the last of its chunk
+	// filled: the instruction's own evidence is filled in: the fields kind, record, field, reason and outer.
+	filled, field bool
+	jumps         bool // it jumps to a known target in this code
+	swaps         bool
+	stores        bool
+	kindOf        arch.Kind
+	reason        vmstructs.TrapReason
+	outer         uint8 // as in evidence
+	base          arch.Base
+	shift         uint8
+	widens        bool
+	byte          bool
+	loads         bool
+	indexed       bool
+	narrow        bool
+	begins        bool // it is the first of its chunk
+	ends          bool // it is the last of its chunk
 }
 
 const instructionSize = 40
 
-// notInCode stands for no place.
+// notInCode is the place of no instruction.
 const notInCode = -1
 
 // flowUnknown is the Flow of bytes that are data or an unknown instruction.
 const flowUnknown arch.Flow = 0xff
 
 // maxMapped bounds the code of all codeMaps together. A codeMap takes some 8 bytes for each byte of code (perByte) if
-// all of it is decoded. Only the first sight of a pc needs a codeMap, so few are kept.
+// all of it is decoded. goprof needs a codeMap only when it first sees a pc, so it keeps few.
 const maxMapped, perByte = 2 << 20, 8
 
 // maxListed bounds the instructions of a codeMap. Code of compilers has fewer.
 const maxListed = maxMapped / 2
 
-// A list begins with room for leastListed instructions, or for one in roomFor bytes of the code, up to mostRoom,
-// because a list that grows is copied. perByte includes that room.
+// A list begins with room for one instruction in roomFor bytes of the code, but at least leastListed and at most
+// mostRoom. The room avoids copies of a growing list. perByte includes it.
 const leastListed, roomFor, mostRoom = 128, 8, 512
 
-// mapCode reads an nmethod's code once.
+// mapCode returns the codeMap of an nmethod, which it makes at the first call.
 func (f *Finder) mapCode(b *vmstructs.Blob) *codeMap {
 	if m, ok := f.codeMaps[b]; ok {
 		f.charge(m)
@@ -112,10 +112,10 @@ func (f *Finder) charge(m *codeMap) {
 	m.charged = size
 }
 
-// settle charges a map that has grown, and drops all maps if they are too large.
+// settle charges a map that may have grown, and drops all maps if they are too large together.
 func (f *Finder) settle(b *vmstructs.Blob, m *codeMap) {
 	if f.codeMaps[b] != m {
-		return // it was given up meanwhile
+		return // the map was dropped meanwhile
 	}
 	if f.charge(m); f.mapped > maxMapped {
 		f.codeMaps, f.mapped = make(map[*vmstructs.Blob]*codeMap), 0
@@ -130,7 +130,7 @@ func (m *codeMap) size() int {
 	return n
 }
 
-// begin divides the code, which stands at base, into chunks, and finds its pieces.
+// begin divides code, which is at the address base, into chunks, and finds its pieces.
 func (m *codeMap) begin(code []byte, base uint64, records iter.Seq[uint64]) {
 	m.code = code
 	m.chunks = append(m.chunks, chunk{})
@@ -146,7 +146,7 @@ func (m *codeMap) begin(code []byte, base uint64, records iter.Seq[uint64]) {
 
 // chunkAt returns the number of the chunk at an offset.
 func (m *codeMap) chunkAt(at uint32) int {
-	low, high := 0, len(m.chunks) // by hand, as in place: searches with a callback were a tenth of a first sight
+	low, high := 0, len(m.chunks) // by hand, also in place: callbacks would take a tenth of the time
 	for low < high {
 		if mid := int(uint(low+high) / 2); m.chunks[mid].begin <= at {
 			low = mid + 1
@@ -166,7 +166,6 @@ func (m *codeMap) decoded(number int) []instruction {
 	return m.list[c.first : c.first+c.n]
 }
 
-// decode decodes one chunk of the code: from one record to the next.
 func (m *codeMap) decode(number int) {
 	c, end := &m.chunks[number], uint32(len(m.code))
 	if number+1 < len(m.chunks) {
@@ -185,7 +184,7 @@ func (m *codeMap) decode(number int) {
 			i.to, i.jumps = in.Target, true
 			m.jumps.note(m, at, in.Target)
 		}
-		if len(m.list) == cap(m.list) { // append would copy the list more often
+		if len(m.list) == cap(m.list) { // append alone would copy the list more often
 			m.list = slices.Grow(m.list, max(len(m.list), min(len(m.code)/roomFor, mostRoom), leastListed))
 		}
 		m.list = append(m.list, i)
@@ -252,8 +251,8 @@ func (m *codeMap) before(n int32) int32 {
 }
 
 // spentAt returns the instruction in which a thread has spent its time before it was stopped at instruction n. An
-// interrupt during an atomic instruction waits until the instruction has retired (Intel SDM volume 3, 8.1). Then the
-// thread stands at the next instruction, which may belong to another method.
+// interrupt waits until an atomic instruction has retired (Intel SDM volume 3, 8.1). Then the pc is at the next
+// instruction, which may belong to another method.
 func (m *codeMap) spentAt(n int32, level uint8) int32 {
 	if n < 0 || int(n) >= len(m.list) {
 		return n
@@ -265,9 +264,9 @@ func (m *codeMap) spentAt(n int32, level uint8) int32 {
 	return m.pastJump(n, level)
 }
 
-// pastJump returns the target of an instruction of C2's if it is a jump, else the instruction itself. C2 adds jumps
-// after it has placed everything else (opto/block.cpp, insert_goto_at). They belong to no bytecode, and the record
-// behind a jump belongs to code that does not follow it.
+// pastJump returns the target of a jump of C2's. For any other instruction it returns the instruction. C2 adds jumps
+// after it has placed all other code (opto/block.cpp, insert_goto_at). Such a jump belongs to no bytecode, and the
+// record behind it belongs to code that is not executed next.
 func (m *codeMap) pastJump(n int32, level uint8) int32 {
 	for k := 0; level == levelC2 && k < maxLoops && n >= 0 && int(n) < len(m.list); k++ {
 		to := m.target(n)

@@ -53,7 +53,7 @@ func TestCodeMap(t *testing.T) {
 		t.Errorf("jumps to the begin: %v, to the next: %v", j, m.jumpsTo(1))
 	}
 	var s ways
-	for range 2 { // the second search finds nothing that the first one left
+	for range 2 { // the second search finds nothing new
 		s.begin()
 		s.add(4, 0)
 		s.goOn(&m, 4, 1)
@@ -107,8 +107,8 @@ func TestJumpsTo(t *testing.T) {
 	}
 }
 
-// codeWithJumps makes code in which every fourth instruction jumps, and tells where instructions begin, and where which
-// of them jump.
+// codeWithJumps makes code in which every fourth instruction jumps. It returns the code, where instructions begin, and
+// which of them jump where.
 func codeWithJumps(r *rand.Rand, x86 bool) (code []byte, begins []uint32, jumps map[uint32]uint32) {
 	kinds := [][]byte{{0x48, 0x8b, 0x40, 0x10}, {0x90}, {0x74, 0}, {0x0f, 0x84, 0, 0, 0, 0}, {0xe9, 0, 0, 0, 0},
 		{0xb8, 0x0f, 0x84, 0, 0}} // the last looks like a jump in its middle
@@ -147,7 +147,7 @@ func codeWithJumps(r *rand.Rand, x86 bool) (code []byte, begins []uint32, jumps 
 	return code, begins, jumps
 }
 
-// TestManyJumps: the way back ends where it goes in a circle, and where many jumps lead is found out once.
+// TestManyJumps: the search backward ends in a circle, and the targets of many jumps are found only once.
 func TestManyJumps(t *testing.T) {
 	code := []byte{0xc3, 0x90} // ret, and the nop to which all jump
 	for range 4000 {
@@ -160,7 +160,7 @@ func TestManyJumps(t *testing.T) {
 	if got := len(m.jumpsTo(n)); got != 4000 || m.size() < size+4*4000 {
 		t.Errorf("%d jumps, %d bytes and then %d", got, size, m.size())
 	}
-	m.jumps.first = make([]int32, len(m.jumps.first)) // no jump is found any more
+	m.jumps.first = make([]int32, len(m.jumps.first)) // no jump can be found from here on
 	if got := len(m.jumpsTo(n)); got != 4000 {
 		t.Errorf("%d jumps when asked again", got)
 	}
@@ -174,14 +174,14 @@ func TestManyJumps(t *testing.T) {
 	}
 }
 
-// TestInstructionSize: what is counted for an instruction is what one takes.
+// TestInstructionSize: instructionSize is what an instruction takes in memory.
 func TestInstructionSize(t *testing.T) {
 	if n := unsafe.Sizeof(instruction{}); n != instructionSize {
 		t.Errorf("an instruction takes %d bytes", n)
 	}
 }
 
-// TestSettle: what a map has grown to counts at once, and maps that are too large are given up.
+// TestSettle: the growth of a map counts at once, and maps that are too large are given up.
 func TestSettle(t *testing.T) {
 	f := &Finder{codeMaps: map[*vmstructs.Blob]*codeMap{}}
 	b, given := &vmstructs.Blob{}, &vmstructs.Blob{}
@@ -191,7 +191,7 @@ func TestSettle(t *testing.T) {
 	if f.mapped != 0 {
 		t.Errorf("a map that was given up counts %d", f.mapped)
 	}
-	for range 2 { // it counts once
+	for range 2 { // the map counts once
 		if f.settle(b, m); f.mapped != instructionSize*8000/perByte || f.codeMaps[b] != m {
 			t.Errorf("a map of %d bytes counts %d", m.size(), f.mapped)
 		}
@@ -202,7 +202,7 @@ func TestSettle(t *testing.T) {
 	}
 }
 
-// TestQuestionsSettle: behind each question all that it has made of a map counts.
+// TestQuestionsSettle: after each question, all memory that the question took for a map counts.
 func TestQuestionsSettle(t *testing.T) {
 	asked := 0
 	rec, f := recorded(t, recordings(t, "walks")[0])
@@ -236,7 +236,7 @@ func TestQuestionsSettle(t *testing.T) {
 	}
 }
 
-// TestDecodesLittle: of 64 KB of code what is near is decoded, and not the rest.
+// TestDecodesLittle: of 64 KB of code, only what is near is decoded.
 func TestDecodesLittle(t *testing.T) {
 	code := make([]byte, 64<<10)
 	for i := range code {

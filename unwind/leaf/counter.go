@@ -6,8 +6,8 @@ import (
 	"goprof/vmstructs"
 )
 
-// C1 with profiling counts in a method's MethodData how often the method is entered, and how often each branch is
-// taken. The address of the MethodData is a constant in the code, so it shows which method the code counts for:
+// C1 with profiling counts entries and branches of a method in the method's MethodData. The address of the MethodData
+// is a constant in the code, so it shows which method the code counts for:
 //
 //   - A branch (c1_LIRGenerator.cpp, profile_branch; c1_LIRAssembler_x86.cpp, cmove): the address; the offset of one
 //     counter; a jump on the result of the comparison before; the offset of the other counter; the counter is loaded,
@@ -17,18 +17,17 @@ import (
 //   - On arm64 the address takes three instructions, csel chooses between both offsets (c1_LIRAssembler_aarch64.cpp,
 //     cmove), and the mask is compared with zero. Only that comparison distinguishes an entry from other counters.
 //
-// Other counters (of calls, of the types of receivers) are recognised by the address alone: it is in the register to
-// which the counter's offset is added, and all instructions that use the result belong to the counter. C1's records do
-// not describe counters. They describe what follows: at an entry what the method does first, at a call the method that
-// is called.
+// Other counters (of calls, of the types of receivers) are recognised by the address alone: the counter's offset is
+// added to the register with the address, and all instructions that use the result belong to the counter. C1's records
+// do not describe counters. They describe the code behind a counter: at an entry the method's first bytecode, at a call
+// the called method.
 
 const (
-	// maxCounter bounds the instructions from the address to the end of such code.
+	// maxCounter bounds the instructions from the address to the end of a counter.
 	maxCounter = 8
 	// maxAhead bounds the instructions that make the address.
 	maxAhead = 2
-	// maxData bounds the methods whose MethodData is read.
-	maxData = 32
+	maxData  = 32
 )
 
 type counterKind uint8
@@ -39,9 +38,9 @@ const (
 	countsEntry
 )
 
-// counterAt returns which kind of counter an instruction is part of, and the address of the MethodData.
+// counterAt returns the kind of the counter that an instruction is part of, and the address of the MethodData.
 func (m *codeMap) counterAt(n int32) (kind counterKind, data uint64) {
-	if m.list[n].kindOf == arch.KindCompare { // of the branch that is counted
+	if m.list[n].kindOf == arch.KindCompare { // the comparison of the counted branch
 		if next := m.wholeAddress(m.next(n)); next != notInCode && m.list[next].kindOf == arch.KindLong {
 			if kind, data = m.counterAt(next); kind == countsBranch {
 				return kind, data
@@ -68,7 +67,7 @@ func (m *codeMap) counterAt(n int32) (kind counterKind, data uint64) {
 	return noCounter, 0
 }
 
-// wholeAddress returns the last of the instructions that make an address, of which n makes a part.
+// wholeAddress returns the last of the instructions that make an address, if instruction n makes a part of it.
 func (m *codeMap) wholeAddress(n int32) int32 {
 	at := n
 	for k := 0; m.cpu.ConstantsApart && k < maxAhead && at != notInCode && m.list[at].kindOf == arch.KindConst; k++ {
@@ -82,10 +81,10 @@ func (m *codeMap) wholeAddress(n int32) int32 {
 // maxBase bounds the instructions from a constant to its use.
 const maxBase = 32
 
-// dataAt returns the address of a profile that an instruction loads into a register, accesses at an offset, or uses
-// through a computed address or a loaded value. It returns 0 if there is none.
+// dataAt returns the address of a profile that an instruction uses: it loads the address into a register, accesses
+// memory at an offset from it, or uses a value computed or loaded from it. It returns 0 if there is none.
 func (m *codeMap) dataAt(n int32, isProfile func(data uint64) bool) uint64 {
-	n = m.asked(m.wholeAddress(n))
+	n = m.comparisonOf(m.wholeAddress(n))
 	o, ok := m.operands(n)
 	if !ok || o.Constant != 0 {
 		if isProfile(o.Constant) {
@@ -117,8 +116,8 @@ func (m *codeMap) dataAt(n int32, isProfile func(data uint64) bool) uint64 {
 	return 0
 }
 
-// asked returns the comparison right before an instruction if that is a branch, otherwise the instruction itself.
-func (m *codeMap) asked(n int32) int32 {
+// comparisonOf returns the comparison right before instruction n if n is a branch, otherwise n.
+func (m *codeMap) comparisonOf(n int32) int32 {
 	if n != notInCode && m.list[n].flow == arch.FlowBranch {
 		if before := m.before(n); before != notInCode && m.list[before].kindOf == arch.KindCompare {
 			return before
@@ -127,13 +126,13 @@ func (m *codeMap) asked(n int32) int32 {
 	return n
 }
 
-// handsOn reports whether an instruction makes a new value from a register: it loads from the address there, or
-// computes.
+// handsOn reports whether an instruction makes a new value from a register: by a load from the address there, or by a
+// computation.
 func handsOn(i *instruction, o arch.Operands) bool {
 	return i.base == arch.BaseOther && !i.stores || i.base == arch.BaseNone && (o.Computes || i.kindOf == arch.KindLong)
 }
 
-// counterFrom returns the kind of the counter that begins with the address, if the counter has more than far
+// counterFrom returns the kind of the counter that begins with the address at begin, if the counter has more than far
 // instructions.
 func (m *codeMap) counterFrom(begin int32, far int) counterKind {
 	var code [maxCounter]*instruction
@@ -151,8 +150,8 @@ func (m *codeMap) counterFrom(begin int32, far int) counterKind {
 	case m.cpu.ConstantsApart: // arm64 chooses the offset by csel
 		compares := code[4].kindOf == arch.KindCompare && branches(5)
 		switch {
-		// Both offsets, csel, the load, the sum, the store, the branch. The counter's offset is in a register there, so
-		// neither access has a base that is told.
+		// Both offsets, csel, the load, the sum, the store, the branch. On arm64 the counter's offset is in a register,
+		// so neither access has a known base.
 		case code[0].kindOf == arch.KindConst && code[1].kindOf == arch.KindConst && code[5].stores && branches(6):
 			return countsBranch
 		case loads(0) && code[1].base == arch.BaseNone && stores(2) && code[0].disp == code[2].disp && compares &&
@@ -170,8 +169,7 @@ func (m *codeMap) counterFrom(begin int32, far int) counterKind {
 	return noCounter
 }
 
-// countedIn returns the address that may be the MethodData of the counter that an instruction is part of, 0 if it is
-// part of none.
+// countedIn returns the address of the MethodData whose counter an instruction is part of, 0 if it is part of none.
 func (q *question) countedIn(n int32) uint64 {
 	if kind, data := q.code.counterAt(n); kind != noCounter && q.vm.IsProfile(data) {
 		return data
@@ -204,7 +202,7 @@ func (p *place) counter() verdict {
 		case v.scopes == nil:
 			v.scopes = other
 		case !sameMethods(v.scopes, other):
-			v.sure = profile.Likely // the method is inlined at two places of the route
+			v.sure = profile.Likely // the method is inlined at two places on the route
 		}
 	}
 	return v

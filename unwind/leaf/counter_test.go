@@ -86,7 +86,7 @@ func (u *madeUp) profiled(t *testing.T) (s []vmstructs.Scope, data uint64) {
 	return nil, 0
 }
 
-// TestAtCounter: a counter is that of the method on the route that has the MethodData.
+// TestAtCounter: a counter belongs to the method on the route that has the MethodData.
 func TestAtCounter(t *testing.T) {
 	u := newMadeUp(t)
 	s, data := u.profiled(t)
@@ -94,12 +94,12 @@ func TestAtCounter(t *testing.T) {
 	elsewhere := append(s[:1:1], other[0])
 	b := &vmstructs.Blob{Level: levelProfiled}
 	for _, r := range []struct {
-		name string
-		code string
-		told []vmstructs.Scope
-		legs []leg
-		want bool
-		sure profile.Certainty
+		name   string
+		code   string
+		scopes []vmstructs.Scope
+		legs   []leg
+		want   bool
+		sure   profile.Certainty
 	}{
 		{"what the route tells", countedBranch, s, nil, true, profile.Certain},
 		{"a caller of it", countedBranch, append(other, s...), nil, true, profile.Certain},
@@ -123,7 +123,7 @@ func TestAtCounter(t *testing.T) {
 		m := &codeMap{cpu: u.f.cpu}
 		m.begin(code, 0, func(func(uint64) bool) {})
 		m.place(0)
-		by := inferred{scopes: r.told, legs: r.legs}
+		by := inferred{scopes: r.scopes, legs: r.legs}
 		p := questionIn(u.f, b, m).at(1)
 		p.routed = by
 		v := p.counter()
@@ -165,8 +165,8 @@ func TestDataAt(t *testing.T) {
 	}
 }
 
-// TestDataOfReceivers: what is made of the address of a profile, by code of C1 that counts of which class a receiver is
-// (17, arm64). A caret marks what is not.
+// TestDataOfReceivers: C1 makes code that counts the classes of receivers (17, arm64). Instructions without a caret use
+// the address of the profile.
 func TestDataOfReceivers(t *testing.T) {
 	const text = "020080d2 " + // mov x2, 0
 		// mov x3, data: three instructions; ldr w0, [x1, 8]; eor x0, x0, 0x2000000000

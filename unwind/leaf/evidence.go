@@ -7,33 +7,33 @@ import (
 	"goprof/vmstructs"
 )
 
-// evidence is an instruction whose methods the compiler has recorded, or whose methods follow from the code.
+// evidence is an instruction whose methods the compiler has recorded, or whose methods follow from the code around it.
 type evidence struct {
 	kind   evidenceKind
-	far    int                  // instructions from where the search began
-	scope  uint64               // the pc whose record has the methods; 0: the owner's alone
-	field  bool                 // of an atNull: it accesses a field, and not the class
-	piece  *piece               // of an atPiece
-	reason vmstructs.TrapReason // of an atCheck
-	outer  uint8                // so many of the record's methods, from the innermost one out, are not those there
+	far    int                  // instructions between the beginning of the search and the evidence
+	scope  uint64               // the pc whose record has the methods; 0: only the owner of the code
+	field  bool                 // for atNull: the access is to a field, not to the class
+	piece  *piece               // set for atPiece
+	reason vmstructs.TrapReason // set for atCheck
+	outer  uint8                // how many of the record's methods, from the innermost one, do not run at the evidence
 }
 
 type evidenceKind uint8
 
 const (
 	noEvidence evidenceKind = iota
-	atCall                  // a call that has a record
+	atCall                  // a call with a record
 	atPoll
-	atTrap   // a branch to a call that has one: work that is seldom done, or in C1's code that of the program's branch
-	atCheck  // a branch to the uncommon trap, or to the VM's own code: a check of the bytecode that has the record
-	atNull   // an access that faults on a null reference, and goes on at such a call
-	atReturn // of the method that owns the code
-	atPiece  // code that C2 makes in one piece for an intrinsic method
+	atTrap   // a branch to a call with a record: C2's rare code, or in C1's code a branch of the program
+	atCheck  // a branch to the uncommon trap or to code of the VM: a check of the recorded bytecode
+	atNull   // an access that faults on a null reference, and then continues at a call with a record
+	atReturn // the return of the method that owns the code
+	atPiece  // a piece of code that C2 makes for an intrinsic method
 )
 
 const (
-	// maxWay bounds the instructions that are read ahead or back. maxDetour bounds the instructions between a branch and
-	// the call to which the branch leads.
+	// maxWay bounds the instructions that a search reads ahead or back. maxDetour bounds the instructions between a
+	// branch and the call to which the branch leads.
 	maxWay    = 300
 	maxDetour = 40
 	maxLoops  = 8
@@ -45,10 +45,10 @@ func (q *question) evidenceAt(n int32) evidence {
 		return q.pieceEvidence(of)
 	}
 	i := &m.list[n]
-	if !i.told {
+	if !i.filled {
 		e := q.findEvidence(n)
 		i = &m.list[n] // the list may have grown
-		i.told, i.kind, i.field, i.reason, i.outer = true, e.kind, e.field, e.reason, e.outer
+		i.filled, i.kind, i.field, i.reason, i.outer = true, e.kind, e.field, e.reason, e.outer
 		if e.scope != 0 {
 			i.record = uint32(e.scope - q.blob.Begin)
 		}
@@ -73,7 +73,7 @@ func (q *question) findEvidence(n int32) evidence {
 			return evidence{kind: atCall, scope: next}
 		}
 		return evidence{}
-	case i.begins && q.isPoll(b, pc): // a poll has a record, and each record begins a chunk
+	case i.begins && q.isPoll(b, pc): // a poll has a record, and a chunk begins at each record
 		return evidence{kind: atPoll, scope: pc}
 	case i.flow == arch.FlowReturn:
 		return evidence{kind: atReturn}
@@ -100,20 +100,21 @@ func (q *question) findEvidence(n int32) evidence {
 	return evidence{}
 }
 
-// detour is a path that leads to a call with a record, and nowhere else.
+// detour is a path that can only lead to a call with a record.
 type detour struct {
-	record uint64 // of the call; 0: there is no such way
+	record uint64 // the record of the call; 0: there is no such path
 	// request is the last constant that the path puts into the register of the call's first argument.
 	request int32
-	// works: the path does more than any call needs (copies of registers, constants and jumps). Then several bytecodes may
-	// be on it, and the record may be that of another bytecode than the branch.
+	// works: the path does more than prepare a call (by copies of registers, constants and jumps). Then the path may
+	// belong to several bytecodes, and the record may name another bytecode than the branch's.
 	works bool
-	// makes: the call belongs to the slow path of an allocation on the path.
+	// makes: the path leads to an allocation's slow path, and the call belongs to that.
 	makes bool
 }
 
-// detour follows code from an instruction on. C1 compiles rare code like any other: a throw, for example, first
-// allocates the exception. So in C1's code the path may lead to the slow path of an allocation.
+// detour follows code from an instruction to a call with a record, and returns what it finds. C1 compiles rare code
+// like any other: a throw, for example, first allocates the exception. So in C1's code the path may lead to the slow
+// path of an allocation.
 func (q *question) detour(n int32) (way detour) {
 	m, b := q.code, q.blob
 	allocates := false
@@ -131,7 +132,7 @@ func (q *question) detour(n int32) (way detour) {
 				way.record = pc
 				return way
 			}
-			way.works = true // what it does is not part of the call behind it
+			way.works = true // the path's work is not part of the call behind it
 			n = m.next(n)
 		case arch.FlowJump:
 			n = m.target(n)
@@ -144,7 +145,7 @@ func (q *question) detour(n int32) (way detour) {
 		case arch.FlowReturn, arch.FlowEnds, flowUnknown:
 			return detour{}
 		default:
-			allocates = allocates || b.Level < levelC2 && q.filling(i) == asksForRoom
+			allocates = allocates || b.Level < levelC2 && q.filling(i) == readsRoom
 			way.works = way.works || !preparesCall(i.kindOf)
 			n = m.next(n)
 		}
@@ -159,10 +160,10 @@ func preparesCall(k arch.Kind) bool {
 
 // ahead finds the evidence that the code reaches next from an instruction on. Compilers put the likely code right
 // behind a branch, so the search goes on there. But a backward branch ends a loop, which most likely runs again. So the
-// search takes a backward branch once. If the loop itself has no evidence, the search leaves the loop.
+// search takes each backward branch once. If the loop itself has no evidence, the search leaves the loop.
 func (q *question) ahead(n int32) evidence {
 	m := q.code
-	var back [maxLoops]int32 // the branches back that were taken
+	var back [maxLoops]int32 // the backward branches that were taken
 	loops := 0
 	for far := range maxWay {
 		if n < 0 || int(n) >= len(m.list) {
@@ -192,14 +193,14 @@ func (q *question) ahead(n int32) evidence {
 	return evidence{}
 }
 
-// behind finds the evidence that the code has left last before an instruction. If nothing falls through to an
-// instruction, a jump led to it: behind goes on at the first such jump.
+// behind finds the last evidence in the code that leads to an instruction. If the instruction is reached only by jumps,
+// behind continues at the first of these.
 func (q *question) behind(n int32) evidence {
 	var way leftBehind
 	for far := 1; n >= 0 && far < maxWay; far++ {
 		before, ok := way.step(q.code, n)
 		if !ok && int(q.code.list[n].at) <= q.blob.FrameComplete {
-			before, ok = notInCode, true // of the frame that is built: the entry is near
+			before, ok = notInCode, true // the frame is being built, so the entry is near
 		}
 		if !ok {
 			return evidence{}
@@ -216,11 +217,11 @@ func (q *question) behind(n int32) evidence {
 	return evidence{}
 }
 
-// leftBehind is the path of behind. It ends where it would go in a circle.
-type leftBehind struct{ jumps []int32 } // those that it has gone back by
+// leftBehind is the path of behind. It ends before it would go in a circle.
+type leftBehind struct{ jumps []int32 } // the jumps of the path
 
-// step returns the instruction before another on the way, notInCode at the beginning of the code. ok is false if it is
-// not known where the code came from.
+// step returns the instruction before n on the path, notInCode at the beginning of the code. ok is false if it is not
+// known from where the code was reached.
 func (s *leftBehind) step(m *codeMap, n int32) (before int32, ok bool) {
 	before = m.before(n)
 	if before < 0 {
@@ -230,7 +231,7 @@ func (s *leftBehind) step(m *codeMap, n int32) (before int32, ok bool) {
 	case flowUnknown:
 		return 0, false
 	case arch.FlowJump, arch.FlowReturn, arch.FlowEnds:
-		if m.target(before) == n { // C1 ends a cast by a jump to what stands behind
+		if m.target(before) == n { // C1 ends a cast by a jump to the next instruction
 			break
 		}
 		jumps := m.jumpsTo(n)
@@ -243,8 +244,8 @@ func (s *leftBehind) step(m *codeMap, n int32) (before int32, ok bool) {
 	return before, true
 }
 
-// told returns the methods of evidence, nil if there are none or they cannot be read.
-func (q *question) told(e evidence) []vmstructs.Scope {
+// methodsOf returns the methods of evidence, nil if there are none or they cannot be read.
+func (q *question) methodsOf(e evidence) []vmstructs.Scope {
 	switch {
 	case e.kind == noEvidence:
 		return nil
@@ -266,13 +267,12 @@ func (q *question) told(e evidence) []vmstructs.Scope {
 // maxHeader is the largest offset of an object's header, apart from its class.
 const maxHeader = 8
 
-// maxOfField bounds the methods that hand their receiver on to the method that accesses the field.
+// maxOfField bounds the methods that pass their receiver on to the method that accesses the field.
 const maxOfField = 3
 
-// ofField is for an access of a field whose null check has the record of an invoke: there the receiver of the invoke
-// would be null. It returns the methods at the access. The innermost one is the method that is inlined at the invoke,
-// or a method that this one calls at once with the same receiver. So that method is not an intrinsic here, though it
-// may be one elsewhere.
+// ofField returns the methods at an access of a field whose null check has the record of an invoke. If the invoke's
+// receiver is null, the access faults. The innermost method is the one that is inlined at the invoke, or a method that
+// this one calls at once with the same receiver. So that method is no intrinsic here, even if it is one elsewhere.
 func (q *question) ofField(record []vmstructs.Scope) []vmstructs.Scope {
 	r := router{q: q}
 	s, at := record, record

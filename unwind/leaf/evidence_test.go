@@ -8,8 +8,8 @@ import (
 	"goprof/vmstructs"
 )
 
-// TestOfField: an access of a field that has the record of an invoke is of the method that the invoke calls, or of the
-// one that this calls at once with the same receiver.
+// TestOfField: if the access of a field has the record of an invoke, the field belongs to the method that the invoke
+// calls, or to the method that this one calls at once with the same receiver.
 func TestOfField(t *testing.T) {
 	const field, other, this = vmstructs.OpGetfield, vmstructs.OpIadd, vmstructs.OpAload0
 	for _, r := range []struct {
@@ -52,8 +52,8 @@ func bytecodesOfOps(ops ...uint8) (code []vmstructs.Bytecode) {
 	return code
 }
 
-// TestBehindBuilding: behind code that builds a frame stands the method's begin, though nobody knows how the code came
-// there; and what jumps to the next instruction goes on there.
+// TestBehindBuilding: behind code that builds a frame the method begins, however the thread came there. Back from the
+// target of a jump to the next instruction, the path leads to that jump.
 func TestBehindBuilding(t *testing.T) {
 	u := newMadeUp(t)
 	m := &codeMap{cpu: arm64.CPU}

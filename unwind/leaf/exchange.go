@@ -7,7 +7,7 @@ import (
 	"goprof/vmstructs"
 )
 
-// Compilers make some code only for certain bytecodes. A bytecode of that kind on the route is the one that runs.
+// Compilers make some code only for certain bytecodes. If such a bytecode is on the route, it is the one that runs.
 
 // exchange returns the methods at an instruction that exchanges a word of memory.
 func (p *place) exchange() verdict {
@@ -17,7 +17,8 @@ func (p *place) exchange() verdict {
 	return p.onRouteFor(swap)
 }
 
-// mayBe makes a rule's mayBe: whether compilers may have made code of that name for the record's bytecode.
+// mayBe makes a rule's mayBe, which reports whether compilers may have made code of that name for the record's
+// bytecode.
 func mayBe(name string) func(*place, vmstructs.Scope) bool {
 	return func(p *place, s vmstructs.Scope) bool { return p.MayHaveCalled(s, name) }
 }
@@ -31,11 +32,10 @@ func (p *place) onRouteFor(name string) verdict {
 	return verdict{s, sure}
 }
 
-// swap is the name of a compare-and-swap.
 const swap = "swap"
 
-// swaps reports whether compilers make a compare-and-swap for a bytecode: for atomic operations, and to take or give
-// back a monitor.
+// swaps reports whether compilers make a compare-and-swap for a bytecode: for an atomic operation, or to lock or unlock
+// a monitor.
 func swaps(in *vmstructs.Method, b *vmstructs.Bytecode, intrinsic *vmstructs.Method) bool {
 	return b.Op == vmstructs.OpMonitorexit || b.Op == vmstructs.OpMonitorenter || b.Returns() && in.Synchronized ||
 		intrinsic != nil && strings.Contains(letters(intrinsic.Name), "compareand")

@@ -7,17 +7,17 @@ import (
 	"goprof/vmstructs"
 )
 
-// inlining is an nmethod's tree of inlined methods, from its records. It has for each site the address of the method
-// that is inlined there, isCalled if a method is called there, or 0 if no record has the site.
+// inlining is an nmethod's tree of inlined methods, from its records. For each site it has the address of the method
+// that is inlined there. It has isCalled if a method is called there, and 0 if no record has the site.
 type inlining = *vmstructs.SiteTable
 
-// isCalled stands for a method that is called.
+// isCalled stands for a method that is called, not inlined.
 const isCalled = 1
 
 // maxCalls bounds the records of an nmethod that may be records of calls.
 const maxCalls = 1 << 14
 
-// inlinings reads b's tree once. It does not have yet at which sites methods are called: see inlinedAt.
+// inlinings returns b's tree, which it reads at the first call. inlinedAt adds the sites of calls later.
 func (q *question) inlinings() inlining {
 	m, b := q.code, q.blob
 	if m.tree != nil {
@@ -29,7 +29,7 @@ func (q *question) inlinings() inlining {
 }
 
 // inlinedAt returns the address of the method that is inlined at a site, isCalled if one is called there, or 0. It
-// reads the calls of a site only when a route reaches the site, because that takes long and few sites are on a route.
+// reads the calls of a site only when a route reaches the site: reading takes long, and few sites are on a route.
 func (r *router) inlinedAt(s vmstructs.Site) uint64 {
 	m := r.q.code
 	tree := r.q.inlinings()
@@ -47,7 +47,7 @@ func (r *router) inlinedAt(s vmstructs.Site) uint64 {
 	})
 	if !any {
 		if m.calls.Len() == maxCalls {
-			return isCalled // perhaps it is one of those that were left out
+			return isCalled // it may be one of the calls that were left out
 		}
 		return 0
 	}
@@ -55,7 +55,7 @@ func (r *router) inlinedAt(s vmstructs.Site) uint64 {
 	return method
 }
 
-// maxLooked bounds the calls of an nmethod whose targets are read, maxTargets the targets that are kept.
+// maxLooked bounds the calls of an nmethod whose targets are read. maxTargets bounds the targets that are kept.
 const (
 	maxLooked  = 256
 	maxTargets = 1 << 13
@@ -64,8 +64,8 @@ const (
 // recordedCallee returns what kind of code a call leads to. pc is the call's return address, and has a record.
 //
 // Only a call of Java leads to the method that the bytecode invokes. A call of an uncommon trap leads to the
-// interpreter, and a call of the VM to a slow path. After maxLooked calls, recordedCallee assumes that each call is one
-// of Java. That is safe: a called method is not inlined, so no method is invented.
+// interpreter, and a call of the VM to a slow path. After maxLooked calls, recordedCallee takes each further call for
+// one of Java. This is safe: a called method is not inlined, so goprof invents no method.
 func (q *question) recordedCallee(pc uint64) calledCode {
 	to, ok := q.recordedTarget(pc)
 	if !ok {
@@ -106,7 +106,7 @@ func (q *question) recordedTarget(pc uint64) (to uint64, ok bool) {
 type calledCode uint8
 
 const (
-	callsJava calledCode = iota // or what is taken for Java code
+	callsJava calledCode = iota // or what counts as Java code
 	callsVM
 	callsTrap // the uncommon trap, behind which the interpreter goes on
 )
@@ -119,18 +119,17 @@ func resolvesCall(kind vmstructs.BlobKind, name string) bool {
 }
 
 const (
-	// maxCallees bounds the callees that one route looks up.
 	maxCallees = 32
-	// These bound the bytes of a method that C2 inlines if it is called often, and of one that C1 inlines (FreqInlineSize,
-	// C1MaxInlineSize).
+	// These bound the bytes of a method that C2 inlines if it is called often (FreqInlineSize), and of one that C1
+	// inlines (C1MaxInlineSize).
 	maxInlinedC2, maxInlinedC1 = 325, 35
 	// maxInlineLevel is how deep compilers inline (MaxInlineLevel, C1MaxInlineLevel).
 	maxInlineLevel = 15
 )
 
-// callee returns the method that is inlined at an invoke of chain's innermost method, nil if it is not known.
-// unresolved: invokes that the interpreter has not resolved count, too. byProfile: the method is a guess, since the
-// invoke may call others.
+// callee returns the method that is inlined at an invoke of chain's innermost method, nil if not known. unresolved:
+// also for invokes that the interpreter has not resolved. byProfile: the method is a guess, since the invoke may call
+// others.
 func (r *router) callee(chain []vmstructs.Scope, p vmstructs.Place, b *vmstructs.Bytecode,
 	unresolved bool) (m *vmstructs.Method, byProfile bool) {
 	if len(chain) > maxInlineLevel || r.asked >= maxCallees {
@@ -142,7 +141,7 @@ func (r *router) callee(chain []vmstructs.Scope, p vmstructs.Place, b *vmstructs
 	case addr == isCalled:
 		return nil, false
 	case addr != 0:
-		m, _ := r.q.vm.InlinedMethod(r.q.blob, addr) // perhaps it can be read later
+		m, _ := r.q.vm.InlinedMethod(r.q.blob, addr) // it may be readable later
 		return m, false
 	}
 	c := r.q.invoked(chain[0].Method, b)
@@ -161,8 +160,8 @@ func (r *router) callee(chain []vmstructs.Scope, p vmstructs.Place, b *vmstructs
 	return m, byProfile
 }
 
-// mayInline reports whether a compiler may inline a method into the innermost method of chain. forced: the size does
-// not matter.
+// mayInline reports whether a compiler may inline a method into the innermost method of chain. forced: whatever its
+// size.
 func (r *router) mayInline(chain []vmstructs.Scope, m *vmstructs.Method, forced bool) bool {
 	most := maxInlinedC2
 	switch {
@@ -176,14 +175,13 @@ func (r *router) mayInline(chain []vmstructs.Scope, m *vmstructs.Method, forced 
 	}
 	for _, s := range chain {
 		if s.Method == m {
-			return false // a recursive method is called
+			return false // a recursive call is not inlined
 		}
 	}
 	return true
 }
 
-// alone reports whether nothing is inlined into the code, according to its records and to the invokes of its only
-// method.
+// alone reports whether nothing is inlined into the code, by its records and by the invokes of its only method.
 func (r *router) alone() bool {
 	m := r.q.code
 	if !m.aloneKnown {
@@ -218,13 +216,13 @@ func (r *router) inlinesNothing() bool {
 			return false
 		}
 		if r.q.invoked(own[0].Method, &code[i]).HandsOn && r.inlinedAt(place.Site(code[i].BCI)) == 0 {
-			return false // it is not known what to
+			return false // not known to what
 		}
 	}
 	return len(code) > 0
 }
 
-// ways returns the bytecodes on the paths with the least work through a method and around its loops. A path has an
+// ways returns the bytecodes on the paths with the least work through a method and around its loops. A path includes an
 // invoke that the interpreter has not resolved only if there is no other path.
 func (r *router) ways(m *vmstructs.Method, p vmstructs.Place) (on []int32) {
 	r.weights = weightsOf(r.q.blob.Level)
@@ -241,10 +239,10 @@ func (r *router) ways(m *vmstructs.Method, p vmstructs.Place) (on []int32) {
 	return on
 }
 
-// longWork counts a long intrinsic as thirty instructions. x86's string_compare has eighty. But if a route counted all
-// eighty, bytecodes beside the intrinsic would get too few samples. Scored offline, javac, streams and others were
-// right in 69.8 % instead of 68.6, and programs that only call intrinsics in 76.6 % instead of 77.8. The former matter
-// more.
+// longWork is the work of a long intrinsic: thirty instructions. x86's string_compare has eighty. But with eighty,
+// bytecodes beside the intrinsic would get too few samples. In offline scores, javac, streams and others were right in
+// 69.8 % with thirty and in 68.6 % with eighty. Programs that only call intrinsics were right in 76.6 % and 77.8 %. The
+// former matter more.
 const longWork = 1920
 
 // longIntrinsic returns the work of an invoke that C2 replaces by a loop of its own, 0 for other invokes.
@@ -258,7 +256,7 @@ func (r *router) longIntrinsic(m *vmstructs.Method, b *vmstructs.Bytecode) int {
 	return 0
 }
 
-// longIntrinsics are the names of the methods that such invokes call (opto/intrinsicnode.hpp, cpu/x86/x86.ad:
+// longIntrinsics are the names of the methods whose calls C2 replaces by loops (opto/intrinsicnode.hpp, cpu/x86/x86.ad:
 // string_compare and others).
 var longIntrinsics = map[string]bool{"compareTo": true, "compareToUTF16": true, "compareToLatin1": true, "equals": true,
 	"indexOf": true, "indexOfUL": true, "indexOfChar": true, "hasNegatives": true, "countPositives": true,

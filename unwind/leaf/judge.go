@@ -7,18 +7,18 @@ import (
 	"goprof/vmstructs"
 )
 
-// A test (testdata/oracle), the judge, compares the answers of the rules with the records of a JVM that was started
-// with -XX:+DebugNonSafepoints. C2 has no record for some instructions: then the next record describes code further on.
-// So the judge first asks whether C2 can have made this code for the record's bytecode.
+// The judge is a test (testdata/oracle). It compares the results of the rules with the records of a JVM with
+// -XX:+DebugNonSafepoints. For some instructions C2 has no record, and the next record describes later code. So the
+// judge first asks whether C2 can have made this code for the record's bytecode.
 
-// Judge finds the rule that decides for which bytecode the code at pc was made. may reports whether C2 can have made
+// Judge returns the rule that decides for which bytecode the code at pc was made. may reports whether C2 can have made
 // such code for the record's bytecode. rule is "" if no rule decides.
 func (f *Finder) Judge(b *vmstructs.Blob, pc uint64, record vmstructs.Scope) (rule string, may bool) {
 	p := f.ask(b, pc)
 	defer p.answered()
 	if b.Level != levelC2 {
-		// C1's records are where their code is. But what leaves the method has no state, and the next record by address is
-		// that of code which does not follow.
+		// C1 has its records where their code is. But the code that leaves the method has no state, and the next record
+		// by address describes code that is not executed next.
 		if p.n != notInCode && p.code.leavesAt(p.n) {
 			return "leave", false
 		}
@@ -27,7 +27,7 @@ func (f *Finder) Judge(b *vmstructs.Blob, pc uint64, record vmstructs.Scope) (ru
 	if p.n = p.code.spentAt(p.n, b.Level); p.n == notInCode {
 		return "", true
 	}
-	if p.reload().scopes != nil { // its record is that of what takes the value
+	if p.reload().scopes != nil { // the record describes the instruction that uses the value
 		p = p.at(p.code.reloadedFor(p.n))
 	}
 	if p.classAt(p.n).kind != noEvidence && !f.readsClass(&p.code.list[p.n]) {
@@ -38,7 +38,7 @@ func (f *Finder) Judge(b *vmstructs.Blob, pc uint64, record vmstructs.Scope) (ru
 		if r.mayBe == nil || !r.tiers.has(b.Level) {
 			continue
 		}
-		if v := r.tells(p); v.scopes != nil && v.sure == profile.Certain {
+		if v := r.decides(p); v.scopes != nil && v.sure == profile.Certain {
 			return r.name, r.mayBe(p, record)
 		}
 	}
@@ -46,7 +46,7 @@ func (f *Finder) Judge(b *vmstructs.Blob, pc uint64, record vmstructs.Scope) (ru
 }
 
 // HandsClassTo returns the comparison to which code of C2's at pc hands a class on, 0 if there is none. If both have
-// the same record, it is as good for pc as it is for the comparison.
+// the same record, the record is as right for pc as for the comparison.
 func (f *Finder) HandsClassTo(b *vmstructs.Blob, pc uint64) uint64 {
 	p := f.ask(b, pc)
 	defer p.answered()
@@ -60,10 +60,10 @@ func (f *Finder) HandsClassTo(b *vmstructs.Blob, pc uint64) uint64 {
 	return b.Begin + uint64(p.code.list[to].at)
 }
 
-// Counted is for C1's counters (counter.go). A counter and the copies before it have the record of the code that
-// follows. So Counted returns only the record's methods from the counted method on. no is true if the record does not
-// describe this code: the record lacks the counted method, or the code is a copy before a counter, which may or may not
-// be part of the counter.
+// Counted returns, for code of C1's counters (counter.go), the record's methods from the counted method on. A counter
+// and the copies before it have the record of the code that follows. no is true if the record does not describe the
+// code at pc: either the record lacks the counted method, or the code is a copy before a counter, and may not be part
+// of it.
 func (f *Finder) Counted(b *vmstructs.Blob, pc uint64, record []vmstructs.Scope) (s []vmstructs.Scope, no bool) {
 	if b.Level != levelProfiled {
 		return nil, false
@@ -90,8 +90,8 @@ func (f *Finder) Counted(b *vmstructs.Blob, pc uint64, record []vmstructs.Scope)
 	return nil, false
 }
 
-// Computes reports whether C1's code at pc is arithmetic with registers and constants alone. Such a bytecode has no
-// state, so C1 has no record of it.
+// Computes reports whether C1's code at pc is arithmetic with registers and constants alone. Such code has no state, so
+// C1 has no record of it.
 func (f *Finder) Computes(b *vmstructs.Blob, pc uint64) bool {
 	if b.Level == levelC2 {
 		return false
@@ -105,7 +105,7 @@ func (f *Finder) Computes(b *vmstructs.Blob, pc uint64) bool {
 	return ok && o.Computes && !p.code.list[p.n].widens
 }
 
-// MayHaveCalled reports whether code of that name may have been called at a bytecode without a record.
+// MayHaveCalled reports whether a bytecode may have called code of that name by a call without a record.
 func (f *Finder) MayHaveCalled(s vmstructs.Scope, name string) bool {
 	b := f.bytecodeOf(s)
 	return b != nil && bytecodesOf(name)(s.Method, b, f.intrinsicAt(s.Method, b))

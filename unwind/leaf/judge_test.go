@@ -8,7 +8,7 @@ import (
 	"goprof/vmstructs"
 )
 
-// TestMayCheck: which bytecodes check what.
+// TestMayCheck: which bytecodes have which checks.
 func TestMayCheck(t *testing.T) {
 	code := func(op uint8) vmstructs.Bytecode { return vmstructs.Bytecode{Op: op, Target: -1} }
 	load, cast, add := code(vmstructs.OpIaload), code(vmstructs.OpCheckcast), code(vmstructs.OpIadd)
@@ -42,7 +42,7 @@ func TestMayCheck(t *testing.T) {
 	}
 }
 
-// TestMayBeCheck: what is checked of an invoke depends on what it calls.
+// TestMayBeCheck: which checks an invoke has depends on the method that it calls.
 func TestMayBeCheck(t *testing.T) {
 	const static, special, virtual = vmstructs.OpInvokeStatic, vmstructs.OpInvokeSpecial, vmstructs.OpInvoke
 	method := func(class, signature string) *vmstructs.Method {
@@ -91,7 +91,7 @@ func TestMayBeCheck(t *testing.T) {
 	}
 }
 
-// invokes is a place at a bytecode that calls a method, if it is an invoke.
+// invokes makes a place at a bytecode that calls a method, if the bytecode is an invoke.
 func invokes(op uint8, calls vmstructs.Invocation) (*Finder, vmstructs.Scope) {
 	m := &vmstructs.Method{}
 	return &Finder{bytecode: map[*vmstructs.Method][]vmstructs.Bytecode{m: {{Op: op, Target: -1}}},
@@ -125,7 +125,7 @@ func TestMayMake(t *testing.T) {
 	}
 }
 
-// TestMayPollAndBranch: a poll is that of a branch back, and what asks for order that of a branch or a comparison.
+// TestMayPollAndBranch: a poll belongs to a backward branch. A test of an order belongs to a branch or a comparison.
 func TestMayPollAndBranch(t *testing.T) {
 	const poll, order, same = "poll", "order", "same"
 	for _, r := range []struct {
@@ -171,7 +171,7 @@ func TestMayPollAndBranch(t *testing.T) {
 	}
 }
 
-// TestCountedCode: of C1's code that counts the method is the truth whose counter it is, if the record has it.
+// TestCountedCode: in C1's code that counts, the true method is the one whose counter it is, if the record has it.
 func TestCountedCode(t *testing.T) {
 	u := newMadeUp(t)
 	s, data := u.profiled(t)

@@ -2,15 +2,16 @@ package leaf
 
 import "slices"
 
-// jumpTable finds the jumps that lead to an offset. It finds long jumps by searching the bytes of all code, without
-// decoding it: bytes that look like a jump count if an instruction begins there. It finds short jumps only in decoded
-// code. So it first decodes all code that is near enough for a short jump.
+// jumpTable finds the jumps that lead to an offset. For long jumps it searches the bytes of all code without decoding
+// the code: bytes that look like a jump count if an instruction begins there. For short jumps it uses decoded code, so
+// it first decodes all code that is near enough.
 type jumpTable struct {
-	read  bool    // the long ones are found
-	first []int32 // one more than the place in list of the first jump to a line of code
+	read  bool    // the long jumps are found
+	first []int32 // for each line of code: 1 + the index in list of the first jump to the line
 	list  []jump
-	found []int32 // scratch of jumpsTo
-	// long keeps the results of jumpsTo that took long, by place: hostile code can make the same search happen often.
+	found []int32 // scratch memory of jumpsTo
+	// long keeps the results of jumpsTo that took long, by place, because hostile code can cause the same search many
+	// times.
 	long     map[int32][]int32
 	longSize int // bytes
 }
@@ -20,13 +21,13 @@ type jump struct {
 	next   int32 // as in first
 }
 
-// lineShift: a line has 64 bytes.
+// lineShift: a line of code has 64 bytes.
 const lineShift = 6
 
 // maxJumps bounds the jumps of a codeMap: each is an instruction.
 const maxJumps = maxListed
 
-// A search took long if that many jumps lead to the place, or to its line.
+// A search takes long if that many jumps lead to the instruction, or to its line.
 const longJumps, longLine = 32, 512
 
 func (t *jumpTable) size() int { return 4*cap(t.first) + 12*cap(t.list) + 4*cap(t.found) + t.longSize }
@@ -54,8 +55,8 @@ func isNear(m *codeMap, at, to uint32) bool {
 	return max(at, to)-min(at, to) <= m.cpu.ShortJump
 }
 
-// jumpsTo returns the places of the jumps that lead to an instruction, in the order of the code. They are valid until
-// it is called again.
+// jumpsTo returns the places of the jumps that lead to an instruction, in the order of the code. The result is valid
+// until the next call.
 func (m *codeMap) jumpsTo(n int32) []int32 {
 	t, to := &m.jumps, m.list[n].at
 	if found, ok := t.long[n]; ok {
@@ -91,8 +92,8 @@ func (m *codeMap) jumpsTo(n int32) []int32 {
 	return t.found
 }
 
-// keep keeps the result for a place. The result stays true, because all near code is decoded and long jumps are found
-// once.
+// keep keeps the result for a place. The result stays right, because all near code is decoded and all long jumps are
+// found.
 func (t *jumpTable) keep(n int32) {
 	if t.long == nil {
 		t.long = map[int32][]int32{}

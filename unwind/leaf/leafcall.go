@@ -10,11 +10,11 @@ import (
 
 // Compiled code calls some of HotSpot's own code as C code does: stubs for intrinsic methods, copies of arrays,
 // barriers of the collectors, and the barrier at a method's entry. No collection can begin there, so the call has no
-// record (opto/callnode.hpp, CallLeafNode; c1/c1_LIRGenerator.cpp, call_runtime), and the next record by address is
-// that of another call. The called code shows which bytecode has called: an invoke of an intrinsic method on the route,
-// or a store or a load that has a barrier.
+// record (opto/callnode.hpp, CallLeafNode; c1/c1_LIRGenerator.cpp, call_runtime), and the next record by address
+// belongs to another call. The called code shows which bytecode has made the call: an invoke of an intrinsic method on
+// the route, or a store or a load that has a barrier.
 
-// intrinsicAt returns the intrinsic method that an invoke calls, nil if it is none.
+// intrinsicAt returns the intrinsic method that an invoke calls, nil if it calls none.
 func (f *Finder) intrinsicAt(m *vmstructs.Method, b *vmstructs.Bytecode) *vmstructs.Method {
 	if isInvoke(b.Op) {
 		if c := f.invoked(m, b); c.Intrinsic {
@@ -24,8 +24,8 @@ func (f *Finder) intrinsicAt(m *vmstructs.Method, b *vmstructs.Bytecode) *vmstru
 	return nil
 }
 
-// callsBytecode reports whether compiled code may call some code of HotSpot's for a bytecode of a method. intrinsic is
-// the intrinsic method that an invoke calls, nil if there is none.
+// callsBytecode reports whether compiled code may call a certain code of HotSpot's for a bytecode of a method.
+// intrinsic is the intrinsic method that the bytecode invokes, nil if there is none.
 type callsBytecode func(in *vmstructs.Method, b *vmstructs.Bytecode, intrinsic *vmstructs.Method) bool
 
 func bytecodesOf(name string) callsBytecode {
@@ -57,7 +57,7 @@ func bytecodesOf(name string) callsBytecode {
 		return func(_ *vmstructs.Method, b *vmstructs.Bytecode, _ *vmstructs.Method) bool {
 			return b.Op == vmstructs.OpCheckcast || b.Op == vmstructs.OpInstanceof || b.Op == vmstructs.OpAastore
 		}
-	case has("loadbarrier", "loadref"): // of ZGC and Shenandoah
+	case has("loadbarrier", "loadref"): // barriers of ZGC and Shenandoah
 		return func(_ *vmstructs.Method, b *vmstructs.Bytecode, _ *vmstructs.Method) bool {
 			return b.Op == vmstructs.OpGetfield || b.Op == vmstructs.OpGetstatic || b.Op == vmstructs.OpAaload
 		}
@@ -79,7 +79,7 @@ func bytecodesOf(name string) callsBytecode {
 	}
 }
 
-// divides is for the division and remainder of one type of numbers.
+// divides is the callsBytecode of the division and remainder of one type of numbers.
 func divides(op uint8) callsBytecode {
 	return func(_ *vmstructs.Method, b *vmstructs.Bytecode, _ *vmstructs.Method) bool {
 		return b.Op == op || b.Op == op+(vmstructs.OpLrem-vmstructs.OpIdiv-1)
@@ -90,7 +90,8 @@ func divides(op uint8) callsBytecode {
 var copiesArrays = map[string]bool{"arraycopy": true, "copyOf": true, "copyOfRange": true, "clone": true,
 	"copyMemory0": true, "copyMemory": true, "getChars": true, "getCharsSB": true, "toBytes": true}
 
-// letters returns the letters of a name, in lower case, without the JDK's marks of intrinsic methods.
+// letters returns the letters of a name in lower case, without the marks that the JDK gives to names of intrinsic
+// methods.
 func letters(name string) string {
 	name = strings.Map(func(r rune) rune {
 		switch {
@@ -124,7 +125,7 @@ func alike(stub, method string) bool {
 	return false
 }
 
-// nearestCall returns the call whose work is nearest to the fraction at/of of all work.
+// nearestCall returns the call that is nearest to the fraction at/of of the route's work.
 func nearestCall(found []foundCall, at, of int) []vmstructs.Scope {
 	best, least := 0, -1
 	for i, f := range found {
@@ -136,8 +137,8 @@ func nearestCall(found []foundCall, at, of int) []vmstructs.Scope {
 	return found[best].scopes
 }
 
-// note remembers a bytecode of chain's innermost method that may have called the code of the thread. work is the leg's
-// work before it.
+// note adds a bytecode of chain's innermost method to found, if it may have called the code in which the thread is.
+// work is the leg's work before it.
 func (r *router) note(chain []vmstructs.Scope, b *vmstructs.Bytecode, work int) {
 	fits := r.calls
 	if fits == nil {
@@ -147,7 +148,7 @@ func (r *router) note(chain []vmstructs.Scope, b *vmstructs.Bytecode, work int) 
 		return
 	}
 	var intrinsic *vmstructs.Method
-	if r.calls != nil { // a load is no intrinsic method's, and it takes long to find one
+	if r.calls != nil { // a load is never an intrinsic method's, and finding the method takes long
 		intrinsic = r.q.intrinsicAt(chain[0].Method, b)
 	}
 	if !fits(chain[0].Method, b, intrinsic) {
@@ -171,7 +172,7 @@ func (r *router) sureOfCall() profile.Certainty {
 	return profile.Likely
 }
 
-// ofOneMethod reports whether all bytecodes that were found belong to the same inlined method.
+// ofOneMethod reports whether all bytecodes in found belong to the same inlined method.
 func (r *router) ofOneMethod() bool {
 	for i := range r.found {
 		if !sameMethods(r.found[i].scopes, r.found[0].scopes) {
@@ -181,8 +182,8 @@ func (r *router) ofOneMethod() bool {
 	return len(r.found) > 0
 }
 
-// anywhere looks for bytecodes that may have called off the path: in the methods of both places, from the innermost
-// common method outward, and in the methods that are inlined there.
+// anywhere searches off the path for bytecodes that may have made the call: in the methods of both places, from the
+// innermost common method outward, and in the methods that are inlined there.
 func (r *router) anywhere(from, to []vmstructs.Scope) {
 	r.offWay = true
 	f, t := len(from), len(to)
@@ -195,8 +196,8 @@ func (r *router) anywhere(from, to []vmstructs.Scope) {
 	}
 }
 
-// noteCalls notes calls in chain's innermost method and in the methods that are inlined there. Calls behind an index
-// are nearer.
+// noteCalls notes bytecodes in chain's innermost method, and in the methods that are inlined there. Bytecodes behind an
+// index count as nearer.
 func (r *router) noteCalls(chain []vmstructs.Scope, behind int32) {
 	code := r.q.bytecodes(chain[0].Method)
 	place := vmstructs.PlaceOf(chain)

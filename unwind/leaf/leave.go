@@ -6,15 +6,16 @@ import (
 	"goprof/vmstructs"
 )
 
-// Only the method that owns the code removes the frame when it returns. An inlined method goes on in its caller.
+// Only the method that owns the code removes the frame at its return. When an inlined method returns, its caller
+// continues with the same frame.
 
 // leave returns the owner if the instruction is part of the owner's return.
 func (p *place) leave() verdict {
 	if !p.code.leavesAt(p.n) {
 		return verdict{}
 	}
-	if p.blob.Level != levelC2 { // the line is that of what was known last
-		if from := p.told(p.nearest(p.n, true)); from != nil {
+	if p.blob.Level != levelC2 { // C1's code: with the last known line
+		if from := p.methodsOf(p.nearest(p.n, true)); from != nil {
 			return verdict{from[len(from)-1:], profile.Certain}
 		}
 	}

@@ -14,8 +14,8 @@ import (
 	"goprof/vmstructs"
 )
 
-// madeUp is an nmethod of C2's, of a recording, with other code. Its records are real. So what code tells can be tried
-// on any code.
+// madeUp is an nmethod of C2 from a recording, with other code. Its records are real. So a test can try what any code
+// shows.
 type madeUp struct {
 	f       *Finder
 	b       *vmstructs.Blob
@@ -23,13 +23,14 @@ type madeUp struct {
 	records [2]uint32 // offsets. A call of the VM ends at each
 }
 
-// Where the calls of a madeUp lead to, from where its code begins.
+// The targets of the calls of a madeUp, as offsets from the beginning of its code.
 const vmCall, trapCall, leafCallTo = 1 << 20, 2 << 20, 3 << 20
 
-// room is how much code stands before the first record of a madeUp, and stubRoom how much before the call of a record.
+// room is the size of the code before the first record of a madeUp, stubRoom that of the code before the call of a
+// record.
 const room, stubRoom = 120, 40
 
-// newMadeUp finds such an nmethod, whose two records are calls at different bytecodes.
+// newMadeUp finds an nmethod for a madeUp. Its two records are calls at different bytecodes.
 func newMadeUp(t *testing.T) *madeUp {
 	rec, f := recorded(t, recordings(t, "walks")[0])
 	var made *madeUp
@@ -81,10 +82,9 @@ func madeUpOf(f *Finder, b *vmstructs.Blob) *madeUp {
 	return made
 }
 
-// question is one about the code.
 func (u *madeUp) question() *question { return questionIn(u.f, u.b, u.m) }
 
-// part is what an instruction is part of, by the first rule that says so.
+// part returns the evidence for an instruction from the first rule that has some.
 func (u *madeUp) part(n int32) evidence {
 	p := u.question().at(n)
 	for _, of := range []func(*place) evidence{(*place).callMark, (*place).class, (*place).check,
@@ -96,7 +96,6 @@ func (u *madeUp) part(n int32) evidence {
 	return evidence{}
 }
 
-// scopes are the methods of a record.
 func (u *madeUp) scopes(number int) []vmstructs.Scope {
 	s, _ := u.f.vm.Scopes(u.b, u.b.Begin+uint64(u.records[number]), true)
 	return s
@@ -153,12 +152,12 @@ func unhex(t *testing.T, text string) []byte {
 	return b
 }
 
-// disp is a displacement as it stands in code.
+// disp returns a displacement as code contains it.
 func disp(n int32) string {
 	return hex.EncodeToString(binary.LittleEndian.AppendUint32(nil, uint32(n)))
 }
 
-// request is what asks for a trap with a reason: mov esi, number.
+// request returns the code that calls for a trap with a reason: mov esi, number.
 func (u *madeUp) request(t *testing.T, reason vmstructs.TrapReason) string {
 	t.Helper()
 	for n := range int32(32) {
@@ -170,9 +169,9 @@ func (u *madeUp) request(t *testing.T, reason vmstructs.TrapReason) string {
 	return ""
 }
 
-// TestAllocations: two allocations, one right behind the other. The first has what lies between its load and
-// the new object's header. The store of a field behind that belongs to no allocation, and the second one begins with
-// its own load.
+// TestAllocations: two allocations, one right behind the other. The first includes all code between its load and the
+// new object's header. The store of a field behind that belongs to no allocation, and the second one begins with its
+// own load.
 func TestAllocations(t *testing.T) {
 	u := newMadeUp(t)
 	for i := range 2 {
@@ -201,7 +200,7 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// TestChecks: a branch is a check's if its way to the VM does nothing but make the call ready.
+// TestChecks: a branch belongs to a check if its way to the VM does nothing but prepare the call.
 func TestChecks(t *testing.T) {
 	u := newMadeUp(t)
 	null := u.request(t, vmstructs.TrapNull)
@@ -262,8 +261,8 @@ func TestClassLoads(t *testing.T) {
 	}
 }
 
-// TestClassChain: a cast to a class that has others below it. The class of the object is made an address, and what that
-// has among those above it is compared with a constant.
+// TestClassChain: a cast to a class that has others below it. The code makes an address of the object's class, and
+// compares a constant with one of the classes above it.
 func TestClassChain(t *testing.T) {
 	u := newMadeUp(t)
 	// mov r10d, [r12+rbp*8+8]; movabs r11, base; add r11, r10; mov r10, [r11+0x38]; movabs r11, class; cmp r10, r11; jne
@@ -272,7 +271,7 @@ func TestClassChain(t *testing.T) {
 	for _, r := range []struct {
 		name, code string
 		reason     vmstructs.TrapReason
-		want       string // for each instruction whether it is the check's
+		want       string // for each instruction, whether it belongs to the check
 	}{
 		{"a cast", load + base + sum + above + class + check, vmstructs.TrapClass, "yyyyyyy"},
 		{"a check of null", load + base + sum + above + class + check, vmstructs.TrapNull, "nnnnnyy"},
@@ -280,7 +279,7 @@ func TestClassChain(t *testing.T) {
 		{"the slow path of a cast", load + base + sum + above + class + check, vmstructs.NoTrap, "yyyyyyy cast"},
 		// mov [rsp+8], r10 behind the load: the value goes elsewhere first
 		{"a copy to the stack", load + "4c89542408 " + base + sum + above + class + check, vmstructs.TrapClass, "nnyyyyyy"},
-		// mov rcx, [r10+16] takes what is loaded, and hands it on to nothing
+		// mov rcx, [r10+16] uses the loaded value, and hands it on to nothing
 		{"another value", load + "498b4a10 " + base + sum + above + class + check, vmstructs.TrapClass, "nnyyyyyy"},
 	} {
 		want, cast := strings.CutSuffix(r.want, " cast")
@@ -303,8 +302,8 @@ func TestClassChain(t *testing.T) {
 	}
 }
 
-// TestCallsKnowMore: where it is known which bytecodes can have made an instruction, the record of its branch does not
-// count for them.
+// TestCallsKnowMore: if it is known which bytecodes can have made an instruction, the record of its branch does not
+// count.
 func TestCallsKnowMore(t *testing.T) {
 	u := newMadeUp(t)
 	u.assemble(t, "4d85d2 0f84>0 c3", vmCall, "") // test r10, r10; je; ret
@@ -317,7 +316,7 @@ func TestCallsKnowMore(t *testing.T) {
 	}
 }
 
-// TestMarkBehindCall: the nop behind a call is the call's if it has data.
+// TestMarkBehindCall: the nop behind a call belongs to the call if it has data.
 func TestMarkBehindCall(t *testing.T) {
 	for _, r := range []struct {
 		name, code string
@@ -337,14 +336,14 @@ func TestMarkBehindCall(t *testing.T) {
 		u.m = &codeMap{cpu: u.f.cpu}
 		u.m.begin(code, u.b.Begin, u.b.Records())
 		n := u.m.place(u.records[0])
-		u.m.list[n].told = true // it is no poll
+		u.m.list[n].filled = true // it is no poll
 		if e := u.part(n); e.kind != r.want || e.kind == atCall && e.scope != u.b.Begin+uint64(u.records[0]) {
 			t.Errorf("%s: %+v", r.name, e)
 		}
 	}
 }
 
-// TestMarkOfThree: arm64's mark behind a call has three instructions, all of them the call's.
+// TestMarkOfThree: on arm64 the mark behind a call has three instructions, which all belong to the call.
 func TestMarkOfThree(t *testing.T) {
 	u := newMadeUp(t)
 	at, end := u.records[0]-4, u.b.Begin+uint64(u.records[0])

@@ -6,25 +6,26 @@ import (
 	"goprof/vmstructs"
 )
 
-// C2 takes or gives back a monitor in one piece of code, from the exchange of the header of the object to the branch to
-// the slow way: the branch tests what the exchange left in the flags (opto/locknode.hpp, FastLockNode).
+// C2 locks or unlocks a monitor in one piece of code. It begins with the exchange of the object's header, and ends with
+// the branch to the slow path, which tests the flags of the exchange (opto/locknode.hpp, FastLockNode).
 
-// maxLock bounds the instructions between the exchange of a fast lock and the branch to the slow one.
+// maxLock bounds the instructions between the exchange and the branch to the slow path.
 const maxLock = 12
 
-// monitor returns the methods at the code that takes or gives back a monitor.
+// monitor returns the methods at the code that locks or unlocks a monitor.
 func (p *place) monitor() verdict {
 	e := p.slowLock()
 	if e.kind != atTrap && e.kind != atCheck {
 		return verdict{}
 	}
-	if s := p.told(e); s != nil && p.locks(s[0]) {
+	if s := p.methodsOf(e); s != nil && p.locks(s[0]) {
 		return verdict{s, profile.Certain}
 	}
 	return verdict{}
 }
 
-// slowLock returns the first evidence behind the exchange, which is the instruction itself or stands right before it.
+// slowLock returns the first evidence behind the exchange. The exchange is the instruction itself or the one right
+// before it.
 func (p *place) slowLock() evidence {
 	m, n := p.code, p.n
 	if m.list[n].swaps {
@@ -51,7 +52,7 @@ func (p *place) slowLock() evidence {
 	return evidence{}
 }
 
-// locks reports whether a scope's bytecode takes or gives back a monitor.
+// locks reports whether a scope's bytecode locks or unlocks a monitor.
 func (f *Finder) locks(s vmstructs.Scope) bool {
 	code := f.bytecodes(s.Method)
 	i := vmstructs.BytecodeAt(code, s.BCI)

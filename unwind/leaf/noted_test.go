@@ -8,7 +8,7 @@ import (
 	"goprof/arch/arm64"
 )
 
-// TestNotedWith: with which instruction C1 notes another one.
+// TestNotedWith: with which other instruction C1 notes an instruction.
 func TestNotedWith(t *testing.T) {
 	f := &Finder{vm: emptyVM(t)} // no constant is the address of a profile
 	for _, r := range []struct {
@@ -25,7 +25,7 @@ func TestNotedWith(t *testing.T) {
 			[]int32{4, 4, 4, 4, 4}},
 		// mov eax, 1; mov rsi, rdi; xor rsi, rdx
 		{"a constant of 32 bits", "b801000000 4889fe 4831d6", amd64.CPU, []int32{0, 2, 2}},
-		// mov rdx, rbx; mov rsi, rdi; inc eax; je to the second: code comes from elsewhere to it
+		// mov rdx, rbx; mov rsi, rdi; inc eax; je to the second: other code leads there, too
 		{"a join", "4889da 4889fe ffc0 74f9", amd64.CPU, []int32{0, 2, 2, 3}},
 		// movabs rax, 1; add rsp, 48; pop rbp; ret
 		{"what is returned", "48b80100000000000000 4883c430 5d c3", amd64.CPU, []int32{0, 1, 2, 3}},

@@ -7,10 +7,10 @@ import (
 	"goprof/vmstructs"
 )
 
-// Bytecodes hand each other values on the operand stack, and instructions in registers. A load hands its value to the
-// first instruction that reads its register.
+// Bytecodes pass values to each other on the operand stack, and instructions do so in registers. The first instruction
+// that reads the register of a load uses the loaded value.
 
-// maxHanded bounds the instructions from a load to the one that takes its value.
+// maxHanded bounds the instructions from a load to the one that uses its value.
 const maxHanded = 6
 
 // taker returns the first instruction behind a load that reads the load's register, notInCode if that is not known.
@@ -39,7 +39,7 @@ func (m *codeMap) taker(n int32) int32 {
 	return notInCode
 }
 
-// operands is arch.Code.Operands of an instruction. Few callers need operands, so they are not kept.
+// operands returns the operands of an instruction. Few callers need operands, so they are not kept.
 func (m *codeMap) operands(n int32) (arch.Operands, bool) {
 	return m.cpu.Operands(m.code, m.list[n].at)
 }
@@ -54,20 +54,20 @@ func stackOf(op uint8) (takes, puts int, ok bool) {
 	return int(stackEffects[i].takes), int(stackEffects[i].puts), true
 }
 
-// stackEffect is the effect of the opcodes up to last, from the last of the entry before. takes is -1 if stackOf
-// returns false.
+// stackEffect is the effect of the opcodes up to last that are not in an entry before. takes is -1 if stackOf returns
+// false.
 type stackEffect struct {
 	last        uint8
 	takes, puts int8
 }
 
-// stackEffects are those of the Java Virtual Machine Specification, chapter 6.5. A long is one value here.
+// stackEffects are from the Java Virtual Machine Specification, chapter 6.5. A long counts as one value here.
 var stackEffects = [...]stackEffect{
 	{0x00, 0, 0},                  // nop
 	{0x2d, 0, 1},                  // constants and locals
 	{vmstructs.OpSaload, 2, 1},    // elements of arrays
-	{0x4e, 1, 0},                  // to locals
-	{vmstructs.OpSastore, 3, 0},   // to elements
+	{0x4e, 1, 0},                  // stores to locals
+	{vmstructs.OpSastore, 3, 0},   // stores to elements
 	{0x5f, -1, 0},                 // pop, dup, swap
 	{0x73, 2, 1},                  // arithmetic
 	{0x77, 1, 1},                  // negations
@@ -86,9 +86,9 @@ var stackEffects = [...]stackEffect{
 	{vmstructs.OpPutfield, 2, 0},  //
 	{vmstructs.OpInvokeLast, -1, 0},
 	{vmstructs.OpNew, 0, 1},
-	{vmstructs.OpArraylength, 1, 1}, // with new arrays
+	{vmstructs.OpArraylength, 1, 1}, // newarray, anewarray, arraylength
 	{vmstructs.OpAthrow, -1, 0},
-	{vmstructs.OpInstanceof, 1, 1}, // with checkcast
+	{vmstructs.OpInstanceof, 1, 1}, // checkcast, instanceof
 	{vmstructs.OpMonitorexit, 1, 0},
 	{0xc5, -1, 0}, // wide, multianewarray
 	{0xc7, 1, 0},  // if with null

@@ -7,18 +7,19 @@ import (
 	"goprof/vmstructs"
 )
 
-// C2 moves instructions out of a loop, but none into it: it puts each where it is executed least often (opto/gcm.cpp,
-// hoist_to_cheaper_block). So all instructions of a loop belong to the loop's bytecodes, and to methods that are
-// inlined there. If nothing is inlined into a loop, its instructions are all of one method.
+// C2 moves instructions out of a loop, but none into it: it puts each instruction where it is executed least often
+// (opto/gcm.cpp, hoist_to_cheaper_block). So all instructions of a loop belong to the loop's bytecodes, and to methods
+// that are inlined there. If nothing is inlined into a loop, its instructions are all of one method.
 
 // maxLoop bounds the instructions that are read to find the path around a loop.
 const maxLoop = 400
 
-// inOwnLoop reports whether an instruction stands in a loop of the innermost method. There are two ways to know. First,
-// two pieces of evidence name these methods, at bytecodes of one loop into which nothing is inlined. Second, the code
-// jumps back without a call or a poll, as a small loop does. In the second case the evidence must be of two bytecodes:
-// between two pieces of code for one bytecode, C2 also puts the rest of a method that the loop has called before. One
-// error remains: another method with a loop may be inlined between both bytecodes, and the route does not lead into it.
+// inOwnLoop reports whether an instruction is in a loop of the innermost method. from and to are the methods at the
+// last evidence and at the next. In one case both have the same methods, at bytecodes of one loop into which nothing is
+// inlined. In the other case the code jumps back without a call or a poll, as a small loop does. Then from and to must
+// be at two bytecodes. Between two pieces of code for the same bytecode, C2 may also put the rest of a method that the
+// loop called before. One error remains: a method with a loop of its own may be inlined between the two bytecodes
+// without being on the route.
 func (r *router) inOwnLoop(n int32, from, to []vmstructs.Scope) bool {
 	if to[0].BCI < 0 || from[0].BCI < 0 {
 		return false
@@ -31,16 +32,15 @@ func (r *router) inOwnLoop(n int32, from, to []vmstructs.Scope) bool {
 	return begin >= 0 && r.inlinesNone(to, code, begin, end) && r.goesAround(n, to, begin, end)
 }
 
-// beginsRound reports whether an instruction stands at the beginning of a loop's round: a jump leads back there, and
-// the poll that ends the round before stands right before it. The instruction is executed as often as any other in the
-// loop, so C2 has no reason to move other code there. The jump is required because code that follows the loop may also
-// stand behind a poll.
+// beginsRound reports whether an instruction is at the beginning of a loop's round: right behind the poll that ends the
+// last round, and a jump leads back there. The instruction is executed as often as any other in the loop, so C2 has no
+// reason to move other code there. Without such a jump, the code may be behind the loop.
 func (r *router) beginsRound() bool {
 	return r.behindPoll && r.leadsBack(r.at, func(int32) bool { return true })
 }
 
-// loopAround returns the smallest loop that has two bytecodes: the indexes of its first and of its last one. begin is
-// -1 if there is no such loop.
+// loopAround returns the indexes of the first and the last bytecode of the smallest loop that has both bytecodes. begin
+// is -1 if there is no such loop.
 func loopAround(code []vmstructs.Bytecode, first, last int32) (begin, end int32) {
 	begin, end = -1, -1
 	for i := range code {
@@ -49,7 +49,7 @@ func loopAround(code []vmstructs.Bytecode, first, last int32) (begin, end int32)
 			begin, end = b.Target, b.BCI
 		}
 	}
-	for i := range code { // it may go on at its beginning from elsewhere, too
+	for i := range code { // other jumps may lead to the loop's beginning, too
 		if code[i].Target == begin && begin >= 0 {
 			end = max(end, code[i].BCI)
 		}
@@ -58,10 +58,10 @@ func loopAround(code []vmstructs.Bytecode, first, last int32) (begin, end int32)
 }
 
 // inlinesNone reports whether nothing is inlined into a loop. If an invoke has a record of a call, and only one method
-// can be called, it is not inlined. If several methods can be called, C2 may have inlined the likeliest one, and calls
-// the others. An invoke without a record may be inlined, even if the interpreter has not resolved it, and even if the
-// method is an intrinsic: for some intrinsics C2 makes no code of its own (boxes, StringBuilder.append). Only a native
-// method has no bytecode to inline, unless it only calls another method (handsOn).
+// can be called, the method is not inlined. If several methods can be called, C2 may have inlined the likeliest one and
+// call the others. An invoke without a record may be inlined, even if the interpreter has not resolved it, and even if
+// the method is an intrinsic: for some intrinsics C2 makes no code of its own (boxes, StringBuilder.append). A native
+// method has no bytecodes to inline. But it may only call another method (handsOn).
 func (r *router) inlinesNone(chain []vmstructs.Scope, code []vmstructs.Bytecode, begin, end int32) bool {
 	place, asked := vmstructs.PlaceOf(chain), 0
 	for i := range code {
@@ -89,16 +89,16 @@ func (r *router) inlinesNone(chain []vmstructs.Scope, code []vmstructs.Bytecode,
 	return true
 }
 
-// around is a search for the path from an instruction back to it.
+// around is a search for a path from an instruction back to itself.
 type around struct {
 	n     int32
 	found bool
-	// met are the calls and polls at which the search has ended. For a loop that contains one of them, the search must go
-	// on there.
+	// met are the calls and polls at which the search has ended. For a loop that contains one of these, the search must
+	// continue there.
 	met []int32
 }
 
-// turns reports whether code leads from an instruction back to it past neither a call nor a poll.
+// turns reports whether a path in the code leads from an instruction back to itself, without a call or a poll.
 func (r *router) turns(n int32) bool {
 	if r.around == nil || r.around.n != n {
 		r.around = &around{n: n}
@@ -110,8 +110,8 @@ func (r *router) turns(n int32) bool {
 	return r.around.found
 }
 
-// goesAround reports whether code leads from an instruction back to it without leaving a loop of bytecodes. A path
-// without calls and polls leaves no loop, so that search is made once.
+// goesAround reports whether a path in the code leads from an instruction back to itself without leaving a loop of
+// bytecodes. A path without calls and polls leaves no loop, so that search is made only once.
 func (r *router) goesAround(n int32, chain []vmstructs.Scope, begin, end int32) bool {
 	turns := r.turns(n)
 	inLoop := func(at int32) bool { return r.isInLoop(at, chain, begin, end) }
@@ -121,8 +121,8 @@ func (r *router) goesAround(n int32, chain []vmstructs.Scope, begin, end int32) 
 	return r.leadsBack(n, inLoop)
 }
 
-// leadsBack reports whether code leads from an instruction back to it. mayMeet says which calls and polls may stand on
-// the way.
+// leadsBack reports whether a path in the code leads from an instruction back to itself. mayMeet says which calls and
+// polls may be on the path.
 func (r *router) leadsBack(n int32, mayMeet func(int32) bool) bool {
 	m, s := r.q.code, r.q.beginWays()
 	if s == nil {
@@ -143,8 +143,8 @@ func (r *router) leadsBack(n int32, mayMeet func(int32) bool) bool {
 	return false
 }
 
-// isStop reports whether an instruction is a call with a record, or a poll (see findEvidence). It looks for no other
-// evidence, which might need code that lies elsewhere.
+// isStop reports whether an instruction is a call with a record, or a poll (see findEvidence). Other evidence might
+// need code elsewhere, so isStop does not look for it.
 func (r *router) isStop(n int32) bool {
 	b := r.q.blob
 	m := r.q.code
@@ -153,7 +153,7 @@ func (r *router) isStop(n int32) bool {
 	}
 	i := &m.list[n]
 	switch {
-	case i.told:
+	case i.filled:
 		return i.kind == atCall || i.kind == atPoll
 	case i.flow == flowUnknown:
 		return false
@@ -163,19 +163,19 @@ func (r *router) isStop(n int32) bool {
 	return i.begins && r.q.isPoll(b, b.Begin+uint64(i.at))
 }
 
-// mayStop reports whether the instruction's place in its chunk allows it to be a call that has a record, or a poll.
-// Such a call is the last instruction of a chunk, a poll the first.
+// mayStop reports whether an instruction may be a call with a record, or a poll, by its place in its chunk. Such a call
+// is the last instruction of a chunk, and a poll is the first.
 func (m *codeMap) mayStop(n int32) bool {
 	i := &m.list[n]
 	return i.begins || i.ends && i.flow == arch.FlowCall
 }
 
-// isInLoop reports whether a call or a poll belongs to a loop's bytecodes, and is no call of the uncommon trap.
+// isInLoop reports whether a call or a poll belongs to a loop's bytecodes. A call of the uncommon trap does not.
 func (r *router) isInLoop(n int32, chain []vmstructs.Scope, begin, end int32) bool {
 	e := r.q.evidenceAt(n)
 	if e.kind == atCall && r.q.recordedCallee(e.scope) == callsTrap {
 		return false
 	}
-	s := r.q.told(e)
+	s := r.q.methodsOf(e)
 	return s != nil && sameMethods(s, chain) && s[0].BCI >= begin && s[0].BCI <= end
 }

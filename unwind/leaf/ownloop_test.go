@@ -20,8 +20,8 @@ func branch(bci int32, op uint8, to int32) vmstructs.Bytecode {
 
 const opIfeq = 0x99
 
-// TestLoopAround: the smallest loop that has two bytecodes. An inner loop from 4 to 8 stands in one from 2 to 12, which
-// goes on at its beginning from 10, too.
+// TestLoopAround: the smallest loop that contains two bytecodes. An inner loop from 4 to 8 stands in a loop from 2 to
+// 12, which also goes back to its beginning from 10.
 func TestLoopAround(t *testing.T) {
 	code := []vmstructs.Bytecode{bytecode(0, vmstructs.OpIadd), bytecode(2, vmstructs.OpIadd),
 		bytecode(4, vmstructs.OpIadd), branch(6, opIfeq, 14), branch(8, vmstructs.OpGoto, 4), branch(10, opIfeq, 2),
@@ -35,7 +35,7 @@ func TestLoopAround(t *testing.T) {
 	}
 }
 
-// TestInOwnLoop: code is certain to be a loop's method's if it leads back to where it is, past neither call nor poll.
+// TestInOwnLoop: code certainly belongs to the method of a loop if it leads back to itself, past neither call nor poll.
 func TestInOwnLoop(t *testing.T) {
 	for _, r := range []struct {
 		name, code string
@@ -64,7 +64,7 @@ func TestInOwnLoop(t *testing.T) {
 	}
 }
 
-// loopRouter is a router in code of a method with a loop of bytecodes from 0 to 4, in which op stands. Each test of
+// loopRouter makes a router in code of a method with a loop of bytecodes from 0 to 4, in which op stands. Each test of
 // memory in the code is a poll.
 func loopRouter(t *testing.T, text string, op uint8, invoked vmstructs.Invocation) (way router,
 	own func(bci int32) []vmstructs.Scope) {
@@ -82,7 +82,7 @@ func loopRouter(t *testing.T, text string, op uint8, invoked vmstructs.Invocatio
 	m.place(0)
 	for i := range m.list {
 		k := &m.list[i]
-		k.told = true // nothing
+		k.filled = true // nothing
 		switch {
 		case k.flow == arch.FlowReturn:
 			k.kind = atReturn
@@ -126,8 +126,8 @@ func TestInlinesNone(t *testing.T) {
 	}
 }
 
-// TestBeginsRound: behind the poll at the end of a loop's round the methods are certain, if code leads back there, and
-// if the way leads through no other method. The code has a method that is inlined elsewhere.
+// TestBeginsRound: behind the poll at the end of a loop's round the methods are certain, if code leads back there,
+// through no other method. Elsewhere in the code a method is inlined.
 func TestBeginsRound(t *testing.T) {
 	const loop, left = "ffc0 8500 90 ebf9 c3", "ffc0 8500 90 c3" // inc, poll, nop, and back or out
 	for _, r := range []struct {
@@ -160,7 +160,7 @@ func TestBeginsRound(t *testing.T) {
 	}
 }
 
-// TestBehindPoll: what inferAt finds behind an instruction decides: a poll there is a round's end.
+// TestBehindPoll: what inferAt finds behind an instruction decides. If that is a poll, a round ends there.
 func TestBehindPoll(t *testing.T) {
 	for _, r := range []struct {
 		behind evidenceKind
@@ -171,7 +171,7 @@ func TestBehindPoll(t *testing.T) {
 		u.assemble(t, "ffc0 90 01c8 90 ebf8", vmCall)
 		for n, kind := range map[int32]evidenceKind{1: r.behind, 3: atTrap} {
 			i := &u.m.list[n]
-			i.told, i.kind, i.record = true, kind, u.records[0]
+			i.filled, i.kind, i.record = true, kind, u.records[0]
 		}
 		u.m.aloneKnown = true // something is inlined elsewhere
 		own := u.scopes(0)[0] // whose bytecode has no loop
@@ -183,8 +183,8 @@ func TestBehindPoll(t *testing.T) {
 	}
 }
 
-// TestGoesAround: the way around a loop may meet a poll of that loop's, and none of another's. What one loop was told
-// holds for the next one that is asked of the same router.
+// TestGoesAround: the way around a loop may meet a poll of that loop's, and none of another's. The same router must
+// answer for one loop after the other.
 func TestGoesAround(t *testing.T) {
 	const poll = 2                                     // the offset of an instruction
 	inside, outside := [2]int32{-1, 4}, [2]int32{0, 4} // the bytecodes of loops; the poll's is -1
@@ -209,7 +209,7 @@ func TestGoesAround(t *testing.T) {
 			m.place(0)
 			n := m.place(poll)
 			for i := range m.list {
-				m.list[i].told = true // nothing
+				m.list[i].filled = true // nothing
 			}
 			m.list[n].kind = atPoll
 			return &router{q: questionIn(&Finder{cpu: amd64.CPU}, &vmstructs.Blob{Level: levelC2}, m)}
@@ -235,7 +235,7 @@ func TestGoesAround(t *testing.T) {
 	}
 }
 
-// TestPastJump: a jump of C2's is part of what it leads to.
+// TestPastJump: in C2's code a jump belongs to the code at its target.
 func TestPastJump(t *testing.T) {
 	code, err := hex.DecodeString("eb0190eb0190c3ebfe") // jmp to another jmp, which leads to the ret; a jmp to itself
 	if err != nil {

@@ -8,14 +8,14 @@ import (
 )
 
 // C2 makes one piece of code for a call of some intrinsic methods. The piece's instructions show which method it stands
-// for, whatever the records have. So the program is at an invoke of that method on the route.
+// for, whatever the records say. So the thread is at an invoke of that method on the route.
 
-// piece is one of these pieces in an nmethod's code.
+// piece is the code of one such call in an nmethod.
 type piece struct {
-	name       string // as arch.Code has it
+	name       string // the name in arch.Code.Intrinsics
 	begin, end uint32 // offsets in the code
-	// scopes are the methods at the piece, the innermost at the invoke, once asked is true. They are nil if no invoke was
-	// found.
+	// scopes are the methods at the piece, once asked is true. The innermost one is at the invoke. scopes is nil if no
+	// invoke was found.
 	scopes []vmstructs.Scope
 	sure   profile.Certainty
 	asked  bool
@@ -24,7 +24,7 @@ type piece struct {
 // maxPieces bounds the pieces of an nmethod. pieceSize is the memory of a piece with its scopes.
 const maxPieces, pieceSize = 256, 512
 
-// findPieces finds the pieces. They begin with an instruction, and do not overlap.
+// findPieces finds the pieces. Each begins with an instruction, and pieces do not overlap.
 func (m *codeMap) findPieces() {
 	m.cpu.Intrinsics(m.code, func(name string, begin, end uint32) bool {
 		if m.place(begin) != notInCode {
@@ -50,13 +50,13 @@ func (m *codeMap) pieceAt(n int32) *piece {
 	return &m.pieces[i]
 }
 
-// intrinsic returns the methods of the piece that the instruction is part of.
+// intrinsic returns the methods of the piece of which the instruction is part.
 func (p *place) intrinsic() verdict {
 	of := p.code.pieceAt(p.n)
 	if of == nil {
 		return verdict{}
 	}
-	s := p.askPiece(of)
+	s := p.methodsOfPiece(of)
 	return verdict{s, of.sure}
 }
 
@@ -65,17 +65,17 @@ func (p *place) mayBeIntrinsic(s vmstructs.Scope) bool {
 	return p.MayHaveCalled(s, p.code.pieceAt(p.n).name)
 }
 
-// pieceEvidence is the evidence of a piece for the code before and behind it. While the methods of a piece are sought,
-// pieces are no evidence.
+// pieceEvidence returns the evidence of a piece, for the code before and behind it. While goprof searches the methods
+// of a piece, pieces are no evidence.
 func (q *question) pieceEvidence(of *piece) evidence {
-	if q.inPiece || q.askPiece(of) == nil {
+	if q.inPiece || q.methodsOfPiece(of) == nil {
 		return evidence{}
 	}
 	return evidence{kind: atPiece, piece: of}
 }
 
-// askPiece returns the methods of a piece, which it finds at the first call.
-func (q *question) askPiece(of *piece) []vmstructs.Scope {
+// methodsOfPiece returns the methods of a piece, which it finds at the first call.
+func (q *question) methodsOfPiece(of *piece) []vmstructs.Scope {
 	if of.asked {
 		return of.scopes
 	}
@@ -89,7 +89,7 @@ func (q *question) askPiece(of *piece) []vmstructs.Scope {
 	return of.scopes
 }
 
-// behindPiece returns the methods of a piece as they are when the piece is done, nil if they could not be read.
+// behindPiece returns the methods of a piece right behind it, nil if they could not be read.
 func (f *Finder) behindPiece(scopes []vmstructs.Scope) []vmstructs.Scope {
 	if scopes == nil {
 		return nil

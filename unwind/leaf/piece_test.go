@@ -9,8 +9,8 @@ import (
 	"goprof/vmstructs"
 )
 
-// TestPieces: String.compareTo's code, cut short, twice. Its first instruction, what is in it and its last are of the
-// piece, those before and behind are not.
+// TestPieces: the code of String.compareTo, cut short, twice. The first instruction, the last one and all between
+// belong to the piece, those before and behind do not.
 func TestPieces(t *testing.T) {
 	code, err := hex.DecodeString("488d7610" + "8bc12bca510f4ed085d259" + "8bd8" + "8bc22bd1520f4ec85a" + "c3")
 	if err != nil {
@@ -51,7 +51,7 @@ func TestLocks(t *testing.T) {
 	}
 }
 
-// TestBehindUnread: methods that could not be read any more are not known behind the piece either.
+// TestBehindUnread: if methods could not be read at a piece, they are not known behind it either.
 func TestBehindUnread(t *testing.T) {
 	if s := (&Finder{}).behindPiece(nil); s != nil {
 		t.Errorf("%v", s)

@@ -5,9 +5,9 @@ import "goprof/vmstructs"
 // place is an instruction of an nmethod's code, with the facts about it that were found so far.
 type place struct {
 	*question
-	n      int32     // the instruction: its place in code.list, notInCode if that is not known
-	routed inferred  // see route
-	forked branching // see fork
+	n      int32     // the instruction's place in code.list, notInCode if not known
+	routed inferred  // the result of route
+	forked branching // the result of fork
 }
 
 type question struct {
@@ -15,14 +15,14 @@ type question struct {
 	blob *vmstructs.Blob
 	code *codeMap
 
-	decided string       // the name of the rule that has told
-	nears   []foundNear  // what nearest has found
-	inPiece bool         // it is asked what is around a piece: see pieceEvidence
-	legs    []leg        // memory of a route
-	trails  [2][]trailed // memory of branchingAt
+	decided string       // the name of the rule that has decided
+	nears   []foundNear  // results of nearest
+	inPiece bool         // the question is about the code around a piece: see pieceEvidence
+	legs    []leg        // memory for a route
+	trails  [2][]trailed // memory for branchingAt
 }
 
-// ask begins a question: which methods run at the instruction at pc? answered ends it.
+// ask begins a question: which methods run at the instruction at pc? answered ends the question.
 func (f *Finder) ask(b *vmstructs.Blob, pc uint64) *place {
 	f.vm.BeginQuestion()
 	q, m := &f.asked, f.mapCode(b)

@@ -5,11 +5,11 @@ import (
 	"goprof/vmstructs"
 )
 
-// maxPoll bounds the instructions from the load of the polled address to the poll.
+// maxPoll bounds the instructions from the load of the polling page's address to the poll.
 const maxPoll = 4
 
-// pollLoad returns the poll for which the instruction loads the address that the poll reads. Other instructions may
-// stand between them, but the load's register is the poll's.
+// pollLoad returns the poll whose address the instruction loads. Other instructions may be in between, but the load and
+// the poll have the same register.
 func (p *place) pollLoad() evidence {
 	m := p.code
 	i := &m.list[p.n]
@@ -31,7 +31,7 @@ func (p *place) pollLoad() evidence {
 	return evidence{}
 }
 
-// mayPoll reports whether C2 may have made a poll for a scope's bytecode: one that may jump back.
+// mayPoll reports whether C2 may have made a poll for a scope's bytecode, because the bytecode may jump back.
 func (p *place) mayPoll(s vmstructs.Scope) bool {
 	b := p.bytecodeOf(s)
 	return b != nil && b.Target <= b.BCI && (b.Target >= 0 || b.Branches())

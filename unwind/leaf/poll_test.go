@@ -34,7 +34,7 @@ func TestPollLoad(t *testing.T) {
 		u.m.begin(code, u.b.Begin, u.b.Records())
 		n := u.m.place(u.records[0])
 		i := &u.m.list[n]
-		i.told, i.kind, i.record = true, atPoll, u.records[0]
+		i.filled, i.kind, i.record = true, atPoll, u.records[0]
 		for k := 0; k > r.at; k-- {
 			n = u.m.before(n)
 		}

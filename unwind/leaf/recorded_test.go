@@ -9,7 +9,7 @@ import (
 	"goprof/vmstructs"
 )
 
-// recordings are the recordings of a folder of the walker's testdata.
+// recordings returns the recordings of a folder of the walker's testdata.
 func recordings(t testing.TB, folder string) []string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("..", "testdata", folder, "*.walks"))
@@ -19,7 +19,6 @@ func recordings(t testing.TB, folder string) []string {
 	return files
 }
 
-// recorded opens a recording and a Finder over it.
 func recorded(t testing.TB, file string) (*captured.Recording, *Finder) {
 	t.Helper()
 	in, err := os.Open(file)
@@ -38,7 +37,7 @@ func recorded(t testing.TB, file string) (*captured.Recording, *Finder) {
 	return rec, New(rec, vm)
 }
 
-// questionIn is a question about code that a test has made.
+// questionIn makes a question about code that a test has made.
 func questionIn(f *Finder, b *vmstructs.Blob, m *codeMap) *question {
 	return &question{Finder: f, blob: b, code: m}
 }

@@ -5,19 +5,19 @@ import (
 	"goprof/profile"
 )
 
-// C2 has more values than the CPU has registers. It keeps some values on the stack, and loads each of them right before
-// the instruction that uses it (opto/reg_split.cpp, PhaseChaitin::Split). Such a load belongs to no bytecode. So the
-// load gets the methods of the instruction that uses the value.
+// If there are more values than registers, C2 keeps some values on the stack. It loads each of them right before the
+// instruction that uses it (opto/reg_split.cpp, PhaseChaitin::Split). Such a load belongs to no bytecode. So the load
+// gets the methods of the instruction that uses the value.
 //
 // C2 also makes a constant again right before each use (opto/node.hpp, Node::rematerialize). On arm64 few constants fit
-// into the instruction that uses them. A constant for a class, for example, takes two separate instructions. They get
-// the methods of the instruction that uses the constant, too. On x86 most constants fit into the instruction. If a
-// constant has an instruction of its own there, it has several uses, and this rule does not hold.
+// into the instruction that uses them. A constant for a class, for example, takes two separate instructions. These two
+// also get the methods of the instruction that uses the constant. On x86 most constants fit into the instruction. A
+// constant with an instruction of its own has several uses there, so this rule does not apply.
 
 const maxConstant = 4
 
-// reloadedFor returns the instruction for which another one loads a value from the stack, or makes a constant. It
-// returns notInCode if the other one does neither, or if that is not known.
+// reloadedFor returns the instruction for which instruction n loads a value from the stack or makes a constant. It
+// returns notInCode if n does neither, or if the other instruction is not known.
 func (m *codeMap) reloadedFor(n int32) int32 {
 	if n < 0 || int(n) >= len(m.list) {
 		return notInCode

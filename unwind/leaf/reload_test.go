@@ -9,7 +9,7 @@ import (
 	"goprof/vmstructs"
 )
 
-// TestReloadedFor: a load from the stack is for the instruction that takes the value.
+// TestReloadedFor: a load from the stack belongs to the instruction that takes the value.
 func TestReloadedFor(t *testing.T) {
 	for _, r := range []struct {
 		name string
@@ -43,8 +43,8 @@ func TestReloadedFor(t *testing.T) {
 	}
 }
 
-// TestReloadForCheck: what is loaded from the stack for a check belongs to the check. Its record does not count as
-// truth if the check cannot have been made for it.
+// TestReloadForCheck: a load from the stack for a check belongs to the check. Its record does not count as truth if C2
+// cannot have made the check for it.
 func TestReloadForCheck(t *testing.T) {
 	for _, r := range []struct {
 		name, code string

@@ -6,20 +6,20 @@ import (
 	"goprof/vmstructs"
 )
 
-// Take two places in compiled code at which the inlined methods are known. Between them the program executes bytecodes,
-// which are its route: first in the methods that it leaves, then in the method that both places have in common, then in
-// the methods that it enters. A pc's position between the two places in machine code gives its position on the route
+// A route is the bytecodes that the program executes between two places in compiled code at which the inlined methods
+// are known: first in the methods that it leaves, then in the method that both places have in common, then in the
+// methods that it enters. A pc's position between the two places in machine code gives its position on the route
 // through bytecodes.
 
-// leg is a part of a route on which one method is the innermost.
+// leg is a part of a route with the same innermost method.
 type leg struct {
 	scopes    []vmstructs.Scope
 	work      int
-	byProfile bool // only a profile tells that the method is inlined there
-	entered   bool // it is of a loop that the way leads past: see enterLoops
+	byProfile bool // the method is known to be inlined there only from a profile
+	entered   bool // a round of a loop that the route passes: see enterLoops
 }
 
-// maxLegs bounds a route: methods are seldom inlined deeper than 15.
+// maxLegs bounds a route. Methods are seldom inlined deeper than 15.
 const maxLegs = 64
 
 // router finds the route between two places of one nmethod.
@@ -31,26 +31,27 @@ type router struct {
 	legs       []leg
 	asked      int
 	calls      callsBytecode // nil: the thread is not in a call
-	load       callsBytecode // nil: the thread is at no load: see loadAt
-	found      []foundCall   // of those, on the way
-	lost       bool          // a part of the way is not known
-	offWay     bool          // they were found elsewhere
-	trail      []trailed     // the bytecodes on the way, if trails
+	load       callsBytecode // nil: the thread is not at a load: see loadAt
+	found      []foundCall   // the bytecodes on the route for which calls or load is true
+	lost       bool          // a part of the route is not known
+	offWay     bool          // found has bytecodes off the route
+	trail      []trailed     // the bytecodes of the route, if trails is set
 	trails     bool
-	guess      bool      // the way also leads into methods that only a profile suggests: see loopAt
-	passed     []wayLoop // loops past which the way leads, if guess: see enterLoops
-	around     *around   // of goesAround, once it was asked
+	guess      bool      // the route also leads into methods that only a profile suggests: see loopBesides
+	passed     []wayLoop // loops that the route passes, if guess is set: see enterLoops
+	around     *around   // the last search of turns
 	*weights
 }
 
-// foundCall is a bytecode that may have called the code of the thread, and the work before that bytecode.
+// foundCall is a bytecode that may have called the code in which the thread is, and the route's work before that
+// bytecode.
 type foundCall struct {
 	scopes []vmstructs.Scope
 	before int
 }
 
-// between returns the methods that run at an instruction between two places: done instructions behind the first place,
-// and left instructions before the second.
+// between returns the methods that run at an instruction between two places. The instruction is done instructions
+// behind the first place, and left instructions before the second.
 func (r *router) between(from, to []vmstructs.Scope, done, left int) []vmstructs.Scope {
 	r.legs, r.space = r.q.legs[:0], done+left
 	r.route(from, to)
@@ -59,7 +60,7 @@ func (r *router) between(from, to []vmstructs.Scope, done, left int) []vmstructs
 	for _, l := range r.legs {
 		total += l.work
 	}
-	at := total * (2*done + 1) // in halves of an instruction, of 2 * (done + left)
+	at := total * (2*done + 1) // position in half instructions, of 2 * (done + left)
 	if r.calls != nil {
 		if len(r.found) == 0 {
 			r.anywhere(from, to)
@@ -87,7 +88,7 @@ func (r *router) route(from, to []vmstructs.Scope) {
 		r.addLeg(to, workUnread)
 		return
 	}
-	f, t := len(from)-1, len(to)-1 // the outermost stand last
+	f, t := len(from)-1, len(to)-1 // the outermost method is the last
 	for f > 0 && t > 0 && from[f] == to[t] {
 		f, t = f-1, t-1
 	}
@@ -97,7 +98,7 @@ func (r *router) route(from, to []vmstructs.Scope) {
 	if from[f].Method == to[t].Method {
 		chain := from[f:]
 		r.through(chain, from[f].BCI, f > 0, to[t].BCI, false)
-	} else { // two methods that may be called from one place
+	} else { // two methods that may be called at one place
 		r.through(from[f:], from[f].BCI, f > 0, toReturn, false)
 		r.through(to[t:], 0, false, to[t].BCI, false)
 	}
@@ -108,7 +109,7 @@ func (r *router) route(from, to []vmstructs.Scope) {
 	share(r.legs[mark:], r.entering)
 }
 
-// share multiplies the work of legs by so many sixteenths.
+// share multiplies the work of legs by sixteenths / 16.
 func share(legs []leg, sixteenths int) {
 	for i := range legs {
 		legs[i].work = legs[i].work * sixteenths / 16
@@ -122,12 +123,12 @@ func (r *router) addLeg(scopes []vmstructs.Scope, work int) {
 	}
 }
 
-// toReturn stands for the bytecode index of a return; -1 is the entry.
+// toReturn stands for the index of a return's bytecode, as -1 stands for the entry.
 const toReturn = -2
 
 // through adds the legs of the innermost method, and of methods that are inlined into it, from the bytecode index from
-// to the index to, or to a return. behind says that the first bytecode is already done, such as a call from which the
-// program returns. unresolved says that the route may also pass invokes that the interpreter has not resolved.
+// to the index to, or to a return. behind: the first bytecode is already done, such as a call from which the program
+// returns. unresolved: the route may include invokes that the interpreter has not resolved.
 func (r *router) through(chain []vmstructs.Scope, from int32, behind bool, to int32, unresolved bool) {
 	m := chain[0].Method
 	code := r.q.bytecodes(m)
@@ -138,7 +139,7 @@ func (r *router) through(chain []vmstructs.Scope, from int32, behind bool, to in
 	}
 	work := 0
 	enters := from <= 0 && !behind
-	if r.q.blob.Level == levelProfiled && enters { // methods count their entries
+	if r.q.blob.Level == levelProfiled && enters { // methods count their entries for C2
 		work += workCount
 	}
 	if m.Synchronized && (enters || to == toReturn) {
@@ -176,7 +177,7 @@ func (r *router) through(chain []vmstructs.Scope, from int32, behind bool, to in
 		begin := len(r.legs)
 		r.through(enter(chain, b, callee), -1, false, toReturn, unresolved || around)
 		if r.inlinedAt(place.Site(b.BCI)) != 0 {
-			share(r.legs[begin:], r.told)
+			share(r.legs[begin:], r.elsewhere)
 		}
 		for k := begin; byProfile && k < len(r.legs); k++ {
 			r.legs[k].byProfile = true
@@ -196,16 +197,17 @@ func enter(chain []vmstructs.Scope, b *vmstructs.Bytecode, callee *vmstructs.Met
 
 func isInvoke(op uint8) bool { return op >= vmstructs.OpInvoke && op <= vmstructs.OpInvokeLast }
 
-// far is the cost of a bytecode that cannot be reached. workCalled is the cost of a call that has a record: there is no
-// such call on the way, or it would be the nearest evidence.
+// far is the cost of a bytecode that cannot be reached. workCalled is the cost of a call with a record: no such call is
+// on the route, because it would be nearer evidence.
 const far, workCalled = 1 << 30, 1 << 20
 
-// shortest finds the path through bytecodes with the least work. around: the path leads once around a loop.
+// shortest finds the path with the least work from the bytecode first to the index to. around: the path leads once
+// around a loop.
 func (r *router) shortest(m *vmstructs.Method, p vmstructs.Place, first int, behind bool, to int32) (path []int32,
 	around, ok bool) {
 	f := r.q.Finder
 	code := f.bytecodes(m)
-	if first >= len(code) { // the method is not read, or no longer the same
+	if first >= len(code) { // the method could not be read, or has changed
 		return nil, false, false
 	}
 	cost, before := f.costs[:0], f.before[:0]
@@ -215,8 +217,8 @@ func (r *router) shortest(m *vmstructs.Method, p vmstructs.Place, first int, beh
 	f.costs, f.before = cost, before
 	cost[first] = 0
 	best, last := far, -1
-	round, roundLast := far, -1 // back to the first
-	// The second pass is for paths that go back, and for one that goes once around to its beginning.
+	round, roundLast := far, -1 // the cost of the way back to first, and the bytecode before it
+	// The second pass is for paths that go back, and for a path that goes once around to its beginning.
 	ends := to != toReturn && code[first].BCI == max(to, 0)
 	back := behind && ends
 	for pass := range 2 {
@@ -226,7 +228,7 @@ func (r *router) shortest(m *vmstructs.Method, p vmstructs.Place, first int, beh
 		for i := range code {
 			b := &code[i]
 			c := cost[i]
-			if c >= best && (!ends || c >= round) { // far, or no better way leads through here
+			if c >= best && (!ends || c >= round) { // not reachable, or no better path leads through here
 				continue
 			}
 			done := behind && i == first
@@ -274,8 +276,8 @@ func (r *router) shortest(m *vmstructs.Method, p vmstructs.Place, first int, beh
 	return wayBack(nil, before, first, last, behind), false, true
 }
 
-// fits reports whether there is room for a path once around a loop. The path may have an invoke that the interpreter
-// has not resolved: then there is no better path.
+// fits reports whether the code has room for a path once around a loop. A path with an invoke that the interpreter has
+// not resolved fits, because then there is no better path.
 func (r *router) fits(m *vmstructs.Method, p vmstructs.Place, path []int32) bool {
 	code := r.q.bytecodes(m)
 	work := 0
@@ -288,8 +290,8 @@ func (r *router) fits(m *vmstructs.Method, p vmstructs.Place, path []int32) bool
 	return work <= maxRound*r.space
 }
 
-// wayBack returns the path from first to last. before has the predecessor of each bytecode. path begins with the
-// bytecodes behind last.
+// wayBack returns the path from first to last. before has the predecessor of each bytecode. path has the bytecodes
+// behind last.
 func wayBack(path, before []int32, first, last int, behind bool) []int32 {
 	for n := 0; last >= 0 && n <= len(before); n++ {
 		if behind && last == first && len(path) > 0 {
@@ -302,8 +304,8 @@ func wayBack(path, before []int32, first, last int, behind bool) []int32 {
 	return path
 }
 
-// detour returns the cost of an invoke that cannot be on the path: its call has a record, or the program has never
-// executed it.
+// detour returns the cost of an invoke that cannot be on the path, because its call has a record or the program has
+// never executed it.
 func (r *router) detour(m *vmstructs.Method, p vmstructs.Place, b *vmstructs.Bytecode) int {
 	switch r.inlinedAt(p.Site(b.BCI)) {
 	case isCalled:
@@ -316,7 +318,7 @@ func (r *router) detour(m *vmstructs.Method, p vmstructs.Place, b *vmstructs.Byt
 	return 0
 }
 
-// invoked returns which method an invoke calls, and keeps the result.
+// invoked returns what an invoke calls, and keeps the result.
 func (f *Finder) invoked(m *vmstructs.Method, b *vmstructs.Bytecode) vmstructs.Invocation {
 	key := invokeSite{m, b.BCI}
 	known, ok := f.callees[key]
@@ -328,7 +330,7 @@ func (f *Finder) invoked(m *vmstructs.Method, b *vmstructs.Bytecode) vmstructs.I
 }
 
 // isNeverInvoked reports whether the interpreter has not resolved an invoke, and keeps the result. For most invokes
-// that is enough, and finding their method takes ten times as long.
+// this is all that is needed, and finding the method takes ten times as long.
 func (f *Finder) isNeverInvoked(m *vmstructs.Method, b *vmstructs.Bytecode) bool {
 	key := invokeSite{m, b.BCI}
 	known, ok := f.callees[key]
@@ -357,8 +359,9 @@ func (f *Finder) keepInvoke(key invokeSite, known knownInvoke) {
 	f.callees[key] = known
 }
 
-// knownInvoke is what is known of an invoke. whole: not only whether it is resolved. profiled: received was asked for.
-// accessAsked: how often access was, the method with which a VarHandle accesses that is called there.
+// knownInvoke is what is known of an invoke. whole: all of Invocation is known, not only Never. profiled: received is
+// known. access is the method by which a VarHandle accesses memory at this invoke, and accessAsked is how often goprof
+// has looked for it.
 type knownInvoke struct {
 	vmstructs.Invocation
 	whole       bool
@@ -373,7 +376,6 @@ type invokeSite struct {
 	bci    int32
 }
 
-// maxInvoked bounds the invokes that are kept.
 const maxInvoked = 1 << 12
 
 // maxBytecodes bounds the bytecodes of all methods together, of 12 bytes each.
@@ -383,7 +385,7 @@ const maxBytecodes = 1 << 19
 func (f *Finder) bytecodes(m *vmstructs.Method) []vmstructs.Bytecode {
 	code, ok := f.bytecode[m]
 	if !ok {
-		code, _ = f.vm.Bytecodes(m) // without them a leg has no length
+		code, _ = f.vm.Bytecodes(m) // without bytecodes a leg has no length
 		if f.bytecodeSize += len(code) + 1; f.bytecodeSize > maxBytecodes {
 			f.bytecode, f.bytecodeSize = make(map[*vmstructs.Method][]vmstructs.Bytecode), len(code)
 		}

@@ -9,25 +9,25 @@ import (
 type rule struct {
 	name  string
 	tiers tiers
-	// itself: the rule finds the bytecode for which the instruction was made, so other instructions may rely on it (see
-	// certainly). Other rules only find the records around the instruction.
-	itself bool
-	tells  func(*place) verdict
+	// itself: the rule finds the bytecode for which the instruction was made, so the rules of other instructions may
+	// use the result (see certainly). Other rules only find the records around the instruction.
+	itself  bool
+	decides func(*place) verdict
 	// mayBe reports whether C2 can have made such an instruction for the bytecode that a record names: see Judge. The
-	// result must not depend on the bytecode that the rule finds: otherwise the judge would leave out just those samples
-	// where the rule is wrong. If mayBe is nil, the judge believes every record.
+	// result must not depend on the bytecode that the rule finds. Otherwise the judge would leave out exactly the
+	// samples for which the rule is wrong. If mayBe is nil, the judge believes every record.
 	mayBe func(*place, vmstructs.Scope) bool
 }
 
 type verdict struct {
-	scopes []vmstructs.Scope // nil: nothing
+	scopes []vmstructs.Scope // nil: the rule does not decide
 	sure   profile.Certainty
 }
 
-// rules are tried in this order. The first that returns methods decides.
+// rules are tried in this order. The first rule that returns methods decides.
 var rules []rule
 
-// Not an initial value, because rules refer to one another.
+// init sets rules because they refer to one another.
 func init() {
 	rules = []rule{
 		{"intrinsic", anyTier, true, (*place).intrinsic, (*place).mayBeIntrinsic},
@@ -52,15 +52,15 @@ func init() {
 	}
 }
 
-// tell returns the verdict of the first rule that has one. The last rule always has one. If there is no instruction,
+// decide returns the verdict of the first rule that has one. The last rule always has one. If there is no instruction,
 // the verdict is the method that owns the code.
-func (p *place) tell() verdict {
+func (p *place) decide() verdict {
 	for i := 0; p.n != notInCode && i < len(rules); i++ {
 		r := &rules[i]
 		if !r.tiers.has(p.blob.Level) {
 			continue
 		}
-		if v := r.tells(p); v.scopes != nil {
+		if v := r.decides(p); v.scopes != nil {
 			p.decided = r.name
 			return v
 		}
@@ -68,25 +68,25 @@ func (p *place) tell() verdict {
 	return verdict{p.blob.OwnScope(), profile.Guessed}
 }
 
-// certainly returns the methods at the instruction, nil unless it is certain for which bytecode it was made.
+// certainly returns the methods at the instruction if it is certain for which bytecode it was made, otherwise nil.
 func (p *place) certainly() []vmstructs.Scope {
 	for i := range rules {
 		r := &rules[i]
 		if !r.itself || !r.tiers.has(p.blob.Level) {
 			continue
 		}
-		if v := r.tells(p); v.scopes != nil && v.sure == profile.Certain {
+		if v := r.decides(p); v.scopes != nil && v.sure == profile.Certain {
 			return v.scopes
 		}
 	}
 	return nil
 }
 
-// part makes a rule for instructions that are part of evidence.
+// part makes the decides of a rule for instructions that are part of evidence.
 func part(of func(*place) evidence) func(*place) verdict {
 	return func(p *place) verdict {
 		e := of(p)
-		if s := p.told(e); s != nil {
+		if s := p.methodsOf(e); s != nil {
 			return verdict{s, p.certainty(e, s)}
 		}
 		return verdict{}
@@ -100,7 +100,7 @@ type tiers uint8
 const (
 	anyTier tiers = iota
 	c1
-	c1Profiled // code that counts, for C2
+	c1Profiled // C1's code that counts, for C2
 	c2
 )
 

@@ -8,7 +8,7 @@ import (
 	"goprof/vmstructs"
 )
 
-// TestRules: each rule has a name of its own, and the last one is for all code: it always tells something.
+// TestRules: each rule has a name of its own, and the last rule is for all code: it always returns methods.
 func TestRules(t *testing.T) {
 	var names []string
 	for i := range rules {
@@ -22,7 +22,7 @@ func TestRules(t *testing.T) {
 	u.assemble(t, "90", vmCall)
 	last := &rules[len(rules)-1]
 	for _, level := range []uint8{1, levelProfiled, levelC2} {
-		if v := last.tells(u.question().at(0)); !last.tiers.has(level) || v.scopes == nil {
+		if v := last.decides(u.question().at(0)); !last.tiers.has(level) || v.scopes == nil {
 			t.Errorf("%s, level %d: %+v", last.name, level, v)
 		}
 	}
@@ -42,10 +42,10 @@ func TestTiers(t *testing.T) {
 	}
 }
 
-// TestDecidedBy: the first rule that tells anything decides.
+// TestDecidedBy: the first rule that returns methods decides.
 func TestDecidedBy(t *testing.T) {
 	for _, r := range []struct {
-		code  string // its first instruction is asked about
+		code  string // the question is about its first instruction
 		level uint8
 		want  string
 		sure  profile.Certainty

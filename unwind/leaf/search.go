@@ -2,19 +2,19 @@ package leaf
 
 import "goprof/arch"
 
-// The likeliest path from a pc, or to it, may have no evidence: for example in a loop that is left by a branch in its
+// The likeliest path from a pc, or to it, may have no evidence, for example in a loop whose exit is a branch in its
 // middle. Then the nearest evidence on any path counts.
 
 // maxSearch bounds the instructions of all paths together.
 const maxSearch = 600
 
-// reached is an instruction that a search has reached: its place in codeMap.list.
+// reached is an instruction that a search has reached, by its place in codeMap.list.
 type reached struct {
 	n, far int32
 }
 
-// nearest returns the nearest evidence ahead or behind: on the likeliest path, or else on any path. It keeps results,
-// because several rules need the same.
+// nearest returns the nearest evidence ahead or behind: on the likeliest path, otherwise on any path. It keeps results,
+// because several rules need the same evidence.
 func (q *question) nearest(n int32, back bool) (e evidence) {
 	for i := range q.nears {
 		if k := &q.nears[i]; k.n == n && k.back == back {
@@ -87,10 +87,10 @@ type ways struct {
 }
 
 // mostNested bounds the nested searches. A search that reaches an unknown piece needs the piece's methods, and finding
-// these may need another search (askPiece).
+// these may need another search (methodsOfPiece).
 const mostNested = 4
 
-// beginWays returns scratch memory that no search uses, nil if too many searches are under way.
+// beginWays returns scratch memory for a search, nil if too many searches are under way.
 func (f *Finder) beginWays() *ways {
 	for i := range f.ways {
 		if s := &f.ways[i]; !s.busy {
@@ -105,14 +105,14 @@ func (f *Finder) beginWays() *ways {
 func (s *ways) end() { s.busy = false }
 
 func (s *ways) begin() {
-	for _, r := range s.queue { // the last search
+	for _, r := range s.queue { // clears what the last search has reached
 		s.seen[r.n/64] = 0
 	}
 	s.queue = s.queue[:0]
 }
 
 func (s *ways) add(n, far int32) {
-	if words := int(n/64) + 1; words > len(s.seen) { // code is decoded as the search comes to it
+	if words := int(n/64) + 1; words > len(s.seen) { // the search itself may decode more code
 		s.seen = append(s.seen, make([]uint64, words-len(s.seen))...)
 	}
 	if len(s.queue) < maxSearch && s.seen[n/64]&(1<<(n%64)) == 0 {
@@ -143,7 +143,7 @@ func (s *ways) comeFrom(m *codeMap, n, far int32) {
 	}
 }
 
-// goesOn reports whether the next instruction in memory may be executed next.
+// goesOn reports whether the next instruction in memory may be the next to be executed.
 func goesOn(f arch.Flow) bool {
 	return f == arch.FlowNext || f == arch.FlowBranch || f == arch.FlowCall
 }

@@ -2,7 +2,7 @@ package leaf
 
 import "testing"
 
-// TestNestedSearches: a search that is asked for by another one leaves the other's places alone. Too many are refused.
+// TestNestedSearches: a search within another one does not change the other's places. Too many nested ones are refused.
 func TestNestedSearches(t *testing.T) {
 	f := &Finder{}
 	outer := f.beginWays()

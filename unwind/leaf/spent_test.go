@@ -7,7 +7,8 @@ import (
 	"goprof/arch/amd64"
 )
 
-// TestSpentAt: what is slow and holds up interrupts has the time of a thread that stands right behind.
+// TestSpentAt: if an instruction is slow and holds up interrupts, it gets the time of a thread that is found right
+// behind it.
 func TestSpentAt(t *testing.T) {
 	// 0 lock xadd, 1 mov, 2 lock add (the fence of a volatile store), 3 dec, which ends a loop of itself, 4 jne,
 	// 5 xadd without lock, 6 jmp to the ret, 7 nop, 8 lock cmpxchg, 9 jmp to the ret, 10 nop, 11 ret
@@ -18,7 +19,7 @@ func TestSpentAt(t *testing.T) {
 	}
 	m := &codeMap{cpu: amd64.CPU}
 	m.begin(code, 0, func(func(uint64) bool) {})
-	m.place(0) // which decodes it
+	m.place(0) // decodes the code
 	for _, r := range []struct {
 		name    string
 		n, want int32
@@ -35,7 +36,7 @@ func TestSpentAt(t *testing.T) {
 		for _, level := range []uint8{1, levelC2} {
 			want := r.want
 			if level != levelC2 && r.n == 6 {
-				want = 6 // C1's jumps stay
+				want = 6 // jumps in C1's code count for themselves
 			}
 			if got := m.spentAt(r.n, level); got != want {
 				t.Errorf("%s, level %d: %d, not %d", r.name, level, got, want)

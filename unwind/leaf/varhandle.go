@@ -8,15 +8,15 @@ import (
 
 // A call of a VarHandle has three methods: the caller, the guard to which the interpreter has linked the call, and the
 // method by which the VarHandle accesses memory. All VarHandles with the same types of arguments share the guard. So
-// the method that the guard finally calls depends on the caller, and goprof keeps it with the caller's call. It is
-// known if the caller takes the VarHandle from a static final field.
+// the method that the guard calls depends on the caller, and goprof keeps that method with the caller's call. The
+// method is known if the caller takes the VarHandle from a static final field.
 
-// maxAccessAsked bounds the attempts to find the method by which a VarHandle accesses memory while a collector moves
-// objects.
+// maxAccessAsked bounds the attempts to find the method by which a VarHandle accesses memory if a collector moves
+// objects meanwhile.
 const maxAccessAsked = 16
 
 // accessed returns the method by which a VarHandle accesses memory. The guard is the innermost method of chain. link is
-// the guard's call that ends in that method, and is returned if the method is not known.
+// the guard's call that ends in that method. If the method is not known, accessed returns link.
 func (f *Finder) accessed(chain []vmstructs.Scope, link vmstructs.Invocation) vmstructs.Invocation {
 	if len(chain) < 2 {
 		return link
@@ -52,16 +52,16 @@ func (f *Finder) accessed(chain []vmstructs.Scope, link vmstructs.Invocation) vm
 	return vmstructs.Invocation{Method: known.access, Forced: true}
 }
 
-// knownHandle is what a compiler knows of a VarHandle that is a constant.
+// knownHandle is what a compiler knows of a constant VarHandle.
 type knownHandle uint8
 
 const (
 	nothing  knownHandle = iota
-	inGuard              // all of the guard: it asks the VarHandle of which kind it is, and for the method to call
-	inAccess             // what the method that accesses reads out of the VarHandle
+	inGuard              // all that the guard reads: the VarHandle's kind, and the method to call
+	inAccess             // what the accessing method reads from the VarHandle
 )
 
-// knownIn returns the knownHandle in the innermost method of chain.
+// knownIn returns what the compiler knows of the VarHandle in the innermost method of chain.
 func (r *router) knownIn(chain []vmstructs.Scope) knownHandle {
 	switch {
 	case r.q.blob.Level != levelC2 || len(chain) < 2:
@@ -89,9 +89,9 @@ func (r *router) vanishes(known knownHandle, m *vmstructs.Method, b *vmstructs.B
 // maxOperands bounds the bytecodes that make the arguments of a call.
 const maxOperands = 64
 
-// receiverOf returns the index of the only bytecode that makes the receiver of an invoke, -1 if it is not known. The
-// receiver lies below all arguments on the operand stack. If a jump leads to a bytecode between the two, another
-// bytecode may have made the receiver. effect is the effect of an invoke on the operand stack.
+// receiverOf returns the index of the only bytecode that makes the receiver of an invoke, -1 if not known. The receiver
+// is below all arguments on the operand stack. If a jump leads to a bytecode between the two, another bytecode may have
+// made the receiver. effect is the effect of an invoke on the operand stack.
 func receiverOf(code []vmstructs.Bytecode, invoke int, effect invokeEffect) int {
 	need, _, ok := effect(&code[invoke])
 	at := invoke
@@ -101,7 +101,7 @@ func receiverOf(code []vmstructs.Bytecode, invoke int, effect invokeEffect) int 
 		}
 		takes, puts, known := effectOf(&code[at], effect)
 		if ok = known && puts <= need; need == puts && takes > 0 {
-			return -1 // the receiver was made of others
+			return -1 // the receiver was made from other values
 		}
 		need += takes - puts
 	}
@@ -119,7 +119,7 @@ func receiverOf(code []vmstructs.Bytecode, invoke int, effect invokeEffect) int 
 // invokeEffect is described at vmstructs.VM.InvokeEffect.
 type invokeEffect func(b *vmstructs.Bytecode) (takes, puts int, ok bool)
 
-// effectOf is stackOf with invokes and dup. ok is false for branches.
+// effectOf is stackOf extended to invokes and dup. ok is false for branches.
 func effectOf(b *vmstructs.Bytecode, effect invokeEffect) (takes, puts int, ok bool) {
 	switch {
 	case b.Op == opDup:

@@ -8,7 +8,7 @@ import (
 	"goprof/vmstructs"
 )
 
-// TestReceiverOf: the only bytecode that makes the receiver of an invoke, or none.
+// TestReceiverOf: receiverOf returns the only bytecode that makes the receiver of an invoke, if there is just one.
 func TestReceiverOf(t *testing.T) {
 	const local, null, dup, store, static = 0x2a, 0x01, 0x59, 0x4c, vmstructs.OpGetstatic
 	const ifnull, jump, call, field = vmstructs.OpIfnull, vmstructs.OpGoto, vmstructs.OpInvoke, vmstructs.OpGetfield
@@ -144,7 +144,7 @@ func TestHandleRoute(t *testing.T) {
 			}
 			names = append(names, name)
 		}
-		// A leg of no work behind the method that accesses is no matter.
+		// A leg without work behind the accessing method does not matter.
 		if got := strings.TrimSpace(strings.ReplaceAll(strings.Join(names, " "), "access guard:0", "access")); got != r.want {
 			t.Errorf("%s: %s, not %s", r.name, got, r.want)
 		}
@@ -166,7 +166,8 @@ func TestHandleSwap(t *testing.T) {
 	}
 }
 
-// TestHandedOn: what hands on to another method may have that inlined, so it is not known that nothing is.
+// TestHandedOn: a method that hands on to another method may have that one inlined. So nothing is known about its
+// inlined methods.
 func TestHandedOn(t *testing.T) {
 	for _, handsOn := range []bool{false, true} {
 		u := newMadeUp(t)

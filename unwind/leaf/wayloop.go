@@ -7,20 +7,20 @@ import (
 	"goprof/vmstructs"
 )
 
-// A loop that has neither call nor poll has no record. If code leads from a pc back to itself without evidence, the pc
-// is in such a loop, most likely in one on the route. The position on the route alone would be wrong there: it is in
-// proportion to the work of the bytecodes, and ignores how often a loop runs and how far it is unrolled.
+// A loop without a call or a poll has no record. If a path leads from a pc back to itself without evidence, the pc is
+// in such a loop, most likely in one on the route. The position on the route would be wrong there, because it ignores
+// how often a loop runs and how far it is unrolled.
 
 const maxWayLoops = 8
 
-// wayLoop is a loop on the path: the bytecodes of the innermost of some methods from one index to another.
+// wayLoop is a loop on a route: the bytecodes from begin to end of the innermost method of chain.
 type wayLoop struct {
 	chain      []vmstructs.Scope
 	begin, end int32
 }
 
-// loop returns the methods of the loop in which the instruction most likely is, if the route gives others. It makes a
-// path of its own, which may lead into methods that only a profile suggests. So the result is never certain.
+// loop returns the methods of the loop in which the instruction most likely is, if the route gives others. It uses a
+// route of its own, which may lead into methods that only a profile suggests. So the result is never certain.
 func (p *place) loop() verdict {
 	supposed := p.route().scopes
 	if s := p.loopBesides(supposed); s != nil && !sameMethods(s, supposed) {
@@ -29,11 +29,11 @@ func (p *place) loop() verdict {
 	return verdict{}
 }
 
-// loopBesides returns the methods of that loop, nil if there is none, or if all loops on the path are in the supposed
-// methods.
+// loopBesides returns the methods of the loop on the route in which the thread is. It returns nil if there is none, or
+// if all loops on the route are in the supposed methods.
 func (p *place) loopBesides(supposed []vmstructs.Scope) []vmstructs.Scope {
 	ahead, behind := p.nearest(p.n, false), p.nearest(p.n, true)
-	to, from := p.told(ahead), p.told(behind)
+	to, from := p.methodsOf(ahead), p.methodsOf(behind)
 	if to == nil && from == nil {
 		return nil
 	}
@@ -52,8 +52,8 @@ func (p *place) loopBesides(supposed []vmstructs.Scope) []vmstructs.Scope {
 	return r.loopOnWay()
 }
 
-// notePassed notes the loops that a leg passes: it reaches a loop's beginning, and does not go back. path has the
-// indexes of the leg's bytecodes.
+// notePassed notes the loops that a leg passes: the leg reaches a loop's beginning, but does not jump back. path has
+// the indexes of the leg's bytecodes.
 func (r *router) notePassed(chain []vmstructs.Scope, code []vmstructs.Bytecode, path []int32) {
 	for i := range code {
 		b := &code[i]
@@ -70,12 +70,11 @@ func (r *router) notePassed(chain []vmstructs.Scope, code []vmstructs.Bytecode, 
 	}
 }
 
-// enterLoops adds one round of each loop that the route passes. Without it, the route with the least work would not
-// enter the loop, if there is evidence only before and behind the loop: JDK 8, for example, has no poll in a loop that
-// counts. A loop needs no such legs if a record names a method that is inlined into it, because then the loop has
-// evidence of its own.
+// enterLoops adds one round of each loop that the route passes. If there is evidence only before and behind a loop, the
+// route with the least work does not enter the loop. Example: JDK 8 has no poll in a counted loop. A loop needs no such
+// legs if a record names a method that is inlined into it, because then the loop has evidence of its own.
 func (r *router) enterLoops() {
-	for i := 0; i < len(r.passed); i++ { // what is inlined there may have loops, too
+	for i := 0; i < len(r.passed); i++ { // a method that is inlined there may have loops, too
 		l := r.passed[i]
 		if r.recordsInvoke(l) || !r.goesAround(r.at, l.chain, l.begin, l.end) {
 			continue
@@ -95,8 +94,8 @@ func (r *router) recordsInvoke(l wayLoop) bool {
 	})
 }
 
-// loopsOnlyIn reports whether all loops on the path belong to some methods, and those methods have inlined no method
-// that the path passes or that only a profile suggests.
+// loopsOnlyIn reports whether all loops on the route are in the given methods, and no leg lacks a position
+// (hasNoPosition).
 func (r *router) loopsOnlyIn(methods []vmstructs.Scope) bool {
 	for i := range r.legs {
 		g := &r.legs[i]
@@ -112,7 +111,8 @@ func hasLoop(code []vmstructs.Bytecode) bool {
 }
 
 // loopOnWay returns the methods of the only loop on the path in which the thread may be, nil if there is none, or more
-// than one. Loops into which nothing is inlined come first, because a loop around one of these may go around, too.
+// than one. Loops into which nothing is inlined come first, because the path back may also be that of a loop around one
+// of these.
 func (r *router) loopOnWay() []vmstructs.Scope {
 	inner, outer := r.loopsOnWay()
 	switch {
@@ -124,8 +124,8 @@ func (r *router) loopOnWay() []vmstructs.Scope {
 	return nil
 }
 
-// loopsOnWay returns the loops into which nothing is inlined, and the other loops that matter to heaviest. It tests
-// last whether the code goes around, because that takes longest.
+// loopsOnWay returns the loops into which nothing is inlined, and the other loops that matter to heaviest. The search
+// for a path back takes longest, so it is made last.
 func (r *router) loopsOnWay() (inner, outer []wayLoop) {
 	tried, weighs := 0, slices.ContainsFunc(r.legs, leg.hasNoPosition)
 	for i := range r.legs {
@@ -149,7 +149,7 @@ func (r *router) loopsOnWay() (inner, outer []wayLoop) {
 			loop := wayLoop{chain, b.Target, b.BCI}
 			if none {
 				inner = append(inner, loop)
-				break // one of a method's loops is enough to name the method
+				break // one loop of a method is enough to name the method
 			}
 			outer = append(outer, loop)
 		}
@@ -157,7 +157,7 @@ func (r *router) loopsOnWay() (inner, outer []wayLoop) {
 	return inner, outer
 }
 
-// hadLoopOf reports whether an earlier leg is of the same methods: a method has legs before and behind a call.
+// hadLoopOf reports whether an earlier leg has the same methods: a method has a leg before a call and one behind it.
 func (r *router) hadLoopOf(chain []vmstructs.Scope, before int) bool {
 	for i := range r.legs[:before] {
 		if sameMethods(r.legs[i].scopes, chain) {
@@ -174,12 +174,12 @@ func (l *wayLoop) first() []vmstructs.Scope {
 	return moved
 }
 
-// hasNoPosition reports whether a leg is not on the path that gives a position: only a profile suggests the leg, or it
-// belongs to a loop that the path passes.
+// hasNoPosition reports whether a leg has no position on the route: either only a profile suggests the leg, or it
+// belongs to a loop that the route passes.
 func (l leg) hasNoPosition() bool { return l.byProfile || l.entered }
 
-// heaviest returns the methods of the leg with two thirds of the work in a loop, if that leg has no position. Legs with
-// a position are found by it.
+// heaviest returns the methods of the leg with two thirds of the work in a loop, if that leg has no position. The
+// position on the route finds the other legs.
 func (r *router) heaviest(l *wayLoop) (scopes []vmstructs.Scope) {
 	most, all := 0, 0
 	for i := range r.legs {

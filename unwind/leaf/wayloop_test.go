@@ -10,8 +10,8 @@ import (
 	"goprof/vmstructs"
 )
 
-// TestLoopOnWay: code that leads back to where it is, past no evidence, is of the only method on the way that has a
-// loop. In a loop around an invoke, it is of a method that only a profile tells if most of the work is there.
+// TestLoopOnWay: code that leads back to itself past no evidence belongs to the only method on the way that has a loop.
+// In a loop around an invoke, the code belongs to a method that only a profile shows if most of the work is there.
 func TestLoopOnWay(t *testing.T) {
 	const add, virtual = vmstructs.OpIadd, vmstructs.OpInvoke
 	caller := &vmstructs.Method{Name: "caller", Addr: 0x1000}
@@ -30,7 +30,7 @@ func TestLoopOnWay(t *testing.T) {
 		code               string
 		caller, one, other []vmstructs.Bytecode
 		work               int  // of one; other has 2, and the caller 3
-		byProfile          bool // one is
+		byProfile          bool // a profile shows one
 		want               *vmstructs.Method
 	}{
 		{"the only loop", "ffc0 ffc1 7cfa c3", calls, round, straight, 1, false, one},
@@ -54,7 +54,7 @@ func TestLoopOnWay(t *testing.T) {
 		m.begin(code, 0, func(func(uint64) bool) {})
 		m.place(0)
 		for i := range m.list {
-			m.list[i].told = true // nothing
+			m.list[i].filled = true // nothing
 			if m.list[i].flow == arch.FlowReturn {
 				m.list[i].kind = atReturn
 			}
@@ -73,7 +73,7 @@ func TestLoopOnWay(t *testing.T) {
 	}
 }
 
-// TestLoopsOnlyIn: nothing is searched for where all loops on the way are those of the methods that are supposed.
+// TestLoopsOnlyIn: if all loops on the way belong to the supposed methods, there is no search.
 func TestLoopsOnlyIn(t *testing.T) {
 	round := &vmstructs.Method{Name: "round", Addr: 0x1000}
 	straight := &vmstructs.Method{Name: "straight", Addr: 0x2000}
@@ -101,8 +101,8 @@ func TestLoopsOnlyIn(t *testing.T) {
 	}
 }
 
-// TestEnterLoops: if the way leads past a loop in which methods are inlined, the legs around it are added: if code goes
-// around, and no record tells anything of the loop.
+// TestEnterLoops: if the way leads past a loop in which methods are inlined, and the code goes around that loop, and no
+// record describes the loop, the legs around it are added.
 func TestEnterLoops(t *testing.T) {
 	const static = vmstructs.OpInvokeStatic
 	owner := &vmstructs.Method{Name: "owner", Addr: 0x1000}
@@ -153,7 +153,7 @@ func TestEnterLoops(t *testing.T) {
 		m.begin(code, 0, func(func(uint64) bool) {})
 		m.place(0)
 		for i := range m.list {
-			m.list[i].told = true // nothing
+			m.list[i].filled = true // nothing
 		}
 		way := router{q: questionIn(f, &vmstructs.Blob{Level: levelC2}, m), guess: true}
 		way.weights = weightsOf(levelC2)

@@ -2,25 +2,26 @@ package leaf
 
 import "goprof/vmstructs"
 
-// weights is how much machine code bytecodes become, roughly, in 64ths of an instruction. It does not count the code
-// that a bytecode calls, which is a leg of its own or not known.
+// weights are estimates of how much machine code a bytecode becomes, in 64ths of an instruction. They do not include
+// the code that a bytecode calls: that code is a leg of its own, or not known.
 type weights struct {
 	arrayLoad, arrayStore, cast, allocation, monitor, field, jump, branch, static, length, arithmetic, compare, invoke,
 	returns, other int
-	// How many sixteenths of the work count of the methods that the program enters at the end of the path, and of inlined
-	// methods on the path that have records elsewhere: most of their work lies between these records.
-	entering, told int
+	// Only a part of the work of some methods counts, in sixteenths. entering is for methods that the program enters at
+	// the end of the route. elsewhere is for inlined methods on the route that have records elsewhere: most of their
+	// work is between these records.
+	entering, elsewhere int
 }
 
-// C2's weights are those with which most leaves were right in the programs that rules are made with. They were found by
-// halving and doubling one after the other (docs/evidence/leaf.md).
+// With weightsC2 most leaves were right in the programs that rules are tuned on. The weights were found by halving and
+// doubling them one after the other (docs/evidence/leaf.md).
 var (
 	weightsC1 = weights{arrayLoad: 192, arrayStore: 192, cast: 192, allocation: 1280, monitor: 1280, field: 128,
 		jump: 128, branch: 128, static: 96, length: 96, arithmetic: 64, compare: 64, invoke: 64, returns: 16, other: 16,
-		entering: 16, told: 4}
+		entering: 16, elsewhere: 4}
 	weightsC2 = weights{arrayLoad: 768, arrayStore: 192, cast: 192, allocation: 1280, monitor: 5120, field: 32,
 		jump: 32, branch: 128, static: 96, length: 96, arithmetic: 256, compare: 16, invoke: 8, returns: 4, other: 16,
-		entering: 8, told: 1}
+		entering: 8, elsewhere: 1}
 )
 
 func weightsOf(level uint8) *weights {
@@ -33,20 +34,19 @@ func weightsOf(level uint8) *weights {
 const (
 	// workCount is the work of a method's entry in tier 3: the entry counts calls for C2.
 	workCount = 640
-	// workUnknown is the work of code that throws, or loops in a way that bytecodes do not.
+	// workUnknown is the work of code that throws, or that loops otherwise than its bytecodes.
 	workUnknown = 64
 	// workUnread is the work of a method whose bytecodes cannot be read.
 	workUnread = 16
-	// maxRound bounds the work of a path once around a loop, for each instruction of the code around: twice the work of an
-	// instruction.
+	// maxRound bounds the work of a path once around a loop, for each instruction of the code around the loop: twice
+	// the work of an instruction.
 	maxRound = 128
 )
 
-// weigh returns the work of a bytecode itself.
 func (w *weights) weigh(b *vmstructs.Bytecode) int {
 	switch op := b.Op; {
 	case op >= vmstructs.OpIaload && op <= vmstructs.OpSaload:
-		return w.arrayLoad // with the check of the bounds
+		return w.arrayLoad // the check of bounds included
 	case op >= vmstructs.OpIastore && op <= vmstructs.OpSastore:
 		return w.arrayStore
 	case op == vmstructs.OpCheckcast, op == vmstructs.OpInstanceof:
@@ -74,5 +74,5 @@ func (w *weights) weigh(b *vmstructs.Bytecode) int {
 	case b.Returns():
 		return w.returns
 	}
-	return w.other // loads and stores of locals, constants: registers
+	return w.other // loads and stores of locals, and constants: registers
 }

@@ -1,4 +1,4 @@
-// Package caption is what pages and tables say of a recording: title, one line, and a list of facts.
+// Package caption describes a recording for pages and tables: a title, one line, and a list of facts.
 package caption
 
 import (
@@ -17,7 +17,7 @@ import (
 	"goprof/profile"
 )
 
-// Mode is the mode of a recording in words for a title, empty for the usual one.
+// Mode returns the mode of a recording in words for a title, or "" for the default.
 func Mode(m *profile.Meta) string {
 	if m.Mode == "" || m.Mode == profile.ModeCPU {
 		return ""
@@ -41,20 +41,20 @@ func titleOf(input, title string, i *recording.Info) string {
 	return filepath.Base(input)
 }
 
-// Drawing is what a flame graph says of its recording.
+// Drawing returns a flame graph's texts about its recording.
 func Drawing(version, input, title string, tree *output.Tree, i *recording.Info) flame.Options {
 	return flame.Options{Title: titleOf(input, title, i), Source: sourceOf(input),
 		Line:  lineOf(output.Amount(tree.Weight, tree.Total), i),
 		About: append(about(input, tree, i), [2]string{"drawn by", "goprof " + version})}
 }
 
-// Heat is what a heat map says of its recording.
+// Heat returns a heat map's texts about its recording.
 func Heat(version, input, title string, i *recording.Info) heat.Options {
 	return heat.Options{Title: heatTitle(input, title, i), Source: sourceOf(input), Line: heatLine(i),
 		About: heatAbout(version, input, i)}
 }
 
-// sourceOf is the name of the file that is drawn, or empty.
+// sourceOf returns the name of the drawn file, or "".
 func sourceOf(input string) string {
 	if input == outfile.Stdout {
 		return ""
@@ -62,8 +62,8 @@ func sourceOf(input string) string {
 	return input
 }
 
-// lineOf says in one line what was recorded, and how much. A collapsed file without a summary tells no more than the
-// amount.
+// lineOf describes the recording in one line, with its amount. Of a collapsed file without a summary only the amount is
+// known.
 func lineOf(amount string, i *recording.Info) string {
 	facts := []string{amount}
 	m := &i.Meta
@@ -127,7 +127,7 @@ func about(input string, tree *output.Tree, i *recording.Info) (facts [][2]strin
 	return facts
 }
 
-// recorded returns what is known of how a recording was made.
+// recorded returns how the recording was made.
 func recorded(i *recording.Info) (facts [][2]string) {
 	m := &i.Meta
 	add := func(name, text string) {
@@ -150,21 +150,21 @@ func recorded(i *recording.Info) (facts [][2]string) {
 	return facts
 }
 
-// accountOf returns the recording's own account of the run.
+// accountOf returns the recording's account.
 func accountOf(s *profile.Summary) (facts [][2]string) {
 	add := func(name, format string, values ...any) {
 		facts = append(facts, [2]string{name, fmt.Sprintf(format, values...)})
 	}
 	if s.Quality != "" && s.Quality != profile.Good {
 		why := ""
-		if len(s.Doubts) > 0 { // JFR files hold no doubts
+		if len(s.Doubts) > 0 { // JFR files contain no doubts
 			why = ": " + strings.Join(s.Doubts, "; ")
 		}
 		add("quality", "%s%s", output.CleanName(string(s.Quality)), why)
 	}
 	add("truncated", "%s (%s)", output.Grouped(s.Truncated), output.Percent(s.Truncated, s.Attempted))
 	add("lost", "%s (%s)", output.Grouped(s.Lost), output.Percent(s.Lost, s.Attempted))
-	if p := &s.Pauses; p.Count > 0 { // perf's samples and recordings of other tools have none
+	if p := &s.Pauses; p.Count > 0 { // perf's samples and recordings of other tools have no pauses
 		add("pauses", "p50 %s, p99 %s, max %s", output.Span(p.P50), output.Span(p.P99), output.Span(p.Max))
 	}
 	add("goprof's CPU", "%s", output.Span(s.OwnCPU))
@@ -187,7 +187,7 @@ func heatLine(i *recording.Info) string {
 	return lineOf(cmp.Or(output.CleanName(rate), i.Format), i)
 }
 
-// heatAbout returns what is known of the recording, and its own account.
+// heatAbout returns how the recording was made, and its account.
 func heatAbout(version, input string, i *recording.Info) (facts [][2]string) {
 	if input != outfile.Stdout {
 		facts = append(facts, [2]string{"file", i.Name})

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Meaning is what a code says, and which situations give it.
+// Meaning is the meaning of an exit code, with the situations that cause it.
 type Meaning struct {
 	Code    Code
 	Meaning string
@@ -17,10 +17,10 @@ type Cause struct {
 	// Names are the names of the cause in "goprof list --json" and "goprof doctor --json" (diagnose.Cause.Name).
 	Names  []string
 	When   string
-	Remedy string // what usually mends it
+	Remedy string // what usually helps
 }
 
-// Codes is the documented table. Help, manual page and tests are made from it.
+// Codes is the documented table. Help, the manual page and tests are made from it.
 var Codes = []Meaning{
 	{OK, "done; a recording that ended because its target did, too", []Cause{
 		{[]string{"library-replaced", "library-deleted", "library-unreadable"}, "some native functions have no names, and a note says so: the file of a library is gone since it was loaded", "sudo goprof ..."},
@@ -31,7 +31,7 @@ var Codes = []Meaning{
 		{nil, "the program after -- cannot be started", "its path"},
 		{nil, "top without a terminal", "goprof top PID --once"},
 		{[]string{"no-virtual"}, "dump --virtual of a JVM that has no virtual threads", "goprof dump --pid PID"},
-		{[]string{"fd-limit"}, "goprof may not open more files", "ulimit -n 65536"},
+		{[]string{"fd-limit"}, "goprof may not open more files", "sudo prlimit --pid $$ --nofile=65536"},
 		{[]string{"tables-full"}, "an agent reads so many JVMs that there is no room for another one's symbols", "goprof agent --max-jvms 100"},
 		{[]string{"starved"}, "the machine is short of CPU: goprof got none in time", "once more, later"},
 		{[]string{"no-perf", "no-bpf", "perf-failed", "perf-rings", "time-namespace"}, "--engine perf or --event, and the kernel's perf_event or BPF cannot do that, or the rings would need more memory than goprof takes", "--engine ptrace"},
@@ -132,7 +132,7 @@ var Codes = []Meaning{
 	}},
 }
 
-// Help returns the table for people.
+// Help returns the table as text.
 func Help() string {
 	var b strings.Builder
 	b.WriteString("goprof's exit codes never change their meaning (2 has none):\n\n")

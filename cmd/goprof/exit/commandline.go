@@ -7,7 +7,7 @@ import (
 
 var plainWord = regexp.MustCompile(`^[\w@%+=:,./-]+$`)
 
-// CommandLine returns a command as a shell reads it.
+// CommandLine returns a command in the syntax of a shell.
 func CommandLine(args []string) string {
 	words := make([]string, len(args))
 	for i, a := range args {

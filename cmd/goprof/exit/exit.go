@@ -1,6 +1,6 @@
-// Package exit gives each way in which a command can fail an exit code. Its errors say what failed, why, and which
-// command mends it: CannotRead and CannotWrite of files, CannotLook of processes. Tell is the one place where an error
-// reaches the user. Notes and Doubts are what a user should know although nothing failed.
+// Package exit assigns an exit code to each way in which a command can fail. Its errors say what failed, why, and which
+// command mends it: CannotRead and CannotWrite for files, CannotLook for processes. Only Tell shows errors to the user.
+// Notes and Doubts are messages about successful runs.
 package exit
 
 import (
@@ -12,13 +12,13 @@ import (
 	"goprof/output"
 )
 
-// Code is the exit status of the process. Scripts rely on the numbers: they never change.
+// Code is the exit status of the process. Scripts rely on the numbers, so they never change.
 type Code int
 
 const (
 	OK      Code = 0
 	General Code = 1
-	// 2 is never given a meaning: shells and Go itself use it for usage errors and panics.
+	// 2 has no meaning here: shells and Go itself use it for usage errors and panics.
 	NoSuchProcess Code = 3
 	NotJVM        Code = 4
 	NotPermitted  Code = 5
@@ -36,12 +36,12 @@ const (
 	Undelivered   Code = 17
 )
 
-// Error is a failure with all that the user should be told.
+// Error is a failure with the text for the user.
 type Error struct {
 	Code   Code
 	What   string // what could not be done: "cannot read out.collapsed"
 	Why    string // the cause, if What does not say it
-	Remedy string // a command that mends it or tells more, if there is one
+	Remedy string // a command that mends it or shows more, if there is one
 	Err    error  // the error underneath, for errors.Is
 }
 
@@ -57,7 +57,7 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Tell writes an error for the user and returns the exit code it stands for.
+// Tell shows an error to the user, and returns its exit code.
 func Tell(to io.Writer, err error) Code {
 	if err == nil {
 		return OK
@@ -76,7 +76,7 @@ func Tell(to io.Writer, err error) Code {
 	return e.Code
 }
 
-// oneLine removes line breaks and terminal sequences from text that contains names of the target or of files.
+// oneLine removes line breaks and terminal sequences from text that may contain names of the target or of files.
 func oneLine(s string) string {
 	return strings.Map(func(r rune) rune {
 		if output.Unsafe(r) {

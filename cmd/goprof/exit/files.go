@@ -14,11 +14,11 @@ import (
 	"goprof/output/recording"
 )
 
-// NotItself refuses to replace a recording by what is made from it.
+// NotItself returns an error if a command would replace its input.
 func NotItself(input, name string) error {
 	in, err := os.Stat(input)
 	if err != nil {
-		return nil // the code that reads the file will say what is wrong
+		return nil // the code that reads the file reports the error
 	}
 	if out, err := os.Stat(name); err != nil || !in.Mode().IsRegular() || !os.SameFile(in, out) {
 		return nil
@@ -26,7 +26,7 @@ func NotItself(input, name string) error {
 	return &Error{Code: OutputFailed, What: "cannot write " + name, Why: "it is the recording itself"}
 }
 
-// CannotRead says why a file cannot be read, and what to do about it.
+// CannotRead returns why a file cannot be read, with a remedy.
 func CannotRead(name string, err error) *Error {
 	e := &Error{Code: BadInput, What: "cannot read " + name, Err: err}
 	var path *fs.PathError
@@ -50,7 +50,7 @@ func CannotRead(name string, err error) *Error {
 	return e
 }
 
-// AccountError is about the file for the account where no flag has named one.
+// AccountError is an error about the default file of the account.
 type AccountError struct{ Err error }
 
 func (e *AccountError) Error() string { return e.Err.Error() }
@@ -91,7 +91,7 @@ func CannotWrite(err error) error {
 	return e
 }
 
-// elsewhere returns the remedy where a file cannot be written.
+// elsewhere returns the remedy for a file that cannot be written.
 func elsewhere(fe *outfile.FileError) string {
 	folder, base := filepath.Dir(fe.Name), filepath.Base(fe.Name)
 	other := "a name in another folder, such as " + CommandLine([]string{filepath.Join(os.TempDir(), base)})
@@ -106,7 +106,7 @@ func elsewhere(fe *outfile.FileError) string {
 	return other
 }
 
-// lacking is the exit code and remedy of what a recording does not hold.
+// lacking sets the exit code and remedy if a recording lacks what is needed.
 func lacking(e *Error, name string, err error) {
 	var lacks *recording.Lacks
 	switch {

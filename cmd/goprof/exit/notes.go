@@ -8,10 +8,10 @@ import (
 	"goprof/profile"
 )
 
-// Doubts are the doubts about JVMs that a run has told already. Each kind is told once.
+// Doubts are the doubts about JVMs that this run has already shown. Each is shown once.
 type Doubts map[string]bool
 
-// Warn tells what was not told yet.
+// Warn shows the sentences that were not shown yet.
 func (d Doubts) Warn(w io.Writer, sentences []string) {
 	for _, s := range sentences {
 		if !d[s] {
@@ -21,7 +21,7 @@ func (d Doubts) Warn(w io.Writer, sentences []string) {
 	}
 }
 
-// TellNotes says what a user should know although all went well.
+// TellNotes shows notes about a successful run.
 func TellNotes(talk io.Writer, notes []profile.Note) {
 	for _, n := range notes {
 		fmt.Fprintf(talk, "goprof: %s: %s\n", n.Name, output.Printable(n.Text))

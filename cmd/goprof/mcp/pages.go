@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// An answer has pages, so that it does not fill the model's memory. The next page is of the same answer: the tool
-// is not called again.
+// Answers are split into pages, so that they do not fill the model's memory. The next page comes from the kept answer:
+// the tool is not called again.
 const (
 	pageLines = 300
 	pageBytes = 16_000
@@ -18,12 +18,12 @@ const (
 var pageOption = Option{Name: "page", Kind: Integer, Least: 1, Most: 1000,
 	What: "page of a long answer; the last line of a page says if there is another one"}
 
-// pages are the last answers that did not fit into one page.
+// pages holds the last answers that did not fit into one page.
 type pages struct{ list []keptAnswer }
 
 type keptAnswer struct{ key, text string }
 
-// keyOf distinguishes calls, whatever page they ask for.
+// keyOf identifies a call, without its page number.
 func keyOf(tool string, args Args) string {
 	named := Args{"": tool}
 	for name, value := range args {
@@ -49,7 +49,7 @@ func (p *pages) keep(key, text string) {
 	p.list = p.list[max(len(p.list)-maxKept, 0):]
 }
 
-// cut returns one page of a text. It ends with a line that says what is missing.
+// cut returns one page of a text. Its last line says what is missing.
 func cut(text string, page int) string {
 	text = strings.ToValidUTF8(text, "?")
 	from, lines, number := 0, 0, 1
@@ -64,7 +64,7 @@ func cut(text string, page int) string {
 			}
 			from, lines, number = at, 0, number+1
 		}
-		if end-from > pageBytes { // one line alone
+		if end-from > pageBytes { // a single long line
 			end = from + pageBytes
 			for end > from && text[end]&0xc0 == 0x80 { // inside a character
 				end--

@@ -19,23 +19,23 @@ type Server struct {
 
 	mu    sync.Mutex
 	to    io.Writer
-	err   error // of writing
+	err   error // the first failed write
 	calls map[string]context.CancelFunc
-	turn  chan struct{} // one call works at a time: they all look at the same machine
+	turn  chan struct{} // one call runs at a time, because all look at the same machine
 	all   sync.WaitGroup
 	pages pages
 }
 
 const (
-	// maxLine bounds a message, maxCalls those that wait for their turn.
+	// maxLine limits a message, maxCalls the waiting calls.
 	maxLine  = 1 << 20
 	maxCalls = 16
 )
 
-// versions of the protocol, the newest first. The parts that this server uses are the same in all of them.
+// versions of the protocol, the newest first. The parts that this server uses are the same in all.
 var versions = []string{"2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"}
 
-// The codes of errors: JSON-RPC 2.0, section 5.1.
+// Codes of errors: JSON-RPC 2.0, section 5.1.
 const (
 	notJSON    = -32700
 	noRequest  = -32600
@@ -43,7 +43,7 @@ const (
 	badRequest = -32602
 )
 
-// message is a request, or a notification, which has no id. Answers of the client have no method.
+// message is a request, or a notification, which has no id. Answers from the client have no method.
 type message struct {
 	Version string          `json:"jsonrpc"`
 	ID      json.RawMessage `json:"id"`
@@ -51,7 +51,7 @@ type message struct {
 	Params  json.RawMessage `json:"params"`
 }
 
-// Serve answers until the input ends, or ctx does. Then it ends the calls under way. The error is of writing.
+// Serve answers until the input or ctx ends. Then it ends the running calls. It returns errors of writing.
 func (s *Server) Serve(ctx context.Context, from io.Reader, to io.Writer) error {
 	ctx, stop := context.WithCancel(ctx)
 	s.to, s.calls, s.turn = to, map[string]context.CancelFunc{}, make(chan struct{}, 1)
@@ -132,7 +132,7 @@ func isID(id json.RawMessage) bool {
 	return len(id) <= 200 && id[0] != '{' && id[0] != '[' && id[0] != 't' && id[0] != 'f'
 }
 
-// note takes a notification. Those that this server does not know need no answer.
+// note handles a notification. Unknown notifications need no answer.
 func (s *Server) note(m *message) {
 	var p struct {
 		ID json.RawMessage `json:"requestId"`
@@ -176,7 +176,7 @@ func (s *Server) request(ctx context.Context, m *message) {
 	}
 }
 
-// call begins a call, and returns.
+// call starts a call. It does not wait for the result.
 func (s *Server) call(ctx context.Context, m *message) {
 	var p struct {
 		Name string          `json:"name"`
@@ -217,13 +217,13 @@ func (s *Server) call(ctx context.Context, m *message) {
 			delete(s.calls, id)
 		}()
 		text, failed := s.work(ctx, &t, args)
-		if ctx.Err() == nil { // nothing waits for the answer of a cancelled call
+		if ctx.Err() == nil { // a cancelled call needs no answer
 			s.tell(m.ID, text, failed)
 		}
 	})
 }
 
-// work waits for its turn, and calls the tool, or finds the page of an answer that was cut.
+// work waits for its turn. Then it calls the tool, or returns another page of a kept answer.
 func (s *Server) work(ctx context.Context, t *Tool, args Args) (text string, failed bool) {
 	select {
 	case s.turn <- struct{}{}:
@@ -254,7 +254,7 @@ func (s *Server) failed() error {
 	return s.err
 }
 
-// tell answers a call of a tool.
+// tell sends the result of a tool.
 func (s *Server) tell(id json.RawMessage, text string, failed bool) {
 	s.answer(id, map[string]any{"content": []map[string]any{{"type": "text", "text": text}}, "isError": failed})
 }

@@ -14,7 +14,7 @@ import (
 type Tool struct {
 	Name, Title, What string
 	Options           []Option
-	// Call does the work within Limit. An error is told to the model, which may call again.
+	// Call does the work within Limit. The model gets an error's text, and may call again.
 	Call  func(ctx context.Context, args Args) (string, error)
 	Limit func(args Args) time.Duration
 }
@@ -33,11 +33,11 @@ type Option struct {
 	Name, What  string
 	Kind        Kind
 	Needed      bool
-	Words       []string // the only texts that it takes; empty: any
-	Least, Most int      // of an integer; Most of 0: any
+	Words       []string // the only valid texts; empty: any text
+	Least, Most int      // of an integer; Most of 0: no limit
 }
 
-// Args are arguments that were checked: a string, an int or a bool each.
+// Args are checked arguments: each is a string, an int or a bool.
 type Args map[string]any
 
 func (a Args) Text(name string) string { s, _ := a[name].(string); return s }
@@ -47,7 +47,7 @@ func (a Args) Has(name string) bool    { _, ok := a[name]; return ok }
 
 const maxText = 500
 
-// check reads arguments as the tool's options have them.
+// check parses and checks arguments against the tool's options.
 func (t *Tool) check(raw json.RawMessage) (Args, error) {
 	args, given := Args{}, map[string]json.RawMessage{}
 	if len(raw) > 0 {
@@ -117,7 +117,7 @@ func (o *Option) read(value json.RawMessage) (any, error) {
 	return on, nil
 }
 
-// schema returns the tool's entry in the list, with its arguments as JSON Schema.
+// schema returns the tool's entry in the list of tools, with its arguments as JSON Schema.
 func (t *Tool) schema() map[string]any {
 	properties, needed := map[string]any{}, []string{}
 	for _, o := range t.Options {

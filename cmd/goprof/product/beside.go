@@ -15,8 +15,8 @@ import (
 	"goprof/profile"
 )
 
-// reserveBeside reserves the file for the account beside stacks of this name. The user has not named that file, so it
-// replaces nothing but the account of older stacks of the same name.
+// reserveBeside reserves the file for the account beside the stacks. The user has not named that file, so it may only
+// replace an older account of the same stacks.
 func reserveBeside(stacks string) (*outfile.File, error) {
 	file, err := outfile.Reserve(output.SummaryPath(stacks))
 	if err == nil {
@@ -28,7 +28,7 @@ func reserveBeside(stacks string) (*outfile.File, error) {
 	return file, nil
 }
 
-// mayReplace returns an error if a file is there already, and it is not the account of these stacks.
+// mayReplace returns an error if the file exists and is not the account of these stacks.
 func mayReplace(file *outfile.File, stacks string) error {
 	if file.IsStream() {
 		return nil
@@ -43,7 +43,7 @@ func mayReplace(file *outfile.File, stacks string) error {
 	return nil
 }
 
-// accountIn reads the account that is in a file. It is nil if there is no file, or nothing in it that can be lost.
+// accountIn reads the account in a file. It returns nil if there is no file, or an empty one.
 func accountIn(name string) (*profile.Summary, error) {
 	file, err := outfile.OpenRegular(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -57,14 +57,14 @@ func accountIn(name string) (*profile.Summary, error) {
 		return nil, nil
 	}
 	account, err := output.ReadSummary(file)
-	if err != nil || account.Meta.Version == "" { // the table of "goprof report --json" has none
+	if err != nil || account.Meta.Version == "" { // the table of "goprof report --json" has no version
 		return nil, errors.New("a file is there that is no account of a recording")
 	}
 	return account, nil
 }
 
-// isOf returns an error if an account is not that of these stacks. One that does not tell whose it is (an older goprof
-// wrote it, or it is redacted) belongs to the stacks that it stands beside.
+// isOf returns an error if an account belongs to other stacks. An account that does not name its stacks (from an older
+// goprof, or redacted) belongs to the stacks beside it.
 func isOf(account *profile.Summary, stacks string) error {
 	switch account.Of {
 	case filepath.Base(stacks):

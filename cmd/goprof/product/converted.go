@@ -16,7 +16,7 @@ import (
 	"goprof/session"
 )
 
-// convertedProduct has a format that needs all samples with their times. It is written at the end. Until then the
+// convertedProduct is for formats that need all samples with their times. It is written at the end. Until then the
 // samples are in a spool: a JFR file without a name.
 type convertedProduct struct {
 	to     *outfile.File
@@ -51,7 +51,7 @@ func (p *convertedProduct) SoFar(r *Recorded) (string, error) {
 	return p.write()
 }
 
-// Finish writes the result. If the spool's disk was full, the result holds what was recorded before.
+// Finish writes the result. If the disk of the spool was full, the result holds the samples up to then.
 func (p *convertedProduct) Finish(r *Recorded) (string, error) {
 	defer p.spool.Close()
 	if _, err := p.stream.Finish(r); err != nil {
@@ -64,7 +64,7 @@ func (p *convertedProduct) Finish(r *Recorded) (string, error) {
 	return p.write()
 }
 
-// write converts the samples of the spool into the result, and returns the name of its file.
+// write converts the samples of the spool, and returns the name of the result.
 func (p *convertedProduct) write() (string, error) {
 	file, err := recording.Open(fmt.Sprintf("/proc/self/fd/%d", p.spool.Fd()), recording.Options{})
 	if err != nil {
@@ -92,7 +92,7 @@ func newSpooled(to *outfile.File, spool *os.File, o Options) *JFR {
 	return newJFR(to, spooled{spool, to}, o)
 }
 
-// spooled is a spool. Unlike an outfile.Growing it stays open for its reader.
+// spooled is a spool. Unlike an outfile.Growing it stays open, because it is read later.
 type spooled struct {
 	*os.File
 	to *outfile.File
@@ -103,7 +103,7 @@ func (spooled) EndSoon()       {}
 func (spooled) Close() error   { return nil }
 func (s spooled) Name() string { return s.to.Name() }
 
-// spooledRecording is the recording in a spool, under the name that the user knows.
+// spooledRecording is the recording in a spool, with the name that the user gave.
 type spooledRecording struct {
 	*recording.File
 	name string

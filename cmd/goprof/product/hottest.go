@@ -9,13 +9,13 @@ import (
 	"goprof/profile"
 )
 
-// Hottest sums up the hottest methods of stacks that were written already and are no longer in memory.
+// Hottest sums the hottest methods of stacks that were written and are no longer in memory.
 type Hottest struct {
 	mu  sync.Mutex
 	sum output.Hottest
 }
 
-// Add sums up, while the recording goes on.
+// Add adds stacks during the recording.
 func (h *Hottest) Add(stacks *profile.Profile) {
 	h.mu.Lock()
 	go func() {
@@ -31,7 +31,7 @@ func (h *Hottest) SoFar() output.Hottest {
 	return h.sum
 }
 
-// Describe fills in Hottest and States of all stacks, with those that are still in memory.
+// Describe sets Hottest and States for all stacks, including those in memory.
 func (h *Hottest) Describe(s *profile.Summary, rest *profile.Profile) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -13,12 +13,12 @@ import (
 	"goprof/session"
 )
 
-// JFR is a JFR file that grows while it is recorded. Each chunk is complete on the disk as soon as it is written: if
+// JFR is a JFR file that grows during the recording. Each chunk is complete on the disk when it is written, so if
 // goprof is killed, only the chunk in memory is lost. The file gets its name with the first chunk after the first
 // sample, so a recording without samples replaces nothing.
 //
-// There are two reasons for the lock: signals, and recordings that were given up because the process does not answer.
-// The goroutine of such a recording may go on after the end.
+// The lock has two reasons. Signals also write the file. And the goroutine of a recording that was given up, because
+// the process does not answer, may still run after the end.
 type JFR struct {
 	to      *outfile.File
 	growing growing
@@ -28,13 +28,13 @@ type JFR struct {
 	writer  *jfr.Writer
 	about   session.Facts
 	stop    func()
-	samples int64 // that were given to the writer
+	samples int64 // passed to the writer
 	threads jfr.ThreadCount
 	done    bool
 	failed  error
 }
 
-// growing is what a JFR file is written to: an outfile.Growing, or a spool.
+// growing is the destination of a JFR file: an outfile.Growing, or a spool.
 type growing interface {
 	io.WriteSeeker
 	Truncate(size int64) error
@@ -44,7 +44,7 @@ type growing interface {
 	Name() string
 }
 
-// newJFR makes a JFR file that is written to, for the place of a file.
+// newJFR makes a JFR file. Its bytes go to to, and its final place is file.
 func newJFR(file *outfile.File, to growing, o Options) *JFR { return &JFR{to: file, growing: to, o: o} }
 
 func (p *JFR) File() *outfile.File { return p.to }
@@ -55,7 +55,7 @@ func (p *JFR) Start(about session.Facts, stop func()) session.Sink {
 	return p
 }
 
-// BeginPart begins a further part of the recording.
+// BeginPart begins another part of the recording.
 func (p *JFR) BeginPart(at profile.Instant, m profile.Meta) {
 	m.Version = p.o.Version
 	p.Do(func(w *jfr.Writer) error {
@@ -64,7 +64,7 @@ func (p *JFR) BeginPart(at profile.Instant, m profile.Meta) {
 	})
 }
 
-// Begin writes what stands in each chunk.
+// Begin writes the facts that each chunk contains.
 func (p *JFR) Begin(at profile.Instant, m profile.Meta) {
 	m.Version = p.o.Version
 	p.Do(func(w *jfr.Writer) error {
@@ -78,7 +78,7 @@ func (p *JFR) Begin(at profile.Instant, m profile.Meta) {
 	})
 }
 
-// Sample writes a sample. The samples before it may become a chunk by that.
+// Sample writes a sample. It may complete a chunk of earlier samples.
 func (p *JFR) Sample(s *profile.Sample) {
 	p.Do(func(w *jfr.Writer) error {
 		err := w.Sample(s)
@@ -109,7 +109,7 @@ func (p *JFR) Tick(at profile.Instant, javaThreads int) {
 	})
 }
 
-// Allocated is session.AllocationSink.
+// Allocated implements session.AllocationSink.
 func (p *JFR) Allocated(at profile.Instant, t profile.Thread, bytes uint64) {
 	p.Do(func(w *jfr.Writer) error { return w.Allocated(at, t, bytes) })
 }
@@ -133,7 +133,7 @@ func (p *JFR) fail(err error) {
 	}
 }
 
-// publish gives the file its name when it holds samples.
+// publish gives the file its name once it holds samples.
 func (p *JFR) publish() {
 	if p.samples == 0 || p.writer.Written() == 0 {
 		return
@@ -169,15 +169,16 @@ func (p *JFR) Finish(r *Recorded) (string, error) {
 			p.fail(err)
 		}
 	}
-	p.done = true // nothing goes between the end and this
-	p.publish()   // what was whole before a failure, too
+	p.done = true // nothing may be written after the end
+	p.publish()   // also the complete chunks before a failure
 	if err := p.growing.Close(); err != nil && p.failed == nil {
 		p.failed = err
 	}
 	return p.growing.Name(), p.problem()
 }
 
-// EndSoon is called when the recording ends. It takes no lock: a write may hold the lock while it waits for a reader.
+// EndSoon is called when the recording ends. It takes no lock, because a write may hold the lock while it waits for a
+// reader.
 func (p *JFR) EndSoon() { p.growing.EndSoon() }
 
 func (p *JFR) Discard() error {
@@ -189,7 +190,7 @@ func (p *JFR) Discard() error {
 	return p.problem()
 }
 
-// problem is what went wrong, with the name of the file.
+// problem returns the first failure, with the name of the file.
 func (p *JFR) problem() error {
 	if _, named := p.failed.(*outfile.FileError); p.failed == nil || named {
 		return p.failed

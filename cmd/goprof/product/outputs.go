@@ -19,32 +19,32 @@ import (
 	"goprof/profile/redact"
 )
 
-// Files say which files recordings become: one, or one for each JVM, or one after the other. The zero Files are for one
+// Files say which files recordings make: one, one for each JVM, or one after the other. The zero Files are for one
 // recording, out.collapsed.
 type Files struct {
 	Options
 	As              format.Format
-	Output, Summary string // the names, with %p and %t in them; empty: goprof chooses
-	Several         bool   // several JVMs: the names that goprof chooses have the pid in them
-	Loop            bool   // of one JVM one file after the other: the names have the time in them
+	Output, Summary string // names, with %p and %t; empty: defaults
+	Several         bool   // several JVMs: default names contain the pid
+	Loop            bool   // one JVM, one file after the other: names contain the time
 	By              *redact.Redactor
-	Spool           *os.File      // gets the JFR file, which becomes a part of Whole; nil otherwise
+	Spool           *os.File      // receives the JFR file, which becomes a part of Whole; nil otherwise
 	Whole           *outfile.File // with Spool
 
-	byLock  sync.Mutex               // held while By is used: several JVMs may be recorded
-	streams map[string]*outfile.File // those that are open
+	byLock  sync.Mutex               // held while By is used, because several JVMs may be recorded
+	streams map[string]*outfile.File // open streams
 }
 
 // Outputs are the files of one recording: its product and its account. They are checked before it begins. A signal may
-// have them written while a loop finishes the same files.
+// write them while a loop finishes the same files.
 type Outputs struct {
 	Product
-	mu      sync.Mutex // held while they are written
-	done    bool       // they were written for the last time, or will not be written
+	mu      sync.Mutex // held while files are written
+	done    bool       // they were finished or discarded
 	summary *outfile.File
-	beside  bool   // the summary goes beside the product, where "goprof flame" looks for it
+	beside  bool   // the summary is beside the product, where "goprof flame" looks for it
 	asked   bool   // the user has named the summary
-	names   *names // nil: names stay as they are
+	names   *names // nil: names are kept
 }
 
 // Reserve opens the files for a recording of a process that begins now.
@@ -85,7 +85,7 @@ func (f *Files) Reserve(pid int) (*Outputs, error) {
 	return o, err
 }
 
-// errLoopStream says that a loop needs files, and was given a stream.
+// errLoopStream says that a loop needs files, and got a stream.
 var errLoopStream = errors.New("--loop begins a new file each time, and this is none")
 
 func (f *Files) reserveProduct(pid int, now time.Time) (*outfile.File, error) {
@@ -103,15 +103,15 @@ func (f *Files) reserveProduct(pid int, now time.Time) (*outfile.File, error) {
 	if f.Output != "" && fixed {
 		return f.named(name)
 	}
-	var besides func(string) string // the file in which "goprof flame" looks for the account
+	var besides func(string) string // returns the file in which "goprof flame" looks for the account
 	if f.Summary == "" && f.As == format.Collapsed {
 		besides = output.SummaryPath
 	}
 	return outfile.ReserveNumbered(name, besides)
 }
 
-// nameAt returns a file's name with its pid and time. fixed is false where goprof itself put the time into the name:
-// such a file never replaces another one.
+// nameAt returns a file's name with its pid and time. fixed is false if goprof itself added the time: such a file never
+// replaces another one.
 func (f *Files) nameAt(name string, pid int, at time.Time) (full string, fixed bool) {
 	fixed = !f.Loop || strings.Contains(strings.ReplaceAll(name, "%%", ""), "%t") || name == outfile.Stdout
 	if !fixed {
@@ -121,8 +121,8 @@ func (f *Files) nameAt(name string, pid int, at time.Time) (full string, fixed b
 	return outfile.Expand(name, pid, at), fixed
 }
 
-// named reserves a file by the name that the user gave. A pipe or a device is opened only once: its reader would take
-// the first close for the end.
+// named reserves a file with a name that the user gave. A pipe or a device is opened only once, because its reader
+// takes the first close as the end.
 func (f *Files) named(name string) (*outfile.File, error) {
 	if file := f.streams[name]; file != nil {
 		return file, nil
@@ -141,7 +141,7 @@ func (f *Files) named(name string) (*outfile.File, error) {
 var ErrDone = errors.New("it has been written to the end")
 
 // Finish writes all files for the last time, and returns the name of the first. An account that the user has named is
-// written even if the product failed: it says what was recorded.
+// written even if the product failed, because it says what was recorded.
 func (o *Outputs) Finish(r *Recorded) (string, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -153,7 +153,7 @@ func (o *Outputs) Finish(r *Recorded) (string, error) {
 	return name, errors.Join(err, o.writeSummary(name, r))
 }
 
-// SoFar writes the files that can be written again at the end. A stream can be written only once.
+// SoFar writes the files that can be written again at the end. A stream can only be written once.
 func (o *Outputs) SoFar(r *Recorded) (string, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -167,8 +167,8 @@ func (o *Outputs) SoFar(r *Recorded) (string, error) {
 	return name, err
 }
 
-// LeaveOut removes the files of a recording without samples. An account that the user has named is written, if r is not
-// nil. The error that LeaveOut returns may be why there are no samples.
+// LeaveOut removes the files of a recording without samples. If r is not nil, an account that the user has named is
+// written. The returned error may be why there are no samples.
 func (o *Outputs) LeaveOut(r *Recorded) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -180,7 +180,7 @@ func (o *Outputs) LeaveOut(r *Recorded) error {
 	return err
 }
 
-// Shown is an account as it may be shown: without names, if the files have none.
+// Shown returns an account without names, if the files have none.
 func (o *Outputs) Shown(account *profile.Summary) *profile.Summary {
 	if o.names == nil {
 		return account
@@ -188,7 +188,7 @@ func (o *Outputs) Shown(account *profile.Summary) *profile.Summary {
 	return o.names.Of(&Recorded{Summary: account}).Summary
 }
 
-// Made are the files that were made, for their deletion.
+// Made returns the files that were made, for their later deletion.
 func (o *Outputs) Made() (files []*outfile.Made) {
 	for _, f := range []*outfile.File{o.File(), o.summary} {
 		if f == nil {
@@ -201,7 +201,7 @@ func (o *Outputs) Made() (files []*outfile.Made) {
 	return files
 }
 
-// writeSummary writes the account, if one is wanted. Its place may depend on the name that the product got.
+// writeSummary writes the account, if one is wanted. Its place may depend on the product's final name.
 func (o *Outputs) writeSummary(name string, r *Recorded) (err error) {
 	if o.summary == nil && o.beside && !o.File().IsStream() {
 		if o.summary, err = reserveBeside(name); err != nil {
@@ -211,7 +211,7 @@ func (o *Outputs) writeSummary(name string, r *Recorded) (err error) {
 	if o.summary == nil {
 		return nil
 	}
-	if o.beside { // another recording may have ended meanwhile
+	if o.beside { // another recording may have ended since
 		if err := mayReplace(o.summary, o.File().Name()); err != nil {
 			return &exit.AccountError{Err: err}
 		}

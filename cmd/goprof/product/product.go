@@ -17,44 +17,45 @@ import (
 	"goprof/session"
 )
 
-// Product is the file that a recording becomes. There are three sorts: sums, which are written when all is known; a JFR
-// file, which grows while the recording goes on; and what is made of such a file at the end.
+// Product is the file of a recording. There are three kinds: sums, which are written at the end; a JFR file, which
+// grows during the recording; and files that are converted from a JFR file at the end.
 type Product interface {
-	// Start is called before the recording. The Sink that it returns is given the samples, if it is not nil. stop ends
-	// the recording: there is no use in going on.
+	// Start is called before the recording. If the returned Sink is not nil, it gets the samples. stop ends the
+	// recording, for failures after which there is no use in continuing.
 	Start(about session.Facts, stop func()) session.Sink
-	// SoFar writes what was recorded so far, while the recording goes on.
+	// SoFar writes the samples so far, during the recording.
 	SoFar(r *Recorded) (name string, err error)
 	// EndSoon is called when the recording ends.
 	EndSoon()
 	// Finish writes the rest, and returns the name of the file.
 	Finish(r *Recorded) (name string, err error)
-	// Discard leaves no file, and does not touch a file that was there before. It returns what has gone wrong so far.
+	// Discard leaves no file, and does not touch an older file. It returns the first failure.
 	Discard() error
-	// File is the file that the product is written to.
+	// File returns the file that the product is written to.
 	File() *outfile.File
 }
 
-// Recorded is what was recorded so far.
+// Recorded is a recording up to a moment.
 type Recorded struct {
 	Profile *profile.Profile
 	Summary *profile.Summary
 	At      profile.Instant
 }
 
-// ErrAtEnd says that a product can be written only at the end.
+// ErrAtEnd says that a product can only be written at the end.
 var ErrAtEnd = errors.New("all of it is written at the end")
 
 // Options say how a product is written.
 type Options struct {
 	Version string        // of goprof
-	Chunk   time.Duration // of JFR: a crash loses at most so much; 0 is a minute
-	Tell    func(string)  // called with what a format had no room for
-	// nameless: the result must not contain the name of its file. The file may be renamed before it is given away.
+	Chunk   time.Duration // length of a JFR chunk, which is all that a crash loses; 0: a minute
+	Tell    func(string)  // receives messages about data that a format cannot hold
+	// nameless says that the result must not contain the name of its file. The file may be renamed before it is passed
+	// on.
 	nameless bool
 }
 
-// New makes the product of a format.
+// New makes the product for a format.
 func New(of format.Format, file *outfile.File, o Options) (Product, error) {
 	switch of {
 	case format.JFR:
@@ -85,7 +86,7 @@ func (p *sumProduct) Discard() error { return nil }
 
 func (p *sumProduct) Start(session.Facts, func()) session.Sink { return nil }
 
-// SoFar writes a file that is written again at the end. A stream cannot be written again.
+// SoFar writes a file that is written again at the end. It fails for a stream.
 func (p *sumProduct) SoFar(r *Recorded) (string, error) {
 	if p.to.IsStream() {
 		return "", ErrAtEnd
@@ -101,7 +102,7 @@ func (p *sumProduct) put(r *Recorded) (string, error) {
 
 func writeCollapsed(w io.Writer, r *Recorded) error { return output.Collapsed(w, r.Profile) }
 
-// writeDrawing draws as "goprof flame" does of a collapsed file with its summary.
+// writeDrawing draws like "goprof flame" with a collapsed file and its summary.
 func writeDrawing(version string,
 	draw func(io.Writer, *output.Tree, flame.Options) error) func(io.Writer, *Recorded) error {
 	return func(w io.Writer, r *Recorded) error {

@@ -10,15 +10,13 @@ import (
 	"goprof/session"
 )
 
-// redactedProduct passes on to a product what may be told, and nothing else. It does not cover what goprof says on
-// standard error.
+// redactedProduct passes only redacted data to a product. It does not redact goprof's messages on standard error.
 type redactedProduct struct {
 	Product
 	names *names
 }
 
-// JFROf returns the JFR file behind a product, nil if the product is none. Facts that are written directly to that file
-// are not redacted.
+// JFROf returns the JFR file behind a product, or nil. Facts that are written directly to that file are not redacted.
 func JFROf(p Product) *JFR {
 	if r, ok := p.(*redactedProduct); ok {
 		p = r.Product
@@ -27,15 +25,15 @@ func JFROf(p Product) *JFR {
 	return j
 }
 
-// names guards a Redactor with a lock. Several goroutines ask it for names: those that record, and those that write
-// meanwhile. All recordings of a run have one Redactor, and so one lock.
+// names guards a Redactor with a lock, because several goroutines use it: those that record, and those that write
+// meanwhile. All recordings of a run share one Redactor, and so one lock.
 type names struct {
 	mu    *sync.Mutex
 	by    *redact.Redactor
 	known *redact.Functions
 }
 
-// newNames makes the names of one recording. by and lock are those of the run.
+// newNames makes the names of one recording. by and lock belong to the run.
 func newNames(by *redact.Redactor, lock *sync.Mutex) *names {
 	return &names{mu: lock, by: by, known: by.Functions()}
 }
@@ -52,7 +50,7 @@ func (n *names) Of(r *Recorded) *Recorded {
 	return out
 }
 
-// Start tells the product only the CPUs of the machine.
+// Start passes only the machine's CPUs to the product.
 func (p *redactedProduct) Start(about session.Facts, stop func()) session.Sink {
 	p.names.mu.Lock()
 	defer p.names.mu.Unlock()
@@ -68,19 +66,19 @@ func (p *redactedProduct) Start(about session.Facts, stop func()) session.Sink {
 func (p *redactedProduct) SoFar(r *Recorded) (string, error)  { return p.Product.SoFar(p.names.Of(r)) }
 func (p *redactedProduct) Finish(r *Recorded) (string, error) { return p.Product.Finish(p.names.Of(r)) }
 
-// PartSink is a Sink that takes several parts of a recording.
+// PartSink is a Sink for several parts of a recording.
 type PartSink interface {
 	session.Sink
 	BeginPart(at profile.Instant, m profile.Meta)
 }
 
-// redactedSink passes samples on without names. It embeds no Sink: a method that Sink gets later must be written here
-// by hand, with thought for its names.
+// redactedSink passes redacted samples on. It embeds no Sink, so that a new method of Sink must be written here by
+// hand, with thought for its names.
 type redactedSink struct {
 	to    session.Sink
 	names *names
-	// one is held while a sample is passed on: the redacted sample is reused, and parts of a recording deliver samples
-	// at the same time.
+	// one is held while a sample is passed on: the redacted sample is reused, and several parts deliver samples at the
+	// same time.
 	one sync.Mutex
 }
 
@@ -91,7 +89,7 @@ func (s *redactedSink) Begin(at profile.Instant, m profile.Meta) {
 	s.to.Begin(at, m)
 }
 
-// BeginPart is PartSink.
+// BeginPart implements PartSink.
 func (s *redactedSink) BeginPart(at profile.Instant, m profile.Meta) {
 	s.names.mu.Lock()
 	m = s.names.by.Meta(m)
@@ -120,7 +118,7 @@ func (s *redactedSink) ThreadEnd(at profile.Instant, t profile.Thread) {
 
 func (s *redactedSink) Tick(at profile.Instant, javaThreads int) { s.to.Tick(at, javaThreads) }
 
-// Allocated is passed on to Sinks that have it.
+// Allocated is passed to Sinks that implement it.
 func (s *redactedSink) Allocated(at profile.Instant, t profile.Thread, bytes uint64) {
 	if to, ok := s.to.(interface {
 		Allocated(profile.Instant, profile.Thread, uint64)

@@ -9,18 +9,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// InForeground reports whether this process has the terminal.
+// InForeground reports whether this process is in the terminal's foreground.
 func InForeground() bool {
 	group, err := unix.IoctlGetInt(int(os.Stdout.Fd()), unix.TIOCGPGRP)
 	return err != nil || group == unix.Getpgrp()
 }
 
-// foregroundTries bounds how often goprof stops to wait for the foreground. If no shell would continue goprof, the
+// foregroundTries limits how often goprof stops to wait for the foreground. If no shell would continue goprof, the
 // kernel does not stop it.
 const foregroundTries = 3
 
-// AwaitForeground stops this process while it is in the background, as writing to the terminal would. A shell says
-// so, and fg makes goprof go on.
+// AwaitForeground stops this process while it is in the background, as writing to the terminal would. A shell reports
+// the stop, and fg continues goprof.
 func AwaitForeground() bool {
 	for range foregroundTries {
 		if InForeground() {

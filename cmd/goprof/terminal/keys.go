@@ -11,23 +11,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Key is a key that was pressed. A key that this package does not know has no name.
+// Key is a pressed key. Unknown keys have no name.
 type Key struct {
 	Name string // "up", "enter", "ctrl+c", "x"
-	Text string // what it types
+	Text string // the text that it types
 }
 
-// Keys are the keys that are pressed. The channel is closed when the terminal is gone.
+// Keys returns a channel of pressed keys. It is closed when the terminal is closed.
 func (t *Terminal) Keys() <-chan Key { return t.keys }
 
-// escapeTime is how long the rest of a key may take, in milliseconds. The key Esc is the beginning of other keys.
+// escapeTime is how long the rest of a key may take, in milliseconds. The key Esc is also the beginning of other keys.
 const escapeTime = 50
 
-// backgroundTime is how often readKeys looks whether this process has the terminal again.
+// backgroundTime is how often readKeys checks whether this process is in the foreground again.
 const backgroundTime = 200 * time.Millisecond
 
 // readKeys reads until the other end of woken is closed. While goprof is in the background, it reads nothing: the keys
-// are for the shell then, and the kernel stops a process that reads them (SIGTTIN). The process may go to the
+// belong to the shell then, and the kernel stops a process that reads them (SIGTTIN). The process may go to the
 // background just before the read, so it ignores that signal. The read then fails with EIO (drivers/tty/tty_jobctrl.c,
 // __tty_check_change).
 func (t *Terminal) readKeys(woken *os.File) {
@@ -44,7 +44,7 @@ func (t *Terminal) readKeys(woken *os.File) {
 		ready := []unix.PollFd{{Fd: int32(t.in.Fd()), Events: unix.POLLIN}, {Fd: int32(woken.Fd())}}
 		inBackground := !InForeground()
 		if inBackground {
-			wait, ready[0].Fd = int(backgroundTime.Milliseconds()), -1 // poll passes over it
+			wait, ready[0].Fd = int(backgroundTime.Milliseconds()), -1 // poll ignores it
 		}
 		n, err := unix.Poll(ready, wait)
 		switch {
@@ -69,7 +69,7 @@ func (t *Terminal) readKeys(woken *os.File) {
 	}
 }
 
-// press sends the keys of b, and returns what may be the beginning of one. With all set, nothing more will come.
+// press sends the keys in b, and returns an incomplete rest. all says that nothing more will come.
 func (t *Terminal) press(b []byte, all bool) []byte {
 	for len(b) > 0 {
 		key, n := decode(b)
@@ -90,15 +90,15 @@ func (t *Terminal) press(b []byte, all bool) []byte {
 
 const escape = 0x1b
 
-// named are keys without a letter.
+// named are keys that type no letter.
 var named = map[byte]string{'\r': "enter", '\n': "enter", '\t': "tab", ' ': "space", 0x7f: "backspace",
 	'\b': "backspace"}
 
-// sequences are what keys send after Esc and one of "[" and "O".
+// sequences are the bytes of keys after Esc and one of "[" and "O".
 var sequences = map[string]string{"A": "up", "B": "down", "C": "right", "D": "left", "H": "home", "F": "end",
 	"1~": "home", "4~": "end", "5~": "pgup", "6~": "pgdown", "7~": "home", "8~": "end"}
 
-// decode takes the first key of b. It returns the key's length, or 0 if its end has not come.
+// decode returns the first key of b and its length, or 0 if the key is incomplete.
 func decode(b []byte) (Key, int) {
 	switch {
 	case b[0] == escape:
@@ -119,10 +119,10 @@ func decode(b []byte) (Key, int) {
 	return Key{string(r), string(r)}, n
 }
 
-// maxSequence bounds a sequence. No terminal sends one that is so long.
+// maxSequence limits a sequence. Terminals send shorter ones.
 const maxSequence = 32
 
-// decodeSequence is decode for a key that begins with Esc. A key without a name is one that goprof does not know.
+// decodeSequence is decode for a key that begins with Esc. The key has no name if goprof does not know it.
 func decodeSequence(b []byte) (Key, int) {
 	switch {
 	case len(b) == 1:

@@ -11,11 +11,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A goprof that is killed, or ends by a panic, leaves the terminal as its screen needs it: no echo, no lines, no
-// Ctrl-C. The watchdog outlives goprof, and puts that right.
+// A killed goprof, or one that ends by a panic, leaves the terminal in the modes of its screen: no echo, no lines, no
+// Ctrl-C. The watchdog outlives goprof, and restores the modes.
 
-// Modes returns the modes of the controlling terminal as text, for Keep. goprof notes them before it
-// draws: the watchdog may begin after that. They are empty if there is no terminal.
+// Modes returns the modes of the controlling terminal as text, for Keep. goprof reads them before it draws, because the
+// watchdog may start later. Modes returns "" if there is no terminal.
 func Modes() string {
 	terminal, err := openOurs()
 	if err != nil {
@@ -31,7 +31,7 @@ func Modes() string {
 
 func modesText(modes *unix.Termios) string {
 	var b bytes.Buffer
-	binary.Write(&b, binary.NativeEndian, modes) // cannot fail: the size of modes is fixed
+	binary.Write(&b, binary.NativeEndian, modes) // cannot fail, because the size of modes is fixed
 	return hex.EncodeToString(b.Bytes())
 }
 
@@ -44,9 +44,9 @@ func modesOf(text string) (*unix.Termios, bool) {
 	return modes, binary.Read(bytes.NewReader(b), binary.NativeEndian, modes) == nil
 }
 
-// Keep notes the modes that the controlling terminal is to have again. restore puts the terminal right, if goprof has
-// left it as its screen needs it. A shell's own line editor may have changed it before. It leaves Ctrl-C on: then
-// restore does nothing.
+// Keep stores the modes that the controlling terminal is to have again. restore sets them if the terminal still has the
+// modes of goprof's screen. A shell's line editor may have changed the modes since. It leaves Ctrl-C on, and restore
+// does nothing then.
 func Keep(modes string) (restore func()) {
 	before, ok := modesOf(modes)
 	if !ok {
@@ -62,8 +62,8 @@ func Keep(modes string) (restore func()) {
 		if err != nil || !isRaw(now) {
 			return
 		}
-		// The terminal is not ours any more. It stops a background process that changes it by SIGTTOU, unless the process
-		// ignores that signal.
+		// goprof no longer owns the terminal. The kernel stops a background process that changes its modes by SIGTTOU,
+		// unless the process ignores that signal.
 		unix.IoctlSetTermios(int(terminal.Fd()), unix.TCSETS, before)
 		terminal.WriteString(Leave)
 	}
@@ -73,5 +73,5 @@ func openOurs() (*os.File, error) {
 	return os.OpenFile("/dev/tty", os.O_RDWR|unix.O_NOCTTY, 0)
 }
 
-// isRaw reports whether the terminal makes neither lines nor signals of keys.
+// isRaw reports whether the terminal passes keys on as they are, without lines and signals.
 func isRaw(t *unix.Termios) bool { return t.Lflag&(unix.ISIG|unix.ICANON) == 0 }

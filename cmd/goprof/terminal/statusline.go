@@ -11,16 +11,15 @@ import (
 	"golang.org/x/term"
 )
 
-// StatusLine is a line at the bottom of a terminal that is drawn again. Other output appears above it.
+// StatusLine is a line at the bottom of a terminal that is updated. Other output appears above it.
 type StatusLine struct {
 	to       io.Writer
-	terminal *os.File // nil if to is no terminal, or one that cannot erase
+	terminal *os.File // nil if to is not a terminal, or cannot erase lines
 	mu       sync.Mutex
 	drawn    bool
 }
 
-// NewStatusLine makes the line. It is never shown where other output goes to what is no terminal, or to one that cannot
-// erase.
+// NewStatusLine makes the line. It is never shown if to is not a terminal, or cannot erase lines.
 func NewStatusLine(to io.Writer) *StatusLine {
 	l := &StatusLine{to: to}
 	if file, ok := to.(*os.File); ok && term.IsTerminal(int(file.Fd())) && os.Getenv("TERM") != "dumb" {
@@ -29,10 +28,10 @@ func NewStatusLine(to io.Writer) *StatusLine {
 	return l
 }
 
-// Shown reports whether the line would be seen.
+// Shown reports whether the line is visible.
 func (l *StatusLine) Shown() bool { return l.terminal != nil }
 
-// Columns returns how many columns the line has. The last one of the terminal stays empty.
+// Columns returns the width of the line. The last column of the terminal stays empty.
 func (l *StatusLine) Columns() int {
 	if l.Shown() {
 		if width, _, err := term.GetSize(int(l.terminal.Fd())); err == nil && width > 0 {
@@ -45,7 +44,7 @@ func (l *StatusLine) Columns() int {
 // eraseLine is carriage return and EL, erase in line (ECMA-48).
 const eraseLine = "\r\x1b[K"
 
-// Draw shows text, cut to the terminal's width. If the line wrapped, only its end could be erased.
+// Draw shows text, cut to the terminal's width. Only the end of a wrapped line could be erased.
 func (l *StatusLine) Draw(text string) {
 	if !l.Shown() {
 		return
@@ -59,7 +58,7 @@ func (l *StatusLine) Draw(text string) {
 	l.drawn = true
 }
 
-// Wipe leaves the terminal as if there had been no line.
+// Wipe erases the line.
 func (l *StatusLine) Wipe() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -73,7 +72,7 @@ func (l *StatusLine) erase() {
 	}
 }
 
-// Write writes lines of text in the status line's place. The next draw shows the status line again.
+// Write writes lines of text in place of the status line. The next Draw shows the status line again.
 func (l *StatusLine) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

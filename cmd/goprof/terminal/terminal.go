@@ -1,7 +1,7 @@
 //go:build linux
 
-// Package terminal draws a full screen on a terminal, and reads its keys. It uses only sequences that xterm and the
-// terminals after it have in common (ECMA-48, and invisible-island.net/xterm/ctlseqs).
+// Package terminal draws a full screen on a terminal, and reads its keys. It uses only sequences that xterm and later
+// terminals share (ECMA-48, and invisible-island.net/xterm/ctlseqs).
 package terminal
 
 import (
@@ -14,7 +14,7 @@ import (
 	"golang.org/x/term"
 )
 
-// enter shows the other screen without a cursor. Leave undoes that, and ends styles.
+// enter shows the alternate screen without a cursor. Leave undoes that, and resets styles.
 const (
 	enter = "\x1b[?1049h\x1b[?25l"
 	Leave = "\x1b[0m\x1b[?25h\x1b[?1049l"
@@ -28,13 +28,13 @@ type Terminal struct {
 
 	mu            sync.Mutex // held while this process is stopped, too
 	before        *term.State
-	shown         []string // the lines on the screen; nil if they are not known
+	shown         []string // the lines on the screen; nil if not known
 	columns, rows int
 	closed        bool
-	away          bool // something was to be drawn while this process was in the background
+	away          bool // something was to be drawn in the background
 }
 
-// Open takes the terminal: it shows an empty screen, and every key comes to Keys.
+// Open takes the terminal: it shows an empty screen, and Keys gets every key.
 func Open(in, out *os.File) (*Terminal, error) {
 	woken, wake, err := os.Pipe()
 	if err != nil {
@@ -62,8 +62,8 @@ func (t *Terminal) take() error {
 	return err
 }
 
-// takeAgain takes the terminal after this process was in the background, where it may have gone while it was stopped by
-// force (SIGSTOP). Shells differ in the modes that the terminal has then, so those from before stay known.
+// takeAgain takes the terminal after this process was in the background, perhaps after a SIGSTOP. The terminal's modes
+// then depend on the shell, so the modes from before are kept.
 func (t *Terminal) takeAgain() error {
 	before := t.before
 	err := t.take()
@@ -71,7 +71,7 @@ func (t *Terminal) takeAgain() error {
 	return err
 }
 
-// giveBack makes the terminal what it was. The kernel forbids that in the background.
+// giveBack restores the terminal. The kernel forbids that in the background.
 func (t *Terminal) giveBack() {
 	if InForeground() {
 		t.out.WriteString(Leave)
@@ -79,7 +79,7 @@ func (t *Terminal) giveBack() {
 	}
 }
 
-// Close gives the terminal back, and ends Keys.
+// Close restores the terminal, and ends Keys.
 func (t *Terminal) Close() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -91,10 +91,10 @@ func (t *Terminal) Close() {
 	t.giveBack()
 }
 
-// assumedColumns and assumedRows are the size of a terminal that does not know its own.
+// assumedColumns and assumedRows are used if the terminal does not know its size.
 const assumedColumns, assumedRows = 80, 24
 
-// Size is the terminal's size now.
+// Size returns the terminal's present size.
 func (t *Terminal) Size() (columns, rows int) {
 	size, err := unix.IoctlGetWinsize(int(t.out.Fd()), unix.TIOCGWINSZ)
 	if err != nil || size.Col == 0 || size.Row == 0 {
@@ -103,10 +103,10 @@ func (t *Terminal) Size() (columns, rows int) {
 	return int(size.Col), int(size.Row)
 }
 
-// Draw shows the lines. It writes only those that have changed. No line may be wider than the terminal, and each must
-// end the styles that it begins. While goprof is in the background, Draw writes nothing: the kernel may answer a write
-// with SIGTTOU and repeat it after the handler, again and again (drivers/tty/tty_jobctrl.c, __tty_check_change:
-// -ERESTARTSYS), while Stop waits for Draw.
+// Draw shows the lines. It writes only lines that have changed. No line may be wider than the terminal, and each must
+// end the styles that it begins. In the background Draw writes nothing: the kernel may answer a write with SIGTTOU and
+// restart it after the handler without end (drivers/tty/tty_jobctrl.c, __tty_check_change: -ERESTARTSYS), while Stop
+// waits for Draw.
 func (t *Terminal) Draw(lines []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -132,7 +132,7 @@ func (t *Terminal) Draw(lines []string) {
 			line = lines[y]
 		}
 		if line != t.shown[y] {
-			// The line is erased first: behind a line of full width, erasing would take its last character.
+			// The line is erased first. After a line of full width, erasing would remove its last character.
 			fmt.Fprintf(&b, "\x1b[%d;1H\x1b[K%s", y+1, line)
 			t.shown[y] = line
 		}
@@ -140,8 +140,8 @@ func (t *Terminal) Draw(lines []string) {
 	t.out.WriteString(b.String())
 }
 
-// Stop gives the terminal back, calls stop, which stops this process, and takes the terminal again. It reports whether
-// it could do so: a process that is continued in the background may not. Draw what the screen shows after that.
+// Stop restores the terminal, calls stop, which stops this process, and takes the terminal again. It returns false if
+// the process was continued in the background. The caller must redraw the screen.
 func (t *Terminal) Stop(stop func()) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package wire makes the calls by which messages reach servers: a POST of HTTP, and a unary call of gRPC, which is a
-// POST of HTTP/2 with frames and a status behind the answer. Both use net/http, so grpc-go is not needed.
+// Package wire sends messages to servers: by an HTTP POST, or by a unary gRPC call, which is an HTTP/2 POST with frames
+// and a status after the answer. Both use net/http, so grpc-go is not needed.
 //
 // Every failure becomes a *ship.Failure that says what the Shipper must do with the message:
 //

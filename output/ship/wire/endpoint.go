@@ -12,6 +12,8 @@ import (
 
 // Options say where a server is, and how goprof speaks to it.
 type Options struct {
+	// Kind is the sort of server: what its Client's Name begins with.
+	Kind string
 	// URL is http://, https://, or grpc:// and grpcs:// (gRPC without and with TLS).
 	URL string
 	// Path is the server's path for messages by HTTP, unless the URL ends in it already. Method is that of a gRPC call:
@@ -103,6 +105,9 @@ func shown(text string) string {
 	}
 	return text
 }
+
+// Name is the sort of server and the URL: "otlp http://collector:4318".
+func (c *Client) Name() string { return c.o.Kind + " " + c.o.URL }
 
 // IsGRPC reports whether the URL asks for gRPC.
 func (c *Client) IsGRPC() bool { return c.isGRPC }

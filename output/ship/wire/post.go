@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"strconv"
 	"strings"
@@ -20,11 +21,19 @@ const maxAnswer = 64 << 10
 // Request is a message that is being sent.
 type Request struct {
 	Body   []byte
-	Type   string // Content-Type
-	Gzip   bool   // Body is compressed
-	Header http.Header
+	Type   string      // Content-Type
+	Gzip   bool        // Body is compressed
+	Header http.Header // of HTTP alone
 	// Is500Final says that the protocol forbids sending a message again after a 500.
 	Is500Final bool
+}
+
+// Deliver sends a message as the URL says, by gRPC or HTTP, and returns the answer.
+func (c *Client) Deliver(ctx context.Context, r *Request) ([]byte, error) {
+	if c.isGRPC {
+		return c.Call(ctx, r)
+	}
+	return c.Post(ctx, r)
 }
 
 // Post sends a message by HTTP, and returns the answer.
@@ -33,6 +42,7 @@ func (c *Client) Post(ctx context.Context, r *Request) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	maps.Copy(header, r.Header)
 	if r.Gzip {
 		header.Set("Content-Encoding", "gzip")
 	}
@@ -55,9 +65,6 @@ func (c *Client) header(r *Request) (http.Header, error) {
 	header, err := c.headers.read()
 	if err != nil {
 		return nil, err
-	}
-	for name, values := range r.Header {
-		header[name] = values
 	}
 	header.Set("Content-Type", r.Type)
 	header.Set("User-Agent", c.o.Agent)

@@ -1,4 +1,4 @@
-// Package destinations are the servers that profiles are sent to, and how. Every command that sends profiles has them.
+// Package destinations holds the flags for servers that receive profiles. All commands that send profiles have them.
 // Its errors are for the user. Check and Rules make no connection and no spool.
 package destinations
 
@@ -23,19 +23,19 @@ type Options struct {
 	OTLP, Pyroscope, Parca                      []string // URLs
 	OTLPHeaders, PyroscopeHeaders, ParcaHeaders string   // files
 	CA, Cert, Key                               string   // files
-	Spool                                       string   // a folder that keeps what is not delivered; empty: memory
+	Spool                                       string   // a folder for undelivered messages; empty: memory
 	SpoolMax                                    int64    // MB
 	Timeout                                     time.Duration
 	Relabel                                     string // a file
 	Version                                     string // of goprof
 }
 
-// maker turns a destination's constructor into one that returns the interface.
+// maker wraps a constructor so that it returns the interface.
 func maker[D ship.Destination](of func(wire.Options) (D, error)) func(wire.Options) (ship.Destination, error) {
 	return func(o wire.Options) (ship.Destination, error) { return of(o) }
 }
 
-// Check says what is wrong.
+// Check returns an error for wrong options.
 func (f *Options) Check() error {
 	_, err := f.Rules()
 	if err == nil {
@@ -76,7 +76,7 @@ func (f *Options) destinations() (all []ship.Destination, err error) {
 	return all, nil
 }
 
-// Rules are those for attributes.
+// Rules returns the relabelling rules for attributes.
 func (f *Options) Rules() (resource.Rules, error) {
 	if f.Relabel == "" {
 		return nil, nil
@@ -94,7 +94,7 @@ func (f *Options) Rules() (resource.Rules, error) {
 	return rules, nil
 }
 
-// Open opens the spool and begins to send. It calls tell with what an operator should know.
+// Open opens the spool and begins to send. tell receives messages for the operator.
 func (f *Options) Open(tell func(string)) (*ship.Shipper, error) {
 	to, err := f.destinations()
 	if err != nil {
@@ -113,8 +113,7 @@ func (f *Options) Open(tell func(string)) (*ship.Shipper, error) {
 	return s, nil
 }
 
-// Undelivered returns the error for batches that servers have not taken, nil if they have taken all. kept: a spool has
-// them.
+// Undelivered returns the error for undelivered batches, or nil if there are none. kept says that a spool has them.
 func Undelivered(s *ship.Shipper, err error, kept bool) error {
 	var why []string
 	for _, st := range s.Stats() {
@@ -129,7 +128,7 @@ func Undelivered(s *ship.Shipper, err error, kept bool) error {
 	}
 	again := exit.CommandLine(os.Args)
 	if !kept {
-		again += " --spool goprof-spool" // which keeps what is left, for the next time
+		again += " --spool goprof-spool" // the spool keeps the rest for the next run
 	}
 	return &exit.Error{Code: exit.Undelivered, What: "not everything was delivered", Why: strings.Join(why, "; "),
 		Remedy: again}

@@ -12,7 +12,7 @@ import (
 	"goprof/output"
 )
 
-// Doctor writes a line for each check, and one for what mends it.
+// Doctor writes a line for each check, and a line for its remedy.
 func Doctor(w io.Writer, r *diagnose.Report) error {
 	width := 0
 	for _, c := range r.Checks {
@@ -44,7 +44,7 @@ type doctorReport struct {
 	Checks  []checkJSON  `json:"checks"`
 }
 
-// DoctorJSON writes the same for machines.
+// DoctorJSON writes the same as JSON.
 func DoctorJSON(w io.Writer, pid int, r *diagnose.Report) error {
 	out := doctorReport{PID: pid, Works: r.Cause == nil, Code: int(exit.OK), Problem: problemOf(r.Cause)}
 	if out.Problem != nil {

@@ -1,7 +1,7 @@
 //go:build linux
 
-// Package hosttext writes what goprof knows of a host, for people and as JSON: its JVMs, and the doctor's checks.
-// Names in JSON never change their meaning. Text of the target is fit for a terminal, or escaped as JSON asks.
+// Package hosttext writes goprof's knowledge of a host as text and as JSON: its JVMs, and doctor's checks. Names in
+// JSON never change their meaning. Text of the target is made safe for a terminal, or escaped as JSON.
 package hosttext
 
 import (
@@ -18,7 +18,7 @@ import (
 	"goprof/output/top"
 )
 
-// cutTo writes lines of no more than so many columns, and says so if that took anything away. 0 columns cut nothing.
+// cutTo writes lines of at most columns columns, and says so if it has cut any. 0 sets no limit.
 func cutTo(to io.Writer, columns int, text string) error {
 	var b strings.Builder
 	short := false
@@ -37,7 +37,7 @@ func cutTo(to io.Writer, columns int, text string) error {
 	return err
 }
 
-// List writes a table of so many columns, 0 for any. A fact that is not known is "-".
+// List writes a table of at most columns columns. 0 sets no limit. Unknown facts are "-".
 func List(w io.Writer, jvms []diagnose.JVM, withArgs bool, columns int) error {
 	if len(jvms) == 0 {
 		_, err := fmt.Fprintln(w, "goprof sees no JVM on this host.")
@@ -62,7 +62,7 @@ func List(w io.Writer, jvms []diagnose.JVM, withArgs bool, columns int) error {
 	return listProblems(w, jvms)
 }
 
-// columns are the columns that only containers need.
+// columns says which of the columns for containers are shown.
 type columns struct{ inner, container bool }
 
 func containerColumns(jvms []diagnose.JVM) (c columns) {
@@ -111,7 +111,7 @@ func listRow(j *diagnose.JVM, shown columns, withArgs bool) []string {
 	)
 }
 
-// cell makes text of the target fit for a terminal and a table.
+// cell makes text of the target safe for a terminal and a table.
 func cell(s string) string {
 	if strings.TrimSpace(s) == "" {
 		return "-"
@@ -119,7 +119,7 @@ func cell(s string) string {
 	return output.Printable(s)
 }
 
-// listProblems says why some JVMs cannot be recorded, each cause once.
+// listProblems says why some JVMs cannot be recorded. Each cause is shown once.
 func listProblems(w io.Writer, jvms []diagnose.JVM) error {
 	type problem struct{ why, remedy string }
 	var order []problem
@@ -137,7 +137,7 @@ func listProblems(w io.Writer, jvms []diagnose.JVM) error {
 	for _, p := range order {
 		because := ": "
 		if len(pids[p]) > 1 {
-			because = ", each because " // a cause is a sentence about one
+			because = ", each because " // a cause is a sentence about one JVM
 		}
 		fmt.Fprintf(&b, "\n%s cannot be recorded%s%s\n", strings.Join(pids[p], ", "), because, output.Printable(p.why))
 		if p.remedy != "" {
@@ -148,8 +148,8 @@ func listProblems(w io.Writer, jvms []diagnose.JVM) error {
 	return err
 }
 
-// jvmJSON is a JVM in "goprof list --json". Names never change their meaning; text of the
-// target is as the target has it, escaped as JSON asks.
+// jvmJSON is a JVM in "goprof list --json". Names never change their meaning. Text of the target is unchanged, and
+// escaped as JSON.
 type jvmJSON struct {
 	PID        int          `json:"pid"`
 	InnerPID   int          `json:"inner_pid,omitempty"`
@@ -169,7 +169,7 @@ type jvmJSON struct {
 	Problem    *problemJSON `json:"problem,omitempty"`
 }
 
-// problemJSON is why something cannot be done.
+// problemJSON is the reason why a JVM cannot be recorded.
 type problemJSON struct {
 	Name   string `json:"name"`
 	Why    string `json:"why"`
@@ -184,7 +184,7 @@ func problemOf(c *diagnose.Cause) *problemJSON {
 	return &problemJSON{Name: c.Name, Why: c.Why, Remedy: c.Remedy, Code: int(exit.CodeOf(c.Class))}
 }
 
-// ListJSON writes the same for machines.
+// ListJSON writes the same as JSON.
 func ListJSON(w io.Writer, jvms []diagnose.JVM, withArgs bool) error {
 	list := make([]jvmJSON, len(jvms))
 	for i := range jvms {

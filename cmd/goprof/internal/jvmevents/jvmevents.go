@@ -1,9 +1,9 @@
 //go:build linux
 
-// Package jvmevents has what a JVM counts by itself as events of the JDK in a JFR file: collections, safepoints,
-// compilations, the code cache, classes, CPU load. It reads the JVM's counters 20 times a second, and stops no
-// thread. What happens once between two readings is told one by one; of more than one, the number and the sum are
-// true, and the moments are spread evenly.
+// Package jvmevents writes a JVM's own counters as events of the JDK into a JFR file: collections, safepoints,
+// compilations, the code cache, classes, CPU load. It reads the counters 20 times a second, and stops no thread. If
+// something happens once between two readings, its event is exact. If it happens several times, the number and the sum
+// are exact, and the moments are spread evenly.
 package jvmevents
 
 import (
@@ -20,13 +20,13 @@ import (
 )
 
 const (
-	// countEvery is how often the JVM's counters are read: what happens once in that time is told one by one.
+	// countEvery is the time between two readings of the JVM's counters.
 	countEvery = 50 * time.Millisecond
-	// sumsEvery is how often sums are written, each so many readings.
+	// sumsEvery is the number of readings between two writes of the sums.
 	sumsEvery = int(time.Second / countEvery)
 )
 
-// Counts turns what a JVM counts into events of a JFR file. It has one goroutine, beside the recording's.
+// Counts turns a JVM's counters into events of a JFR file. It runs in its own goroutine beside the recording.
 type Counts struct {
 	vitals *vitals.Vitals
 	s      *session.Session
@@ -36,7 +36,7 @@ type Counts struct {
 	number int64 // of the last collection
 }
 
-// Open begins to read the JVM's counters. It returns nil if the JVM counts nothing. Nil Counts write nothing.
+// Open begins to read the JVM's counters. It returns nil for a JVM without counters. A nil Counts writes nothing.
 func Open(of *session.Session) (*Counts, error) {
 	v, err := vitals.Open(of)
 	if err != nil {
@@ -62,7 +62,7 @@ func (c *Counts) Close() {
 	}
 }
 
-// Begin writes events into a JFR file until end is called. It writes none if to is nil.
+// Begin writes events into a JFR file until end is called. If to is nil, it writes none.
 func (c *Counts) Begin(ctx context.Context, to *product.JFR) (end func()) {
 	if c == nil || to == nil {
 		return func() {}
@@ -106,8 +106,8 @@ func (c *Counts) write(ctx context.Context, to *product.JFR) {
 	}
 }
 
-// keep keeps a reading for comparison with the next one. A safepoint that has begun has no time yet: it is told when it
-// has ended.
+// keep keeps a reading for comparison with the next one. A safepoint under way has no time yet, so its event is written
+// after its end.
 func (c *Counts) keep(j vitals.JVM, now profile.Instant) {
 	if c.last.Safepoints.Time == j.Safepoints.Time {
 		j.Safepoints = c.last.Safepoints
@@ -144,14 +144,14 @@ func (c *Counts) events(w *jfr.Writer, j *vitals.JVM, now profile.Instant, ended
 	return writeSums(w, j, now)
 }
 
-// cpuLoad is what was used of CPUs at a moment.
+// cpuLoad is the CPU time used up to a moment.
 type cpuLoad struct {
 	at      int64
 	process vitals.Process
 	machine vitals.Machine
 }
 
-// cpu writes what was used of CPUs since the last time.
+// cpu writes the CPU load since its last call.
 func (c *Counts) cpu(w *jfr.Writer, now profile.Instant) error {
 	was, is := c.load, cpuLoad{at: now.Wall}
 	is.process, is.machine = c.vitals.Load()
@@ -169,7 +169,7 @@ func (c *Counts) cpu(w *jfr.Writer, now profile.Instant) error {
 	return w.CPULoad(now, used-inKernel, inKernel, 1-idle/float64(after.Total()-before.Total()))
 }
 
-// collection writes the event of one collection, ended[i]. When it ended is estimated, unless the JVM says so.
+// collection writes the event of the collection ended[i]. The time of its end is estimated, unless the JVM knows it.
 func (c *Counts) collection(w *jfr.Writer, j *vitals.JVM, now profile.Instant, ended []vitals.Collected,
 	i int) error {
 	one := &ended[i]
@@ -194,8 +194,8 @@ func (c *Counts) collection(w *jfr.Writer, j *vitals.JVM, now profile.Instant, e
 	return w.Collection(c.instant(end-int64(one.Length), now), e)
 }
 
-// safepoints writes those that have ended. Their number and their time are known. If there are several, they share the
-// time evenly.
+// safepoints writes the safepoints that have ended. Their number and the sum of their times are known. Several
+// safepoints share the time evenly.
 func (c *Counts) safepoints(w *jfr.Writer, j *vitals.JVM, now profile.Instant) error {
 	was, is := &c.last.Safepoints, &j.Safepoints
 	n := int64(is.Count.Or(0)) - int64(was.Count.Or(0))
@@ -213,20 +213,20 @@ func (c *Counts) safepoints(w *jfr.Writer, j *vitals.JVM, now profile.Instant) e
 	return nil
 }
 
-// maxSafepointsOnce is more than happen between two readings.
+// maxSafepointsOnce is a limit far above the number between two readings.
 const maxSafepointsOnce = 1 << 10
 
-// spread is the end of one of n events of which only the number is known since the last reading.
+// spread returns the assumed end of one of n events since the last reading.
 func (c *Counts) spread(now profile.Instant, i, n int) int64 {
 	return c.at.Wall + (now.Wall-c.at.Wall)*int64(i+1)/int64(n)
 }
 
-// instant is a moment of the wall clock, as both clocks have it.
+// instant converts a moment of the wall clock to both clocks.
 func (c *Counts) instant(wall int64, now profile.Instant) profile.Instant {
 	return profile.Instant{Wall: wall, Ticks: now.Ticks - (now.Wall - wall)}
 }
 
-// writeSums writes what the JVM has done since it began, and how full its code cache is.
+// writeSums writes the JVM's sums since it began, and the use of its code cache.
 func writeSums(w *jfr.Writer, j *vitals.JVM, now profile.Instant) error {
 	of := &j.Compiled
 	if of.Methods.IsKnown() {
@@ -272,7 +272,7 @@ func configurationOf(j *vitals.JVM) jfr.Configuration {
 	return c
 }
 
-// collectorNames are what the JDK's recorder calls a collector's young, full and concurrent collections
+// collectorNames are the JDK recorder's names for a collector's young, full and concurrent collections
 // (gc/shared/gcName.hpp).
 var collectorNames = map[string][3]string{
 	"G1":       {"G1New", "G1Full", "G1Old"},
@@ -281,7 +281,7 @@ var collectorNames = map[string][3]string{
 	"CMS":      {"ParNew", "SerialOld", "ConcurrentMarkSweep"},
 }
 
-// collectionName returns what the JDK's recorder calls a collection.
+// collectionName returns the JDK recorder's name for a collection.
 func collectionName(collector string, of *vitals.Collector) string {
 	names, ok := collectorNames[collector]
 	switch {

@@ -13,14 +13,14 @@ import (
 	"goprof/profile/resource"
 )
 
-// nameless takes out of batches and messages what a policy does not allow. A nil nameless takes nothing out.
+// nameless removes names that a policy does not allow from batches and messages. A nil nameless removes nothing.
 type nameless struct {
 	mu    sync.Mutex
 	by    *redact.Redactor
 	known *redact.Functions
 }
 
-// text takes the names out of a process's name, or out of what the agent says of a process.
+// text removes names from the name of a process, or from a message about it.
 func (n *nameless) text(of string) string {
 	if n == nil {
 		return of
@@ -30,7 +30,7 @@ func (n *nameless) text(of string) string {
 	return n.by.Text(of)
 }
 
-// batch makes a copy of a batch without names. Others may read the given one at the same time.
+// batch returns a copy of a batch without names. Other code may read the original at the same time.
 func (n *nameless) batch(b *batch.Batch) *batch.Batch {
 	if n == nil {
 		return b
@@ -39,7 +39,7 @@ func (n *nameless) batch(b *batch.Batch) *batch.Batch {
 	defer n.mu.Unlock()
 	out := *b
 	out.Resource, out.Meta = n.whose(b.Resource), n.by.Meta(b.Meta)
-	if out.Event.Name != "" { // it may be named after a function of the program
+	if out.Event.Name != "" { // the event may be named after a function of the program
 		out.Event.Name = n.by.Text(b.Event.Name)
 	}
 	out.Samples = slices.Clone(b.Samples)
@@ -47,7 +47,7 @@ func (n *nameless) batch(b *batch.Batch) *batch.Batch {
 		s := &out.Samples[i]
 		renamed := n.by.Sample(&profile.Sample{Thread: s.Thread, Stack: s.Stack}, n.known)
 		s.Thread, s.Link = renamed.Thread, renamed.Link
-		if renamed.Stack != nil { // the stack belongs to the Redactor, and is valid until the next sample
+		if renamed.Stack != nil { // the Redactor reuses its stack for the next sample
 			stack := *renamed.Stack
 			stack.Frames = slices.Clone(stack.Frames)
 			s.Stack = &stack
@@ -56,12 +56,11 @@ func (n *nameless) batch(b *batch.Batch) *batch.Batch {
 	return &out
 }
 
-// openAttributes are the attributes that stay as they are: numbers, and names that the kernel or a container runtime
-// has made up.
+// openAttributes are kept unchanged: numbers, and names that come from the kernel or a container runtime.
 var openAttributes = []string{resource.ProcessPID, resource.ProcessStarted, resource.ContainerID, resource.PodUID,
 	resource.HostArch, resource.OSType}
 
-// whose removes names from attributes. An attribute that goprof does not know loses even its key.
+// whose removes names from attributes. Even the key of an unknown attribute is removed.
 func (n *nameless) whose(a resource.Attributes) resource.Attributes {
 	if n == nil {
 		return a

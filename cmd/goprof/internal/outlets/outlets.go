@@ -1,8 +1,8 @@
 //go:build linux
 
-// Package outlets are where an agent's batches go: files, and servers. An agent that takes over from another one opens
-// them late: batches wait until then. Where names must not be shown, they are taken out of each batch before it goes
-// anywhere. A server that does not answer holds nothing up: package ship keeps what is for it.
+// Package outlets delivers an agent's batches to files and servers. An agent that takes over from another one opens its
+// outlets late, and batches wait until then. Names that must be hidden are removed from each batch before it is
+// delivered. A server that does not answer delays nothing, because package ship queues its batches.
 package outlets
 
 import (
@@ -21,7 +21,7 @@ import (
 	"goprof/profile/redact"
 )
 
-// Outlets are files and servers. Batches wait until they are open.
+// Outlets are files and servers. Batches wait until the outlets are open.
 type Outlets struct {
 	version string
 	say     func(string)
@@ -35,11 +35,11 @@ type Outlets struct {
 	dropped int64
 }
 
-// mostHeld bounds how many batches wait until the agent that is replaced has closed its outlets.
+// mostHeld limits how many batches wait until the replaced agent has closed its outlets.
 const mostHeld = 2048
 
-// New makes outlets that are not open yet. by takes names out; nil: all names may be shown. say is called with what an
-// operator should know.
+// New makes closed outlets. by removes names; if it is nil, all names may be shown. say receives messages for the
+// operator.
 func New(version string, by *redact.Redactor, say func(string)) *Outlets {
 	o := &Outlets{version: version, say: say}
 	if by != nil {
@@ -48,10 +48,10 @@ func New(version string, by *redact.Redactor, say func(string)) *Outlets {
 	return o
 }
 
-// Text takes the names out of a process's name, or out of what the agent says of a process.
+// Text removes names from the name of a process, or from a message about it.
 func (o *Outlets) Text(of string) string { return o.names.text(of) }
 
-// Connect opens what the configuration names. An error is for the user: see InUse.
+// Connect opens the configured outlets. An error is for the user, unless InUse applies.
 func (o *Outlets) Connect(c *config.Config) error {
 	to, err := openSending(&c.To, o.version, o.say)
 	if err != nil {
@@ -75,7 +75,7 @@ func (o *Outlets) Connect(c *config.Config) error {
 	return nil
 }
 
-// Offer takes a batch, and does not wait.
+// Offer queues a batch. It does not block.
 func (o *Outlets) Offer(b *batch.Batch) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -89,8 +89,8 @@ func (o *Outlets) Offer(b *batch.Batch) {
 	}
 }
 
-// give gives a batch to files and to servers. Relabelling is for servers. Its rules see the names, so names are taken
-// out after it once more.
+// give delivers a batch to files and servers. Servers get relabelled batches. The rules see the names, so names are
+// removed again after relabelling.
 func (o *Outlets) give(b *batch.Batch) {
 	shown := o.names.batch(b)
 	if o.files != nil {
@@ -106,7 +106,7 @@ func (o *Outlets) give(b *batch.Batch) {
 	}
 }
 
-// Close ends both. What servers do not have yet stays in the spool.
+// Close closes files and servers. Undelivered batches stay in the spool.
 func (o *Outlets) Close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -122,7 +122,7 @@ func (o *Outlets) Close() {
 	}
 }
 
-// Metrics writes what became of batches, in Prometheus' text format.
+// Metrics writes counters of batches in Prometheus' text format.
 func (o *Outlets) Metrics(w io.Writer) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -133,10 +133,10 @@ func (o *Outlets) Metrics(w io.Writer) {
 	fileMetrics(w, o.files)
 }
 
-// InUse reports whether another agent uses a folder: it has to close its outlets first.
+// InUse reports whether another agent uses the folder, and so must close its outlets first.
 func InUse(err error) bool { return errors.As(err, new(*folderlock.InUse)) }
 
-// lines are the messages at the end.
+// lines returns the messages at the end.
 func (o *Outlets) lines() (all []string) {
 	if o.files != nil {
 		st := o.files.Stats()

@@ -21,7 +21,7 @@ type sending struct {
 	rules   resource.Rules
 }
 
-// openSending opens what the configuration names, nil if it names nothing.
+// openSending opens the configured servers. It returns nil if there are none.
 func openSending(to *config.To, version string, say func(string)) (*sending, error) {
 	if !to.Any() {
 		return nil, nil
@@ -45,13 +45,13 @@ func destinationsOf(to *config.To, version string) destinations.Options {
 		Version: version}
 }
 
-// Check says what is wrong with destinations. It makes no connection and no spool.
+// Check checks the destinations. It makes no connection and no spool.
 func Check(to *config.To) error {
 	f := destinationsOf(to, "")
 	return f.Check()
 }
 
-// URLs are the URLs of one kind in a configuration.
+// URLs splits the URLs of one kind in a configuration.
 func URLs(text string) (all []string) {
 	for one := range strings.SplitSeq(text, ",") {
 		if one = strings.TrimSpace(one); one != "" {
@@ -61,7 +61,7 @@ func URLs(text string) (all []string) {
 	return all
 }
 
-// lastTry is how long an agent that ends goes on sending. The rest stays in the spool.
+// lastTry is how long an ending agent continues to send. The rest stays in the spool.
 const lastTry = 5 * time.Second
 
 func (s *sending) close(say func(string)) {
@@ -75,10 +75,10 @@ func (s *sending) close(say func(string)) {
 	}
 }
 
-// labelText escapes what stands between the quotes of a label, as Prometheus' text format has it.
+// labelText escapes a label's value in Prometheus' text format.
 var labelText = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
 
-// metrics writes what became of batches for servers.
+// metrics writes counters of batches for servers.
 func (s *sending) metrics(w io.Writer) {
 	if s == nil {
 		return

@@ -1,14 +1,13 @@
-// Package pages shows recordings over HTTP: a list of them, and for each of them its drawings, its tables, and
-// itself in other formats. A page is made by a command of goprof when it is asked for, one at a time. Only files of
-// one folder are read that look like recordings, and no link but the one that the user names. Pages load nothing
-// from elsewhere. Who may ask is the caller's concern.
+// Package pages shows recordings over HTTP: a list, and for each recording its drawings, its tables, and downloads in
+// other formats. A page is made on request, by a command of goprof, one page at a time. Only files of one folder that
+// look like recordings are read. Links are not followed, except one that the user names. Pages load nothing from
+// elsewhere. The caller decides who may send requests.
 package pages
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"html"
 	"io"
 	"io/fs"
 	"net/http"
@@ -16,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sort"
 	"strings"
 	"sync"
 
@@ -23,18 +23,18 @@ import (
 	"goprof/output"
 )
 
-// Shelf has the recordings that may be shown.
+// Shelf holds the recordings that may be shown.
 type Shelf struct {
 	dir  string
-	only string // the one file; empty: all of dir
+	only string // the only file; empty: all files of dir
 }
 
-// mostServed bounds how many recordings the list has. The newest are shown.
+// mostServed limits how many recordings are listed, the newest first.
 const mostServed = 1000
 
 var recordingEnds = []string{".collapsed", ".folded", ".txt", ".jfr", ".pb.gz", ".pb", ".pprof"}
 
-// Open finds out what a name means. A link that the user names is followed, once.
+// Open opens a file or a folder. A link that the user names is followed once.
 func Open(name string) (*Shelf, error) {
 	info, err := os.Stat(name)
 	switch {
@@ -52,7 +52,7 @@ func Open(name string) (*Shelf, error) {
 	return &Shelf{filepath.Dir(path), filepath.Base(path)}, nil
 }
 
-// list returns the recordings that are there now, the newest first.
+// list returns the present recordings, the newest first.
 func (s *Shelf) list() (files []fs.FileInfo) {
 	entries, _ := os.ReadDir(s.dir)
 	for _, e := range entries {
@@ -64,11 +64,11 @@ func (s *Shelf) list() (files []fs.FileInfo) {
 			files = append(files, info)
 		}
 	}
-	slices.SortFunc(files, func(a, b fs.FileInfo) int { return b.ModTime().Compare(a.ModTime()) })
+	sort.Slice(files, func(i, j int) bool { return files[j].ModTime().Before(files[i].ModTime()) })
 	return files[:min(len(files), mostServed)]
 }
 
-// Paths are the files that are there now.
+// Paths returns the paths of the present recordings.
 func (s *Shelf) Paths() (paths []string) {
 	for _, f := range s.list() {
 		paths = append(paths, filepath.Join(s.dir, f.Name()))
@@ -76,19 +76,19 @@ func (s *Shelf) Paths() (paths []string) {
 	return paths
 }
 
-// find is the path of a recording of the list. A name that is not in the list is no file, whatever it leads to.
+// find returns the path of a listed recording. It rejects any other name.
 func (s *Shelf) find(name string) (path string, ok bool) {
 	ok = slices.ContainsFunc(s.list(), func(f fs.FileInfo) bool { return f.Name() == name })
 	return filepath.Join(s.dir, name), ok
 }
 
-// view is a way to look at a recording: a command, and the file that it writes.
+// view is a way to show a recording: a command, and the file that it writes.
 type view struct {
 	name, end string // of the link, and of the file
 	args      []string
-	times     bool // only of recordings with times
+	times     bool // only for recordings with times
 	download  bool
-	part      string // of the recording; empty: the usual one
+	part      string // of the recording; empty: the default part
 }
 
 var views = []view{
@@ -102,15 +102,15 @@ var views = []view{
 	{name: "pprof", end: ".pb.gz", args: []string{"convert"}, download: true},
 }
 
-// Command runs a command of goprof that writes a file (--output), and returns what it says.
+// Command runs a command of goprof that writes a file (--output), and returns the command's messages.
 type Command func(args ...string) (said string, err error)
 
-// Handler answers requests for the pages of a shelf. It makes them in scratch, a folder.
+// Handler serves the pages of a shelf. It makes them in the folder scratch.
 func (s *Shelf) Handler(scratch string, run Command) http.Handler {
 	return &handler{Shelf: s, scratch: scratch, run: run}
 }
 
-// handler makes one page at a time: a large recording takes much memory.
+// handler makes one page at a time, because a large recording takes much memory.
 type handler struct {
 	*Shelf
 	scratch string
@@ -120,7 +120,7 @@ type handler struct {
 	parts   partsOf
 }
 
-// notes are what goprof has said of recordings when it drew them, by view and file. Drawings have no room for that.
+// notes are goprof's messages from drawing, by view and file. Drawings have no room for them.
 type notes struct {
 	mu sync.Mutex
 	of map[[2]string]string
@@ -182,7 +182,7 @@ func (p *handler) show(w http.ResponseWriter, r *http.Request, v *view, path str
 		name := url.PathEscape(filepath.Base(path) + v.end)
 		w.Header().Set("Content-Disposition", "attachment; filename*=UTF-8''"+name)
 	case v.end == ".html":
-		kind = "text/html; charset=utf-8" // the page itself says that it loads nothing
+		kind = "text/html; charset=utf-8" // the page itself forbids loading anything
 	default:
 		kind = "text/plain; charset=utf-8"
 	}
@@ -195,13 +195,13 @@ func (p *handler) show(w http.ResponseWriter, r *http.Request, v *view, path str
 	io.Copy(w, file)
 }
 
-// make makes a page, and returns it with what goprof says of the recording. The page has no name any more: others are
-// made while a slow reader reads it.
+// make makes a page, and returns it with goprof's messages about the recording. The file has no name any more, so
+// others can be made while a slow client reads it.
 func (p *handler) make(ctx context.Context, v *view, path string) (file *os.File, said string, err error) {
 	p.making.Lock()
 	defer p.making.Unlock()
 	if ctx.Err() != nil {
-		return nil, "", ctx.Err() // nothing waits for it any more
+		return nil, "", ctx.Err() // the client has gone
 	}
 	made := filepath.Join(p.scratch, "page"+v.end)
 	defer os.Remove(made)
@@ -213,7 +213,7 @@ func (p *handler) make(ctx context.Context, v *view, path string) (file *os.File
 	return file, said, err
 }
 
-// ofRecording leaves out lines that say where the page is.
+// ofRecording removes lines about the place of the page.
 func (p *handler) ofRecording(said string) (rest string) {
 	for line := range strings.Lines(said) {
 		if !strings.Contains(line, filepath.Base(p.scratch)) {
@@ -223,7 +223,7 @@ func (p *handler) ofRecording(said string) (rest string) {
 	return rest
 }
 
-// problemText is an error with what to try, as a terminal would show it.
+// problemText returns an error with its remedy, as on a terminal.
 func problemText(err error) string {
 	var b strings.Builder
 	exit.Tell(&b, err)
@@ -240,7 +240,7 @@ func (p *handler) index(w http.ResponseWriter) {
 		`text-align:left}</style><h1>Recordings</h1><table><tr><th>file<th>written<th>size<th>look<th>load` + "\n")
 	files := p.list()
 	for _, f := range files {
-		fmt.Fprintf(&b, "<tr><td>%s<td>%s<td>%s", html.EscapeString(output.Printable(f.Name())),
+		fmt.Fprintf(&b, "<tr><td>%s<td>%s<td>%s", output.EscapeHTML(output.Printable(f.Name())),
 			f.ModTime().Format("2006-01-02 15:04:05"), output.Size(uint64(f.Size())))
 		for _, download := range []bool{false, true} {
 			b.WriteString("<td>")
@@ -252,7 +252,7 @@ func (p *handler) index(w http.ResponseWriter) {
 		}
 		b.WriteByte('\n')
 		for _, part := range p.parts.listed(filepath.Join(p.dir, f.Name()), f) {
-			fmt.Fprintf(&b, "<tr><td colspan=3>&emsp;%s<td>", html.EscapeString(output.Printable(part)))
+			fmt.Fprintf(&b, "<tr><td colspan=3>&emsp;%s<td>", output.EscapeHTML(output.Printable(part)))
 			for i := range views {
 				if v := &views[i]; !v.download && (!v.times || strings.HasSuffix(f.Name(), ".jfr")) {
 					fmt.Fprintf(&b, `<a href="%s?file=%s&amp;part=%s">%[1]s</a> `, v.name, url.QueryEscape(f.Name()),
@@ -263,7 +263,7 @@ func (p *handler) index(w http.ResponseWriter) {
 		}
 		for i := range views {
 			if said := p.said.get(views[i].name, f.Name()); said != "" {
-				fmt.Fprintf(&b, "<tr><td colspan=5>%s<pre>%s</pre>\n", views[i].name, html.EscapeString(said))
+				fmt.Fprintf(&b, "<tr><td colspan=5>%s<pre>%s</pre>\n", views[i].name, output.EscapeHTML(said))
 			}
 		}
 	}

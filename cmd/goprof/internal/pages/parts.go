@@ -9,7 +9,7 @@ import (
 	"goprof/output/recording"
 )
 
-// partsOf are the parts of recordings: CPU time, waits, allocations. A recording is read once for that.
+// partsOf caches the parts of recordings: CPU time, waits, allocations. It reads a recording once to find them.
 type partsOf struct {
 	mu    sync.Mutex
 	known map[string]knownParts // by path
@@ -18,11 +18,11 @@ type partsOf struct {
 type knownParts struct {
 	size    int64
 	written time.Time
-	names   []string // empty: there is one part only
+	names   []string // empty: there is only one part
 }
 
-// maxLooked bounds how large a recording is that the list reads by itself. The parts of larger ones are listed once a
-// page was made of them.
+// maxLooked is the largest recording that the list reads by itself. The parts of larger ones are listed once a page of
+// them was made.
 const maxLooked = 32 << 20
 
 func (p *partsOf) listed(path string, now fs.FileInfo) []string {
@@ -34,7 +34,7 @@ func (p *partsOf) listed(path string, now fs.FileInfo) []string {
 	return p.read(path)
 }
 
-// read returns the parts of a recording. A file that cannot be read has none: its pages say why.
+// read returns the parts of a recording. An unreadable file has none, and its pages say why.
 func (p *partsOf) read(path string) []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 	"goprof/profile"
 )
 
-// noSamples says why a recording is empty.
+// noSamples returns an error that says why a recording is empty.
 func (r *Recorder) noSamples(res *result) error {
 	sum := &res.summary
 	still, letGo := diagnose.StandsStill(r.session)
@@ -52,7 +52,7 @@ func (r *Recorder) noSamples(res *result) error {
 		e.Remedy = fmt.Sprintf("goprof dump --pid %d shows the threads' names", r.pid)
 	}
 	if sum.Hindered != nil && e.Remedy == sum.Hindered.Cure && !r.o.Quiet {
-		e.Remedy = "" // the account has it
+		e.Remedy = "" // the account shows the remedy
 	}
 	return e
 }
@@ -75,7 +75,7 @@ func (r *Recorder) nothingHappened(sum *profile.Summary) (why, remedy string) {
 	return fmt.Sprintf("%s: none in %s", output.CleanName(r.event.Name), took), "-d longer"
 }
 
-// nothingSeen says why no thread was met, by the CPU time of the process. Only a process that used none was idle.
+// nothingSeen says why no thread was sampled, by the CPU time of the process. A process is idle only if it used none.
 func (r *Recorder) nothingSeen(res *result) (why, remedy string) {
 	took := output.Span(res.summary.Meta.Duration)
 	each := r.want.Interval
@@ -106,5 +106,5 @@ func (r *Recorder) nothingSeen(res *result) (why, remedy string) {
 			"--pid", fmt.Sprint(r.pid)}) + ", with -d longer"
 }
 
-// fewSamples is how many samples chance may leave out.
+// fewSamples is the number of samples that may be missing by chance.
 const fewSamples time.Duration = 8

@@ -16,7 +16,7 @@ import (
 	"goprof/vmstructs"
 )
 
-// choose chooses the engine for one JVM, and tells the user what the choice means.
+// choose chooses the engine for one JVM, and shows the user notes about the choice.
 func (p *part) choose(talk io.Writer) error {
 	p.engine = session.PtraceEngine
 	switch p.want.Mode {
@@ -68,7 +68,7 @@ func (p *part) chooseOffCPU(talk io.Writer) error {
 	return nil
 }
 
-// tryWakers fails if the kernel does not note what ends waits.
+// tryWakers returns an error if the kernel cannot record what ends waits.
 func (p *part) tryWakers() error {
 	err := offcpu.Try(p.pid)
 	if err == nil {
@@ -87,7 +87,7 @@ func (p *part) tryWakers() error {
 		Remedy: c.Remedy + ", or without " + flag, Err: err}
 }
 
-// prepareSafepoints fails if nothing shows the JVM's safepoints.
+// prepareSafepoints returns an error if the JVM's safepoints cannot be seen.
 func (p *part) prepareSafepoints() error {
 	err := p.session.WatchSafepoints()
 	if errors.Is(err, vmstructs.ErrNoSafepoints) {
@@ -101,7 +101,7 @@ func (p *part) prepareSafepoints() error {
 	return nil
 }
 
-// findEvent finds the events in the JVM, of which samples are to be taken.
+// findEvent finds in the JVM the events to sample.
 func (p *part) findEvent() error {
 	var found []*session.EventPlan
 	for _, e := range p.want.Events {
@@ -123,7 +123,7 @@ func (p *part) findEvent() error {
 	return nil
 }
 
-// eventFailed says why an event is not available.
+// eventFailed returns why an event is not available.
 func eventFailed(pid int, err error) error {
 	var e *session.EventError
 	if !errors.As(err, &e) {
@@ -134,12 +134,12 @@ func eventFailed(pid int, err error) error {
 		Why: output.Printable(e.Why), Remedy: e.Remedy, Err: err}
 }
 
-// notes is what the user should know of a recording besides its figures.
+// notes returns the notes on a recording besides its figures.
 func (r *Recorder) notes(sum *profile.Summary) []profile.Note {
 	return append(append(sum.Notes, exit.Host().Notes(r.session)...), r.ownNotes(sum)...)
 }
 
-// ownNotes returns what the user should know of one part.
+// ownNotes returns the notes on one part.
 func (p *part) ownNotes(sum *profile.Summary) (notes []profile.Note) {
 	if p.event != nil && p.event.Note != "" {
 		notes = append(notes, profile.Note{Name: "event", Text: p.event.Note})
@@ -150,11 +150,11 @@ func (p *part) ownNotes(sum *profile.Summary) (notes []profile.Note) {
 	return notes
 }
 
-// stackNote reports stacks that were longer than what perf_event copies.
+// stackNote reports stacks that were too long for perf_event's copy.
 func (p *part) stackNote(cut, samples int64) profile.Note {
 	most, by := ring.MostCopied(), ""
 	if p.want.Mode == session.WaitingMode {
-		most, by = min(most, offcpu.SwitchStack), "--event off-cpu " // looks, 20 times a second
+		most, by = min(most, offcpu.SwitchStack), "--event off-cpu " // looks, 20 per second
 	}
 	return profile.Note{Name: "stacks-cut",
 		Text: fmt.Sprintf("%d of %d stacks end where perf_event stops to copy: after %d KB, or at memory that is not present",

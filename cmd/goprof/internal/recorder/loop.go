@@ -13,8 +13,8 @@ import (
 	"goprof/output"
 )
 
-// loop records into one file after the other. The caller finishes the last one. A file is finished while the next one
-// is recorded, and never two at a time.
+// loop records one file after the other. The caller finishes the last one. A file is finished while the next one is
+// recorded. Only one file is finished at a time.
 func (r *Recorder) loop(ctx context.Context) (last result) {
 	var finishing sync.WaitGroup
 	defer finishing.Wait()
@@ -43,8 +43,8 @@ func (r *Recorder) loop(ctx context.Context) (last result) {
 	}
 }
 
-// lap is how long the next file is recorded, when the loop has spent so much time. It is never 0, which would mean no
-// end.
+// lap returns the length of the next file. spent is the loop's time so far. The length is never 0, which would mean no
+// limit.
 func (o *Options) lap(spent time.Duration) time.Duration {
 	if o.Duration == 0 {
 		return o.Loop
@@ -52,13 +52,13 @@ func (o *Options) lap(spent time.Duration) time.Duration {
 	return max(min(o.Loop, o.Duration-spent), 1)
 }
 
-// over reports whether the loop's time is over. It counts time to the moment at which a file is done: to finish the
-// file before may have taken longer than the file itself.
+// over reports whether the loop's time is over. The time includes finishing the last file, which may take longer than
+// recording it.
 func (o *Options) over(spent time.Duration) bool {
 	return o.Duration > 0 && spent >= o.Duration
 }
 
-// finishOne writes one of a loop's files, and says so.
+// finishOne writes one of a loop's files, and reports it.
 func (r *Recorder) finishOne(out *product.Outputs, res *result) error {
 	name, err := finish(out, res, false)
 	if err != nil || name == "" {
@@ -72,8 +72,8 @@ func (r *Recorder) finishOne(out *product.Outputs, res *result) error {
 	return nil
 }
 
-// keepNewest deletes the oldest files of this run if there are too many. A file that this run has not made stays, even
-// if it has the same name.
+// keepNewest deletes the oldest files of this run if there are too many. It never deletes a file that another run has
+// made, even if it has the same name.
 func (r *Recorder) keepNewest(out *product.Outputs) {
 	r.made = append(r.made, out.Made())
 	for r.o.Keep > 0 && len(r.made) > r.o.Keep {

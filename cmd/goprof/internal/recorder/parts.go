@@ -18,18 +18,18 @@ import (
 )
 
 // A recording may have several parts that go into one JFR file: --event cpu,alloc,lock. All events are one part. CPU
-// time and each sort of waiting are others: each has its own engine, its own threads to look at, and its own account.
-// So each part has its own Session. The parts share the file and the clock. The first part is the leader: it reports
-// the threads to the file, and when it ends, all parts end.
+// time and each kind of waiting are other parts. Each part has its own Session, engine, threads and account. The parts
+// share the file and the clock. The first part leads: it reports the threads to the file, and when it ends, all parts
+// end.
 
-// Part is what one part of a recording is of. RecordOptions has no Duration, Visits, Sink, Full, Event or Started: the
-// recorder sets these. Engine may be AutoEngine.
+// Part is the definition of one part of a recording. RecordOptions has no Duration, Visits, Sink, Full, Event or
+// Started: the recorder sets these. Engine may be AutoEngine.
 type Part struct {
 	session.RecordOptions
-	Events []session.AskedEvent // of which samples are taken, in place of CPU time
+	Events []session.AskedEvent // events to sample, in place of CPU time
 }
 
-// UsualMin is the shortest wait that gets a stack. Another Min also leaves out shorter calls of events.
+// UsualMin is the default shortest wait that gets a stack. A larger Min also leaves out shorter calls of events.
 const UsualMin = 10 * time.Microsecond
 
 type part struct {
@@ -38,8 +38,8 @@ type part struct {
 	pid     int
 	session *session.Session
 	engine  session.EngineName
-	event   *session.EventPlan // nil: CPU time, or a mode
-	hottest *product.Hottest   // of the file that is being recorded
+	event   *session.EventPlan // nil for CPU time or a mode
+	hottest *product.Hottest   // of the present file
 	visits  chan session.Visit
 }
 
@@ -70,7 +70,7 @@ func (p *part) record(ctx context.Context, length time.Duration, sink session.Si
 	opt := p.want.RecordOptions
 	opt.Duration, opt.Engine, opt.Event = length, p.engine, p.event
 	opt.Visits, opt.Sink, opt.Started = p.visits, sink, started
-	if sink != nil { // such a product is made from the Sink's samples, and each of them has its thread
+	if sink != nil { // this kind of product is made from the Sink's samples, which have threads
 		opt.Full, opt.Threads = p.hottest.Add, false
 	}
 	if p.event != nil {
@@ -81,7 +81,7 @@ func (p *part) record(ctx context.Context, length time.Duration, sink session.Si
 	return stacks, sum, err
 }
 
-// recordParts records all parts. The account is that of the part that leads. It contains the accounts of the others.
+// recordParts records all parts. It returns the account of the leading part, which contains the accounts of the others.
 func (r *Recorder) recordParts(ctx context.Context, length time.Duration, sink session.Sink,
 	stop func()) (*profile.Profile, profile.Summary, error) {
 	ctx, end := context.WithCancel(ctx)
@@ -113,7 +113,7 @@ func (r *Recorder) recordParts(ctx context.Context, length time.Duration, sink s
 	return stacks, sum, cmp.Or(err, errors.Join(errs...))
 }
 
-// further is the account of a part that does not lead, without what the first part's account says for all.
+// further returns the account of another part, without the facts that are in the leading part's account.
 func (p *part) further(s *profile.Summary) profile.Summary {
 	sum := *s
 	sum.Meta.Version = p.o.Files.Version
@@ -122,8 +122,7 @@ func (p *part) further(s *profile.Summary) profile.Summary {
 	return sum
 }
 
-// sideSink passes on the samples of a further part, and nothing else. The part that leads reports threads and the
-// time.
+// sideSink passes on only the samples of another part. The leading part reports threads and the time.
 type sideSink struct{ to product.PartSink }
 
 func (s sideSink) Begin(at profile.Instant, m profile.Meta)        { s.to.BeginPart(at, m) }

@@ -16,25 +16,24 @@ import (
 )
 
 const (
-	// progressEvery is how often the progress line is drawn again.
+	// progressEvery is the time between two updates of the progress line.
 	progressEvery = time.Second
-	// A pipe gets a line after firstTold, and then after twice as long each time: logs stay short.
+	// A pipe gets a line after firstTold, and then at doubled intervals up to mostTold, so that logs stay short.
 	firstTold, mostTold = 10 * time.Second, 10 * time.Minute
-	// glanceShare is how much of the time goprof may spend to find out what it sees.
+	// goprof spends at most 1/glanceShare of the time on the hottest methods of the progress line.
 	glanceShare = 100
 )
 
-// progress says how far a recording is, and what it sees so far.
+// progress composes the progress line: how far a recording is, and what it has seen.
 type progress struct {
 	line      *terminal.StatusLine
 	o         *Options
 	recorders []*Recorder
-	seen      *profile.Summary // of one recording: with what it sees; nil: not known
-	seenNext  time.Time        // when that is looked for again
+	seen      *profile.Summary // of one recording, with the hottest methods; nil: not known
+	seenNext  time.Time        // the time of its next update
 }
 
-// showProgress keeps a line on a terminal until the function that it returns is called. Elsewhere it writes a line now
-// and then.
+// showProgress keeps a progress line on a terminal until stop is called. Elsewhere it writes a line now and then.
 func showProgress(line *terminal.StatusLine, o *Options, recorders []*Recorder) (stop func()) {
 	if o.Quiet {
 		return func() {}
@@ -71,10 +70,10 @@ func (p *progress) run(end <-chan struct{}) {
 	}
 }
 
-// toldColumns is how long a line for a pipe becomes.
+// toldColumns is the width of a line for a pipe.
 const toldColumns = 140
 
-// look asks each recording how far it is. If that takes long, it asks less often what each of them has seen.
+// look gets the state of each recording. If that takes long, it gets the hottest methods less often.
 func (p *progress) look() (sums []profile.Summary) {
 	began := time.Now()
 	glance := len(p.recorders) == 1 && !began.Before(p.seenNext)
@@ -82,7 +81,7 @@ func (p *progress) look() (sums []profile.Summary) {
 		for i, one := range r.parts() {
 			var sum profile.Summary
 			var stacks *profile.Profile
-			var before output.Hottest // of the stacks that are in memory no more
+			var before output.Hottest // of the stacks that are no longer in memory
 			var out *product.Outputs
 			if !r.visit(one, func(now *profile.Profile, s *profile.Summary) {
 				if sum = *s; glance && i == 0 {
@@ -103,7 +102,7 @@ func (p *progress) look() (sums []profile.Summary) {
 	return sums
 }
 
-// text returns one line: how far it is, and as much of what was seen as fits.
+// text returns one line: the progress, and as many of the hottest methods as fit.
 func (p *progress) text(sums []profile.Summary, columns int) string {
 	line := progressLine(cmp.Or(p.o.Loop, p.o.Duration), sums)
 	if p.seen != nil {

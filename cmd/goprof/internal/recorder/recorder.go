@@ -21,24 +21,24 @@ import (
 	"goprof/session"
 )
 
-// Options say what is recorded, and what becomes of it. They are the same for all JVMs of a run.
+// Options say what is recorded and where it goes. They are the same for all JVMs of a run.
 type Options struct {
 	Files    product.Files // New sets Tell
 	Parts    []Part        // at least one; the first one leads
 	Duration time.Duration // 0: until ctx is done
-	Loop     time.Duration // a new file begins each time; 0: never
-	Keep     int           // files of a loop: older ones are deleted; 0: none are
+	Loop     time.Duration // a new file begins after this time; 0: never
+	Keep     int           // number of a loop's files, older ones are deleted; 0: all are kept
 	RawNames bool
-	// JVMEvents adds what the JVM itself counts. Files are JFR then.
+	// JVMEvents adds the JVM's own counters. It requires JFR files.
 	JVMEvents bool
 	Quiet     bool // no progress, no account at the end
 	Verbose   bool // an account with all details
-	// ExplainEngine says why an engine was chosen.
+	// ExplainEngine shows why an engine was chosen.
 	ExplainEngine bool
-	Show          func(file string) // called with a file that was written whole, if it is not nil
+	Show          func(file string) // called with each complete file; may be nil
 }
 
-// JVM is one to record. It has a session if it was attached to already, which the recorder closes.
+// JVM is a JVM to record. If goprof is already attached, it has a session, which the recorder closes.
 type JVM struct {
 	PID     int
 	Session *session.Session
@@ -46,21 +46,21 @@ type JVM struct {
 
 // Recorder records one JVM into its own files.
 type Recorder struct {
-	part           // that leads
-	beside []*part // further ones
+	part           // the leading part
+	beside []*part // the other parts
 	out    *product.Outputs
 	ended  chan struct{}
 	talk   io.Writer
-	counts *jvmevents.Counts // nil: not wanted
+	counts *jvmevents.Counts // nil without JVMEvents
 	result result            // of the last file
 
-	// Of a loop.
-	made    [][]*outfile.Made // that were not deleted yet, the oldest first
+	// For a loop.
+	made    [][]*outfile.Made // files that are not deleted yet, the oldest first
 	loopErr error
 }
 
 // All records all JVMs side by side until ctx is done, the time is over, or they have ended. At each signal it writes
-// what there is. If there are several errors, it returns the first and tells the others.
+// what it has. Of several errors, it returns the first and shows the others.
 func All(ctx context.Context, stderr io.Writer, o *Options, jvms []JVM, now <-chan os.Signal) error {
 	talk := terminal.NewStatusLine(stderr)
 	var recorders []*Recorder
@@ -103,8 +103,8 @@ func All(ctx context.Context, stderr io.Writer, o *Options, jvms []JVM, now <-ch
 	return first
 }
 
-// New makes a recorder, which tells talk what its user should know. It opens the files first: a name that cannot be
-// written must not cost a recording.
+// New makes a recorder. It shows notes on talk. It opens the files first, so that a name that cannot be written does
+// not cost a recording.
 func New(talk io.Writer, o *Options, jvm JVM) (*Recorder, error) {
 	r := &Recorder{ended: make(chan struct{}), talk: talk}
 	o.Files.Tell = func(note string) {
@@ -142,7 +142,7 @@ func (r *Recorder) Record(ctx context.Context) error {
 	return r.tell(&r.result)
 }
 
-// Samples is how many samples the last file has.
+// Samples returns the number of samples in the last file.
 func (r *Recorder) Samples() int64 { return r.result.summary.AllSamples() }
 
 // Close detaches from the JVM.
@@ -152,14 +152,14 @@ func (r *Recorder) Close() {
 	}
 }
 
-// parts are all parts. The first one leads.
+// parts returns all parts, the leading one first.
 func (r *Recorder) parts() []*part { return append([]*part{&r.part}, r.beside...) }
 
 type result struct {
 	profile *profile.Profile
 	summary profile.Summary
 	at      profile.Instant // the end
-	used    time.Duration   // CPU time of the whole process meanwhile
+	used    time.Duration   // CPU time of the whole process during the recording
 	err     error
 }
 
@@ -191,7 +191,7 @@ func (r *Recorder) record(ctx context.Context) result {
 	return r.once(ctx, r.o.Duration)
 }
 
-// once makes one recording, which becomes one file.
+// once records one file.
 func (r *Recorder) once(ctx context.Context, length time.Duration) result {
 	ctx, stop := context.WithCancel(ctx)
 	defer context.AfterFunc(ctx, r.out.EndSoon)()
@@ -205,14 +205,14 @@ func (r *Recorder) once(ctx context.Context, length time.Duration) result {
 	p, sum, err := r.recordParts(ctx, length, sink, stop)
 	stopCounting()
 	used := sum.Times.Process
-	if used == 0 { // wall-clock modes do not measure it, and it lacks threads that are not wanted
+	if used == 0 { // wall-clock modes do not measure CPU time, and the summary lacks excluded threads
 		used = max(r.session.CPUTime()-before, 0)
 	}
 	return result{p, sum, r.session.Now(), used, err}
 }
 
-// visit has the recording of a part call f between two samples, and waits until f returns. It returns false if the
-// recording has ended.
+// visit makes the recording of a part call f between two samples, and waits for f. It returns false if the recording
+// has ended.
 func (r *Recorder) visit(p *part, f session.Visit) bool {
 	done := make(chan struct{})
 	select {
@@ -223,7 +223,7 @@ func (r *Recorder) visit(p *part, f session.Visit) bool {
 		select {
 		case <-done:
 			return true
-		case <-r.ended: // it ended during f: the process's memory does not answer
+		case <-r.ended: // it ended during f, because the process's memory does not answer
 			return false
 		}
 	case <-r.ended:
@@ -231,7 +231,7 @@ func (r *Recorder) visit(p *part, f session.Visit) bool {
 	}
 }
 
-// tell writes what was recorded, and says so.
+// tell writes the files, and reports them.
 func (r *Recorder) tell(res *result) error {
 	empty := res.summary.AllSamples() == 0
 	name, err := finish(r.out, res, true)
@@ -259,15 +259,15 @@ func (r *Recorder) tell(res *result) error {
 	if !r.o.Quiet {
 		r.tellAccount(&res.summary)
 	}
-	if len(r.made) > 0 { // only the last file of a loop is empty
+	if len(r.made) > 0 { // only the last file of the loop is empty
 		return nil
 	}
 	return r.noSamples(res)
 }
 
-// finish writes files for the last time. A recording without samples has no file of stacks: an empty file is useless,
-// and could replace a full one. Its account is written if the user asked for one, because that says what became of the
-// looks; in a loop, that is the account of the last file alone.
+// finish writes files for the last time. A recording without samples gets no file of stacks: an empty file is useless,
+// and could replace a full one. If the user asked for an account, it is written, because it says what became of the
+// looks. In a loop that is the account of the last file.
 func finish(out *product.Outputs, res *result, last bool) (name string, err error) {
 	switch {
 	case res.summary.AllSamples() > 0:
@@ -280,8 +280,8 @@ func finish(out *product.Outputs, res *result, last bool) (name string, err erro
 	return name, exit.CannotWrite(err)
 }
 
-// tellAccount writes the account of a recording, with all details if they were asked for. If the recording has no
-// names, neither has the account: logs are read by others, too.
+// tellAccount shows the account of a recording. If the files contain no names, the account has none either, because
+// other people may read logs.
 func (r *Recorder) tellAccount(sum *profile.Summary) {
 	sum = r.out.Shown(sum)
 	output.SummaryText(r.talk, sum)
@@ -290,7 +290,7 @@ func (r *Recorder) tellAccount(sum *profile.Summary) {
 	}
 }
 
-// tellWritten says where the recording is, and how to look at it.
+// tellWritten reports the place of the recording, and how to open it.
 func tellWritten(talk io.Writer, name string, as format.Format, wall bool) {
 	if name == outfile.Stdout {
 		return

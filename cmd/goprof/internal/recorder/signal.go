@@ -16,7 +16,7 @@ import (
 	"goprof/profile"
 )
 
-// writeOnSignal writes what was recorded so far at each signal, until the returned function is called.
+// writeOnSignal writes the samples so far at each signal, until stop is called.
 func writeOnSignal(talk io.Writer, recorders []*Recorder, now <-chan os.Signal) (stop func()) {
 	end := make(chan struct{})
 	var all sync.WaitGroup
@@ -38,7 +38,7 @@ func writeOnSignal(talk io.Writer, recorders []*Recorder, now <-chan os.Signal) 
 	}
 }
 
-// writeNow writes what was recorded so far. The recording waits only while that is copied.
+// writeNow writes the samples so far. The recording pauses only while they are copied.
 func (r *Recorder) writeNow(talk io.Writer) {
 	var now *profile.Profile
 	var sum profile.Summary
@@ -47,7 +47,7 @@ func (r *Recorder) writeNow(talk io.Writer) {
 	if !r.visit(&r.part, func(p *profile.Profile, s *profile.Summary) {
 		now, sum, out, hottest = p.Copy(), *s, r.out, r.hottest.SoFar()
 	}) {
-		return // it has ended, and is about to be written
+		return // the recording has ended, and will be written soon
 	}
 	for _, p := range r.beside {
 		r.visit(p, func(_ *profile.Profile, s *profile.Summary) { sum.Parts = append(sum.Parts, p.further(s)) })
@@ -60,8 +60,8 @@ func (r *Recorder) writeNow(talk io.Writer) {
 	hottest.Describe(&sum, output.TreeOf(now))
 	name, err := out.SoFar(&product.Recorded{Profile: now, Summary: &sum, At: r.session.Now()})
 	switch {
-	case errors.Is(err, product.ErrDone): // a file of a loop was just finished, and holds all of it
-	case errors.Is(err, product.ErrAtEnd): // its reader would count twice what is written twice
+	case errors.Is(err, product.ErrDone): // the loop has just finished a file, which holds all samples
+	case errors.Is(err, product.ErrAtEnd): // the reader would count twice what is written twice
 		fmt.Fprintln(talk, "goprof: SIGUSR1 writes what there is into a file (-o FILE); "+
 			"what is not a file gets all of it at the end")
 	case err != nil:

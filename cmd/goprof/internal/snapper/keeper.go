@@ -20,13 +20,13 @@ import (
 )
 
 const (
-	// endsWithin is how long the agent's end waits for the second process, which ends a snap first.
+	// endsWithin limits how long the ending agent waits for the second process, which finishes a snap first.
 	endsWithin = 5 * time.Second
-	// livesFor is how long the second process must have lived to be started again at once.
+	// livesFor is the least lifetime of a second process that is restarted at once.
 	livesFor = 10 * time.Second
 )
 
-// keeper has a second process running, and sends it the list of JVMs.
+// keeper runs the second process, and sends it the list of JVMs.
 type keeper struct {
 	command func() *exec.Cmd
 	say     func(string)
@@ -35,13 +35,13 @@ type keeper struct {
 	to      io.WriteCloser
 	died    <-chan error   // nil: there is no second process
 	jvms    chan []int     // the newest list
-	asked   chan os.Signal // asks for snaps of all JVMs
+	asked   chan os.Signal // a signal requests snaps of all JVMs
 	end     chan struct{}
 	ended   chan struct{}
 }
 
-// Keep starts the second process, and another one when it has died. It has the agent say which JVMs there are. The
-// function that it returns ends the process.
+// Keep starts the second process, and restarts it when it dies. It gets the list of JVMs from the agent. end ends the
+// process.
 func Keep(c *config.Config, a *agent.Agent, talk io.Writer, say func(string)) (end func(), err error) {
 	on := &c.Snaps.On
 	if !on.Any() {
@@ -100,7 +100,7 @@ func (k *keeper) start() (err error) {
 	return nil
 }
 
-// tell hands over a list. It does not wait. A list that was not read is replaced.
+// tell hands over a list without blocking. It replaces a list that was not read.
 func (k *keeper) tell(pids []int) {
 	select {
 	case <-k.jvms:
@@ -118,7 +118,7 @@ func (k *keeper) stop() {
 	}
 }
 
-// keep talks to the second process, and starts another one when it has died.
+// keep writes to the second process, and restarts it when it dies.
 func (k *keeper) keep() {
 	defer close(k.ended)
 	var list []int
@@ -149,15 +149,15 @@ func (k *keeper) keep() {
 	}
 }
 
-// write writes a line. If the second process has died, k.died says so.
+// write writes a line. If the second process has died, k.died reports it.
 func (k *keeper) write(word string, pids []int) {
 	if k.died != nil {
 		fmt.Fprintln(k.to, strings.TrimSpace(word+" "+strings.Trim(fmt.Sprint(pids), "[]")))
 	}
 }
 
-// restart starts another process, or says when it will try again. An agent that has given up its rights starts no
-// programs (package guard).
+// restart starts another process, or returns the time of the next attempt. An agent that has given up its rights cannot
+// start programs (package guard).
 func (k *keeper) restart() (again <-chan time.Time) {
 	err := k.start()
 	switch {

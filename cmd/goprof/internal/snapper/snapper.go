@@ -1,12 +1,12 @@
 //go:build linux
 
-// Package snapper takes snaps of JVMs at alarms. An agent that takes snaps by itself has a second process, which
-// watches the JVMs and takes the snaps. That process starts before the agent gives up rights, because a snap needs
-// more rights than samples do. It ends with the agent. The agent keeps it (Keep), and writes to its standard input
-// which JVMs there are ("jvms 12 34"), or that all of them need a snap ("all"). The process runs Watch.
+// Package snapper takes snaps of JVMs at alarms. An agent with alarms has a second process that watches the JVMs and
+// takes the snaps. The agent starts that process (Keep) before it gives up rights, because a snap needs more rights
+// than samples do. The process runs Watch, and ends with the agent. The agent writes to the process's standard input:
+// the list of JVMs ("jvms 12 34"), or a request for snaps of all JVMs ("all").
 //
-// Watch stops no thread. It has one snap taken at a time, by "goprof snap" in a process of its own, and at most one
-// of a JVM in 10 minutes. Of the snaps in the folder the newest are kept.
+// Watch stops no thread. It takes one snap at a time, by "goprof snap" in another process, and at most one of a JVM in
+// 10 minutes. The newest snaps in the folder are kept.
 package snapper
 
 import (
@@ -37,28 +37,28 @@ import (
 const (
 	// Command is the command of goprof that runs Watch.
 	Command = "snapper"
-	// watchEvery is how often a JVM's vitals are read, lookEvery how often deadlocks are looked for.
+	// watchEvery is the time between two readings of a JVM's vitals, lookEvery between two searches for deadlocks.
 	watchEvery, lookEvery = 5 * time.Second, 30 * time.Second
-	// mostWatched bounds the JVMs that are watched: each takes some MB.
+	// mostWatched limits the watched JVMs, because each takes some MB.
 	mostWatched = 50
-	// Bounds of what is kept: the oldest snaps of the folder go.
+	// Limits of the folder. The oldest snaps are deleted.
 	mostSnaps, mostSnapBytes = 20, 1 << 30
-	// snapAgain is how soon one JVM has another snap, and snapLimit how long one may take.
+	// snapAgain is the least time between two snaps of a JVM. snapLimit limits the time of a snap.
 	snapAgain, snapLimit = 10 * time.Minute, 3 * time.Minute
-	// snapEnd is how long a snap that is broken off may take to write what it has.
+	// snapEnd limits the time in which an interrupted snap writes its parts.
 	snapEnd = 25 * time.Second
-	// Past is how much of the past a snap has: vitals, and samples of the agent's files.
+	// Past is the time before the alarm that a snap covers, with vitals and samples of the agent's files.
 	Past = 5 * time.Minute
-	// NoFiles in place of a folder: the agent has no files that may be taken.
+	// NoFiles replaces the folder's name if a snap may not read the agent's files.
 	NoFiles = "-"
 )
 
-// Options say what is watched for, and where snaps go.
+// Options say which alarms are watched, and where snaps go.
 type Options struct {
 	Rules alarm.Rules
 	Dir   string
 	Files string   // the folder of the agent's files, or NoFiles
-	Flags []string // of the command snap
+	Flags []string // for the command snap
 	Say   func(string)
 }
 
@@ -69,17 +69,17 @@ type watcher struct {
 	began   time.Time
 	due     []dueSnap
 	taken   map[int]time.Time // when the last snap of a JVM began
-	refused map[int]bool      // it was said that an alarm after that gives no snap
+	refused map[int]bool      // it was logged that alarms of this JVM give no further snap
 	take    func(ctx context.Context, pid int, why string, past io.Reader)
 }
 
-// dueSnap is a snap that waits for its turn.
+// dueSnap is a snap in the queue.
 type dueSnap struct {
 	pid int
 	why string
 }
 
-// watchedJVM is a JVM that is watched. Its session is nil until it can be attached to.
+// watchedJVM is a watched JVM. Its session is nil until goprof is attached.
 type watchedJVM struct {
 	session *session.Session
 	vitals  *vitals.Vitals
@@ -96,10 +96,10 @@ func newWatcher(o Options) *watcher {
 	return w
 }
 
-// Watch watches the JVMs that from names, until it ends.
+// Watch watches the JVMs that its input lists, until the input ends.
 func Watch(o Options, from io.Reader) { newWatcher(o).run(from) }
 
-// run watches until its input ends. One snap is taken at a time, while run goes on. At the end of the input a snap ends
+// run watches until its input ends. One snap at a time is taken meanwhile. At the end of the input a running snap ends
 // early, and keeps the parts that it has.
 func (s *watcher) run(from io.Reader) {
 	lines := make(chan string)
@@ -113,7 +113,7 @@ func (s *watcher) run(from io.Reader) {
 	defer cancel()
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
-	var taking chan struct{} // nil: no snap is being taken
+	var taking chan struct{} // nil: no snap is running
 	for {
 		if taking == nil && len(s.due) > 0 {
 			taking = s.takeNext(ctx)
@@ -146,7 +146,7 @@ func (s *watcher) run(from io.Reader) {
 	}
 }
 
-// takeNext starts the snap that is due next. It returns a channel that is closed when the snap has been taken.
+// takeNext starts the next snap in the queue. The returned channel is closed at the end of the snap.
 func (s *watcher) takeNext(ctx context.Context) (taken chan struct{}) {
 	next := s.due[0]
 	s.due = s.due[1:]
@@ -164,10 +164,10 @@ func (s *watcher) takeNext(ctx context.Context) (taken chan struct{}) {
 	return taken
 }
 
-// sigusr2 is the reason for a snap that was asked for.
+// sigusr2 is the reason of a requested snap.
 const sigusr2 = "SIGUSR2"
 
-// want puts a snap into the queue, or says why there is none. For an alarm, which may last, it says that once.
+// want puts a snap into the queue, or logs why not. An alarm may last, so it is logged once.
 func (s *watcher) want(pid int, why string) {
 	if s.place(pid) >= 0 {
 		return
@@ -205,7 +205,7 @@ func (s *watcher) follow(words []string) {
 	}
 }
 
-// place is a JVM's place in the queue; -1: it is not there.
+// place returns a JVM's place in the queue, or -1.
 func (s *watcher) place(pid int) int {
 	return slices.IndexFunc(s.due, func(d dueSnap) bool { return d.pid == pid })
 }
@@ -226,7 +226,7 @@ func (w *watchedJVM) close() {
 	*w = watchedJVM{past: w.past, retry: time.Now().Add(time.Minute)}
 }
 
-// look reads a JVM, and says why a snap is due. It stops no thread.
+// look reads a JVM, and returns why a snap is due. It stops no thread.
 func (s *watcher) look(pid int, w *watchedJVM) (why string) {
 	if w.vitals == nil && !w.open(pid) {
 		return ""
@@ -250,15 +250,14 @@ func (s *watcher) look(pid int, w *watchedJVM) (why string) {
 	return w.watch.Deadlocked(len(contention.New(threads).Deadlocks) > 0)
 }
 
-// note keeps a reading for a snap.
+// note keeps a reading for a later snap.
 func (w *watchedJVM) note(r *vitals.Reading) {
 	if w.past.Add(r); len(w.past) > int(Past/watchEvery) {
 		w.past = w.past[1:]
 	}
 }
 
-// open attaches to a JVM and opens its vitals. It returns false if that fails, or if the last failure was less than a
-// minute ago.
+// open attaches to a JVM and opens its vitals. It returns false if that fails, or if it failed less than a minute ago.
 func (w *watchedJVM) open(pid int) bool {
 	if time.Now().Before(w.retry) {
 		return false
@@ -276,7 +275,7 @@ func (w *watchedJVM) open(pid int) bool {
 	return err == nil
 }
 
-// snap takes a snap in a process of its own, which may be killed. If the JVM dies, the parts that were read before are
+// snap takes a snap in another process, which may be killed. If the JVM dies, the parts that were already read are
 // kept.
 func (s *watcher) snap(ctx context.Context, pid int, why string, past io.Reader) {
 	self, err := os.Executable()
@@ -290,7 +289,7 @@ func (s *watcher) snap(ctx context.Context, pid int, why string, past io.Reader)
 	var talk bytes.Buffer
 	files := s.Files
 	if len(s.Flags) > 0 && time.Since(s.began) < Past {
-		files = NoFiles // an agent before this one may have written names into them
+		files = NoFiles // an earlier agent may have written names into them
 	}
 	args := append([]string{"snap", "--pid", strconv.Itoa(pid), "-o", name, "--before", files}, s.Flags...)
 	cmd := exec.CommandContext(ctx, self, args...)
@@ -317,7 +316,7 @@ func (s *watcher) snap(ctx context.Context, pid int, why string, past io.Reader)
 
 var snapFile = regexp.MustCompile(`^snap-\d+-\d{8}T\d{6}Z\.zip$`)
 
-// trimSnaps removes the oldest snaps of a folder until the rest is within the bounds. It removes no other files.
+// trimSnaps deletes the oldest snaps of a folder until the rest is within the limits. It deletes no other files.
 func trimSnaps(dir string, most int, mostBytes int64) error {
 	entries, err := os.ReadDir(dir)
 	var list []os.FileInfo

@@ -14,19 +14,18 @@ import (
 )
 
 const (
-	// mostAnswer and mostTalk bound how much of a command's output is kept, and of its messages.
+	// mostAnswer and mostTalk limit how much of a command's output and of its messages is kept.
 	mostAnswer = 4 << 20
 	mostTalk   = 64 << 10
-	// endsWithin is how long a command may take to end when it was asked to: it lets go of threads, and publishes a
-	// file.
+	// endsWithin is the time that a command gets to end: it releases threads, and publishes a file.
 	endsWithin = 5 * time.Second
 )
 
-// shown are the exit codes of commands that have looked, and say what they found.
+// shown are the exit codes of commands whose output is a result.
 var shown = []exit.Code{exit.OK, exit.Incomplete, exit.Changed, exit.Deadlocked, exit.Found}
 
-// run runs a command in a process of its own. So the command gives up its own rights, can be ended, and frees its
-// memory at its end. There is no shell.
+// run runs a command in another process, without a shell. So the command gives up its own rights, can be killed, and
+// frees its memory at its end.
 func (m *Server) run(ctx context.Context, args []string) (string, error) {
 	answer, talk := atMostBytes{most: mostAnswer}, atMostBytes{most: mostTalk}
 	cmd := exec.CommandContext(ctx, m.goprof, args...)
@@ -46,7 +45,7 @@ func (m *Server) run(ctx context.Context, args []string) (string, error) {
 	return answer.String() + said, nil
 }
 
-// clean takes out what a command says of its progress, and where the server keeps its files.
+// clean removes progress messages, and the server's own paths.
 func (m *Server) clean(talk string) string {
 	var b strings.Builder
 	for line := range strings.Lines(talk) {
@@ -57,7 +56,7 @@ func (m *Server) clean(talk string) string {
 	return b.String()
 }
 
-// atMostBytes keeps the beginning of what is written.
+// atMostBytes keeps the first bytes that are written.
 type atMostBytes struct {
 	bytes.Buffer
 	most int

@@ -1,8 +1,7 @@
-// Package tools are the tools of "goprof mcp". Each is a command of goprof, with a table of what of it can be asked
-// for. A call runs the command in a process of its own, without a shell: what a client says becomes the value of a
-// flag, or the name of a file in one folder, and nothing else. With a Redactor no answer has names of the program:
-// commands that look at a JVM get the key, and files that this server has not made are redacted before they are
-// read.
+// Package tools implements the tools of "goprof mcp". Each tool is a command of goprof with a table of its options. A
+// call runs the command in another process, without a shell: a client's text becomes the value of a flag, or the name
+// of a file in one folder, and nothing else. With a Redactor no answer contains names of the program. Commands that
+// look at a JVM get the Redactor's key. Files that this server has not made are redacted before they are read.
 package tools
 
 import (
@@ -26,20 +25,21 @@ import (
 	"goprof/profile/redact"
 )
 
-// Server has the tools, and keeps the files that they make.
+// Server implements the tools, and keeps the files that they make.
 type Server struct {
 	goprof string           // the program
 	dir    string           // recordings and snaps
-	own    string           // copies without names; removed at the end
+	own    string           // a folder for copies without names; removed at the end
 	by     *redact.Redactor // nil: names may be shown
-	key    string           // the file with its key
-	made   map[string]bool  // by this server: files that need no redaction
+	key    string           // the file with the key of by
+	made   map[string]bool  // files of this server, which need no redaction
 	list   []string         // the same, oldest first
-	done   int              // recordings and snaps
+	done   int              // number of recordings and snaps
 }
 
-// Open makes a server. goprof is the program that it runs, and dir the folder of recordings; empty: a new one, which
-// Close removes. names says that names may be shown. The key of the pseudonyms is made for this server alone.
+// Open makes a server. goprof is the program that it runs. dir is the folder of recordings; if it is empty, a new
+// folder is made, which Close removes. names says that names may be shown. The key of the pseudonyms is made for this
+// server.
 func Open(goprof, dir string, names bool) (*Server, error) {
 	own, err := os.MkdirTemp("", "goprof-mcp-")
 	if err != nil {
@@ -64,13 +64,13 @@ func Open(goprof, dir string, names bool) (*Server, error) {
 	return m, nil
 }
 
-// Close removes what the server keeps for itself.
+// Close deletes the server's own files.
 func (m *Server) Close() { os.RemoveAll(m.own) }
 
-// mostMade bounds the recordings that are kept. The oldest go.
+// mostMade limits how many recordings are kept. The oldest are deleted.
 const mostMade = 20
 
-// Options that several tools have.
+// Options of several tools.
 var (
 	optPID = mcp.Option{Name: "pid", Kind: mcp.Integer, Least: 1, Most: 1 << 22,
 		What: "process id of the JVM, as list shows it"}
@@ -95,7 +95,7 @@ func optSeconds(least, most, usual int) mcp.Option {
 		What: fmt.Sprintf("how long (%d)", usual)}
 }
 
-// within is a time limit: the seconds that were asked for, and some more.
+// within returns a time limit: the seconds of the request, and some more.
 func within(usual int, more time.Duration) func(mcp.Args) time.Duration {
 	return func(a mcp.Args) time.Duration { return time.Duration(secondsOf(a, usual))*time.Second + more }
 }
@@ -175,7 +175,7 @@ func topRows(a mcp.Args) []string {
 	return nil
 }
 
-// redacted are the flags that take names out.
+// redacted returns the flags that remove names.
 func (m *Server) redacted() []string {
 	if m.by == nil {
 		return nil
@@ -183,7 +183,7 @@ func (m *Server) redacted() []string {
 	return []string{"--redact", "default", "--redact-key", m.key}
 }
 
-// look runs a command that looks at a JVM, or at a snap of one.
+// look runs a command that looks at a JVM or at its snap.
 func (m *Server) look(command string, flags func(mcp.Args) []string) func(context.Context, mcp.Args) (string, error) {
 	return func(ctx context.Context, a mcp.Args) (string, error) {
 		args := append([]string{command}, m.redacted()...)
@@ -211,7 +211,7 @@ func (m *Server) look(command string, flags func(mcp.Args) []string) func(contex
 	}
 }
 
-// ofLiveOnly returns the arguments that say how to look at a JVM that runs.
+// ofLiveOnly returns the arguments that need a live JVM.
 func ofLiveOnly(a mcp.Args) (names []string) {
 	for name, value := range a {
 		if name != "file" && name != "page" && value != false {
@@ -285,7 +285,7 @@ func (m *Server) diff(ctx context.Context, a mcp.Args) (string, error) {
 	return m.run(ctx, args)
 }
 
-// flagged makes flags of the arguments of the same name. A client's text is always the value of a flag, never a
+// flagged converts arguments to flags of the same names. A client's text is always the value of a flag, never a
 // separate word of the command line.
 func flagged(a mcp.Args, names ...string) (flags []string) {
 	for _, name := range names {
@@ -296,11 +296,11 @@ func flagged(a mcp.Args, names ...string) (flags []string) {
 	return flags
 }
 
-// listedKeys are what of a JVM's entry in the list is no name of anyone.
+// listedKeys are the fields of a listed JVM that cannot contain names.
 var listedKeys = []string{"pid", "version", "vendor", "collector", "uptime_seconds", "threads", "cpu_seconds",
 	"cpu_percent"}
 
-// listed returns the list of JVMs. In a redacted list only facts stay that are certainly no names.
+// listed returns the list of JVMs. A redacted list contains only facts that cannot be names.
 func (m *Server) listed(ctx context.Context, _ mcp.Args) (string, error) {
 	text, err := m.run(ctx, []string{"list", "--json"})
 	if err != nil || m.by == nil {
@@ -339,7 +339,7 @@ func (m *Server) next(form string) string {
 	}
 }
 
-// keep notes a file that was made, and removes the oldest if there are too many.
+// keep notes a new file, and deletes the oldest if there are too many.
 func (m *Server) keep(name string) {
 	m.made[name] = true
 	m.list = append(m.list, name)
@@ -350,7 +350,7 @@ func (m *Server) keep(name string) {
 	}
 }
 
-// find returns the path of a file. Clients name files of one folder, and no others.
+// find returns the path of a file. It accepts only names of files in the folder.
 func (m *Server) find(name string) (string, error) {
 	path := filepath.Join(m.dir, name)
 	info, err := os.Stat(path)
@@ -361,15 +361,15 @@ func (m *Server) find(name string) (string, error) {
 	return path, nil
 }
 
-// readable returns a recording without names that may not be shown. A file that this server has not made is redacted
-// first.
+// readable returns the path of a recording that the client may see. If names are to be hidden, it redacts a copy of any
+// file that this server has not made.
 func (m *Server) readable(ctx context.Context, name string) (string, error) {
 	path, err := m.find(name)
 	if err != nil || m.by == nil || m.made[name] {
 		return path, err
 	}
 	copied := filepath.Join(m.own, name)
-	if snap.IsNamed(path) { // redact reads no zip
+	if snap.IsNamed(path) { // redact cannot read a zip file
 		copied += ".jfr"
 		_, err = m.run(ctx, append([]string{"convert", path, "-o", copied}, m.redacted()...))
 		return copied, err

@@ -9,8 +9,8 @@ import (
 	"goprof/session"
 )
 
-// pools are those of which the JVM's objects know the executor, and pools of connections. Where an executor does not
-// know how many threads are busy (ForkJoinPool, event loops), their stacks say it.
+// pools returns the pools whose executors are known from the JVM's objects, and pools of connections. For executors
+// that do not count their busy threads (ForkJoinPool, event loops), the threads' stacks are used.
 func (w *Watch) pools(threads []session.LiveThread) (list []top.Pool) {
 	known, err := w.aside.Pools()
 	if err != nil || known.Err != "" {
@@ -31,7 +31,7 @@ func (w *Watch) pools(threads []session.LiveThread) (list []top.Pool) {
 			}
 		}
 		one := top.Pool{Name: p.Name, Busy: p.Busy(), Count: len(p.Members)}
-		if !p.Executors[0].Scheduled { // else its tasks wait for their time
+		if !p.Executors[0].Scheduled { // tasks of a scheduled executor wait for their time
 			one.Queued = p.Queued().Pointer()
 		}
 		list = append(list, one)

@@ -20,8 +20,8 @@ import (
 	"goprof/session"
 )
 
-// samples takes the samples of top. They go into a window. When the user begins to record, another recording begins,
-// at record's rate. Its samples go into a file and into the window.
+// samples takes the samples of top into a window. When the user begins to record, another recording begins at record's
+// rate. Its samples go into a file and into the window.
 type samples struct {
 	session *session.Session
 	o       Options
@@ -31,26 +31,26 @@ type samples struct {
 	mu     sync.Mutex
 	window *top.Window
 	frames map[int]seenFrame
-	pauses profile.Pauses // of the segments that have ended
-	file   *fileRecording // that is being recorded, or will be next
+	pauses profile.Pauses // of the ended segments
+	file   *fileRecording // the recording that runs, or is to begin
 	next   context.CancelFunc
-	told   []string // how recordings ended, for the screen
+	told   []string // messages about ended recordings
 
-	recordings int // how many were begun
+	recordings int // number of recordings begun
 
 	visits chan session.Visit
 	ended  chan struct{}
-	err    error // once the sampling has ended
+	err    error // set when the sampling has ended
 }
 
-// seenFrame is the Java method of a thread when it was last sampled, and for which the time counts if the thread waits
-// now.
+// seenFrame holds two Java methods of a thread at its last sample: the running one, and the one that waiting time
+// counts for.
 type seenFrame struct {
 	running, waiting string
 	at               time.Time
 }
 
-// of is the method of a thread that is in a state now.
+// of returns the method of a thread for its present state.
 func (f *seenFrame) of(state string) string {
 	if state == profile.Running.String() {
 		return f.running
@@ -109,8 +109,8 @@ func (t *samples) segment(ctx context.Context, length time.Duration) error {
 	return err
 }
 
-// begin returns the recording that the next segment is for, nil if there is none. A recording that the user has ended
-// before it began ends at once.
+// begin returns the recording of the next segment, or nil. A recording that the user has already ended gets a segment
+// that ends at once.
 func (t *samples) begin(stop context.CancelFunc) *fileRecording {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -121,7 +121,7 @@ func (t *samples) begin(stop context.CancelFunc) *fileRecording {
 	return t.file
 }
 
-// giveUp ends a recording that will get no more segments.
+// giveUp ends a recording that gets no more segments.
 func (t *samples) giveUp() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -137,7 +137,7 @@ func (t *samples) giveUp() {
 
 const nothingRecorded = "no samples: nothing was recorded"
 
-// finish writes what was recorded, and notes what to tell the user.
+// finish writes the recording, and notes a message for the user.
 func (t *samples) finish(file *fileRecording, p *profile.Profile, sum *profile.Summary) {
 	sum.Meta.Version, p.Meta.Version = t.o.Version, t.o.Version
 	now := &product.Recorded{Profile: p, Summary: sum, At: t.session.Now()}
@@ -160,8 +160,7 @@ func (t *samples) finish(file *fileRecording, p *profile.Profile, sum *profile.S
 // fileInterval is the CPU time between two samples of a recording: record's own.
 const fileInterval = 10 * time.Millisecond
 
-// record begins a recording into a file, or ends the one that is under way. It returns the file's name, empty at an
-// end.
+// record begins a recording and returns its file's name, or ends the running recording and returns "".
 func (t *samples) record() (name string, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -185,7 +184,7 @@ func (t *samples) record() (name string, err error) {
 	return t.file.name, nil
 }
 
-// numbered returns the name of the nth recording of one screen: out.jfr, out-2.jfr. So none replaces the one before. A
+// numbered returns the name of the nth recording of one screen: out.jfr, out-2.jfr. So no recording replaces another. A
 // name with the time in it (%t) needs no number.
 func numbered(name string, n int) string {
 	if n < 2 || strings.Contains(name, "%t") {
@@ -198,7 +197,7 @@ func numbered(name string, n int) string {
 	return fmt.Sprintf("%s-%d%s", strings.TrimSuffix(name, end), n, end)
 }
 
-// recording returns the name of the file that is being recorded.
+// recording returns the name of the running recording's file.
 func (t *samples) recording() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -208,7 +207,7 @@ func (t *samples) recording() string {
 	return t.file.name
 }
 
-// takeTold is how recordings ended since the last call.
+// takeTold returns the messages since its last call.
 func (t *samples) takeTold() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -223,11 +222,11 @@ func (t *samples) endSegment() {
 	}
 }
 
-// visitTime bounds how long a reading waits for the account of the pauses. A stack may be walked just now, and between
-// two segments nothing answers.
+// visitTime limits how long a reading waits for the pauses. A walk may be running, and nothing answers between two
+// segments.
 const visitTime = 200 * time.Millisecond
 
-// allPauses returns the pauses so far. ok is false if the sampler does not answer soon.
+// allPauses returns the pauses so far. ok is false if the sampler does not answer in time.
 func (t *samples) allPauses() (p profile.Pauses, ok bool) {
 	answer := make(chan profile.Pauses, 1)
 	select {
@@ -247,8 +246,7 @@ func (t *samples) allPauses() (p profile.Pauses, ok bool) {
 	return addPauses(t.pauses, p), true
 }
 
-// addPauses adds the pauses of two segments. The p99 of both together lies between those of the two, so it returns the
-// larger one.
+// addPauses adds the pauses of two segments. The common p99 lies between the two values, so the larger one is returned.
 func addPauses(a, b profile.Pauses) profile.Pauses {
 	a.Count += b.Count
 	a.Total += b.Total
@@ -256,7 +254,7 @@ func addPauses(a, b profile.Pauses) profile.Pauses {
 	return a
 }
 
-// frame is where a thread was when it was last sampled.
+// frame returns the last sampled frame of a thread.
 func (t *samples) frame(tid int) (f seenFrame, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -264,17 +262,16 @@ func (t *samples) frame(tid int) (f seenFrame, ok bool) {
 	return f, ok
 }
 
-// methods are the methods of the window.
+// methods returns the methods of the window.
 func (t *samples) methods() ([]top.Method, int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.window.Methods(time.Since(t.began))
 }
 
-// Begin does nothing.
 func (t *samples) Begin(profile.Instant, profile.Meta) {}
 
-// Sample puts a sample into the window.
+// Sample adds a sample to the window.
 func (t *samples) Sample(s *profile.Sample) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -282,20 +279,18 @@ func (t *samples) Sample(s *profile.Sample) {
 	t.frames[s.Thread.TID] = seenFrame{naming.TopJava(s.Stack, false), naming.TopJava(s.Stack, true), time.Now()}
 }
 
-// ThreadStart does nothing.
 func (t *samples) ThreadStart(profile.Instant, profile.Thread) {}
 
-// ThreadEnd forgets where the thread was.
+// ThreadEnd removes the thread's last frame.
 func (t *samples) ThreadEnd(_ profile.Instant, th profile.Thread) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.frames, th.TID)
 }
 
-// Tick does nothing.
 func (t *samples) Tick(profile.Instant, int) {}
 
-// twoSinks passes all on to two Sinks.
+// twoSinks passes everything to two Sinks.
 type twoSinks [2]session.Sink
 
 func (t twoSinks) Begin(at profile.Instant, m profile.Meta) { t[0].Begin(at, m); t[1].Begin(at, m) }
@@ -312,7 +307,7 @@ func (t twoSinks) ThreadEnd(at profile.Instant, th profile.Thread) {
 	t[1].ThreadEnd(at, th)
 }
 
-// Allocated is passed on to Sinks that have it (session.AllocationSink).
+// Allocated is passed to Sinks that implement session.AllocationSink.
 func (t twoSinks) Allocated(at profile.Instant, th profile.Thread, bytes uint64) {
 	for _, sink := range t {
 		if s, ok := sink.(session.AllocationSink); ok {

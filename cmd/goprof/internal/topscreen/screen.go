@@ -21,17 +21,17 @@ import (
 	"goprof/session"
 )
 
-// screen is the screen of top. Package output/top makes the content, and package terminal shows it.
+// screen is the screen of top. Package output/top makes its content, and package terminal shows it.
 type screen struct {
 	model    *top.Model
 	palette  top.Palette
 	terminal *terminal.Terminal
 	asks     chan<- top.Action
 	changes  chan func(*screen) // from other goroutines
-	shown    *top.Reading       // the last one
+	shown    *top.Reading       // the last reading
 }
 
-// run shows the screen until the user quits, the terminal is gone, or ctx is done.
+// run shows the screen until the user quits, the terminal is closed, or ctx is done.
 func (s *screen) run(ctx context.Context) {
 	resized := make(chan os.Signal, 1)
 	signal.Notify(resized, unix.SIGWINCH)
@@ -54,7 +54,7 @@ func (s *screen) run(ctx context.Context) {
 	}
 }
 
-// change changes the screen from another goroutine, unless the screen has ended with ctx.
+// change changes the screen from another goroutine. It does nothing after ctx is done.
 func (s *screen) change(ctx context.Context, change func(*screen)) {
 	select {
 	case s.changes <- change:
@@ -66,7 +66,7 @@ func (s *screen) say(ctx context.Context, text string) {
 	s.change(ctx, func(s *screen) { s.model.Say(text) })
 }
 
-// do does what the user asks for.
+// do executes a user's key.
 func (s *screen) do(a top.Action) {
 	switch a.Kind {
 	case top.None:
@@ -82,7 +82,7 @@ func (s *screen) do(a top.Action) {
 	}
 }
 
-// paletteOf says whether the terminal may show colours (no-color.org).
+// paletteOf returns whether the terminal may show colours (no-color.org).
 func paletteOf(environ func(string) string) top.Palette {
 	if environ("NO_COLOR") != "" {
 		return top.NoColour
@@ -90,12 +90,11 @@ func paletteOf(environ func(string) string) top.Palette {
 	return top.Colours
 }
 
-// errTargetEnded ends the screen.
 var errTargetEnded = errors.New("the process has ended")
 
-// Show shows readings on the terminal until the user quits, ctx is done, the time is over, or the process has ended.
-// Show calls gone when the screen is gone. Then it writes how recordings ended to talk, and the last screen to out if
-// the process has ended.
+// Show shows readings on the terminal until the user quits, ctx is done, the time is over, or the process has ended. It
+// calls gone when the screen is closed. Then it writes the messages about recordings to talk. If the process has ended,
+// it also writes the last screen to out.
 func (w *Watch) Show(ctx context.Context, gone func(), out, talk io.Writer) error {
 	shown, err := terminal.Open(os.Stdin, os.Stdout)
 	if err != nil {
@@ -128,7 +127,7 @@ func (w *Watch) Show(ctx context.Context, gone func(), out, talk io.Writer) erro
 	ended := <-gathered
 	w.stopSamp()
 	<-w.samples.ended
-	for _, text := range w.samples.takeTold() { // a recording ends with the screen
+	for _, text := range w.samples.takeTold() { // recordings end with the screen
 		fmt.Fprintf(talk, "goprof: %s\n", output.Printable(text))
 	}
 	if ended != nil {
@@ -137,7 +136,7 @@ func (w *Watch) Show(ctx context.Context, gone func(), out, talk io.Writer) erro
 	return nil
 }
 
-// tellEnd says that the process has ended, and prints the last screen so that it can still be read.
+// tellEnd reports the end of the process, and prints the last screen so that it remains readable.
 func (w *Watch) tellEnd(on *screen, err error, out, talk io.Writer) error {
 	if on.shown == nil || !errors.Is(err, errTargetEnded) {
 		return exit.CannotLook(w.pid, err)
@@ -150,10 +149,10 @@ func (w *Watch) tellEnd(on *screen, err error, out, talk io.Writer) error {
 	return nil
 }
 
-// firstReading is when the first reading is shown, even if readings come less often.
+// firstReading is the time of the first reading, even if readings come less often.
 const firstReading = 500 * time.Millisecond
 
-// gather makes readings and does what the user asks for, until ctx is done or the process has ended.
+// gather makes readings and handles keys, until ctx is done or the process has ended.
 func (w *Watch) gather(ctx context.Context, on *screen, asks <-chan top.Action) error {
 	if _, err := w.read(true); err != nil {
 		return w.ended(err)
@@ -206,14 +205,14 @@ func (w *Watch) gather(ctx context.Context, on *screen, asks <-chan top.Action) 
 	}
 }
 
-// With thousands of threads a reading costs much. The next reading comes no sooner than readingShare times the cost of
-// the last one, and no later than mostBetween. So readings take a twentieth of a CPU.
+// With thousands of threads a reading is expensive. The next reading waits readingShare times the cost of the last one,
+// up to mostBetween. So readings take a twentieth of a CPU.
 const (
 	readingShare = 20
 	mostBetween  = 10 * time.Second
 )
 
-// ended makes one error of all errors that say that the process has ended.
+// ended returns errTargetEnded for any error after the process has ended, and other errors unchanged.
 func (w *Watch) ended(err error) error {
 	if errors.Is(err, process.ErrGone) || w.aside.Process.Alive() != nil {
 		return errTargetEnded
@@ -221,7 +220,7 @@ func (w *Watch) ended(err error) error {
 	return err
 }
 
-// look shows the stack of a thread; of none if tid is 0.
+// look shows the stack of a thread, or of none if tid is 0.
 func (w *Watch) look(ctx context.Context, on *screen, tid int) {
 	if tid == 0 {
 		return
@@ -254,7 +253,7 @@ func (w *Watch) toggleRecording(ctx context.Context, on *screen) {
 	})
 }
 
-// restoreOnPanic gives the terminal back before a panic ends goprof.
+// restoreOnPanic restores the terminal before a panic ends goprof.
 func restoreOnPanic(shown *terminal.Terminal) {
 	if p := recover(); p != nil {
 		shown.Close()
@@ -262,14 +261,14 @@ func restoreOnPanic(shown *terminal.Terminal) {
 	}
 }
 
-// aroundStop gives the terminal back before this process is stopped, and takes it again afterwards. A screen that may
-// not have the terminal again ends.
+// aroundStop restores the terminal before this process is stopped, and takes it again afterwards. If the terminal
+// cannot be taken again, the screen ends.
 func aroundStop(ctx context.Context, on *screen, end func()) func(unix.Signal, func()) {
 	return func(_ unix.Signal, stop func()) {
 		if !on.terminal.Stop(stop) {
 			end()
 			return
 		}
-		on.change(ctx, func(*screen) {}) // draws
+		on.change(ctx, func(*screen) {}) // redraws the screen
 	}
 }

@@ -20,19 +20,19 @@ import (
 	"goprof/triage/vitals"
 )
 
-// Options say what is watched, and what recordings that the user begins are like.
+// Options say what is watched, and how recordings begun by the user are made.
 type Options struct {
 	Interval time.Duration // between two readings of the screen
 	Duration time.Duration // how long the screen is shown; 0: until the user quits
 	Window   time.Duration // over which methods are summed up
-	Rate     float64       // samples for each second of CPU time
-	Output   string        // of recordings; empty: top-%p-%t.jfr
+	Rate     float64       // samples per second of CPU time
+	Output   string        // name of recordings; empty: top-%p-%t.jfr
 	RawNames bool
 	Version  string // of goprof
 }
 
-// Watch gathers readings of a JVM. It has two sessions of the same process. One takes samples all the time. The other
-// lists threads, looks at threads at rest, and dumps. So neither waits for the other.
+// Watch gathers readings of a JVM. It has two sessions of the same process, so that neither waits for the other. One
+// takes samples all the time. The other lists threads, looks at threads at rest, and dumps.
 type Watch struct {
 	o       Options
 	pid     int
@@ -43,11 +43,11 @@ type Watch struct {
 	about   profile.Meta
 	started time.Time
 
-	last     moment // of the reading before
+	last     moment // at the last reading
 	stopSamp context.CancelFunc
 }
 
-// moment is the state at one moment. A reading is the difference of two.
+// moment is the state at one moment. A reading is the difference of two moments.
 type moment struct {
 	at     time.Time
 	cpu    map[int]time.Duration
@@ -85,10 +85,10 @@ func Open(pid int, o Options) (*Watch, error) {
 	return w, nil
 }
 
-// Doubts are what a user should know of the JVM.
+// Doubts returns what a user should know of the JVM.
 func (w *Watch) Doubts() []string { return w.aside.Doubts() }
 
-// begin takes samples until ctx is done, or for so long.
+// begin takes samples until ctx is done, or for length.
 func (w *Watch) begin(ctx context.Context, length time.Duration) {
 	ctx, w.stopSamp = context.WithCancel(ctx)
 	go w.samples.run(ctx, length)
@@ -106,7 +106,7 @@ func (w *Watch) Close() {
 	w.samples.session.Close()
 }
 
-// Once makes one reading over that time.
+// Once makes one reading over length.
 func (w *Watch) Once(ctx context.Context, length time.Duration) (*top.Reading, error) {
 	if _, err := w.read(true); err != nil {
 		return nil, err
@@ -127,7 +127,7 @@ func (w *Watch) Once(ctx context.Context, length time.Duration) (*top.Reading, e
 	return r, err
 }
 
-// read makes a reading of what has happened since the last one. If all is set, it looks at every thread at rest.
+// read makes a reading of the time since the last one. If all is set, it looks at every thread at rest.
 func (w *Watch) read(all bool) (*top.Reading, error) {
 	now := moment{at: time.Now(), cpu: map[int]time.Duration{}}
 	threads, err := w.live.Read(all)
@@ -185,7 +185,7 @@ func (w *Watch) compare(before, now *moment, threads []session.LiveThread) *top.
 	return r
 }
 
-// perTime is a growth as a share of the time, never below 0.
+// perTime returns the growth part as a share of the time of, never below 0.
 func perTime(part, of time.Duration) float64 {
 	if of <= 0 {
 		return 0
@@ -193,7 +193,7 @@ func perTime(part, of time.Duration) float64 {
 	return max(float64(part)/float64(of), 0)
 }
 
-// addVitals adds what the JVM's own structures say.
+// addVitals adds the facts from the JVM's own structures.
 func addVitals(r *top.Reading, before, now *vitals.Reading) {
 	if before == nil || now == nil {
 		return
@@ -243,7 +243,7 @@ func (w *Watch) dump() (string, error) {
 	return name, nil
 }
 
-// stack returns the stack of one thread now.
+// stack returns the present stack of one thread.
 func (w *Watch) stack(tid int) *top.Stack {
 	th, err := w.aside.DumpThread(tid, session.DumpOptions{Depth: stackDepth, Wait: time.Second})
 	switch {
@@ -255,5 +255,5 @@ func (w *Watch) stack(tid int) *top.Stack {
 	return &top.Stack{TID: tid, Frames: th.Stack.Frames, State: th.State, Err: th.Err}
 }
 
-// stackDepth bounds how many frames of a stack are shown.
+// stackDepth limits how many frames of a stack are shown.
 const stackDepth = 512

@@ -1,0 +1,40 @@
+//go:build linux
+
+package jvmtest
+
+import (
+	"slices"
+	"strconv"
+	"testing"
+)
+
+// TestDrawn: a test draws the same cases as often as it asks, others draw others, and in the long form there are all.
+func TestDrawn(t *testing.T) {
+	t.Setenv("GOPROF_JDKS", "")
+	t.Setenv("GOPROF_PROVE", "")
+	cases := []int{10, 11, 12, 13, 14, 15}
+	times := map[int]int{}
+	for i := range 60 {
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			drawn := Drawn(t, 2, cases)
+			if len(drawn) != 2 || drawn[0] >= drawn[1] || !slices.Equal(drawn, Drawn(t, 2, cases)) {
+				t.Error(drawn)
+			}
+			for _, c := range drawn {
+				times[c]++
+			}
+		})
+	}
+	for _, c := range cases { // one of them in none of 60 draws: less than one run in a billion
+		if times[c] == 0 {
+			t.Errorf("%d was never drawn: %v", c, times)
+		}
+	}
+	if got := Drawn(t, 6, cases); !slices.Equal(got, cases) {
+		t.Error(got)
+	}
+	t.Setenv("GOPROF_PROVE", "1")
+	if got := Drawn(t, 1, cases); !slices.Equal(got, cases) {
+		t.Error(got)
+	}
+}

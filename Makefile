@@ -28,7 +28,7 @@ build: ## the static binary ./goprof
 	@printf 'built ./%s, %s bytes\n' $(BINARY) "$$(wc -c < $(BINARY))"
 
 # These have tests that measure, or that need the CPUs for themselves: they run one at a time (-p 1), after all others.
-CALM    := $(addprefix ./sampler/,events offcpu osthread perf ptrace stops threads visit wall) ./testdata/oracle
+CALM    := $(addprefix ./sampler/,events guard offcpu osthread perf ptrace stops threads visit wall) ./testdata/oracle
 # Of the others these take longest. They begin first, so that at the end none runs on alone.
 LONG    := ./cmd/goprof ./vmstructs ./heap ./output/heat ./output/jfr ./output/recording
 ALONE    = $(filter $(shell $(GO) list $(CALM)),$(shell $(GO) list $(PKG)))
@@ -43,7 +43,9 @@ test: ## all tests, with real JVMs (installs a JDK and tools, or says what to in
 	@scripts/tools.sh chromium gdb musl-gcc strace
 	@scripts/tools.sh podman runc || echo "make test: NOT TRIED: the documentation's commands for containers (TestPodman)" >&2
 	@scripts/jdk.sh
-	@start=$$(date +%s); status=0; export GOPROF_REQUIRE_JVM=1 GOPROF_REQUIRE_CHROMIUM=1; \
+	@start=$$(date +%s); status=0; export GOPROF_REQUIRE_JVM=1 GOPROF_REQUIRE_CHROMIUM=1 \
+		GOPROF_LOT=$${GOPROF_LOT:-$$(printf %d 0x$$(git rev-parse --short=8 HEAD 2>/dev/null || echo 1))}; \
+	echo "make test: GOPROF_LOT=$$GOPROF_LOT"; \
 	beside="$(BESIDE)"; [ -z "$$beside" ] || $(GO) test -p 3 $(SIDE) -timeout $(TIMEOUT) -run '$(RUN)' $$beside || status=$$?; \
 	alone="$(ALONE)"; [ -z "$$alone" ] || $(GO) test -p 1 $(SIDE) -timeout $(TIMEOUT) -run '$(RUN)' $$alone || status=$$?; \
 	echo "make test: $$(( $$(date +%s) - start )) s"; exit $$status
@@ -96,7 +98,7 @@ test-kubernetes: ## the Helm chart, the base for kustomize and the alerts, read 
 	@cd testdata/kubernetes && GOFLAGS=-mod=mod $(GO) test -count 1 -timeout $(TIMEOUT) .
 
 test-cluster: ## the agent and the plugin of kubectl in a real Kubernetes of one node (builds it, in a module of its own; root)
-	@scripts/tools.sh runc cni && cd testdata/cluster && GOFLAGS=-mod=mod $(GO) test -count 1 -timeout $(TIMEOUT) -v .
+	@scripts/tools.sh runc cni && cd testdata/cluster && GOFLAGS=-mod=mod unshare --pid --fork --kill-child --mount-proc $(GO) test -count 1 -timeout $(TIMEOUT) -v .
 
 demo: ## build, start a sample JVM with every kind of frame, record it, draw it
 	@scripts/demo.sh

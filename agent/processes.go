@@ -49,8 +49,9 @@ func (l *processList) read(now time.Time, list func() []int) []int {
 	}
 	newest, _ := strconv.Atoi(string(told[bytes.LastIndexByte(told, ' ')+1:]))
 	l.told = append(l.told[:0], told...) // read before the list: what changes meanwhile is seen the next time
+	from := l.before
 	l.before, l.newest = l.newest, newest
-	if anew || !l.update() {
+	if anew || !l.update(from) {
 		l.at, l.pids = now, list()
 	}
 	if l.pids == nil {
@@ -59,16 +60,19 @@ func (l *processList) read(now time.Time, list func() []int) []int {
 	return l.pids
 }
 
-// update brings the list up to date without reading it. It returns false if too much has changed, or if the kernel has
-// begun with low numbers again. It also returns false if goprof does not find itself: then /proc is of other numbers,
-// or the kernel does not answer.
-func (l *processList) update() bool {
+// update brings the list up to date without reading it. It asks for all numbers after from. It returns false if too
+// much has changed, or if the kernel has begun with low numbers again. It also returns false if goprof does not find
+// itself: then /proc is of other numbers, or the kernel does not answer.
+func (l *processList) update(from int) bool {
 	own := os.Getpid()
-	if !slices.Contains(l.pids, own) || !isProcess(own) || l.newest < l.before || l.newest-l.before > mostNew {
+	if !slices.Contains(l.pids, own) || !isProcess(own) {
 		return false
 	}
-	l.pids = slices.DeleteFunc(l.pids, func(pid int) bool { return pid > l.before && pid <= l.newest || !isProcess(pid) })
-	for n := l.before + 1; n <= l.newest; n++ {
+	if l.newest < l.before || l.before < from || l.newest-from > mostNew {
+		return false
+	}
+	l.pids = slices.DeleteFunc(l.pids, func(pid int) bool { return pid > from && pid <= l.newest || !isProcess(pid) })
+	for n := from + 1; n <= l.newest; n++ {
 		if isProcess(n) {
 			l.pids = append(l.pids, n)
 		}

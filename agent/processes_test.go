@@ -70,13 +70,15 @@ func TestProcessListUpdate(t *testing.T) {
 	if err := child.Start(); err != nil {
 		t.Fatal(err)
 	}
+	defer child.Wait()
+	defer child.Process.Kill()
 	pid := child.Process.Pid
 	low, high := min(thread, pid), max(thread, pid)
 	if high-low > mostNew-1 {
 		t.Skip("the kernel has begun with low numbers again, or others have begun many threads")
 	}
 	l := &processList{pids: []int{os.Getppid(), os.Getpid()}, before: low - 1, newest: high}
-	if !l.update() || !slices.Contains(l.pids, pid) || !slices.Contains(l.pids, os.Getppid()) {
+	if !l.update(l.before) || !slices.Contains(l.pids, pid) || !slices.Contains(l.pids, os.Getppid()) {
 		t.Errorf("a process is missing: %v", l.pids)
 	}
 	if thread != os.Getpid() && slices.Contains(l.pids, thread) {
@@ -85,13 +87,13 @@ func TestProcessListUpdate(t *testing.T) {
 	child.Process.Kill()
 	child.Wait()
 	l.before, l.newest = high, high
-	if !l.update() || slices.Contains(l.pids, pid) {
+	if !l.update(l.before) || slices.Contains(l.pids, pid) {
 		t.Error("a process that has ended is in the list")
 	}
 	own := []int{os.Getpid()}
 	for _, l := range []processList{{before: 1, newest: 2}, {pids: []int{own[0] + 1}, before: 1, newest: 2},
 		{pids: own, before: 2, newest: 1}, {pids: own, newest: mostNew + 1}} {
-		if l.update() {
+		if l.update(l.before) {
 			t.Errorf("%+v was brought up to date without a list", l)
 		}
 	}

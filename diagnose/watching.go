@@ -65,11 +65,17 @@ var complete programs
 
 // fileID distinguishes a file from all others, and from itself with other contents.
 type fileID struct {
-	device, inode uint64
-	changed       unix.Timespec
+	major, minor uint32
+	inode        uint64
+	changed      unix.StatxTimestamp
 }
 
-func idOf(st *unix.Stat_t) fileID { return fileID{st.Dev, st.Ino, st.Ctim} }
+// idOf asks no server of a network file system, which may never answer (AT_STATX_DONT_SYNC). "" is f itself.
+func idOf(f int, link string) (fileID, error) {
+	var st unix.Statx_t
+	err := unix.Statx(f, link, unix.AT_STATX_DONT_SYNC|unix.AT_EMPTY_PATH, unix.STATX_INO|unix.STATX_CTIME, &st)
+	return fileID{st.Dev_major, st.Dev_minor, st.Ino, st.Ctime}, err
+}
 
 // mostPrograms bounds what is kept.
 const mostPrograms = 4096
@@ -77,12 +83,12 @@ const mostPrograms = 4096
 // has reports whether the program behind a link of /proc loads no library. A program that may not be read is taken for
 // one that does.
 func (p *programs) has(link string) bool {
-	var st unix.Stat_t
-	if unix.Stat(link, &st) != nil {
+	id, err := idOf(unix.AT_FDCWD, link)
+	if err != nil {
 		return false
 	}
 	p.Lock()
-	is, known := p.known[idOf(&st)]
+	is, known := p.known[id]
 	p.Unlock()
 	if known {
 		return is
@@ -92,7 +98,7 @@ func (p *programs) has(link string) bool {
 		return false
 	}
 	defer f.Close()
-	if unix.Fstat(int(f.Fd()), &st) != nil { // the process may have become another program since
+	if id, err = idOf(int(f.Fd()), ""); err != nil { // the process may have become another program since
 		return false
 	}
 	is = process.LoadsNothing(f, size)
@@ -101,7 +107,7 @@ func (p *programs) has(link string) bool {
 	if p.known == nil || len(p.known) >= mostPrograms {
 		p.known = map[fileID]bool{}
 	}
-	p.known[idOf(&st)] = is
+	p.known[id] = is
 	return is
 }
 

@@ -20,19 +20,24 @@ func NewFingerprinter() Fingerprinter {
 }
 
 // Of returns a stack's Fingerprint.
-func (p *Fingerprinter) Of(s *Stack) Fingerprint {
+func (p *Fingerprinter) Of(s *Stack) Fingerprint { return p.of(s, ^uint64(0)) }
+
+// OfLines returns a stack's Fingerprint without its instructions: all stacks of the same lines have the same one.
+func (p *Fingerprinter) OfLines(s *Stack) Fingerprint { return p.of(s, 0) }
+
+func (p *Fingerprinter) of(s *Stack, instructions uint64) Fingerprint {
 	x, y := p.seeds[0], p.seeds[1]
 	if s == nil {
 		return Fingerprint{x, y}
 	}
 	x += uint64(s.Truncated) + 1
 	if len(s.Frames) > 0 {
-		y += uint64(s.Frames[0].Sure)
+		y += uint64(s.Frames[0].Sure) & instructions
 	}
 	for i := range s.Frames {
 		f := &s.Frames[i]
 		at := uint64(uintptr(unsafe.Pointer(f.Func)))
-		where := uint64(uint32(f.Line))<<32 | uint64(uint32(f.BCI)) ^ f.PC
+		where := uint64(uint32(f.Line))<<32 | uint64(uint32(f.BCI)) ^ f.PC&instructions
 		x = mix(x^at, where^0x9e3779b97f4a7c15+uint64(f.Kind))
 		y = mix(y^where, at^0xd1b54a32d192ed03-uint64(f.Kind))
 	}

@@ -57,6 +57,7 @@ prove testdata/oracle "$tests"
 prove sampler/visit 'TestEndsOfGoprof|TestCrowd|TestShortBursts|TestPools|TestShortLives|TestLoneThreadIsMetAsOftenAsItRuns|TestGroupSharesFairly|TestNothingIsCaughtUpWith'
 prove sampler/perf TestPerfIsNotInStep
 prove sampler/wall TestWallCost
+prove testdata/jvmtest TestKinds
 prove heap 'TestWithinErrors|TestPrograms|TestLiveTruth'
 prove output/heat TestSixHundredThousandSamples
 # make test has some of their cases, drawn by lot.

@@ -156,8 +156,8 @@ func (s *Session) Record(ctx context.Context, opt RecordOptions) (*profile.Profi
 		r.endUnfreed()
 		r.manner.end()
 		r.endIO()
-		r.tellStarts()
 		r.countAllocated()
+		r.tellStarts()    // after countAllocated, which may find new threads
 		s.Walker.Forget() // its memory is needed to write the result
 		s.VM.Forget()
 	}) {

@@ -28,10 +28,13 @@ func fdLimit(x *exam) *suspicion {
 	return s
 }
 
+// mostFiles is the kernel's usual fs.nr_open: no limit of files may be larger.
+const mostFiles = 1 << 20
+
 // higher says how a process gets a higher limit than n. While the process runs, only CAP_SYS_RESOURCE raises it, which
 // root has outside of containers: a JVM has raised its soft limit to the hard one (os_linux.cpp, os::init_2). ulimit in
 // another shell changes nothing.
 func (x *exam) higher(name, flag string, n uint64) string {
 	return fmt.Sprintf("Limit%s= in its unit (a service) or --ulimit (a container), and a restart; without one, as root "+
-		"of the host: prlimit --pid %d %s=%d", name, x.PID, flag, 2*n)
+		"of the host: prlimit --pid %d %s=%d", name, x.PID, flag, min(2*n, max(n, mostFiles)))
 }

@@ -346,7 +346,7 @@ func (p *pools) stack(s *profile.Stack) uint64 {
 	if s == nil || len(s.Frames) == 0 && s.Truncated == profile.Whole {
 		return noStack
 	}
-	seen := p.seenOf.find(p.prints.Of(s))
+	seen := p.seenOf.find(p.prints.OfLines(s))
 	if *seen == 0 {
 		*seen = p.encode(s)
 	}

@@ -286,9 +286,9 @@ func TestThreadsThatEndDuringTheLook(t *testing.T) {
 		case Taken, ThreadGone, Pending, Backlog: // Backlog: the thread was looked at while its stop was pending
 		// The thread had no CPU for a while, and held the lock of its memory: it was making a stack or giving one back. Or
 		// this OS thread had none.
-		case ReadLate, Missed:
+		case ReadLate:
 		default:
-			if n > 0 {
+			if n > 0 && (o != int(Missed) || os.Getenv("GOPROF_SLOW") == "") {
 				t.Errorf("%d looks: %v", n, Outcome(o))
 			}
 		}

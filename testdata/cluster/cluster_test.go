@@ -1,6 +1,7 @@
-// Package cluster runs goprof in a real Kubernetes: a node of etcd, the control plane, kubelet and containerd, which are
-// built from their Go modules. `make test-cluster` runs it as root, in a quarter of an hour; most of that is the build.
-// The package is a module of its own, so that goprof's go.mod has none of these modules.
+// Package cluster runs goprof in a real Kubernetes: a node of etcd, the control plane, kubelet and containerd, which
+// are built from their Go modules. `make test-cluster` runs it as root, in namespaces of its own for processes and
+// mounts. The build takes some ten minutes, the test one. The package is a module of its own, so that goprof's go.mod
+// has none of these modules.
 package cluster
 
 import (
@@ -156,19 +157,23 @@ func (n *node) plugin(t *testing.T) {
 	if err != nil || !regexp.MustCompile(`(?m)^.*truth\.Shares\.\w+.* \d+$`).MatchString(record) {
 		t.Errorf("record: %v\n%s\n%s", err, said, record)
 	}
-	if snap, said, err := run("admin", "snap", n.cart, "-n", "shop", "-d", "2s"); err != nil || !strings.HasPrefix(snap, "PK") {
+	snap, said, err := run("admin", "snap", n.cart, "-n", "shop", "-d", "2s")
+	if err != nil || !strings.HasPrefix(snap, "PK") { // a zip file
 		t.Errorf("snap: %v\n%s", err, said)
 	}
-	if dump, said, err := run("admin", "dump", n.cart, "-n", "shop"); err != nil || !strings.Contains(dump, "truth.Shares.main") {
+	dump, said, err := run("admin", "dump", n.cart, "-n", "shop")
+	if err != nil || !strings.Contains(dump, "truth.Shares.main") {
 		t.Errorf("dump: %v\n%s", err, said)
 	}
 	n.kubectl(t, "-n shop create role reader --verb=get,list --resource=pods")
 	n.kubectl(t, "-n shop create rolebinding reader --role=reader --user=reader")
-	if _, said, err := run("reader", "dump", n.cart, "-n", "shop"); err == nil || !strings.Contains(said, "ephemeralcontainers") {
+	if _, said, err = run("reader", "dump", n.cart, "-n", "shop"); err == nil ||
+		!strings.Contains(said, "ephemeralcontainers") {
 		t.Errorf("without the right to make ephemeral containers: %v\n%s", err, said)
 	}
 	n.kubectl(t, "label namespace shop pod-security.kubernetes.io/enforce=baseline")
-	if _, said, err := run("admin", "dump", n.cart, "-n", "shop"); err == nil || !strings.Contains(said, "violates PodSecurity") {
+	if _, said, err = run("admin", "dump", n.cart, "-n", "shop"); err == nil ||
+		!strings.Contains(said, "violates PodSecurity") {
 		t.Errorf("in a namespace that forbids privileges: %v\n%s", err, said)
 	}
 }
@@ -245,12 +250,14 @@ func (n *node) kubectl(t *testing.T, line string) string {
 
 func (n *node) kubectlArgs(t *testing.T, args ...string) string {
 	t.Helper()
-	return n.run(t, nil, filepath.Join(n.bin, "kubectl"), append([]string{"--kubeconfig", n.file("admin.conf")}, args...)...)
+	return n.run(t, nil, filepath.Join(n.bin, "kubectl"), append(n.admin(), args...)...)
 }
+
+func (n *node) admin() []string { return []string{"--kubeconfig", n.file("admin.conf")} }
 
 func (n *node) apply(t *testing.T, manifest string) {
 	t.Helper()
-	n.run(t, strings.NewReader(manifest), filepath.Join(n.bin, "kubectl"), "--kubeconfig", n.file("admin.conf"), "apply", "-f", "-")
+	n.run(t, strings.NewReader(manifest), filepath.Join(n.bin, "kubectl"), append(n.admin(), "apply", "-f", "-")...)
 }
 
 func (n *node) run(t *testing.T, in io.Reader, name string, args ...string) string {

@@ -74,12 +74,14 @@ func (n *node) build(t *testing.T) {
 		const version = "k8s.io/component-base/version.git"
 		kubernetes := n.run(t, nil, "go", "list", "-m", "-f", "{{.Version}}", "k8s.io/kubernetes")
 		number := strings.Split(strings.TrimPrefix(kubernetes, "v"), ".")
-		ld := fmt.Sprintf("-s -w -X %[1]sVersion=%[2]s -X %[1]sMajor=%[3]s -X %[1]sMinor=%[4]s", version, kubernetes, number[0], number[1])
+		ld := fmt.Sprintf("-s -w -X %[1]sVersion=%[2]s -X %[1]sMajor=%[3]s -X %[1]sMinor=%[4]s", version, kubernetes,
+			number[0], number[1])
 		const containerd = "github.com/containerd/containerd/v2/cmd/"
 		n.run(t, nil, "go", "build", "-ldflags", ld, "-o", n.bin+"/", "./kube", "./pause",
 			containerd+"containerd", containerd+"containerd-shim-runc-v2", containerd+"ctr")
 	}
-	for _, part := range []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "kubectl"} {
+	for _, part := range []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet",
+		"kubectl"} {
 		if err := os.Symlink("kube", filepath.Join(n.bin, part)); err != nil {
 			t.Fatal(err)
 		}
@@ -99,8 +101,9 @@ func (n *node) secrets(t *testing.T) {
 	}
 	n.write(t, "key.pem", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})))
 	certificate := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "control-plane", Organization: []string{"system:masters"}},
-		NotAfter: time.Now().Add(24 * time.Hour), IsCA: true, BasicConstraintsValid: true,
+		SerialNumber: big.NewInt(1),
+		Subject:      pkix.Name{CommonName: "control-plane", Organization: []string{"system:masters"}},
+		NotAfter:     time.Now().Add(24 * time.Hour), IsCA: true, BasicConstraintsValid: true,
 		KeyUsage:    x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth},
 		IPAddresses: []net.IP{net.ParseIP(n.address)},
@@ -148,7 +151,8 @@ func (n *node) controlPlane(t *testing.T) {
 		"--service-account-signing-key-file", n.file("key.pem"), "--kubelet-preferred-address-types", "InternalIP",
 		"--kubelet-client-certificate", n.file("cert.pem"), "--kubelet-client-key", n.file("key.pem"))
 	n.eventually(t, "the control plane is ready", func() error {
-		out, err := exec.Command(filepath.Join(n.bin, "kubectl"), "--kubeconfig", n.file("admin.conf"), "get", "--raw", "/readyz").CombinedOutput()
+		ready := exec.Command(filepath.Join(n.bin, "kubectl"), append(n.admin(), "get", "--raw", "/readyz")...)
+		out, err := ready.CombinedOutput()
 		if err != nil {
 			return fmt.Errorf("%s", out)
 		}
@@ -157,7 +161,8 @@ func (n *node) controlPlane(t *testing.T) {
 	n.start(t, "kube-controller-manager", "--kubeconfig", n.file("manager.conf"), "--leader-elect=false",
 		"--secure-port", freePort(t), "--service-account-private-key-file", n.file("key.pem"),
 		"--root-ca-file", n.file("cert.pem"))
-	n.start(t, "kube-scheduler", "--kubeconfig", n.file("scheduler.conf"), "--leader-elect=false", "--secure-port", freePort(t))
+	n.start(t, "kube-scheduler", "--kubeconfig", n.file("scheduler.conf"), "--leader-elect=false",
+		"--secure-port", freePort(t))
 }
 
 // containers starts containerd, and gives it the image that scripts/image makes and the one that keeps pods.
@@ -173,8 +178,8 @@ func (n *node) containers(t *testing.T) {
 	})
 	for image, program := range map[string]string{"goprof:0.9.0": "goprof", "pause:1": "pause"} {
 		layout, archive := n.file(program+".image"), n.file(program+".tar")
-		n.run(t, nil, "env", "-C", "../..", "GOFLAGS=-trimpath", "go", "run", "./scripts/image", "-out", layout, "-version", "0.9.0",
-			"amd64="+filepath.Join(n.bin, program))
+		n.run(t, nil, "env", "-C", "../..", "GOFLAGS=-trimpath", "go", "run", "./scripts/image", "-out", layout,
+			"-version", "0.9.0", "amd64="+filepath.Join(n.bin, program))
 		n.run(t, nil, "tar", "-C", layout, "-cf", archive, ".")
 		n.run(t, nil, filepath.Join(n.bin, "ctr"), append(slices.Clip(ctr), "images", "import", "--local", "--snapshotter",
 			"native", "--index-name", "docker.io/library/"+image, "--base-name", "docker.io/library/"+program, archive)...)
@@ -283,17 +288,11 @@ func (n *node) remove(t *testing.T) {
 			syscall.Unmount(f[1], syscall.MNT_DETACH)
 		}
 	}
-	if n.cart != "" {
-		logs, _ := filepath.Glob("/var/log/containers/*_shop_app-*.log")
-		more, _ := filepath.Glob("/var/log/containers/goprof-agent-*_goprof_goprof-*.log")
-		for _, link := range append(logs, more...) {
-			os.Remove(link)
-		}
-		for _, pods := range []string{"/var/log/pods/shop_*", "/var/log/pods/goprof_*"} {
-			folders, _ := filepath.Glob(pods)
-			for _, folder := range folders {
-				os.RemoveAll(folder)
-			}
+	for _, logs := range []string{"/var/log/containers/*_shop_*.log", "/var/log/containers/*_goprof_goprof-*.log",
+		"/var/log/pods/shop_*", "/var/log/pods/goprof_*"} {
+		files, _ := filepath.Glob(logs)
+		for _, f := range files {
+			os.RemoveAll(f)
 		}
 	}
 	if err := os.RemoveAll(n.dir); err != nil {

@@ -15,7 +15,11 @@ import (
 
 // lot is the seed of all draws of this run.
 var lot = sync.OnceValue(func() uint64 {
-	if seed, err := strconv.ParseUint(os.Getenv("GOPROF_LOT"), 10, 64); err == nil {
+	if of := os.Getenv("GOPROF_LOT"); of != "" {
+		seed, err := strconv.ParseUint(of, 10, 64)
+		if err != nil {
+			panic("GOPROF_LOT=" + of + " is no number")
+		}
 		return seed
 	}
 	return rand.Uint64N(1_000_000)
@@ -43,8 +47,7 @@ func Drawn[T any](t testing.TB, n int, cases []T) []T {
 	return some
 }
 
-// ForDrawnJDK runs a subtest on one JDK, drawn by lot, for what recordings of every JDK also prove. Where GOPROF_JDKS
-// names some, and with GOPROF_PROVE=1, it is on every one.
+// ForDrawnJDK runs a subtest on one JDK, drawn by lot. With GOPROF_JDKS and with GOPROF_PROVE=1 it runs on every JDK.
 func ForDrawnJDK(t *testing.T, test func(t *testing.T, jdk JDK)) {
 	t.Helper()
 	for _, jdk := range Drawn(t, 1, JDKs(t)) {

@@ -13,13 +13,11 @@ import (
 	"goprof/profile"
 	"goprof/session"
 	"goprof/testdata/jvmtest"
-	"goprof/testdata/sampletest"
 )
 
 // TestWallShares: a thread that sleeps for 30 ms and spins for 10 ms comes out as 3 to 1, or as what it has measured
 // itself: on a busy machine both take longer.
 func TestWallShares(t *testing.T) {
-	sampletest.Proof(t)
 	jvmtest.ForNewestJDK(t, func(t *testing.T, jdk jvmtest.JDK) {
 		jvm := jvmtest.Start(t, jdk, "truth.Alternating")
 		s := attach(t, jvm.PID)

@@ -44,13 +44,13 @@ type Exit struct {
 	WritesRA bool
 	// Calls: the path went past a call. If that call never returns, the code behind it may belong to something else.
 	Calls bool
-	// FrameBuilt: the path ended before the exit, where a frame was complete: a standard frame (TraceEntry), or one of the
-	// given size (Trace, TraceTo).
+	// FrameBuilt: the search stopped before the exit, because a frame was complete: a standard frame (TraceEntry), or one
+	// of the given size (Trace, TraceTo).
 	FrameBuilt bool
 }
 
-// Popped returns e for code that jumps without a return address of its own on the stack. Exception handling goes on in
-// a caller's frame in this way. ra is the address where it goes on: Target or Taken.
+// Popped returns e with ra as the return address. It is for code that has removed its own return address and jumps into
+// a caller's frame, as exception handling does. ra is Target or Taken.
 func (e Exit) Popped(ra Loc) Exit {
 	e.RA, e.SP = ra, e.End
 	return e

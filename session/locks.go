@@ -201,8 +201,8 @@ func (r *lockReader) forgetNew(threads []vmstructs.Thread) {
 	}
 }
 
-// stillness is the state of a thread before a round. If the kernel keeps a charge, the thread's motion need not be
-// read: a thread that was on a CPU at that time has a higher charge when it sleeps after the round.
+// stillness is the state of a thread before a round. If the kernel reports the thread's CPU time, motion is not read: a
+// thread that ran during the round has more CPU time after it.
 type stillness struct {
 	charged procfs.Schedstat
 	told    bool

@@ -20,8 +20,8 @@ type chunkModel struct {
 	inMark bool // with compressed references the mark says that the chunk is free, and how large it is
 }
 
-// With compressed references a free chunk has a mark that no object has, and its size in words above that (markOop.hpp,
-// cms_free_prototype, size_shift).
+// With compressed references, a free chunk has a mark that no object has. The bits above the mark hold the chunk's size
+// in words (markOop.hpp, cms_free_prototype, size_shift).
 const (
 	freeMark, freeMarkMask = 0x81, 0xff
 	freeSizeShift          = 8

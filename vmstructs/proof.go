@@ -49,11 +49,11 @@ func (vm *VM) reads(r *process.Reader, f *fact) bool {
 	return r.Bytes(f.addr, got) == nil && f.agrees(got)
 }
 
-// noteBlob makes the fact that identifies b: its block is in use, the block's size, the blob's name and size. For an
-// nmethod it also has the method, the entry and the compile id, which is never given twice. Since 23 an nmethod has
-// data outside the code cache, which the JVM frees before the blocks. So the fact also has the pointers to the data
-// (code/nmethod.cpp, nmethod::purge, sets them to the blob's end; gc/shared/classUnloadingContext.cpp then frees the
-// blocks).
+// noteBlob records the fact that identifies b, which later reads are compared with: the block is in use, the block's
+// size, and the blob's name and size. For an nmethod it also has the method, the entry and the compile id, which is
+// never given twice. Since 23 an nmethod has data outside the code cache, which the JVM frees before the blocks. So the
+// fact also has the pointers to the data (code/nmethod.cpp, nmethod::purge, sets them to the blob's end;
+// gc/shared/classUnloadingContext.cpp then frees the blocks).
 func (vm *VM) noteBlob(b *Blob, blk block) {
 	parts := vm.blobParts(b.Kind.IsNmethod())
 	n := 0

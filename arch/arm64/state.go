@@ -150,9 +150,9 @@ func (s state) store(addr, v arch.Loc) {
 	s.Store(addr, v)
 }
 
-// isTracked reports whether an exit may need a value: that of a register that a callee leaves as it was, of a register
-// of the interpreter, or of a word in memory. Other values are not kept: a stub that saves all registers would use up
-// the slots with 31 of them.
+// isTracked reports whether a stored value must be kept, because an exit may need it: the value of a callee-saved
+// register, of a register of the interpreter, or of a word in memory. Other values are dropped, because a stub that
+// saves all 31 registers would fill the slots.
 func isTracked(v arch.Loc) bool {
 	switch {
 	case v.Kind == arch.AtMem:

@@ -104,9 +104,9 @@ func (b *between) chance(change float64) float64 {
 }
 
 // startPrior is the ratio of the variance between recordings to the noise within them, over all items. Even if the
-// logits of all items vary by the same amount, this ratio is larger for larger items: the noise of a share p is
-// proportional to p(1-p), but the variance that a varying logit causes is proportional to the square of that. So an
-// item is compared with the expected ratio for its size.
+// logits of all items vary by the same amount, this ratio is larger for larger items: for a share p, noise is
+// proportional to p(1-p), and the variance that a varying logit causes is proportional to (p(1-p))². So an item is
+// compared with the expected ratio for its size.
 type startPrior struct {
 	prior         // of the ratio over what is expected
 	logit float64 // the variance of the logit from recording to recording, besides noise

@@ -259,8 +259,8 @@ func (t *Tracer) noteHold(ns int64) {
 	}
 }
 
-// keepUp updates how long the sampling thread has waited for a CPU, after a look of a visit. During visits admits does
-// not ask the kernel. Without keepUp, the gate would later take many short waits for a long one.
+// keepUp reads how long the sampling thread has waited for a CPU, after a look of a visit. During visits, admits does
+// not read it. Without keepUp, the gate would later see many short waits as one long wait.
 func (t *Tracer) keepUp() {
 	if g := t.gate; g.last.urgent && g.longest < longWait {
 		g.last = g.sources.read(g.last, false)

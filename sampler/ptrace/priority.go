@@ -77,9 +77,8 @@ func realTime(priority uint32) unix.SchedAttr {
 	return unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Flags: resetOnFork, Priority: priority}
 }
 
-// setAttr is unix.SchedSetAttr without the knowledge of Go's scheduler. At the return of a system call that the
-// scheduler knows of, the thread may spin until its stack is scanned. It must not spin with the new real-time priority
-// (see SleepUntil).
+// setAttr is unix.SchedSetAttr as a raw system call. After an ordinary system call, Go may have the thread spin until
+// its stack is scanned. It must not spin with the new real-time priority (see SleepUntil).
 func setAttr(tid int, attr *unix.SchedAttr) bool {
 	_, _, e := syscall.RawSyscall(unix.SYS_SCHED_SETATTR, uintptr(tid), uintptr(unsafe.Pointer(attr)), 0)
 	return e == 0

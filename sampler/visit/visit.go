@@ -270,7 +270,7 @@ const fewMeets = 50
 const provesWithin = int64(2 * time.Second)
 
 // stopVisiting gives up visits. From then on goprof looks for due threads (threads/scan.go). Visits meet no thread if
-// goprof itself is traced (strace), or if the kernel dates charges differently.
+// goprof itself is traced (strace), or if the kernel updates CPU times at other moments.
 func (r *run) stopVisiting(why sampler.NoVisits) {
 	r.Stats.NoVisits = why
 	var all unix.CPUSet

@@ -232,3 +232,11 @@ func JFRTool(t testing.TB, jdk JDK, args ...string) string {
 	}
 	return string(out)
 }
+
+// ForDrawnJDK runs a subtest on one JDK, drawn by lot. With GOPROF_JDKS and with GOPROF_PROVE=1 it runs on every JDK.
+func ForDrawnJDK(t *testing.T, test func(t *testing.T, jdk JDK)) {
+	t.Helper()
+	for _, jdk := range Drawn(t, 1, JDKs(t)) {
+		t.Run(jdk.String(), func(t *testing.T) { test(t, jdk) })
+	}
+}

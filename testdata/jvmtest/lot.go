@@ -1,5 +1,3 @@
-//go:build linux
-
 package jvmtest
 
 import (
@@ -45,12 +43,4 @@ func Drawn[T any](t testing.TB, n int, cases []T) []T {
 		some[i] = cases[at]
 	}
 	return some
-}
-
-// ForDrawnJDK runs a subtest on one JDK, drawn by lot. With GOPROF_JDKS and with GOPROF_PROVE=1 it runs on every JDK.
-func ForDrawnJDK(t *testing.T, test func(t *testing.T, jdk JDK)) {
-	t.Helper()
-	for _, jdk := range Drawn(t, 1, JDKs(t)) {
-		t.Run(jdk.String(), func(t *testing.T) { test(t, jdk) })
-	}
 }

@@ -279,9 +279,9 @@ func (p *pods) fromHost(t *testing.T, pid int) {
 
 // besideWants are what the lines of docs/operations.md promise, by the words behind them.
 var besideWants = map[string]func(t *testing.T, p *pods, r ran){
-	"by stops":                            func(t *testing.T, p *pods, r ran) { p.wantRecording(t, r, false) },
-	"as many stops as its limit lets end": func(t *testing.T, p *pods, r ran) { p.wantRecording(t, r, true) },
-	"its own root cannot be written":      func(t *testing.T, p *pods, r ran) { p.wantRecording(t, r, false) },
+	"by stops": func(t *testing.T, p *pods, r ran) { p.wantRecording(t, r, false) },
+	"only as many stops as its limit permits": func(t *testing.T, p *pods, r ran) { p.wantRecording(t, r, true) },
+	"with a read-only root":                   func(t *testing.T, p *pods, r ran) { p.wantRecording(t, r, false) },
 	"another user's threads, without a stop": func(t *testing.T, p *pods, r ran) {
 		if r.code != 0 || !strings.Contains(r.out, "truth.Shares.main") || strings.Contains(r.out, "not permitted") {
 			t.Errorf("%+v", r)

@@ -65,7 +65,7 @@ func TestLimitCommand(t *testing.T) {
 			t.Fatalf("%s: %v %s", line, err, out)
 		}
 		var now unix.Rlimit
-		if err := unix.Prlimit(x.PID, resource, nil, &now); err != nil || now != (unix.Rlimit{Cur: 128, Max: 128}) {
+		if err := unix.Prlimit(x.PID, resource, nil, &now); err != nil || now != (unix.Rlimit{Cur: 64, Max: 64}) {
 			t.Errorf("%s: %v %+v", line, err, now)
 		}
 	}

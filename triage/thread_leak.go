@@ -116,7 +116,7 @@ func (x *exam) threadLimit() (text, cure string, near bool) {
 	may, ok2 := x.last.Process.ThreadLimit.Get()
 	if ok && ok2 && may > 0 && float64(have) >= nearLimit*float64(may) {
 		return fmt.Sprintf("%d of %d threads that it may have (ulimit -u, kernel.threads-max, kernel.pid_max)", have,
-			may), x.higher("NPROC", "--nproc", may) + "; or sysctl kernel.threads-max, kernel.pid_max", true
+			may), x.higher("NPROC", "--nproc", 2*may) + "; or sysctl kernel.threads-max, kernel.pid_max", true
 	}
 	return "", "", false
 }

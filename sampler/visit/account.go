@@ -63,7 +63,9 @@ func (r *run) account(snap *look.Look, o ptrace.Outcome) {
 	}
 	n := snap.Samples()
 	r.Stats.Attempted += n
-	r.CheckEnd(o)
+	if o != ptrace.Taken || !snap.Waiting.Unstopped { // such a look succeeds even where no thread may be stopped
+		r.CheckEnd(o)
+	}
 	if o == ptrace.Taken {
 		r.Stats.Taken += n
 		r.Hand(snap)

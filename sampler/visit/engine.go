@@ -57,7 +57,16 @@ func (s *Engine) run(c stops.Run, cfg sampler.Config) (sampler.Stats, error) {
 	r.Late, r.Sum, r.Hand = r.account, r.total, r.Queue.Keep
 	r.Queue.MakeAll()
 	r.Queue.Begin(ptrace.Monotonic())
-	return r.RunInShifts(r.loop, r.scan.ReadAllCharges)
+	stats, err := r.RunInShifts(r.loop, r.scan.ReadAllCharges)
+	if err == nil && onlyUnstopped(&stats) {
+		err = &sampler.NotPermittedError{PID: s.PID}
+	}
+	return stats, err
+}
+
+// onlyUnstopped reports whether goprof may stop no thread, so that all samples are of threads that slept.
+func onlyUnstopped(s *sampler.Stats) bool {
+	return s.Pauses.Count() == 0 && s.Lost[ptrace.NotPermitted] > 0
 }
 
 // loop samples on one OS thread, until the run is over or goprof is to be suspended. If CPUs can be visited, each turn

@@ -50,7 +50,7 @@ func TestDebianKernel(t *testing.T) {
 		} {
 			out, code := "", 0
 			for tries := 0; tries < 3 && (code != 0 || !strings.Contains(out, c.says)); tries++ { // six seconds may be too few
-				out, code = runSampled(t, []oldkernel.Rule{oldkernel.Debian, oldkernel.CountedBPF},
+				out, code = runSampled(t, 0, []oldkernel.Rule{oldkernel.Debian, oldkernel.CountedBPF},
 					slices.Concat(limited, c.words))
 			}
 			if code != 0 || !strings.Contains(out, c.says) {
@@ -121,7 +121,7 @@ func TestRefusalsAreNamed(t *testing.T) {
 			{oldkernel.Before417, slices.Concat([]string{"setpriv", "--bounding-set=-checkpoint_restore,-sys_admin"},
 				record("--engine", "auto")), 0, "Profile"},
 		} {
-			out, code := runSampled(t, c.rules, c.words)
+			out, code := runSampled(t, c.code, c.rules, c.words)
 			if code == noSample && strings.Contains(out, "other threads want the CPUs, and goprof has no real-time priority") {
 				continue // which is true, and all that can be said on this machine
 			}

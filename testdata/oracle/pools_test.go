@@ -101,6 +101,9 @@ func checkPools(t *testing.T, s *session.Session, virtual bool) {
 	t.Helper()
 	var one *try
 	for end := time.Now().Add(30 * time.Second); one == nil || one.wrong != nil && time.Now().Before(end); {
+		if one != nil {
+			time.Sleep(100 * time.Millisecond) // a look too soon would wake them again before they had a CPU
+		}
 		one = &try{TB: t}
 		lookAtPools(one, s, virtual)
 	}

@@ -10,8 +10,8 @@ import (
 	"goprof/profile"
 )
 
-// turning is a recording of CPU time, 100 samples a second. Each thread works on one handler for a while. From a moment
-// on, some samples are below another method.
+// turning is a recording of CPU time, 100 samples a second. Each thread works on one handler for a while. From some
+// time on, some samples are under another method.
 func turning(seed uint64, length, turns, back time.Duration, share float64) *fake {
 	f, n, rng := &fake{}, names{}, rand.New(rand.NewPCG(seed, 1))
 	f.info.Timed = true

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	path   = "/api/profiles/writeraw" // the gateway of the same call
+	path   = "/api/profiles/writeraw" // the gateway for the same call
 	method = "/parca.profilestore.v1alpha1.ProfileStoreService/WriteRaw"
 )
 
@@ -30,7 +30,7 @@ func New(o wire.Options) (*Destination, error) {
 	return &Destination{client}, err
 }
 
-// Encode makes a WriteRawRequest, as gRPC or as JSON.
+// Encode returns a WriteRawRequest, as gRPC or as JSON.
 func (d *Destination) Encode(b *batch.Batch) ([]byte, error) {
 	data, err := pprof.OfBatch(b, nil)
 	if err != nil {
@@ -53,7 +53,7 @@ func message(labels []resource.Label, data []byte) []byte {
 	return protobuf.Bytes(nil, 2, series)
 }
 
-// text returns the same as JSON.
+// text returns a WriteRawRequest as JSON.
 func text(labels []resource.Label, data []byte) ([]byte, error) {
 	type label struct {
 		Name  string `json:"name"`

@@ -274,9 +274,9 @@ func (b *Builder) sample(l *labels) *pb.Sample {
 	return sum
 }
 
-// frames makes locations from a stack's frames, from the leaf on: one for each physical frame together with the methods
-// that are inlined into it. Inlined methods without their physical frame get a location, too. It returns false if there
-// is no room for one.
+// frames makes locations from a stack's frames, leaf first: one for each physical frame together with the methods
+// inlined into it. Inlined methods without their physical frame get a location, too. It returns false if there is no
+// room for a location.
 func (b *Builder) frames(s *profile.Stack) bool {
 	if s == nil {
 		return true
@@ -307,7 +307,7 @@ func (b *Builder) frames(s *profile.Stack) bool {
 // isFull reports whether there is no room for new samples. Then the caller need not make labels.
 func (b *Builder) isFull() bool { return b.full != nil }
 
-// truncatedBy is the frame in place of a missing root, as collapsed files have it.
+// truncatedBy returns the frame in place of a missing root, as in collapsed files.
 func truncatedBy(why profile.Reason) string { return "[truncated: " + why.String() + "]" }
 
 // found is location with a cache: stacks have millions of frames.
@@ -380,7 +380,7 @@ func (b *Builder) function(fn *profile.Func) *pb.Function {
 	return f
 }
 
-// secondValue says which value samples have beside their count.
+// secondValue returns the type and unit of the samples' second value.
 func (b *Builder) secondValue(m *profile.Meta) (what, unit string) {
 	switch {
 	case b.o.What != "" && !b.o.CountOnly:
@@ -395,7 +395,7 @@ func (b *Builder) secondValue(m *profile.Meta) (what, unit string) {
 	return "cpu", "nanoseconds"
 }
 
-// Write writes the profile, compressed. The builder may go on.
+// Write writes the compressed profile. The builder can still be used.
 func (b *Builder) Write(to io.Writer, meta profile.Meta) error {
 	p := b.out
 	p.SampleType = b.types(&meta)
@@ -405,7 +405,7 @@ func (b *Builder) Write(to io.Writer, meta profile.Meta) error {
 		p.DefaultSampleType = count.Type
 	}
 	p.PeriodType = &pb.ValueType{Type: main.Type, Unit: "nanoseconds"}
-	if b.o.Weight == profile.Bytes { // as Go's profiles of the heap have it
+	if b.o.Weight == profile.Bytes { // as in Go's heap profiles
 		p.PeriodType = &pb.ValueType{Type: "space", Unit: "bytes"}
 	}
 	p.Period = int64(meta.Interval)
@@ -446,7 +446,7 @@ func (b *Builder) types(meta *profile.Meta) (types []*pb.ValueType) {
 	return types
 }
 
-// isCounted reports whether samples of an event have a count and no other value.
+// isCounted reports whether samples of an event have only a count.
 func isCounted(kind *profile.EventKind) bool { return kind.Name != "" && kind.Unit == profile.Samples }
 
 func (b *Builder) keeps() (keep []int) {
@@ -466,7 +466,7 @@ func (b *Builder) keeps() (keep []int) {
 	return keep
 }
 
-// withOnly returns a profile with some of its values.
+// withOnly returns a profile with only some of its values.
 func withOnly(p *pb.Profile, keep []int) *pb.Profile {
 	out := &pb.Profile{Sample: make([]*pb.Sample, len(p.Sample)), Mapping: p.Mapping, Location: p.Location,
 		Function: p.Function, Comments: p.Comments, TimeNanos: p.TimeNanos, DurationNanos: p.DurationNanos,

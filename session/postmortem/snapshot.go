@@ -50,8 +50,8 @@ func (j *JVM) copy(into []byte, addr uint64, n int) []byte {
 	return into[:j.Core.ReadUpTo(addr, into[:n])]
 }
 
-// copyUnder copies the thread's own stack if the thread is on a signal's stack. The copy begins at the lowest address of
-// its own stack that a word of the signal's stack points to.
+// copyUnder copies the thread's own stack if the thread is on a signal's stack. The copy begins at the lowest address
+// of its own stack that a word of the signal's stack points to.
 func (j *JVM) copyUnder(t *coreThread, low uint64, limit int, snap *process.Snapshot) {
 	from := snap.LowestInto(low, t.java.StackBase)
 	if size := int(min(t.java.StackBase-from, uint64(limit))); size > 0 {

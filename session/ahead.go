@@ -28,8 +28,8 @@ const (
 	// aheadShare is a share of one CPU, in percent. If goprof uses more, it gives up the priority until the minder's next
 	// check.
 	aheadShare = 50
-	// The minder checks the first aheadBegins times each aheadSoon, and so after it has taken the priority away. Otherwise
-	// it checks each aheadEvery, together with other work that can wait (sampler/pulse.go).
+	// The minder first checks aheadBegins times, once each aheadSoon. After it has taken the priority away, it also waits
+	// only aheadSoon. Otherwise it checks each aheadEvery, together with other work that can wait (sampler/pulse.go).
 	aheadSoon   = 250 * time.Millisecond
 	aheadBegins = 4
 	aheadEvery  = time.Second
@@ -114,13 +114,13 @@ func (m *minder) look(now time.Time, used time.Duration) (again time.Duration) {
 	return aheadEvery
 }
 
-// setAhead gives all of goprof's threads with the priority from the priority to. Threads with other priorities keep
-// theirs: those that take samples, and all threads if goprof was started with another priority. If the kernel refuses,
-// nothing changes.
+// setAhead changes the priority of goprof's threads: from becomes to. Threads with other priorities keep theirs: those
+// that take samples, and all threads if goprof was started with another priority. If the kernel refuses, nothing
+// changes.
 func setAhead(from, to int32) { setPriority(from, to, resetOnFork) }
 
-// setPriority gives the nice value to to all of goprof's OS threads with the nice value from, and sets their scheduling
-// flags. It changes no thread with another scheduling policy.
+// setPriority changes the nice value of goprof's OS threads: from becomes to. It also sets their scheduling flags. It
+// changes no thread with another scheduling policy.
 func setPriority(from, to int32, flags uint64) {
 	tasks, err := os.ReadDir("/proc/self/task")
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 // come from two other sources:
 //
 //   - The contents of buffers, by class, from copies of buffers that were drawn by lot.
-//   - The objects outside of buffers, by class: each object is drawn by itself.
+//   - The objects outside of buffers, by class: each object is drawn by lot separately.
 //
 // All samples at the ends of buffers together stand for a number of bytes. The two sources show how these bytes are
 // divided among the classes. goprof holds back recent samples, and gives each class's bytes to the held samples of the

@@ -165,8 +165,8 @@ func TestSharesOutside(t *testing.T) {
 	}
 }
 
-// TestSharesByChance: the ends of buffers are independent of the program. Shares differ by chance, and the recording is
-// not called in step.
+// TestSharesByChance: the ends of buffers are independent of the program. Shares only differ by chance, so the
+// recording does not count as in step.
 func TestSharesByChance(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 200 {

@@ -99,8 +99,8 @@ func (d *directory) name(th *listedThread) bool {
 func (d *directory) refresh() error { return d.update(true) }
 
 // update reads the kernel's and the JVM's list of threads. If a list cannot be read, the old one stays. With all, it
-// also reads all names. Otherwise it reads a name only if another thread got a number that had a name. Reading all
-// names costs much more: usually few of ten thousand threads are sampled, and get reads their names then.
+// also reads all names. Otherwise it only reads a name if a new thread reuses the number of a thread with a name.
+// Reading all names costs much more: usually few of ten thousand threads are sampled, and get reads their names then.
 func (d *directory) update(all bool) error {
 	began := time.Now()
 	defer func() { d.at, d.cost = time.Now(), time.Since(began) }()

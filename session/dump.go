@@ -25,8 +25,8 @@ type DumpOptions struct {
 	// thread without a stop only if the program would notice a stop (arch.Call.GoesOn) and the stack comes out whole.
 	Gentle bool
 	Bare   bool // no thread is looked at: there are no stacks
-	// Wait is how long the dump waits for stopped threads that have no CPU, while none of them takes its stop. It is also
-	// how long the dump retries stops that are not begun because they might not end in time. 0 is DumpWait.
+	// Wait is how long the dump waits for threads that must stop but have no CPU, as long as none of them stops. It is
+	// also how long the dump retries stops that are not begun because they might not end in time. 0 is DumpWait.
 	Wait time.Duration
 	// Locks asks for what the threads hold and wait for. No thread is stopped longer for it.
 	Locks bool

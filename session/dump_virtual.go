@@ -35,7 +35,7 @@ func (s *Session) DumpVirtual(opt DumpOptions) (all []profile.ThreadDump, census
 }
 
 // dumpVirtual is DumpVirtual without a time limit. If the collector is ZGC, it repeats the reading until ZGC moves no
-// objects during one. After zgcPatience it returns what it has.
+// objects during it. After zgcPatience it returns what it has.
 func (s *Session) dumpVirtual(opt DumpOptions, all *[]profile.ThreadDump, census *profile.VirtualCensus) error {
 	if opt.Depth > 0 {
 		s.Walker.MaxDepth = opt.Depth

@@ -115,8 +115,8 @@ func (th *listedThread) mayCarry() bool {
 	return th.java.Addr != 0 && vmstructs.MayCarry(th.name)
 }
 
-// isCarrier reports whether a thread runs virtual threads, or may. The frames of these in the heap must be read soon
-// after the look, from the first sample on.
+// isCarrier reports whether a thread runs virtual threads, or may. Frames of virtual threads in the heap must be read
+// soon after the look, from the first sample on.
 func (r *recording) isCarrier(tid int) bool {
 	if !r.can.ReadsLate {
 		return false

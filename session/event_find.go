@@ -122,7 +122,7 @@ func MayNeedProbes(name string) bool {
 	return !raw
 }
 
-// preset returns the first of its ways that works. If none does, it returns the first failure, which is the most useful
+// preset plans the first of its ways that works. If none does, it returns the first failure, which is the most useful
 // one.
 func (s *Session) preset(p *EventPreset, every uint64) (*EventPlan, error) {
 	every = cmp.Or(every, p.Every)

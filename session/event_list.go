@@ -15,7 +15,7 @@ type AskedEvent struct {
 	Every uint64 // mean amount between two samples; 0: the event's default
 }
 
-// ParseEvents reads "alloc=64k,exceptions,libc:write". A comma inside the brackets of a C++ name separates nothing. A
+// ParseEvents reads "alloc=64k,exceptions,libc:write". A comma inside the brackets of a C++ name is not a separator. A
 // text after "=" is an amount only if it can be read as one: "libjvm:Handle::operator=" is a name.
 func ParseEvents(text string) (list []AskedEvent, err error) {
 	for _, part := range SplitEvents(text) {

@@ -116,7 +116,7 @@ int main(void) {
 }`
 
 // BenchmarkHit measures what a hit costs its thread, in a million calls of malloc and of free (package agent, hitCost;
-// docs/evidence/events.md). Pairs have three hits: at the beginning of malloc, at its end, and at free.
+// docs/evidence/events.md). For presetPairs there are three hits: at the beginning of malloc, at its end, and at free.
 //
 //	go test ./session -run '^$' -bench Hit -benchtime 1x
 func BenchmarkHit(b *testing.B) {

@@ -30,8 +30,8 @@ type presetBegin struct {
 	access int  // the argument that is 0 if the memory may not be accessed at all
 }
 
-// mallocPairs are the functions of malloc. reallocarray calls realloc. C++ has its operators from libstdc++, which call
-// malloc, or from the library that replaces malloc.
+// mallocPairs are the functions of malloc. reallocarray calls realloc. The operators of C++ are in libstdc++, where
+// they call malloc, or in the library that replaces malloc.
 var mallocPairs = &presetPairs{
 	begins: []presetBegin{{symbol: "malloc", size: 1}, {symbol: "calloc", size: 1, times: 2, clears: true},
 		{symbol: "realloc", size: 2, old: 1}, {symbol: "posix_memalign", size: 3, out: 1},

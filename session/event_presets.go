@@ -63,7 +63,7 @@ const (
 
 const defaultAllocEvery = 512 << 10
 
-// eventPresets are all presets, in the order of their list.
+// eventPresets are all presets, in the order in which they are listed.
 //
 // A preset uses a function of HotSpot only under two conditions: the JVM calls it whatever is switched on, and no C++
 // compiler has split or inlined it in the tested builds. The functions are in src/hotspot/share:

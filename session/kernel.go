@@ -95,8 +95,8 @@ func readKernelNames(from io.Reader) (*kernelNames, error) {
 const (
 	// unknownKernel is the name of a frame of the kernel whose function is not known.
 	unknownKernel = "[kernel]"
-	// maxKernelFunction bounds the length of a function of the kernel. Code that lies farther after the last function with
-	// a name does not belong to that function: it may be a program that the kernel compiled, between the modules.
+	// maxKernelFunction bounds the length of a function of the kernel. Code that is farther from the last named function
+	// does not belong to it: it may be a program that the kernel compiled, between the modules.
 	maxKernelFunction = 1 << 20
 )
 

@@ -15,8 +15,8 @@ type lateName struct {
 	when  time.Time     // of the last sample under it
 }
 
-// lateFor: two threads with the same number count as the same thread if the first was last seen less than this ago. A
-// listing may leave out living threads, and numbers are used again only after thousands of threads.
+// lateFor: if a thread was last seen less than this long ago, a thread with the same number counts as the same thread.
+// A listing may leave out living threads, and numbers are used again only after thousands of threads.
 const lateFor = 2 * refreshEvery
 
 // threadLabel returns the label for a thread's own stacks.

@@ -16,16 +16,16 @@ import (
 )
 
 // Locks are read after all stacks, and no thread is stopped for them. goprof reads all locks in two rounds, and a dump
-// has only locks that both rounds have found. A wait for another thread's lock is shown only if the waiting thread did
-// not run during the second round, by its state, its CPU time and its number of turns on a CPU. So all such waits of a
-// dump existed at one moment. A cycle of them is a deadlock, because a waiting thread cannot release the locks that it
+// has only locks that both rounds have found. A wait for another thread's lock is shown only if the thread's state, CPU
+// time and number of turns on a CPU show that it did not run during the second round. So all such waits of a dump
+// existed at one moment. A cycle of them is a deadlock, because a waiting thread cannot release the locks that it
 // holds.
 
 const (
 	// lockRounds bounds how many rounds are read while threads come and go.
 	lockRounds = 4
-	// lockPatience bounds how long a dump waits for the collector, and for threads that wait for a lock and yet want a
-	// CPU. These were just stopped for their stacks, and sleep again as soon as they get a CPU.
+	// lockPatience bounds how long a dump waits for two things: for the collector, and for threads that wait for a lock
+	// and yet want a CPU. Such threads were just stopped for their stacks. They sleep again as soon as they get a CPU.
 	lockPatience = 500 * time.Millisecond
 	firstPause   = time.Millisecond
 	lastPause    = 32 * time.Millisecond
@@ -146,8 +146,8 @@ func (r *lockReader) unconfirmed(last, now *lockRound) roundGain {
 	return p
 }
 
-// round reads all locks once. last is the previous round, or nil. If it is not nil, round also checks which threads run
-// meanwhile, of those that waited for another thread in last.
+// round reads all locks once. last is the previous round, or nil. With last, round also checks which of the threads
+// that waited for another thread in last run during this round.
 func (r *lockReader) round(last *lockRound) (*lockRound, error) {
 	threads, err := r.d.VM.Threads()
 	for range lockRounds { // the list may change while it is read

@@ -9,13 +9,13 @@ import (
 )
 
 // MemoryGoal is the memory above which Go's garbage collector works harder (debug.SetMemoryLimit). The parts of a
-// recording have limits of their own: the profile has profile.DefaultMaxNodes (23 MB, and 20 for names; with Sink and
-// Full fullNodes), snapshots have sampler.Queue, the caches of unwind and vmstructs have theirs, and mostAlive.
+// recording have limits of their own: profile.DefaultMaxNodes for the profile (23 MB, and 20 MB for names; with Sink
+// and Full, fullNodes), sampler.Queue for snapshots, those of unwind and vmstructs for their caches, and mostAlive.
 const MemoryGoal = 70 << 20
 
 const (
-	// fullNodes is the number of nodes at which a profile is handed to RecordOptions.Full. It takes 2 MB then, and about
-	// twice as much to sum it up.
+	// fullNodes is the number of nodes at which a profile is handed to RecordOptions.Full. The profile takes 2 MB then,
+	// and summing it up takes about twice as much.
 	fullNodes = 1 << 16
 	// mostAlive is how much of the heap may be alive before caches are emptied. The rest up to MemoryGoal is room for
 	// garbage: with less room the collector would run all the time, and use most of goprof's CPU time.

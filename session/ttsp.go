@@ -12,8 +12,8 @@ import (
 	"goprof/vmstructs"
 )
 
-// A recording of TTSPMode shows which threads a safepoint waits for. Package sampler/wall watches and looks, and reads
-// the VM's safepoints with this file's functions.
+// A recording of TTSPMode shows which threads a safepoint waits for. Package sampler/wall takes the looks. It reads the
+// VM's safepoints with this file's functions.
 
 // safepoints reads the VM on the sampling thread, in a recording of TTSPMode.
 type safepoints struct {

@@ -11,9 +11,8 @@ import (
 )
 
 // A chain: the thread that ended a wait was itself waiting before, until another thread ended that wait. Each hop of a
-// chain is a wait that is over. From a wait, the chain goes to the last wait of its waker, if this wait overlapped long
-// enough with the first wait of the chain (offcpu.HopShare), and so on. If it did not, the waker ran nearly all the
-// time, and is the last hop.
+// chain is a wait that is over. The next hop is the waker's last wait that overlapped long enough with the first wait
+// of the chain (offcpu.HopShare). If there is none, the waker ran nearly all the time, and is the last hop.
 
 const (
 	// mostHops and mostHopFrames bound the waits that are kept as hops for waits that end later.

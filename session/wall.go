@@ -13,7 +13,7 @@ import (
 )
 
 // A look of a wall-clock recording counts as long as its thread does not move. So it is walked once. Its place in the
-// profile is kept, and by its Tally the look is counted there again.
+// profile is kept, and the look is counted again there, as often as its Tally says.
 
 // standing is the last look at a thread.
 type standing struct {

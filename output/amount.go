@@ -48,8 +48,8 @@ func size(n int64) string {
 
 func inWords(share float64) string { return fmt.Sprintf("%.0f %%", 100*share) }
 
-// percentOf returns n as a percentage of of, with as many digits as are meaningful. It returns 100 % only if n equals
-// of. It may return more: goprof may use more than one CPU.
+// percentOf returns n divided by of, in percent, with as many digits as are meaningful. It returns 100 % only if n
+// equals of. It may return more: goprof may use more than one CPU.
 func percentOf[N ~int64](n, of N) string {
 	if of <= 0 {
 		return "0 %"

@@ -41,8 +41,8 @@ type run struct {
 // MaxRuns bounds the recordings of a side.
 const MaxRuns = 64
 
-// cell is a node in a block of time. The upper half is the block. Each recording has blocks of its own; a recording
-// without times has only one.
+// cell is a node in a block of time. The upper half of its bits is the block. Each recording has blocks of its own; a
+// recording without times has only one.
 type cell uint64
 
 func cellOf(block, node int32) cell { return cell(block)<<32 | cell(node) }

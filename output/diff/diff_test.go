@@ -64,7 +64,7 @@ func TestDistributions(t *testing.T) {
 	}
 }
 
-// Names with numbers that a JVM gives in each run are the same in both recordings. So is code that is compiled
+// A JVM gives some names a new number in each run. Such names are equal in a comparison. So is code that is compiled
 // differently.
 func TestSameNames(t *testing.T) {
 	before := parse(t, "[pool-1-thread-3 tid=7];a.Main$$Lambda$12.run_[0];a.B+0x00007f12.go_[1];$Proxy3.x_[j] 100\n"+

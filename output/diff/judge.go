@@ -156,8 +156,8 @@ func (e *evidence) smallest(limit float64, chance func(before, after float64) fl
 	return most
 }
 
-// bisect searches the point between low and high at which below becomes false. It takes so many steps, and returns the
-// two points around it. mid is middle, or geometric for a range of several orders of magnitude.
+// bisect searches the point between low and high at which below becomes false. It takes the given number of steps, and
+// returns the two points around it. mid is middle, or geometric for a range of several orders of magnitude.
 func bisect(low, high float64, steps int, mid func(low, high float64) float64,
 	below func(float64) bool) (float64, float64) {
 	for range steps {

@@ -136,9 +136,9 @@ func correlation(inner, outer *evidence) float64 {
 	return math.Sqrt(in * (1 - out) / (out * (1 - in)) * least / most)
 }
 
-// both takes two correlated normal numbers, each of which is at least so far from 0 with the probabilities p and q
-// alone. It returns the probability that both are so far from 0, on the same side. The correlation is not negative. It
-// is integrated over (Plackett, Biometrika 1954).
+// both takes two correlated normal numbers. p and q are the probabilities that each alone is at least so far from 0.
+// both returns the probability that both numbers are so far from 0, on the same side. The correlation is not negative.
+// The result is an integral over the correlation (Plackett, Biometrika 1954).
 func both(p, q, correlation float64) float64 {
 	h, k := math.Sqrt2*math.Erfcinv(p), math.Sqrt2*math.Erfcinv(q)
 	const steps = 64

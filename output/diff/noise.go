@@ -22,8 +22,8 @@ type measured struct{ ratio, df [levels]float64 }
 // Short blocks give the best estimate of an item's variance, because there are many. But they do not show phases that
 // are longer than a block. Such phases make the variance between long blocks larger: that of all items together (slow),
 // or that of one item, if its ratio is larger than chance explains. If all items together vary slowly, a single slow
-// item is likely. Then a ratio is enough that chance gives to one item in ten, or in twenty. Otherwise, chance alone
-// gives such a ratio to some of many items. Then the level of the test is corrected for the number of items.
+// item is likely. Then a ratio that chance gives to one item in ten, or in twenty, is enough. Otherwise, chance alone
+// would give such a ratio to some of many items, so the level of the test is corrected for the number of items.
 var slowLevels = []struct {
 	level  int
 	chance float64
@@ -33,8 +33,8 @@ var slowLevels = []struct {
 // Independent samples have less.
 const slowly = 1.2
 
-// rare is the expected number of items in a comparison whose long blocks count only by chance, if the level is
-// corrected: one in two comparisons.
+// rare is for a corrected level: it is the expected number of items in a comparison whose long blocks count by chance
+// alone. That is one item in two comparisons.
 const rare = 0.5
 
 // level returns the probability that chance alone makes an item's own long blocks count.

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestLevel: chance makes the long blocks count for one item in ten, or in twenty. If not all items together vary
-// slowly, the level is corrected for the number of items.
+// TestLevel: if all items together vary slowly, chance makes the long blocks count for one item in ten, or in twenty.
+// If they do not, the level is corrected for the number of items.
 func TestLevel(t *testing.T) {
 	for _, c := range []struct {
 		name        string
@@ -32,8 +32,8 @@ func TestLevel(t *testing.T) {
 	}
 }
 
-// TestLevelOfIndependent: if samples are independent, the long blocks of no item show more than the short ones. So
-// nearly all items whose long blocks count do so by chance.
+// TestLevelOfIndependent: if samples are independent, the long blocks of no item show more than the short ones. So if
+// an item's long blocks count, that is nearly always by chance.
 func TestLevelOfIndependent(t *testing.T) {
 	p, rng := newProgram(), rand.New(rand.NewPCG(8, 9))
 	const pairs = 10
@@ -79,8 +79,8 @@ func TestSlowOf(t *testing.T) {
 	}
 }
 
-// TestNoiseOfJobs: a thread's samples belong to one job after the other, so those of a handler come in bursts. Their
-// mean square is 10.0 times their mean length. The noise of a handler is not estimated lower than that.
+// TestNoiseOfJobs: a thread's samples belong to one job after the other, so those of a handler come in bursts. The mean
+// square of the bursts' lengths is 10.0 times the mean length. The noise of a handler is not estimated lower than that.
 func TestNoiseOfJobs(t *testing.T) {
 	p, rng := newProgram(), rand.New(rand.NewPCG(9, 77))
 	m := model{threads: 4, mean: 5, timed: true, jobs: true}

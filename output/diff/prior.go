@@ -12,8 +12,9 @@ type prior struct {
 const leastItems = 10
 
 // fitPrior fits a distribution to the ratios of all items, which have df degrees of freedom each, by the moments of
-// their logarithms. In an estimate, all other items together never weigh more than the item's own ratio. For items are
-// not independent of each other, and the varying decisions of a compiler make distributions that no formula describes.
+// their logarithms. In an estimate, all other items together never weigh more than the item's own ratio. There are two
+// reasons: items are not independent of each other, and the varying decisions of a compiler make distributions that no
+// formula describes.
 func fitPrior(ratios []float64, df float64) prior {
 	if len(ratios) < leastItems {
 		return prior{}

@@ -90,7 +90,8 @@ type Change struct {
 	Significant bool     `json:"significant"`
 	Differs     bool     `json:"differs"` // by more than noise within the recordings
 	// Usual is the usual difference between two starts of one program, if there are too few recordings to measure it. A
-	// change is likely if it is larger, and Differs. Within is the largest change by noise within the recordings alone.
+	// change is likely if it is larger than Usual, and Differs. Within is the largest change by noise within the
+	// recordings alone.
 	Usual  float64 `json:"usual,omitempty"`
 	Within float64 `json:"within,omitempty"`
 	Likely bool    `json:"likely,omitempty"`

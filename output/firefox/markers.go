@@ -96,7 +96,7 @@ func (w *writer) collectMarks(src recording.Source) error {
 	})
 }
 
-// markStates makes a marker of each time that a thread waited in one way. A track of several threads has none, because
+// markStates makes a marker for each time that a thread waited in one way. A track of several threads has none, because
 // their markers would overlap.
 func (w *writer) markStates(t *viewerThread, tr *timeline.Track) {
 	if len(tr.Samples) > 0 {

@@ -39,13 +39,13 @@ type pageTree struct {
 
 // Graph is a tree in a page's data; core.js decodes it.
 type Graph struct {
-	// Names are sorted. The first character of each is a base64 digit: the number of characters that it shares with the
-	// name before, only ASCII ones and 63 at most.
+	// Names are sorted. The first character of each is a base64 digit: how many characters the name shares with the
+	// previous name (only ASCII characters, and 63 at most).
 	Names []string `json:"names"`
 	Kinds string   `json:"kinds"` // a letter for each name: 'A' + kind
 	Count int      `json:"count"` // number of nodes
-	// Bytes are the nodes in preorder. Each has the number of its name, how many levels its parent is above the node
-	// before, and its own samples, as variable-length numbers (encoding/binary's Uvarint).
+	// Bytes are the nodes in preorder. Each has the number of its name, how many levels its parent is above the previous
+	// node, and its own samples, as variable-length numbers (encoding/binary's Uvarint).
 	Bytes    []byte `json:"-"`
 	RootSelf int64  `json:"rootSelf"` // samples of frames directly above the root that were left out
 }
@@ -247,7 +247,7 @@ func (s *shape) usedLabels() (used []int32) {
 }
 
 // preorder visits all shown nodes, with children sorted by name. A node's self includes the samples of its children
-// that are not shown. So does was, its samples before.
+// that are not shown. The same holds for was, its samples before.
 func (s *shape) preorder(order []int32, visit func(node int32, depth int, self, was int64)) {
 	pending, depths := []int32{0}, []int{0}
 	for len(pending) > 0 {

@@ -37,10 +37,10 @@ const (
 	// maxTests bounds how often the recording is read. testsOfTime bounds how many times of change are tried in one span.
 	maxTests    = 48
 	testsOfTime = 6
-	// A time of change is chosen among many, so its two sides differ more than at a time that was named before. One span
-	// has some twenty times that are independent of each other, and there are several such spans.
+	// A time of change is chosen among many, so its two sides differ more than at a time that was fixed beforehand. One
+	// span has some twenty times that are independent of each other, and there are several such spans.
 	riskOfOne = diff.Risk / 50
-	// leastChange is the least change of a share that has a line. In wall-clock time, one thread of a hundred is one
+	// leastChange is the least change of a share that is listed. In wall-clock time, one thread of a hundred is one
 	// percent.
 	leastChange     = 0.03
 	leastWallChange = 0.01

@@ -41,8 +41,8 @@ type timePage struct {
 
 	// Samples holds packed numbers. First come the stacks, as many as Stacks says, those with the most entries first. A
 	// stack is twice the number of its node, plus 1 if the leaf is a guess. If there is a Whole, the numbers of the same
-	// stacks in that tree follow. Then come the entries, ordered by cell, column by column: how many cells after the
-	// previous entry it begins; how many cells it covers, less one (if Spans); its lane; its stack; its weight.
+	// stacks in that tree follow. Then come the entries, ordered by cell, column by column. Each entry has its distance in
+	// cells from the previous entry; its number of cells, less one (if Spans); its lane; its stack; its weight.
 	Samples string `json:"samples"`
 	Entries int    `json:"entries"`
 	Stacks  int    `json:"stacks"`
@@ -99,8 +99,8 @@ func (h *heat) order() {
 	h.merge()
 }
 
-// reweigh sets the weights of the tree's nodes to those of the entries. Entries may have been cut after their weight
-// was added.
+// reweigh computes the weights of the tree's nodes again from the entries, because entries may have been cut after
+// their weight was added.
 func (h *heat) reweigh() {
 	nodes := h.stacks.tree.Nodes
 	for n := range nodes {

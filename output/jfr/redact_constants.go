@@ -58,8 +58,8 @@ func (k *rawConstants) one(c *cursor, class *class, of *checkpoint) {
 	}
 }
 
-// constants writes them again as one checkpoint. The symbols come last, because the other constants decide which
-// symbols are used.
+// constants writes the chunk's constants again as one checkpoint. The symbols come last, because the other constants
+// decide which symbols are used.
 func (r *redactor) constants() ([]byte, *BadRecording) {
 	var lists [][]byte
 	symbol := r.in.schema.byName["jdk.types.Symbol"]
@@ -113,7 +113,7 @@ func (r *redactor) constant(b []byte, class *class, key uint64, at piece) ([]byt
 
 func (r *redactor) nameOf(class uint64) string { return r.k.symbols[r.k.classes[class].name] }
 
-// noteSource keeps which file a class comes from, and returns the facts about the file's name. In goprof's chunks,
+// noteSource stores the file that a class comes from, and returns the facts about the file's name. In goprof's chunks,
 // source events come before all others.
 func (r *redactor) noteSource(of *class, c cursor) *around {
 	rec := record{}

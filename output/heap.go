@@ -32,7 +32,7 @@ type heapReport struct {
 	Growth *profile.HeapGrowth `json:"growth,omitempty"`
 }
 
-// HeapJSON writes what fills a heap as JSON. It adds the growth if growth is not nil.
+// HeapJSON writes the contents of a heap as JSON. It adds the growth if growth is not nil.
 func HeapJSON(to io.Writer, h *profile.Heap, growth *profile.HeapGrowth, shape HeapShape) error {
 	if h = shape.of(h); shape.Top > 0 {
 		shown := *h
@@ -42,7 +42,7 @@ func HeapJSON(to io.Writer, h *profile.Heap, growth *profile.HeapGrowth, shape H
 	return WriteJSON(to, heapReport{h, growth})
 }
 
-// HeapText writes what fills a heap, for people.
+// HeapText writes the contents of a heap, for people.
 func HeapText(to io.Writer, h *profile.Heap, shape HeapShape) error {
 	w := &heapText{Writer: bufio.NewWriter(to), h: shape.of(h), all: h, top: shape.Top}
 	w.head()
@@ -59,7 +59,7 @@ type heapText struct {
 	top int
 }
 
-// head writes which process's heap it is, how much of it was read, and what could not be counted.
+// head writes whose heap it is, how much of it was read, and what could not be counted.
 func (w *heapText) head() {
 	h := w.all
 	limit := ""

@@ -12,7 +12,7 @@ import (
 	"goprof/profile"
 )
 
-// HeapHeldText writes what holds objects, for people. Leaks come first, if growth was measured.
+// HeapHeldText writes the holders of objects, for people. Leaks come first, if growth was measured.
 func HeapHeldText(to io.Writer, h *profile.HeapHeld, top int) error {
 	w := bufio.NewWriter(to)
 	if h.Growth != nil {

@@ -23,8 +23,8 @@ type ioReport struct {
 	Omitted int             `json:"omitted"`
 }
 
-// IOReport reports the files or peers that a recording has counted, by a key, the longest first. It has the first top
-// rows, or all if top is 0. The returned functions write them for machines, and for people.
+// IOReport returns two functions, which write a report for machines and for people. The report has the files or peers
+// that a recording has counted, by a key, the longest first: the first top rows, or all if top is 0.
 func IOReport(sums *profile.IO, by string, top int) (json, text func(io.Writer) error) {
 	r := &ioReport{By: by, Rows: []profile.IOSum{}}
 	for _, s := range sums.Sums {

@@ -14,7 +14,7 @@ type memoryReport struct {
 	Growth *profile.MemoryGrowth `json:"growth,omitempty"`
 }
 
-// MemoryJSON writes where memory is as JSON. It adds the growth if growth is not nil.
+// MemoryJSON writes the parts of memory as JSON. It adds the growth if growth is not nil.
 func MemoryJSON(to io.Writer, m *profile.Memory, growth *profile.MemoryGrowth) error {
 	return WriteJSON(to, memoryReport{m, growth})
 }
@@ -37,8 +37,8 @@ var partWords = map[string]string{
 // PartOfMemory returns the description of a part of memory.
 func PartOfMemory(name string) string { return cmp.Or(partWords[name], name) }
 
-// MemoryText writes where memory is, for people. If growth is not nil, it comes first. top bounds the files, libraries
-// and tables that are shown in each part.
+// MemoryText writes the parts of memory, for people. If growth is not nil, it comes first. top bounds the files,
+// libraries and tables that are shown in each part.
 func MemoryText(to io.Writer, m *profile.Memory, growth *profile.MemoryGrowth, top int) error {
 	w := bufio.NewWriter(to)
 	fmt.Fprintf(w, "%s (pid %d, %s): %s in memory", cmp.Or(CleanName(m.MainClass), "the JVM"), m.PID, m.Collector,

@@ -198,8 +198,8 @@ func TestDrawn(t *testing.T) {
 	}
 }
 
-// TestDrawnWaiting: in a picture the state is above the frame that the time counts for. With all frames, it is above
-// the last frame.
+// TestDrawnWaiting: in a picture, the state is above the frame that its time counts for. In the tree with all frames,
+// it is above the last frame.
 func TestDrawnWaiting(t *testing.T) {
 	drawn, whole := parseTree(t, pooled).Drawn(Shape{}.Drawn())
 	want := []string{

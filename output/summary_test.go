@@ -331,8 +331,8 @@ func TestAccountOfThinnedWaits(t *testing.T) {
 	}
 }
 
-// TestAccountOfContents: the account has how the bytes of classes are known, what was not read, and which classes have
-// no stack.
+// TestAccountOfContents: the account explains how the bytes of classes are known. It names what was not read, and the
+// classes without a stack.
 func TestAccountOfContents(t *testing.T) {
 	s := profile.Summary{Attempted: 500, Samples: 500,
 		Events: []profile.EventCount{{Name: profile.EventAlloc, Unit: profile.Bytes, Hits: 500, Amount: 500 << 20}},
@@ -359,7 +359,8 @@ func TestAccountOfContents(t *testing.T) {
 	}
 }
 
-// TestAccountOfUnfreed: the account has what was not freed, with old and young apart, and what is missing in it.
+// TestAccountOfUnfreed: the account has the memory that was not freed, old and young separately, and says what is
+// missing.
 func TestAccountOfUnfreed(t *testing.T) {
 	s := someSummary()
 	s.Events = []profile.EventCount{{Name: profile.EventLeak, Unit: profile.Bytes, Hits: 1000, Amount: 5 << 20, Taken: 40,

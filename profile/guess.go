@@ -9,7 +9,7 @@ import (
 // two is wrong (docs/evidence/accuracy.md, Guesses), and wrong guesses in one compiled method may all be of one inlined
 // method. So if a compiled method has guessed leaves in GuessedMuch of all samples, they count for that method.
 
-// GuessedMuch is the share of all samples from which on guesses in one compiled method do not count. Half of the
+// GuessedMuch: guesses in one compiled method do not count if they are at least this share of all samples. Half of the
 // guesses may be wrong. That is five points, as much as chance moves a share of few samples (fairSamples).
 const GuessedMuch = 0.10
 

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Heap is what fills the heap of a JVM, by class.
+// Heap is the contents of a JVM's heap, by class.
 type Heap struct {
 	At        time.Time     `json:"at"`
 	Took      time.Duration `json:"took_ns"`

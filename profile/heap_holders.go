@@ -2,7 +2,7 @@ package profile
 
 import "time"
 
-// HeapHeld is what holds objects, and what leaks.
+// HeapHeld has the holders of objects, and the leaks.
 type HeapHeld struct {
 	At        time.Time `json:"at"`
 	PID       int       `json:"pid"`
@@ -16,8 +16,8 @@ type HeapHeld struct {
 	Notes   []string       `json:"notes,omitempty"`
 }
 
-// HeapHolders is what holds the objects of one class: objects were drawn by lot, in proportion to their bytes, and then
-// a search followed the references to them, up to a root.
+// HeapHolders has the holders of one class's objects. Objects were drawn by lot, in proportion to their bytes. Then a
+// search followed the references to them, up to a root.
 type HeapHolders struct {
 	Class string `json:"class"`
 	// Looked is how many objects were drawn. Newer: only objects at addresses without objects at the first reading were

@@ -93,7 +93,7 @@ type IO struct {
 	Unopened int64 `json:"unopened"` // files that could not be opened
 	// Lost counts the calls whose target is not known, by reason.
 	Lost []IOLost `json:"lost,omitempty"`
-	// Notes are what else is incomplete.
+	// Notes say what else is incomplete.
 	Notes []string `json:"notes,omitempty"`
 }
 

@@ -136,7 +136,7 @@ func (c *Contents) doubt() string {
 	return ""
 }
 
-// Looks that are left out come later, with the CPU time that their threads have used by then. So only the times of the
+// A look that is left out is made later, with the CPU time that its thread has used by then. So only the times of such
 // looks are not random.
 const fairLeftOut, poorLeftOut = 0.1, 0.5
 

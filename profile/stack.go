@@ -75,7 +75,8 @@ type VirtualThread struct {
 }
 
 // Split separates the stack of a virtual thread from its carrier's. ok is false if the carrier ran no virtual thread.
-// Then all frames are its own. If a virtual thread's root was not reached, its carrier's frames are not known.
+// Then all frames are the carrier's own. If a virtual thread's root was not reached, its carrier's frames are not
+// known.
 func (s *Stack) Split() (virtual, carrier Stack, ok bool) {
 	switch {
 	case s.Carrier > 0 && s.Carrier <= len(s.Frames):

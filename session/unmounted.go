@@ -38,8 +38,8 @@ const (
 	drawSeldom = time.Second
 	// drawLimit bounds the time of a draw. No looks are walked until it is over.
 	drawLimit = 500 * time.Millisecond
-	// longestDrawn bounds the time that a draw stands for, beyond the planned time. If goprof had no CPU for longer,
-	// nothing is known about the rest.
+	// longestDrawn bounds how late a draw may be and still stand for the delay. If goprof had no CPU for longer, nothing
+	// is known about the rest.
 	longestDrawn = 10 * time.Second
 )
 

@@ -34,7 +34,7 @@ var (
 	DrawScript string
 )
 
-// CoreScript decodes trees and names (see Encode), formats figures, and has what all pages share.
+// CoreScript decodes trees and names (see Encode), formats figures, and has the functions that all pages share.
 var CoreScript = coreJS + wordsJS + keysJS
 
 // Parts are the parts of a page.

@@ -46,7 +46,7 @@ func (u unit) of(s *profile.Sample) int64 {
 
 func micros(d time.Duration) int64 { return int64(d.Round(time.Microsecond) / time.Microsecond) }
 
-// read reads a recording two or three times: for the time that it covers, for which leaves are guesses, and for its
+// read reads a recording two or three times: to find the time that it covers, to count guessed leaves, and to read its
 // samples.
 func read(src recording.Source, info *recording.Info, threads bool) (*heat, error) {
 	var x extent

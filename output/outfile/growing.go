@@ -32,7 +32,7 @@ func (f *File) Grow() *Growing {
 }
 
 // EndSoon says that only the end of the file is still to be written. From then on, goprof waits only a short time for a
-// stream's reader. It is safe for concurrent use.
+// stream's reader. Any goroutine may call it at any time.
 func (g *Growing) EndSoon() {
 	if g.out != nil {
 		g.out.endSoon()

@@ -132,8 +132,8 @@ func NewBuilder(o Options) *Builder {
 	}
 }
 
-// mapping returns the Mapping of an image. It has no addresses, so none is written for its code: names and lines are
-// known.
+// mapping returns the Mapping of an image. It has no addresses, and neither have the locations of its code: names and
+// lines are known.
 func (b *Builder) mapping(of image) *pb.Mapping {
 	m := b.mappings[of]
 	if m == nil {

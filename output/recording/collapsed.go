@@ -51,8 +51,9 @@ func openCollapsed(from io.Reader, name string) (*collapsedFile, error) {
 	return c, nil
 }
 
-// findSummary reads the summary beside the file. If its sum of samples differs, it belongs to another recording, and is
-// not used. Only a regular file is opened: the user did not name it, and reading a pipe could take forever.
+// findSummary reads the summary beside the file. If its sum of samples differs from the file's, it belongs to another
+// recording, and is not used. Only a regular file is opened: the user did not name it, and reading a pipe could take
+// forever.
 func (c *collapsedFile) findSummary(name string) {
 	path := output.SummaryPath(name)
 	file, err := outfile.OpenRegular(path)

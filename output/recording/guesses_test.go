@@ -11,8 +11,8 @@ import (
 	"goprof/profile"
 )
 
-// TestGuesses: a JFR file shows which leaves are guesses. In its sums, these count for the compiled method if there are
-// many.
+// TestGuesses: a JFR file shows which leaves are guesses. If a compiled method has many, they count for the method in
+// sums of the file.
 func TestGuesses(t *testing.T) {
 	crunch, mix := &profile.Func{Name: "pek.Pek.crunch"}, &profile.Func{Name: "pek.Pek.mix"}
 	for guessed, want := range map[int]map[string]int64{

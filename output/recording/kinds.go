@@ -143,8 +143,8 @@ func (c *contents) choose(want string) ([]string, error) {
 	return chosen, nil
 }
 
-// usual returns the events to read if the user does not choose: the first of these that the file has: the event that
-// record named first, CPU time, wall-clock time, the most frequent event.
+// usual returns the events to read if the user does not choose. It takes the first of these that the file has: the
+// event that record named first, CPU time, wall-clock time, the most frequent event.
 func (c *contents) usual() ([]string, error) {
 	if i := slices.IndexFunc(c.first, c.has); i >= 0 {
 		if c.mode(c.first[i]) == profile.ModeCPU {

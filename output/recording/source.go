@@ -12,9 +12,9 @@ import (
 type Source interface {
 	// Info returns what is known about the recording before its samples are read.
 	Info() Info
-	// Each calls visit for every sample, in the order of the file, which is not always ordered by time. A sample and its
-	// stack are valid only during the call. Funcs and names stay valid. A second call of Each starts from the beginning.
-	// The first error of visit ends Each.
+	// Each calls visit for every sample, in the file's order, which need not be by time. A sample and its stack are valid
+	// only during the call. Funcs and names stay valid. A second call of Each starts from the beginning. The first error
+	// of visit ends Each.
 	Each(visit func(*profile.Sample) error) error
 }
 
@@ -81,8 +81,8 @@ type Info struct {
 	Event string
 	// Kind is the event of the samples, if all are of one event. It has no Name for CPU time and for wall-clock modes.
 	Kind profile.EventKind
-	// Parts are the kinds of samples of a recording with several; the first one is the default. All: the samples are of
-	// all parts, and not of one. The method Part returns which.
+	// Parts are the kinds of samples of a recording with several kinds. The first part is the default. All: the samples
+	// are of all parts, and not of one. The method Part returns a sample's part.
 	Parts []Part
 	All   bool
 	// Others are events with stacks that are in no part, with their numbers.

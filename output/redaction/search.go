@@ -294,8 +294,8 @@ func (s *search) deflated(data []byte) {
 	_ = s.stream(&toDamage{flate.NewReader(bytes.NewReader(data))}, "in base64", maxNested)
 }
 
-// frontCoded returns the names of a goprof page. There, each name begins with the length of its common beginning with
-// the previous name (output/flame). It returns nil if there are none.
+// frontCoded returns the names of a goprof page, or nil if there are none. On the page, each name begins with a digit
+// for how much of the previous name it repeats (output/flame).
 func frontCoded(data []byte) []byte {
 	var out []byte
 	for at := bytes.Index(data, []byte(beginNames)); at >= 0; {

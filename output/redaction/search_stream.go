@@ -106,8 +106,8 @@ func (w *windows) end() {
 	}
 }
 
-// keep returns where the part of a window begins that the next window repeats: a run of base64 or a page's names may
-// begin there and continue. If such a run fills a window, it is not searched as a whole, and the result says so.
+// keep returns the beginning of the part of a window that the next window repeats: a run of base64 or a page's names
+// may begin there and continue. If such a run fills a window, it is not searched as a whole, and the result says so.
 func (w *windows) keep() int {
 	from := len(w.data) - min(w.s.longest, len(w.data)/2)
 	run := len(w.data)

@@ -21,7 +21,7 @@ const (
 	// bothFrom is the least number of lines for showing threads and methods together. methodsPart is the methods' part of
 	// these lines.
 	bothFrom, methodsPart = 12, 3
-	// much is the share of a CPU, or of the samples, from which on a figure is highlighted.
+	// much is the least share of a CPU, or of the samples, that is highlighted.
 	much = 0.5
 )
 

@@ -14,7 +14,7 @@ import (
 	"goprof/profile"
 )
 
-// Graph has which thread waits for which. A thread is its index in the dump.
+// Graph shows which thread waits for which. A thread is its index in the dump.
 type Graph struct {
 	// Deadlocks are cycles of threads. Each thread waits forever for the next one, and the last one for the first, which
 	// has the lowest index. The cycles with the most threads come first. One thread alone may be a deadlock.
@@ -79,8 +79,8 @@ func Owners(threads []profile.ThreadDump) []int {
 	return owners
 }
 
-// blocksItself reports whether a thread waits forever for a lock that it holds itself: it wants to write where it reads
-// (ReentrantReadWriteLock cannot be upgraded). Other locks may be released by other threads.
+// blocksItself reports whether a thread waits forever for a lock that it holds itself: it holds the read lock and wants
+// the write lock (ReentrantReadWriteLock cannot be upgraded). Other locks may be released by other threads.
 func blocksItself(w *profile.WantedLock) bool { return w.Kind == profile.Shared && w.Alone }
 
 // virtual returns the number of the virtual thread itself, or of the one that the thread ran.

@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// chance is a part of a class's name that is random. The regular expression is only tried on names that contain the
-// sign.
+// chance is a random part of a class's name. form is only tried on names that contain sign.
 type chance struct {
 	sign string
 	form *regexp.Regexp // its first group is kept

@@ -120,8 +120,8 @@ func (p *Pool) Load() string {
 const unlimited = 1<<31 - 1
 
 // Users returns the threads that use a connection of a pool: those that certainly hold one, and, if it is the only pool
-// of HikariCP (only), those that are in a call of a connection of HikariCP's. The site of each is the method of the
-// program that made the call.
+// of HikariCP (only), those that are in a call of a HikariCP connection. The site of each is the method of the program
+// that made the call.
 func Users(threads []profile.ThreadDump, c *profile.Connections, only bool) (list []Member) {
 	for i := range threads {
 		t := &threads[i]

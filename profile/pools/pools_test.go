@@ -232,8 +232,8 @@ func TestKnown(t *testing.T) {
 }
 
 // TestUsers: a thread uses a connection if it is inside a call of a HikariCP connection, or is known to hold one. The
-// result has what it waits for, and which method of the program called. If there are several pools, only holders are
-// known.
+// result shows what the thread waits for, and which method of the program made the call. If there are several pools,
+// only holders are known.
 func TestUsers(t *testing.T) {
 	read := "java.net.SocketInputStream.socketRead0 java.net.SocketInputStream.read org.postgresql.core.PGStream.receive "
 	threads := []profile.ThreadDump{

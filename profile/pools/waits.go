@@ -153,8 +153,8 @@ func handsOut(names []string) (from string, at int) {
 	return from, at
 }
 
-// caller returns the first method that does not belong to the code that hands out the resource: it has another class
-// and, in packages of three parts or more, another maker.
+// caller returns the first method outside of the code that hands out the resource. That code is one class, or for a
+// package of three parts or more, all classes that share its first two parts (org.apache).
 func caller(names []string, at int) string {
 	class := names[at][:strings.LastIndexByte(names[at], '.')+1]
 	maker := class

@@ -16,8 +16,8 @@ type EventCount struct {
 	Interval int64 `json:"interval"` // greatest mean amount between samples
 }
 
-// EventKind is an event with samples: its name, as in --event, and what it is counted in. That is Samples, if each
-// sample is one event, or Bytes. With WallTime, it stands for a wall-clock part of a recording.
+// EventKind is an event with samples: its name, as in --event, and its unit. The unit is Samples if each sample is one
+// event, or Bytes. With WallTime, an EventKind stands for a wall-clock part of a recording.
 type EventKind struct {
 	Name string
 	Unit Weight

@@ -27,8 +27,8 @@ func memoryGroupOf(pid int) (g memoryGroup) {
 	return g
 }
 
-// endNotes says that the kernel has killed a process of the group, if the recorded process has ended and there was such
-// a kill.
+// endNotes returns the note that the kernel has killed a process of the group during the recording. It returns none if
+// the recorded process has not ended.
 func (g *memoryGroup) endNotes(ended bool) []profile.Note {
 	now, known := g.OOMKills()
 	if !ended || !g.known || !known || now <= g.kills {

@@ -8,8 +8,7 @@ import (
 )
 
 const (
-	// Risk is the share of comparisons that report a significant change although nothing has changed. It is an upper
-	// bound.
+	// Risk bounds how many comparisons report a significant change, of those in which nothing has changed.
 	Risk = 0.05
 	// Assumed is the assumed ratio of a share's variance to that of independent looks if neither recording has times to
 	// measure it. Most recordings of CPU time have less (docs/evidence/diff.md).

@@ -46,8 +46,8 @@ func recursion(levels int, share float64) (list []evidence, pairs []pair) {
 	return list, pairs
 }
 
-// TestNestedRisk: of comparisons without a change, no more have a significant item than the risk allows. Shares of a
-// recursion's levels are drawn as those of independent samples.
+// TestNestedRisk: the share of comparisons with a significant item, although nothing has changed, is at most the risk.
+// Shares of a recursion's levels are drawn as those of independent samples.
 func TestNestedRisk(t *testing.T) {
 	const levels, share, draws = 20, 0.25, 4000
 	list, pairs := recursion(levels, share)

@@ -47,8 +47,8 @@ func isHex(text string) bool {
 // offsetOf matches native code without a name: libc.so.6+0x12ab.
 var offsetOf = regexp.MustCompile(`^([^/\s]+)(\+0x[0-9a-f]{1,16})$`)
 
-// partOf matches what compilers and linkers add to a symbol: foo.part.0.constprop.1, foo.cold, memcpy@@GLIBC_2.14. A
-// name with a capital letter may be a class, and Foo.clone a method.
+// partOf matches what compilers and linkers add to a symbol: foo.part.0.constprop.1, foo.cold, memcpy@@GLIBC_2.14. In a
+// name with a capital letter, the match may be a Java method: Foo.clone.
 var partOf = regexp.MustCompile(`(?:\.(?:part|isra|constprop|cold|lto_priv|llvm|clone)\.[0-9]+)+(?:\.cold)?$|@.*$`)
 
 var coldPart = regexp.MustCompile(`^[a-z_][a-z0-9_]*(?:\.[a-z_]+\.[0-9]+)*\.(?:cold|localalias)$`)

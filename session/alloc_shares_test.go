@@ -129,8 +129,8 @@ func TestSharesWithoutContents(t *testing.T) {
 	}
 }
 
-// TestSharesOfLittle: the first contents are misleading. Classes that got too much give nothing back, but all classes
-// together have no more than samples stand for.
+// TestSharesOfLittle: the first contents are misleading. Classes that got too many bytes give nothing back, but all
+// classes together have no more bytes than samples stand for.
 func TestSharesOfLittle(t *testing.T) {
 	r := sharesRecording(nil)
 	r.shares.read(map[string]float64{"A": 1000})

@@ -190,8 +190,8 @@ func (r *lockReader) round(last *lockRound) (*lockRound, error) {
 	return now, nil
 }
 
-// forgetNew removes addresses from tids that belong to new threads, which are not in the dump. The JavaThread of a new
-// thread may be at the address of one that has ended.
+// forgetNew removes the addresses of new threads, which are not in the dump, from tids. The JavaThread of a new thread
+// may be at the address of one that has ended.
 func (r *lockReader) forgetNew(threads []vmstructs.Thread) {
 	for _, t := range threads {
 		tid, ok := r.tids[t.Addr]

@@ -10,8 +10,8 @@ import "goprof/sampler/look"
 // owed is how much a thread's lost samples counted, and the CPU time that they carried.
 type owed struct{ samples, cpu int64 }
 
-// A sample makes up for one in owedShare of the samples that its thread is owed, but for at least one. mostOwed bounds
-// the threads.
+// Each sample makes up for 1/owedShare of the samples that are owed to its thread, and at least for one. mostOwed
+// bounds the threads.
 const (
 	owedShare = 8
 	mostOwed  = 1 << 12

@@ -242,9 +242,9 @@ func (u *unmounted) wantsThread(v *vmstructs.VirtualThread) bool {
 // JDK's lists change while they are counted.
 const several = 1.1
 
-// take counts a virtual thread that was drawn by lot at the time when. The thread counts for stands threads, during the
-// time passed since the last draw. Its stack is walked and added to the profile, unless its state is not wanted. If the
-// thread could not be read, its samples count as lost.
+// take counts a virtual thread that was drawn by lot at the time when. stands is the number of threads that it stands
+// for, during the time passed since the last draw. Its stack is walked and added to the profile, unless its state is
+// not wanted. If the thread could not be read, its samples count as lost.
 func (u *unmounted) take(v *vmstructs.VirtualThread, stands float64, passed time.Duration, when int64) {
 	w := u.wall
 	intervals := float64(passed) / float64(max(w.opt.Interval, 1))

@@ -110,8 +110,8 @@ func (s *shape) pack(ids []int32, at func(node int32, was int64)) (p pageTree) {
 	return p
 }
 
-// Encode makes a Graph of each tree. A Graph has the frames with at least minShare of all samples. For each of them,
-// Encode calls at with the tree's number and the frame's place in preorder; the root's place is 0. The first Graph has
+// Encode makes a Graph of each tree. A Graph has the frames with at least minShare of all samples. Encode calls at for
+// each of them, with the tree's number and the frame's place in preorder; the root's place is 0. The first Graph has
 // the names of all.
 func Encode(trees []*output.Tree, minShares []float64, at func(tree int, node int32, place int)) []Graph {
 	var shapes []*shape

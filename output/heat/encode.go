@@ -190,7 +190,7 @@ func (h *heat) number(of func(node int32, guess bool) stackEnd) (stacks []stackE
 	return stacks
 }
 
-// leastShown returns the smallest weight of a shown frame, so that at most most frames are shown.
+// leastShown returns the smallest weight of a shown frame. most bounds the shown frames.
 func leastShown(t *output.Tree, most int) int64 {
 	if len(t.Nodes) <= most {
 		return 1

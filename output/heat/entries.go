@@ -56,7 +56,7 @@ func (e *entries) add(one entry, tree *output.Tree) {
 	e.list = append(e.list, one)
 }
 
-// bound reduces the number of entries to most. First, cells grow. If the whole recording is one cell, there are too
+// bound reduces the entries to the number most. First, cells grow. If the whole recording is one cell, there are too
 // many lanes and stacks: the stacks of the lightest entries are cut from the leaf on, each time twice as far.
 func (e *entries) bound(most int, tree *output.Tree) {
 	e.merge()

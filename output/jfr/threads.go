@@ -27,8 +27,8 @@ type chunkThread struct {
 	ended   bool // later uses of the tid are another thread
 }
 
-// firstThreadKey is above every tid (PID_MAX_LIMIT of the kernel, 1 << 22). A thread's key is its tid if possible,
-// because async-profiler's converter shows keys as tids.
+// firstThreadKey is the first key that is no tid: tids are smaller (PID_MAX_LIMIT of the kernel, 1 << 22). A thread's
+// key is its tid if possible, because async-profiler's converter shows keys as tids.
 const firstThreadKey = 1 << 22
 
 func newThreads() threads {

@@ -186,8 +186,8 @@ func (f *File) linkError(info fs.FileInfo) error {
 	return fmt.Errorf("it is a symbolic link to %s (%s), and %w", to, ownedBy(info), ErrLink)
 }
 
-// Write writes the whole file and returns its name. A second call replaces what the first one wrote. If IsStream is
-// true, a File is written once.
+// Write writes the whole file and returns its name. A second call replaces what the first one wrote. A stream
+// (IsStream) can be written only once.
 func (f *File) Write(write func(io.Writer) error) (string, error) {
 	name := f.name
 	var err error

@@ -15,8 +15,8 @@ type Difference struct {
 // leastDifference is the least share of the slow requests' time for a Difference.
 const leastDifference = 0.05
 
-// Differences compares the first n requests with the rest, the largest difference first. It is empty if there are no
-// others.
+// Differences returns where the first n requests spend more time than the others, the largest difference first. It is
+// empty if there are no others.
 func Differences(all []Request, n int) (out []Difference) {
 	if n == 0 || n >= len(all) {
 		return nil

@@ -139,8 +139,8 @@ func (t *Timeline) weigh(tr *Track) {
 	}
 }
 
-// group reduces the tracks to the number most, and keeps the heaviest. If there are too many virtual threads, the
-// lightest are grouped by pool. Then all tracks beyond the bound are merged into one.
+// group keeps the heaviest tracks; most bounds their number. If there are too many virtual threads, the lightest are
+// grouped by pool. Then all tracks beyond the bound are merged into one.
 func (t *Timeline) group(virtual, most int) {
 	byWeight := func(a, b *Track) int {
 		return cmp.Or(cmp.Compare(b.Weight, a.Weight), cmp.Compare(len(b.Samples), len(a.Samples)))

@@ -380,7 +380,6 @@ func (a *account) cost() {
 // guessedMuch is the share of guessed leaves above which the account mentions them.
 const guessedMuch = 0.2
 
-// notes writes the notes of the account.
 func (a *account) notes() {
 	s := a.s
 	if late, gap := isBehind(s); late {

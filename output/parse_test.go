@@ -233,7 +233,6 @@ func BenchmarkParseCollapsed(b *testing.B) {
 	b.ReportMetric(float64(nodes), "nodes")
 }
 
-// endless is a file without end.
 type endless struct {
 	next func(n int) string
 	n    int

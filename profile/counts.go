@@ -36,7 +36,6 @@ func (c *Counts) TruncatedSum() int64 { return sum(&c.Truncated) }
 // LostSum returns how many looks gave no stack.
 func (c *Counts) LostSum() int64 { return sum(&c.Lost) }
 
-// Samples returns the number of stacks.
 func (c *Counts) Samples() int64 { return c.Whole + c.TruncatedSum() }
 
 func sum(by *[NumReasons]int64) (total int64) {

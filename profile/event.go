@@ -90,7 +90,6 @@ type UnfreedPart struct {
 	Bytes       int64 `json:"bytes"`
 }
 
-// Add adds a sample.
 func (u *UnfreedPart) Add(allocations, bytes int64) {
 	u.Samples, u.Allocations, u.Bytes = u.Samples+1, u.Allocations+allocations, u.Bytes+bytes
 }

@@ -19,7 +19,6 @@ func NewFingerprinter() Fingerprinter {
 	return Fingerprinter{[2]uint64{rand.Uint64(), rand.Uint64()}}
 }
 
-// Of returns a stack's Fingerprint.
 func (p *Fingerprinter) Of(s *Stack) Fingerprint { return p.of(s, ^uint64(0)) }
 
 // OfLines returns a stack's Fingerprint without its instructions: all stacks with the same lines have the same one.

@@ -21,7 +21,6 @@ type Heap struct {
 	Parts  []HeapPart `json:"parts"`
 	// Classes are sorted by their bytes, the largest first.
 	Classes []*HeapClass `json:"classes"`
-	// Largest are the largest arrays.
 	Largest []*HeapArray `json:"largest_arrays,omitempty"`
 	// OldCollections counts the collections of the old generation, or of a heap without generations, since the JVM's
 	// start. It is nil if the JVM does not count them.
@@ -76,7 +75,6 @@ func (a HeapAmount) Plus(b HeapAmount) HeapAmount {
 		ObjectsError: math.Hypot(a.ObjectsError, b.ObjectsError), BytesError: math.Hypot(a.BytesError, b.BytesError)}
 }
 
-// HeapClass is one class.
 type HeapClass struct {
 	Name string `json:"class"`
 	// Loader is boot, platform, application, or the class of the loader. Empty: it is not known.
@@ -98,7 +96,6 @@ type HeapLengths struct {
 	Parts map[string]HeapAmount `json:"parts,omitempty"`
 }
 
-// HeapArray is one array.
 type HeapArray struct {
 	Address uint64 `json:"-"`
 	Class   string `json:"class"`
@@ -107,7 +104,6 @@ type HeapArray struct {
 	Part    string `json:"part"`
 }
 
-// Part returns the part with a name.
 func (h *Heap) Part(name string) *HeapPart {
 	if i := slices.IndexFunc(h.Parts, func(p HeapPart) bool { return p.Name == name }); i >= 0 {
 		return &h.Parts[i]
@@ -199,7 +195,6 @@ type HeapSlope struct {
 	Error float64 `json:"error"`
 }
 
-// HeapGrower is a class that grew.
 type HeapGrower struct {
 	Name    string    `json:"class"`
 	Loader  string    `json:"loader,omitempty"`

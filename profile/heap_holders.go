@@ -67,7 +67,6 @@ const (
 	HolderFar       = "no root seen" // Missing: the holder of the last holder was not seen
 )
 
-// HeapLink is a reference.
 type HeapLink struct {
 	Kind   string `json:"kind"`
 	Class  string `json:"class,omitempty"` // the class with the field, or of the array

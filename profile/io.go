@@ -9,7 +9,6 @@ import (
 // EventIO is the event of calls that read and write files and sockets.
 const EventIO = "io"
 
-// IOOp is the operation of a call.
 type IOOp uint8
 
 const (
@@ -34,7 +33,6 @@ func IOLabel(op IOOp, target string) string { return IOLabelOf(op.String(), targ
 // IOLabelOf is IOLabel for an operation's name.
 func IOLabelOf(op, target string) string { return "[" + op + ": " + target + "]" }
 
-// ParseIOOp returns the operation with a name.
 func ParseIOOp(name string) (IOOp, bool) {
 	i := slices.Index(ioOps[:], name)
 	return IOOp(max(i, 0)), i >= 0
@@ -60,7 +58,6 @@ type IOTarget struct {
 	Addr netip.AddrPort // for peers and clients
 }
 
-// IOCall is one call.
 type IOCall struct {
 	Op     IOOp
 	Target IOTarget

@@ -56,7 +56,6 @@ func (r ThreadRef) String() string {
 	return text
 }
 
-// HeldLock is a lock that a thread holds.
 type HeldLock struct {
 	Lock
 	Frame int // the index of the thread's frame that took the lock; -1 if that is not known

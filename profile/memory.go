@@ -111,7 +111,6 @@ type GroupMemory struct {
 	Left  uint64  `json:"left_bytes,omitempty"`  // until the limit, without the cache; 0 if Cache is not known
 }
 
-// Part returns the part with a name.
 func (m *Memory) Part(name string) *MemoryPart {
 	if i := slices.IndexFunc(m.Parts, func(p MemoryPart) bool { return p.Name == name }); i >= 0 {
 		return &m.Parts[i]
@@ -133,7 +132,6 @@ type MemoryGrowth struct {
 	Full time.Duration `json:"limit_in_ns,omitempty"`
 }
 
-// MemoryGrower is a part that grew.
 type MemoryGrower struct {
 	Name  string    `json:"name"`
 	Bytes HeapSlope `json:"growth"`

@@ -204,7 +204,6 @@ type Allocated struct {
 	Time    time.Duration `json:"-"`                 // the counted time: at most to the process's end
 }
 
-// ThreadBytes is what one thread has allocated.
 type ThreadBytes struct {
 	Thread string `json:"thread"` // its label, "[name tid=N]": text of the target
 	Bytes  int64  `json:"bytes"`

@@ -40,7 +40,6 @@ func (w Weight) Of(looks int64, cpu, span time.Duration, bytes int64) int64 {
 	return looks
 }
 
-// IsTime reports whether the weight is in nanoseconds.
 func (w Weight) IsTime() bool { return w == CPUTime || w == WallTime }
 
 // Frames for CPU time without a stack.
@@ -58,7 +57,6 @@ func (w Weight) String() string {
 	return "unknown"
 }
 
-// WeightNames returns the names of all weights.
 func WeightNames() []string { return weightNames[:] }
 
 // ParseWeight is the inverse of String.

@@ -30,8 +30,7 @@ const (
 	// So each sample takes part in two payments, and samples of a class stand for similar amounts.
 	heldOfClass = 16
 	// maxHeld bounds the held samples of all classes.
-	maxHeld = 2048
-	// maxShareClasses bounds the classes.
+	maxHeld         = 2048
 	maxShareClasses = 1 << 14
 )
 

@@ -17,7 +17,6 @@ import (
 	"goprof/vmstructs"
 )
 
-// DumpOptions say how to look at all threads.
 type DumpOptions struct {
 	Depth       int
 	NonBlocking bool // stop no thread: running threads then have no stack

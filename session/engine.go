@@ -25,7 +25,6 @@ const (
 // below native code without unwind information. If none of these matters, perf_event is better
 // (docs/decisions/0024-which-engine-by-default.md).
 
-// Engines are all engines.
 var Engines = []EngineName{PtraceEngine, PerfEngine, AutoEngine}
 
 // name is the engine's name in a profile's Meta.

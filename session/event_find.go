@@ -20,7 +20,6 @@ import (
 	"goprof/sampler/ring"
 )
 
-// EventError says why an event cannot be recorded.
 type EventError struct {
 	Name   string
 	Why    string

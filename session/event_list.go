@@ -60,7 +60,6 @@ func SplitEvents(text string) (parts []string) {
 	return append(parts, text[from:])
 }
 
-// units of amounts.
 var units = []struct {
 	suffix string
 	shift  uint

@@ -40,7 +40,6 @@ type Live struct {
 	leftBehind []*ptrace.Observer // those whose reads have not returned
 }
 
-// LiveThread is one thread in one reading.
 type LiveThread struct {
 	TID  int
 	Name string

@@ -18,7 +18,6 @@ import (
 	"goprof/sampler/ptrace"
 )
 
-// RecordOptions say how to record.
 type RecordOptions struct {
 	Duration time.Duration // from the first look on; 0 is until ctx is done
 	Mode     Mode          // "" is CPUMode

@@ -95,5 +95,4 @@ func OpenVM(p *process.Process) (vm *vmstructs.VM, err error) {
 // the first stack.
 func (s *Session) RawNames() { s.Walker.RawNames = true }
 
-// Close detaches from the process.
 func (s *Session) Close() error { return s.Process.Close() }

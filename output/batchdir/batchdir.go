@@ -175,7 +175,6 @@ func (s *Dir) Close() {
 	s.leave()
 }
 
-// Stats returns the counts so far.
 func (s *Dir) Stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -17,7 +17,6 @@ import (
 	"goprof/profile"
 )
 
-// Options are how a recording is written.
 type Options struct {
 	// Sum sets how samples are summed up, in formats with sums of stacks.
 	Sum recording.SumOptions
@@ -29,7 +28,6 @@ type Options struct {
 	Tell func(string)
 }
 
-// SourceError is an error of the input recording.
 type SourceError struct{ Err error }
 
 func (e *SourceError) Error() string { return e.Err.Error() }

@@ -53,7 +53,6 @@ var ErrNoSamples = errors.New("there are no samples in it")
 var errTooMuch = fmt.Errorf("both together have more than %d frames, or too many different stacks in each moment",
 	maxNodes)
 
-// New returns an empty comparison.
 func New() *Comparison { return &Comparison{tree: newTree()} }
 
 // assumedLook is the assumed time between two samples if the recording does not have its number of samples. It is

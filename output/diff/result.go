@@ -20,7 +20,6 @@ const ByPath = "path"
 var Keys = append(slices.DeleteFunc(slices.Clone(output.ReportKeys), func(k string) bool { return k == output.ByLine }),
 	ByPath)
 
-// Options are a user's choices.
 type Options struct {
 	By        string  // one of Keys
 	Top       int     // number of changes of each sort that are kept, 0 for all
@@ -30,7 +29,6 @@ type Options struct {
 	Steps map[string]bool
 }
 
-// Result is the result of a comparison.
 type Result struct {
 	Before      Recording      `json:"before"`
 	After       Recording      `json:"after"`
@@ -102,7 +100,6 @@ type Change struct {
 	node int32
 }
 
-// Compare compares the recordings that were added.
 func (c *Comparison) Compare(o Options) (*Result, error) {
 	by := o.By
 	if by == ByPath {

@@ -31,7 +31,6 @@ var (
 	pageJS string
 )
 
-// Options are the user's choices.
 type Options struct {
 	Title string
 	// Source is the name of the drawn file, or empty; see Mark.

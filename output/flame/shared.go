@@ -37,7 +37,6 @@ var (
 // CoreScript decodes trees and names (see Encode), formats figures, and has the functions that all pages share.
 var CoreScript = coreJS + wordsJS + keysJS
 
-// Parts are the parts of a page.
 type Parts struct {
 	Title, Line   string // text
 	Source        string // the name of the drawn file: see Mark

@@ -23,7 +23,6 @@ const (
 	numFormats = int(iota)
 )
 
-// table has the differences between the formats.
 var table = [numFormats]struct {
 	name   string   // for -f
 	ends   []string // extensions of its files, the usual one first
@@ -89,7 +88,6 @@ func (f Format) Viewer() string { return table[f].viewer }
 // Read reports whether goprof can read files of the format.
 func (f Format) Read() bool { return table[f].read }
 
-// All returns all formats.
 func All() []Format {
 	all := make([]Format, numFormats)
 	for f := range all {
@@ -98,7 +96,6 @@ func All() []Format {
 	return all
 }
 
-// Names returns the names of all formats.
 func Names() (names []string) {
 	for _, f := range All() {
 		names = append(names, f.String())

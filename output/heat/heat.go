@@ -39,7 +39,6 @@ var (
 	pageJS string
 )
 
-// Options are the user's choices.
 type Options struct {
 	Title string
 	// Source is the name of the drawn file, or empty.
@@ -61,7 +60,6 @@ var (
 	ErrEmpty = errors.New("it has no samples")
 )
 
-// Write writes the page of a recording.
 func Write(to io.Writer, src recording.Source, o Options) error {
 	info := src.Info()
 	if !info.Timed {

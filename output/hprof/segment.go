@@ -56,7 +56,6 @@ type Class struct {
 // maxFields bounds the fields of one kind in a class: their number has two bytes.
 const maxFields = 1<<16 - 1
 
-// Class writes a class.
 func (w *Writer) Class(c *Class) {
 	statics, fields := c.Statics[:min(len(c.Statics), maxFields)], c.Fields[:min(len(c.Fields), maxFields)]
 	n := 1 + 7*IDSize + 14 + (IDSize+1)*(len(statics)+len(fields))

@@ -95,7 +95,6 @@ const (
 	noFrame = 0xffffffff
 )
 
-// Writer writes one heap dump.
 type Writer struct {
 	w       io.Writer
 	b       []byte // the current record or segment
@@ -105,7 +104,6 @@ type Writer struct {
 	err     error
 }
 
-// NewWriter begins a heap dump.
 func NewWriter(w io.Writer, at time.Time) *Writer {
 	x := &Writer{w: w, b: make([]byte, 0, segmentSize+1<<16)}
 	x.b = append(x.b, "JAVA PROFILE 1.0.2\x00"...)
@@ -115,7 +113,6 @@ func NewWriter(w io.Writer, at time.Time) *Writer {
 	return x
 }
 
-// Err returns the first error.
 func (w *Writer) Err() error { return w.err }
 
 // Written returns the number of bytes that were written to the file.
@@ -169,7 +166,6 @@ type Frame struct {
 	Line                         int32
 }
 
-// Frame writes a frame.
 func (w *Writer) Frame(f Frame) {
 	w.record(recordFrame, 4*IDSize+8)
 	w.id(f.ID)
@@ -191,7 +187,6 @@ func (w *Writer) Trace(serial, thread uint32, frames []uint64) {
 	}
 }
 
-// Close writes the end.
 func (w *Writer) Close() error {
 	w.endSegment()
 	w.record(recordEnd, 0)

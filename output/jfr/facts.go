@@ -64,7 +64,6 @@ func (w *Writer) AddPart(m profile.Meta) {
 	w.again(func() { w.facts.writeMeta(w, &m); w.facts.writeSettings(w, settings) })
 }
 
-// SetJVM sets the facts about the JVM.
 func (w *Writer) SetJVM(jvm JVM) {
 	w.facts.jvm = &jvm
 	w.again(func() { w.facts.writeJVM(w) })
@@ -76,7 +75,6 @@ func (w *Writer) SetOS(version string) {
 	w.again(func() { w.facts.writeOS(w) })
 }
 
-// SetCPU sets the description of the machine's CPUs.
 func (w *Writer) SetCPU(cpu CPU) {
 	w.facts.cpu = &cpu
 	w.again(func() { w.facts.writeCPU(w) })

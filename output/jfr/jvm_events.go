@@ -23,7 +23,6 @@ type Configuration struct {
 	CodeReserved                                 uint64
 }
 
-// SetConfiguration sets how the JVM is set up.
 func (w *Writer) SetConfiguration(c Configuration) {
 	w.facts.config = &c
 	w.again(func() { w.facts.writeConfiguration(w) })
@@ -102,7 +101,6 @@ type Compiled struct {
 	Time                                      time.Duration
 }
 
-// Compiled writes what compilers have done.
 func (w *Writer) Compiled(at profile.Instant, c Compiled) error {
 	return w.putAt(at, typeCompilerStatistics, number32(c.Methods+c.OnStack), number32(c.Bailouts),
 		number32(c.Invalidated), number32(c.OnStack), number32(c.Methods), c.OnStackBytes, c.MethodBytes, c.Size,

@@ -139,7 +139,6 @@ var constantSlots = map[string]map[string]slot{
 	"jdk.types.StackFrame": {"method": slotMethod, "lineNumber": slotLine, "bytecodeIndex": slotBCI, "type": slotType},
 }
 
-// newSchema makes the schema of a chunk's metadata.
 func newSchema(root *element) *schema {
 	s := &schema{byID: make(map[int64]*class), byName: make(map[string]*class)}
 	s.add(root, nil)

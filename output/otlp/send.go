@@ -19,7 +19,6 @@ const (
 	method   = "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export"
 )
 
-// Destination is a server that speaks OTLP.
 type Destination struct{ *wire.Client }
 
 // New makes a Destination. It makes no connection.

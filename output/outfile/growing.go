@@ -39,7 +39,6 @@ func (g *Growing) EndSoon() {
 	}
 }
 
-// Write appends to the file.
 func (g *Growing) Write(b []byte) (int, error) {
 	to, err := g.to()
 	if err != nil {

@@ -23,7 +23,6 @@ func (f *File) Made() *Made {
 	return &Made{f, info}
 }
 
-// Name returns the file's name.
 func (m *Made) Name() string { return m.f.name }
 
 // Delete deletes the file, unless another file has taken its name.

@@ -20,7 +20,6 @@ const (
 	method = "/parca.profilestore.v1alpha1.ProfileStoreService/WriteRaw"
 )
 
-// Destination is a Parca server.
 type Destination struct{ *wire.Client }
 
 // New makes a Destination. It makes no connection.
@@ -69,7 +68,6 @@ func text(labels []resource.Label, data []byte) ([]byte, error) {
 	}}})
 }
 
-// Send delivers a message.
 func (d *Destination) Send(ctx context.Context, message []byte) error {
 	_, err := d.Deliver(ctx, &wire.Request{Body: message, Type: "application/json"})
 	return err

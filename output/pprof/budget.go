@@ -35,7 +35,6 @@ const (
 	memoryOfLabels     = 800 // three maps for each sample with labels
 )
 
-// The repeated fields of profile.proto.
 const (
 	profileSampleType = 1
 	profileSample     = 2

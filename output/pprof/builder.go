@@ -69,7 +69,6 @@ type Builder struct {
 	prints   profile.Fingerprinter
 }
 
-// image is an image with native code.
 type image struct{ file, build string }
 
 // context is what all samples of a sum have in common besides their stack.

@@ -11,7 +11,6 @@ import (
 	"goprof/profile"
 )
 
-// The labels' names.
 const (
 	labelThread  = "thread"
 	labelTID     = "tid"

@@ -25,7 +25,6 @@ const (
 	maxAllFrames = 1 << 28 // of all samples
 )
 
-// Bad says why a file is not read.
 type Bad struct {
 	Problem string
 	TooMuch bool // nothing is wrong, but there is more than goprof reads
@@ -33,7 +32,6 @@ type Bad struct {
 
 func (e *Bad) Error() string { return e.Problem }
 
-// File is a profile that was read.
 type File struct {
 	Types []string     // of values: "cpu/nanoseconds"
 	Meta  profile.Meta // as far as the format has it

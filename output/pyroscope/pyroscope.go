@@ -22,7 +22,6 @@ import (
 
 const path = "/push.v1.PusherService/Push"
 
-// Destination is a Pyroscope server.
 type Destination struct{ *wire.Client }
 
 // New makes a Destination. It makes no connection. For a server with several tenants, the tenant is a header,

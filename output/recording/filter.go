@@ -23,7 +23,6 @@ type Filter struct {
 	States        []profile.State
 }
 
-// Any reports whether anything is filtered.
 func (f *Filter) Any() bool {
 	return f.From > 0 || f.To > 0 || f.Thread != nil || f.ExcludeThread != nil || f.Include != nil || f.Exclude != nil ||
 		len(f.States) > 0

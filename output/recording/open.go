@@ -49,7 +49,6 @@ type source interface {
 	info() *Info
 }
 
-// Close closes the file.
 func (f *File) Close() error {
 	if f.close == nil {
 		return nil
@@ -119,7 +118,6 @@ func Open(name string, o Options) (*File, error) {
 	return f, nil
 }
 
-// setWeight sets the weight of samples.
 func setWeight(i *Info, w profile.Weight) error {
 	if slices.Contains(i.Weights, w) {
 		i.Meta.Weight, i.Asked = w, true

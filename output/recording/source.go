@@ -62,7 +62,6 @@ const (
 	Collapsed = "collapsed"
 )
 
-// Info is what is known about a recording.
 type Info struct {
 	Name   string // of the file, without folders
 	Format string // JFR, Pprof, Collapsed

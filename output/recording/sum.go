@@ -10,7 +10,6 @@ import (
 	"goprof/profile/naming"
 )
 
-// SumOptions are how samples are summed up.
 type SumOptions struct {
 	Threads bool // stacks are under their threads
 	Lines   bool // a method's lines are separate: pkg.Class.method:12
@@ -132,7 +131,6 @@ func (s *summer) add(of *profile.Sample) error {
 	return nil
 }
 
-// Weigh returns the weight of a sample.
 func Weigh(s *profile.Sample, w profile.Weight) int64 {
 	return w.Of(s.Looks(), s.CPU, s.Span, s.Bytes)
 }

@@ -25,7 +25,6 @@ type Table struct {
 	Notes   []string   `json:"-"` // what a user should know about the file, although it was read
 }
 
-// TableRow is a value of the field.
 type TableRow struct {
 	Value    string        `json:"value"`
 	Count    int64         `json:"count"`

@@ -17,7 +17,6 @@ import (
 	"goprof/profile/redact"
 )
 
-// Kind is the kind of a file.
 type Kind uint8
 
 // The kinds of files that are rewritten in their own format. Other kinds are unknown.
@@ -125,7 +124,6 @@ func Open(name string) (*Input, error) {
 	return in, nil
 }
 
-// Close closes the file.
 func (in *Input) Close() {
 	for _, c := range in.own {
 		c.Close()

@@ -63,7 +63,6 @@ type windows struct {
 
 var errSearched = errors.New("enough was searched")
 
-// Write implements io.Writer.
 func (w *windows) Write(b []byte) (int, error) {
 	for rest := b; len(rest) > 0; {
 		if w.data == nil {

@@ -14,7 +14,6 @@ type Redacted struct {
 	by *redact.Redactor
 }
 
-// Of returns a recording without names.
 func Of(src recording.Source, by *redact.Redactor) *Redacted { return &Redacted{src, by} }
 
 // Info returns the Info of the recording, without the name of its file.
@@ -46,7 +45,6 @@ func (s *Redacted) Info() recording.Info {
 	return i
 }
 
-// Each visits the samples.
 func (s *Redacted) Each(visit func(*profile.Sample) error) error {
 	known := s.by.Functions()
 	return s.of.Each(func(sample *profile.Sample) error {

@@ -137,7 +137,6 @@ func partOf(s *profile.Sample) string {
 	return cmp.Or(output.ShortName(output.CleanName(place)), "native code") + " (" + state + ")"
 }
 
-// Request is one request.
 type Request struct {
 	Trace   string // "" for a request by a method
 	Thread  string // the first thread with it

@@ -43,7 +43,6 @@ func (o *Options) fill() {
 	}
 }
 
-// Shipper delivers batches to all of its destinations.
 type Shipper struct {
 	lanes   []*lane
 	cancel  context.CancelFunc

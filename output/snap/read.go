@@ -23,7 +23,6 @@ const (
 	maxUnpacked    = 1 << 30
 )
 
-// Reader is an open snap.
 type Reader struct {
 	zip   *zip.Reader
 	close func() error
@@ -75,7 +74,6 @@ func Open(name string) (*Reader, error) {
 // have.
 const maxSize = 4 << 30
 
-// Read reads the table of a snap.
 func Read(file io.ReaderAt, size int64) (*Reader, error) {
 	if size > maxSize {
 		return nil, &output.BadFile{Problem: "it is longer than a snap can be", TooMuch: true}
@@ -110,7 +108,6 @@ func (t *tableReader) ReadAt(to []byte, at int64) (int, error) {
 	return t.file.ReadAt(to, at)
 }
 
-// Close closes the file.
 func (r *Reader) Close() error {
 	if r.close == nil {
 		return nil
@@ -128,7 +125,6 @@ func (e *NoPart) Error() string {
 	return "it holds no " + e.Name
 }
 
-// File opens a file of the snap.
 func (r *Reader) File(name string) (io.ReadCloser, error) {
 	at := slices.IndexFunc(r.zip.File, func(f *zip.File) bool { return f.Name == name })
 	if at < 0 {
@@ -169,7 +165,6 @@ func holds(part, file string) bool {
 	return ok && len(rest) > 0 && rest[0] == '.'
 }
 
-// Contents reads the table of contents.
 func (r *Reader) Contents() (*Contents, error) {
 	file, err := r.File(ContentsFile)
 	if err != nil {

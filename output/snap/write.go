@@ -11,7 +11,6 @@ import (
 // Writer writes the file, one part after another.
 type Writer struct{ zip *zip.Writer }
 
-// NewWriter begins a file.
 func NewWriter(to io.Writer) *Writer { return &Writer{zip.NewWriter(to)} }
 
 // Add adds a file. All its errors are from writing: other possible failures of write must be excluded before.

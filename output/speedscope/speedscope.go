@@ -24,7 +24,6 @@ const DefaultSamples = 1 << 20
 // maxFrames bounds the frames of all samples in a file, of about six bytes each. Browsers refuse much larger files.
 const maxFrames = 1 << 25
 
-// Write writes a recording.
 func Write(to io.Writer, src recording.Source, o Options) error {
 	all, err := collect(src, o, maxFrames)
 	if err != nil {

@@ -15,13 +15,10 @@ type JSON struct {
 	space [32]byte
 }
 
-// NewJSON makes a writer.
 func NewJSON(to io.Writer) *JSON { return &JSON{w: bufio.NewWriterSize(to, 64<<10)} }
 
-// Raw writes text as it is.
 func (j *JSON) Raw(text string) { j.w.WriteString(text) }
 
-// Int writes a number.
 func (j *JSON) Int(n int64) { j.w.Write(strconv.AppendInt(j.space[:0], n, 10)) }
 
 // Text writes a string. Characters that a page or a terminal could interpret become '?', or are escaped.

@@ -44,7 +44,6 @@ type Timeline struct {
 	NoStack int64 // looks whose stack had no room: they have the stack [too many stacks]
 }
 
-// Frame is one frame of any stack.
 type Frame struct {
 	Func  *profile.Func
 	Kind  profile.Kind
@@ -94,7 +93,6 @@ const (
 	Bytes          // bytes of allocations
 )
 
-// IsTime reports whether the value is in nanoseconds.
 func (v Value) IsTime() bool { return v == CPU || v == Span || v == Interval }
 
 // Of returns the weight of a sample.

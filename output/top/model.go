@@ -73,7 +73,6 @@ type Action struct {
 	TID  int
 }
 
-// New returns a screen without a reading.
 func New() *Model { return &Model{} }
 
 // Show takes the next reading. A frozen screen does not change.

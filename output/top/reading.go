@@ -35,7 +35,6 @@ type Reading struct {
 	Own    Cost
 }
 
-// Thread is one thread of the process.
 type Thread struct {
 	TID   int
 	Name  string

@@ -36,7 +36,6 @@ type Span struct {
 	Style Style
 }
 
-// Line is a line of the screen.
 type Line []Span
 
 // Text returns the line without styles.

@@ -35,12 +35,10 @@ type windowSlice struct {
 
 type counts struct{ self, total int64 }
 
-// NewWindow makes an empty window.
 func NewWindow(length time.Duration) *Window {
 	return &Window{length: max(length, windowSlices), seen: map[*profile.Func]int64{}}
 }
 
-// Length returns the length of the window.
 func (w *Window) Length() time.Duration { return w.length }
 
 func (w *Window) number(at time.Duration) int64 { return int64(at / (w.length / windowSlices)) }

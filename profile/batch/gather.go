@@ -52,7 +52,6 @@ type gatherKey struct {
 	link   profile.Link
 }
 
-// NewGatherer returns an empty Gatherer.
 func NewGatherer(o GatherOptions) *Gatherer {
 	if o.MaxSamples <= 0 {
 		o.MaxSamples = usualSamples

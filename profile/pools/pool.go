@@ -16,7 +16,6 @@ type Pool struct {
 	Executors []*profile.Executor
 }
 
-// Member is a thread of a pool.
 type Member struct {
 	*profile.ThreadDump
 	Spot

@@ -27,7 +27,6 @@ func Uint(b []byte, field int, n uint64) []byte {
 	return binary.AppendUvarint(tag(b, field, varint), n)
 }
 
-// Fixed64 appends a number of type fixed64.
 func Fixed64(b []byte, field int, n uint64) []byte {
 	if n == 0 {
 		return b
@@ -53,7 +52,6 @@ func Bytes(b []byte, field int, data []byte) []byte {
 	return append(binary.AppendUvarint(tag(b, field, counted), uint64(len(data))), data...)
 }
 
-// Packed appends a list of numbers.
 func Packed[N int32 | int64 | uint64](b []byte, field int, list []N) []byte {
 	if len(list) == 0 {
 		return b
@@ -69,7 +67,6 @@ func Packed[N int32 | int64 | uint64](b []byte, field int, list []N) []byte {
 	return b
 }
 
-// PackedFixed64 appends a list of fixed64.
 func PackedFixed64(b []byte, field int, list []uint64) []byte {
 	if len(list) == 0 {
 		return b

@@ -130,7 +130,6 @@ type Functions struct {
 	stack   profile.Stack
 }
 
-// Functions returns an empty cache.
 func (r *Redactor) Functions() *Functions {
 	return &Functions{r: r, known: make(map[*profile.Func]*profile.Func),
 		threads: make(map[profile.Thread]profile.Thread)}
@@ -150,7 +149,6 @@ func (f *Functions) thread(t profile.Thread) profile.Thread {
 	return profile.Cached(f.threads, maxKept, t, func() profile.Thread { return f.r.Thread(t) })
 }
 
-// Summary redacts the account of a recording.
 func (r *Redactor) Summary(s *profile.Summary) *profile.Summary {
 	if s == nil {
 		return nil
@@ -195,7 +193,6 @@ func (r *Redactor) Summary(s *profile.Summary) *profile.Summary {
 	return &out
 }
 
-// Notes redacts the notes of a recording.
 func (r *Redactor) Notes(all []profile.Note) []profile.Note {
 	out := make([]profile.Note, len(all))
 	for i, n := range all {
@@ -330,7 +327,6 @@ func (r *Redactor) threadState(state string) string {
 	return r.Text(state)
 }
 
-// Heap redacts the contents of a heap.
 func (r *Redactor) Heap(h *profile.Heap) {
 	h.MainClass = r.Program(h.MainClass)
 	for i := range h.Classes {
@@ -343,7 +339,6 @@ func (r *Redactor) Heap(h *profile.Heap) {
 	h.Notes = r.texts(h.Notes)
 }
 
-// Memory redacts the parts of memory.
 func (r *Redactor) Memory(m *profile.Memory) {
 	m.MainClass = r.Program(m.MainClass)
 	for i := range m.Parts {
@@ -361,7 +356,6 @@ func (r *Redactor) Memory(m *profile.Memory) {
 	m.Notes = r.texts(m.Notes)
 }
 
-// Triage redacts the result of a triage.
 func (r *Redactor) Triage(t *profile.Triage) {
 	for i := range t.Findings {
 		f := &t.Findings[i]
@@ -373,7 +367,6 @@ func (r *Redactor) Triage(t *profile.Triage) {
 	}
 }
 
-// HeapHeld redacts the holders of objects.
 func (r *Redactor) HeapHeld(h *profile.HeapHeld) {
 	h.MainClass = r.Program(h.MainClass)
 	if h.Growth != nil {

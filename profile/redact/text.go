@@ -154,7 +154,6 @@ func (r *Redactor) JVMText(text string) string {
 	return text
 }
 
-// Host redacts the name of a machine.
 func (r *Redactor) Host(name string) string { return r.host(name) }
 
 // settings matches values of Flight Recorder's settings.
@@ -181,7 +180,6 @@ func (r *Redactor) Location(text string) string {
 	return "file:" + r.Path("/"+file)
 }
 
-// Loader redacts the name of a class loader.
 func (r *Redactor) Loader(name string) string {
 	switch name {
 	case "app", "platform", "bootstrap":

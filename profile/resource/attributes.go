@@ -106,7 +106,6 @@ func (a Attributes) Get(key string) string {
 	return ""
 }
 
-// Remove removes an attribute.
 func (a *Attributes) Remove(key string) {
 	if i, ok := a.find(key); ok {
 		*a = slices.Delete(*a, i, i+1)

@@ -25,7 +25,6 @@ type Rule struct {
 	given map[string]bool // by key: an empty text may be intended
 }
 
-// Actions are the possible actions of a rule.
 var Actions = []string{"replace", "keep", "drop", "hashmod", "labelmap", "labeldrop", "labelkeep", "lowercase",
 	"uppercase", "keepequal", "dropequal"}
 

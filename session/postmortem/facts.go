@@ -18,7 +18,6 @@ type Facts struct {
 	Overflows   maybe.Value[uint64]
 }
 
-// Facts reads the core's facts besides its threads.
 func (j *JVM) Facts() *Facts {
 	h := j.VM.NewHealth()
 	f := &Facts{CPU: j.Core.CPU().Name, Version: j.VM.Version().Info, Heap: h.Heap(), Code: h.Code(),

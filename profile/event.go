@@ -78,8 +78,8 @@ type Unfreed struct {
 	Parts int64 `json:"partial_frees,omitempty"`
 	// Met is how long allocations were watched, if watching cost the program too much to continue to the end.
 	Met time.Duration `json:"met_ns,omitempty"`
-	// Followed is how long calls that free memory were watched, if these cost too much, too. Then Old and Young divide
-	// this time.
+	// Followed is how long calls that free memory were watched, if these cost too much, too. Then this time is divided
+	// into Old and Young.
 	Followed time.Duration `json:"followed_ns,omitempty"`
 }
 

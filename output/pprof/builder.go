@@ -59,7 +59,7 @@ type Builder struct {
 	key       []byte
 	stack     []*pb.Location
 
-	// These hold what was added recently. A stack is found without its names: by its number, or by its fingerprint. byPtr
+	// These find what was added recently without comparing names: by a stack's number, or else by its fingerprint. byPtr
 	// keeps the Funcs.
 	numbered profile.ByStack[*pb.Sample]
 	seen     map[seenKey]*pb.Sample

@@ -24,8 +24,8 @@ var (
 		`^\[\d{1,9}\.\d{3}s\]|^Event: \d{1,9}\.\d{3}\b`)
 	// memoryDump matches a line with bytes of memory, which may be text.
 	memoryDump = regexp.MustCompile(`^(?:=>)?\s*0x[0-9a-f]{8,16}:\s`)
-	// setting matches a line of the environment or of properties, or one with a command line, and its whole value. A line
-	// of registers begins in a similar way: RAX=0x.
+	// setting matches a line of the environment or of properties, or one with a command line, and its whole value. It does
+	// not match a line of registers: RAX=0x.
 	setting = regexp.MustCompile(`^\s*(?:export\s+)?(?:[A-Za-z_][\w.-]*=([^0].*|0(?:[^x].*)?)|` +
 		`(?:jvm_args|java_command|java_class_path[^:]*|Command Line):(.+))$`)
 	// plainNumber matches numbers about the JVM: addresses, offsets, short fractions, seconds, sizes, process and thread.
